@@ -1,0 +1,21 @@
+"""The three roots of every error, by who must act."""
+
+
+class CaptureError(Exception):
+    """A capture cannot be read: says which file, at which byte, and why."""
+
+    def __init__(self, why: str, *, name: str | None = None, byte: int | None = None) -> None:
+        self.why, self.name, self.byte = why, name, byte
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        where = self.name or "capture"
+        return f"{where}: byte {self.byte}: {self.why}" if self.byte is not None else f"{where}: {self.why}"
+
+
+class DecodeError(Exception):
+    """A message does not decode: says the byte offset and the field, never the payload."""
+
+
+class UsageError(Exception):
+    """The call cannot be carried out as asked: says what to do instead."""

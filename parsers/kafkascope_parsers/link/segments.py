@@ -1,0 +1,41 @@
+"""TCP segments of one block, as columns over the block's bytes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """One row per TCP segment, in capture order.
+
+    ts_ns        int64    nanoseconds since the epoch
+    packet_no    int64    number of the packet in its file
+    source       uint64[n, 2]  source address, high and low half; IPv4 as ::ffff:a.b.c.d
+    destination  uint64[n, 2]  destination address
+    source_port, destination_port  uint16
+    seq, ack     uint32   as on the wire
+    flags        uint8    FIN 1, SYN 2, RST 4, PSH 8, ACK 16
+    window       uint16   as on the wire, unscaled
+    offset       int64    first captured payload byte in the block
+    captured     int32    payload bytes in the capture
+    length       int32    payload bytes on the wire (more than captured where the snap length cut it)
+    """
+
+    ts_ns: NDArray[np.int64]
+    packet_no: NDArray[np.int64]
+    source: NDArray[np.uint64]
+    destination: NDArray[np.uint64]
+    source_port: NDArray[np.uint16]
+    destination_port: NDArray[np.uint16]
+    seq: NDArray[np.uint32]
+    ack: NDArray[np.uint32]
+    flags: NDArray[np.uint8]
+    window: NDArray[np.uint16]
+    offset: NDArray[np.int64]
+    captured: NDArray[np.int32]
+    length: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.ts_ns)
