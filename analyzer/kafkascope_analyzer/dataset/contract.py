@@ -1,0 +1,87 @@
+"""What a dataset is made of: the words in which its tables are declared, and all of them together.
+
+The writer checks against these declarations, Spark reads with them, the reference page is made from them.
+Conventions: `ts` is timestamp[us, UTC] with `ts_ns` int64 beside it (Spark cannot read Parquet nanoseconds); durations carry their unit in the
+name; no uint64, no timestamp[ns], no Arrow uuid.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+SCHEMA_VERSION = 1
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+STRINGS = pa.list_(pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its name, Arrow type, and one sentence (with the unit where there is one)."""
+
+    name: str
+    type: pa.DataType
+    doc: str
+    values: tuple[str, ...] = ()
+    """The closed list of an enumeration; empty where any value may stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: its name (also its directory), what one row is, and its columns in order."""
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema, without metadata."""
+        return pa.schema([(c.name, c.type) for c in self.columns])
+
+    def column(self, name: str) -> Column:
+        """The column of that name. Raises KeyError."""
+        return next_or_key_error(self.columns, name)
+
+
+def next_or_key_error(columns: tuple[Column, ...], name: str) -> Column:
+    """The column of that name among columns. Raises KeyError."""
+    for column in columns:
+        if column.name == name:
+            return column
+    raise KeyError(name)
+
+
+def text(name: str, doc: str, *values: str) -> Column:
+    """A string column; values, if given, is the closed list of an enumeration."""
+    return Column(name, pa.string(), doc, values)
+
+
+def texts(name: str, doc: str, *values: str) -> Column:
+    """A list of strings."""
+    return Column(name, STRINGS, doc, values)
+
+
+def i64(name: str, doc: str) -> Column:
+    """A 64-bit integer."""
+    return Column(name, pa.int64(), doc)
+
+
+def i32(name: str, doc: str) -> Column:
+    """A 32-bit integer."""
+    return Column(name, pa.int32(), doc)
+
+
+def i16(name: str, doc: str) -> Column:
+    """A 16-bit integer."""
+    return Column(name, pa.int16(), doc)
+
+
+def flag(name: str, doc: str) -> Column:
+    """A boolean."""
+    return Column(name, pa.bool_(), doc)
+
+
+def time(prefix: str, doc: str) -> tuple[Column, Column]:
+    """The two columns of a time: `prefix_ts` (or `ts`) in microseconds and `prefix_ns` (or `ts_ns`) in nanoseconds since the epoch."""
+    stem, ns = (f"{prefix}_ts", f"{prefix}_ns") if prefix else ("ts", "ts_ns")
+    return Column(stem, TIMESTAMP, doc), Column(ns, pa.int64(), f"{doc} (nanoseconds since the epoch)")

@@ -1,0 +1,192 @@
+"""The tables that Spark writes under `stories/`: clients, their starts, their recoveries."""
+
+from kafkascope_analyzer.dataset.contract import Column, Table, flag, i32, i64, text, texts, time
+
+CLIENT_KINDS = (
+    "consumer",
+    "producer",
+    "transactional_producer",
+    "share_consumer",
+    "streams",
+    "admin",
+    "connect",
+    "broker",
+    "unknown",
+)
+PHASES = ("bootstrap", "discovery", "direct", "group", "transaction", "steady")
+STARTUP_STEPS = (
+    "dns",
+    "tcp_connect",
+    "tls_handshake",
+    "api_versions",
+    "sasl_handshake",
+    "sasl_authenticate",
+    "metadata",
+    "find_coordinator_group",
+    "find_coordinator_txn",
+    "find_coordinator_share",
+    "init_producer_id",
+    "join_group",
+    "sync_group",
+    "consumer_group_heartbeat",
+    "share_group_heartbeat",
+    "streams_group_heartbeat",
+    "offset_fetch",
+    "offset_for_leader_epoch",
+    "list_offsets",
+    "first_fetch",
+    "first_records",
+    "add_partitions_to_txn",
+    "first_produce",
+    "first_produce_ack",
+    "first_heartbeat",
+    "first_commit",
+    "admin_request",
+)
+RECOVERY_STEPS = (
+    "error",
+    "backoff",
+    "metadata",
+    "find_coordinator",
+    "reconnect",
+    "api_versions",
+    "authenticate",
+    "join_group",
+    "sync_group",
+    "heartbeat",
+    "init_producer_id",
+    "list_offsets",
+    "retry",
+    "success",
+)
+RESOURCE_KINDS = ("partition", "group", "transaction", "coordinator", "connection", "authentication")
+
+_INSTANCE = text("client_instance_id", "client instance: the same whatever the buckets, partitions or machine")
+
+
+def _ns(name: str, doc: str) -> Column:
+    return i64(name, f"{doc} (nanoseconds since the epoch)")
+
+
+CLIENTS = Table(
+    "clients",
+    "running client object",
+    (
+        _INSTANCE,
+        text("client_id", "client id"),
+        text("client_ip", "address"),
+        text("principal", "principal, where the capture shows one"),
+        text("software_name", "client software"),
+        text("software_version", "its version"),
+        text("kind", "what it does", *CLIENT_KINDS),
+        text("group_protocol", "group protocol", "classic", "consumer", "share", "streams", "none"),
+        text("transactions", "transaction protocol", "v1", "v2", "none"),
+        text("group_id", "group"),
+        texts("member_ids", "member ids it had, in order"),
+        text("group_instance_id", "static member id"),
+        text("transactional_id", "transactional id"),
+        text("identity", "whether these connections are one client object for sure", "sole", "shared"),
+        text("identity_why", "what told it from others of the same name"),
+        texts("conn_ids", "its connections, by time"),
+        *time("first", "first segment of its connections"),
+        *time("last", "last segment of its connections"),
+        i64("n_requests", "requests"),
+        i64("n_errors", "non-zero error codes in the answers"),
+        text("end", "how it ended", "closed", "died", "evicted", "open"),
+    ),
+)
+
+STARTUPS = Table(
+    "startups",
+    "start of a client instance",
+    (
+        text("startup_id", "client_instance_id and the number of the start"),
+        _INSTANCE,
+        i32("start_no", "1 for the first start"),
+        *time("start", "first SYN or first request"),
+        *time("ready", "first records, first produce acknowledged, or first answer (admin); null unless ready"),
+        i64("total_ms", "from start to ready, milliseconds"),
+        text("outcome", "how it went", "ready", "failed", "gave_up", "cut"),
+        text("failed_step", "step at which it failed", *STARTUP_STEPS),
+        text("error_name", "error at that step"),
+        texts("critical_path", "steps that made the total, in order"),
+        texts("missing_steps", "steps that such a client takes and this one did not"),
+        texts("extra_steps", "steps that such a client does not take"),
+        texts("repeated_steps", "steps taken more than once on one subject"),
+        i32("n_connections", "connections of the start"),
+        texts("evidence", "request ids that prove outcome and time"),
+    ),
+)
+
+STARTUP_STEP_ROWS = Table(
+    "startup_steps",
+    "step of a start",
+    (
+        text("startup_id", "the start"),
+        i32("seq", "order within the start, from 1"),
+        text("phase", "phase of the start", *PHASES),
+        text("step", "step", *STARTUP_STEPS),
+        text("subject", "what it is about: address, group, topic-partition, mechanism"),
+        text("conn_id", "connection"),
+        i32("node_id", "node"),
+        _ns("start_ns", "when it began"),
+        _ns("end_ns", "when it ended"),
+        i64("duration_us", "from begin to end, microseconds"),
+        i64("broker_us", "last byte of the request to first byte of the answer, microseconds"),
+        i64("wait_us", "time with nothing in flight before it, microseconds"),
+        i32("attempt", "1 for the first try of this step on this subject"),
+        text("outcome", "how it ended", "ok", "error", "unanswered", "cut"),
+        text("error_name", "error of the answer"),
+        flag("on_critical_path", "whether it made the total"),
+        texts("request_ids", "requests that prove it"),
+    ),
+)
+
+RECOVERIES = Table(
+    "recoveries",
+    "episode: from the first error on a resource to the next success",
+    (
+        text("recovery_id", "episode"),
+        _INSTANCE,
+        text("cause_id", "the same for all episodes of one cause"),
+        text("resource_kind", "what broke", *RESOURCE_KINDS),
+        text("resource", "topic-partition, group, transactional id, coordinator key or address"),
+        text("first_error_name", "first error"),
+        texts("error_names", "all errors, in order of appearance"),
+        i64("n_errors", "errors"),
+        text("expected_reaction", "what such a client should do next"),
+        text("reaction", "what it did"),
+        text("outcome", "how it ended", "recovered", "still_open", "gave_up", "fatal", "wrong_reaction"),
+        flag("storm", "more than 10 errors in a second, or more than 50"),
+        *time("start", "first error"),
+        _ns("refreshed_ns", "first Metadata answer after it"),
+        _ns("rediscovered_ns", "first FindCoordinator answer after it"),
+        _ns("reconnected_ns", "first new connection after it"),
+        _ns("rejoined_ns", "first JoinGroup or group heartbeat that joined after it"),
+        _ns("retried_ns", "first request on the resource after it"),
+        _ns("recovered_ns", "first success on the resource after it"),
+        i64("time_to_recover_ms", "first error to first success, milliseconds"),
+        i64("n_wasted_requests", "requests on the resource that failed"),
+        i32("old_node_id", "node that failed"),
+        i32("new_node_id", "node that answered"),
+        texts("evidence", "request ids or conn_ids that prove it"),
+    ),
+)
+
+RECOVERY_STEP_ROWS = Table(
+    "recovery_steps",
+    "step of an episode",
+    (
+        text("recovery_id", "the episode"),
+        i32("seq", "order within the episode, from 1"),
+        text("step", "step", *RECOVERY_STEPS),
+        text("conn_id", "connection"),
+        i32("node_id", "node"),
+        *time("", "when"),
+        i64("duration_us", "how long it took, microseconds"),
+        text("request_id", "request that proves it"),
+        text("error_name", "error"),
+    ),
+)
+
+STORY_TABLES: tuple[Table, ...] = (CLIENTS, STARTUPS, STARTUP_STEP_ROWS, RECOVERIES, RECOVERY_STEP_ROWS)
