@@ -1,0 +1,126 @@
+"""Framing, block after block: streams in, frames and stretches out.
+
+For each block: `requests(streams)`, then, once their bodies are decoded and it is known which of them expect no response, `responses(...)`.
+Between blocks, `keep_rows` renumbers the requests that still wait. State is one small record per connection and direction.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.framing.layout import (
+    BY_SYN,
+    CONNECTION,
+    DIRECTION,
+    FRAME,
+    HUNT,
+    REASON_MID_STREAM,
+    START,
+    STRETCH,
+    StreamArrays,
+)
+from kafkascope_parsers.framing.pool import NONE, Waiting, empty_pool, with_room
+from kafkascope_parsers.framing.requests import Cut, cut_requests, pass_over_foreign, tell_clients
+from kafkascope_parsers.framing.responses import Asked, cut_responses
+from kafkascope_parsers.tcp.streams import Streams
+
+_SMALLEST_FRAME = 8
+_STRETCHES_PER_RUN = 8
+"""Room for stretches beside those that stand between two frames."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """frames: FRAME rows, by direction and time; stretches: STRETCH rows, likewise."""
+
+    frames: NDArray[np.void]
+    stretches: NDArray[np.void]
+
+
+class Framer:
+    """State of framing over all connections. versions: int16[n_keys, 2], first and last known version of each API key."""
+
+    def __init__(self, versions: NDArray[np.int16]) -> None:
+        self._versions = np.ascontiguousarray(versions, np.int16)
+        self.directions = np.zeros(0, DIRECTION)
+        self.connections = np.zeros(0, CONNECTION)
+        self._nodes = empty_pool()
+        self._free = np.full(1, NONE, np.int64)
+
+    def open_connections(self, by_syn: NDArray[np.bool_]) -> None:
+        """Takes up new connections: by_syn, per connection from the first one not known yet, whether its first SYN was seen."""
+        n = len(by_syn)
+        directions = np.zeros(2 * n, DIRECTION)
+        directions["mode"] = np.repeat(np.where(by_syn, START, HUNT), 2)
+        directions["reason"] = REASON_MID_STREAM
+        connections = np.zeros(n, CONNECTION)
+        connections["client_side"] = np.where(by_syn, 0, -1)
+        connections["told_by"] = BY_SYN
+        connections["head"] = connections["tail"] = NONE
+        self.directions = np.concatenate([self.directions, directions])
+        self.connections = np.concatenate([self.connections, connections])
+
+    def requests(self, streams: Streams, server_side_by_port: NDArray[np.int8], *, final: bool) -> Frames:
+        """Cuts the block's requests.
+
+        server_side_by_port: int8 per connection, the side that is the server judging by ports alone (0 or 1); used where nothing else tells.
+        """
+        s = _arrays(streams)
+        tell_clients(s, self.connections, server_side_by_port, self._versions, final)
+        cut = _room(streams)
+        cut_requests(s, cut, self.directions, self.connections, self._versions, final)
+        pass_over_foreign(s, cut, self.connections)
+        return _written(cut)
+
+    def responses(
+        self, streams: Streams, requests: Frames, silent: NDArray[np.bool_], n_open: int, *, final: bool
+    ) -> tuple[Frames, NDArray[np.uint8]]:
+        """Cuts the block's responses and pairs them.
+
+        silent: per request of the block, true when it expects no response. n_open: open requests of earlier blocks; the block's own come
+        after them. Returns the frames (`row` is the open request) and, per open request, 1 where it will never be answered.
+        """
+        abandoned = np.zeros(n_open + len(requests.frames), np.uint8)
+        self._nodes = with_room(self._nodes, self._free, max(0, len(requests.frames) - self._n_free()))
+        asked = Asked(requests.frames, silent, np.full(1, n_open, np.int64), np.zeros(1, np.int64))
+        waiting = Waiting(self._nodes, self._free, abandoned)
+        cut = _room(streams)
+        cut_responses(_arrays(streams), cut, asked, waiting, self.directions, self.connections, final)
+        return _written(cut), abandoned
+
+    def keep_rows(self, new_row: NDArray[np.int64]) -> None:
+        """Renumbers the open requests: new_row[old row] is the row in the next block."""
+        if len(new_row):
+            rows = self._nodes["row"]
+            self._nodes["row"] = new_row[np.clip(rows, 0, len(new_row) - 1)]
+
+    def _n_free(self) -> int:
+        return len(self._nodes) - int(self.connections["n_waiting"].sum())
+
+
+def _arrays(streams: Streams) -> StreamArrays:
+    return StreamArrays(
+        streams.data,
+        streams.direction,
+        streams.start,
+        streams.end,
+        streams.stream_offset,
+        streams.gap_before,
+        streams.gap_kind,
+        streams.piece_start,
+        streams.piece_ts_ns,
+        streams.piece_packet,
+        streams.consumed,
+    )
+
+
+def _room(streams: Streams) -> Cut:
+    """Room for every frame there could be. Pages that are never written cost nothing."""
+    n_frames = len(streams.data) // _SMALLEST_FRAME + 2 * len(streams.start) + 1
+    n_stretches = n_frames + _STRETCHES_PER_RUN * len(streams.start)
+    return Cut(np.empty(n_frames, FRAME), np.empty(n_stretches, STRETCH), np.zeros(2, np.int64))
+
+
+def _written(cut: Cut) -> Frames:
+    return Frames(cut.frames[: cut.n[0]].copy(), cut.stretches[: cut.n[1]].copy())

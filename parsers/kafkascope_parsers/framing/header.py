@@ -1,0 +1,87 @@
+"""What a request header must look like.
+
+Layout (KIP-482, RequestHeader): size int32, API key int16, version int16, correlation id int32, client id nullable string with int16 length
+(absent in header v0, which only ControlledShutdown v0 has).
+"""
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.framing.layout import CLIENT_ID_AT, SIZE_LIMIT
+
+NO, YES, MORE = 0, 1, 2
+
+VERSION_SLACK = 8
+"""A client may be newer than our schemas: so far above the newest known version a header is still believed."""
+CONTROLLED_SHUTDOWN = 7
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def int16_at(data: NDArray[np.uint8], at: int) -> np.int64:
+    """Big-endian int16. The caller has checked the end."""
+    return np.int64(np.int16(np.int64(data[at]) << 8 | np.int64(data[at + 1])))
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def int32_at(data: NDArray[np.uint8], at: int) -> np.int64:
+    """Big-endian int32. The caller has checked the end."""
+    return np.int64(
+        np.int32(
+            np.int64(data[at]) << 24
+            | np.int64(data[at + 1]) << 16
+            | np.int64(data[at + 2]) << 8
+            | np.int64(data[at + 3])
+        )
+    )
+
+
+@nb.njit(cache=True, nogil=True)
+def looks_like_request(data: NDArray[np.uint8], at: int, end: int, versions: NDArray[np.int16]) -> int:
+    """NO, YES, or MORE bytes are needed to say.
+
+    versions: int16[n_keys, 2], first and last known version of each API key.
+    The client id has to be printable: zeros and binary data are the commonest look-alikes.
+    """
+    if end - at < CLIENT_ID_AT - 2:
+        return MORE
+    size = int32_at(data, at)
+    key = int16_at(data, at + 4)
+    version = int16_at(data, at + 6)
+    if size < 8 or size > SIZE_LIMIT or key < 0 or key >= len(versions) or version < 0:
+        return NO
+    if versions[key, 1] < 0 or version > versions[key, 1] + VERSION_SLACK:
+        return NO
+    if key == CONTROLLED_SHUTDOWN and version == 0:
+        return YES
+    if size < 10:
+        return NO
+    if end - at < CLIENT_ID_AT:
+        return MORE
+    length = int16_at(data, at + 12)
+    if length < -1 or length > size - 10:
+        return NO
+    first = at + CLIENT_ID_AT
+    for i in range(first, min(first + max(length, 0), end)):
+        if data[i] < 0x20 or data[i] == 0x7F:
+            return NO
+    return YES
+
+
+@nb.njit(cache=True, nogil=True)
+def request_starts_chain(
+    data: NDArray[np.uint8], at: int, end: int, versions: NDArray[np.int16], aligned: bool
+) -> bool:
+    """Whether a request header at `at` proves itself: it looks like one, and so does what follows it.
+
+    aligned: a packet starts here, which stands for the proof where the frame reaches the end of what is there.
+    """
+    if looks_like_request(data, at, end, versions) != YES:
+        return False
+    after = at + 4 + int32_at(data, at)
+    if after == end:
+        return True
+    if after > end:
+        return aligned
+    follows = looks_like_request(data, after, end, versions)
+    return follows == YES or (follows == MORE and aligned)

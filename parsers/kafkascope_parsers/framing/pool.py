@@ -1,0 +1,88 @@
+"""Requests that wait for their responses: one list per connection, all in one pool.
+
+A broker answers the requests of a connection in their order, so the list is a queue; a response that answers a later request says that the
+earlier ones will never be answered.
+"""
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.framing.layout import SEARCH_LIMIT, WAITING
+
+NONE = -1
+
+
+class Waiting(NamedTuple):
+    """nodes: WAITING[capacity]; free: int64[1], head of the list of unused nodes; abandoned: uint8 per open row, 1 when it will never be answered."""
+
+    nodes: NDArray[np.void]
+    free: NDArray[np.int64]
+    abandoned: NDArray[np.uint8]
+
+
+def empty_pool() -> NDArray[np.void]:
+    """A pool without room: `with_room` gives it some."""
+    return np.zeros(0, WAITING)
+
+
+def with_room(nodes: NDArray[np.void], free: NDArray[np.int64], n: int) -> NDArray[np.void]:
+    """The pool, grown so that n more requests fit whatever is free now; new nodes join the free list."""
+    old = len(nodes)
+    grown = np.zeros(old + n, WAITING)
+    grown[:old] = nodes
+    grown["next"][old:] = np.arange(old + 1, old + n + 1)
+    if n:
+        grown["next"][-1] = free[0]
+        free[0] = old
+    return grown
+
+
+@nb.njit(cache=True, nogil=True)
+def enqueue(w: Waiting, c: NDArray[np.void], i: int, request: NDArray[np.void], row: int) -> None:
+    """Puts a request at the end of connection i's queue and writes how many are in flight with it."""
+    node = w.free[0]
+    w.free[0] = w.nodes[node].next
+    w.nodes[node].next = NONE
+    w.nodes[node].row = row
+    w.nodes[node].correlation_id = request.correlation_id
+    w.nodes[node].api_key = request.api_key
+    w.nodes[node].api_version = request.api_version
+    if c[i].head == NONE:
+        c[i].head = node
+    else:
+        w.nodes[c[i].tail].next = node
+    c[i].tail = node
+    c[i].n_waiting += 1
+    request.in_flight = c[i].n_waiting
+    c[i].max_in_flight = max(c[i].max_in_flight, c[i].n_waiting)
+
+
+@nb.njit(cache=True, nogil=True)
+def waits(w: Waiting, c: NDArray[np.void], i: int, correlation_id: int) -> bool:
+    """Whether a request of connection i waits under that correlation id."""
+    node, looked = c[i].head, 0
+    while node != NONE and looked < SEARCH_LIMIT:
+        if w.nodes[node].correlation_id == correlation_id:
+            return True
+        node = w.nodes[node].next
+        looked += 1
+    return False
+
+
+@nb.njit(cache=True, nogil=True)
+def take(w: Waiting, c: NDArray[np.void], i: int, correlation_id: int) -> int:
+    """Takes the first request of that correlation id out and abandons those before it; returns its node (still readable), or NONE."""
+    if not waits(w, c, i, correlation_id):
+        return NONE
+    while True:
+        node = c[i].head
+        c[i].head = w.nodes[node].next
+        c[i].n_waiting -= 1
+        w.nodes[node].next = w.free[0]
+        w.free[0] = node
+        if w.nodes[node].correlation_id == correlation_id:
+            return node
+        w.abandoned[w.nodes[node].row] = 1

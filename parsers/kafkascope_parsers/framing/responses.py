@@ -1,0 +1,279 @@
+"""Cuts the responses of a block and pairs each with the request it answers.
+
+A response header has only a correlation id, so a response proves itself by answering a request that waits. Requests and responses of a
+connection are walked together in time order, so that `in_flight` is what was on the wire.
+"""
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.framing.header import int32_at
+from kafkascope_parsers.framing.layout import (
+    EXPECT,
+    FRAME_LIMIT,
+    HUNT,
+    KAFKA,
+    OVERSIZE,
+    REASON_NOT_KAFKA,
+    REASON_OVERSIZE,
+    REASON_SASL,
+    SEARCH_LIMIT,
+    START,
+    SYNC,
+    TOKEN_LIMIT,
+    UNKNOWN,
+    WHOLE,
+    StreamArrays,
+)
+from kafkascope_parsers.framing.pool import NONE, Waiting, enqueue, take, waits
+from kafkascope_parsers.framing.requests import (
+    Cut,
+    add_frame,
+    add_stretch,
+    cut_reason,
+    enter_run,
+    has_later_run,
+    pass_over_expected,
+    piece_at,
+)
+
+RESPONSE_HEAD = 8
+"""Size and correlation id."""
+RISING_STEP = 1024
+"""Orphans whose correlation id rises by at most so much look like one client's."""
+RISING_ENOUGH = 3
+"""So many in a row make a connection Kafka of which only responses were captured."""
+
+
+class Asked(NamedTuple):
+    """requests: FRAME, this block's; silent: bool per request, true when no response is expected; first_row: int64[1], open row of the first;
+    at: int64[1], the first request that is not in its queue yet."""
+
+    requests: NDArray[np.void]
+    silent: NDArray[np.bool_]
+    first_row: NDArray[np.int64]
+    at: NDArray[np.int64]
+
+
+@nb.njit(cache=True, nogil=True)
+def ask(asked: Asked, w: Waiting, c: NDArray[np.void]) -> None:
+    """Moves one more request into the queue of its connection."""
+    n = asked.at[0]
+    if not asked.silent[n]:
+        i = asked.requests[n].direction >> 1
+        enqueue(w, c, i, asked.requests[n], asked.first_row[0] + n)
+    else:
+        asked.requests[n].in_flight = c[asked.requests[n].direction >> 1].n_waiting + 1
+    asked.at[0] = n + 1
+
+
+@nb.njit(cache=True, nogil=True)
+def ask_until(asked: Asked, w: Waiting, c: NDArray[np.void], i: int, ts_ns: int) -> None:
+    """Queues all requests of connections before i, and those of i sent until ts_ns."""
+    while asked.at[0] < len(asked.requests):
+        request = asked.requests[asked.at[0]]
+        other = request.direction >> 1
+        if other > i or (other == i and request.ts_ns > ts_ns):
+            return
+        ask(asked, w, c)
+
+
+@nb.njit(cache=True, nogil=True)
+def ask_ahead(asked: Asked, w: Waiting, c: NDArray[np.void], i: int, correlation_id: int) -> None:
+    """Queues connection i's requests up to that correlation id, although stamped later: two capture points can disagree on the order."""
+    for n in range(asked.at[0], min(asked.at[0] + SEARCH_LIMIT, len(asked.requests))):
+        if asked.requests[n].direction >> 1 != i:
+            return
+        if asked.requests[n].correlation_id == correlation_id and not asked.silent[n]:
+            while asked.at[0] <= n:
+                ask(asked, w, c)
+            return
+
+
+@nb.njit(cache=True, nogil=True)
+def answers(s: StreamArrays, run: int, at: int, w: Waiting, c: NDArray[np.void]) -> bool:
+    """Whether a response header at `at` names a waiting request and a possible size."""
+    if s.end[run] - at < RESPONSE_HEAD:
+        return False
+    size = int32_at(s.data, at)
+    return 4 <= size <= FRAME_LIMIT and waits(w, c, s.direction[run] >> 1, int32_at(s.data, at + 4))
+
+
+@nb.njit(cache=True, nogil=True)
+def response_proves(s: StreamArrays, run: int, at: int, w: Waiting, c: NDArray[np.void]) -> bool:
+    """HUNT: a response header that answers a waiting request; or, where the request was before the capture, one that begins a packet and
+    fills packets exactly."""
+    end = s.end[run]
+    if end - at < RESPONSE_HEAD:
+        return False
+    size = int32_at(s.data, at)
+    if size < 4 or size > FRAME_LIMIT:
+        return False
+    after = at + 4 + size
+    if waits(w, c, s.direction[run] >> 1, int32_at(s.data, at + 4)):
+        return True
+    piece = piece_at(s, at)
+    if s.piece_start[piece] != at and at != s.start[run]:
+        return False
+    if after >= end:
+        return after == end
+    return s.piece_start[piece_at(s, after)] == after
+
+
+@nb.njit(cache=True, nogil=True)
+def note_orphan(c: NDArray[np.void], i: int, correlation_id: int) -> None:
+    """Responses alone, with correlation ids that rise, make a connection Kafka."""
+    rise = correlation_id - c[i].last_orphan
+    c[i].n_rising = c[i].n_rising + 1 if 0 < rise <= RISING_STEP else 1
+    c[i].last_orphan = correlation_id
+    if c[i].n_rising >= RISING_ENOUGH and c[i].protocol == UNKNOWN:
+        c[i].protocol = KAFKA
+
+
+@nb.njit(cache=True, nogil=True)
+def take_response(
+    s: StreamArrays, cut: Cut, run: int, at: int, to: int, wholeness: int, w: Waiting, c: NDArray[np.void]
+) -> None:
+    """Writes the response at data[at:to]; at least its correlation id is there."""
+    i = s.direction[run] >> 1
+    row = cut.frames[add_frame(s, cut, run, at, to, wholeness)]
+    row.correlation_id = int32_at(s.data, at + 4)
+    node = take(w, c, i, row.correlation_id)
+    if node == NONE:
+        row.number = c[i].n_orphans
+        c[i].n_orphans += 1
+        note_orphan(c, i, row.correlation_id)
+        return
+    row.row = w.nodes[node].row
+    row.api_key = w.nodes[node].api_key
+    row.api_version = w.nodes[node].api_version
+
+
+@nb.njit(cache=True, nogil=True)
+def response_synced(
+    s: StreamArrays,
+    cut: Cut,
+    run: int,
+    at: int,
+    asked: Asked,
+    w: Waiting,
+    d: NDArray[np.void],
+    c: NDArray[np.void],
+    last: bool,
+) -> int:
+    """SYNC: takes one response at `at` and returns the place after it, or `at` itself when more bytes are needed."""
+    k = s.direction[run]
+    i = k >> 1
+    end = s.end[run]
+    wholeness, reason = cut_reason(s, run)
+    if end - at >= 4 and c[i].raw_sasl and int32_at(s.data, at) < 4:
+        add_stretch(s, cut, run, at, at + 4, REASON_SASL)  # an empty token: PLAIN succeeded
+        return at + 4
+    if end - at < RESPONSE_HEAD:
+        if not last:
+            return at
+        add_stretch(s, cut, run, at, end, reason)
+        d[k].mode = HUNT
+        d[k].reason = reason
+        return end
+    size, correlation_id = int32_at(s.data, at), int32_at(s.data, at + 4)
+    after = at + 4 + size
+    if size < 4:
+        d[k].mode = HUNT
+        d[k].reason = REASON_NOT_KAFKA
+        return at
+    if after > end and size <= FRAME_LIMIT and not last:
+        return at
+    ask_until(asked, w, c, i, s.piece_ts_ns[piece_at(s, at)])
+    known = waits(w, c, i, correlation_id)
+    if not known:
+        ask_ahead(asked, w, c, i, correlation_id)
+        known = waits(w, c, i, correlation_id)
+    if not known and c[i].raw_sasl and size <= TOKEN_LIMIT:
+        add_stretch(s, cut, run, at, min(after, end), REASON_SASL)
+        return min(after, end)
+    if after <= end and size <= FRAME_LIMIT:
+        take_response(s, cut, run, at, after, WHOLE, w, c)
+        return after
+    if size > FRAME_LIMIT:
+        if not known:
+            d[k].mode = HUNT
+            d[k].reason = REASON_NOT_KAFKA
+            return at
+        wholeness, reason = OVERSIZE, REASON_OVERSIZE
+    take_response(s, cut, run, at, min(after, end), wholeness, w, c)
+    add_stretch(s, cut, run, at, min(after, end), reason)
+    d[k].mode = EXPECT
+    d[k].expect = s.stream_offset[run] + after - s.start[run]
+    d[k].reason = reason
+    return min(after, end)
+
+
+@nb.njit(cache=True, nogil=True)
+def hunt_response(
+    s: StreamArrays,
+    cut: Cut,
+    run: int,
+    at: int,
+    asked: Asked,
+    w: Waiting,
+    d: NDArray[np.void],
+    c: NDArray[np.void],
+    last: bool,
+) -> int:
+    """HUNT: looks for a response that proves itself and returns the new place; SYNC when it is found."""
+    k = s.direction[run]
+    end = s.end[run]
+    piece = piece_at(s, at)
+    ask_until(asked, w, c, k >> 1, s.piece_ts_ns[piece])
+    for q in range(at, end - RESPONSE_HEAD + 1):
+        while piece + 1 < len(s.piece_start) and s.piece_start[piece + 1] <= q:
+            piece += 1
+            ask_until(asked, w, c, k >> 1, s.piece_ts_ns[piece])
+        if response_proves(s, run, q, w, c):
+            add_stretch(s, cut, run, at, q, d[k].reason)
+            d[k].mode = SYNC
+            return q
+    to = end if last else max(at, end - RESPONSE_HEAD + 1)
+    add_stretch(s, cut, run, at, to, d[k].reason)
+    return to
+
+
+@nb.njit(cache=True, nogil=True)
+def cut_responses(
+    s: StreamArrays, cut: Cut, asked: Asked, w: Waiting, d: NDArray[np.void], c: NDArray[np.void], final: bool
+) -> None:
+    """Cuts every run that goes from a server to a client; queues all requests; writes frames, stretches, states and `consumed`."""
+    for run in range(len(s.direction)):
+        k = s.direction[run]
+        i = k >> 1
+        if c[i].client_side < 0 or c[i].client_side == k & 1 or c[i].protocol > KAFKA:
+            continue
+        last = final or has_later_run(s, run)
+        enter_run(s, run, d, k)
+        at = s.start[run]
+        while at < s.end[run]:
+            before, mode = at, d[k].mode
+            if mode == START:
+                d[k].mode = (
+                    SYNC if c[i].protocol == KAFKA else HUNT
+                )  # requests come first: without one they were not captured
+            elif mode == SYNC:
+                at = response_synced(s, cut, run, at, asked, w, d, c, last)
+            elif mode == EXPECT:
+                at = pass_over_expected(s, cut, run, at, d)
+                if at < s.end[run] and d[k].mode == EXPECT:
+                    if s.end[run] - at < RESPONSE_HEAD and not last:
+                        break
+                    ask_until(asked, w, c, i, s.piece_ts_ns[piece_at(s, at)])
+                    d[k].mode = SYNC if answers(s, run, at, w, c) else HUNT
+            else:
+                at = hunt_response(s, cut, run, at, asked, w, d, c, last)
+            if at == before and d[k].mode == mode:
+                break
+        s.consumed[run] = at
+    while asked.at[0] < len(asked.requests):
+        ask(asked, w, c)
