@@ -1,0 +1,8 @@
+"""The command line: `kafkascope`. One file a command; nothing heavy is imported before a command needs it."""
+
+
+def main() -> None:
+    """Runs the command line and ends the process with its exit code."""
+    from kafkascope_analyzer.cli.app import app
+
+    app(prog_name="kafkascope")

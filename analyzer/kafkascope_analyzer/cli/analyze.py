@@ -1,0 +1,65 @@
+"""`kafkascope analyze`: everything, from the captures to the report.
+
+Spark's JVM takes seconds to start, so it starts while the captures are read. Without Java the tables and the report
+are written all the same.
+"""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from kafkascope_analyzer.cli.exits import complain, exit_codes
+from kafkascope_analyzer.cli.ingest import inputs_of, write_tables
+from kafkascope_analyzer.cli.options import Captures, Format, FormatOption, Master, Out, Overwrite, Quiet, Workers
+from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
+from kafkascope_analyzer.cli.progress import note
+from kafkascope_analyzer.cli.show import show
+from kafkascope_analyzer.cli.stories import java_problem, write_stories
+
+
+def analyze(
+    captures: Captures,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    format: FormatOption = Format.rich,  # noqa: A002 - the option's name
+    master: Master = None,
+    workers: Workers = None,
+) -> None:
+    """Write the whole dataset, tables and stories and report.json, and print the report."""
+    with exit_codes():
+        place = out or default_out(captures[0])
+        check_out(place, overwrite=overwrite)
+        inputs = inputs_of(captures)
+        problem = java_problem()
+        with Staged(place, overwrite=overwrite) as staged:
+            if problem is None:
+                _prewarm_spark(master)
+            write_tables(inputs, staged.work, workers=workers, quiet=quiet)
+            staged.keep()
+            if problem is None:
+                write_stories(staged.work, master=master, quiet=quiet)
+            model = _write_report(staged.work)
+        show(model, format)
+        if problem is not None:
+            complain(f"the stories need Java 17 or newer: {problem}; the tables are whole")
+            note(f"`kafkascope stories {place}` adds the stories", quiet=quiet)
+        note(f"dataset: {place}, report: {place / 'report.json'}", quiet=quiet)
+
+
+def _prewarm_spark(master: str | None) -> None:
+    """Lets the JVM start beside the reading of the captures, where the machine is ours (no master given)."""
+    from kafkascope_spark import session
+
+    prewarm = getattr(session, "prewarm", None)
+    if master is None and prewarm is not None:
+        threading.Thread(target=prewarm, name="spark-prewarm", daemon=True).start()
+
+
+def _write_report(dataset: Path) -> dict[str, Any]:
+    """report.json beside the tables; gives the model."""
+    from kafkascope_analyzer.report.model import report_model, write_report
+
+    model = report_model(dataset)
+    write_report(dataset, model)
+    return model

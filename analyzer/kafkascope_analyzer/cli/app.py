@@ -1,0 +1,46 @@
+"""The commands of `kafkascope` and their order in the help."""
+
+from typing import Annotated
+
+import typer
+
+from kafkascope_analyzer.cli.analyze import analyze
+from kafkascope_analyzer.cli.decode_command import decode
+from kafkascope_analyzer.cli.info import info
+from kafkascope_analyzer.cli.ingest import ingest
+from kafkascope_analyzer.cli.stories import stories
+
+app = typer.Typer(
+    name="kafkascope",
+    help="Reads packet captures of Kafka traffic: connections and their roles, how clients started, how they recovered.",
+    epilog="Exit codes: 0 done, 2 usage, 3 unreadable input, 130 interrupted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"kafkascope {version('kafkascope')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    del version
+
+
+app.command()(analyze)
+app.command()(ingest)
+app.command()(stories)
+app.command()(info)
+app.command(hidden=True)(decode)

@@ -1,0 +1,54 @@
+"""How a command ends: exit codes, and one sentence on standard error for what the user can mend.
+
+0 done, 1 the program's own fault (a traceback), 2 usage, 3 unreadable input, 130 interrupted, 141 the reader of our
+output went away.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import typer
+from kafkascope_parsers.errors import CaptureError, UsageError
+
+USAGE = 2
+UNREADABLE = 3
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+@contextmanager
+def exit_codes() -> Iterator[None]:
+    """Turns our errors, Ctrl-C, SIGTERM and a closed pipe into exit codes; a defect keeps its traceback."""
+    before = signal.signal(signal.SIGTERM, _terminated)
+    try:
+        yield
+        sys.stdout.flush()
+    except UsageError as error:
+        complain(str(error))
+        raise typer.Exit(USAGE) from error
+    except CaptureError as error:
+        complain(str(error))
+        raise typer.Exit(UNREADABLE) from error
+    except KeyboardInterrupt as stopped:
+        complain("interrupted: nothing was written")
+        raise typer.Exit(INTERRUPTED) from stopped
+    except BrokenPipeError as closed:
+        # what is left in the buffer has no reader; without this the interpreter would complain about it at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(BROKEN_PIPE) from closed
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminated(signum: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def complain(sentence: str) -> None:
+    """One sentence on standard error, without control characters: file names are strangers' text too."""
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in sentence)
+    print(f"kafkascope: {shown}", file=sys.stderr)

@@ -1,0 +1,50 @@
+"""`kafkascope ingest`: captures in, Parquet tables out. Never starts Spark."""
+
+from pathlib import Path
+
+from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.options import Captures, Format, FormatOption, Out, Overwrite, Quiet, Workers
+from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
+from kafkascope_analyzer.cli.progress import bar, note
+from kafkascope_analyzer.cli.show import show
+
+
+def ingest(
+    captures: Captures,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+    format: FormatOption = Format.rich,  # noqa: A002 - the option's name
+    workers: Workers = None,
+) -> None:
+    """Write a dataset of Parquet tables, without the stories that need Spark."""
+    with exit_codes():
+        place = out or default_out(captures[0])
+        check_out(place, overwrite=overwrite)
+        inputs = inputs_of(captures)
+        with Staged(place, overwrite=overwrite) as staged:
+            write_tables(inputs, staged.work, workers=workers, quiet=quiet)
+        show_overview(place, format)
+        note(f"dataset: {place}", quiet=quiet)
+
+
+def inputs_of(captures: list[str]) -> list[Path | str]:
+    """The capture files that files, directories and globs stand for, `-` as it is. Raises CaptureError, UsageError."""
+    from kafkascope_analyzer.ingest.source import expand_inputs
+
+    return list(expand_inputs(captures))
+
+
+def write_tables(inputs: list[Path | str], work: Path, *, workers: int | None, quiet: bool) -> None:
+    """Reads the captures into a dataset at `work`. Raises CaptureError, UsageError."""
+    from kafkascope_analyzer.ingest.run import ingest as run_ingest
+
+    with bar("reading captures", quiet=quiet) as shown:
+        run_ingest(inputs, work, workers=workers, progress=shown.at)
+
+
+def show_overview(dataset: Path, how: Format) -> None:
+    """What the tables of `ingest` tell, on standard output."""
+    from kafkascope_analyzer.report.model import overview_model
+
+    show(overview_model(dataset), how)

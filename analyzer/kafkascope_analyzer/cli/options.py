@@ -1,0 +1,56 @@
+"""Options that several commands share."""
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Format(str, Enum):  # noqa: UP042 - typer's choices want the value as text on every supported Python
+    """How results are written."""
+
+    rich = "rich"
+    plain = "plain"
+    json = "json"
+
+
+Captures = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="CAPTURE...", help="pcap or pcapng files (also .gz, .zst), directories, globs, or - for standard input."
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--out",
+        metavar="OUT.kscope",
+        help="Dataset to write. [default: the first input's name with .kscope, here]",
+        show_default=False,
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the dataset if it is there already.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no notes; errors still show.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="How the result is written on standard output.")]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master", metavar="URL", help="Spark master. [default: this machine, all cores]", show_default=False
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        max=256,
+        metavar="N",
+        help="Worker processes. [default: by cores and size]",
+        show_default=False,
+    ),
+]
+Dataset = Annotated[
+    Path, typer.Argument(metavar="OUT.kscope", help="A dataset that kafkascope wrote.", show_default=False)
+]

@@ -1,0 +1,54 @@
+"""`kafkascope stories`: the part that needs Spark, on a dataset that is there."""
+
+from pathlib import Path
+
+from kafkascope_parsers.errors import UsageError
+
+from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.options import Dataset, Format, FormatOption, Master, Quiet
+from kafkascope_analyzer.cli.progress import note, waiting
+from kafkascope_analyzer.cli.show import show
+
+
+def stories(
+    dataset: Dataset,
+    master: Master = None,
+    quiet: Quiet = False,
+    format: FormatOption = Format.rich,  # noqa: A002 - the option's name
+) -> None:
+    """Rebuild clients, their starts and recoveries on Spark; rewrite report.json; print the report."""
+    with exit_codes():
+        from kafkascope_analyzer.report.scan import load_manifest
+
+        load_manifest(dataset)
+        problem = java_problem()
+        if problem:
+            raise UsageError(f"the stories need Java 17 or newer: {problem}")
+        write_stories(dataset, master=master, quiet=quiet)
+        show_report(dataset, format)
+        note(f"dataset: {dataset}, report: {dataset / 'report.json'}", quiet=quiet)
+
+
+def java_problem() -> str | None:
+    """Why Spark cannot start here; None where it can."""
+    from kafkascope_spark.session import java_problem as problem
+
+    found: str | None = problem()
+    return found
+
+
+def write_stories(dataset: Path, *, master: str | None, quiet: bool) -> None:
+    """Runs Spark over the tables; the stories are there when it ends."""
+    from kafkascope_spark.stories import write_stories as run_stories
+
+    with waiting("stories: clients, starts, recoveries (Spark)", quiet=quiet):
+        run_stories(dataset, master=master)
+
+
+def show_report(dataset: Path, how: Format) -> None:
+    """Writes report.json from the tables as they are now and prints the report."""
+    from kafkascope_analyzer.report.model import report_model, write_report
+
+    model = report_model(dataset)
+    write_report(dataset, model)
+    show(model, how)

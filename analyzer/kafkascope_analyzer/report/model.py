@@ -1,0 +1,53 @@
+"""`report.json`: everything that is shown of a dataset, as one plain dict in a stable order.
+
+The same dataset gives the same bytes: no wall clock, no paths but the names that the user gave. Times are nanoseconds
+since the epoch (`*_ns`) and durations microseconds (`*_us`), as in the tables.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from kafkascope_analyzer.report import clients, overview, unread
+from kafkascope_analyzer.report.scan import load_manifest
+
+REPORT_VERSION = 1
+REPORT_FILE = "report.json"
+NO_STORIES = "the dataset has no stories yet: `kafkascope stories` makes them (it needs Java 17 or newer)"
+
+
+def overview_model(dataset: Path) -> dict[str, Any]:
+    """The part of the report that the tables of `ingest` tell. Raises UsageError where the directory is no dataset."""
+    manifest = load_manifest(dataset)
+    return {
+        "report_version": REPORT_VERSION,
+        "capture": overview.capture(dataset, manifest),
+        "connections": overview.connections(dataset),
+        "cluster": overview.cluster(dataset),
+        "apis": overview.apis(dataset),
+        "errors": overview.errors(dataset),
+        "unread": unread.unread(dataset),
+    }
+
+
+def report_model(dataset: Path) -> dict[str, Any]:
+    """The whole report; `stories.present` says whether clients are in it. Raises UsageError where this is no dataset."""
+    model = overview_model(dataset)
+    found = clients.clients(dataset)
+    present = found.pop("present")
+    return {**model, "stories": {"present": present, "why_not": None if present else NO_STORIES}, "clients": found}
+
+
+def to_json(model: dict[str, Any]) -> str:
+    """The model as report.json holds it: ASCII, so that hostile text cannot reach a terminal, and a newline at the end."""
+    return json.dumps(model, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def write_report(dataset: Path, model: dict[str, Any]) -> Path:
+    """Writes the model beside the tables, whole or not at all; gives the file's path."""
+    place = dataset / REPORT_FILE
+    beside = dataset / f".{REPORT_FILE}.partial"
+    beside.write_text(to_json(model), encoding="ascii")
+    os.replace(beside, place)
+    return place

@@ -1,0 +1,56 @@
+"""What the pages of the terminal report are made of: headings, lines, tables without borders, and the line that
+says what is left out.
+"""
+
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+
+def heading(title: str) -> RenderableType:
+    """A part's heading, with a line to the right edge."""
+    return Padding(Rule(Text(title, style="bold"), align="left", style="dim"), (1, 0, 0, 0))
+
+
+def line(*parts: str | tuple[str, str], indent: int = 0) -> RenderableType:
+    """One paragraph of text and (text, style) pairs; where it wraps, it stays behind its indent."""
+    return indented(Text.assemble(*parts, overflow="fold"), indent)
+
+
+def indented(what: RenderableType, indent: int) -> RenderableType:
+    """The same, moved to the right, without blanks after it."""
+    return Padding(what, (0, 0, 0, indent), expand=False) if indent else what
+
+
+def grid(*columns: tuple[str, str], header: bool = True) -> Table:
+    """A table without borders; a column is (title, options): `r` right-aligned, `n` never wrapped, `w` takes what
+    width is left.
+    """
+    table = Table(
+        box=box.SIMPLE_HEAD if header else None,
+        show_header=header,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    table.collapse_padding = True
+    for title, options in columns:
+        table.add_column(
+            Text(title, style="bold"),
+            justify="right" if "r" in options else "left",
+            no_wrap="n" in options,
+            overflow="fold",
+            ratio=1 if "w" in options else None,
+        )
+    return table
+
+
+def more(n_left: int, what: str, where: str) -> Iterator[RenderableType]:
+    """The line that says what is not shown and where it is; nothing where all is shown."""
+    if n_left > 0:
+        yield line((f"… and {n_left:,} more {what} (table {where})", "dim"), indent=2)

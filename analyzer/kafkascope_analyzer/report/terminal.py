@@ -1,0 +1,225 @@
+"""The report on a terminal: rich renderables from the model, at 80 columns or more, styled or plain.
+
+All text that came from the wire goes through `safe` and into Text objects, never through markup. Colour only repeats
+what a word says. Times are relative to the start of the capture, which is given once in full.
+"""
+
+import io
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, TextIO
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from kafkascope_analyzer.report.pieces import grid, heading, line, more
+from kafkascope_analyzer.report.terminal_clients import render_clients
+from kafkascope_analyzer.report.words import clock, count, list_of, node, percent, safe, size, span
+
+Model = dict[str, Any]
+
+WIDEST = 132
+"""Columns that are used at most: longer lines are hard to follow."""
+MOST_APIS = 14
+MOST_ERRORS = 8
+MOST_FILES = 6
+MOST_BROKERS = 16
+
+_ONE_COLUMN = str.maketrans({"→": ">", "·": "-", "…": "~", "µ": "u", "─": "-", "•": "*", "\u00a0": " "})
+
+
+def render_to(model: Model, stream: TextIO, *, plain: bool) -> None:
+    """Writes the report. Plain is ASCII without any styling, one character for one, so that columns stay where they
+    are.
+    """
+    if not plain and (stream.encoding or "").lower().replace("-", "") == "utf8":
+        console = Console(
+            file=stream, markup=False, highlight=False, emoji=False, width=_width(Console(file=stream).width)
+        )
+        console.print(*render(model), sep="\n")
+        return
+    stream.write(render_plain(model, _width(Console(file=stream).width)))
+
+
+def render_plain(model: Model, width: int) -> str:
+    """The report in ASCII, each line without blanks at its end."""
+    page = io.StringIO()
+    console = Console(
+        file=page, markup=False, highlight=False, emoji=False, color_system=None, force_terminal=False, width=width
+    )
+    console.print(*render(model), sep="\n")
+    lines = (
+        line.translate(_ONE_COLUMN).encode("ascii", "replace").decode("ascii").rstrip()
+        for line in page.getvalue().splitlines()
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _width(columns: int) -> int:
+    return min(columns, WIDEST)
+
+
+def render(model: Model) -> Iterator[RenderableType]:
+    """The report's parts, in order."""
+    yield from _head(model)
+    yield from _cluster(model["cluster"])
+    yield from _apis(model)
+    yield from _errors(model)
+    if "clients" in model:
+        yield from render_clients(model)
+    yield from _unread(model)
+
+
+def _head(model: Model) -> Iterator[RenderableType]:
+    capture, ledger = model["capture"], model["capture"]["ledger"]
+    names = [safe(f["path"]) for f in capture["files"]]
+    yield line(("kafkascope", "bold"), " · ", (list_of(names, MOST_FILES), "bold"))
+    if capture["start_ns"] is None:
+        yield line("no packets")
+    else:
+        yield line(f"{capture['start']} · {span(capture['duration_us'])} · {count(capture['n_packets'], 'packet')}")
+        yield line(("times below are mm:ss.mmm after that", "dim"))
+    found = model["connections"]
+    spoken = [f"{row['n']:,} {row['protocol'] or 'unknown'}" for row in found["by_protocol"]]
+    yield line(f"{count(found['n'], 'TCP connection')}: {', '.join(spoken) or 'none'}")
+    if ledger["stream_bytes"]:
+        share = percent(ledger["decoded_bytes"], ledger["stream_bytes"])
+        missing = f"; {size(ledger['missing_bytes'])} missing from the capture" if ledger["missing_bytes"] else ""
+        yield line(f"{share} of {size(ledger['stream_bytes'])} of stream decoded as Kafka{missing}")
+    if model.get("stories", {}).get("why_not"):
+        yield line((model["stories"]["why_not"], "yellow"))
+
+
+def _cluster(cluster: Model) -> Iterator[RenderableType]:
+    if not cluster["brokers"] and not cluster["servers_without_node_id"]:
+        return
+    yield heading("Cluster")
+    if cluster["cluster_ids"]:
+        yield line("cluster id " + ", ".join(safe(c) for c in cluster["cluster_ids"]))
+    if cluster["brokers"]:
+        table = grid(
+            ("broker", ""), ("advertised", ""), ("rack", ""), ("conns", "rn"), ("requests", "rn"), ("errors", "rn")
+        )
+        for broker in cluster["brokers"][:MOST_BROKERS]:
+            where = broker["addresses"] or broker["advertised"]
+            advertised = [safe(a) for a in broker["advertised"]]
+            table.add_row(
+                Text(node(broker["node_id"], where[0] if where else None)),
+                Text("same" if advertised == broker["addresses"][:1] else list_of(advertised, 2)),
+                Text(safe(broker["rack"] or "")),
+                f"{broker['n_connections']:,}",
+                f"{broker['n_requests']:,}",
+                f"{broker['n_errors']:,}",
+            )
+        yield table
+        yield from more(cluster["n_brokers"] - MOST_BROKERS, "brokers", "topology")
+    loose = [
+        f"{safe(s['address'])} ({count(s['n_connections'], 'connection')})" for s in cluster["servers_without_node_id"]
+    ]
+    if loose:
+        yield line("node id not known: " + list_of(loose, 4))
+
+
+def _apis(model: Model) -> Iterator[RenderableType]:
+    if not model["apis"]:
+        return
+    yield heading("Requests")
+    table = grid(
+        ("API", ""),
+        ("versions", ""),
+        ("requests", "rn"),
+        ("p50", "rn"),
+        ("p99", "rn"),
+        ("errors", "rn"),
+        ("no answer", "rn"),
+    )
+    for api in model["apis"][:MOST_APIS]:
+        unanswered = api["statuses"].get("unanswered", 0)
+        table.add_row(
+            Text(safe(api["api_name"])),
+            _versions(api["versions"]),
+            f"{api['n']:,}",
+            span(api["p50_us"]),
+            span(api["p99_us"]),
+            f"{api['n_with_errors']:,}" if api["n_with_errors"] else "",
+            f"{unanswered:,}" if unanswered else "",
+        )
+    yield table
+    rest = model["apis"][MOST_APIS:]
+    if rest:
+        names = list_of([safe(api["api_name"]) for api in rest], 6)
+        yield line(
+            (
+                f"… and {count(sum(api['n'] for api in rest), 'request')} of {count(len(rest), 'other API')}: {names}",
+                "dim",
+            )
+        )
+
+
+def _versions(versions: list[int]) -> str:
+    return list_of([f"v{v}" for v in versions], 3) if len(versions) < 4 else f"v{versions[0]} to v{versions[-1]}"
+
+
+def _errors(model: Model) -> Iterator[RenderableType]:
+    errors, start_ns = model["errors"], model["capture"]["start_ns"] or 0
+    if not errors["n"]:
+        return
+    yield heading("Errors in the brokers' answers")
+    table = grid(("error", ""), ("API", ""), ("times", "rn"), ("first", "rn"), ("last", "rn"))
+    for row in errors["kinds"][:MOST_ERRORS]:
+        times = clock(row["first_ns"] - start_ns), clock(row["last_ns"] - start_ns)
+        table.add_row(Text(safe(row["error_name"])), Text(safe(row["api_name"])), f"{row['n']:,}", *times)
+    yield table
+    yield from more(errors["n_kinds"] - min(MOST_ERRORS, len(errors["kinds"])), "kinds of errors", "errors")
+
+
+_WHY_UNREAD = {
+    "gap": "missing from the capture",
+    "mid_stream_start": "before the first whole frame of a connection that was there already",
+    "not_kafka": "not Kafka",
+    "tls": "encrypted",
+    "unknown_api": "an API that is not known",
+    "unknown_version": "a version that is not known",
+    "malformed_body": "a message that does not decode",
+    "oversize": "a frame too large to be one",
+    "truncated_by_snaplen": "packets were cut by the snap length",
+    "sasl_token": "a SASL exchange, kept out on purpose",
+}
+
+
+def _unread(model: Model) -> Iterator[RenderableType]:
+    found, capture = model["unread"], model["capture"]
+    notes = list(_doubts(found, capture))
+    if not found["undecoded"] and not notes:
+        return
+    yield heading("What could not be read")
+    table = grid(("bytes", "rn"), ("stretches", "rn"), ("why", ""), header=True)
+    for row in found["undecoded"]:
+        why = _WHY_UNREAD.get(row["reason"], safe(row["reason"]))
+        details = f": {list_of([safe(d) for d in row['details']], 2)}" if row["details"] else ""
+        table.add_row(size(row["bytes"]), f"{row['n']:,}", Text(why + details))
+    if found["undecoded"]:
+        yield table
+    for note in notes:
+        yield line("• " + note)
+
+
+def _doubts(found: Model, capture: Model) -> Iterable[str]:
+    of = f"of {count(found['n_connections'], 'connection')}"
+    if found["n_without_start"]:
+        yield f"{found['n_without_start']:,} {of} began before the capture did, or without their SYN in it"
+    if found["n_one_direction"]:
+        yield f"{found['n_one_direction']:,} {of} show one direction only"
+    if found["n_with_gaps"]:
+        yield f"{found['n_with_gaps']:,} {of} have gaps, {size(found['missing_bytes'])} together"
+    if found["n_encrypted"]:
+        yield f"{found['n_encrypted']:,} {of} are encrypted: their Kafka requests cannot be seen"
+    if capture["n_truncated"]:
+        yield f"{capture['n_truncated']:,} of {count(capture['n_packets'], 'packet')} were cut by the snap length"
+    if capture["n_dropped"]:
+        yield f"the capturing program dropped {count(capture['n_dropped'], 'packet')}"
+
+
+def to_stdout(model: Model, *, plain: bool) -> None:
+    """The report on standard output."""
+    render_to(model, sys.stdout, plain=plain)

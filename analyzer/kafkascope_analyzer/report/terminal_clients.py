@@ -1,0 +1,268 @@
+"""The part of the terminal report that tells of clients: what they are, where they connect, how they started, how
+they recovered.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from kafkascope_analyzer.report.pieces import grid, heading, indented, line, more
+from kafkascope_analyzer.report.words import clock, count, list_of, node, percent, safe, span
+
+Model = dict[str, Any]
+
+MOST_CLIENTS = 40
+MOST_CONNECTIONS = 8
+MOST_STARTS = 3
+MOST_STEPS = 30
+MOST_CAUSES = 6
+MOST_RECOVERY_STEPS = 14
+
+_STYLE = {
+    "ready": "green",
+    "recovered": "green",
+    "failed": "bold red",
+    "fatal": "bold red",
+    "gave_up": "bold red",
+    "wrong_reaction": "bold red",
+    "still_open": "bold yellow",
+    "cut": "yellow",
+}
+_GROUP_PROTOCOL = {
+    "classic": "classic protocol",
+    "consumer": "consumer protocol (KIP-848)",
+    "share": "share group",
+    "streams": "streams protocol",
+}
+_WAITED = {
+    "client": "the client waited before",
+    "broker": "the broker took for",
+    "network": "the network and the client took for",
+}
+
+
+def render_clients(model: Model) -> Iterator[RenderableType]:
+    """All clients by the time they were first seen, then the brokers' own connections in a few words."""
+    found, start_ns = model["clients"], model["capture"]["start_ns"] or 0
+    if not model["stories"]["present"]:
+        return
+    addresses = {b["node_id"]: (b["addresses"] or b["advertised"] or [None])[0] for b in model["cluster"]["brokers"]}
+    yield heading(f"Clients ({found['n']:,})")
+    if not found["n"]:
+        yield line("no client was seen")
+    for number, client in enumerate(found["listed"][:MOST_CLIENTS]):
+        if number:
+            yield line("")
+        yield from _client(client, start_ns, addresses)
+    yield from more(found["n"] - min(MOST_CLIENTS, len(found["listed"])), "clients", "stories/clients")
+    yield from _brokers(found["brokers"])
+
+
+def _brokers(brokers: Model) -> Iterator[RenderableType]:
+    if not brokers["n"]:
+        return
+    yield heading("Brokers among themselves")
+    figures = ", ".join(count(brokers[f"n_{what}s"], what) for what in ("connection", "request", "error"))
+    where = list_of([safe(a) for a in brokers["addresses"]], 6)
+    yield line(f"{count(brokers['n'], 'client')} inside brokers at {where}: {figures}")
+
+
+def _client(client: Model, start_ns: int, addresses: dict[int, str]) -> Iterator[RenderableType]:
+    kind = client["kind"].replace("_", " ")
+    name = safe(client["client_id"]) if client["client_id"] else "(no client id)"
+    software = " ".join(safe(part) for part in (client["software_name"], client["software_version"]) if part)
+    yield line((name, "bold"), f"  {kind} at {safe(client['client_ip'])}", f" · {software}" if software else "")
+    for fact in _facts(client):
+        yield line(fact, indent=2)
+    first, last = client["first_ns"] or start_ns, client["last_ns"] or start_ns
+    figures = f"{count(client['n_requests'] or 0, 'request')}, {count(client['n_errors'] or 0, 'error')}"
+    yield line(
+        f"{clock(first - start_ns)} to {clock(last - start_ns)} · {client['end'] or 'end unknown'} · {figures}",
+        indent=2,
+    )
+    yield from _connections(client, start_ns, addresses)
+    for start in client["starts"][:MOST_STARTS]:
+        yield from _start(start, start_ns)
+    yield from more(client["n_starts"] - MOST_STARTS, "starts", "stories/startups")
+    for cause in client["recoveries"][:MOST_CAUSES]:
+        yield from _cause(cause, start_ns, addresses)
+    yield from more(client["n_causes"] - MOST_CAUSES, "causes of trouble", "stories/recoveries")
+
+
+def _facts(client: Model) -> Iterator[str]:
+    if client["group_id"]:
+        protocol = _GROUP_PROTOCOL.get(client["group_protocol"] or "")
+        static = f", static member {safe(client['group_instance_id'])}" if client["group_instance_id"] else ""
+        yield f"group {safe(client['group_id'])}{static}" + (f" · {protocol}" if protocol else "")
+    if client["transactional_id"]:
+        version = {"v1": " · transactions v1", "v2": " · transactions v2 (KIP-890)"}.get(
+            client["transactions"] or "", ""
+        )
+        yield f"transactional id {safe(client['transactional_id'])}{version}"
+    if client["principal"]:
+        yield f"principal {safe(client['principal'])}"
+    if client["identity"] == "shared":
+        why = f": {safe(client['identity_why'])}" if client["identity_why"] else ""
+        yield f"may be more than one client object{why}"
+
+
+def _connections(client: Model, start_ns: int, addresses: dict[int, str]) -> Iterator[RenderableType]:
+    if not client["connections"]:
+        return
+    table = grid(("", "n"), ("", ""), ("", "w"), header=False)
+    for conn in client["connections"][:MOST_CONNECTIONS]:
+        begun = "" if conn["first_ns"] is None else clock(conn["first_ns"] - start_ns)
+        roles = [_role(role) for role in conn["roles"]] or [_no_role(conn)]
+        table.add_row(
+            Text(begun, style="dim"), Text(f"→ {node(conn['node_id'], conn['server'])}"), Text("\n".join(roles))
+        )
+    yield indented(table, 2)
+    left = client["n_connections"] - min(MOST_CONNECTIONS, len(client["connections"]))
+    yield from more(left, "connections", "connections")
+
+
+def _role(role: Model) -> str:
+    name: str = role["role"].replace("_", " ")
+    subjects = list_of([safe(s) for s in role["subjects"]], 3) if role["n_subjects"] <= 3 else ""
+    if role["n_subjects"] > 3:
+        name += f" of {role['n_subjects']:,}: {list_of([safe(s) for s in role['subjects'][:2]], 2)} …"
+    elif subjects:
+        name += f" of {subjects}"
+    verdicts = role["verdicts"]
+    unsure = [f"{n} {verdict}" for verdict, n in verdicts.items() if verdict != "confirmed"]
+    if "confirmed" not in verdicts:
+        return f"{name} ({', '.join(verdicts)})"
+    return name + (f" ({', '.join(unsure)})" if unsure and role["n_subjects"] else "")
+
+
+def _no_role(conn: Model) -> str:
+    told = {"refused": "connection refused", "unanswered": "no answer to the SYN"}.get(conn["close_kind"] or "")
+    if told:
+        return told
+    return "no requests" if not conn["n_requests"] else f"no role seen in {count(conn['n_requests'], 'request')}"
+
+
+def _start(start: Model, start_ns: int) -> Iterator[RenderableType]:
+    begun = start["start_ns"] or start_ns
+    outcome = start["outcome"] or "cut"
+    number = "start" if (start["start_no"] or 1) == 1 else f"start {start['start_no']}"
+    total = f" after {span((start['ready_ns'] - begun) // 1000)}" if start["ready_ns"] is not None else ""
+    where = f" at {start['failed_step'].replace('_', ' ')}" if start["failed_step"] else ""
+    error = f" ({safe(start['error_name'])})" if start["error_name"] else ""
+    told = {"gave_up": "gave up", "cut": "cut: the capture does not have all of it"}.get(outcome, outcome)
+    yield line(
+        (f"{number}: ", "bold"),
+        (told, _STYLE.get(outcome, "")),
+        f"{total}{where}{error}",
+        f" · from {clock(begun - start_ns)}",
+        indent=2,
+    )
+    total_us = (start["ready_ns"] - begun) // 1000 if start["ready_ns"] is not None else 0
+    if start["slowest"] and outcome == "ready":
+        parts = [_slow(part, total_us) for part in start["slowest"] if part["us"] * 20 >= total_us]
+        if parts:
+            yield line("slowest: " + "; ".join(parts), indent=4)
+    for name in ("missing", "extra", "repeated"):
+        steps = start[f"{name}_steps"]
+        if steps:
+            yield line(f"{name} steps: " + list_of([safe(s).replace("_", " ") for s in steps], 5), indent=4)
+    yield from _steps(start, start_ns)
+
+
+def _slow(part: Model, total_us: int) -> str:
+    return (
+        f"{_WAITED[part['who']]} {part['step'].replace('_', ' ')} {span(part['us'])} ({percent(part['us'], total_us)})"
+    )
+
+
+def _steps(start: Model, start_ns: int) -> Iterator[RenderableType]:
+    if not start["steps"]:
+        return
+    table = grid(
+        ("", "n"), ("at", "n"), ("step", ""), ("node", "r"), ("waited", "rn"), ("took", "rn"), ("broker", "rn")
+    )
+    for step in start["steps"][:MOST_STEPS]:
+        table.add_row(
+            "*" if step["on_critical_path"] else "",
+            "" if step["start_ns"] is None else clock(step["start_ns"] - start_ns),
+            _step_name(step),
+            "" if step["node_id"] is None else str(step["node_id"]),
+            span(step["wait_us"]) if step["wait_us"] else "",
+            span(step["duration_us"]),
+            span(step["broker_us"]),
+        )
+    yield indented(table, 4)
+    yield from more(start["n_steps"] - min(MOST_STEPS, len(start["steps"])), "steps", "stories/startup_steps")
+    if any(step["on_critical_path"] for step in start["steps"][:MOST_STEPS]):
+        yield line(("* these steps made the total: the critical path", "dim"), indent=4)
+
+
+def _step_name(step: Model) -> Text:
+    tries = f" (try {step['attempt']})" if (step["attempt"] or 1) > 1 else ""
+    name = Text(step["step"].replace("_", " ") + tries)
+    if step["outcome"] != "ok":
+        end = safe(step["error_name"]) if step["error_name"] else (step["outcome"] or "cut")
+        name.append(f": {end}", style="red" if step["outcome"] == "error" else "yellow")
+    return name
+
+
+def _cause(cause: Model, start_ns: int, addresses: dict[int, str]) -> Iterator[RenderableType]:
+    begun = cause["start_ns"] or start_ns
+    outcome = cause["outcome"] or "still_open"
+    took = (
+        f" in {span(cause['time_to_recover_ms'] * 1000)}"
+        if outcome == "recovered" and cause["time_to_recover_ms"] is not None
+        else ""
+    )
+    several = f"{cause['n_resources']:,} {cause['resource_kind']}s: " if cause["n_resources"] > 3 else ""
+    on = several + list_of([safe(r) for r in cause["resources"]][:3], 3) + (" …" if several else "")
+    yield line(
+        (f"{clock(begun - start_ns)} ", "bold"),
+        (safe(cause["first_error_name"]), "bold"),
+        f" on {on}: " if on else ": ",
+        (outcome.replace("_", " ") + took, _STYLE.get(outcome, "")),
+        (" · storm", "bold red") if cause["storm"] else "",
+        indent=2,
+    )
+    for told in _told(cause, addresses):
+        yield line(told, indent=4)
+    yield from _recovery_steps(cause, addresses)
+
+
+def _told(cause: Model, addresses: dict[int, str]) -> Iterator[str]:
+    others = [safe(e) for e in cause["error_names"] if e != cause["first_error_name"]]
+    figures = f"{count(cause['n_errors'], 'error')}, {count(cause['n_wasted_requests'], 'wasted request')}"
+    yield figures + (f"; also {list_of(others, 3)}" if others else "")
+    old, new = cause["old_node_id"], cause["new_node_id"]
+    if old is not None and new is not None and old != new:
+        yield f"{node(old, addresses.get(old))} → {node(new, addresses.get(new))}"
+    elif new is None and old is not None:
+        yield f"at {node(old, addresses.get(old))}"
+    if len(cause["outcomes"]) > 1:
+        yield "episodes: " + ", ".join(f"{n:,} {outcome.replace('_', ' ')}" for outcome, n in cause["outcomes"].items())
+    if cause["expected_reaction"]:
+        did = f" · did: {safe(cause['reaction'])}" if cause["reaction"] else ""
+        yield f"expected: {safe(cause['expected_reaction'])}{did}"
+
+
+def _recovery_steps(cause: Model, addresses: dict[int, str]) -> Iterator[RenderableType]:
+    if not cause["steps"]:
+        return
+    begun = cause["steps"][0]["ts_ns"] or 0
+    table = grid(("", "rn"), ("", "n"), ("", ""), ("", "rn"), ("", ""), header=False)
+    for step in cause["steps"][:MOST_RECOVERY_STEPS]:
+        table.add_row(
+            Text(f"+{span(((step['ts_ns'] or begun) - begun) // 1000)}", style="dim"),
+            Text(step["step"].replace("_", " ")),
+            Text(node(step["node_id"], addresses.get(step["node_id"])) if step["node_id"] is not None else ""),
+            span(step["duration_us"]),
+            Text(safe(step["error_name"] or "")),
+        )
+    if cause["n_episodes"] > 1:
+        yield line(
+            (f"the slowest of {cause['n_episodes']:,} episodes, {safe(cause['resource'] or '')}:", "dim"), indent=4
+        )
+    yield indented(table, 6)
+    yield from more(cause["n_steps"] - min(MOST_RECOVERY_STEPS, len(cause["steps"])), "steps", "stories/recovery_steps")

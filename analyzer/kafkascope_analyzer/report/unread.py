@@ -1,0 +1,85 @@
+"""What the capture could not show: bytes that did not decode, gaps, packets that were dropped or cut, connections
+that were there before it began.
+"""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, TCP_EVENTS, UNDECODED
+from kafkascope_analyzer.report.scan import one_of, scan
+
+MOST_DETAILS = 3
+
+
+def unread(dataset: Path) -> dict[str, Any]:
+    """Stretches by reason, missing bytes, and connections of which the capture has only a part."""
+    return {"undecoded": _undecoded(dataset), **_partial(dataset), "tcp_events": _tcp_events(dataset)}
+
+
+def _undecoded(dataset: Path) -> list[dict[str, Any]]:
+    stretches: Counter[str] = Counter()
+    total_bytes: Counter[str] = Counter()
+    details: dict[str, Counter[str]] = {}
+    for batch in scan(dataset, UNDECODED, ["reason", "detail", "bytes"]):
+        grouped = pa.Table.from_batches([batch]).group_by(["reason", "detail"], use_threads=False)
+        for row in grouped.aggregate([("bytes", "sum"), ("bytes", "count")]).to_pylist():
+            reason = row["reason"] or "unknown"
+            stretches[reason] += row["bytes_count"]
+            total_bytes[reason] += row["bytes_sum"] or 0
+            if row["detail"]:
+                details.setdefault(reason, Counter())[row["detail"]] += row["bytes_count"]
+    listed = [
+        {
+            "reason": reason,
+            "n": n,
+            "bytes": total_bytes[reason],
+            "n_details": len(details.get(reason, ())),
+            "details": [
+                d
+                for d, _ in sorted(details.get(reason, Counter()).items(), key=lambda item: (-item[1], item[0]))[
+                    :MOST_DETAILS
+                ]
+            ],
+        }
+        for reason, n in stretches.items()
+    ]
+    return sorted(listed, key=lambda row: (-row["bytes"], row["reason"]))
+
+
+def _partial(dataset: Path) -> dict[str, int]:
+    """Counts of connections that the capture has only in part."""
+    found: Counter[str] = Counter()
+    columns = ["syn_ns", "close_kind", "missing_bytes", "client_segments", "server_segments", "protocol"]
+    for batch in scan(dataset, CONNECTIONS, columns):
+        for row in batch.to_pylist():
+            found["n_connections"] += 1
+            found["n_without_start"] += row["syn_ns"] is None
+            found["n_still_open"] += row["close_kind"] == "open"
+            found["n_with_gaps"] += bool(row["missing_bytes"])
+            found["missing_bytes"] += row["missing_bytes"] or 0
+            found["n_one_direction"] += bool(row["client_segments"]) != bool(row["server_segments"]) and row[
+                "close_kind"
+            ] not in ("refused", "unanswered")
+            found["n_encrypted"] += row["protocol"] == "tls"
+    names = (
+        "n_connections",
+        "n_without_start",
+        "n_still_open",
+        "n_with_gaps",
+        "missing_bytes",
+        "n_one_direction",
+        "n_encrypted",
+    )
+    return {name: int(found[name]) for name in names}
+
+
+def _tcp_events(dataset: Path) -> list[dict[str, Any]]:
+    """How often each TCP event that hints at trouble occurred."""
+    found: Counter[str] = Counter()
+    trouble = ["syn_retry", "refused", "rst", "retransmit", "zero_window", "gap"]
+    for batch in scan(dataset, TCP_EVENTS, ["event"], one_of("event", trouble)):
+        found.update(batch.column("event").to_pylist())
+    return [{"event": event, "n": found[event]} for event in trouble if found[event]]

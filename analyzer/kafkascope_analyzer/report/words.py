@@ -1,0 +1,113 @@
+"""How figures and strangers' text are written: times, durations, sizes, counts, and text that is safe on a terminal.
+
+client ids, topics, host names and error messages come from the wire: control, bidi and zero-width characters are taken
+out before they are shown.
+"""
+
+import unicodedata
+from datetime import UTC, datetime
+
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+LONGEST_TEXT = 160
+"""Characters of one stranger's text that are shown: a client id may have 32,000."""
+
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+"""Unicode categories of what has no picture: control, format (bidi, zero-width), surrogate, private, unassigned,
+separators of lines.
+"""
+
+
+def safe(text: object) -> str:
+    """Text without control, bidi and zero-width characters, cut at LONGEST_TEXT; what was taken out shows as a
+    question mark in a box.
+    """
+    shown = "".join(
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in _HIDDEN else c for c in str(text)[: LONGEST_TEXT + 1]
+    )
+    return shown if len(shown) <= LONGEST_TEXT else shown[: LONGEST_TEXT - 1] + "…"
+
+
+def absolute(ns: int) -> str:
+    """UTC date and time to the millisecond."""
+    seconds, rest = divmod(ns, NS_PER_S)
+    try:
+        day = datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds} s since the epoch"
+    return f"{day:%Y-%m-%d %H:%M:%S}.{rest // NS_PER_MS:03d} UTC"
+
+
+def clock(ns: int) -> str:
+    """Time since the capture's start as mm:ss.mmm, with hours where there are any."""
+    sign, ns = ("-", -ns) if ns < 0 else ("", ns)
+    minutes, ms = divmod(ns // NS_PER_MS, 60_000)
+    hours, minutes_left = divmod(minutes, 60)
+    head = f"{hours}:{minutes_left:02d}" if hours else f"{minutes:02d}"
+    return f"{sign}{head}:{ms // 1000:02d}.{ms % 1000:03d}"
+
+
+def span(us: int | None) -> str:
+    """A duration with three figures or so: 85 µs, 1.2 ms, 340 ms, 2.35 s, 4 min 10 s."""
+    if us is None:
+        return ""
+    if us < 0:
+        return "-" + span(-us)
+    if us < 1_000:
+        return f"{us} µs"
+    for limit, unit, name in ((1_000_000, 1_000, "ms"), (60_000_000, 1_000_000, "s")):
+        if us < limit:
+            value = us / unit
+            return (
+                f"{value:.2f} {name}" if value < 10 else f"{value:.1f} {name}" if value < 100 else f"{value:.0f} {name}"
+            )
+    minutes, seconds = divmod(us // 1_000_000, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
+def size(n_bytes: int) -> str:
+    """Bytes in the largest unit that fits, decimal."""
+    value, unit = float(n_bytes), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if value < 1000 or unit == "TB":
+            break
+        value /= 1000
+    return f"{n_bytes} B" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """A count with its noun: `1 request`, `1,204 requests`."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def percent(part: int, whole: int) -> str:
+    """A share, never rounded up to 100 % nor down to 0 %."""
+    if whole <= 0:
+        return "n/a"
+    if part == whole:
+        return "100 %"
+    thousandths = part * 1000 // whole
+    if thousandths == 0:
+        return "0 %" if part == 0 else "< 0.1 %"
+    return f"{thousandths // 10}.{thousandths % 10} %"
+
+
+def node(node_id: int | None, address: str | None) -> str:
+    """A broker as people name it: `node 2 (10.0.0.12:9092)`."""
+    if node_id is None:
+        return safe(address) if address else "unknown node"
+    return f"node {node_id} ({safe(address)})" if address else f"node {node_id}"
+
+
+def address(ip: str | None, port: int | None) -> str | None:
+    """ip:port, an IPv6 address in brackets."""
+    if ip is None:
+        return None
+    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+
+
+def list_of(names: list[str], most: int) -> str:
+    """The first names, and how many more."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} … and {len(names) - most:,} more"

@@ -1,0 +1,326 @@
+"""A small dataset written from the contract's schemas: two clients, two brokers, a start, a leader move. What it says
+is made up; the columns are not.
+
+`rich_text` puts hostile text where a stranger's text can be.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.stories import STORY_TABLES
+from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+
+T0 = 1_795_235_288_000_000_000
+MS = 1_000_000
+TABLES = {table.name: table for table in (*INGEST_TABLES, *STORY_TABLES)}
+
+
+def write_table(dataset: Path, table: Table, rows: list[dict[str, Any]]) -> None:
+    """Rows by column name; what is not named is null, what is not declared is an error."""
+    for row in rows:
+        unknown = set(row) - {c.name for c in table.columns}
+        assert not unknown, f"{table.name} has no columns {unknown}"
+    place = dataset / "stories" / table.name if table in STORY_TABLES else dataset / table.name
+    place.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), place / "part-0.parquet")
+
+
+def at(ms: float) -> int:
+    return T0 + int(ms * MS)
+
+
+def request(conn: str, number: int, api: tuple[int, str, int], ms: float, **more: Any) -> dict[str, Any]:
+    key, name, version = api
+    row = {
+        "request_id": f"{conn}:{number}",
+        "conn_id": conn,
+        "api_key": key,
+        "api_name": name,
+        "api_version": version,
+        "ts_ns": at(ms),
+        "status": "ok",
+    }
+    return {
+        **row,
+        "latency_us": 1000 * (number + 1),
+        "error_code": 0,
+        "n_errors": 0,
+        "request_bytes": 60,
+        "response_bytes": 90,
+        **more,
+    }
+
+
+METADATA, PRODUCE, FETCH, JOIN = (3, "Metadata", 13), (0, "Produce", 12), (1, "Fetch", 17), (11, "JoinGroup", 9)
+
+
+def connection(conn: str, port: int, node: int, ms: float, **more: Any) -> dict[str, Any]:
+    row = {
+        "conn_id": conn,
+        "capture_id": 0,
+        "client_ip": "10.0.0.101",
+        "client_port": port,
+        "server_ip": f"10.0.0.1{node}",
+        "server_port": 9092,
+    }
+    row |= {
+        "protocol": "kafka",
+        "opened_by": "syn",
+        "syn_ns": at(ms),
+        "first_ns": at(ms),
+        "last_ns": at(ms + 9000),
+        "close_kind": "fin_client",
+    }
+    row |= {"node_id": node, "n_requests": 3, "n_responses": 3, "n_errors": 0, "missing_bytes": 0, "undecoded_bytes": 0}
+    return {**row, "client_segments": 5, "server_segments": 5, **more}
+
+
+def ingest_rows(text: str) -> dict[str, list[dict[str, Any]]]:
+    """The tables that ingest writes, with `text` wherever a stranger's text can stand."""
+    capture = {
+        "capture_id": 0,
+        "path": "small.pcap",
+        "format": "pcap",
+        "linktype": "ETHERNET",
+        "snaplen": 262144,
+        "n_packets": 40,
+        "n_truncated": 0,
+    }
+    broker = {"kind": "broker", "ts_ns": at(5), "port": 9092}
+    error = {
+        "request_id": "c1:1",
+        "conn_id": "c1",
+        "ts_ns": at(5000),
+        "api_key": 0,
+        "api_name": "Produce",
+        "topic": f"clicks{text}",
+        "partition": 0,
+    }
+    return {
+        "captures": [{**capture, "size_bytes": 4000, "first_ns": T0, "last_ns": at(10_000)}],
+        "connections": [
+            connection("c0", 40000, 1, 0),
+            connection("c1", 40001, 1, 10, n_errors=1),
+            connection("c2", 40002, 2, 20, syn_ns=None, opened_by="first_request"),
+            connection("c3", 40003, 2, 30, close_kind="refused", protocol="empty", node_id=None, n_requests=0),
+            connection("b0", 50000, 2, 0, client_ip="10.0.0.11"),
+        ],
+        "roles": [
+            {"conn_id": "c0", "role": "bootstrap", "n_requests": 1, "verdict": "confirmed", "first_ns": at(1)},
+            *(
+                {
+                    "conn_id": "c1",
+                    "role": "partition_leader",
+                    "subject": f"clicks{text}-{p}",
+                    "n_requests": 1,
+                    "verdict": "confirmed",
+                    "first_ns": at(50),
+                }
+                for p in range(6)
+            ),
+            {
+                "conn_id": "c2",
+                "role": "group_coordinator",
+                "subject": f"readers{text}",
+                "n_requests": 2,
+                "verdict": "refused",
+                "first_ns": at(60),
+            },
+        ],
+        "requests": [
+            request("c0", 0, METADATA, 1),
+            *(request("c1", n, PRODUCE, 50 + n) for n in range(4)),
+            request("c1", 9, PRODUCE, 4990, error_code=6, error_name="NOT_LEADER_OR_FOLLOWER", n_errors=1),
+            request("c2", 0, JOIN, 60, status="unanswered", latency_us=None, error_code=None),
+        ],
+        "partitions": [],
+        "errors": [
+            {
+                **error,
+                "resource": "clicks-0",
+                "error_code": 6,
+                "error_name": "NOT_LEADER_OR_FOLLOWER",
+                "message": text,
+                "retriable": True,
+            }
+        ],
+        "topology": [
+            {**broker, "node_id": 1, "host": f"kafka-1{text}", "rack": f"a{text}"},
+            {**broker, "node_id": 2, "host": "10.0.0.12"},
+            {"kind": "cluster", "cluster_id": "TwwNmqfCTgWzF4iqAQIDBA", "ts_ns": at(5)},
+        ],
+        "tcp_events": [{"conn_id": "c3", "ts_ns": at(31), "event": "refused", "side": "server"}],
+        "undecoded": [
+            {"conn_id": "c2", "ts_ns": at(20), "direction": "request", "bytes": 100, "reason": "mid_stream_start"},
+            {
+                "conn_id": "c2",
+                "ts_ns": at(20),
+                "direction": "response",
+                "bytes": 50,
+                "reason": "unknown_api",
+                "detail": f"api 99{text}",
+            },
+        ],
+    }
+
+
+def step(number: int, name: str, start_ms: float, took_ms: float, **more: Any) -> dict[str, Any]:
+    row = {
+        "startup_id": "p1:1",
+        "seq": number,
+        "phase": "bootstrap",
+        "step": name,
+        "start_ns": at(start_ms),
+        "end_ns": at(start_ms + took_ms),
+    }
+    row |= {
+        "duration_us": int(took_ms * 1000),
+        "broker_us": int(took_ms * 400),
+        "wait_us": 0,
+        "attempt": 1,
+        "outcome": "ok",
+    }
+    return {**row, "on_critical_path": True, "node_id": 1, "conn_id": "c0", **more}
+
+
+def story_rows(text: str) -> dict[str, list[dict[str, Any]]]:
+    """The tables that Spark writes."""
+    client = {
+        "client_ip": "10.0.0.101",
+        "software_name": "apache-kafka-java",
+        "software_version": "4.3.1",
+        "identity": "sole",
+        "n_errors": 1,
+    }
+    client |= {"group_protocol": "none", "transactions": "none", "n_requests": 6, "end": "closed", "last_ns": at(9000)}
+    start = {
+        "startup_id": "p1:1",
+        "client_instance_id": "p1",
+        "start_no": 1,
+        "start_ns": T0,
+        "ready_ns": at(400),
+        "total_ms": 400,
+        "outcome": "ready",
+    }
+    episode = {
+        "client_instance_id": "p1",
+        "cause_id": "move",
+        "resource_kind": "partition",
+        "first_error_name": "NOT_LEADER_OR_FOLLOWER",
+        "storm": False,
+    }
+    episode |= {
+        "error_names": ["NOT_LEADER_OR_FOLLOWER"],
+        "n_errors": 1,
+        "expected_reaction": "metadata",
+        "reaction": "metadata",
+        "n_wasted_requests": 1,
+    }
+    episode |= {"outcome": "recovered", "start_ns": at(5000), "old_node_id": 1, "new_node_id": 2}
+    steps = [
+        ("error", 0, "NOT_LEADER_OR_FOLLOWER"),
+        ("backoff", 1, None),
+        ("metadata", 101, None),
+        ("retry", 103, None),
+        ("success", 110, None),
+    ]
+    return {
+        "clients": [
+            {
+                **client,
+                "client_instance_id": "p1",
+                "client_id": f"svc{text}",
+                "kind": "producer",
+                "conn_ids": ["c0", "c1"],
+                "first_ns": T0,
+            },
+            {
+                **client,
+                "client_instance_id": "g1",
+                "client_id": "reader",
+                "kind": "consumer",
+                "group_id": f"readers{text}",
+                "group_protocol": "classic",
+                "conn_ids": ["c2", "c3"],
+                "first_ns": at(20),
+                "identity": "shared",
+                "identity_why": text,
+            },
+            {
+                **client,
+                "client_instance_id": "b1",
+                "client_id": "broker-1",
+                "kind": "broker",
+                "conn_ids": ["b0"],
+                "first_ns": T0,
+            },
+        ],
+        "startups": [
+            {
+                **start,
+                "critical_path": ["tcp_connect", "metadata", "first_produce"],
+                "missing_steps": [],
+                "n_connections": 2,
+                "evidence": ["c0:0"],
+            },
+            {
+                "startup_id": "g1:1",
+                "client_instance_id": "g1",
+                "start_no": 1,
+                "start_ns": at(20),
+                "outcome": "failed",
+                "failed_step": "join_group",
+            },
+        ],
+        "startup_steps": [
+            step(1, "tcp_connect", 0, 1, broker_us=None),
+            step(2, "metadata", 1, 9),
+            step(3, "first_produce", 310, 90, wait_us=300_000, subject=f"clicks{text}-0"),
+            step(
+                4,
+                "init_producer_id",
+                12,
+                20,
+                on_critical_path=False,
+                outcome="error",
+                error_name="COORDINATOR_LOAD_IN_PROGRESS",
+                attempt=2,
+            ),
+        ],
+        "recoveries": [
+            {
+                **episode,
+                "recovery_id": f"p1:r{n}",
+                "resource": f"clicks{text}-{n}",
+                "recovered_ns": at(5100 + n),
+                "time_to_recover_ms": 100 + n,
+            }
+            for n in range(4)
+        ],
+        "recovery_steps": [
+            {
+                "recovery_id": "p1:r3",
+                "seq": n + 1,
+                "step": name,
+                "ts_ns": at(5000 + ms),
+                "duration_us": 1500,
+                "node_id": 2,
+                "error_name": error,
+            }
+            for n, (name, ms, error) in enumerate(steps)
+        ],
+    }
+
+
+def write_dataset(place: Path, *, stories: bool = True, text: str = "") -> Path:
+    """Writes the dataset into a new directory `place` and gives it back."""
+    found = ingest_rows(text) | (story_rows(text) if stories else {})
+    for name, rows in found.items():
+        write_table(place, TABLES[name], rows)
+    ledger = {"stream_bytes": 3000, "decoded_bytes": 2850, "undecoded_bytes": 150, "missing_bytes": 0}
+    (place / "_dataset.json").write_text(json.dumps({"schema_version": 1, "ledger": ledger}))
+    return place
