@@ -1,0 +1,177 @@
+"""Decodes frames of one message, of mixed versions, into batches of columns.
+
+Misbehaviour on the wire is data (Columns.failures), never an exception. Batches keep memory bounded: the columns of
+one take at most BATCH_BYTES, of one frame at most FRAME_BYTES.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.machine.columns import FAILURE_KINDS, Columns, Failure, UnexpectedNull
+from kafkascope_parsers.machine.kernel import OK, UNKNOWN_VERSION, Cells, Frames, Tally, run
+from kafkascope_parsers.machine.layout import empty_cells, lay_out, weights
+from kafkascope_parsers.schema.messages import UNSUPPORTED_VERSION, MessageType
+
+BATCH_BYTES = 48 << 20
+"""Columns of one batch: some 4 million values. Arrow arrays made from it and the capture block fit in 1 GB beside it
+several times."""
+FRAME_BYTES = 256 << 20
+"""Columns of one frame. Kafka's largest real Metadata response (100,000 partitions) needs 20 MB; a hostile 100 MiB
+frame could ask for 10 GB."""
+_MAX_BUFFER = 1 << 31
+"""Arrow's 32-bit string offsets, and the largest Kafka frame."""
+
+
+def decode_messages(
+    message: MessageType,
+    buf: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    versions: NDArray[np.int16],
+    *,
+    batch_bytes: int = BATCH_BYTES,
+) -> Iterator[Columns]:
+    """Decode frames buf[starts[i]:ends[i]] (from the header on, without the size) as versions[i]; batches in input
+    order.
+
+    Every frame is in exactly one batch, as a row or as a failure. Arrays are contiguous. ValueError if a frame is not
+    inside the buffer or the arrays differ in length.
+    """
+    if not len(starts) == len(ends) == len(versions):
+        raise ValueError("starts, ends and versions differ in length")
+    if len(starts) and (starts.min() < 0 or ends.max() > len(buf) or (ends < starts).any() or len(buf) >= _MAX_BUFFER):
+        raise ValueError("a frame is outside the buffer, or the buffer is 2 GiB or larger")
+    buf = np.ascontiguousarray(buf, np.uint8)
+    starts, ends = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
+    used = np.asarray(versions, np.int64)
+    if message.fallback_version is not None:
+        used = _with_fallback(message, buf, starts, ends, used)
+    frames = Frames(starts, ends, _entries(message, used))
+    tally = new_tally(message, frames)
+    begin = 0
+    while begin < len(starts):
+        tally.counts[:] = 0
+        tally.reached[:] = 0
+        stop = _run(message, buf, frames, empty_cells(len(message.slots)), tally, begin, (batch_bytes, FRAME_BYTES))
+        yield _columns(message, buf, frames, used, tally, (begin, stop))
+        begin = stop
+
+
+def _entries(message: MessageType, versions: NDArray[np.int64]) -> NDArray[np.int64]:
+    low, high = message.versions
+    known = (versions >= low) & (versions <= high)
+    return np.where(known, message.programs.entry[np.where(known, versions - low, 0)], -1).astype(np.int64)
+
+
+def new_tally(message: MessageType, frames: Frames) -> Tally:
+    """An empty tally; frames of versions that the message does not have are marked as failed."""
+    n = len(frames.starts)
+    return Tally(
+        status=np.where(frames.entry < 0, UNKNOWN_VERSION, OK).astype(np.int64),
+        fail_at=frames.starts.copy(),
+        fail_pc=np.full(n, -1, np.int64),
+        null_pc=np.full(n, -1, np.int64),
+        reached=np.zeros(max(message.programs.n_guards, 1), np.uint8),
+        counts=np.zeros(len(message.level_arrays), np.int64),
+        weights=weights(message),
+    )
+
+
+def _run(
+    message: MessageType,
+    buf: NDArray[np.uint8],
+    frames: Frames,
+    cells: Cells,
+    tally: Tally,
+    begin: int,
+    limits: tuple[int, int],
+) -> int:
+    programs = message.programs
+    return int(run(buf, frames, programs.code, programs.tags, cells, tally, begin, limits))
+
+
+def _columns(
+    message: MessageType,
+    buf: NDArray[np.uint8],
+    frames: Frames,
+    versions: NDArray[np.int64],
+    tally: Tally,
+    span: tuple[int, int],
+) -> Columns:
+    """Second run over a batch that the first has checked: fill columns of the sizes it counted."""
+    begin, stop = span
+    part = slice(begin, stop)
+    counts = tally.counts.copy()
+    good = np.flatnonzero(tally.status[part] == OK) + begin
+    used = versions[good]
+    layout = lay_out(message, np.unique(used) - message.versions[0], counts, tally.reached)
+    failures = _failures(message, tally, frames, span)
+    nulls = _unexpected_nulls(message, tally, good)
+    if len(good):
+        tally.counts[:] = 0
+        batch = Frames(frames.starts[part], frames.ends[part], frames.entry[part])
+        second = Tally(
+            tally.status[part],
+            tally.fail_at[part],
+            tally.fail_pc[part],
+            tally.null_pc[part],
+            tally.reached,
+            tally.counts,
+            tally.weights,
+        )
+        no_limit = np.iinfo(np.int64).max
+        _run(message, buf, batch, layout.cells, second, 0, (no_limit, no_limit))
+    return Columns(message, buf, good, used.astype(np.int16), begin, stop - begin, failures, nulls, counts, layout)
+
+
+def _failures(message: MessageType, tally: Tally, frames: Frames, span: tuple[int, int]) -> tuple[Failure, ...]:
+    paths = message.programs.paths
+    out = []
+    for f in np.flatnonzero(tally.status[span[0] : span[1]] != OK) + span[0]:
+        pc = int(tally.fail_pc[f])
+        path = paths[pc] if pc >= 0 else ""
+        out.append(Failure(int(f), FAILURE_KINDS[tally.status[f]], int(tally.fail_at[f] - frames.starts[f]), path))
+    return tuple(out)
+
+
+def _unexpected_nulls(message: MessageType, tally: Tally, good: NDArray[np.int64]) -> tuple[UnexpectedNull, ...]:
+    with_null = good[tally.null_pc[good] >= 0]
+    return tuple(UnexpectedNull(int(f), message.programs.paths[tally.null_pc[f]]) for f in with_null)
+
+
+def _decodes(
+    message: MessageType,
+    buf: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    versions: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    frames = Frames(starts, ends, _entries(message, versions))
+    tally = new_tally(message, frames)
+    no_limit = np.iinfo(np.int64).max
+    _run(message, buf, frames, empty_cells(len(message.slots)), tally, 0, (no_limit, FRAME_BYTES))
+    return np.asarray(tally.status == OK)
+
+
+def _with_fallback(
+    message: MessageType,
+    buf: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    versions: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Versions to decode as: the asked one, or the fallback where only that decodes, or where both do and the error
+    is 35.
+
+    The rule of Kafka's ApiVersionsResponse.parse and NetworkClient. The error code stands right after the 4-byte
+    header in every version.
+    """
+    fallback = np.full(len(versions), message.fallback_version, np.int64)
+    as_asked = _decodes(message, buf, starts, ends, versions)
+    as_fallback = _decodes(message, buf, starts, ends, fallback)
+    at = np.where(ends - starts >= 6, starts + 4, 0)
+    code = (buf[at].astype(np.int64) << 8) | buf[at + 1] if len(buf) > 1 else np.zeros(len(at), np.int64)
+    refused = (ends - starts >= 6) & (code == UNSUPPORTED_VERSION)
+    return np.where(as_fallback & (refused | ~as_asked), fallback, versions)

@@ -1,0 +1,117 @@
+"""Where the columns of a batch lie: one buffer for all, each slot's cells aligned in it.
+
+A slot gets cells only if some version of the batch has it and its code was reached; a column that some instance does
+not write starts out as nulls, so that a field which a version lacks costs no operation.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.machine.kernel import Cells
+from kafkascope_parsers.schema.messages import MessageType
+from kafkascope_parsers.schema.program import GUARD_ABSENT, GUARD_ALWAYS
+from kafkascope_parsers.schema.tree import Node
+
+_ALIGNMENT = 64
+_VALUE_TYPES: dict[str, type[np.generic]] = {
+    "bool": np.int8,
+    "int8": np.int8,
+    "int16": np.int16,
+    "uint16": np.int32,
+    "int32": np.int32,
+    "int64": np.int64,
+    "float64": np.float64,
+}
+_VARIABLE = frozenset({"string", "bytes", "records"})
+
+
+def value_type(node: Node) -> np.dtype[np.generic]:
+    """Type of the first cells of a node: values, offsets, counts or presence."""
+    if node.kind == "struct":
+        return np.dtype(np.int8)
+    if node.kind == "array":
+        return np.dtype(np.int32)
+    return np.dtype(_VALUE_TYPES.get(node.type, np.int64))
+
+
+def second_type(node: Node) -> np.dtype[np.generic] | None:
+    """Type of the second cells: lengths of variable-width leaves, presence of fixed-width ones; None where there are
+    none."""
+    if node.kind != "leaf" or node.type == "uuid":
+        return None
+    return np.dtype(np.int32) if node.type in _VARIABLE else np.dtype(np.int8)
+
+
+def weights(message: MessageType) -> NDArray[np.int64]:
+    """Bytes of columns that an instance of each level may need."""
+    out = np.zeros(len(message.level_arrays), np.int64)
+    for node in message.slots:
+        second = second_type(node)
+        out[node.level] += value_type(node).itemsize + (second.itemsize if second else 0)
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Columns of a batch: `first` and `second` hold per slot its cells, or None where it has none; `cells` is what
+    the machine fills."""
+
+    first: tuple[NDArray[np.generic] | None, ...]
+    second: tuple[NDArray[np.generic] | None, ...]
+    cells: Cells
+
+
+def empty_cells(n_slots: int) -> Cells:
+    """Cells without any column, for the run that only checks and counts."""
+    pool = np.zeros(8, np.int8)
+    return _cells(np.full((n_slots, 2), -1, np.int64), pool)
+
+
+def _cells(base: NDArray[np.int64], pool: NDArray[np.int8]) -> Cells:
+    return Cells(base, pool, pool.view(np.int16), pool.view(np.int32), pool.view(np.int64))
+
+
+def lay_out(
+    message: MessageType, versions: NDArray[np.int64], counts: NDArray[np.int64], reached: NDArray[np.uint8]
+) -> Layout:
+    """Make the columns for a batch of these distinct versions (indexes from the lowest), level sizes and reached
+    guards."""
+    programs = message.programs
+    guard = programs.guard[versions]
+    needed = ((guard == GUARD_ALWAYS) | ((guard >= 0) & (reached[np.maximum(guard, 0)] != 0))).any(axis=0)
+    levels = np.array([node.level for node in message.slots], np.int64)
+    needed &= counts[levels] > 0
+    # A version that does not have the level at all has no instance in the column either.
+    always = ((guard == GUARD_ALWAYS) | ((guard == GUARD_ABSENT) & ~programs.has_level[versions][:, levels])).all(
+        axis=0
+    )
+    plan: list[tuple[int, int, np.dtype[np.generic], int]] = []
+    base = np.full((len(message.slots), 2), -1, np.int64)
+    at = 0
+    for slot in np.flatnonzero(needed).tolist():
+        node = message.slots[slot]
+        kinds = [value_type(node)]
+        second = second_type(node)
+        if second is not None and (node.type in _VARIABLE or not always[slot]):
+            kinds.append(second)
+        for column, kind in enumerate(kinds):
+            plan.append((slot, column, kind, at))
+            base[slot, column] = at // kind.itemsize
+            at += -(-int(counts[node.level]) * kind.itemsize // _ALIGNMENT) * _ALIGNMENT
+    pool = np.zeros(max(at, 8), np.int8)
+    columns: list[list[NDArray[np.generic] | None]] = [[None, None] for _ in message.slots]
+    for slot, column, kind, start in plan:
+        node = message.slots[slot]
+        view = pool[start : start + int(counts[node.level]) * kind.itemsize].view(kind)
+        columns[slot][column] = view
+        if not always[slot]:
+            _fill_with_null(node, column, view)
+    return Layout(tuple(c[0] for c in columns), tuple(c[1] for c in columns), _cells(base, pool))
+
+
+def _fill_with_null(node: Node, column: int, view: NDArray[np.generic]) -> None:
+    is_length = column == 1 and node.type in _VARIABLE
+    if node.kind == "array" or is_length or (node.kind == "leaf" and node.type == "uuid"):
+        view[:] = -1
