@@ -1,7 +1,18 @@
 """Runs compiled programs over frames: bytes in, columns out."""
 
+from kafkascope_parsers.machine.arrow import arrow_schema, strings, to_arrow
 from kafkascope_parsers.machine.columns import FAILURE_KINDS, Columns, Failure, UnexpectedNull
 from kafkascope_parsers.machine.decode import decode_messages
 from kafkascope_parsers.machine.rows import to_rows
 
-__all__ = ["FAILURE_KINDS", "Columns", "Failure", "UnexpectedNull", "decode_messages", "to_rows"]
+__all__ = [
+    "FAILURE_KINDS",
+    "Columns",
+    "Failure",
+    "UnexpectedNull",
+    "arrow_schema",
+    "decode_messages",
+    "strings",
+    "to_arrow",
+    "to_rows",
+]

@@ -81,6 +81,10 @@ class Columns:
         """Number of instances of the node's level."""
         return int(self.counts_by_level[node.level])
 
+    def size_below(self, array: Node) -> int:
+        """Number of elements of all arrays of a node."""
+        return 0 if array.element is None else self.size(array.element)
+
     def has(self, node: Node) -> bool:
         """Whether any instance may hold a value; without, every column of the node is null."""
         return self._layout.first[node.slot] is not None

@@ -351,8 +351,8 @@ def _run_frame(buf, pos, end, pc, code, tags, cells, tally, stack, f):  # type: 
 def run(buf, frames, code, tags, cells, tally, begin, limits):  # type: ignore[no-untyped-def]
     """Run frames from `begin` on, in order; gives the first frame not run.
 
-    limits = (bytes of columns of the batch, of one frame). The batch ends before the frame that would exceed its limit, unless that is
-    its first; a frame that exceeds its own fails as TOO_LARGE.
+    limits = (bytes of columns of the batch, of one frame). The batch ends before the frame that would exceed its limit,
+    unless that is its first; a frame that exceeds its own fails as TOO_LARGE.
     """
     counts = tally.counts
     saved = counts.copy()
@@ -361,7 +361,8 @@ def run(buf, frames, code, tags, cells, tally, begin, limits):  # type: ignore[n
     for f in range(begin, len(frames.starts)):
         if tally.status[f] != OK:
             continue
-        saved[:] = counts
+        for k in range(len(counts)):
+            saved[k] = counts[k]
         counts[0] += 1
         status, pos, pc = _run_frame(
             buf, frames.starts[f], frames.ends[f], frames.entry[f], code, tags, cells, tally, stack, f
@@ -375,7 +376,8 @@ def run(buf, frames, code, tags, cells, tally, begin, limits):  # type: ignore[n
             tally.status[f] = status
             tally.fail_at[f] = pos
             tally.fail_pc[f] = pc
-            counts[:] = saved
+            for k in range(len(counts)):
+                counts[k] = saved[k]
         elif used > 0 and used + cost > limits[0]:
             counts[:] = saved
             return f
