@@ -51,7 +51,7 @@ def _print_uuids(buf, offsets, digits, out):  # type: ignore[no-untyped-def]
         if p < 0 or len(buf) - p < 16:
             continue
         o = i * 22
-        for k in range(5):
+        for _ in range(5):
             v = (np.int64(buf[p]) << 16) | (np.int64(buf[p + 1]) << 8) | np.int64(buf[p + 2])
             out[o] = digits[v >> 18]
             out[o + 1] = digits[(v >> 12) & 63]

@@ -161,192 +161,8 @@ def _integers(buf, p, n, width, cells, slot, row):  # type: ignore[no-untyped-de
             cells.v8[o + i] = np.int8(buf[p + i])
 
 
-# One function of some 140 lines: the operations share the position, the program counter and the stack, and a call for
-# each would cost more than most of them do.
-@njit(cache=True, nogil=True)
-def _run_frame(buf, pos, end, pc, code, tags, cells, tally, stack, f):  # type: ignore[no-untyped-def]
-    """Run one frame. Gives (status, position, operation) where it ended."""
-    base, v8, v16, v32, v64 = cells
-    counts = tally.counts
-    sp = -1
-    while True:
-        op = code[pc, 0]
-        slot = code[pc, 1]
-        row = counts[code[pc, 2]] - 1
-        if op <= I32_WIDENED:
-            width = 1
-            if op in (I16, U16):
-                width = 2
-            elif op in (I32, I32_WIDENED):
-                width = 4
-            elif op == I64:
-                width = 8
-            if end - pos < width:
-                return TRUNCATED, pos, pc
-            o = base[slot, 0]
-            if o >= 0:
-                o += row
-                if op == I32:
-                    v32[o] = _int32(buf, pos)
-                elif op == I64:
-                    v64[o] = _int64(buf, pos)
-                elif op == I16:
-                    v16[o] = _int16(buf, pos)
-                elif op == I8:
-                    v8[o] = np.int8(buf[pos])
-                elif op == BOOL:
-                    v8[o] = buf[pos] != 0
-                elif op == I32_WIDENED:
-                    v64[o] = _int32(buf, pos)
-                else:
-                    v32[o] = np.int32(_int16(buf, pos)) & 0xFFFF
-                if base[slot, 1] >= 0:
-                    v8[base[slot, 1] + row] = 1
-            pos += width
-            pc += 1
-        elif op in (STRING, COMPACT):
-            kind, n, after = _length(buf, pos, end, code[pc, 4])
-            if kind != OK:
-                return kind, pos, pc
-            if n > end - after:
-                return LENGTH_BEYOND_END, pos, pc
-            if n < 0 and code[pc, 6] == 0 and tally.null_pc[f] < 0:
-                tally.null_pc[f] = pc
-            if base[slot, 0] >= 0:
-                v64[base[slot, 0] + row] = after
-                v32[base[slot, 1] + row] = n
-            pos = after + max(n, 0)
-            pc += 1
-        elif op == UUID:
-            if end - pos < 16:
-                return TRUNCATED, pos, pc
-            if base[slot, 0] >= 0:
-                v64[base[slot, 0] + row] = pos
-            pos += 16
-            pc += 1
-        elif op <= CFARRAY:
-            least = np.int64(code[pc, 4])
-            kind, n, after = _length(buf, pos, end, 0 if op in (CARRAY, CFARRAY) else 4)
-            if kind != OK:
-                return kind, pos, pc
-            if n > (end - after) // least:
-                return LENGTH_BEYOND_END, pos, pc
-            if n < 0 and code[pc, 6] == 0 and tally.null_pc[f] < 0:
-                tally.null_pc[f] = pc
-            if base[slot, 0] >= 0:
-                v32[base[slot, 0] + row] = n
-            pos = after
-            inner = code[pc, 5]
-            if op >= FARRAY:
-                if n > 0:
-                    if base[code[pc, 7], 0] >= 0:
-                        _integers(buf, pos, n, least, cells, code[pc, 7], counts[inner])
-                    counts[inner] += n
-                    pos += n * least
-                pc += 1
-            elif n > 0:
-                pc += 1
-                sp += 1
-                stack[sp, 0] = pc
-                stack[sp, 1] = n
-                counts[inner] += 1
-            else:
-                pc = code[pc, 3]
-        elif op == LOOP:
-            stack[sp, 1] -= 1
-            if stack[sp, 1] > 0:
-                counts[code[pc, 2]] += 1
-                pc = stack[sp, 0]
-            else:
-                sp -= 1
-                pc += 1
-        elif op == TAGS:
-            n, after = _uvarint(buf, pos, end)
-            if n < 0:
-                return -n, pos, pc
-            if n > (end - after) // 2:
-                return LENGTH_BEYOND_END, pos, pc
-            pos = after
-            if n == 0:
-                if base[slot, 0] >= 0:
-                    v32[base[slot, 0] + row] = 0
-                pc = code[pc, 3]
-            else:
-                sp += 1
-                stack[sp, 0] = pc + 1
-                stack[sp, 1] = n
-                stack[sp, 2] = 0  # set of known tags seen
-                stack[sp, 4] = 0  # unknown tags
-                pc += 1
-        elif op == NEXT_TAG:
-            if stack[sp, 1] == 0:
-                if base[slot, 0] >= 0:
-                    v32[base[slot, 0] + row] = stack[sp, 4]
-                sp -= 1
-                pc = code[pc, 3]
-            else:
-                stack[sp, 1] -= 1
-                tag, after = _uvarint(buf, pos, end)
-                if tag < 0:
-                    return -tag, pos, pc
-                size, after = _uvarint(buf, after, end)
-                if size < 0:
-                    return -size, pos, pc
-                if size > end - after:
-                    return LENGTH_BEYOND_END, pos, pc
-                known = -1
-                for k in range(code[pc, 5]):
-                    if tags[code[pc, 4] + k, 0] == tag:
-                        known = k
-                if known >= 0:
-                    bit = np.int64(1) << known
-                    if stack[sp, 2] & bit:
-                        return DUPLICATE_TAG, pos, pc
-                    stack[sp, 2] |= bit
-                    stack[sp, 3] = after + size
-                    tally.reached[tags[code[pc, 4] + known, 2]] = 1
-                    pc = tags[code[pc, 4] + known, 1]
-                    pos = after
-                else:
-                    stack[sp, 4] += 1
-                    inner = code[pc, 7]
-                    if base[slot + 1, 0] >= 0:
-                        v64[base[slot + 1, 0] + counts[inner]] = tag
-                        v64[base[slot + 2, 0] + counts[inner]] = after
-                        v32[base[slot + 2, 1] + counts[inner]] = size
-                    counts[inner] += 1
-                    pos = after + size
-        elif op == END_TAG:
-            if pos != stack[sp, 3]:
-                return TAG_SIZE_MISMATCH, pos, pc
-            pc = stack[sp, 0]
-        elif op == NULLABLE_STRUCT:
-            if pos >= end:
-                return TRUNCATED, pos, pc
-            if code[pc, 4] == 0:
-                present = np.int8(buf[pos]) >= 0
-                pos += 1
-            else:
-                n, after = _uvarint(buf, pos, end)
-                if n < 0:
-                    return -n, pos, pc
-                present = n > 0
-                pos = after
-            if present:
-                tally.reached[code[pc, 5]] = 1
-                if base[slot, 0] >= 0:
-                    v8[base[slot, 0] + row] = 1
-                pc += 1
-            else:
-                pc = code[pc, 3]
-        elif op == PRESENT:
-            if base[slot, 0] >= 0:
-                v8[base[slot, 0] + row] = 1
-            pc += 1
-        else:  # END
-            return OK if pos == end else TRAILING_BYTES, pos, pc
-
-
+# One function of some 180 lines: the operations share the position, the program counter and the stack, and a call for
+# each operation, or for each frame with all these arrays, costs more than what it does.
 @njit(cache=True, nogil=True)
 def run(buf, frames, code, tags, cells, tally, begin, limits):  # type: ignore[no-untyped-def]
     """Run frames from `begin` on, in order; gives the first frame not run.
@@ -354,33 +170,229 @@ def run(buf, frames, code, tags, cells, tally, begin, limits):  # type: ignore[n
     limits = (bytes of columns of the batch, of one frame). The batch ends before the frame that would exceed its limit,
     unless that is its first; a frame that exceeds its own fails as TOO_LARGE.
     """
-    counts = tally.counts
+    starts, ends, entry = frames
+    base, v8, v16, v32, v64 = cells
+    statuses, fail_at, fail_pc, null_pc, reached, counts, weights = tally
     saved = counts.copy()
     stack = np.zeros((MAX_DEPTH, 5), np.int64)
     used = np.int64(0)
-    for f in range(begin, len(frames.starts)):
-        if tally.status[f] != OK:
+    for f in range(begin, len(starts)):
+        if statuses[f] != OK:
             continue
         for k in range(len(counts)):
             saved[k] = counts[k]
         counts[0] += 1
-        status, pos, pc = _run_frame(
-            buf, frames.starts[f], frames.ends[f], frames.entry[f], code, tags, cells, tally, stack, f
-        )
+        pos = starts[f]
+        end = ends[f]
+        pc = entry[f]
+        sp = -1
+        while True:
+            op = code[pc, 0]
+            slot = code[pc, 1]
+            row = counts[code[pc, 2]] - 1
+            if op <= I32_WIDENED:
+                width = 1
+                if op in (I16, U16):
+                    width = 2
+                elif op in (I32, I32_WIDENED):
+                    width = 4
+                elif op == I64:
+                    width = 8
+                if end - pos < width:
+                    status = np.int64(TRUNCATED)
+                    break
+                o = base[slot, 0]
+                if o >= 0:
+                    o += row
+                    if op == I32:
+                        v32[o] = _int32(buf, pos)
+                    elif op == I64:
+                        v64[o] = _int64(buf, pos)
+                    elif op == I16:
+                        v16[o] = _int16(buf, pos)
+                    elif op == I8:
+                        v8[o] = np.int8(buf[pos])
+                    elif op == BOOL:
+                        v8[o] = buf[pos] != 0
+                    elif op == I32_WIDENED:
+                        v64[o] = _int32(buf, pos)
+                    else:
+                        v32[o] = np.int32(_int16(buf, pos)) & 0xFFFF
+                    if base[slot, 1] >= 0:
+                        v8[base[slot, 1] + row] = 1
+                pos += width
+                pc += 1
+            elif op in (STRING, COMPACT):
+                kind, n, after = _length(buf, pos, end, code[pc, 4])
+                if kind != OK:
+                    status = np.int64(kind)
+                    break
+                if n > end - after:
+                    status = np.int64(LENGTH_BEYOND_END)
+                    break
+                if n < 0 and code[pc, 6] == 0 and null_pc[f] < 0:
+                    null_pc[f] = pc
+                if base[slot, 0] >= 0:
+                    v64[base[slot, 0] + row] = after
+                    v32[base[slot, 1] + row] = n
+                pos = after + max(n, 0)
+                pc += 1
+            elif op == UUID:
+                if end - pos < 16:
+                    status = np.int64(TRUNCATED)
+                    break
+                if base[slot, 0] >= 0:
+                    v64[base[slot, 0] + row] = pos
+                pos += 16
+                pc += 1
+            elif op <= CFARRAY:
+                least = np.int64(code[pc, 4])
+                kind, n, after = _length(buf, pos, end, 0 if op in (CARRAY, CFARRAY) else 4)
+                if kind != OK:
+                    status = np.int64(kind)
+                    break
+                if n > (end - after) // least:
+                    status = np.int64(LENGTH_BEYOND_END)
+                    break
+                if n < 0 and code[pc, 6] == 0 and null_pc[f] < 0:
+                    null_pc[f] = pc
+                if base[slot, 0] >= 0:
+                    v32[base[slot, 0] + row] = n
+                pos = after
+                inner = code[pc, 5]
+                if op >= FARRAY:
+                    if n > 0:
+                        if base[code[pc, 7], 0] >= 0:
+                            _integers(buf, pos, n, least, cells, code[pc, 7], counts[inner])
+                        counts[inner] += n
+                        pos += n * least
+                    pc += 1
+                elif n > 0:
+                    pc += 1
+                    sp += 1
+                    stack[sp, 0] = pc
+                    stack[sp, 1] = n
+                    counts[inner] += 1
+                else:
+                    pc = code[pc, 3]
+            elif op == LOOP:
+                stack[sp, 1] -= 1
+                if stack[sp, 1] > 0:
+                    counts[code[pc, 2]] += 1
+                    pc = stack[sp, 0]
+                else:
+                    sp -= 1
+                    pc += 1
+            elif op == TAGS:
+                n, after = _uvarint(buf, pos, end)
+                if n < 0:
+                    status = np.int64(-n)
+                    break
+                if n > (end - after) // 2:
+                    status = np.int64(LENGTH_BEYOND_END)
+                    break
+                pos = after
+                if n == 0:
+                    if base[slot, 0] >= 0:
+                        v32[base[slot, 0] + row] = 0
+                    pc = code[pc, 3]
+                else:
+                    sp += 1
+                    stack[sp, 0] = pc + 1
+                    stack[sp, 1] = n
+                    stack[sp, 2] = 0  # set of known tags seen
+                    stack[sp, 4] = 0  # unknown tags
+                    pc += 1
+            elif op == NEXT_TAG:
+                if stack[sp, 1] == 0:
+                    if base[slot, 0] >= 0:
+                        v32[base[slot, 0] + row] = stack[sp, 4]
+                    sp -= 1
+                    pc = code[pc, 3]
+                else:
+                    stack[sp, 1] -= 1
+                    tag, after = _uvarint(buf, pos, end)
+                    if tag < 0:
+                        status = np.int64(-tag)
+                        break
+                    size, after = _uvarint(buf, after, end)
+                    if size < 0:
+                        status = np.int64(-size)
+                        break
+                    if size > end - after:
+                        status = np.int64(LENGTH_BEYOND_END)
+                        break
+                    known = -1
+                    for k in range(code[pc, 5]):
+                        if tags[code[pc, 4] + k, 0] == tag:
+                            known = k
+                    if known >= 0:
+                        bit = np.int64(1) << known
+                        if stack[sp, 2] & bit:
+                            status = np.int64(DUPLICATE_TAG)
+                            break
+                        stack[sp, 2] |= bit
+                        stack[sp, 3] = after + size
+                        reached[tags[code[pc, 4] + known, 2]] = 1
+                        pc = tags[code[pc, 4] + known, 1]
+                        pos = after
+                    else:
+                        stack[sp, 4] += 1
+                        inner = code[pc, 7]
+                        if base[slot + 1, 0] >= 0:
+                            v64[base[slot + 1, 0] + counts[inner]] = tag
+                            v64[base[slot + 2, 0] + counts[inner]] = after
+                            v32[base[slot + 2, 1] + counts[inner]] = size
+                        counts[inner] += 1
+                        pos = after + size
+            elif op == END_TAG:
+                if pos != stack[sp, 3]:
+                    status = np.int64(TAG_SIZE_MISMATCH)
+                    break
+                pc = stack[sp, 0]
+            elif op == NULLABLE_STRUCT:
+                if pos >= end:
+                    status = np.int64(TRUNCATED)
+                    break
+                if code[pc, 4] == 0:
+                    present = np.int8(buf[pos]) >= 0
+                    pos += 1
+                else:
+                    n, after = _uvarint(buf, pos, end)
+                    if n < 0:
+                        status = np.int64(-n)
+                        break
+                    present = n > 0
+                    pos = after
+                if present:
+                    reached[code[pc, 5]] = 1
+                    if base[slot, 0] >= 0:
+                        v8[base[slot, 0] + row] = 1
+                    pc += 1
+                else:
+                    pc = code[pc, 3]
+            elif op == PRESENT:
+                if base[slot, 0] >= 0:
+                    v8[base[slot, 0] + row] = 1
+                pc += 1
+            else:  # END
+                status = np.int64(OK if pos == end else TRAILING_BYTES)
+                break
         cost = np.int64(0)
         for k in range(len(counts)):
-            cost += (counts[k] - saved[k]) * tally.weights[k]
+            cost += (counts[k] - saved[k]) * weights[k]
         if status == OK and cost > limits[1]:
-            status = TOO_LARGE
-        if status != OK:
-            tally.status[f] = status
-            tally.fail_at[f] = pos
-            tally.fail_pc[f] = pc
+            status = np.int64(TOO_LARGE)
+        if status == OK and used > 0 and used + cost > limits[0]:
             for k in range(len(counts)):
                 counts[k] = saved[k]
-        elif used > 0 and used + cost > limits[0]:
-            counts[:] = saved
             return f
-        else:
+        if status == OK:
             used += cost
-    return len(frames.starts)
+        else:
+            statuses[f] = status
+            fail_at[f] = pos
+            fail_pc[f] = pc
+            for k in range(len(counts)):
+                counts[k] = saved[k]
+    return len(starts)

@@ -12,8 +12,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 _OVERHEAD = 12  # base offset and length
-_LEAST_V0, _LEAST_V1, _LEAST_V2 = 14, 22, 49  # least length after the overhead: crc to value length; leader epoch to
-                                              records count
+_LEAST_V0, _LEAST_V1, _LEAST_V2 = 14, 22, 49
+"""Least length after the overhead: crc to value length, the same with a timestamp, leader epoch to records count."""
 _LEAST_RECORD = 7  # of magic 2: length, attributes, timestamp and offset deltas, key and value lengths, header count
 
 
