@@ -18,7 +18,7 @@ class Format(str, Enum):  # noqa: UP042 - typer's choices want the value as text
 Captures = Annotated[
     list[str],
     typer.Argument(
-        metavar="CAPTURE...", help="pcap or pcapng files (also .gz, .zst), directories, globs, or - for standard input."
+        metavar="CAPTURE", help="pcap or pcapng files (also .gz, .zst), directories, globs, or - for standard input."
     ),
 ]
 Out = Annotated[
@@ -33,7 +33,9 @@ Out = Annotated[
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the dataset if it is there already.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no notes; errors still show.")]
-FormatOption = Annotated[Format, typer.Option("--format", help="How the result is written on standard output.")]
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="How the result is written on standard output: rich, plain (ASCII) or json.")
+]
 Master = Annotated[
     str | None,
     typer.Option(

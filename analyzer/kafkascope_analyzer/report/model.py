@@ -32,7 +32,7 @@ def overview_model(dataset: Path) -> dict[str, Any]:
 
 
 def report_model(dataset: Path) -> dict[str, Any]:
-    """The whole report; `stories.present` says whether clients are in it. Raises UsageError where this is no dataset."""
+    """The whole report; `stories.present` says whether clients are in it. Raises UsageError where it is no dataset."""
     model = overview_model(dataset)
     found = clients.clients(dataset)
     present = found.pop("present")
@@ -40,7 +40,7 @@ def report_model(dataset: Path) -> dict[str, Any]:
 
 
 def to_json(model: dict[str, Any]) -> str:
-    """The model as report.json holds it: ASCII, so that hostile text cannot reach a terminal, and a newline at the end."""
+    """The model as report.json holds it: ASCII, so that hostile text cannot reach a terminal, with a last newline."""
     return json.dumps(model, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 

@@ -96,9 +96,7 @@ class _Broker:
 
 
 def cluster(dataset: Path) -> dict[str, Any]:
-    """Cluster id, controller and brokers: their node ids, the addresses they answered at, what Metadata says of
-    them.
-    """
+    """Cluster id, controller and brokers: node ids, the addresses they answered at, what Metadata says of them."""
     brokers: dict[int, _Broker] = defaultdict(_Broker)
     unnamed: Counter[str] = Counter()
     cluster_ids: dict[str, None] = {}
@@ -176,9 +174,7 @@ class _Api:
 
 
 def apis(dataset: Path) -> list[dict[str, Any]]:
-    """Each API that was asked for: how often, in which versions, how fast the brokers answered, how often with an
-    error.
-    """
+    """Each API that was asked for: how often, in which versions, how fast the brokers answered, how many errors."""
     found: dict[str, _Api] = defaultdict(_Api)
     columns = ["api_name", "api_version", "latency_us", "error_code", "status", "request_bytes", "response_bytes"]
     for batch in scan(dataset, REQUESTS, columns):

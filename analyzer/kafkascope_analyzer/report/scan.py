@@ -52,9 +52,7 @@ def has_table(dataset: Path, table: Table) -> bool:
 def scan(
     dataset: Path, table: Table, columns: list[str], only: ds.Expression | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The table's batches with these columns, of the rows that `only` lets through. Raises UsageError where Parquet
-    cannot be read.
-    """
+    """The table's batches with these columns, of the rows that `only` lets through. Raises UsageError, unreadable."""
     place = place_of(dataset, table)
     if not place.is_dir():
         return

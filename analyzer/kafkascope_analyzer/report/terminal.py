@@ -29,9 +29,7 @@ _ONE_COLUMN = str.maketrans({"→": ">", "·": "-", "…": "~", "µ": "u", "─"
 
 
 def render_to(model: Model, stream: TextIO, *, plain: bool) -> None:
-    """Writes the report. Plain is ASCII without any styling, one character for one, so that columns stay where they
-    are.
-    """
+    """Writes the report; plain is ASCII without styling, one character for one, so that columns stay put."""
     if not plain and (stream.encoding or "").lower().replace("-", "") == "utf8":
         console = Console(
             file=stream, markup=False, highlight=False, emoji=False, width=_width(Console(file=stream).width)

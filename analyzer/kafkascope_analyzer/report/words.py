@@ -13,15 +13,11 @@ LONGEST_TEXT = 160
 """Characters of one stranger's text that are shown: a client id may have 32,000."""
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-"""Unicode categories of what has no picture: control, format (bidi, zero-width), surrogate, private, unassigned,
-separators of lines.
-"""
+"""Unicode categories without a picture: control, format (bidi, zero-width), surrogate, private, unassigned, breaks."""
 
 
 def safe(text: object) -> str:
-    """Text without control, bidi and zero-width characters, cut at LONGEST_TEXT; what was taken out shows as a
-    question mark in a box.
-    """
+    """Text without control, bidi and zero-width characters (each shows as U+FFFD), cut at LONGEST_TEXT."""
     shown = "".join(
         "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in _HIDDEN else c for c in str(text)[: LONGEST_TEXT + 1]
     )
@@ -29,12 +25,9 @@ def safe(text: object) -> str:
 
 
 def absolute(ns: int) -> str:
-    """UTC date and time to the millisecond."""
+    """UTC date and time to the millisecond; any int64 of nanoseconds is between the years 1677 and 2262."""
     seconds, rest = divmod(ns, NS_PER_S)
-    try:
-        day = datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):
-        return f"{seconds} s since the epoch"
+    day = datetime.fromtimestamp(seconds, UTC)
     return f"{day:%Y-%m-%d %H:%M:%S}.{rest // NS_PER_MS:03d} UTC"
 
 

@@ -1,0 +1,61 @@
+# make report   sets up, analyzes a capture of a real cluster, prints the report
+# make test     sets up, runs the whole test suite
+# Both make .venv first; what is done already is not done again.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+BIN := .venv/bin
+CAPTURE ?= fixtures/captures/leader_move.pcap.zst
+DATASET := build/$(firstword $(subst ., ,$(notdir $(CAPTURE)))).kscope
+
+.PHONY: help report test lint types imports docs java clean
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+	@echo 'make lint     ruff; make types: mypy; make imports: import-linter; make docs: reference pages; make clean'
+
+report: .stamps/installed java
+	@mkdir -p build
+	@$(BIN)/kafkascope analyze $(CAPTURE) -o $(DATASET) --overwrite -q
+	@printf '\n%s\n' 'report as JSON: $(DATASET)/report.json' 'Parquet tables: $(DATASET)/ (docs/tables.md says what is in them)'
+
+test: .stamps/installed-test java
+	$(BIN)/python -m pytest -q
+
+lint: .stamps/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .stamps/installed-test
+	$(BIN)/mypy
+
+imports: .stamps/installed-test
+	$(BIN)/lint-imports
+
+docs: .stamps/installed-test
+	$(BIN)/python scripts/reference_pages.py
+
+java:
+	@scripts/ensure_java.sh
+
+clean:
+	rm -rf build .stamps
+
+.stamps/venv: | .stamps
+	scripts/make_venv.sh .venv
+	@touch $@
+
+.stamps/installed: pyproject.toml .stamps/venv
+	$(BIN)/python -m pip install -q -e .
+	@touch $@
+
+.stamps/installed-test: pyproject.toml .stamps/venv
+	$(BIN)/python -m pip install -q -e '.[test]'
+	@touch $@ .stamps/installed
+
+.stamps:
+	@mkdir -p $@

@@ -1,0 +1,64 @@
+import io
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import typer
+from kafkascope_analyzer.cli.exits import complain, exit_codes
+from kafkascope_parsers.errors import CaptureError, UsageError
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (UsageError("say --jsonl"), 2, "kafkascope: say --jsonl\n"),
+        (CaptureError("not a capture", name="a.pcap", byte=7), 3, "kafkascope: a.pcap: byte 7: not a capture\n"),
+        (KeyboardInterrupt(), 130, "kafkascope: interrupted: nothing was written\n"),
+    ],
+)
+def test_errors_become_exit_codes(
+    error: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.Exit) as ended, exit_codes():
+        raise error
+    assert ended.value.exit_code == code
+    assert capsys.readouterr().err == said
+
+
+def test_a_defect_keeps_its_traceback() -> None:
+    with pytest.raises(ZeroDivisionError), exit_codes():
+        raise ZeroDivisionError
+
+
+def test_sigterm_is_an_interruption() -> None:
+    with pytest.raises(typer.Exit) as ended, exit_codes():
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert ended.value.exit_code == 130
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_a_reader_that_goes_away_makes_no_noise() -> None:
+    program = """
+import typer
+from kafkascope_analyzer.cli.exits import exit_codes
+
+def command():
+    with exit_codes():
+        print("x" * 1_000_000)
+
+typer.run(command)
+"""
+    run = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert run.stdout is not None
+    assert run.stderr is not None
+    run.stdout.close()
+    noise = run.stderr.read().decode()
+    assert (run.wait(), noise) == (141, "")
+
+
+def test_a_file_name_cannot_move_the_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    complain("a\x1b[2Jb\u202e.pcap: empty")
+    assert sys.stderr.getvalue() == "kafkascope: a\ufffd[2Jb\ufffd.pcap: empty\n"  # type: ignore[attr-defined]

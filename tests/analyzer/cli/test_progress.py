@@ -1,0 +1,37 @@
+import io
+import sys
+
+import pytest
+from kafkascope_analyzer.cli.progress import Bar, bar, note, waiting
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def bar_after(seconds: float, *, shown: bool = True) -> str:
+    now = iter([0.0, seconds, seconds])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stderr", Terminal())
+        patch.setenv("TERM", "xterm")
+        moved = Bar("reading captures", shown=shown, clock=lambda: next(now))
+        moved.at(50, 100)
+        moved.close()
+        return sys.stderr.getvalue()  # type: ignore[attr-defined,no-any-return]
+
+
+def test_a_bar_appears_only_for_what_takes_long() -> None:
+    assert bar_after(1.9) == ""
+    assert "reading captures" in bar_after(2.1)
+    assert bar_after(2.1, shown=False) == ""
+
+
+def test_nothing_moves_where_standard_error_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with bar("reading", quiet=False) as moved, waiting("Spark", quiet=False):
+        moved.at(1, 2)
+    note("done", quiet=True)
+    assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
+    note("done", quiet=False)
+    assert sys.stderr.getvalue() == "done\n"  # type: ignore[attr-defined]

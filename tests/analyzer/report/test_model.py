@@ -1,0 +1,138 @@
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pyarrow.parquet as pq
+import pytest
+from kafkascope_analyzer.report.clients import slowest
+from kafkascope_analyzer.report.model import REPORT_FILE, report_model, to_json, write_report
+from kafkascope_parsers.errors import UsageError
+
+Write = Callable[..., Path]
+
+
+def test_what_is_in_the_capture(dataset: Write, small: ModuleType) -> None:
+    model = report_model(dataset())
+    assert model["capture"]["n_packets"] == 40
+    assert model["capture"]["start_ns"] == small.T0
+    assert model["capture"]["duration_us"] == 10_000_000
+    assert model["capture"]["ledger"]["decoded_bytes"] == 2850
+    assert model["connections"]["by_protocol"] == [{"protocol": "kafka", "n": 4}, {"protocol": "empty", "n": 1}]
+    brokers = {b["node_id"]: b for b in model["cluster"]["brokers"]}
+    assert brokers[1]["addresses"] == ["10.0.0.11:9092"]
+    assert brokers[1]["advertised"] == ["kafka-1:9092"]
+    assert (brokers[1]["n_connections"], brokers[1]["n_errors"]) == (2, 1)
+    assert brokers[2]["n_connections"] == 2
+    assert model["cluster"]["cluster_ids"] == ["TwwNmqfCTgWzF4iqAQIDBA"]
+
+
+def test_what_the_requests_were(dataset: Write) -> None:
+    model = report_model(dataset())
+    produce, join, metadata = model["apis"]
+    assert (produce["api_name"], produce["n"], produce["n_with_errors"]) == ("Produce", 5, 1)
+    assert 2976 <= produce["p50_us"] <= 3000
+    assert produce["max_us"] == 10_000
+    assert join["statuses"] == {"unanswered": 1}
+    assert join["p50_us"] is None
+    assert metadata["versions"] == [13]
+    assert model["errors"]["kinds"][0]["error_name"] == "NOT_LEADER_OR_FOLLOWER"
+
+
+def test_what_could_not_be_read(dataset: Write) -> None:
+    found = report_model(dataset())["unread"]
+    assert [(row["reason"], row["bytes"]) for row in found["undecoded"]] == [
+        ("mid_stream_start", 100),
+        ("unknown_api", 50),
+    ]
+    assert found["n_without_start"] == 1
+    assert found["n_one_direction"] == 0
+    assert found["tcp_events"] == [{"event": "refused", "n": 1}]
+
+
+def test_clients_are_listed_and_brokers_summed_up(dataset: Write) -> None:
+    found = report_model(dataset())["clients"]
+    assert [client["client_id"] for client in found["listed"]] == ["svc", "reader"]
+    assert (found["brokers"]["n"], found["brokers"]["n_connections"]) == (1, 1)
+    producer, reader = found["listed"]
+    roles = {role["role"]: role for conn in producer["connections"] for role in conn["roles"]}
+    assert roles["partition_leader"]["n_subjects"] == 6
+    assert roles["partition_leader"]["verdicts"] == {"confirmed": 6}
+    assert [conn["server"] for conn in reader["connections"]] == ["10.0.0.12:9092", "10.0.0.12:9092"]
+    assert reader["starts"][0]["failed_step"] == "join_group"
+
+
+def test_a_start_says_what_was_slow(dataset: Write) -> None:
+    start = report_model(dataset())["clients"]["listed"][0]["starts"][0]
+    assert [step["step"] for step in start["steps"]] == ["tcp_connect", "metadata", "first_produce", "init_producer_id"]
+    assert [(part["who"], part["step"], part["us"]) for part in start["slowest"]] == [
+        ("client", "first_produce", 300_000),
+        ("network", "first_produce", 54_000),
+        ("broker", "first_produce", 36_000),
+    ]
+
+
+def test_slowest_leaves_out_what_is_not_on_the_critical_path() -> None:
+    step = {"step": "metadata", "subject": None, "node_id": 1, "broker_us": 9, "duration_us": 9, "wait_us": None}
+    assert slowest([{**step, "on_critical_path": False}]) == []
+    assert [part["us"] for part in slowest([{**step, "on_critical_path": True}])] == [9]
+
+
+def test_episodes_of_one_cause_are_one_recovery_told_by_the_slowest(dataset: Write) -> None:
+    causes = report_model(dataset())["clients"]["listed"][0]["recoveries"]
+    assert len(causes) == 1
+    assert (causes[0]["n_episodes"], causes[0]["n_resources"], causes[0]["n_errors"]) == (4, 4, 4)
+    assert (causes[0]["resource"], causes[0]["time_to_recover_ms"]) == ("clicks-3", 103)
+    assert [step["step"] for step in causes[0]["steps"]] == ["error", "backoff", "metadata", "retry", "success"]
+
+
+def test_without_stories_it_says_so(dataset: Write) -> None:
+    model = report_model(dataset(stories=False))
+    assert model["stories"]["present"] is False
+    assert "kafkascope stories" in model["stories"]["why_not"]
+    assert model["clients"]["listed"] == []
+
+
+def test_the_same_rows_in_other_files_give_the_same_bytes(dataset: Write) -> None:
+    place = dataset()
+    before = to_json(report_model(place))
+    for file in sorted(place.rglob("*.parquet")):
+        rows = pq.read_table(file)
+        bucket = file.parent / "bucket=1"
+        bucket.mkdir()
+        half = rows.num_rows // 2
+        pq.write_table(rows.slice(0, half), file)
+        pq.write_table(rows.slice(half), bucket / "part-0.parquet")
+    assert to_json(report_model(place)) == before
+    assert str(place) not in before
+
+
+def test_written_report_is_the_model(dataset: Write) -> None:
+    place = dataset()
+    model = report_model(place)
+    assert write_report(place, model) == place / REPORT_FILE
+    assert json.loads((place / REPORT_FILE).read_text()) == model
+    assert not list(place.glob(".*"))
+
+
+def test_a_table_that_is_missing_has_no_rows(dataset: Write) -> None:
+    place = dataset()
+    shutil.rmtree(place / "errors")
+    shutil.rmtree(place / "roles")
+    assert report_model(place)["errors"]["n"] == 0
+
+
+@pytest.mark.parametrize("manifest", [None, "not json", "[]", "{}"])
+def test_what_is_no_dataset_is_refused(tmp_path: Path, manifest: str | None) -> None:
+    if manifest is not None:
+        (tmp_path / "_dataset.json").write_text(manifest)
+    with pytest.raises(UsageError, match=str(tmp_path)):
+        report_model(tmp_path)
+
+
+def test_a_broken_parquet_file_is_named(dataset: Write) -> None:
+    place = dataset()
+    (place / "requests" / "part-0.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(UsageError, match="requests"):
+        report_model(place)

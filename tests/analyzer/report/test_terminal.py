@@ -1,0 +1,92 @@
+import io
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from kafkascope_analyzer.report.model import report_model
+from kafkascope_analyzer.report.terminal import WIDEST, render, render_plain, render_to
+from rich.cells import cell_len
+from rich.console import Console
+
+Write = Callable[..., Path]
+HOSTILE = "\x1b[2J\u202e[red]\r\n" + "x" * 300
+
+
+def shown(model: dict, width: int) -> str:
+    page = io.StringIO()
+    console = Console(file=page, width=width, markup=False, highlight=False, emoji=False, color_system=None)
+    console.print(*render(model), sep="\n")
+    return page.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 100, 132])
+@pytest.mark.parametrize("text", ["", HOSTILE])
+@pytest.mark.parametrize("stories", [True, False])
+def test_no_line_is_wider_than_the_terminal(dataset: Write, width: int, text: str, stories: bool) -> None:
+    page = shown(report_model(dataset(text=text, stories=stories)), width)
+    assert [line for line in page.splitlines() if cell_len(line) > width] == []
+    assert page.count("\n") > 20
+
+
+def test_strangers_text_moves_no_cursor_and_is_no_markup(dataset: Write) -> None:
+    page = shown(report_model(dataset(text=HOSTILE)), 100)
+    assert not [c for c in page if c != "\n" and unicodedata.category(c) in ("Cc", "Cf")]
+    assert "[red]" in page
+
+
+def test_plain_is_ascii_and_says_the_same(dataset: Write) -> None:
+    model = report_model(dataset())
+    plain, rich = render_plain(model, 80), shown(model, 80)
+    assert plain.isascii()
+    assert len(plain.splitlines()) == len(rich.splitlines())
+    assert not [line for line in plain.splitlines() if line != line.rstrip()]
+
+
+def test_the_story_is_told(dataset: Write) -> None:
+    page = render_plain(report_model(dataset()), 132)
+    for said in (
+        "2026-11-21 04:28:08.000 UTC",
+        "95.0 % of 3.0 kB of stream decoded as Kafka",
+        "node 2 (10.0.0.12:9092)",
+        "start: ready after 400 ms",
+        "the client waited before first produce 300 ms (75.0 %)",
+        "NOT_LEADER_OR_FOLLOWER on 4 partitions",
+        "recovered in 103 ms",
+        "node 1 (10.0.0.11:9092) > node 2 (10.0.0.12:9092)",
+        "start: failed at join group",
+        "group coordinator of readers (refused)",
+        "connection refused",
+        "1 of 5 connections began before the capture did",
+    ):
+        assert said in page
+    assert "broker-1" not in page
+
+
+def test_without_stories_the_reader_learns_how_to_get_them(dataset: Write) -> None:
+    assert "kafkascope stories" in render_plain(report_model(dataset(stories=False)), 80)
+
+
+def test_no_colour_where_the_output_is_no_terminal(dataset: Write) -> None:
+    page = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    render_to(report_model(dataset()), page, plain=False)
+    page.seek(0)
+    text = page.read()
+    assert "\x1b" not in text
+    assert "→" in text
+
+
+def test_an_output_that_cannot_hold_our_signs_gets_ascii(dataset: Write) -> None:
+    page = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
+    render_to(report_model(dataset()), page, plain=False)
+    page.seek(0)
+    assert page.read().isascii()
+
+
+def test_very_wide_terminals_are_not_filled(dataset: Write) -> None:
+    page = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "400")
+        render_to(report_model(dataset()), page, plain=False)
+    page.seek(0)
+    assert max(cell_len(line) for line in page.read().splitlines()) <= WIDEST
