@@ -1,0 +1,150 @@
+"""The state machine over one address's events: it groups connections into clients, follows their starts and their episodes, and gives rows of the story tables.
+
+`feed(batch)` takes rows sorted as events.client_events sorts them (and asserts that), any number at a time; `finish()` gives what is left.
+Memory is that of one address: its connections, and per client what a start and its open episodes hold.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kafkascope_spark.identity.instances import Instance, instances_of
+from kafkascope_spark.recoveries.watch import Recoveries
+from kafkascope_spark.rows import connection_of, failure_of, request_of, summarize, touch_of
+from kafkascope_spark.startups.lifecycle import Startups
+from kafkascope_spark.timeline import Event, Kind, Timeline
+from kafkascope_spark.wire import Connection, Request, Row
+
+TableRow = tuple[str, Row]
+
+
+class ClientStories:
+    """Rows in, rows of story tables out. capture_ns: first and last packet of the capture."""
+
+    def __init__(self, capture_ns: tuple[int, int]) -> None:
+        self._capture_ns = capture_ns
+        self._address: Address | None = None
+        self._last: tuple[Any, ...] = ()
+
+    def feed(self, batch: Iterable[Row]) -> Iterator[TableRow]:
+        """Story rows of the addresses that the batch completes. Raises ValueError when the rows are out of order."""
+        for row in batch:
+            key = (row["client_ip"], row["section"], row["ts_ns"] or 0, row["rank"])
+            if key < self._last:
+                raise ValueError(f"events out of order: {key} after {self._last}")
+            self._last = key
+            if self._address is None or self._address.client_ip != row["client_ip"]:
+                yield from self.finish()
+                self._address = Address(row["client_ip"], self._capture_ns)
+            self._address.take(row)
+
+    def finish(self) -> Iterator[TableRow]:
+        """Story rows of the last address."""
+        if self._address is not None:
+            yield from self._address.finish()
+            self._address = None
+
+
+class Client:
+    """One instance and what follows it."""
+
+    def __init__(self, instance: Instance, capture_ns: tuple[int, int]) -> None:
+        self.instance = instance
+        self.startups = Startups(instance, capture_ns)
+        self.recoveries = Recoveries(instance, capture_ns)
+        self.member_ids: list[str] = []
+        self.evicted_ns = 0
+
+    def take(self, event: Event, timeline: Timeline) -> None:
+        """Hand the event to the machines."""
+        what = event.what
+        if event.kind is Kind.REQUEST:
+            self._on_request(what)
+        elif event.kind is Kind.ANSWER:
+            failures = timeline.failures_of(what)
+            self.startups.on_answer(what)
+            self.recoveries.on_answer(what, failures)
+        elif event.kind is Kind.OPEN:
+            self.startups.on_open(what)
+            self.recoveries.on_open(what)
+        elif event.kind is Kind.UP:
+            self.recoveries.on_up(what)
+        elif event.kind is Kind.TOUCH:
+            self.recoveries.on_touch(what)
+        else:
+            self.startups.on_close(what, event.ts_ns)
+            self.recoveries.on_close(what, event.ts_ns)
+
+    def _on_request(self, request: Request) -> None:
+        if request.member_id and request.member_id not in self.member_ids:
+            self.member_ids.append(request.member_id)
+        if request.error_name in ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"):
+            self.evicted_ns = request.ts_ns
+        self.startups.on_request(request)
+        if request.status == "no_response_expected":
+            self.startups.on_sent_unasked(request)
+        self.recoveries.on_request(request)
+
+    def finish(self, capture_ns: tuple[int, int]) -> Iterator[TableRow]:
+        """The client's rows."""
+        from kafkascope_spark.identity.rows import client_row
+
+        yield "clients", client_row(self.instance, self.member_ids, self.evicted_ns, capture_ns)
+        yield from self.startups.finish()
+        yield from self.recoveries.finish()
+
+
+class Address:
+    """The events of one client address: first all its connections, then what happened on them."""
+
+    def __init__(self, client_ip: str, capture_ns: tuple[int, int]) -> None:
+        self.client_ip = client_ip
+        self._capture_ns = capture_ns
+        self._connections: dict[str, Connection] = {}
+        self._clients: dict[str, Client] = {}
+        self._timeline: Timeline | None = None
+        self._summaries: list[Row] = []
+
+    def take(self, row: Row) -> None:
+        """The next row."""
+        if row["section"] == 0:
+            if row["connection"] is not None:
+                connection = connection_of(row["connection"])
+                self._connections[connection.conn_id] = connection
+            else:
+                self._summaries.append(row["summary"])
+            return
+        timeline = self._begin()
+        if row["request"] is not None:
+            self._follow(timeline.request(request_of(row["request"])))
+        elif row["failure"] is not None:
+            self._follow(timeline.failure(row["failure"]["request_id"], row["ts_ns"], failure_of(row["failure"])))
+        else:
+            self._follow(timeline.touch(touch_of(row["touch"])))
+
+    def _begin(self) -> Timeline:
+        """Once all connections are known: who is who."""
+        if self._timeline is None:
+            for summary in self._summaries:
+                if summary["conn_id"] in self._connections:
+                    summarize(self._connections[summary["conn_id"]], summary)
+            connections = list(self._connections.values())
+            clients = {}
+            for conn_id, instance in instances_of(self.client_ip, connections).items():
+                if instance.instance_id not in clients:
+                    clients[instance.instance_id] = Client(instance, self._capture_ns)
+                self._clients[conn_id] = clients[instance.instance_id]
+            self._timeline = Timeline([c for c in connections if c.conn_id in self._clients], self._capture_ns[1])
+        return self._timeline
+
+    def _follow(self, events: Iterable[Event]) -> None:
+        timeline = self._begin()
+        for event in events:
+            client = self._clients.get(event.what.conn_id)
+            if client is not None:
+                client.take(event, timeline)
+
+    def finish(self) -> Iterator[TableRow]:
+        """The rows of all clients of the address."""
+        self._follow(self._begin().rest())
+        for client in dict.fromkeys(self._clients.values()):
+            yield from client.finish(self._capture_ns)

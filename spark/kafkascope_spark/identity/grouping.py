@@ -1,0 +1,207 @@
+"""Which connections of one address belong to one running client object.
+
+Connections are first put together by client id and software; then they are taken apart by what only one client object can do:
+* the Java client numbers correlation ids over all its connections with one counter, so that two of its objects collide;
+* a member id, a transactional id or a group instance id belongs to one object at a time.
+Who has one counter a connection is told apart by the second rule only, and by simultaneous connections to one broker.
+Source: NetworkClient.correlation; librdkafka rd_kafka_broker_t.rkb_corrid; KIP-345, KIP-447.
+"""
+
+from dataclasses import dataclass, field
+
+from kafkascope_spark.identity.counter import SharedCounter
+from kafkascope_spark.wire import Connection
+
+JAVA = "apache-kafka-java"
+SECOND = 1_000_000_000
+
+
+@dataclass(slots=True)
+class Group:
+    """Connections held to be one client object, and why."""
+
+    connections: list[Connection] = field(default_factory=list)
+    shared: bool = False
+    why: str = "only client of its name here"
+
+    @property
+    def first_ns(self) -> int:
+        """First segment."""
+        return min(c.begin_ns for c in self.connections)
+
+    @property
+    def last_ns(self) -> int:
+        """Last segment."""
+        return max(c.last_ns for c in self.connections)
+
+    def evidence(self) -> tuple[set[str], set[str], set[str]]:
+        """Member ids, transactional ids and group instance ids."""
+        return (
+            set().union(*(c.members for c in self.connections)),
+            set().union(*(c.transactional_ids for c in self.connections)),
+            set().union(*(c.group_instances for c in self.connections)),
+        )
+
+
+def group_connections(connections: list[Connection]) -> list[Group]:
+    """Groups of the connections that carried requests, in order of their first segment; each connection is in exactly one."""
+    named: dict[tuple[str | None, str | None], list[Connection]] = {}
+    for connection in sorted(connections, key=_order):
+        named.setdefault((connection.client_id, connection.software_name), []).append(connection)
+    groups: list[Group] = []
+    for members in _with_nameless_software(named):
+        split = _split_by_counter(members) if _counts_over_connections(members) else _split_by_evidence(members)
+        groups += split
+    return sorted(groups, key=lambda g: _order(g.connections[0]))
+
+
+def _order(connection: Connection) -> tuple[int, str]:
+    first = connection.first_request_ns
+    return (first if first is not None else connection.first_ns, connection.conn_id)
+
+
+def _with_nameless_software(
+    named: dict[tuple[str | None, str | None], list[Connection]],
+) -> list[list[Connection]]:
+    """Connections that never told their software (no ApiVersions, or an old one) go to the only software of that client id."""
+    by_client: dict[str | None, dict[str | None, list[Connection]]] = {}
+    for (client_id, software), members in named.items():
+        by_client.setdefault(client_id, {})[software] = members
+    out = []
+    for kinds in by_client.values():
+        nameless = kinds.pop(None, [])
+        if len(kinds) == 1:
+            (only,) = kinds.values()
+            out.append(sorted(only + nameless, key=_order))
+        else:
+            out += list(kinds.values())
+            if nameless:
+                out.append(nameless)
+    return out
+
+
+def _counts_over_connections(members: list[Connection]) -> bool:
+    """Whether one counter numbers the requests of all these connections: the Java client, or ids that start elsewhere than 0 or 1."""
+    software = {c.software_name for c in members} - {None}
+    if software:
+        return JAVA in software
+    opened = [c for c in members if c.opened_in_capture and c.ids]
+    return any(c.ids[0][1] > 1 for c in opened)
+
+
+def _split_by_counter(members: list[Connection]) -> list[Group]:
+    counters: list[tuple[SharedCounter, Group]] = []
+    for connection in members:
+        fits = [(counter.distance(connection), i) for i, (counter, _) in enumerate(counters)]
+        possible = sorted((d, i) for d, i in fits if d is not None)
+        ends = [i for _, i in possible if not _ended_before(counters[i][1], connection)]
+        if not ends:
+            counters.append((SharedCounter(), Group()))
+            best = len(counters) - 1
+        else:
+            best = next(i for _, i in possible if i in ends)
+        counter, group = counters[best]
+        counter.add(connection)
+        group.connections.append(connection)
+    if len(counters) > 1:
+        for _, group in counters:
+            group.why = "correlation ids: one counter over its connections"
+    return [group for _, group in counters]
+
+
+def _ended_before(group: Group, connection: Connection) -> bool:
+    """Whether the group's process was gone when the connection began: all closed, and its ids start anew."""
+    gone = all(c.close_ns is not None and c.close_ns < connection.begin_ns for c in group.connections)
+    return gone and bool(connection.ids) and connection.ids[0][1] <= 1
+
+
+def _split_by_evidence(members: list[Connection]) -> list[Group]:
+    """One group, unless member ids, transactional ids or group instance ids prove several at the same time."""
+    runs = _runs(members)
+    groups: list[Group] = []
+    for run in runs:
+        proofs = _proofs(run)
+        groups += [Group(run)] if len(proofs) < 2 else _share_out(run, proofs)
+    return groups
+
+
+def _runs(members: list[Connection]) -> list[list[Connection]]:
+    """Cut where the client had closed everything itself and came again later: another process."""
+    runs: list[list[Connection]] = []
+    for connection in sorted(members, key=lambda c: (c.begin_ns, c.conn_id)):
+        if runs and not all(_closed_by_client(c) and c.last_ns < connection.begin_ns for c in runs[-1]):
+            runs[-1].append(connection)
+        else:
+            runs.append([connection])
+    return runs
+
+
+def _closed_by_client(connection: Connection) -> bool:
+    return connection.close_kind in ("fin_client", "rst_client")
+
+
+def _proofs(run: list[Connection]) -> list[Group]:
+    """Groups of connections that share an id of one owner; those whose ids take turns, never at one time, are one."""
+    proofs: list[Group] = []
+    for connection in run:
+        ids = connection.members | connection.transactional_ids | connection.group_instances
+        if not ids:
+            continue
+        same = [g for g in proofs if ids & set().union(*g.evidence())]
+        turn = [g for g in proofs if not same and not _at_one_time(g, connection)]
+        found = same or turn[:1]
+        if not found:
+            proofs.append(Group([connection], why=_why(connection)))
+            continue
+        found[0].connections.append(connection)
+        for other in found[1:]:
+            found[0].connections += other.connections
+            proofs.remove(other)
+    return proofs
+
+
+def _why(connection: Connection) -> str:
+    if connection.members:
+        return "its own member id"
+    return "its own transactional id" if connection.transactional_ids else "its own group instance id"
+
+
+def _at_one_time(group: Group, connection: Connection) -> bool:
+    """Whether the group used its ids while the connection used other ones."""
+    lo, hi = _span(connection)
+    return any(_span(c)[0] < hi and lo < _span(c)[1] for c in group.connections)
+
+
+def _span(connection: Connection) -> tuple[int, int]:
+    lo, hi = connection.member_first_ns, connection.member_last_ns
+    if lo is None or hi is None:
+        return connection.first_ns, connection.last_ns
+    return lo, hi
+
+
+def _share_out(run: list[Connection], proofs: list[Group]) -> list[Group]:
+    """The connections without an id of their own go to the proof that began nearest and has no other one to that broker at the time."""
+    anchors = [g.first_ns for g in proofs]
+    taken = {c.conn_id for g in proofs for c in g.connections}
+    for connection in run:
+        if connection.conn_id in taken:
+            continue
+        ranked = sorted(
+            range(len(proofs)),
+            key=lambda i: (_doubled(proofs[i], connection), abs(anchors[i] - connection.begin_ns), i),
+        )
+        proofs[ranked[0]].connections.append(connection)
+        for group in proofs:
+            group.shared, group.why = True, group.why + "; connections without one by time"
+    for group in proofs:
+        group.connections.sort(key=_order)
+        group.why = group.why.split(";")[0] + ("; connections without one by time" if group.shared else "")
+    return proofs
+
+
+def _doubled(group: Group, connection: Connection) -> bool:
+    return any(
+        c.server == connection.server and c.first_ns < connection.last_ns and connection.first_ns < c.last_ns
+        for c in group.connections
+        if not (c.members or c.transactional_ids)
+    )

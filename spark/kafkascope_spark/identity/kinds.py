@@ -1,0 +1,79 @@
+"""What a client object is, from the APIs that its connections used."""
+
+import re
+from dataclasses import dataclass
+
+from kafkascope_spark import wire
+from kafkascope_spark.wire import Connection
+
+_BROKER_NAME = re.compile(
+    r"(broker-\d+-(fetcher-\d+|txn-marker-sender)|raft-client-\d+|(AddPartitionsManager|Persister|NetworkPartitionMetadataClient|"
+    r"ShareGroupDLQManager)-client-\d+)"
+)
+"""Client ids that brokers give themselves (ReplicaFetcherManager, KafkaRaftManager, NetworkUtils)."""
+_CONNECT_NAME = re.compile(r"connect-\S+:\d+|connector-(consumer|producer|adminclient)-.+")
+_CONSUMER_APIS = {wire.JOIN_GROUP, wire.SYNC_GROUP, wire.HEARTBEAT, wire.CONSUMER_GROUP_HEARTBEAT, wire.FETCH}
+_SHARE_APIS = {wire.SHARE_GROUP_HEARTBEAT, wire.SHARE_FETCH, wire.SHARE_ACKNOWLEDGE}
+_PRODUCER_APIS = {wire.PRODUCE, wire.INIT_PRODUCER_ID}
+_ANYBODY = wire.HANDSHAKE_APIS | wire.TELEMETRY_APIS | {wire.METADATA, wire.FIND_COORDINATOR}
+"""APIs that every kind of client uses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Kind, group protocol and transaction protocol, as `clients` has them."""
+
+    kind: str
+    group_protocol: str
+    transactions: str
+
+
+def kind_of(connections: list[Connection]) -> Kind:
+    """The kind of the client object that has these connections."""
+    apis: set[int] = set().union(*(c.apis for c in connections))
+    name = next((c.client_id for c in connections if c.client_id), "") or ""
+    transactional = any(c.transactional_ids for c in connections)
+    v2 = any(c.txn_v2 for c in connections)
+    transactions = ("v2" if v2 else "v1") if transactional else "none"
+    return Kind(_kind(connections, apis, name, transactional), _group_protocol(apis), transactions)
+
+
+def _kind(connections: list[Connection], apis: set[int], name: str, transactional: bool) -> str:
+    own = apis - _ANYBODY
+    if any(c.is_replica for c in connections) or _BROKER_NAME.fullmatch(name):
+        return "broker"
+    if name.isdigit() and own and own <= wire.BROKER_APIS:
+        return "broker"
+    if apis & wire.BROKER_APIS and not apis & (_CONSUMER_APIS | _PRODUCER_APIS | _SHARE_APIS):
+        return "broker"
+    if _CONNECT_NAME.fullmatch(name):
+        return "connect"
+    if wire.STREAMS_GROUP_HEARTBEAT in apis:
+        return "streams"
+    if apis & _SHARE_APIS:
+        return "share_consumer"
+    if transactional and not apis & {wire.FETCH, wire.JOIN_GROUP}:
+        return "transactional_producer" if apis & (_PRODUCER_APIS | wire.TXN_APIS) else "admin"
+    return _plain_kind(apis, own)
+
+
+def _plain_kind(apis: set[int], own: set[int]) -> str:
+    if wire.PRODUCE in apis:
+        return "producer"
+    if apis & _CONSUMER_APIS:
+        return "consumer"
+    if apis & _PRODUCER_APIS:
+        return "producer"
+    if own & {wire.OFFSET_COMMIT, wire.OFFSET_FETCH} and not own - wire.GROUP_APIS - {wire.LIST_OFFSETS}:
+        return "consumer"
+    return "admin" if own else "unknown"
+
+
+def _group_protocol(apis: set[int]) -> str:
+    if wire.STREAMS_GROUP_HEARTBEAT in apis:
+        return "streams"
+    if wire.SHARE_GROUP_HEARTBEAT in apis:
+        return "share"
+    if wire.CONSUMER_GROUP_HEARTBEAT in apis:
+        return "consumer"
+    return "classic" if apis & {wire.JOIN_GROUP, wire.SYNC_GROUP, wire.HEARTBEAT} else "none"

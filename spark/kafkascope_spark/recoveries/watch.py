@@ -1,0 +1,165 @@
+"""What the events of a client instance mean for its episodes: which are errors, reactions, successes."""
+
+from kafkascope_spark import wire
+from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.recoveries.episodes import Episodes, Mark
+from kafkascope_spark.recoveries.failures import failure_of_end, overdue
+from kafkascope_spark.recoveries.resources import Resource, proven_by, resource_of
+from kafkascope_spark.wire import Connection, Failure, Request, Row, Touch
+
+STEP_OF_API = {
+    wire.METADATA: "metadata",
+    wire.FIND_COORDINATOR: "find_coordinator",
+    wire.API_VERSIONS: "api_versions",
+    wire.SASL_HANDSHAKE: "authenticate",
+    wire.SASL_AUTHENTICATE: "authenticate",
+    wire.JOIN_GROUP: "join_group",
+    wire.SYNC_GROUP: "sync_group",
+    wire.HEARTBEAT: "heartbeat",
+    wire.CONSUMER_GROUP_HEARTBEAT: "heartbeat",
+    wire.SHARE_GROUP_HEARTBEAT: "heartbeat",
+    wire.STREAMS_GROUP_HEARTBEAT: "heartbeat",
+    wire.INIT_PRODUCER_ID: "init_producer_id",
+    wire.LIST_OFFSETS: "list_offsets",
+}
+_BY_ANSWER = frozenset({"metadata", "find_coordinator"})
+"""Steps whose time is that of the answer: what the client learned."""
+
+
+class Recoveries:
+    """Feeds the episodes of one instance. Events come in order of time."""
+
+    def __init__(self, instance: Instance, capture_ns: tuple[int, int]) -> None:
+        self._instance = instance
+        self._capture_ns = capture_ns
+        self._episodes = Episodes(instance)
+        self._connections = {c.conn_id: c for c in instance.connections}
+        self._unanswered: dict[str, list[Request]] = {}
+
+    def on_open(self, connection: Connection) -> None:
+        """A connection is tried: a retry of its server."""
+        if self._episodes:
+            mark = Mark("retry", connection.begin_ns, connection.conn_id, connection.node_id)
+            self._episodes.react(mark, only=("connection", connection.server))
+
+    def on_up(self, connection: Connection) -> None:
+        """A connection stands."""
+        if self._episodes and connection.up_ns is not None:
+            took = (connection.up_ns - connection.begin_ns) // 1000
+            mark = Mark("reconnect", connection.up_ns, connection.conn_id, connection.node_id, None, took)
+            self._episodes.react(mark)
+
+    def on_request(self, request: Request) -> None:
+        """A request was sent."""
+        if request.status == "unanswered":
+            self._unanswered.setdefault(request.conn_id, []).append(request)
+        step = STEP_OF_API.get(request.api_key)
+        if self._episodes and step and step not in _BY_ANSWER:
+            joins = step == "heartbeat" and request.generation_or_epoch == 0
+            self._episodes.react(_mark("heartbeat_join" if joins else step, request, request.ts_ns))
+        if self._episodes:
+            for resource in proven_by(request):
+                self._episodes.react(_mark("retry", request, request.ts_ns), only=resource)
+
+    def on_touch(self, touch: Touch) -> None:
+        """A topic-partition was named: a retry in a request, a success in an answer."""
+        if not self._episodes:
+            return
+        node = self._node(touch.conn_id)
+        names = [touch.topic] if touch.partition is None else [f"{touch.topic}-{touch.partition}", touch.topic]
+        for name in names:
+            resource = ("partition", name)
+            if not self._episodes.is_open(resource) or not self._counts(resource, touch):
+                continue
+            step = "success" if touch.answered else "retry"
+            mark = Mark(step, touch.ts_ns, touch.conn_id, node, touch.request_id)
+            if touch.answered:
+                self._episodes.success(resource, mark)
+            elif touch.api_key != wire.METADATA:
+                self._episodes.react(mark, only=resource)
+
+    def _counts(self, resource: Resource, touch: Touch) -> bool:
+        """Metadata proves a topic-partition only where Metadata had denied it; ListOffsets and the like only what they asked."""
+        if touch.api_key in (wire.PRODUCE, wire.FETCH, wire.SHARE_FETCH):
+            return True
+        return any(e.resource == resource and e.api_key == touch.api_key for e in self._episodes.of_kind("partition"))
+
+    def on_answer(self, request: Request, failures: list[Failure]) -> None:
+        """An answer arrived, with these error codes."""
+        at = request.response_ns
+        assert at is not None
+        step = STEP_OF_API.get(request.api_key)
+        if self._episodes and step in _BY_ANSWER and request.ok:
+            self._episodes.react(_mark(step, request, at))
+        broken: set[Resource] = set()
+        for failure in failures:
+            resource = resource_of(failure, request)
+            if resource is not None and self._is_worth(failure):
+                broken.add(resource)
+                self._episodes.error(resource, _mark("error", request, at, failure.error_name), failure.api_key)
+        if self._episodes:
+            self._prove(request, at, broken)
+
+    def _is_worth(self, failure: Failure) -> bool:
+        """An administrator's question about what is not there is no episode; a refusal is."""
+        return self._instance.kind.kind != "admin" or "AUTHORIZATION" in failure.error_name
+
+    def _prove(self, request: Request, at: int, broken: set[Resource]) -> None:
+        mark = _mark("success", request, at)
+        connection = self._connections.get(request.conn_id)
+        if connection is not None:
+            self._prove_connection(connection, mark)
+        if not request.ok:
+            return
+        for kind, name in proven_by(request):
+            if kind == "found":
+                self._prove_found(name, mark)
+            elif (kind, name) not in broken:
+                self._episodes.success((kind, name), mark)
+
+    def _prove_found(self, name: str, mark: Mark) -> None:
+        """FindCoordinator's answer ends an episode only when all its errors were FindCoordinator's own."""
+        for episode in self._episodes.of_kind("coordinator"):
+            if episode.resource[1] == name and episode.api_key == wire.FIND_COORDINATOR:
+                self._episodes.success(episode.resource, mark)
+
+    def _prove_connection(self, connection: Connection, mark: Mark) -> None:
+        """An answer on a connection opened after the failure proves its server."""
+        for episode in self._episodes.of_kind("connection"):
+            if episode.resource[1] == connection.server and connection.begin_ns > episode.first.ts_ns:
+                self._episodes.success(episode.resource, mark)
+
+    def on_close(self, connection: Connection, at: int) -> None:
+        """A connection ended."""
+        unanswered = self._unanswered.pop(connection.conn_id, [])
+        goes_on = self._instance.last_activity_ns > at
+        error = failure_of_end(connection, unanswered, goes_on)
+        if error is None:
+            return
+        late = overdue(unanswered, at)
+        request = late[0] if error == "REQUEST_UNANSWERED" and late else unanswered[0] if unanswered else None
+        mark = Mark(
+            "error", at, connection.conn_id, connection.node_id, request.request_id if request else None, None, error
+        )
+        self._episodes.error(("connection", connection.server), mark)
+
+    def finish(self) -> list[tuple[str, Row]]:
+        """End of the client or of the capture."""
+        end = self._capture_ns[1]
+        for conn_id, requests in sorted(self._unanswered.items()):
+            late = overdue(requests, end)
+            connection = self._connections.get(conn_id)
+            if late and connection is not None and connection.close_ns is None:
+                mark = _mark("error", late[0], end, "REQUEST_UNANSWERED")
+                self._episodes.error(("connection", connection.server), mark)
+        alive = any(c.close_ns is None and not c.failed_to_open for c in self._instance.connections)
+        return self._episodes.finish(alive)
+
+    def _node(self, conn_id: str) -> int | None:
+        connection = self._connections.get(conn_id)
+        return connection.node_id if connection else None
+
+
+def _mark(step: str, request: Request, at: int, error_name: str | None = None) -> Mark:
+    took = (request.response_ns - request.ts_ns) // 1000 if request.response_ns is not None else None
+    return Mark(step, at, request.conn_id, request.node_id, request.request_id, took, error_name)

@@ -1,0 +1,147 @@
+"""The Spark session: a small one inside this process by default, or a cluster by `--master` or `SPARK_REMOTE`.
+
+Embedded Spark has to feel small: no UI, an in-memory catalog, two shuffle partitions, the C1 compiler and the serial collector, loopback addresses
+only. Adaptive execution is off there: it cuts a query into one job per shuffle, which costs more than it saves on small tables.
+An AppCDS archive of the JVM's classes in the user's cache halves the start; the first run writes it when its JVM ends, later runs map it.
+On a cluster nothing is set but what the data needs: UTC, ANSI, microsecond timestamps, zstd, Arrow.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from kafkascope_parsers.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MIN_JAVA = 17
+_HINT = f"install a Java {MIN_JAVA} or newer runtime (for example the package openjdk-17-jre-headless) or set JAVA_HOME to one"
+
+DATA_OPTIONS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+"""What the data needs, anywhere."""
+
+EMBEDDED_OPTIONS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.log.level": "ERROR",
+}
+"""What makes the embedded session small."""
+
+JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disable -Xlog:all=off"
+
+
+def java_problem() -> str | None:
+    """What keeps Spark from starting, in one sentence that says what to install; None when Java is fine. Imports no Spark."""
+    java = _java()
+    if java is None:
+        return f"Spark needs Java and none was found: {_HINT}."
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"Spark needs Java and {java} does not run ({error}): {_HINT}."
+    release = java_release(told)
+    if release is None or release < MIN_JAVA:
+        return f"Spark needs Java {MIN_JAVA} and {java} is {release or 'unknown'}: {_HINT}."
+    return None
+
+
+def java_release(told: str) -> int | None:
+    """The feature release in what `java -version` prints: 8 for 1.8.0, 17 for 17.0.2; None when there is none."""
+    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    return int(found.group(1)) if found else None
+
+
+def _java() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        java = pathlib.Path(home) / "bin" / "java"
+        return str(java) if java.exists() else None
+    return shutil.which("java")
+
+
+def open_session(master: str | None = None) -> "SparkSession":
+    """The session for master, for `SPARK_REMOTE`, or embedded when neither is given.
+
+    Raises UsageError when Java is missing, or the session does not start.
+    """
+    remote = os.environ.get("SPARK_REMOTE")
+    if master is None and remote is None:
+        return _embedded()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("kafkascope")
+    builder = builder.remote(remote) if master is None and remote else builder.master(str(master))
+    try:
+        return builder.config(map=dict(DATA_OPTIONS)).getOrCreate()
+    except (PySparkException, OSError, RuntimeError) as error:
+        raise UsageError(f"no Spark session at {master or remote}: {error}") from error
+
+
+def is_embedded(master: str | None) -> bool:
+    """Whether open_session(master) stays in this process's machine, results and all."""
+    return master is None and "SPARK_REMOTE" not in os.environ
+
+
+def _embedded() -> "SparkSession":
+    problem = java_problem()
+    if problem:
+        raise UsageError(problem)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    from pyspark.sql import SparkSession
+
+    options = DATA_OPTIONS | EMBEDDED_OPTIONS
+    options["spark.sql.warehouse.dir"] = tempfile.gettempdir()
+    options["spark.driver.extraJavaOptions"] = f"{JVM_OPTIONS} {class_archive_option()}".strip()
+    session = SparkSession.builder.master("local[*]").appName("kafkascope").config(map=dict(options)).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def class_archive_option() -> str:
+    """The JVM option that uses the archive of Spark's classes, or that writes it where there is none yet; empty where there is no cache.
+
+    The JVM checks the archive against its own build and its class path and goes on without it when they differ.
+    """
+    try:
+        folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kafkascope"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return ""
+    archive = folder / f"spark-{version('pyspark')}-{_java_stamp()}.jsa"
+    if archive.exists():
+        return f"-XX:SharedArchiveFile={archive}"
+    return f"-XX:ArchiveClassesAtExit={archive}" if " " not in str(archive) and os.access(folder, os.W_OK) else ""
+
+
+def _java_stamp() -> str:
+    """A name for this Java and this installation: the archive holds for no other."""
+    import hashlib
+
+    java = pathlib.Path(_java() or "java").resolve()
+    try:
+        age = java.stat().st_mtime_ns
+    except OSError:
+        age = 0
+    return hashlib.sha256(f"{java}|{age}|{sys.prefix}".encode()).hexdigest()[:12]

@@ -1,0 +1,144 @@
+"""`write_stories`: read the dataset's tables, run the state machines over them on Spark, write the story tables."""
+
+import pathlib
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.stories import STORY_TABLES
+from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, ERRORS, PARTITIONS, REQUESTS
+from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.client_stories import ClientStories, TableRow
+from kafkascope_spark.session import is_embedded, open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TAGGED = pa.schema([("table", pa.string()), *((t.name, pa.struct(list(t.schema))) for t in STORY_TABLES)])
+"""What the state machines give: a struct per story table, of which `table` names the one that is set."""
+
+BATCH_ROWS = 4_096
+SORTED_BY = {
+    "clients": ["client_ip", "client_id", "first_ns", "client_instance_id"],
+    "startups": ["start_ns", "startup_id"],
+    "startup_steps": ["startup_id", "seq"],
+    "recoveries": ["start_ns", "recovery_id"],
+    "recovery_steps": ["recovery_id", "seq"],
+}
+
+
+def write_stories(dataset: pathlib.Path, *, master: str | None = None) -> None:
+    """Write DATASET/stories/{clients,startups,startup_steps,recoveries,recovery_steps} from the dataset's tables; older ones are replaced.
+
+    master: a Spark master; None for the embedded one, or for `SPARK_REMOTE` where that is set. Raises UsageError when Spark or a table is missing.
+    """
+    if not (dataset / "_dataset.json").exists():
+        raise UsageError(f"{dataset} is not a dataset: it has no _dataset.json")
+    capture_ns = capture_span(dataset)
+    session = open_session(master)
+    told = tagged_stories(session, dataset, capture_ns)
+    if is_embedded(master):
+        _write_here(told, dataset / "stories")
+    else:
+        _write_there(told, dataset / "stories")
+
+
+def capture_span(dataset: pathlib.Path) -> tuple[int, int]:
+    """First and last packet of all captures, in nanoseconds since the epoch; zeros when there are none."""
+    place = dataset / CAPTURES.name
+    if not place.is_dir():
+        raise UsageError(f"{dataset} has no table {CAPTURES.name}: make the dataset again with kafkascope ingest")
+    table = pq.read_table(place, columns=["first_ns", "last_ns"])
+    first, last = pc.min(table["first_ns"]).as_py(), pc.max(table["last_ns"]).as_py()
+    return first or 0, last or 0
+
+
+def tagged_stories(session: "SparkSession", dataset: pathlib.Path, capture_ns: tuple[int, int]) -> "DataFrame":
+    """All story rows of the dataset, tagged with their table (see TAGGED). Lazy."""
+    from kafkascope_spark.events import client_events
+    from kafkascope_spark.read import load_table, spark_schema
+
+    tables = (load_table(session, dataset, t) for t in (CONNECTIONS, REQUESTS, ERRORS, PARTITIONS))
+    return client_events(*tables).mapInArrow(teller(capture_ns), spark_schema(TAGGED))
+
+
+def teller(capture_ns: tuple[int, int]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that Spark's workers run over each partition."""
+
+    def tell(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        stories = ClientStories(capture_ns)
+        rows: list[TableRow] = []
+        for batch in batches:
+            rows += stories.feed(batch.to_pylist())
+            while len(rows) >= BATCH_ROWS:
+                yield tagged_batch(rows[:BATCH_ROWS])
+                del rows[:BATCH_ROWS]
+        rows += stories.finish()
+        for at in range(0, len(rows), BATCH_ROWS):
+            yield tagged_batch(rows[at : at + BATCH_ROWS])
+
+    return tell
+
+
+def tagged_batch(rows: list[TableRow]) -> pa.RecordBatch:
+    """A batch with the schema TAGGED. Times named `*_ts` are filled from their `*_ns`."""
+    return pa.RecordBatch.from_pylist([{"table": name, name: with_timestamps(name, row)} for name, row in rows], TAGGED)
+
+
+_TIMES = {
+    t.name: [
+        (c.name, "ts_ns" if c.name == "ts" else f"{c.name[:-3]}_ns")
+        for c in t.columns
+        if c.type.equals(pa.timestamp("us", "UTC"))
+    ]
+    for t in STORY_TABLES
+}
+
+
+def with_timestamps(table: str, row: dict[str, object]) -> dict[str, object]:
+    """The row with its `*_ts` columns, in microseconds since the epoch."""
+    for ts, ns in _TIMES[table]:
+        value = row[ns]
+        row[ts] = value // 1000 if isinstance(value, int) else None
+    return row
+
+
+def _write_here(told: "DataFrame", place: pathlib.Path) -> None:
+    """One file a table, written by this process: the stories of a capture that one machine reads fit its memory."""
+    rows = told.toArrow()
+    for table in STORY_TABLES:
+        mine = rows.filter(pc.equal(rows["table"], table.name))[table.name].combine_chunks()
+        write_table(table, flattened(mine, table.schema), place / table.name)
+
+
+def flattened(structs: pa.Array, schema: pa.Schema) -> pa.Table:
+    """A table of the structs' fields, in the contract's types."""
+    chunks = structs.chunks if isinstance(structs, pa.ChunkedArray) else [structs]
+    tables = [pa.Table.from_arrays(c.flatten(), names=[f.name for f in c.type]).cast(schema) for c in chunks]
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def write_table(table: Table, rows: pa.Table, folder: pathlib.Path) -> None:
+    """Replace the folder by one Parquet file of the rows, sorted."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    ordered = rows.sort_by([(c, "ascending") for c in SORTED_BY[table.name]])
+    pq.write_table(ordered, folder / "part-0.parquet", compression="zstd")
+
+
+def _write_there(told: "DataFrame", place: pathlib.Path) -> None:
+    """Written by the workers: the dataset has to be where all of them see it."""
+    told = told.persist()
+    try:
+        for table in STORY_TABLES:
+            mine = told.where(told["table"] == table.name).select(f"{table.name}.*")
+            mine.coalesce(1).sortWithinPartitions(*SORTED_BY[table.name]).write.mode("overwrite").parquet(
+                str((place / table.name).absolute())
+            )
+    finally:
+        told.unpersist()

@@ -1,0 +1,90 @@
+"""The events of one client address in the order in which they happened on the wire.
+
+Rows come sorted by the time of their first byte; the answer of a request and the end of a connection come later than the row that tells of them. A heap holds them back.
+At one instant: connections open, then requests, then mentions, then answers, then connections end.
+"""
+
+import enum
+import heapq
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kafkascope_spark.wire import Connection, Failure, Request, Touch
+
+
+class Kind(enum.IntEnum):
+    """What happened, in the order in which things of one instant are told."""
+
+    OPEN = 0
+    UP = 1
+    REQUEST = 2
+    TOUCH = 3
+    ANSWER = 4
+    CLOSE = 5
+
+
+class Event(NamedTuple):
+    """Something at a time; tie makes the order total."""
+
+    ts_ns: int
+    kind: Kind
+    tie: str
+    what: Any
+
+
+class Timeline:
+    """Takes rows in order of their first byte, gives events in order of their time."""
+
+    def __init__(self, connections: list[Connection], capture_end_ns: int) -> None:
+        self._heap: list[Event] = []
+        self._failures: dict[str, list[Failure]] = {}
+        for connection in connections:
+            self._push_connection(connection, capture_end_ns)
+
+    def _push_connection(self, connection: Connection, capture_end_ns: int) -> None:
+        tie = connection.conn_id
+        self._push(Event(connection.begin_ns, Kind.OPEN, tie, connection))
+        if connection.up_ns is not None:
+            self._push(Event(connection.up_ns, Kind.UP, tie, connection))
+        end = connection.close_ns
+        if connection.close_kind == "unanswered" and connection.last_ns < capture_end_ns - _SYN_PATIENCE_NS:
+            end = connection.last_ns
+        if end is not None:
+            self._push(Event(end, Kind.CLOSE, tie, connection))
+
+    def _push(self, event: Event) -> None:
+        heapq.heappush(self._heap, event)
+
+    def request(self, request: Request) -> Iterator[Event]:
+        """The request was sent: what happened before it, then itself."""
+        yield from self._until(request.ts_ns)
+        self._push(Event(request.ts_ns, Kind.REQUEST, request.request_id, request))
+        if request.response_ns is not None:
+            self._push(Event(request.response_ns, Kind.ANSWER, request.request_id, request))
+
+    def touch(self, touch: Touch) -> Iterator[Event]:
+        """A topic-partition was named."""
+        yield from self._until(touch.ts_ns)
+        self._push(Event(touch.ts_ns, Kind.TOUCH, touch.request_id, touch))
+
+    def failure(self, request_id: str, ts_ns: int, failure: Failure) -> Iterator[Event]:
+        """An error code in the answer of a request: told with the answer."""
+        yield from self._until(ts_ns)
+        self._failures.setdefault(request_id, []).append(failure)
+
+    def failures_of(self, request: Request) -> list[Failure]:
+        """The error codes of the answer, once."""
+        return self._failures.pop(request.request_id, [])
+
+    def _until(self, ts_ns: int) -> Iterator[Event]:
+        while self._heap and self._heap[0].ts_ns < ts_ns:
+            yield heapq.heappop(self._heap)
+
+    def rest(self) -> Iterator[Event]:
+        """What is left at the end."""
+        while self._heap:
+            yield heapq.heappop(self._heap)
+
+
+_SYN_PATIENCE_NS = 1_000_000_000
+"""A SYN younger than this at the end of the capture may still be answered: TCP's first retry comes after one second."""

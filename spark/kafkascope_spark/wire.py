@@ -1,0 +1,160 @@
+"""What the state machines are fed: connections, requests and partition facts of one client address, as small typed objects.
+
+Times are integer nanoseconds since the epoch. Nothing here knows Spark or Arrow: rows are dicts, as Arrow's to_pylist gives them.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Row = dict[str, Any]
+
+PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
+OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 8, 9, 10, 11, 12, 13, 14
+SASL_HANDSHAKE, API_VERSIONS, DELETE_RECORDS, INIT_PRODUCER_ID, OFFSET_FOR_LEADER_EPOCH = 17, 18, 21, 22, 23
+ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN, WRITE_TXN_MARKERS, TXN_OFFSET_COMMIT = 24, 25, 26, 27, 28
+SASL_AUTHENTICATE, CONSUMER_GROUP_HEARTBEAT, GET_TELEMETRY, PUSH_TELEMETRY = 36, 68, 71, 72
+SHARE_GROUP_HEARTBEAT, SHARE_FETCH, SHARE_ACKNOWLEDGE, STREAMS_GROUP_HEARTBEAT = 76, 78, 79, 88
+
+GROUP_HEARTBEATS = frozenset({CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT})
+GROUP_APIS = frozenset({OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP}) | GROUP_HEARTBEATS
+TXN_APIS = frozenset({INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN})
+PARTITION_APIS = frozenset(
+    {PRODUCE, FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, DELETE_RECORDS, SHARE_FETCH, SHARE_ACKNOWLEDGE}
+)
+SASL_APIS = frozenset({SASL_HANDSHAKE, SASL_AUTHENTICATE})
+HANDSHAKE_APIS = SASL_APIS | {API_VERSIONS}
+TELEMETRY_APIS = frozenset({GET_TELEMETRY, PUSH_TELEMETRY})
+BROKER_APIS = frozenset(
+    {4, 5, 6, 7, WRITE_TXN_MARKERS, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82, 83, 84, 85, 86, 87, 94}
+)
+"""APIs that only brokers and controllers send to each other (protocol: inter-broker, quorum, registration, share state)."""
+
+HOT_APIS = frozenset(
+    {PRODUCE, FETCH, LIST_OFFSETS, OFFSET_COMMIT, HEARTBEAT, OFFSET_FOR_LEADER_EPOCH, ADD_PARTITIONS_TO_TXN}
+    | {ADD_OFFSETS_TO_TXN, END_TXN, WRITE_TXN_MARKERS, TXN_OFFSET_COMMIT, SHARE_FETCH, SHARE_ACKNOWLEDGE}
+    | {52, 53, 56, 63, 83, 84, 85, PUSH_TELEMETRY}
+    | GROUP_HEARTBEATS
+)
+"""APIs that a healthy client calls all the time: of their successes only the deciding ones are kept."""
+
+FIRST_RESERVED_CORRELATION_ID = 0x7FFFFFF8
+"""From here the Java client numbers its SASL requests, apart from its counter (KAFKA-9854)."""
+
+
+@dataclass(slots=True)
+class Connection:
+    """A TCP connection, with what its requests told about its client."""
+
+    conn_id: str
+    client_port: int
+    server: str
+    """`address:port` of the server."""
+    node_id: int | None
+    protocol: str
+    first_ns: int
+    last_ns: int
+    syn_ns: int | None
+    up_ns: int | None
+    close_kind: str
+    close_ns: int | None
+    idle_ms: int | None
+    tls: bool
+    principal: str | None
+    software_name: str | None
+    software_version: str | None
+    n_requests: int
+    n_errors: int
+    near_closes: int
+    """Connections to the same server that the server closed within half a second of this one's end, itself included."""
+    near_idle_ms: int | None
+    """Shortest idle time among those."""
+    client_id: str | None = None
+    first_request_ns: int | None = None
+    last_request_ns: int | None = None
+    ids: list[tuple[int, int]] = field(default_factory=list)
+    """(ts_ns, correlation id) of the first requests and of one a second after, in time order, without SASL's reserved ones."""
+    apis: set[int] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+    members: set[str] = field(default_factory=set)
+    member_first_ns: int | None = None
+    member_last_ns: int | None = None
+    group_instances: set[str] = field(default_factory=set)
+    transactional_ids: set[str] = field(default_factory=set)
+    txn_v2: bool = False
+    is_replica: bool = False
+
+    @property
+    def opened_in_capture(self) -> bool:
+        """Whether the capture shows how it was opened, from either side."""
+        return self.syn_ns is not None or self.up_ns is not None
+
+    @property
+    def begin_ns(self) -> int:
+        """First SYN, or first segment."""
+        return self.syn_ns if self.syn_ns is not None else self.first_ns
+
+    @property
+    def failed_to_open(self) -> bool:
+        """Refused, or its SYN unanswered."""
+        return self.close_kind in ("refused", "unanswered")
+
+
+@dataclass(slots=True)
+class Request:
+    """A request with its answer, if there is one."""
+
+    request_id: str
+    conn_id: str
+    node_id: int | None
+    api_key: int
+    api_name: str
+    api_version: int
+    correlation_id: int
+    ts_ns: int
+    request_last_ns: int
+    response_ns: int | None
+    latency_us: int | None
+    error_code: int
+    error_name: str | None
+    status: str
+    group_id: str | None
+    member_id: str | None
+    group_instance_id: str | None
+    generation_or_epoch: int | None
+    transactional_id: str | None
+    max_wait_ms: int | None
+    coordinator_type: str | None
+    coordinator_key: str | None
+    sasl_mechanism: str | None
+    n_records: int | None
+
+    @property
+    def ok(self) -> bool:
+        """Answered without an error, or needing no answer."""
+        return not self.error_code and self.status in ("ok", "no_response_expected")
+
+
+@dataclass(slots=True)
+class Failure:
+    """A non-zero error code in an answer."""
+
+    api_key: int
+    error_name: str
+    topic: str | None
+    partition: int | None
+    group_id: str | None
+    transactional_id: str | None
+    resource: str | None
+
+
+@dataclass(slots=True)
+class Touch:
+    """A topic-partition that a request names, or that an answer names without an error."""
+
+    request_id: str
+    conn_id: str
+    ts_ns: int
+    api_key: int
+    answered: bool
+    topic: str
+    partition: int | None
