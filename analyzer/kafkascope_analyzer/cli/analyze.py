@@ -42,8 +42,8 @@ def analyze(
             model = _write_report(staged.work)
         show(model, format)
         if problem is not None:
-            complain(f"the stories need Java 17 or newer: {problem}; the tables are whole")
-            note(f"`kafkascope stories {place}` adds the stories", quiet=quiet)
+            complain(f"no stories were made (they need Java 17 or newer). {problem}")
+            note(f"the tables are whole; `kafkascope stories {place}` adds the stories", quiet=quiet)
         note(f"dataset: {place}, report: {place / 'report.json'}", quiet=quiet)
 
 

@@ -12,7 +12,7 @@ from kafkascope_analyzer.cli.stories import stories
 
 app = typer.Typer(
     name="kafkascope",
-    help="Reads packet captures of Kafka traffic: connections and their roles, how clients started, how they recovered.",
+    help="Reads captures of Kafka traffic: connections and their roles, how clients started, how they recovered.",
     epilog="Exit codes: 0 done, 2 usage, 3 unreadable input, 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,

@@ -5,6 +5,8 @@ is not a kafkascope dataset is never removed.
 """
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -35,6 +37,25 @@ def check_out(out: Path, *, overwrite: bool) -> None:
         raise UsageError(f"{out}: is there and is not a kafkascope dataset; give another name with -o")
     if not overwrite:
         raise UsageError(f"{out}: is there already; --overwrite replaces it, -o gives another name")
+
+
+@contextmanager
+def replaced(place: Path) -> Iterator[None]:
+    """Lets the block write the directory anew; whatever ends it early puts the old one back."""
+    old = place.with_name(f".{place.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if place.exists():
+        place.rename(old)
+    done = False
+    try:
+        yield
+        done = True
+    finally:
+        if not done:
+            shutil.rmtree(place, ignore_errors=True)
+            if old.exists():
+                old.rename(place)
+        shutil.rmtree(old, ignore_errors=True)
 
 
 class Staged:

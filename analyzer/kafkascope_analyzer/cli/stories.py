@@ -6,6 +6,7 @@ from kafkascope_parsers.errors import UsageError
 
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.options import Dataset, Format, FormatOption, Master, Quiet
+from kafkascope_analyzer.cli.outputs import replaced
 from kafkascope_analyzer.cli.progress import note, waiting
 from kafkascope_analyzer.cli.show import show
 
@@ -23,7 +24,7 @@ def stories(
         load_manifest(dataset)
         problem = java_problem()
         if problem:
-            raise UsageError(f"the stories need Java 17 or newer: {problem}")
+            raise UsageError(problem)
         write_stories(dataset, master=master, quiet=quiet)
         show_report(dataset, format)
         note(f"dataset: {dataset}, report: {dataset / 'report.json'}", quiet=quiet)
@@ -41,7 +42,7 @@ def write_stories(dataset: Path, *, master: str | None, quiet: bool) -> None:
     """Runs Spark over the tables; the stories are there when it ends."""
     from kafkascope_spark.stories import write_stories as run_stories
 
-    with waiting("stories: clients, starts, recoveries (Spark)", quiet=quiet):
+    with waiting("stories: clients, starts, recoveries (Spark)", quiet=quiet), replaced(dataset / "stories"):
         run_stories(dataset, master=master)
 
 

@@ -4,7 +4,6 @@ A table that is not there has no rows; a column that its files lack is null. Bat
 so that what is built from them is the same each time. Memory is a few batches, whatever the size of the table.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,28 +13,18 @@ import pyarrow.dataset as ds
 from kafkascope_parsers.errors import UsageError
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.manifest import read_manifest
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 
-MANIFEST = "_dataset.json"
 BATCH_ROWS = 65_536
 _STORIES = frozenset(table.name for table in STORY_TABLES)
 
 
-def is_dataset(place: Path) -> bool:
-    """Whether the directory is a whole kafkascope dataset: its manifest is written last."""
-    return (place / MANIFEST).is_file()
-
-
 def load_manifest(dataset: Path) -> dict[str, Any]:
-    """What `_dataset.json` says. Raises UsageError where there is none or it is not ours."""
-    if not is_dataset(dataset):
-        raise UsageError(f"{dataset}: not a kafkascope dataset (no {MANIFEST} in it)")
-    try:
-        manifest = json.loads((dataset / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{dataset / MANIFEST}: cannot be read: {error}") from error
-    if not isinstance(manifest, dict) or "ledger" not in manifest:
-        raise UsageError(f"{dataset / MANIFEST}: not a manifest of kafkascope")
+    """What `_dataset.json` says. Raises UsageError where there is none, or none of ours."""
+    manifest = read_manifest(dataset)
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("ledger"), dict):
+        raise UsageError(f"{dataset} is not a kafkascope dataset: its manifest has no byte ledger")
     return manifest
 
 

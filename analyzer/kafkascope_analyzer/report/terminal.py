@@ -181,6 +181,8 @@ _WHY_UNREAD = {
     "malformed_body": "a message that does not decode",
     "oversize": "a frame too large to be one",
     "truncated_by_snaplen": "packets were cut by the snap length",
+    "orphan_response": "a response whose request is not in the capture",
+    "capture_end": "a frame that the capture's end cut off",
     "sasl_token": "a SASL exchange, kept out on purpose",
 }
 

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
+from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out, replaced
 from kafkascope_parsers.errors import UsageError
 
 
@@ -101,3 +101,16 @@ def test_tables_that_were_kept_outlive_an_error_but_not_ctrl_c(tmp_path: Path) -
         keep_then_fail(tmp_path / "b.kscope", KeyboardInterrupt)
     assert [p.name for p in tmp_path.iterdir()] == ["a.kscope"]
     assert not (tmp_path / "a.kscope" / "stories").exists()
+
+
+def test_a_directory_that_was_not_written_anew_comes_back(tmp_path: Path) -> None:
+    stories = tmp_path / "stories"
+    stories.mkdir()
+    (stories / "old").touch()
+    with pytest.raises(KeyboardInterrupt), replaced(stories):
+        raise KeyboardInterrupt
+    assert [p.name for p in tmp_path.rglob("*")] == ["stories", "old"]
+    with replaced(stories):
+        stories.mkdir()
+        (stories / "new").touch()
+    assert [p.name for p in tmp_path.rglob("*")] == ["stories", "new"]
