@@ -1,4 +1,5 @@
-"""The kernel and its slow twin, which reads the definitions without compiling them: same values, same failures, on damaged frames."""
+"""The kernel and its slow twin, which reads the definitions without compiling them: same values, same failures, on
+damaged frames."""
 
 import json
 import os
@@ -109,9 +110,7 @@ def test_every_kind_of_failure_is_met_and_alike(groups):
         if message.name not in ("FetchResponse", "ApiVersionsRequest", "ProduceResponse", "FetchRequest"):
             continue
         for version, raw in vectors[-3:]:
-            raws = [
-                raw[:i] + bytes([b]) + raw[i + 1 :] for i in range(0, min(len(raw), 400)) for b in (0, 1, 0x80, 0xFF)
-            ]
+            raws = [raw[:i] + bytes([b]) + raw[i + 1 :] for i in range(min(len(raw), 400)) for b in (0, 1, 0x80, 0xFF)]
             agree(message, raws, [version] * len(raws))
             kinds |= {v[0] for v in by_machine(message, raws, [version] * len(raws)).values() if isinstance(v, tuple)}
     assert {"truncated", "length_beyond_end", "duplicate_tag", "tag_size_mismatch", "trailing_bytes"} <= kinds
