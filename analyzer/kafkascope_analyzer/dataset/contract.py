@@ -1,8 +1,8 @@
 """What a dataset is made of: the words in which its tables are declared, and all of them together.
 
-The writer checks against these declarations, Spark reads with them, the reference page is made from them.
-Conventions: `ts` is timestamp[us, UTC] with `ts_ns` int64 beside it (Spark cannot read Parquet nanoseconds); durations carry their unit in the
-name; no uint64, no timestamp[ns], no Arrow uuid.
+The writer checks against these declarations, Spark reads with them, the reference page is made from them. Conventions:
+`ts` is timestamp[us, UTC] with `ts_ns` int64 beside it (Spark cannot read Parquet nanoseconds); durations carry their
+unit in the name; no uint64, no timestamp[ns], no Arrow uuid.
 """
 
 from dataclasses import dataclass
@@ -82,6 +82,8 @@ def flag(name: str, doc: str) -> Column:
 
 
 def time(prefix: str, doc: str) -> tuple[Column, Column]:
-    """The two columns of a time: `prefix_ts` (or `ts`) in microseconds and `prefix_ns` (or `ts_ns`) in nanoseconds since the epoch."""
+    """The two columns of a time: `prefix_ts` (or `ts`) in microseconds and `prefix_ns` (or `ts_ns`) in nanoseconds
+    since the epoch.
+    """
     stem, ns = (f"{prefix}_ts", f"{prefix}_ns") if prefix else ("ts", "ts_ns")
     return Column(stem, TIMESTAMP, doc), Column(ns, pa.int64(), f"{doc} (nanoseconds since the epoch)")

@@ -1,4 +1,6 @@
-"""The tables that ingest writes. Messages (`messages/<Api>/request|response`) take their types from Kafka's own schemas and are not listed here."""
+"""The tables that ingest writes. Messages (`messages/<Api>/request|response`) take their types from Kafka's own
+schemas and are not listed here.
+"""
 
 import pyarrow as pa
 
@@ -27,6 +29,8 @@ UNDECODED_REASONS = (
     "oversize",
     "truncated_by_snaplen",
     "sasl_token",
+    "orphan_response",
+    "capture_end",
 )
 REQUEST_STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded")
 COORDINATOR_TYPES = ("group", "transaction", "share")
@@ -311,10 +315,13 @@ UNDECODED = Table(
         _PACKET,
         text("direction", "which way", "request", "response"),
         i64("stream_offset", "first byte, from the start of the stream"),
-        i64("bytes", "length of the stretch; for a gap, bytes that are missing"),
+        i64("bytes", "length of the stretch"),
         text("reason", "why", *UNDECODED_REASONS),
         text("detail", "more about it: API, version, field path"),
-        text("head", "first 16 bytes as hex, never of a SASL token"),
+        text(
+            "head",
+            "first 16 bytes as hex, where they are a frame's header or a foreign protocol's first bytes: never record data or secrets",
+        ),
     ),
 )
 

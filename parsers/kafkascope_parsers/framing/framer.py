@@ -1,7 +1,8 @@
 """Framing, block after block: streams in, frames and stretches out.
 
-For each block: `requests(streams)`, then, once their bodies are decoded and it is known which of them expect no response, `responses(...)`.
-Between blocks, `keep_rows` renumbers the requests that still wait. State is one small record per connection and direction.
+For each block: `requests(streams)`, then, once their bodies are decoded and it is known which of them expect no
+response, `responses(...)`. Between blocks, `keep_rows` renumbers the requests that still wait. State is one small
+record per connection and direction.
 """
 
 from dataclasses import dataclass
@@ -39,7 +40,9 @@ class Frames:
 
 
 class Framer:
-    """State of framing over all connections. versions: int16[n_keys, 2], first and last known version of each API key."""
+    """State of framing over all connections. versions: int16[n_keys, 2], first and last known version of each API
+    key.
+    """
 
     def __init__(self, versions: NDArray[np.int16]) -> None:
         self._versions = np.ascontiguousarray(versions, np.int16)
@@ -49,7 +52,9 @@ class Framer:
         self._free = np.full(1, NONE, np.int64)
 
     def open_connections(self, by_syn: NDArray[np.bool_]) -> None:
-        """Takes up new connections: by_syn, per connection from the first one not known yet, whether its first SYN was seen."""
+        """Takes up new connections: by_syn, per connection from the first one not known yet, whether its first SYN
+        was seen.
+        """
         n = len(by_syn)
         directions = np.zeros(2 * n, DIRECTION)
         directions["mode"] = np.repeat(np.where(by_syn, START, HUNT), 2)
@@ -64,7 +69,8 @@ class Framer:
     def requests(self, streams: Streams, server_side_by_port: NDArray[np.int8], *, final: bool) -> Frames:
         """Cuts the block's requests.
 
-        server_side_by_port: int8 per connection, the side that is the server judging by ports alone (0 or 1); used where nothing else tells.
+        server_side_by_port: int8 per connection, the side that is the server judging by ports alone (0 or 1); used
+        where nothing else tells.
         """
         s = _arrays(streams)
         tell_clients(s, self.connections, server_side_by_port, self._versions, final)
@@ -78,8 +84,9 @@ class Framer:
     ) -> tuple[Frames, NDArray[np.uint8]]:
         """Cuts the block's responses and pairs them.
 
-        silent: per request of the block, true when it expects no response. n_open: open requests of earlier blocks; the block's own come
-        after them. Returns the frames (`row` is the open request) and, per open request, 1 where it will never be answered.
+        silent: per request of the block, true when it expects no response. n_open: open requests of earlier blocks;
+        the block's own come after them. Returns the frames (`row` is the open request) and, per open request, 1 where
+        it will never be answered.
         """
         abandoned = np.zeros(n_open + len(requests.frames), np.uint8)
         self._nodes = with_room(self._nodes, self._free, max(0, len(requests.frames) - self._n_free()))

@@ -1,7 +1,7 @@
 """What a request header must look like.
 
-Layout (KIP-482, RequestHeader): size int32, API key int16, version int16, correlation id int32, client id nullable string with int16 length
-(absent in header v0, which only ControlledShutdown v0 has).
+Layout (KIP-482, RequestHeader): size int32, API key int16, version int16, correlation id int32, client id nullable
+string with int16 length (absent in header v0, which only ControlledShutdown v0 has).
 """
 
 import numba as nb

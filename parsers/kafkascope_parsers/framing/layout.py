@@ -1,7 +1,8 @@
 """Columns and state of framing, as structured arrays that kernels fill.
 
-A frame's bytes are data[start:end] of the block, the 4 bytes of size included; `size` is what the frame says it has (also with them).
-A stretch is bytes of a stream that are not part of a whole frame. Offsets in `data` are only valid for the block they came with.
+A frame's bytes are data[start:end] of the block, the 4 bytes of size included; `size` is what the frame says it has
+(also with them). A stretch is bytes of a stream that are not part of a whole frame. Offsets in `data` are only valid
+for the block they came with.
 """
 
 from typing import NamedTuple
@@ -32,7 +33,9 @@ WHOLE, CUT_BY_GAP, CUT_BY_SNAPLEN, CUT_BY_END, OVERSIZE = range(5)
 """FRAME.wholeness: all its bytes are there, or why not."""
 
 CLIENT_ID_AT = 14
-"""Bytes from the start of a request frame to the text of its client id: size 4, API key 2, version 2, correlation id 4, length 2."""
+"""Bytes from the start of a request frame to the text of its client id: size 4, API key 2, version 2, correlation
+id 4, length 2.
+"""
 
 STRETCH = np.dtype(
     [
@@ -75,7 +78,9 @@ DIRECTION = np.dtype(
     ]
 )
 START, SYNC, EXPECT, HUNT = range(4)
-"""DIRECTION.mode: at the first byte; at a frame's first byte; the next frame's place is known but not reached; looking for a frame."""
+"""DIRECTION.mode: at the first byte; at a frame's first byte; the next frame's place is known but not reached;
+looking for a frame.
+"""
 
 CONNECTION = np.dtype(
     [
@@ -102,15 +107,17 @@ WAITING = np.dtype([("next", "i8"), ("row", "i8"), ("correlation_id", "i4"), ("a
 """A request that waits for its response: a node of a list in one pool for all connections."""
 
 FRAME_LIMIT = 32 << 20
-"""Largest frame that is read whole. Above it lie only Fetch responses with extreme settings; a partial frame is kept between blocks, so
-this bounds memory."""
+"""Largest frame that is read whole. Above it lie only Fetch responses with extreme settings; a partial frame is
+kept between blocks, so this bounds memory.
+"""
 SIZE_LIMIT = (1 << 31) - 1
 """Largest size a frame can say."""
 TOKEN_LIMIT = 512 << 10
 """Largest raw SASL token (Kafka: sasl.server.max.receive.size)."""
 SEARCH_LIMIT = 4096
-"""Waiting requests that are looked through for a correlation id: far above what clients keep in flight, so that a hostile stream costs
-little."""
+"""Waiting requests that are looked through for a correlation id: far above what clients keep in flight, so that a
+hostile stream costs little.
+"""
 UNDECIDED_LIMIT = 64 << 10
 """Bytes of a direction after which an unknown connection is called by its port."""
 

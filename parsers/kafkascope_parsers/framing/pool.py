@@ -1,7 +1,7 @@
 """Requests that wait for their responses: one list per connection, all in one pool.
 
-A broker answers the requests of a connection in their order, so the list is a queue; a response that answers a later request says that the
-earlier ones will never be answered.
+A broker answers the requests of a connection in their order, so the list is a queue; a response that answers a later
+request says that the earlier ones will never be answered.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,9 @@ NONE = -1
 
 
 class Waiting(NamedTuple):
-    """nodes: WAITING[capacity]; free: int64[1], head of the list of unused nodes; abandoned: uint8 per open row, 1 when it will never be answered."""
+    """nodes: WAITING[capacity]; free: int64[1], head of the list of unused nodes; abandoned: uint8 per open row, 1
+    when it will never be answered.
+    """
 
     nodes: NDArray[np.void]
     free: NDArray[np.int64]
@@ -74,7 +76,9 @@ def waits(w: Waiting, c: NDArray[np.void], i: int, correlation_id: int) -> bool:
 
 @nb.njit(cache=True, nogil=True)
 def take(w: Waiting, c: NDArray[np.void], i: int, correlation_id: int) -> int:
-    """Takes the first request of that correlation id out and abandons those before it; returns its node (still readable), or NONE."""
+    """Takes the first request of that correlation id out and abandons those before it; returns its node (still
+    readable), or NONE.
+    """
     if not waits(w, c, i, correlation_id):
         return NONE
     while True:

@@ -1,8 +1,8 @@
 """Cuts the requests of a block, and tells which connections speak Kafka.
 
-A direction is in one of four modes (layout.START...). In SYNC every frame is taken by its size, whatever API it names: what cannot be
-decoded is kept whole. After a gap the next frame's place is known when the frame that the gap cut said its size (EXPECT); else, and where
-the expected place holds no request, a header has to prove itself (HUNT).
+A direction is in one of four modes (layout.START...). In SYNC every frame is taken by its size, whatever API it names:
+what cannot be decoded is kept whole. After a gap the next frame's place is known when the frame that the gap cut said
+its size (EXPECT); else, and where the expected place holds no request, a header has to prove itself (HUNT).
 """
 
 from typing import NamedTuple
@@ -178,7 +178,9 @@ def foreign_protocol(data: NDArray[np.uint8], at: int, end: int) -> int:
 
 @nb.njit(cache=True, nogil=True)
 def pass_over_expected(s: StreamArrays, cut: Cut, run: int, at: int, d: NDArray[np.void]) -> int:
-    """EXPECT: passes over bytes up to the expected frame and returns the new place; HUNT when the place is already behind."""
+    """EXPECT: passes over bytes up to the expected frame and returns the new place; HUNT when the place is already
+    behind.
+    """
     k = s.direction[run]
     here = s.stream_offset[run] + at - s.start[run]
     if d[k].expect < here:
@@ -211,7 +213,9 @@ def hunt_request(
 
 @nb.njit(cache=True, nogil=True)
 def take_request(s: StreamArrays, cut: Cut, run: int, at: int, to: int, wholeness: int, c: NDArray[np.void]) -> None:
-    """Writes the request at data[at:to] and its header fields. At least the 12 bytes up to the correlation id are there."""
+    """Writes the request at data[at:to] and its header fields. At least the 12 bytes up to the correlation id are
+    there.
+    """
     i = s.direction[run] >> 1
     row = cut.frames[add_frame(s, cut, run, at, to, wholeness)]
     row.api_key = int16_at(s.data, at + 4)
@@ -230,9 +234,13 @@ def take_request(s: StreamArrays, cut: Cut, run: int, at: int, to: int, wholenes
 def begin_stream(
     s: StreamArrays, run: int, at: int, c: NDArray[np.void], versions: NDArray[np.int16], last: bool
 ) -> int:
-    """START: YES when the connection's first request is there, NO when it is something else, MORE when it is too early to say."""
+    """START: YES when the connection's first request is there, NO when it is something else, MORE when it is too
+    early to say.
+    """
     i = s.direction[run] >> 1
     verdict = looks_like_request(s.data, at, s.end[run], versions)
+    if verdict == YES and int32_at(s.data, at) > FRAME_LIMIT:
+        verdict = NO  # no client begins with so large a request, but TLS and HTTP read as one
     if verdict == YES:
         c[i].protocol = KAFKA
     elif verdict == NO or last:
@@ -344,6 +352,22 @@ def pass_over_foreign(s: StreamArrays, cut: Cut, c: NDArray[np.void]) -> None:
 
 
 @nb.njit(cache=True, nogil=True)
+def sends_requests(s: StreamArrays, run: int, versions: NDArray[np.int16]) -> bool:
+    """Whether a packet of the run begins with a request that proves itself and names its client.
+
+    The name matters: a response with zeros behind a small correlation id looks like a request without a client id.
+    """
+    end = s.end[run]
+    piece = piece_at(s, s.start[run])
+    while piece < len(s.piece_start) and s.piece_start[piece] < end:
+        at = max(s.piece_start[piece], s.start[run])
+        if request_starts_chain(s.data, at, end, versions, True) and int16_at(s.data, at + 12) > 0:
+            return True
+        piece += 1
+    return False
+
+
+@nb.njit(cache=True, nogil=True)
 def tell_clients(
     s: StreamArrays,
     c: NDArray[np.void],
@@ -351,21 +375,16 @@ def tell_clients(
     versions: NDArray[np.int16],
     final: bool,
 ) -> None:
-    """Tells client from server where no SYN did: by the side that sends requests, else, once enough was seen, by port."""
+    """Tells client from server where no SYN did: by the side that sends requests, else, once enough was seen, by
+    port.
+    """
     for run in range(len(s.direction)):
         k = s.direction[run]
-        i = k >> 1
-        if c[i].client_side >= 0:
-            continue
-        piece = piece_at(s, s.start[run])
-        end = s.end[run]
-        while piece < len(s.piece_start) and s.piece_start[piece] < end:
-            at = max(s.piece_start[piece], s.start[run])
-            if request_starts_chain(s.data, at, end, versions, True):
-                c[i].client_side = k & 1
-                c[i].told_by = BY_FIRST_REQUEST
-                break
-            piece += 1
-        if c[i].client_side < 0 and (final or end - s.start[run] > UNDECIDED_LIMIT):
+        if c[k >> 1].client_side < 0 and sends_requests(s, run, versions):
+            c[k >> 1].client_side = k & 1
+            c[k >> 1].told_by = BY_FIRST_REQUEST
+    for run in range(len(s.direction)):
+        i = s.direction[run] >> 1
+        if c[i].client_side < 0 and (final or s.end[run] - s.start[run] > UNDECIDED_LIMIT):
             c[i].client_side = 1 - server_side_by_port[i]
             c[i].told_by = BY_PORT

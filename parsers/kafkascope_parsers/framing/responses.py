@@ -1,7 +1,7 @@
 """Cuts the responses of a block and pairs each with the request it answers.
 
-A response header has only a correlation id, so a response proves itself by answering a request that waits. Requests and responses of a
-connection are walked together in time order, so that `in_flight` is what was on the wire.
+A response header has only a correlation id, so a response proves itself by answering a request that waits. Requests
+and responses of a connection are walked together in time order, so that `in_flight` is what was on the wire.
 """
 
 from typing import NamedTuple
@@ -49,8 +49,9 @@ RISING_ENOUGH = 3
 
 
 class Asked(NamedTuple):
-    """requests: FRAME, this block's; silent: bool per request, true when no response is expected; first_row: int64[1], open row of the first;
-    at: int64[1], the first request that is not in its queue yet."""
+    """requests: FRAME, this block's; silent: bool per request, true when no response is expected; first_row:
+    int64[1], open row of the first; at: int64[1], the first request that is not in its queue yet.
+    """
 
     requests: NDArray[np.void]
     silent: NDArray[np.bool_]
@@ -83,7 +84,9 @@ def ask_until(asked: Asked, w: Waiting, c: NDArray[np.void], i: int, ts_ns: int)
 
 @nb.njit(cache=True, nogil=True)
 def ask_ahead(asked: Asked, w: Waiting, c: NDArray[np.void], i: int, correlation_id: int) -> None:
-    """Queues connection i's requests up to that correlation id, although stamped later: two capture points can disagree on the order."""
+    """Queues connection i's requests up to that correlation id, although stamped later: two capture points can
+    disagree on the order.
+    """
     for n in range(asked.at[0], min(asked.at[0] + SEARCH_LIMIT, len(asked.requests))):
         if asked.requests[n].direction >> 1 != i:
             return
@@ -104,8 +107,9 @@ def answers(s: StreamArrays, run: int, at: int, w: Waiting, c: NDArray[np.void])
 
 @nb.njit(cache=True, nogil=True)
 def response_proves(s: StreamArrays, run: int, at: int, w: Waiting, c: NDArray[np.void]) -> bool:
-    """HUNT: a response header that answers a waiting request; or, where the request was before the capture, one that begins a packet and
-    fills packets exactly."""
+    """HUNT: a response header that answers a waiting request; or, where the request was before the capture, one
+    that begins a packet and fills packets exactly.
+    """
     end = s.end[run]
     if end - at < RESPONSE_HEAD:
         return False
@@ -246,7 +250,9 @@ def hunt_response(
 def cut_responses(
     s: StreamArrays, cut: Cut, asked: Asked, w: Waiting, d: NDArray[np.void], c: NDArray[np.void], final: bool
 ) -> None:
-    """Cuts every run that goes from a server to a client; queues all requests; writes frames, stretches, states and `consumed`."""
+    """Cuts every run that goes from a server to a client; queues all requests; writes frames, stretches, states and
+    `consumed`.
+    """
     for run in range(len(s.direction)):
         k = s.direction[run]
         i = k >> 1

@@ -1,0 +1,228 @@
+"""What the whole capture tells about the cluster, between the two passes: nodes behind addresses, topic names, who
+bootstrapped where.
+
+Reads what the buckets spilled, reduced by Arrow to the first row of each kind per connection before Python looks at
+it.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from kafkascope_parsers.schema import api_keys, api_name
+
+from kafkascope_analyzer.connections.bootstrap import BOOTSTRAP_SCHEMA, bootstrap_connections
+from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, Node, resolve_nodes
+from kafkascope_analyzer.connections.role_rules import BOOTSTRAP_APIS
+from kafkascope_analyzer.ingest.spill import read_spill
+
+_KEYS = {api_name(key): key for key in api_keys()}
+_LEADER_APIS = pa.array([_KEYS["Produce"], _KEYS["ListOffsets"], _KEYS["Fetch"]], pa.int16())
+_FETCH = _KEYS["Fetch"]
+_GROUP_APIS = pa.array(
+    [
+        _KEYS[name]
+        for name in (
+            "JoinGroup",
+            "SyncGroup",
+            "Heartbeat",
+            "OffsetCommit",
+            "ConsumerGroupHeartbeat",
+            "ShareGroupHeartbeat",
+        )
+    ],
+    pa.int16(),
+)
+_BOOTSTRAP_KEYS = pa.array([_KEYS[name] for name in sorted(BOOTSTRAP_APIS)], pa.int16())
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """nodes: by server endpoint; advertised: endpoint each node is told by, newest; topics: name by id; bootstrap:
+    conn_ids.
+    """
+
+    nodes: dict[Endpoint, Node]
+    advertised: dict[int, Endpoint]
+    topics: dict[str, str]
+    bootstrap: frozenset[str]
+
+
+def learn_cluster(spills: Iterable[Path]) -> Cluster:
+    """Learns from the spilled connections, requests, partitions and topology of all buckets."""
+    evidence = Evidence()
+    spills = list(spills)
+    topology = _topology(spills)
+    advertised = _note_advertised(topology, evidence)
+    topics = _topics(topology)
+    leaders, coordinators = _Leaders(topology, topics), _coordinators(topology)
+    starts = []
+    for spill in spills:
+        connections = (
+            pa.concat_tables(read_spill(spill, "connections")) if (spill / "connections.arrow").exists() else None
+        )
+        if connections is None:
+            continue
+        ends = list(zip(connections["server_ip"].to_pylist(), connections["server_port"].to_pylist(), strict=True))
+        evidence.servers.update(
+            end for end, kafka in zip(ends, connections["is_kafka"].to_pylist(), strict=True) if kafka
+        )
+        _note_leaders(spill, ends, leaders, evidence)
+        starts.append(_note_requests(spill, connections, ends, coordinators, evidence))
+    bootstrap = bootstrap_connections(pa.concat_tables(starts)) if starts else set()
+    return Cluster(resolve_nodes(evidence), advertised, topics, frozenset(bootstrap))
+
+
+def _topology(spills: list[Path]) -> pa.Table:
+    tables = [table for spill in spills for table in read_spill(spill, "topology")]
+    columns = [
+        "ts_ns",
+        "kind",
+        "node_id",
+        "host",
+        "port",
+        "topic",
+        "topic_id",
+        "partition",
+        "coordinator_key",
+        "coordinator_type",
+    ]
+    if not tables:
+        return pa.table({name: pa.array([], pa.int64() if name == "ts_ns" else pa.null()) for name in columns})
+    return pa.concat_tables([table.select(columns) for table in tables]).sort_by("ts_ns")
+
+
+def _note_advertised(topology: pa.Table, evidence: Evidence) -> dict[int, Endpoint]:
+    advertised: dict[int, Endpoint] = {}
+    told = topology.filter(
+        pc.fill_null(
+            pc.and_(pc.is_in(topology["kind"], pa.array(["broker", "coordinator"])), pc.is_valid(topology["host"])),
+            False,
+        )
+    )
+    for host, port, node_id in zip(
+        told["host"].to_pylist(), told["port"].to_pylist(), told["node_id"].to_pylist(), strict=True
+    ):
+        if host and node_id is not None and node_id >= 0:
+            evidence.advertised[(host, port)][node_id] += 1
+            advertised[node_id] = (host, port)
+    return advertised
+
+
+def _topics(topology: pa.Table) -> dict[str, str]:
+    named = topology.filter(
+        pc.fill_null(
+            pc.and_(
+                pc.equal(topology["kind"], "topic"), pc.greater(pc.utf8_length(topology["topic"].cast(pa.string())), 0)
+            ),
+            False,
+        )
+    )
+    return dict(zip(named["topic_id"].to_pylist(), named["topic"].to_pylist(), strict=True))
+
+
+def _coordinators(topology: pa.Table) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = {}
+    rows = topology.filter(
+        pc.fill_null(
+            pc.and_(
+                pc.equal(topology["kind"], "coordinator"),
+                pc.equal(topology["coordinator_type"].cast(pa.string()), "group"),
+            ),
+            False,
+        )
+    )
+    for key, node_id in zip(rows["coordinator_key"].to_pylist(), rows["node_id"].to_pylist(), strict=True):
+        found.setdefault(key, set()).add(node_id)
+    return found
+
+
+class _Leaders:
+    """Leader of each topic-partition over time, as Metadata told it."""
+
+    def __init__(self, topology: pa.Table, topics: dict[str, str]) -> None:
+        is_leader = pc.equal(topology["kind"], "leader")
+        rows = topology.filter(
+            pc.fill_null(pc.and_(is_leader, pc.greater_equal(topology["node_id"].cast(pa.int32()), 0)), False)
+        )
+        self._topics = topics
+        self._told: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
+        columns = (rows[name].to_pylist() for name in ("topic", "topic_id", "partition", "ts_ns", "node_id"))
+        for topic, topic_id, partition, ts_ns, node_id in zip(*columns, strict=True):
+            times, nodes = self._told.setdefault((topic or topics.get(topic_id, ""), partition), ([], []))
+            times.append(ts_ns)
+            nodes.append(node_id)
+
+    def at(self, topic: str | None, topic_id: str | None, partition: int, ts_ns: int) -> int | None:
+        """The node that led the partition at that time, None where it was not told before it."""
+        told = self._told.get((topic or self._topics.get(topic_id or "", ""), partition))
+        if told is None:
+            return None
+        index = bisect_right(told[0], ts_ns) - 1
+        return told[1][index] if index >= 0 else None
+
+
+def _note_leaders(spill: Path, ends: list[Endpoint], leaders: _Leaders, evidence: Evidence) -> None:
+    """Notes which leaders the servers answered for: the first answer of each connection, API and topic-partition."""
+    keys = ["conn", "api_key", "topic", "topic_id", "partition"]
+    for rows in read_spill(spill, "partitions"):
+        ok = pc.and_(pc.equal(rows["direction"], "response"), pc.equal(rows["error_code"], 0))
+        chosen = rows.filter(pc.fill_null(pc.and_(ok, pc.is_in(rows["api_key"], _LEADER_APIS)), False))
+        firsts = chosen.group_by(keys, use_threads=False).aggregate([("ts_ns", "min")])
+        for row in firsts.to_pylist():
+            node_id = leaders.at(row["topic"], row["topic_id"], row["partition"], row["ts_ns_min"])
+            if node_id is not None:
+                votes = evidence.fetched if row["api_key"] == _FETCH else evidence.confirmed
+                votes[ends[row["conn"]]][node_id] += 1
+
+
+def _note_requests(
+    spill: Path, connections: pa.Table, ends: list[Endpoint], coordinators: dict[str, set[int]], evidence: Evidence
+) -> pa.Table:
+    """Notes coordinators and replicas; returns what bootstrap needs (BOOTSTRAP_SCHEMA)."""
+    clients = connections["client_ip"].to_pylist()
+    asked: dict[int, int] = {}
+    told: dict[int, int] = {}
+    client_ids: dict[int, str | None] = {}
+    for rows in read_spill(spill, "requests"):
+        for row in _firsts(rows, pc.is_in(rows["api_key"], _BOOTSTRAP_KEYS), []):
+            asked[row["conn"]] = min(row["ts_ns_min"], asked.get(row["conn"], row["ts_ns_min"]))
+        metadata = pc.and_(pc.equal(rows["api_key"], _KEYS["Metadata"]), pc.is_valid(rows["response_last_ns"]))
+        for row in _firsts(rows, metadata, []):
+            told[row["conn"]] = min(row["response_last_ns_min"], told.get(row["conn"], row["response_last_ns_min"]))
+        for row in _firsts(rows, pc.is_valid(rows["client_id"]), ["client_id"]):
+            client_ids.setdefault(row["conn"], row["client_id"])
+        confirmed = pc.and_(pc.is_in(rows["api_key"], _GROUP_APIS), pc.equal(pc.fill_null(rows["error_code"], -1), 0))
+        for row in _firsts(rows, confirmed, ["group_id"]):
+            nodes = coordinators.get(row["group_id"], set())
+            if len(nodes) == 1:
+                evidence.confirmed[ends[row["conn"]]][next(iter(nodes))] += 1
+        for row in _firsts(rows, pc.fill_null(pc.greater_equal(rows["replica_id"], 0), False), ["replica_id"]):
+            evidence.replicas[clients[row["conn"]]][row["replica_id"]] += 1
+    n = connections.num_rows
+    return pa.table(
+        [
+            connections["conn_id"],
+            connections["client_ip"],
+            pa.array([client_ids.get(conn) for conn in range(n)], pa.string()),
+            connections["first_ns"],
+            connections["last_ns"],
+            pa.array([asked.get(conn) for conn in range(n)], pa.int64()),
+            pa.array([told.get(conn) for conn in range(n)], pa.int64()),
+            connections["seen_from_start"],
+        ],
+        BOOTSTRAP_SCHEMA,
+    )
+
+
+def _firsts(rows: pa.Table, chosen: pa.ChunkedArray, keys: list[str]) -> list[dict[str, Any]]:
+    """First request time and first answer time of the chosen rows, per connection and keys."""
+    table = rows.filter(pc.fill_null(chosen, False)).select(["conn", *keys, "ts_ns", "response_last_ns"])
+    grouped = table.group_by(["conn", *keys], use_threads=False).aggregate(
+        [("ts_ns", "min"), ("response_last_ns", "min")]
+    )
+    return list(grouped.to_pylist())

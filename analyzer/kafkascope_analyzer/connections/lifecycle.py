@@ -1,0 +1,136 @@
+"""Rows of `connections`: how each TCP connection came, went, and what it spoke."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from kafkascope_parsers.framing.layout import BY_FIRST_REQUEST, BY_PORT, BY_SYN, HTTP, KAFKA, OTHER, TLS, UNKNOWN
+from kafkascope_parsers.schema import api_name
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.learn import Cluster
+from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_analyzer.ingest.messages import microseconds
+
+_PROTOCOL_WHY = {
+    KAFKA: "its frames are Kafka requests",
+    TLS: "its first bytes are a TLS handshake",
+    HTTP: "its first bytes are an HTTP request",
+    OTHER: "its first bytes are no Kafka request",
+    UNKNOWN: "no frame was recognised",
+}
+_PROTOCOLS = {KAFKA: "kafka", TLS: "tls", HTTP: "http", OTHER: "other", UNKNOWN: "other"}
+_OPENED_BY = {BY_SYN: "syn", BY_FIRST_REQUEST: "first_request", BY_PORT: "port"}
+
+
+class ConnectionFacts:
+    """What is known of the connections of one bucket, by connection number; requests are noted batch by batch.
+
+    raw: the spilled connections (see ingest.connection_state).
+    """
+
+    def __init__(self, raw: pa.Table, cluster: Cluster) -> None:
+        self.raw = raw.combine_chunks()
+        n = raw.num_rows
+        ends = zip(raw["server_ip"].to_pylist(), raw["server_port"].to_pylist(), strict=True)
+        nodes = [cluster.nodes.get(end) for end in ends]
+        self.node_ids = pa.array([node and node.node_id for node in nodes], pa.int32())
+        self.node_why = pa.array([node and node.why for node in nodes], pa.string())
+        told = [cluster.advertised.get(node.node_id) if node else None for node in nodes]
+        self.advertised_host = pa.array([end and end[0] for end in told], pa.string())
+        self.advertised_port = pa.array([end and end[1] for end in told], pa.int32())
+        self.n_requests, self.n_responses, self.n_errors = (np.zeros(n, np.int64) for _ in range(3))
+        self.client_ids: dict[int, list[str]] = {}
+        self.used: dict[int, set[tuple[int, int]]] = {}
+        self.texts: dict[str, dict[int, str]] = {"software_name": {}, "software_version": {}, "sasl_mechanism": {}}
+
+    def names(self) -> pa.Table:
+        """conn_id, endpoints, node_id and client_side by connection number."""
+        columns = ["conn_id", "client_ip", "client_port", "server_ip", "server_port", "client_side"]
+        return self.raw.select(columns).append_column("node_id", self.node_ids)
+
+    def note_requests(self, rows: pa.Table) -> None:
+        """Takes a batch of settled requests."""
+        conn = rows["conn"].to_numpy()
+        asked = np.asarray(pc.is_valid(rows["api_key"]))
+        np.add.at(self.n_requests, conn[asked], 1)
+        np.add.at(self.n_responses, conn[np.asarray(pc.is_valid(rows["response_ns"]))], 1)
+        np.add.at(self.n_errors, conn, rows["n_errors"].fill_null(0).to_numpy())
+        for row in _groups(rows, ["conn", "client_id"]):
+            known = self.client_ids.setdefault(row["conn"], [])
+            if row["client_id"] is not None and row["client_id"] not in known:
+                known.append(row["client_id"])
+        for row in _groups(rows, ["conn", "api_key", "api_version"]):
+            if row["api_key"] is not None:
+                self.used.setdefault(row["conn"], set()).add((row["api_key"], row["api_version"]))
+        for name, found in self.texts.items():
+            for row in _groups(rows.filter(pc.is_valid(rows[name])), ["conn", name]):
+                found.setdefault(row["conn"], row[name])
+
+
+def _groups(rows: pa.Table, keys: list[str]) -> list[dict[str, object]]:
+    """Distinct keys of a batch, by their first time."""
+    grouped = rows.select([*keys, "ts_ns"]).group_by(keys, use_threads=False).aggregate([("ts_ns", "min")])
+    return list(grouped.sort_by("ts_ns_min").to_pylist())
+
+
+def connection_rows(facts: ConnectionFacts, roles: pa.Table) -> pa.Table:
+    """Rows of `connections`. roles: added-up role counts (roles.PARTIAL_SCHEMA)."""
+    raw, n = facts.raw, facts.raw.num_rows
+    of_conn, primary = _roles_by_connection(roles)
+    columns = {name: raw[name] for name in raw.column_names}
+    columns |= {
+        "opened_by": _named(raw["told_by"], _OPENED_BY),
+        "protocol": _protocol(raw),
+        "why": _named(raw["protocol"], _PROTOCOL_WHY),
+        "handshake_us": pc.divide(pc.subtract(raw["synack_ns"], raw["syn_ns"]), 1000),
+        "client_ids": pa.array([facts.client_ids.get(i, []) for i in range(n)], pa.list_(pa.string())),
+        "api_versions_used": pa.array([_versions(facts.used.get(i, set())) for i in range(n)], pa.list_(pa.string())),
+        "node_id": facts.node_ids,
+        "node_id_why": facts.node_why,
+        "advertised_host": facts.advertised_host,
+        "advertised_port": facts.advertised_port,
+        "roles": pa.array([sorted(of_conn.get(i, ())) for i in range(n)], pa.list_(pa.string())),
+        "primary_role": pa.array([primary.get(i) for i in range(n)], pa.string()),
+        "n_requests": pa.array(facts.n_requests),
+        "n_responses": pa.array(facts.n_responses),
+        "n_errors": pa.array(facts.n_errors),
+    }
+    columns |= {name: pa.array([found.get(i) for i in range(n)], pa.string()) for name, found in facts.texts.items()}
+    for name in ("syn", "synack", "first", "last", "close"):
+        columns[f"{name}_ts"] = microseconds(_flat(columns[f"{name}_ns"]))
+    return pa.table([_typed(columns, field, n) for field in CONNECTIONS.schema], CONNECTIONS.schema)
+
+
+def _typed(columns: dict[str, pa.ChunkedArray | pa.Array], field: pa.Field, n: int) -> pa.Array:
+    return _flat(columns[field.name]).cast(field.type) if field.name in columns else pa.nulls(n, field.type)
+
+
+def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _roles_by_connection(roles: pa.Table) -> tuple[dict[int, set[str]], dict[int, str]]:
+    """Roles of each connection that were not refused, and the one that most requests served."""
+    of_conn: dict[int, set[str]] = {}
+    counts: dict[int, dict[str, int]] = {}
+    for row in roles.select(["conn", "role", "n_requests", "n_confirmed", "n_refused"]).to_pylist():
+        if row["n_confirmed"] or not row["n_refused"]:
+            of_conn.setdefault(row["conn"], set()).add(row["role"])
+            by_role = counts.setdefault(row["conn"], {})
+            by_role[row["role"]] = by_role.get(row["role"], 0) + row["n_requests"]
+    return of_conn, {conn: min(by_role, key=lambda role: (-by_role[role], role)) for conn, by_role in counts.items()}
+
+
+def _versions(used: set[tuple[int, int]]) -> list[str]:
+    return [f"{api_name(key)}:{version}" for key, version in sorted(used)]
+
+
+def _named(codes: pa.ChunkedArray, names: dict[int, str]) -> pa.Array:
+    return pa.array([names.get(code) for code in codes.to_pylist()], pa.string())
+
+
+def _protocol(raw: pa.Table) -> pa.Array:
+    """The protocol, `empty` for a connection without a byte."""
+    carried: NDArray[np.int64] = raw["client_bytes"].to_numpy() + raw["server_bytes"].to_numpy()
+    named = _named(raw["protocol"], _PROTOCOLS)
+    return pc.if_else(pa.array(carried == 0), "empty", named)

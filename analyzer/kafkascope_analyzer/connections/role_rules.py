@@ -1,0 +1,168 @@
+"""Which API asks a connection for which role, and which answers deny it. Source: Kafka's clients and brokers
+(NetworkClient, KafkaApis).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Subject = Literal["partition", "group", "transactional_id", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRule:
+    """A role, the APIs that ask for it, what it is for, and the errors of an answer that deny it."""
+
+    role: str
+    subject: Subject
+    apis: frozenset[str]
+    refused_by: frozenset[str] = frozenset()
+
+
+_NOT_LEADER = frozenset(
+    {
+        "NOT_LEADER_OR_FOLLOWER",
+        "UNKNOWN_TOPIC_OR_PARTITION",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+        "UNKNOWN_TOPIC_ID",
+        "LEADER_NOT_AVAILABLE",
+    }
+)
+_NOT_COORDINATOR = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"})
+
+PARTITION_LEADER = RoleRule(
+    "partition_leader",
+    "partition",
+    frozenset(
+        {"Produce", "Fetch", "ListOffsets", "OffsetForLeaderEpoch", "DeleteRecords", "ShareFetch", "ShareAcknowledge"}
+    ),
+    _NOT_LEADER,
+)
+GROUP_COORDINATOR = RoleRule(
+    "group_coordinator",
+    "group",
+    frozenset(
+        {
+            "JoinGroup",
+            "SyncGroup",
+            "Heartbeat",
+            "LeaveGroup",
+            "OffsetCommit",
+            "OffsetFetch",
+            "TxnOffsetCommit",
+            "ConsumerGroupHeartbeat",
+            "ShareGroupHeartbeat",
+            "StreamsGroupHeartbeat",
+            "OffsetDelete",
+        }
+    ),
+    _NOT_COORDINATOR,
+)
+TRANSACTION_COORDINATOR = RoleRule(
+    "transaction_coordinator",
+    "transactional_id",
+    frozenset({"InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn"}),
+    _NOT_COORDINATOR,
+)
+SHARE_COORDINATOR = RoleRule(
+    "share_coordinator",
+    "none",
+    frozenset(
+        {
+            "InitializeShareGroupState",
+            "ReadShareGroupState",
+            "WriteShareGroupState",
+            "DeleteShareGroupState",
+            "ReadShareGroupStateSummary",
+        }
+    ),
+    frozenset({"NOT_COORDINATOR"}),
+)
+CONTROLLER = RoleRule(
+    "controller",
+    "none",
+    frozenset(
+        {
+            "BrokerRegistration",
+            "BrokerHeartbeat",
+            "AlterPartition",
+            "AllocateProducerIds",
+            "ControllerRegistration",
+            "Vote",
+            "BeginQuorumEpoch",
+            "EndQuorumEpoch",
+            "FetchSnapshot",
+            "UpdateRaftVoter",
+            "AssignReplicasToDirs",
+        }
+    ),
+    frozenset({"NOT_CONTROLLER"}),
+)
+INTER_BROKER = RoleRule(
+    "inter_broker",
+    "none",
+    frozenset({"WriteTxnMarkers", "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "Envelope"}),
+)
+ADMIN = RoleRule(
+    "admin",
+    "none",
+    frozenset(
+        {
+            "CreateTopics",
+            "DeleteTopics",
+            "CreatePartitions",
+            "DescribeConfigs",
+            "AlterConfigs",
+            "IncrementalAlterConfigs",
+            "DescribeAcls",
+            "CreateAcls",
+            "DeleteAcls",
+            "DescribeClientQuotas",
+            "AlterClientQuotas",
+            "DescribeUserScramCredentials",
+            "AlterUserScramCredentials",
+            "CreateDelegationToken",
+            "RenewDelegationToken",
+            "ExpireDelegationToken",
+            "DescribeDelegationToken",
+            "ElectLeaders",
+            "AlterPartitionReassignments",
+            "ListPartitionReassignments",
+            "AlterReplicaLogDirs",
+            "DescribeLogDirs",
+            "DescribeGroups",
+            "ListGroups",
+            "DeleteGroups",
+            "ConsumerGroupDescribe",
+            "ShareGroupDescribe",
+            "StreamsGroupDescribe",
+            "DescribeProducers",
+            "DescribeTransactions",
+            "ListTransactions",
+            "DescribeQuorum",
+            "UpdateFeatures",
+            "UnregisterBroker",
+            "AddRaftVoter",
+            "RemoveRaftVoter",
+            "ListConfigResources",
+            "DescribeShareGroupOffsets",
+            "AlterShareGroupOffsets",
+            "DeleteShareGroupOffsets",
+        }
+    ),
+)
+TELEMETRY = RoleRule("telemetry", "none", frozenset({"GetTelemetrySubscriptions", "PushTelemetry"}))
+
+REQUEST_RULES = (
+    GROUP_COORDINATOR,
+    TRANSACTION_COORDINATOR,
+    SHARE_COORDINATOR,
+    CONTROLLER,
+    INTER_BROKER,
+    ADMIN,
+    TELEMETRY,
+)
+"""Rules that the request row alone decides; partition_leader needs the partitions, bootstrap the client's whole
+history.
+"""
+BOOTSTRAP_APIS = frozenset({"Metadata", "FindCoordinator", "DescribeCluster"})

@@ -1,0 +1,214 @@
+"""Rows of `roles`: which job each connection did, for what, and how sure it is.
+
+Partial counts are made batch by batch and added up: one row per connection, role and subject is all that stays in
+memory.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
+
+from kafkascope_analyzer.connections.role_rules import INTER_BROKER, PARTITION_LEADER, REQUEST_RULES, RoleRule
+
+_RAFT_TOPIC = "__cluster_metadata"
+_EVIDENCE_ROWS = 3
+
+PARTIAL_SCHEMA = pa.schema(
+    [
+        ("conn", pa.int64()),
+        ("role", pa.string()),
+        ("subject", pa.string()),
+        ("n_requests", pa.int64()),
+        ("n_confirmed", pa.int64()),
+        ("n_refused", pa.int64()),
+        ("first_ns", pa.int64()),
+        ("last_ns", pa.int64()),
+        ("evidence", pa.list_(pa.int64())),
+    ]
+)
+"""Counts of one batch. `evidence`: numbers of the first requests that prove the verdict."""
+
+_CODES = {error_name(code): code for code in error_codes()}
+_KEYS = {api_name(key): key for key in api_keys()}
+
+
+def _keys(rule: RoleRule) -> pa.Array:
+    return pa.array([_KEYS[name] for name in sorted(rule.apis) if name in _KEYS], pa.int16())
+
+
+def _refusing(rule: RoleRule) -> pa.Array:
+    return pa.array([_CODES[name] for name in sorted(rule.refused_by) if name in _CODES], pa.int16())
+
+
+def request_roles(requests: pa.Table) -> list[pa.Table]:
+    """Counts of the roles that request rows alone decide. requests: spilled requests with columns as in
+    SETTLED_SCHEMA.
+    """
+    return [table for rule in REQUEST_RULES if (table := _of_rule(requests, rule)).num_rows] + _broker_roles(requests)
+
+
+def _of_rule(requests: pa.Table, rule: RoleRule) -> pa.Table:
+    rows = requests.filter(pc.is_in(requests["api_key"], _keys(rule)))
+    if rule.subject == "group":
+        rows = rows.append_column("subject", rows["group_id"])
+    elif rule.subject == "transactional_id":
+        rows = rows.append_column("subject", rows["transactional_id"])
+    else:
+        rows = rows.append_column("subject", pa.nulls(rows.num_rows, pa.string()))
+    if rule.subject != "none":
+        rows = rows.filter(pc.is_valid(rows["subject"]))
+    return _counted(rows, rule.role, _refusing(rule))
+
+
+def _broker_roles(requests: pa.Table) -> list[pa.Table]:
+    """Fetch by a replica: from another broker. (The raft log's fetches are told apart by their topic, in
+    `partition_roles`.)
+    """
+    fetches = requests.filter(
+        pc.and_(
+            pc.equal(requests["api_key"], _KEYS["Fetch"]),
+            pc.fill_null(pc.greater_equal(requests["replica_id"], 0), False),
+        )
+    )
+    fetches = fetches.append_column("subject", pa.nulls(fetches.num_rows, pa.string()))
+    return [_counted(fetches, INTER_BROKER.role, _refusing(INTER_BROKER))] if fetches.num_rows else []
+
+
+def partition_roles(partitions: pa.Table) -> list[pa.Table]:
+    """Counts of partition_leader per topic-partition, and of the controller by fetches of the raft log.
+
+    partitions: spilled partitions with the topic resolved.
+    """
+    raft = partitions.filter(
+        pc.and_(pc.equal(partitions["topic"], _RAFT_TOPIC), pc.equal(partitions["api_key"], _KEYS["Fetch"]))
+    )
+    found = []
+    if raft.num_rows:
+        raft = raft.append_column("subject", pa.nulls(raft.num_rows, pa.string()))
+        found.append(_of_partitions(raft, "controller"))
+    rows = partitions.filter(
+        pc.and_(pc.is_in(partitions["api_key"], _keys(PARTITION_LEADER)), pc.is_valid(partitions["topic"]))
+    )
+    rows = rows.filter(pc.not_equal(rows["topic"], _RAFT_TOPIC))
+    rows = rows.filter(pc.invert(rows["from_replica"]))
+    if rows.num_rows:
+        subject = pc.binary_join_element_wise(rows["topic"], pc.cast(rows["partition"], pa.string()), "-")
+        found.append(_of_partitions(rows.append_column("subject", subject), PARTITION_LEADER.role))
+    return found
+
+
+def _of_partitions(rows: pa.Table, role: str) -> pa.Table:
+    """Requests name partitions (asked), responses answer them (confirmed or refused)."""
+    asked = pc.equal(rows["direction"], "request")
+    answered = pc.is_valid(rows["error_code"])
+    refused = pc.fill_null(pc.is_in(rows["error_code"], _refusing(PARTITION_LEADER)), False)
+    confirmed = pc.and_(pc.invert(asked), pc.and_(answered, pc.equal(pc.fill_null(rows["error_code"], -1), 0)))
+    return _grouped(rows, role, (asked, confirmed, pc.and_(pc.invert(asked), refused)))
+
+
+def _counted(rows: pa.Table, role: str, refusing: pa.Array) -> pa.Table:
+    """Requests with their answer in one row."""
+    ok = pc.equal(pc.fill_null(rows["error_code"], -2), 0)
+    answered = pc.is_valid(rows["error_code"])
+    refused = pc.and_(answered, pc.fill_null(pc.is_in(rows["error_code"], refusing), False))
+    confirmed = pc.and_(answered, pc.or_(ok, pc.invert(refused))) if not len(refusing) else ok
+    return _grouped(rows, role, (pc.is_valid(rows["api_key"]), confirmed, refused))
+
+
+def _grouped(rows: pa.Table, role: str, counts: tuple[pa.ChunkedArray, pa.ChunkedArray, pa.ChunkedArray]) -> pa.Table:
+    asked, confirmed, refused = (pc.cast(flag, pa.int64()) for flag in counts)
+    proof = pc.if_else(pc.equal(pc.add(confirmed, refused), 0), None, rows["number"])
+    table = pa.table(
+        {
+            "conn": rows["conn"],
+            "subject": rows["subject"],
+            "asked": asked,
+            "confirmed": confirmed,
+            "refused": refused,
+            "ts_ns": rows["ts_ns"],
+            "proof": proof,
+        }
+    )
+    grouped = table.group_by(["conn", "subject"], use_threads=False).aggregate(
+        [
+            ("asked", "sum"),
+            ("confirmed", "sum"),
+            ("refused", "sum"),
+            ("ts_ns", "min"),
+            ("ts_ns", "max"),
+            ("proof", "min"),
+        ]
+    )
+    n = grouped.num_rows
+    evidence = pa.ListArray.from_arrays(
+        pa.array(np.arange(n + 1, dtype=np.int32)), grouped["proof_min"].combine_chunks()
+    )
+    return pa.table(
+        [
+            grouped["conn"],
+            pa.array([role]).take(pa.array(np.zeros(n, np.int64))),
+            grouped["subject"],
+            grouped["asked_sum"],
+            grouped["confirmed_sum"],
+            grouped["refused_sum"],
+            grouped["ts_ns_min"],
+            grouped["ts_ns_max"],
+            evidence,
+        ],
+        PARTIAL_SCHEMA,
+    )
+
+
+def bootstrap_roles(connections: pa.Table, bootstrap: frozenset[str]) -> pa.Table:
+    """One count for each connection that bootstrapped a client. connections: spilled connections with conn_id,
+    first_ns, last_ns.
+    """
+    chosen = pc.is_in(connections["conn_id"], pa.array(sorted(bootstrap), pa.string()))
+    conn = pa.array(np.flatnonzero(np.asarray(chosen)))
+    rows = connections.take(conn)
+    n = len(conn)
+    ones, none = pa.array(np.ones(n, np.int64)), pa.array(np.zeros(n, np.int64))
+    proof = pa.array([[0]] * n, pa.list_(pa.int64()))
+    role = pa.array(["bootstrap"] * n, pa.string())
+    return pa.table(
+        [conn, role, pa.nulls(n, pa.string()), ones, ones, none, rows["first_ns"], rows["last_ns"], proof],
+        PARTIAL_SCHEMA,
+    )
+
+
+def added_up(partials: list[pa.Table]) -> pa.Table:
+    """Partial counts as one row per connection, role and subject (PARTIAL_SCHEMA)."""
+    if not partials:
+        return PARTIAL_SCHEMA.empty_table()
+    table = pa.concat_tables(partials)
+    table = table.set_column(8, "proof", pc.list_element(table["evidence"], 0))
+    grouped = table.group_by(["conn", "role", "subject"], use_threads=False).aggregate(
+        [
+            ("n_requests", "sum"),
+            ("n_confirmed", "sum"),
+            ("n_refused", "sum"),
+            ("first_ns", "min"),
+            ("last_ns", "max"),
+            ("proof", "list"),
+        ]
+    )
+    proofs = [
+        sorted({p for p in proof if p is not None})[:_EVIDENCE_ROWS] for proof in grouped["proof_list"].to_pylist()
+    ]
+    columns = [
+        "conn",
+        "role",
+        "subject",
+        "n_requests_sum",
+        "n_confirmed_sum",
+        "n_refused_sum",
+        "first_ns_min",
+        "last_ns_max",
+    ]
+    return pa.table([*(grouped[name] for name in columns), pa.array(proofs, pa.list_(pa.int64()))], PARTIAL_SCHEMA)
+
+
+def verdicts(confirmed: pa.ChunkedArray, refused: pa.ChunkedArray) -> pa.ChunkedArray:
+    """confirmed where an answer proves the role, refused where answers only deny it, else claimed."""
+    return pc.if_else(pc.greater(confirmed, 0), "confirmed", pc.if_else(pc.greater(refused, 0), "refused", "claimed"))

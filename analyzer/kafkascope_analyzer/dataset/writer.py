@@ -1,0 +1,89 @@
+"""Writes the tables of a dataset as Parquet, checked against the contract."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+ROW_GROUP_ROWS = 250_000
+"""Most rows in a row group: what a reader has to hold at once."""
+ROW_GROUP_BYTES = 32 << 20
+"""Most bytes gathered for a row group: there is a writer per API and direction, and all of them are open at once."""
+_COMPRESSION_LEVEL = 1
+"""zstd level: higher ones cost more time than ingest has and save little."""
+
+
+class TableWriter:
+    """One Parquet file of a table; rows are gathered into row groups. The file appears with the first row.
+
+    Raises ValueError when a batch does not have the schema (a defect of the caller, not of the input).
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema, *, sort_by: tuple[str, ...] = ()) -> None:
+        self._path, self._schema, self._sort_by = path, schema, sort_by
+        self._pending: list[pa.Table] = []
+        self._pending_rows = self._pending_bytes = 0
+        self._writer: pq.ParquetWriter | None = None
+        self.n_rows = 0
+
+    def write(self, table: pa.Table) -> None:
+        """Takes rows in the table's schema."""
+        if not table.schema.equals(self._schema):
+            raise ValueError(
+                f"{self._path.parent.name}: rows do not have the contract's columns: {_differences(table.schema, self._schema)}"
+            )
+        if table.num_rows:
+            self._pending.append(table)
+            self._pending_rows += table.num_rows
+            self._pending_bytes += table.get_total_buffer_size()
+            if self._pending_rows >= ROW_GROUP_ROWS or self._pending_bytes >= ROW_GROUP_BYTES:
+                self._flush()
+
+    def _flush(self) -> None:
+        if not self._pending_rows:
+            return
+        table = pa.concat_tables(self._pending)
+        self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
+        if self._sort_by:
+            table = table.sort_by([(name, "ascending") for name in self._sort_by])
+        if self._writer is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = pq.ParquetWriter(
+                self._path, self._schema, compression="zstd", compression_level=_COMPRESSION_LEVEL, store_schema=False
+            )
+        self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        self.n_rows += table.num_rows
+
+    def close(self) -> None:
+        """Writes what is pending and ends the file."""
+        self._flush()
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        elif self._writer is not None:
+            self._writer.close()
+
+
+def write_empty(directory: Path, schema: pa.Schema) -> None:
+    """Writes a file without rows, so that a table that nothing fell into can still be read."""
+    directory.mkdir(parents=True, exist_ok=True)
+    pq.write_table(schema.empty_table(), directory / "part-0.parquet", compression="zstd", store_schema=False)
+
+
+def _differences(got: pa.Schema, want: pa.Schema) -> str:
+    """Names of the columns that are missing, extra or of another type."""
+    types = {f.name: f.type for f in got}
+    wrong = [f"{f.name} is {types.get(f.name)}, not {f.type}" for f in want if types.get(f.name) != f.type]
+    extra = [name for name in types if name not in want.names]
+    return "; ".join(wrong + [f"{name} is extra" for name in extra]) or "another order"

@@ -1,0 +1,240 @@
+"""The frames of one block as rows: requests, responses, and what they name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from kafkascope_parsers.framing.layout import CLIENT_ID_AT, WHOLE
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.machine.gather import gather_strings
+from kafkascope_parsers.tcp import Streams
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.ingest.decode import Decoded, decode_frames
+from kafkascope_analyzer.ingest.errors import worst_errors
+from kafkascope_analyzer.ingest.exchanges import ANSWER_SCHEMA, OPEN_SCHEMA
+from kafkascope_analyzer.ingest.request_facts import REQUEST_INTS, REQUEST_TEXTS, RESPONSE_INTS, RESPONSE_TEXTS
+from kafkascope_analyzer.ingest.undecoded import FailedFrames
+
+_PRODUCE = 0
+_NO_ACKS = 0
+
+MessageSink = Callable[[str, Columns, NDArray[np.void]], None]
+"""Takes (API name, decoded columns, FRAME of each decoded row)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBlock:
+    """The requests of one block. silent: bool per request, true when no response is expected (Produce with acks=0)."""
+
+    frames: NDArray[np.void]
+    decoded: Decoded
+    silent: NDArray[np.bool_]
+    client_ids: pa.Array
+    capture_id: int
+
+    def rows(self, frames: NDArray[np.void]) -> pa.Table:
+        """The requests as open rows (OPEN_SCHEMA); frames: as given, with `in_flight` filled by pairing."""
+        partitions = self.decoded.partition_table()
+        columns = self.decoded.facts.arrow() | _totals(partitions, len(frames), "")
+        columns |= {
+            "conn": pa.array(frames["direction"] >> 1),
+            "number": _array(frames["number"]),
+            "capture_id": pa.array(np.full(len(frames), self.capture_id, np.int32)),
+            "ts_ns": _array(frames["ts_ns"]),
+            "request_last_ns": _array(frames["last_ns"]),
+            "request_packet_no": _array(frames["packet_no"]),
+            "request_bytes": _array(frames["size"]),
+            "in_flight": _array(frames["in_flight"]),
+            "api_key": _array(frames["api_key"]),
+            "api_version": _array(frames["api_version"]),
+            "correlation_id": _array(frames["correlation_id"]),
+            "client_id": self.client_ids,
+            "decoded": pa.array(self.decoded.decoded),
+            "silent": pa.array(self.silent),
+        }
+        return pa.table([columns[f.name] for f in OPEN_SCHEMA], OPEN_SCHEMA)
+
+    def partitions(self) -> pa.Table:
+        """Rows for `partitions`."""
+        table = self.decoded.partition_table()
+        rows = table["row"].to_numpy()
+        from_replica = self.decoded.facts.ints["replica_id"].values(-1)[rows] >= 0
+        table = table.append_column("from_replica", pa.array(from_replica))
+        return _with_frames(table, self.frames, rows, self.frames["number"][rows], "request")
+
+    def failed(self, streams: Streams) -> FailedFrames:
+        """Whole frames that did not decode."""
+        return _failed(self.frames, self.decoded, streams, shown=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseBlock:
+    """The responses of one block, and the open requests that their `row` points into."""
+
+    frames: NDArray[np.void]
+    decoded: Decoded
+    answers: pa.Table
+    asked: pa.Table
+
+    def orphans(self, index: NDArray[np.int64], capture_id: int) -> pa.Table:
+        """conn, number, capture_id and correlation_id of responses without a request; their numbers are below zero."""
+        frames = self.frames[index]
+        return pa.table(
+            {
+                "conn": pa.array(frames["direction"] >> 1),
+                "number": pa.array(-1 - frames["number"]),
+                "capture_id": pa.array(np.full(len(index), capture_id, np.int32)),
+                "correlation_id": _array(frames["correlation_id"]),
+            }
+        )
+
+    def _requests_of(self, rows: NDArray[np.int64]) -> pa.Table:
+        """The requests that the frames of these rows answer."""
+        return self.asked.take(pa.array(self.frames["row"][rows]))
+
+    def partitions(self) -> pa.Table:
+        """Rows for `partitions`."""
+        table = self.decoded.partition_table()
+        rows = table["row"].to_numpy()
+        asked = self._requests_of(rows)
+        from_replica = pc.fill_null(pc.greater_equal(asked["replica_id"], 0), False)
+        table = table.append_column("from_replica", from_replica)
+        return _with_frames(table, self.frames, rows, asked["number"].to_numpy(), "response")
+
+    def errors(self, capture_id: int) -> pa.Table:
+        """Rows for `errors`, with what the request says of group and transactional id where the response does not."""
+        table = self.decoded.error_table()
+        rows = table["row"].to_numpy()
+        asked = self._requests_of(rows)
+        group = pc.coalesce(table["group_id"], asked["group_id"], _key_of(asked, "group"))
+        transactional = pc.coalesce(table["transactional_id"], asked["transactional_id"], _key_of(asked, "transaction"))
+        table = table.set_column(table.column_names.index("group_id"), "group_id", group)
+        table = table.set_column(table.column_names.index("transactional_id"), "transactional_id", transactional)
+        table = _with_frames(table, self.frames, rows, asked["number"].to_numpy(), None)
+        table = table.append_column("packet_no", _array(self.frames["packet_no"][rows]))
+        table = table.append_column("capture_id", pa.array(np.full(len(rows), capture_id, np.int32)))
+        return table.append_column("client_id", asked["client_id"]).append_column("api_version", asked["api_version"])
+
+    def topology(self) -> pa.Table:
+        """Rows for `topology`, with the coordinator key and type that FindCoordinator asked for."""
+        table = self.decoded.topology_table()
+        rows = table["row"].to_numpy()
+        asked = self._requests_of(rows)
+        is_coordinator = pc.equal(table["kind"], "coordinator")
+        key = pc.if_else(is_coordinator, pc.coalesce(table["coordinator_key"], asked["coordinator_key"]), None)
+        kind = pc.if_else(is_coordinator, pc.coalesce(asked["coordinator_type"], pa.scalar("group")), None)
+        table = table.set_column(table.column_names.index("coordinator_key"), "coordinator_key", key)
+        table = table.set_column(table.column_names.index("coordinator_type"), "coordinator_type", kind)
+        return _with_frames(table, self.frames, rows, asked["number"].to_numpy(), None)
+
+    def failed(self, streams: Streams) -> FailedFrames:
+        """Whole frames that did not decode: orphans, and bodies that are not what their API says."""
+        for frame in np.flatnonzero(self.frames["row"] < 0).tolist():
+            if self.frames["wholeness"][frame] == WHOLE:
+                self.decoded.reasons[frame] = ("orphan_response", "its request is not in the capture")
+        return _failed(self.frames, self.decoded, streams, shown=False)
+
+
+def read_requests(
+    data: NDArray[np.uint8], frames: NDArray[np.void], capture_id: int, sink: MessageSink
+) -> RequestBlock:
+    """Decodes a block's request frames."""
+    decoded = decode_frames(
+        data,
+        frames,
+        "request",
+        (REQUEST_INTS, REQUEST_TEXTS),
+        lambda name, columns, rows: sink(name, columns, frames[rows]),
+    )
+    silent = (frames["api_key"] == _PRODUCE) & (decoded.facts.ints["acks"].values(-1) == _NO_ACKS)
+    client_ids = gather_strings(data, frames["start"] + CLIENT_ID_AT, frames["client_id_length"].astype(np.int32))
+    return RequestBlock(frames, decoded, silent, client_ids, capture_id)
+
+
+def read_responses(
+    data: NDArray[np.uint8], frames: NDArray[np.void], asked: pa.Table, sink: MessageSink
+) -> ResponseBlock:
+    """Decodes a block's response frames. asked: the open requests that their `row` points into."""
+    decoded = decode_frames(
+        data,
+        frames,
+        "response",
+        (RESPONSE_INTS, RESPONSE_TEXTS),
+        lambda name, columns, rows: sink(name, columns, frames[rows]),
+    )
+    facts = decoded.facts.arrow()
+    worst, n_errors = worst_errors(decoded.error_table(), len(frames))
+    known = pa.array(decoded.decoded)
+    columns = {
+        "response_ns": _array(frames["ts_ns"]),
+        "response_last_ns": _array(frames["last_ns"]),
+        "response_packet_no": _array(frames["packet_no"]),
+        "response_bytes": _array(frames["size"]),
+        "error_code": pc.if_else(known, worst.fill_null(0), None),
+        "n_errors": pc.if_else(known, n_errors, None),
+        "throttle_ms": facts["throttle_ms"],
+        "answer_member_id": facts["member_id"],
+        "answer_producer_id": facts["producer_id"],
+        "answer_producer_epoch": facts["producer_epoch"],
+        "answer_decoded": known,
+    }
+    columns |= _totals(decoded.partition_table(), len(frames), "answer_")
+    answers = pa.table([columns[f.name] for f in ANSWER_SCHEMA], ANSWER_SCHEMA)
+    return ResponseBlock(frames, decoded, answers, asked)
+
+
+def _array(values: NDArray[np.generic]) -> pa.Array:
+    """A field of a structured array as an Arrow array."""
+    return pa.array(np.ascontiguousarray(values))
+
+
+def _key_of(asked: pa.Table, kind: str) -> pa.ChunkedArray:
+    """The key that FindCoordinator asked for, where it asked for that kind of coordinator."""
+    return pc.if_else(pc.equal(asked["coordinator_type"], kind), asked["coordinator_key"], None)
+
+
+def _totals(partitions: pa.Table, n: int, prefix: str) -> dict[str, pa.Array]:
+    """Partitions, records and record bytes per frame; null where a frame has no record sets."""
+    rows = partitions["row"].to_numpy()
+    has_records = np.asarray(partitions["record_bytes"].combine_chunks().is_valid())
+    with_records = np.zeros(n, np.bool_)
+    with_records[rows[has_records]] = True
+    totals = {"n_partitions": pa.array(np.bincount(rows, minlength=n).astype(np.int32))}
+    for name in ("n_records", "record_bytes"):
+        values = partitions[name].fill_null(0).combine_chunks().to_numpy(zero_copy_only=False)
+        sums = np.zeros(n, np.int64)
+        np.add.at(sums, rows, values)
+        totals[name] = pa.array(sums, mask=~with_records)
+    return {prefix + name: values for name, values in totals.items()}
+
+
+def _with_frames(
+    table: pa.Table,
+    frames: NDArray[np.void],
+    rows: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    direction: str | None,
+) -> pa.Table:
+    """Rows with the connection, request number, time and API of their frames instead of `row`."""
+    of = frames[rows]
+    table = table.drop_columns(["row"])
+    table = table.append_column("conn", pa.array(of["direction"] >> 1)).append_column(
+        "number", pa.array(np.ascontiguousarray(numbers))
+    )
+    table = table.append_column("ts_ns", _array(of["ts_ns"])).append_column("api_key", _array(of["api_key"]))
+    if direction is not None:
+        table = table.append_column("direction", pa.array([direction]).take(pa.array(np.zeros(len(rows), np.int64))))
+    return table
+
+
+def _failed(frames: NDArray[np.void], decoded: Decoded, streams: Streams, *, shown: bool) -> FailedFrames:
+    index = np.array(sorted(decoded.reasons), np.int64)
+    chosen = frames[index]
+    run = np.searchsorted(streams.start, chosen["start"], side="right") - 1
+    offsets = streams.stream_offset[run] + chosen["start"] - streams.start[run] if len(index) else np.zeros(0, np.int64)
+    reasons = [decoded.reasons[i][0] for i in index.tolist()]
+    details = [decoded.reasons[i][1] for i in index.tolist()]
+    return FailedFrames(chosen, offsets, reasons, details, shown)

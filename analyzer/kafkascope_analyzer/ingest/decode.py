@@ -1,0 +1,113 @@
+"""Decodes a block's frames and gathers what the tables need of them, column by column."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from kafkascope_parsers.framing.layout import WHOLE
+from kafkascope_parsers.machine import Columns, decode_messages
+from kafkascope_parsers.schema import Direction, api_name, message_type
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.ingest.errors import SPILL_SCHEMA as ERROR_SCHEMA
+from kafkascope_analyzer.ingest.errors import error_rows
+from kafkascope_analyzer.ingest.partitions import SPILL_SCHEMA as PARTITION_SCHEMA
+from kafkascope_analyzer.ingest.partitions import partition_rows
+from kafkascope_analyzer.ingest.request_facts import Fact, FactColumns
+from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
+from kafkascope_analyzer.ingest.topology import topology_rows
+
+_SIZE_BYTES = 4
+
+Sink = Callable[[str, Columns, NDArray[np.int64]], None]
+"""Takes (API name, decoded columns, frame of each decoded row)."""
+
+
+@dataclass(slots=True)
+class Decoded:
+    """What was decoded of n frames of one direction.
+
+    decoded: bool per frame; facts: columns per frame; partitions, errors, topology: rows with `row`, the frame;
+    reasons, details: of the whole frames that did not decode.
+    """
+
+    decoded: NDArray[np.bool_]
+    facts: FactColumns
+    partitions: list[pa.Table] = field(default_factory=list)
+    errors: list[pa.Table] = field(default_factory=list)
+    topology: list[pa.Table] = field(default_factory=list)
+    reasons: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+    def partition_table(self) -> pa.Table:
+        """All partition rows."""
+        return pa.concat_tables([PARTITION_SCHEMA.empty_table(), *self.partitions]).combine_chunks()
+
+    def error_table(self) -> pa.Table:
+        """All error rows."""
+        return pa.concat_tables([ERROR_SCHEMA.empty_table(), *self.errors]).combine_chunks()
+
+    def topology_table(self) -> pa.Table:
+        """All topology rows."""
+        return pa.concat_tables([TOPOLOGY_SCHEMA.empty_table(), *self.topology]).combine_chunks()
+
+
+def decode_frames(
+    data: NDArray[np.uint8],
+    frames: NDArray[np.void],
+    direction: Direction,
+    facts: tuple[tuple[Fact, ...], tuple[Fact, ...]],
+    sink: Sink,
+) -> Decoded:
+    """Decodes the whole frames of one direction; their api_key and api_version say what they are (-1: not known,
+    not decoded).
+    """
+    out = Decoded(np.zeros(len(frames), np.bool_), FactColumns(len(frames), *facts))
+    whole = np.flatnonzero((frames["wholeness"] == WHOLE) & (frames["api_key"] >= 0))
+    for key, members in _by_api(frames["api_key"], whole):
+        message = message_type(key, direction)
+        if message is None:
+            for frame in members.tolist():
+                out.reasons[frame] = ("unknown_api", f"API key {key}")
+            continue
+        starts, ends = frames["start"][members] + _SIZE_BYTES, frames["end"][members]
+        for columns in decode_messages(message, data, starts, ends, frames["api_version"][members]):
+            _take(out, columns, members, direction, sink)
+            _note_failures(out, columns, members, frames)
+    return out
+
+
+def _by_api(api_keys: NDArray[np.int16], members: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Members by API key, each group in order."""
+    order = members[np.argsort(api_keys[members], kind="stable")]
+    keys, first = np.unique(api_keys[order], return_index=True)
+    for key, group in zip(keys.tolist(), np.split(order, first[1:]), strict=True):
+        yield key, group
+
+
+def _take(out: Decoded, columns: Columns, members: NDArray[np.int64], direction: Direction, sink: Sink) -> None:
+    if not len(columns):
+        return
+    frames = members[columns.frame]
+    key = columns.message.api_key
+    name = api_name(-1 if key is None else key)
+    out.decoded[frames] = True
+    out.facts.put(columns.message, columns, frames)
+    out.partitions.append(partition_rows(columns, frames))
+    if direction == "response":
+        out.errors.append(error_rows(columns, frames))
+        out.topology.append(topology_rows(columns, frames, name))
+    sink(name, columns, frames)
+
+
+def _note_failures(out: Decoded, columns: Columns, members: NDArray[np.int64], frames: NDArray[np.void]) -> None:
+    for failure in columns.failures:
+        frame = int(members[failure.frame])
+        name = f"{columns.message.name} v{frames['api_version'][frame]}"
+        if failure.kind == "unknown_version":
+            out.reasons[frame] = ("unknown_version", name)
+        else:
+            out.reasons[frame] = (
+                "malformed_body",
+                f"{name}: {failure.kind} at byte {failure.offset}, {failure.path or 'end'}",
+            )

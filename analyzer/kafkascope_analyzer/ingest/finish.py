@@ -1,0 +1,110 @@
+"""Second pass over a bucket: reads its spill and writes the contract's tables."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from kafkascope_analyzer.connections.learn import Cluster
+from kafkascope_analyzer.connections.lifecycle import ConnectionFacts, connection_rows
+from kafkascope_analyzer.connections.roles import added_up, bootstrap_roles, partition_roles, request_roles
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.tables import (
+    CONNECTIONS,
+    ERRORS,
+    PARTITIONS,
+    REQUESTS,
+    ROLE_ROWS,
+    TCP_EVENTS,
+    TOPOLOGY,
+    UNDECODED,
+)
+from kafkascope_analyzer.dataset.writer import TableWriter
+from kafkascope_analyzer.ingest import finish_rows
+from kafkascope_analyzer.ingest.finish_rows import Names
+from kafkascope_analyzer.ingest.spill import read_spill
+
+_SORT = {
+    "requests": ("client_ip", "client_id", "ts_ns", "request_packet_no"),
+    "topology": ("ts_ns",),
+    "tcp_events": ("ts_ns",),
+}
+_PLAIN: tuple[tuple[Table, Callable[[pa.Table, Names], pa.Table]], ...] = (
+    (ERRORS, finish_rows.error_table_rows),
+    (TOPOLOGY, finish_rows.topology_rows),
+    (TCP_EVENTS, finish_rows.event_rows),
+    (UNDECODED, finish_rows.undecoded_rows),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Where a bucket's spill lies, where its dataset is written, and its files' place below a table's directory."""
+
+    spill: Path
+    dataset: Path
+    part: str
+
+
+class BucketFinish:
+    """Writes one bucket's tables."""
+
+    def __init__(self, bucket: Bucket, cluster: Cluster) -> None:
+        self._bucket = bucket
+        self._cluster = cluster
+        self._facts = ConnectionFacts(pa.concat_tables(read_spill(bucket.spill, "connections")), cluster)
+        topics = cluster.topics
+        self._names = Names(
+            self._facts.names(), pa.array(list(topics), pa.string()), pa.array(list(topics.values()), pa.string())
+        )
+        self._roles: list[pa.Table] = []
+        self.rows: dict[str, int] = {}
+
+    def write(self) -> dict[str, int]:
+        """Writes all tables of the bucket. Returns rows per table."""
+        for table, make in _PLAIN:
+            with self._writer(table) as writer:
+                for batch in read_spill(self._bucket.spill, table.name):
+                    writer.write(make(batch, self._names))
+            self.rows[table.name] = writer.n_rows
+        self._requests()
+        self._partitions()
+        roles = added_up([*self._roles, bootstrap_roles(self._facts.raw, self._cluster.bootstrap)])
+        self._write(ROLE_ROWS, finish_rows.role_rows(roles, self._names))
+        self._write(CONNECTIONS, connection_rows(self._facts, roles))
+        return self.rows
+
+    def _requests(self) -> None:
+        with self._writer(REQUESTS) as writer:
+            for batch in read_spill(self._bucket.spill, "requests"):
+                writer.write(finish_rows.request_rows(batch, self._names))
+                self._facts.note_requests(batch)
+                self._roles += request_roles(batch)
+        self.rows[REQUESTS.name] = writer.n_rows
+
+    def _partitions(self) -> None:
+        with self._writer(PARTITIONS) as writer:
+            for batch in read_spill(self._bucket.spill, "partitions"):
+                rows = finish_rows.partition_rows(batch, self._names)
+                writer.write(rows)
+                named = batch.set_column(batch.column_names.index("topic"), "topic", rows["topic"])
+                self._roles += partition_roles(named)
+        self.rows[PARTITIONS.name] = writer.n_rows
+
+    def _writer(self, table: Table) -> TableWriter:
+        return TableWriter(
+            self._bucket.dataset / table.name / self._bucket.part, table.schema, sort_by=_SORT.get(table.name, ())
+        )
+
+    def _write(self, table: Table, rows: pa.Table) -> None:
+        with self._writer(table) as writer:
+            writer.write(rows)
+        self.rows[table.name] = writer.n_rows
+
+
+def finish_bucket(bucket: Bucket, cluster: Cluster) -> dict[str, int]:
+    """Writes the tables of a scanned bucket. Returns rows per table."""
+    if not (bucket.spill / "connections.arrow").exists():
+        return {}
+    return BucketFinish(bucket, cluster).write()

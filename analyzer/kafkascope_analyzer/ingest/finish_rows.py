@@ -1,0 +1,172 @@
+"""Second pass over a bucket: spilled rows become rows of the contract, with names, node ids and topics filled in.
+
+Each function takes one spilled batch and what is known of connections and cluster, and gives the table's rows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from kafkascope_parsers.schema import api_keys, api_name
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.identity import request_ids
+from kafkascope_analyzer.connections.roles import verdicts
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.tables import (
+    ERRORS,
+    PARTITIONS,
+    REQUEST_STATUSES,
+    REQUESTS,
+    ROLE_ROWS,
+    TCP_EVENT_KINDS,
+    TCP_EVENTS,
+    TOPOLOGY,
+    UNDECODED,
+)
+from kafkascope_analyzer.ingest.errors import error_names, retriable
+from kafkascope_analyzer.ingest.messages import microseconds
+
+_NS_PER_US = 1000
+_API_NAMES = pa.array([api_name(key) for key in range(max(api_keys()) + 1)])
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What spilled rows are given by connection number, and the topic names of the cluster.
+
+    conn: columns conn_id, client_ip, client_port, server_ip, server_port, node_id, client_side by connection number.
+    topic_ids, topic_names: two arrays of one length.
+    """
+
+    conn: pa.Table
+    topic_ids: pa.Array
+    topic_names: pa.Array
+
+    def of(self, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+        """The connection's columns for each row, request_id where rows have a number."""
+        taken = self.conn.take(rows["conn"])
+        out = {name: taken[name] for name in taken.column_names}
+        if "number" in rows.column_names:
+            out["request_id"] = request_ids(out["conn_id"], rows["number"])
+        return out
+
+    def topics(self, names: pa.ChunkedArray, ids: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Topic names, looked up by id where there is no name (or an empty one)."""
+        named = pc.if_else(pc.equal(names, ""), None, names)
+        if not len(self.topic_ids) or named.null_count == 0:
+            return named
+        return pc.coalesce(named, self.topic_names.take(pc.index_in(ids, self.topic_ids)))
+
+
+def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    if isinstance(column, pa.ChunkedArray):
+        return column.combine_chunks()
+    return column
+
+
+def _rows(table: Table, columns: dict[str, pa.ChunkedArray | pa.Array], n: int) -> pa.Table:
+    """The table's columns, taken from columns by name; `*_ts` are made from `*_ns`, the rest is null."""
+    arrays = []
+    for field in table.schema:
+        if field.name in columns:
+            values = _flat(columns[field.name])
+            arrays.append(values if values.type == field.type else values.cast(field.type))
+        elif field.name.removesuffix("ts") + "ns" in columns or (field.name == "ts" and "ts_ns" in columns):
+            source = "ts_ns" if field.name == "ts" else field.name.removesuffix("ts") + "ns"
+            arrays.append(microseconds(_flat(columns[source])))
+        else:
+            arrays.append(pa.nulls(n, field.type))
+    return pa.Table.from_arrays(arrays, schema=table.schema)
+
+
+def _own(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+    return {name: rows[name] for name in rows.column_names}
+
+
+def _api_names(keys: pa.ChunkedArray) -> pa.Array:
+    return _API_NAMES.take(pc.if_else(pc.and_(pc.greater_equal(keys, 0), pc.less(keys, len(_API_NAMES))), keys, None))
+
+
+def request_rows(rows: pa.Table, names: Names) -> pa.Table:
+    """Rows of `requests` from settled exchanges."""
+    columns = _own(rows) | names.of(rows)
+    columns["api_name"] = _api_names(rows["api_key"])
+    columns["error_name"] = error_names(_flat(rows["error_code"]))
+    columns["latency_us"] = pc.cast(
+        pc.divide(pc.subtract(rows["response_ns"], rows["request_last_ns"]), _NS_PER_US), pa.int64()
+    )
+    empty = pc.equal(rows["member_id"], "")
+    columns["member_id"] = pc.coalesce(
+        pc.if_else(empty, None, rows["member_id"]), rows["answer_member_id"], rows["member_id"]
+    )
+    columns["producer_id"] = pc.coalesce(rows["producer_id"], rows["answer_producer_id"])
+    columns["producer_epoch"] = pc.coalesce(rows["producer_epoch"], rows["answer_producer_epoch"])
+    columns["n_partitions"] = pc.max_element_wise(rows["n_partitions"], rows["answer_n_partitions"])
+    columns["n_records"] = pc.coalesce(rows["n_records"], rows["answer_n_records"])
+    columns["record_bytes"] = pc.coalesce(rows["record_bytes"], rows["answer_record_bytes"])
+    columns["status"] = pa.array(REQUEST_STATUSES).take(rows["status"])
+    return _rows(REQUESTS, columns, rows.num_rows)
+
+
+def partition_rows(rows: pa.Table, names: Names) -> pa.Table:
+    """Rows of `partitions`."""
+    columns = _own(rows) | names.of(rows)
+    columns["topic"] = names.topics(rows["topic"], rows["topic_id"])
+    columns["error_name"] = error_names(_flat(rows["error_code"]))
+    return _rows(PARTITIONS, columns, rows.num_rows)
+
+
+def error_table_rows(rows: pa.Table, names: Names) -> pa.Table:
+    """Rows of `errors`."""
+    columns = _own(rows) | names.of(rows)
+    topic = names.topics(rows["topic"], rows["topic_id"])
+    columns["topic"] = topic
+    columns["api_name"] = _api_names(rows["api_key"])
+    columns["error_name"] = error_names(_flat(rows["error_code"]))
+    columns["retriable"] = retriable(_flat(rows["error_code"]))
+    place = pc.binary_join_element_wise(topic, pc.cast(rows["partition"], pa.string()), "-")
+    node = pc.binary_join_element_wise("node", pc.cast(columns["node_id"], pa.string()), " ")
+    columns["resource"] = pc.coalesce(place, topic, rows["group_id"], rows["transactional_id"], node)
+    return _rows(ERRORS, columns, rows.num_rows)
+
+
+def topology_rows(rows: pa.Table, names: Names) -> pa.Table:
+    """Rows of `topology`: a fact keeps the node it names, not the one that told it."""
+    columns = names.of(rows) | _own(rows)
+    columns["topic"] = names.topics(rows["topic"], rows["topic_id"])
+    return _rows(TOPOLOGY, columns, rows.num_rows)
+
+
+def _is_client(rows: pa.Table, names: Names) -> NDArray[np.bool_]:
+    """Whether each row's side is the client."""
+    side = names.conn["client_side"].to_numpy()[rows["conn"].to_numpy()]
+    return np.asarray(rows["side"].to_numpy() == side)
+
+
+def event_rows(rows: pa.Table, names: Names) -> pa.Table:
+    """Rows of `tcp_events`."""
+    columns = _own(rows) | names.of(rows)
+    columns["side"] = pa.array(["server", "client"]).take(pa.array(_is_client(rows, names).astype(np.int8)))
+    columns["event"] = pa.array(TCP_EVENT_KINDS).take(rows["kind"])
+    columns["seq"] = rows["offset"]
+    return _rows(TCP_EVENTS, columns, rows.num_rows)
+
+
+def undecoded_rows(rows: pa.Table, names: Names) -> pa.Table:
+    """Rows of `undecoded`."""
+    columns = _own(rows) | names.of(rows)
+    columns["direction"] = pa.array(["response", "request"]).take(pa.array(_is_client(rows, names).astype(np.int8)))
+    return _rows(UNDECODED, columns, rows.num_rows)
+
+
+def role_rows(rows: pa.Table, names: Names) -> pa.Table:
+    """Rows of `roles` from added-up counts."""
+    columns = _own(rows) | names.of(rows)
+    columns["verdict"] = verdicts(rows["n_confirmed"], rows["n_refused"])
+    evidence = _flat(rows["evidence"])
+    owners = pc.list_parent_indices(evidence)
+    ids = request_ids(_flat(columns["conn_id"]).take(owners), pc.list_flatten(evidence))
+    columns["evidence"] = pa.ListArray.from_arrays(evidence.offsets, ids)
+    return _rows(ROLE_ROWS, columns, rows.num_rows)

@@ -1,0 +1,173 @@
+"""Where messages name topic-partitions and errors: found once per message type in Kafka's own schema, never listed
+by hand.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.schema import MessageType, Node
+from numpy.typing import NDArray
+
+_PARTITION_LEAVES = ("partition_index", "partition", "index", "partition_id")
+_PARTITION_LISTS = ("partitions", "partition_indexes")
+_NOT_MENTIONS = ("forgotten_topics_data", "cursor", "next_cursor")
+"""Partitions that a fetch session drops, and places where a paged answer goes on: the request is not about them."""
+
+_FIELDS = {
+    "offset": ("offset", "fetch_offset", "base_offset", "committed_offset", "end_offset"),
+    "leader_epoch": ("leader_epoch", "committed_leader_epoch"),
+    "leader_id": ("leader_id",),
+    "current_leader_id": ("current_leader.leader_id",),
+    "current_leader_epoch": ("current_leader.leader_epoch", "current_leader_epoch"),
+    "preferred_read_replica": ("preferred_read_replica",),
+    "high_watermark": ("high_watermark",),
+    "last_stable_offset": ("last_stable_offset",),
+    "log_start_offset": ("log_start_offset",),
+    "error_code": ("error_code", "partition_error_code"),
+}
+"""Columns of `partitions` and the fields beside the partition that they come from."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionMention:
+    """A place that names partitions: the partition, the topic's name and id above it, and what stands beside it."""
+
+    partition: Node
+    topic: Node | None
+    topic_id: Node | None
+    fields: dict[str, tuple[Node, ...]]
+    records: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorMention:
+    """A place that holds an error code, and what it is about, as far as the message says."""
+
+    code: Node
+    message: Node | None
+    topic: Node | None
+    topic_id: Node | None
+    partition: Node | None
+    group: Node | None
+    transactional_id: Node | None
+
+
+def _walk(node: Node, above: tuple[Node, ...]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
+    """Every struct below node with the structs above it, outermost first; unknown tags are passed over."""
+    if node.kind == "array":
+        if node.element is not None and node.name not in _NOT_MENTIONS:
+            yield from _walk(node.element, above)
+    elif node.kind == "struct" and node.name not in _NOT_MENTIONS:
+        yield node, above
+        for child in node.children.values():
+            yield from _walk(child, (*above, node))
+
+
+def _children(struct: Node) -> dict[str, Node]:
+    """Children of a struct by snake_case name."""
+    return {child.name: child for child in struct.children.values()}
+
+
+def _nearest(structs: tuple[Node, ...], entity: str | None, name: str | None = None) -> Node | None:
+    """The innermost leaf among the structs' children of that entity type, or of that name."""
+    for struct in reversed(structs):
+        for child in struct.children.values():
+            if child.kind == "leaf" and ((entity and child.entity_type == entity) or (name and child.name == name)):
+                return child
+    return None
+
+
+def _partition_of(struct: Node) -> Node | None:
+    children = _children(struct)
+    for name in _PARTITION_LEAVES:
+        leaf = children.get(name)
+        if leaf is not None and leaf.kind == "leaf" and leaf.type == "int32":
+            return leaf
+    return None
+
+
+def _partition_list_of(struct: Node) -> Node | None:
+    children = _children(struct)
+    for name in _PARTITION_LISTS:
+        array = children.get(name)
+        if array is not None and array.kind == "array" and array.element is not None and array.element.type == "int32":
+            return array.element
+    return None
+
+
+def _fields(struct: Node) -> dict[str, tuple[Node, ...]]:
+    """The columns that stand beside a partition."""
+    out = {}
+    children = _children(struct)
+    for column, names in _FIELDS.items():
+        found = []
+        for name in names:
+            outer, _, inner = name.partition(".")
+            node = children.get(outer)
+            if node is not None and inner:
+                node = _children(node).get(inner)
+            if node is not None and node.kind == "leaf":
+                found.append(node)
+        if found:
+            out[column] = tuple(found)
+    return out
+
+
+@cache
+def partition_mentions(message: MessageType) -> tuple[PartitionMention, ...]:
+    """Every place of the message that names partitions of topics."""
+    out = []
+    for struct, above in _walk(message.body, ()):
+        around = (*above, struct)
+        topic, topic_id = _nearest(around, "topicName"), _nearest(around, None, "topic_id")
+        if topic is None and topic_id is None:
+            continue
+        leaf, listed = _partition_of(struct), _partition_list_of(struct)
+        if leaf is not None:
+            records = next((c for c in struct.children.values() if c.kind == "leaf" and c.type == "records"), None)
+            out.append(PartitionMention(leaf, topic, topic_id, _fields(struct), records))
+        if listed is not None:
+            out.append(PartitionMention(listed, topic, topic_id, {}, None))
+    return tuple(out)
+
+
+@cache
+def error_mentions(message: MessageType) -> tuple[ErrorMention, ...]:
+    """Every error code of the message."""
+    out = []
+    for struct, above in _walk(message.body, ()):
+        around = (*above, struct)
+        children = _children(struct)
+        for name, code in children.items():
+            if code.kind == "leaf" and code.type == "int16" and name.endswith("error_code"):
+                partition = next((p for s in reversed(around) if (p := _partition_of(s)) is not None), None)
+                topic, topic_id = _nearest(around, "topicName"), _nearest(around, None, "topic_id")
+                out.append(
+                    ErrorMention(
+                        code,
+                        children.get(name.replace("error_code", "error_message")),
+                        topic,
+                        topic_id,
+                        partition if topic is not None or topic_id is not None else None,
+                        _nearest(around, "groupId"),
+                        _nearest(around, "transactionalId"),
+                    )
+                )
+    return tuple(out)
+
+
+def instances_above(columns: Columns, node: Node, to_level: int) -> NDArray[np.int64]:
+    """For each instance of a node's level, the index of the instance of an outer level (or the same) that it lies
+    in.
+    """
+    index = np.arange(columns.size(node), dtype=np.int64)
+    while node.level != to_level:
+        array = columns.message.level_arrays[node.level]
+        if array is None:
+            raise ValueError(f"{columns.message.name}: level {to_level} does not enclose {node.path}")
+        index = columns.parent(node)[index]
+        node = array
+    return index

@@ -1,0 +1,54 @@
+"""Writes `messages/<Api>/request|response`: Kafka's own fields, one row a decoded message."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.machine.arrow import to_arrow
+from kafkascope_parsers.schema import Direction
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.dataset.contract import TIMESTAMP
+from kafkascope_analyzer.dataset.tables import MESSAGE_KEYS
+from kafkascope_analyzer.dataset.writer import TableWriter
+
+KEY_SCHEMA = pa.schema([(c.name, c.type) for c in MESSAGE_KEYS])
+
+
+def microseconds(ns: pa.Array) -> pa.Array:
+    """Nanoseconds since the epoch as timestamp[us, UTC], rounded down."""
+    values = ns.to_numpy(zero_copy_only=False) if ns.null_count == 0 else ns.fill_null(0).to_numpy(zero_copy_only=False)
+    mask = None if ns.null_count == 0 else np.asarray(ns.is_null())
+    return pa.array(values.astype(np.int64) // 1000, pa.int64(), mask=mask).cast(TIMESTAMP)
+
+
+class MessageWriters:
+    """One Parquet file per API and direction, opened with its first message. `part` is the file's place below the
+    table's directory.
+    """
+
+    def __init__(self, root: Path, part: str) -> None:
+        self._root, self._part = root, part
+        self._writers: dict[tuple[str, Direction], TableWriter] = {}
+
+    def write(self, api_name: str, columns: Columns, keys: dict[str, pa.Array | NDArray[np.int64]]) -> None:
+        """Writes decoded messages. keys: request_id, conn_id (strings) and ts_ns per decoded row."""
+        direction = columns.message.direction
+        if direction is None or not len(columns):
+            return
+        body = to_arrow(columns)
+        ts_ns = pa.array(keys["ts_ns"])
+        heads = [keys["request_id"], keys["conn_id"], microseconds(ts_ns), ts_ns, pa.array(columns.version_used)]
+        schema = pa.schema([*KEY_SCHEMA, *body.schema])
+        table = pa.Table.from_arrays([*heads, *body.columns], schema=schema)
+        place = (api_name, direction)
+        if place not in self._writers:
+            self._writers[place] = TableWriter(self._root / api_name / direction / self._part, schema)
+        self._writers[place].write(table)
+
+    def close(self) -> dict[str, int]:
+        """Ends all files. Returns rows per table, as messages/<Api>/<direction>."""
+        for writer in self._writers.values():
+            writer.close()
+        return {f"messages/{api}/{direction}": writer.n_rows for (api, direction), writer in self._writers.items()}

@@ -1,0 +1,134 @@
+"""Ingest: capture files in, a dataset of Parquet tables out.
+
+The files of one capture point are read in time order by one worker per bucket; workers share nothing but the spill
+folder. Then the cluster is learned from all spills, and each bucket is finished. The dataset is written beside its
+place and renamed when it is whole.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from kafkascope_analyzer.connections.learn import learn_cluster
+from kafkascope_analyzer.dataset.manifest import write_manifest
+from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
+from kafkascope_analyzer.dataset.writer import write_empty
+from kafkascope_analyzer.ingest.finish import Bucket, finish_bucket
+from kafkascope_analyzer.ingest.worker import BucketResult, ScanJob, scan_bucket
+
+Progress = Callable[[int, int], None]
+"""Takes (bytes read, bytes in all)."""
+
+BYTES_PER_WORKER = 64 << 20
+"""Input below which a further worker costs more than it brings: each reads all packets and starts a process."""
+_PROGRESS_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The places of one run: the dataset being written, its spill folder, and how many buckets there are."""
+
+    partial: Path
+    spill: Path
+    n_buckets: int
+
+    def bucket(self, number: int) -> Bucket:
+        part = "part-0.parquet" if self.n_buckets == 1 else f"bucket={number}/part-0.parquet"
+        return Bucket(self.spill / str(number), self.partial, part)
+
+
+def ingest(
+    inputs: Sequence[Path | str], out: Path, *, workers: int | None = None, progress: Progress | None = None
+) -> None:
+    """Reads captures and writes the dataset OUT; an existing OUT is replaced when the new one is whole.
+
+    inputs: files of one capture point (or `-` for standard input), in any order. workers: processes to use; all cores
+    when not given. Raises CaptureError when a file cannot be read, UsageError when OUT cannot be written; then nothing
+    is left behind.
+    """
+    partial = out.with_name(out.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    spill = Path(tempfile.mkdtemp(prefix=".spill-", dir=partial))
+    try:
+        run = _Run(partial, spill, _n_buckets(inputs, workers))
+        _write_dataset(run, [str(path) for path in inputs], progress)
+        shutil.rmtree(spill)
+        shutil.rmtree(out, ignore_errors=True)
+        partial.rename(out)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _n_buckets(inputs: Sequence[Path | str], workers: int | None) -> int:
+    """One bucket per worker; fewer for small inputs, one for standard input, which can be read only once."""
+    if any(str(path) == "-" for path in inputs):
+        return 1
+    size = sum(Path(path).stat().st_size for path in inputs)
+    return max(1, min(workers or os.cpu_count() or 1, -(-size // BYTES_PER_WORKER)))
+
+
+def _write_dataset(run: _Run, inputs: list[str], progress: Progress | None) -> None:
+    jobs = [ScanJob(inputs, run.bucket(n), n, run.n_buckets) for n in range(run.n_buckets)]
+    if run.n_buckets == 1:
+        results = [scan_bucket(jobs[0], progress)]
+        cluster = learn_cluster([jobs[0].bucket.spill])
+        finished = [finish_bucket(jobs[0].bucket, cluster)]
+    else:
+        with ProcessPoolExecutor(run.n_buckets, mp_context=_context()) as pool:
+            results = _scanned(pool, jobs, progress)
+            cluster = learn_cluster([job.bucket.spill for job in jobs])
+            finished = list(pool.map(finish_bucket, [job.bucket for job in jobs], [cluster] * len(jobs)))
+    rows = _rows(results, finished)
+    _write_captures(run.partial, results[0], rows)
+    for table in INGEST_TABLES:
+        if not rows.get(table.name):
+            rows[table.name] = 0
+            write_empty(run.partial / table.name, table.schema)
+    ledger = {name: sum(result.ledger[name] for result in results) for name in results[0].ledger}
+    write_manifest(
+        run.partial,
+        options={"buckets": run.n_buckets},
+        inputs=[c.manifest for c in results[0].captures],
+        rows=rows,
+        ledger=ledger,
+    )
+
+
+def _context() -> Any:
+    """Forked workers have the modules loaded already; where fork is not safe they start anew."""
+    return get_context("fork" if os.uname().sysname == "Linux" else "spawn")
+
+
+def _scanned(pool: Executor, jobs: list[ScanJob], progress: Progress | None) -> list[BucketResult]:
+    """Runs the scans; the first bucket's place in the input stands for all."""
+    futures: list[Future[BucketResult]] = [pool.submit(scan_bucket, job, None) for job in jobs]
+    while progress is not None and wait(futures, timeout=_PROGRESS_SECONDS).not_done:
+        done, total = jobs[0].read_progress()
+        progress(done, total)
+    return [future.result() for future in futures]
+
+
+def _rows(results: list[BucketResult], finished: list[dict[str, int]]) -> dict[str, int]:
+    rows: dict[str, int] = {}
+    for counts in [*(result.message_rows for result in results), *finished]:
+        for name, n in counts.items():
+            rows[name] = rows.get(name, 0) + n
+    return rows
+
+
+def _write_captures(dataset: Path, result: BucketResult, rows: dict[str, int]) -> None:
+    from kafkascope_analyzer.ingest.captures import captures_table
+
+    table = captures_table(result.captures)
+    from kafkascope_analyzer.dataset.writer import TableWriter
+
+    with TableWriter(dataset / CAPTURES.name / "part-0.parquet", CAPTURES.schema) as writer:
+        writer.write(table)
+    rows[CAPTURES.name] = writer.n_rows

@@ -1,0 +1,136 @@
+"""First pass over a bucket: packets in, spilled rows and message tables out.
+
+A bucket is the connections whose flow hash falls into it; buckets share nothing. What needs the whole capture (node
+ids, topic names, who the client was where no SYN told) waits in the spill for the second pass, `finish`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from kafkascope_parsers.framing.framer import Framer, Frames
+from kafkascope_parsers.link.segments import Segments
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.schema import API_VERSION_RANGE
+from kafkascope_parsers.tcp import Streams, TcpStreams
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.identity import connection_ids, request_ids
+from kafkascope_analyzer.ingest.blocks import RequestBlock, ResponseBlock, read_requests, read_responses
+from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows
+from kafkascope_analyzer.ingest.messages import MessageWriters
+from kafkascope_analyzer.ingest.spill import Spill
+from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, stretch_rows
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Bytes of all directions of a bucket. stream = decoded + undecoded, counted apart from each other; missing are
+    gaps.
+    """
+
+    stream_bytes: int = 0
+    decoded_bytes: int = 0
+    undecoded_bytes: int = 0
+    missing_bytes: int = 0
+
+
+class BucketScan:
+    """Scans one bucket, block after block. `part` is the place of this bucket's files below a table's directory."""
+
+    def __init__(self, spill: Spill, messages: MessageWriters, *, bucket: int = 0, n_buckets: int = 1) -> None:
+        self._spill = spill
+        self._messages = messages
+        self.tcp = TcpStreams(bucket=bucket, n_buckets=n_buckets)
+        self.framer = Framer(API_VERSION_RANGE)
+        self._exchanges = Exchanges()
+        self.conn_ids = pa.array([], pa.string())
+        self.ledger = Ledger()
+        self._capture_id = 0
+
+    def push(self, buf: NDArray[np.uint8], segments: Segments, capture_id: int) -> None:
+        """Takes the segments of one block of a file."""
+        self._capture_id = capture_id
+        self._read(self.tcp.push(buf, segments), final=False)
+
+    def finish(self) -> dict[str, int]:
+        """Ends the scan: what still waits is given up. Returns rows per message table."""
+        self._read(self.tcp.finish(), final=True)
+        return self._messages.close()
+
+    def _read(self, streams: Streams, *, final: bool) -> None:
+        self._open_connections()
+        frames = self.framer.requests(streams, self.tcp.server_side_by_port(), final=final)
+        requests = read_requests(streams.data, frames.frames, self._capture_id, self._write_requests)
+        n_open = self._exchanges.open.num_rows
+        answered, abandoned = self.framer.responses(streams, frames, requests.silent, n_open, final=final)
+        self._exchanges.add(requests.rows(frames.frames))
+        responses = read_responses(streams.data, answered.frames, self._exchanges.open, self._write_responses)
+        self._spill_requests(requests)
+        self._spill_responses(responses)
+        self._note_undecoded(streams, (frames, requests), (answered, responses))
+        settled, new_row = self._exchanges.settle(responses.answers, answered.frames["row"], abandoned, final=final)
+        self._spill.write("requests", settled)
+        orphans = np.flatnonzero(answered.frames["row"] < 0)
+        if len(orphans):
+            self._spill.write(
+                "requests",
+                orphan_rows(responses.answers.take(pa.array(orphans)), responses.orphans(orphans, self._capture_id)),
+            )
+        self.framer.keep_rows(new_row)
+        self._spill_events()
+
+    def _open_connections(self) -> None:
+        """Takes up connections that TCP has found since the last block."""
+        fresh = self.tcp.connections[len(self.conn_ids) :]
+        if len(fresh):
+            ids = connection_ids(fresh["address"], fresh["port"], fresh["first_ns"])
+            self.conn_ids = pa.concat_arrays([self.conn_ids, pa.array(ids, pa.string())])
+            self.framer.open_connections(fresh["opened_by_syn"] != 0)
+
+    def _write_requests(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
+        self._write_messages(name, columns, frames, frames["number"])
+
+    def _write_responses(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
+        numbers = self._exchanges.open["number"].to_numpy()[frames["row"]]
+        self._write_messages(name, columns, frames, numbers)
+
+    def _write_messages(
+        self, name: str, columns: Columns, frames: NDArray[np.void], numbers: NDArray[np.int64]
+    ) -> None:
+        conn_ids = self.conn_ids.take(pa.array(frames["direction"] >> 1))
+        keys = {
+            "request_id": request_ids(conn_ids, pa.array(numbers)),
+            "conn_id": conn_ids,
+            "ts_ns": pa.array(np.ascontiguousarray(frames["ts_ns"])),
+        }
+        self._messages.write(name, columns, keys)
+
+    def _spill_requests(self, block: RequestBlock) -> None:
+        self._spill.write("partitions", block.partitions())
+
+    def _spill_responses(self, block: ResponseBlock) -> None:
+        self._spill.write("partitions", block.partitions())
+        self._spill.write("errors", block.errors(self._capture_id))
+        self._spill.write("topology", block.topology())
+
+    def _note_undecoded(
+        self, streams: Streams, requests: tuple[Frames, RequestBlock], responses: tuple[Frames, ResponseBlock]
+    ) -> None:
+        """Books every byte of the block that framing consumed: as decoded, or as a row of `undecoded`."""
+        for frames, block in (requests, responses):
+            stretches = stretch_rows(streams.data, frames.stretches, self._capture_id)
+            failed = failed_frame_rows(streams.data, block.failed(streams), self._capture_id)
+            self._spill.write("undecoded", stretches)
+            self._spill.write("undecoded", failed)
+            sizes = frames.frames["end"] - frames.frames["start"]
+            self.ledger.decoded_bytes += int(sizes[block.decoded.decoded].sum())
+            self.ledger.undecoded_bytes += sum(int(np.sum(table["bytes"].to_numpy())) for table in (stretches, failed))
+
+    def _spill_events(self) -> None:
+        events = self.tcp.take_events()
+        n = len(events)
+        if n:
+            columns = {name: pa.array(np.ascontiguousarray(events[name])) for name in events.dtype.names}
+            columns["capture_id"] = pa.array(np.full(n, self._capture_id, np.int32))
+            self._spill.write("tcp_events", pa.table(columns))

@@ -1,0 +1,326 @@
+"""Framing on hand-made streams: what is cut, what is passed over, what is paired. Each test reads like a trace."""
+
+import struct
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kafkascope_parsers.framing.framer import Framer
+from kafkascope_parsers.framing.layout import (
+    CUT_BY_GAP,
+    CUT_BY_SNAPLEN,
+    FRAME_LIMIT,
+    HTTP,
+    KAFKA,
+    OVERSIZE,
+    REASONS,
+    TLS,
+    WHOLE,
+)
+from kafkascope_parsers.schema import API_VERSION_RANGE
+from kafkascope_parsers.tcp.streams import GAP_LOST, GAP_SNAPLEN, Streams
+
+METADATA, PRODUCE, SASL_HANDSHAKE, API_VERSIONS = 3, 0, 17, 18
+
+
+def request(correlation_id, api_key=METADATA, version=9, client_id=b"app-1", body=b"xxxxxxxx"):
+    head = struct.pack(">hhih", api_key, version, correlation_id, len(client_id)) + client_id
+    return struct.pack(">i", len(head + body)) + head + body
+
+
+def response(correlation_id, body=b"yyyyyyyyyyyy"):
+    return struct.pack(">ii", 4 + len(body), correlation_id) + body
+
+
+@dataclass
+class Wire:
+    """Streams of one connection, block by block: `client` and `server` are lists of (ts_ns, bytes or gap)."""
+
+    framer: Framer = field(default_factory=lambda: Framer(API_VERSION_RANGE))
+    offset: dict = field(default_factory=lambda: {0: 0, 1: 0})
+    tail: dict = field(default_factory=lambda: {0: (0, b"", 0), 1: (0, b"", 0)})
+    frames: list = field(default_factory=list)
+    stretches: list = field(default_factory=list)
+    n_open: int = 0
+    packet: int = 0
+    total: int = 0
+
+    def __post_init__(self):
+        self.framer.open_connections(np.array([True]))
+
+    @classmethod
+    def without_syn(cls):
+        wire = cls.__new__(cls)
+        for name, spec in cls.__dataclass_fields__.items():
+            setattr(wire, name, spec.default_factory() if callable(spec.default_factory) else spec.default)
+        wire.framer.open_connections(np.array([False]))
+        return wire
+
+    def block(self, client=(), server=(), final=False, silent=()):
+        runs, pieces, data = [], [], b""
+        for side, packets in ((0, client), (1, server)):
+            ts, left, start = self.tail[side]
+            gap, kind = 0, 0
+            at = len(data)
+            if left:
+                pieces.append((len(data), ts, 0))
+                data += left
+            for ts_ns, content in packets:
+                self.packet += 1
+                if isinstance(content, tuple):
+                    if len(data) > at:
+                        runs.append((side, at, len(data), start, gap, kind))
+                        start += len(data) - at
+                        at = len(data)
+                    gap, kind = content
+                    start += gap
+                    continue
+                pieces.append((len(data), ts_ns, self.packet))
+                data += content
+                self.total += len(content)
+            if len(data) > at:
+                runs.append((side, at, len(data), start, gap, kind))
+            self.offset[side] = start + len(data) - at
+            if len(data) == at:
+                self.tail[side] = (0, b"", start)
+        column = lambda i, kind=np.int64: np.array([r[i] for r in runs], kind)  # noqa: E731
+        piece = lambda i: np.array([p[i] for p in pieces], np.int64)  # noqa: E731
+        raw = np.frombuffer(data, np.uint8).copy()
+        streams = Streams(
+            raw,
+            column(0),
+            column(1),
+            column(2),
+            column(3),
+            column(4),
+            column(5, np.uint8),
+            piece(0),
+            piece(1),
+            piece(2),
+            column(1),
+        )
+        requests = self.framer.requests(streams, np.ones(1, np.int8), final=final)
+        quiet = np.isin(requests.frames["correlation_id"], silent)
+        responses, abandoned = self.framer.responses(streams, requests, quiet, self.n_open, final=final)
+        self.n_open += len(requests.frames)
+        for cut in (requests, responses):
+            self.frames += [(f, bytes(raw[f["start"] : f["end"]])) for f in cut.frames]
+            self.stretches += [(int(x["length"]), REASONS[x["reason"]]) for x in cut.stretches]
+        for side in (0, 1):
+            mine = [i for i, r in enumerate(runs) if r[0] == side]
+            for i in mine[:-1]:
+                assert streams.consumed[i] == streams.end[i], "bytes before a gap are left over"
+            if mine:
+                i = mine[-1]
+                left = data[streams.consumed[i] : streams.end[i]]
+                where = int(np.searchsorted(streams.piece_start, streams.consumed[i], side="right") - 1) if left else 0
+                ts = int(streams.piece_ts_ns[where]) if left else 0
+                self.tail[side] = (ts, left, self.offset[side] - len(left))
+        return self
+
+    @property
+    def requests(self):
+        return [(int(f["api_key"]), int(f["correlation_id"])) for f, _ in self.frames if f["direction"] == 0]
+
+    @property
+    def pairs(self):
+        return {int(f["correlation_id"]): int(f["row"]) for f, _ in self.frames if f["direction"] == 1}
+
+    @property
+    def protocol(self):
+        return int(self.framer.connections["protocol"][0])
+
+    def assert_every_byte_counted(self):
+        whole = sum(len(raw) for f, raw in self.frames if f["wholeness"] == WHOLE)
+        assert whole + sum(n for n, _ in self.stretches) == self.total
+
+
+def test_a_request_and_its_response():
+    wire = Wire().block([(10, request(1))], [(20, response(1))], final=True)
+    assert wire.requests == [(METADATA, 1)]
+    assert wire.pairs == {1: 0}
+    assert wire.protocol == KAFKA
+    assert wire.stretches == []
+    frame = wire.frames[1][0]
+    assert (frame["ts_ns"], frame["last_ns"], frame["packet_no"]) == (20, 20, 2)
+
+
+def test_one_byte_at_a_time():
+    asked = request(7) + request(8)
+    told = response(7) + response(8)
+    wire = Wire()
+    for i in range(len(asked)):
+        wire.block([(i, asked[i : i + 1])])
+    for i in range(len(told)):
+        wire.block([], [(100 + i, told[i : i + 1])])
+    wire.block(final=True)
+    assert wire.requests == [(METADATA, 7), (METADATA, 8)]
+    assert wire.pairs == {7: 0, 8: 1}
+    second = [f for f, _ in wire.frames if f["correlation_id"] == 8]
+    assert second[0]["ts_ns"] == len(request(7))
+    assert second[0]["last_ns"] == len(asked) - 1
+    wire.assert_every_byte_counted()
+
+
+def test_in_flight_counts_what_waits():
+    wire = Wire().block(
+        [(1, request(1)), (2, request(2)), (4, request(3))],
+        [(3, response(1)), (5, response(2)), (6, response(3))],
+        final=True,
+    )
+    assert [int(f["in_flight"]) for f, _ in wire.frames if f["direction"] == 0] == [1, 2, 2]
+    assert wire.framer.connections["max_in_flight"][0] == 2
+
+
+def test_an_answer_abandons_the_requests_before_it():
+    wire = Wire().block([(1, request(1)), (2, request(2))], [(3, response(2))])
+    assert wire.pairs == {2: 1}
+    assert wire.framer.connections["n_waiting"][0] == 0
+
+
+def test_a_request_without_acks_is_not_waited_for():
+    wire = Wire().block([(1, request(1, PRODUCE, 9)), (2, request(2))], [(3, response(2))], silent=[1], final=True)
+    assert wire.pairs == {2: 1}
+
+
+def test_correlation_ids_may_repeat_in_flight():
+    wire = Wire().block([(1, request(5)), (2, request(5))], [(3, response(5)), (4, response(5))], final=True)
+    assert [int(f["row"]) for f, _ in wire.frames if f["direction"] == 1] == [0, 1]
+
+
+def test_a_response_stamped_before_its_request_is_still_its_response():
+    wire = Wire().block([(10, request(1))], [(9, response(1))], final=True)
+    assert wire.pairs == {1: 0}
+
+
+@pytest.mark.parametrize(
+    ("kind", "wholeness", "reason"),
+    [(GAP_LOST, CUT_BY_GAP, "gap"), (GAP_SNAPLEN, CUT_BY_SNAPLEN, "truncated_by_snaplen")],
+)
+def test_a_cut_frame_says_where_the_next_one_begins(kind, wholeness, reason):
+    first, second = request(1, body=b"r" * 100), request(2)
+    wire = Wire().block([(1, first[:40]), (2, (20, kind)), (3, first[60:] + second)], final=True)
+    assert wire.requests == [(METADATA, 1), (METADATA, 2)]
+    assert [int(f["wholeness"]) for f, _ in wire.frames] == [wholeness, WHOLE]
+    assert sum(n for n, r in wire.stretches if r == reason) == len(first) - 20
+    wire.assert_every_byte_counted()
+
+
+def test_after_a_gap_of_whole_frames_a_header_proves_itself():
+    wire = Wire().block(
+        [(1, request(1)), (2, (64, GAP_LOST)), (3, b"zzzz-tail-of-a-frame" + request(9) + request(10))], final=True
+    )
+    assert wire.requests == [(METADATA, 1), (METADATA, 9), (METADATA, 10)]
+    assert wire.stretches == [(20, "gap")]
+
+
+def test_a_response_is_found_again_after_a_gap_by_what_it_answers():
+    wire = Wire().block(
+        [(1, request(100001)), (2, request(100002))],
+        [(3, response(100001)[:10]), (4, (2000, GAP_LOST)), (5, b"q" * 33 + response(100002))],
+        final=True,
+    )
+    assert wire.pairs[100002] == 1
+    wire.assert_every_byte_counted()
+
+
+def test_mid_stream_start_tells_the_client_by_its_requests():
+    wire = Wire.without_syn().block(
+        [(1, b"tail of a frame"), (2, request(3)), (4, request(4))], [(3, response(3))], final=True
+    )
+    assert wire.requests == [(METADATA, 3), (METADATA, 4)]
+    assert wire.pairs == {3: 0}
+    assert wire.stretches[0] == (15, "mid_stream_start")
+    assert wire.framer.connections["client_side"][0] == 0
+
+
+def test_mid_stream_start_with_the_client_on_the_other_side():
+    wire = Wire.without_syn().block([(2, response(3))], [(1, request(3))], final=True)
+    assert wire.framer.connections["client_side"][0] == 1
+    assert wire.protocol == KAFKA
+
+
+@pytest.mark.parametrize(
+    ("first", "protocol", "reason"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"r" * 40, TLS, "tls"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", HTTP, "not_kafka"),
+    ],
+)
+def test_foreign_protocols_are_told_by_their_first_bytes(first, protocol, reason):
+    wire = Wire().block([(1, first)], [(2, b"whatever comes back")], final=True)
+    assert wire.protocol == protocol
+    assert wire.frames == []
+    assert {r for _, r in wire.stretches} == {reason}
+    wire.assert_every_byte_counted()
+
+
+def test_raw_sasl_tokens_are_never_frames():
+    token = b"\x00user\x00secret-password"
+    raw = struct.pack(">i", len(token)) + token
+    wire = Wire().block(
+        [(1, request(1, SASL_HANDSHAKE, 0)), (3, raw), (5, request(2))],
+        [(2, response(1)), (4, struct.pack(">i", 0)), (6, response(2))],
+        final=True,
+    )
+    assert wire.requests == [(SASL_HANDSHAKE, 1), (METADATA, 2)]
+    assert wire.pairs == {1: 0, 2: 1}
+    assert sorted(wire.stretches) == [(4, "sasl_token"), (len(raw), "sasl_token")]
+
+
+def test_an_oversize_frame_is_passed_over_without_being_kept():
+    size = FRAME_LIMIT + 1000
+    head = struct.pack(">i", size) + request(1)[4:]
+    wire = Wire().block([(1, head)])
+    assert [int(f["wholeness"]) for f, _ in wire.frames] == [OVERSIZE]
+    assert wire.tail[0][1] == b""
+    rest = size + 4 - len(head)
+    wire.block([(2, b"z" * rest + request(2))], final=True)
+    assert wire.requests == [(METADATA, 1), (METADATA, 2)]
+    wire.assert_every_byte_counted()
+
+
+@pytest.mark.parametrize("size", [-1, 0, 4, 7, 2**31 - 1, 0x16030101])
+def test_impossible_sizes_cost_nothing(size):
+    wire = Wire().block(
+        [(1, request(1)), (2, struct.pack(">i", size) + b"\x00" * 40), (3, request(2) + request(3))], final=True
+    )
+    assert wire.requests[0] == (METADATA, 1)
+    wire.assert_every_byte_counted()
+
+
+def test_an_unknown_api_is_kept_whole():
+    wire = Wire().block([(1, request(1)), (2, request(2, api_key=12345, version=7)), (3, request(3))], final=True)
+    assert wire.requests == [(METADATA, 1), (12345, 2), (METADATA, 3)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=300), st.binary(max_size=300), st.booleans())
+def test_random_bytes_end_as_counted_bytes(client, server, syn):
+    wire = Wire() if syn else Wire.without_syn()
+    wire.block([(1, client)], [(2, server)]).block([(3, server)], [(4, client)]).block(final=True)
+    wire.assert_every_byte_counted()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_cut_into_packets_and_blocks_gives_the_same_frames(data):
+    asked = b"".join(request(i, body=b"b" * (i * 7 % 50)) for i in range(12))
+    told = b"".join(response(i, b"a" * (i * 11 % 70)) for i in range(12))
+    wire = Wire()
+    at = 0
+    while at < len(asked):
+        to = at + data.draw(st.integers(1, 90))
+        wire.block([(at, asked[at:to])])
+        at = to
+    at = 0
+    while at < len(told):
+        to = at + data.draw(st.integers(1, 90))
+        wire.block([], [(10_000 + at, told[at:to])])
+        at = to
+    wire.block(final=True)
+    assert [c for _, c in wire.requests] == list(range(12))
+    assert wire.pairs == {i: i for i in range(12)}
+    assert wire.stretches == []
