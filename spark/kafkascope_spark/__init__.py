@@ -1,0 +1,1 @@
+"""Spark: clients, their starts and their recoveries from the tables of a dataset."""

@@ -1,8 +1,11 @@
 """The Spark session: a small one inside this process by default, or a cluster by `--master` or `SPARK_REMOTE`.
 
-Embedded Spark has to feel small: no UI, an in-memory catalog, two shuffle partitions, the C1 compiler and the serial collector, loopback addresses
-only. Adaptive execution is off there: it cuts a query into one job per shuffle, which costs more than it saves on small tables.
-An AppCDS archive of the JVM's classes in the user's cache halves the start; the first run writes it when its JVM ends, later runs map it.
+Embedded Spark has to feel small: no UI, an in-memory catalog, two shuffle partitions, the C1 compiler and the serial
+collector, loopback addresses
+only. Adaptive execution is off there: it cuts a query into one job per shuffle, which costs more than it saves on
+small tables.
+An AppCDS archive of the JVM's classes in the user's cache halves the start; the first run writes it when its JVM
+ends, later runs map it.
 On a cluster nothing is set but what the data needs: UTC, ANSI, microsecond timestamps, zstd, Arrow.
 """
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MIN_JAVA = 17
-_HINT = f"install a Java {MIN_JAVA} or newer runtime (for example the package openjdk-17-jre-headless) or set JAVA_HOME to one"
+_HINT = f"install a Java {MIN_JAVA} or newer runtime (as the package openjdk-17-jre-headless), or set JAVA_HOME to one"
 
 DATA_OPTIONS = {
     "spark.sql.session.timeZone": "UTC",
@@ -50,7 +53,8 @@ JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disab
 
 
 def java_problem() -> str | None:
-    """What keeps Spark from starting, in one sentence that says what to install; None when Java is fine. Imports no Spark."""
+    """What keeps Spark from starting, in one sentence that says what to install; None when Java is fine. Imports no
+    Spark."""
     java = _java()
     if java is None:
         return f"Spark needs Java and none was found: {_HINT}."
@@ -120,7 +124,8 @@ def _embedded() -> "SparkSession":
 
 
 def class_archive_option() -> str:
-    """The JVM option that uses the archive of Spark's classes, or that writes it where there is none yet; empty where there is no cache.
+    """The JVM option that uses the archive of Spark's classes, or that writes it where there is none yet; empty
+    where there is no cache.
 
     The JVM checks the archive against its own build and its class path and goes on without it when they differ.
     """

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.errors import UsageError
+
 from kafkascope_spark.client_stories import ClientStories, TableRow
 from kafkascope_spark.session import is_embedded, open_session
 
@@ -33,9 +33,11 @@ SORTED_BY = {
 
 
 def write_stories(dataset: pathlib.Path, *, master: str | None = None) -> None:
-    """Write DATASET/stories/{clients,startups,startup_steps,recoveries,recovery_steps} from the dataset's tables; older ones are replaced.
+    """Write DATASET/stories/{clients,startups,startup_steps,recoveries,recovery_steps} from the dataset's tables;
+    older ones are replaced.
 
-    master: a Spark master; None for the embedded one, or for `SPARK_REMOTE` where that is set. Raises UsageError when Spark or a table is missing.
+    master: a Spark master; None for the embedded one, or for `SPARK_REMOTE` where that is set. Raises UsageError
+    when Spark or a table is missing.
     """
     if not (dataset / "_dataset.json").exists():
         raise UsageError(f"{dataset} is not a dataset: it has no _dataset.json")
@@ -112,15 +114,14 @@ def _write_here(told: "DataFrame", place: pathlib.Path) -> None:
     """One file a table, written by this process: the stories of a capture that one machine reads fit its memory."""
     rows = told.toArrow()
     for table in STORY_TABLES:
-        mine = rows.filter(pc.equal(rows["table"], table.name))[table.name].combine_chunks()
-        write_table(table, flattened(mine, table.schema), place / table.name)
+        mine = rows.filter(pc.field("table") == table.name)
+        write_table(table, flattened(mine[table.name], table.schema), place / table.name)
 
 
-def flattened(structs: pa.Array, schema: pa.Schema) -> pa.Table:
+def flattened(structs: "pa.ChunkedArray[pa.StructScalar]", schema: pa.Schema) -> pa.Table:
     """A table of the structs' fields, in the contract's types."""
-    chunks = structs.chunks if isinstance(structs, pa.ChunkedArray) else [structs]
-    tables = [pa.Table.from_arrays(c.flatten(), names=[f.name for f in c.type]).cast(schema) for c in chunks]
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+    wide = pa.table({"row": structs}).flatten()
+    return wide.rename_columns([name.removeprefix("row.") for name in wide.column_names]).cast(schema)
 
 
 def write_table(table: Table, rows: pa.Table, folder: pathlib.Path) -> None:

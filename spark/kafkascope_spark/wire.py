@@ -1,6 +1,8 @@
-"""What the state machines are fed: connections, requests and partition facts of one client address, as small typed objects.
+"""What the state machines are fed: connections, requests and partition facts of one client address, as small typed
+objects.
 
-Times are integer nanoseconds since the epoch. Nothing here knows Spark or Arrow: rows are dicts, as Arrow's to_pylist gives them.
+Times are integer nanoseconds since the epoch. Nothing here knows Spark or Arrow: rows are dicts, as Arrow's
+to_pylist gives them.
 """
 
 from dataclasses import dataclass, field
@@ -27,7 +29,8 @@ TELEMETRY_APIS = frozenset({GET_TELEMETRY, PUSH_TELEMETRY})
 BROKER_APIS = frozenset(
     {4, 5, 6, 7, WRITE_TXN_MARKERS, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82, 83, 84, 85, 86, 87, 94}
 )
-"""APIs that only brokers and controllers send to each other (protocol: inter-broker, quorum, registration, share state)."""
+"""APIs that only brokers and controllers send to each other (protocol: inter-broker, quorum, registration, share
+state)."""
 
 HOT_APIS = frozenset(
     {PRODUCE, FETCH, LIST_OFFSETS, OFFSET_COMMIT, HEARTBEAT, OFFSET_FOR_LEADER_EPOCH, ADD_PARTITIONS_TO_TXN}
@@ -72,7 +75,8 @@ class Connection:
     first_request_ns: int | None = None
     last_request_ns: int | None = None
     ids: list[tuple[int, int]] = field(default_factory=list)
-    """(ts_ns, correlation id) of the first requests and of one a second after, in time order, without SASL's reserved ones."""
+    """(ts_ns, correlation id) of the first requests and of one a second after, in time order, without SASL's
+    reserved ones."""
     apis: set[int] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
     members: set[str] = field(default_factory=set)

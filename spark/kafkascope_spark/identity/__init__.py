@@ -1,0 +1,1 @@
+"""Which connections are one running client object, and what it is."""

@@ -1,7 +1,9 @@
 """The correlation-id counter that a Java client keeps over all its connections, rebuilt from samples.
 
-An id is taken when a request is built, which may be some seconds before it is sent (it waits for its connection); ids never repeat.
-So a connection fits a counter when none of its ids was seen on it, and each was sent when the counter had just passed it.
+An id is taken when a request is built, which may be some seconds before it is sent (it waits for its connection);
+ids never repeat.
+So a connection fits a counter when none of its ids was seen on it, and each was sent when the counter had just
+passed it.
 """
 
 import bisect
@@ -9,7 +11,8 @@ import bisect
 from kafkascope_spark.wire import Connection
 
 WAIT_NS = 10_000_000_000
-"""Longest that a request waits for its connection before it is sent: Java's socket.connection.setup.timeout.ms, 10 s."""
+"""Longest that a request waits for its connection before it is sent: Java's socket.connection.setup.timeout.ms, 10
+s."""
 AHEAD_NS = 1_000_000_000
 """Distance of samples after the first ones: the counter between two of them is not known."""
 SLACK = 16
@@ -35,7 +38,8 @@ class SharedCounter:
             self.highest.append(top)
 
     def distance(self, connection: Connection) -> int | None:
-        """How far the connection's first id lies from the counter at that time; None when it cannot be of this counter."""
+        """How far the connection's first id lies from the counter at that time; None when it cannot be of this
+        counter."""
         if not connection.ids:
             return 0
         if any(i in self.ids for _, i in connection.ids):

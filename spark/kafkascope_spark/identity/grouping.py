@@ -1,6 +1,7 @@
 """Which connections of one address belong to one running client object.
 
-Connections are first put together by client id and software; then they are taken apart by what only one client object can do:
+Connections are first put together by client id and software; then they are taken apart by what only one client
+object can do:
 * the Java client numbers correlation ids over all its connections with one counter, so that two of its objects collide;
 * a member id, a transactional id or a group instance id belongs to one object at a time.
 Who has one counter a connection is told apart by the second rule only, and by simultaneous connections to one broker.
@@ -10,10 +11,12 @@ Source: NetworkClient.correlation; librdkafka rd_kafka_broker_t.rkb_corrid; KIP-
 from dataclasses import dataclass, field
 
 from kafkascope_spark.identity.counter import SharedCounter
-from kafkascope_spark.wire import Connection
+from kafkascope_spark.wire import FIND_COORDINATOR, HANDSHAKE_APIS, METADATA, Connection
 
 JAVA = "apache-kafka-java"
-SECOND = 1_000_000_000
+PAUSE_NS = 1_000_000_000
+"""Longest pause between the bootstrap connection and the next one of the same process."""
+BOOTSTRAP_APIS = HANDSHAKE_APIS | {METADATA, FIND_COORDINATOR}
 
 
 @dataclass(slots=True)
@@ -44,7 +47,8 @@ class Group:
 
 
 def group_connections(connections: list[Connection]) -> list[Group]:
-    """Groups of the connections that carried requests, in order of their first segment; each connection is in exactly one."""
+    """Groups of the connections that carried requests, in order of their first segment; each connection is in
+    exactly one."""
     named: dict[tuple[str | None, str | None], list[Connection]] = {}
     for connection in sorted(connections, key=_order):
         named.setdefault((connection.client_id, connection.software_name), []).append(connection)
@@ -63,7 +67,8 @@ def _order(connection: Connection) -> tuple[int, str]:
 def _with_nameless_software(
     named: dict[tuple[str | None, str | None], list[Connection]],
 ) -> list[list[Connection]]:
-    """Connections that never told their software (no ApiVersions, or an old one) go to the only software of that client id."""
+    """Connections that never told their software (no ApiVersions, or an old one) go to the only software of that
+    client id."""
     by_client: dict[str | None, dict[str | None, list[Connection]]] = {}
     for (client_id, software), members in named.items():
         by_client.setdefault(client_id, {})[software] = members
@@ -81,7 +86,8 @@ def _with_nameless_software(
 
 
 def _counts_over_connections(members: list[Connection]) -> bool:
-    """Whether one counter numbers the requests of all these connections: the Java client, or ids that start elsewhere than 0 or 1."""
+    """Whether one counter numbers the requests of all these connections: the Java client, or ids that start
+    elsewhere than 0 or 1."""
     software = {c.software_name for c in members} - {None}
     if software:
         return JAVA in software
@@ -126,14 +132,24 @@ def _split_by_evidence(members: list[Connection]) -> list[Group]:
 
 
 def _runs(members: list[Connection]) -> list[list[Connection]]:
-    """Cut where the client had closed everything itself and came again later: another process."""
+    """Cut where the client had closed everything itself after doing its work, or a while before it came again:
+    another process."""
     runs: list[list[Connection]] = []
     for connection in sorted(members, key=lambda c: (c.begin_ns, c.conn_id)):
-        if runs and not all(_closed_by_client(c) and c.last_ns < connection.begin_ns for c in runs[-1]):
+        if runs and not _is_over(runs[-1], connection.begin_ns):
             runs[-1].append(connection)
         else:
             runs.append([connection])
     return runs
+
+
+def _is_over(run: list[Connection], at_ns: int) -> bool:
+    """Whether the process had ended: librdkafka and others close the bootstrap connection too before they open the
+    next."""
+    if not all(_closed_by_client(c) and c.last_ns < at_ns for c in run):
+        return False
+    worked = any(c.apis - BOOTSTRAP_APIS for c in run)
+    return worked or at_ns - max(c.last_ns for c in run) > PAUSE_NS
 
 
 def _closed_by_client(connection: Connection) -> bool:
@@ -180,7 +196,8 @@ def _span(connection: Connection) -> tuple[int, int]:
 
 
 def _share_out(run: list[Connection], proofs: list[Group]) -> list[Group]:
-    """The connections without an id of their own go to the proof that began nearest and has no other one to that broker at the time."""
+    """The connections without an id of their own go to the proof that began nearest and has no other one to that
+    broker at the time."""
     anchors = [g.first_ns for g in proofs]
     taken = {c.conn_id for g in proofs for c in g.connections}
     for connection in run:

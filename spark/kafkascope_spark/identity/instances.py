@@ -1,7 +1,9 @@
 """Client instances of one address: the groups of its connections, with those attached that never carried a request.
 
-A connection that was refused, not answered or closed before its first request says nothing about who opened it. It goes to the one client object that was alive
-then and had a connection to that server before or after, or whose connections of that time leave nobody else; when several qualify, to none.
+A connection that was refused, not answered or closed before its first request says nothing about who opened it. It
+goes to the one client object that was alive
+then and had a connection to that server before or after, or whose connections of that time leave nobody else; when
+several qualify, to none.
 """
 
 import hashlib
@@ -12,7 +14,8 @@ from kafkascope_spark.identity.kinds import Kind, kind_of
 from kafkascope_spark.wire import Connection
 
 NEIGHBOURHOOD_NS = 2_000_000_000
-"""How long before its first request, or after its last segment, a client object may have opened a connection that came to nothing."""
+"""How long before its first request, or after its last segment, a client object may have opened a connection that
+came to nothing."""
 
 
 @dataclass(slots=True)

@@ -8,7 +8,8 @@ SILENT_NS = 60_000_000_000
 
 
 def client_row(instance: Instance, member_ids: list[str], evicted_ns: int, capture_ns: tuple[int, int]) -> Row:
-    """The row of an instance. member_ids: in order of appearance; evicted_ns: last time the group disowned it, 0 for never."""
+    """The row of an instance. member_ids: in order of appearance; evicted_ns: last time the group disowned it, 0 for
+    never."""
     connections = instance.connections
     kind = instance.kind
     members, transactional_ids, group_instances = instance.group.evidence()

@@ -1,0 +1,1 @@
+"""Episodes: from the first error on a resource to the next success."""

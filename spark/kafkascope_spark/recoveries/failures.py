@@ -1,7 +1,9 @@
 """When the end of a connection is a failure of the broker or the network, and which.
 
-A normal end is none: the client closes first with nothing overdue, or the server closes a connection that was idle. A server that closes a busy connection, or
-many at once, is going away. Source: NetworkClient.handleDisconnections, handleTimedOutRequests; Selector.IdleExpiryManager (connections.max.idle.ms).
+A normal end is none: the client closes first with nothing overdue, or the server closes a connection that was idle.
+A server that closes a busy connection, or
+many at once, is going away. Source: NetworkClient.handleDisconnections, handleTimedOutRequests;
+Selector.IdleExpiryManager (connections.max.idle.ms).
 """
 
 from kafkascope_spark import wire
@@ -12,7 +14,8 @@ IDLE_MS = 60_000
 BUSY_MS = 10_000
 """A server that closes several connections at once, one of which was used within this time, is not tidying up."""
 OVERDUE_NS = 5_000_000_000
-"""An answer that comes so much later than its request allows is overdue: clients wait 10 s (connection set-up) to 60 s (librdkafka)."""
+"""An answer that comes so much later than its request allows is overdue: clients wait 10 s (connection set-up) to 60
+s (librdkafka)."""
 _PATIENT = frozenset({wire.JOIN_GROUP, wire.SYNC_GROUP})
 """APIs whose answer may take as long as a rebalance."""
 

@@ -1,7 +1,9 @@
 """Error → what the client should do next on the wire, as data.
 
-Source: the clients' error handlers (Sender, TransactionManager, AbstractFetch, AbstractCoordinator, AbstractHeartbeatRequestManager of Kafka; rd_kafka_err_action).
-`expected` names the steps of which one shows that the client reacted; `forbidden` names a step that shows that it misunderstood.
+Source: the clients' error handlers (Sender, TransactionManager, AbstractFetch, AbstractCoordinator,
+AbstractHeartbeatRequestManager of Kafka; rd_kafka_err_action).
+`expected` names the steps of which one shows that the client reacted; `forbidden` names a step that shows that it
+misunderstood.
 """
 
 from dataclasses import dataclass
@@ -95,8 +97,17 @@ REACTIONS: dict[str, Reaction] = {
 OTHER = _fatal("none known: surface it")
 
 NO_EPISODE = frozenset(
-    "MEMBER_ID_REQUIRED REBALANCE_IN_PROGRESS FETCH_SESSION_ID_NOT_FOUND INVALID_FETCH_SESSION_EPOCH FETCH_SESSION_TOPIC_ID_ERROR "
-    "SHARE_SESSION_NOT_FOUND INVALID_SHARE_SESSION_EPOCH SHARE_SESSION_LIMIT_REACHED DUPLICATE_SEQUENCE_NUMBER".split()
+    [
+        "MEMBER_ID_REQUIRED",
+        "REBALANCE_IN_PROGRESS",
+        "FETCH_SESSION_ID_NOT_FOUND",
+        "INVALID_FETCH_SESSION_EPOCH",
+        "FETCH_SESSION_TOPIC_ID_ERROR",
+        "SHARE_SESSION_NOT_FOUND",
+        "INVALID_SHARE_SESSION_EPOCH",
+        "SHARE_SESSION_LIMIT_REACHED",
+        "DUPLICATE_SEQUENCE_NUMBER",
+    ]
 )
 """A first join, a rebalance, a lost fetch session, a batch that is in the log already: the protocol's normal course."""
 

@@ -7,6 +7,18 @@ from kafkascope_spark.wire import Failure, Request
 Resource = tuple[str, str]
 
 _COORDINATOR_ERRORS = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"})
+_TRANSACTION_ERRORS = frozenset(
+    {
+        "CONCURRENT_TRANSACTIONS",
+        "PRODUCER_FENCED",
+        "INVALID_PRODUCER_EPOCH",
+        "INVALID_PRODUCER_ID_MAPPING",
+        "INVALID_TXN_STATE",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        "TRANSACTION_ABORTABLE",
+        "UNKNOWN_PRODUCER_ID",
+    }
+)
 _GROUP_USERS = wire.GROUP_APIS | {wire.TXN_OFFSET_COMMIT}
 _MEMBERSHIP_PROOFS = wire.GROUP_HEARTBEATS | {
     wire.SYNC_GROUP,
@@ -37,6 +49,8 @@ def resource_of(failure: Failure, request: Request) -> Resource | None:
 
 
 def _group_resource(failure: Failure, request: Request) -> Resource:
+    if failure.error_name in _TRANSACTION_ERRORS:
+        return _transaction_resource(failure, request)
     group = failure.group_id or request.group_id or failure.resource or "unknown"
     return ("coordinator" if failure.error_name in _COORDINATOR_ERRORS else "group"), group
 

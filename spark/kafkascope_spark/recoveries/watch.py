@@ -79,7 +79,8 @@ class Recoveries:
                 self._episodes.react(mark, only=resource)
 
     def _counts(self, resource: Resource, touch: Touch) -> bool:
-        """Metadata proves a topic-partition only where Metadata had denied it; ListOffsets and the like only what they asked."""
+        """Metadata proves a topic-partition only where Metadata had denied it; ListOffsets and the like only what
+        they asked."""
         if touch.api_key in (wire.PRODUCE, wire.FETCH, wire.SHARE_FETCH):
             return True
         return any(e.resource == resource and e.api_key == touch.api_key for e in self._episodes.of_kind("partition"))

@@ -1,0 +1,1 @@
+"""Starts of clients: from the first SYN to ready, step by step."""

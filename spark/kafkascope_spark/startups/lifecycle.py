@@ -1,7 +1,9 @@
 """A start of a client instance: from its first SYN to ready, or to what kept it from that.
 
-States: waiting (no connection) → starting (a connection was opened) → ready | failed | gave_up | cut → waiting (when all its connections were gone).
-A start is `cut` when the capture begins or ends inside it: no start is made up for a client that was there before the capture.
+States: waiting (no connection) → starting (a connection was opened) → ready | failed | gave_up | cut → waiting (when
+all its connections were gone).
+A start is `cut` when the capture begins or ends inside it: no start is made up for a client that was there before
+the capture.
 Memory is bounded by MAX_STEPS per start.
 """
 
@@ -16,12 +18,31 @@ from kafkascope_spark.wire import Connection, Request, Row
 MAX_STEPS = 2_000
 """Steps kept of one start: a client that retries for hours in vain tells nothing new after these."""
 SILENCE_NS = 30_000_000_000
-"""A client with nothing in flight for so long at the end of the capture went silent (three default heartbeat sessions of 10 s)."""
+"""A client with nothing in flight for so long at the end of the capture went silent (three default heartbeat
+sessions of 10 s)."""
 FATAL = frozenset(
-    "SASL_AUTHENTICATION_FAILED UNSUPPORTED_SASL_MECHANISM ILLEGAL_SASL_STATE TOPIC_AUTHORIZATION_FAILED GROUP_AUTHORIZATION_FAILED "
-    "CLUSTER_AUTHORIZATION_FAILED TRANSACTIONAL_ID_AUTHORIZATION_FAILED FENCED_INSTANCE_ID PRODUCER_FENCED UNSUPPORTED_VERSION "
-    "INVALID_TOPIC_EXCEPTION INVALID_GROUP_ID INCONSISTENT_GROUP_PROTOCOL INVALID_SESSION_TIMEOUT GROUP_MAX_SIZE_REACHED "
-    "INVALID_REQUIRED_ACKS MESSAGE_TOO_LARGE RECORD_LIST_TOO_LARGE INVALID_TRANSACTION_TIMEOUT UNSUPPORTED_ASSIGNOR".split()
+    [
+        "SASL_AUTHENTICATION_FAILED",
+        "UNSUPPORTED_SASL_MECHANISM",
+        "ILLEGAL_SASL_STATE",
+        "TOPIC_AUTHORIZATION_FAILED",
+        "GROUP_AUTHORIZATION_FAILED",
+        "CLUSTER_AUTHORIZATION_FAILED",
+        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        "FENCED_INSTANCE_ID",
+        "PRODUCER_FENCED",
+        "UNSUPPORTED_VERSION",
+        "INVALID_TOPIC_EXCEPTION",
+        "INVALID_GROUP_ID",
+        "INCONSISTENT_GROUP_PROTOCOL",
+        "INVALID_SESSION_TIMEOUT",
+        "GROUP_MAX_SIZE_REACHED",
+        "INVALID_REQUIRED_ACKS",
+        "MESSAGE_TOO_LARGE",
+        "RECORD_LIST_TOO_LARGE",
+        "INVALID_TRANSACTION_TIMEOUT",
+        "UNSUPPORTED_ASSIGNOR",
+    ]
 )
 """Errors that no client gets over by trying again."""
 
@@ -140,7 +161,7 @@ class Startups:
             return
         start.done.add(step.name)
         start.steps.append(step)
-        if step.error_name in FATAL and not (step.name == "api_versions"):
+        if step.error_name in FATAL and step.name != "api_versions":
             start.fatal = start.fatal or step
 
     def _end(self, outcome: str) -> None:
@@ -186,7 +207,8 @@ class Startups:
 
 
 def _lacks_beginning(instance: Instance) -> bool:
-    """Whether the instance ran before the capture: a connection whose opening is not in it, or a counter that is already far."""
+    """Whether the instance ran before the capture: a connection whose opening is not in it, or a counter that is
+    already far."""
     spoken = [c for c in instance.connections if c.n_requests]
     if any(not c.opened_in_capture for c in spoken):
         return True
@@ -195,7 +217,8 @@ def _lacks_beginning(instance: Instance) -> bool:
 
 
 MAX_FIRST_ID = 16
-"""A client that starts sends its first request with the id 0 or 1; Java takes a few ids for requests that wait for their connection."""
+"""A client that starts sends its first request with the id 0 or 1; Java takes a few ids for requests that wait for
+their connection."""
 
 
 def _ready_ns(request: Request) -> int:

@@ -1,7 +1,9 @@
 """Steps of a start, and the chain of them that made its total.
 
-The chain is walked back from the step that made the client ready: before each step stands the one that ended last before it began; what lies between is waiting.
-Chain and waits cover start to ready without a hole or an overlap, so their durations add up to the total, to the microsecond.
+The chain is walked back from the step that made the client ready: before each step stands the one that ended last
+before it began; what lies between is waiting.
+Chain and waits cover start to ready without a hole or an overlap, so their durations add up to the total, to the
+microsecond.
 """
 
 from dataclasses import dataclass, field
@@ -48,7 +50,8 @@ class Step:
 
 
 def on_critical_path(steps: list[Step], start_ns: int, ready_request_id: str) -> dict[int, int]:
-    """Index of each step of the chain -> end of the step before it (start_ns for the first); steps are in order of their start."""
+    """Index of each step of the chain -> end of the step before it (start_ns for the first); steps are in order of
+    their start."""
     mine = [i for i, s in enumerate(steps) if ready_request_id in s.request_ids]
     if not mine:
         return {}
@@ -75,7 +78,8 @@ def _last_ended(steps: list[Step], by_end: list[int], at: int) -> int:
 
 
 def step_rows(startup_id: str, start_ns: int, steps: list[Step], path: dict[int, int], phases: list[str]) -> list[Row]:
-    """Rows of `startup_steps`. Microseconds are differences of times rounded since the start, so that they add up exactly."""
+    """Rows of `startup_steps`. Microseconds are differences of times rounded since the start, so that they add up
+    exactly."""
     rows = []
     busy_until = start_ns
     for i, step in enumerate(steps):

@@ -1,4 +1,5 @@
-"""Steps of a start, as data: which API is which step, in which phase it is, and what each kind of client is expected to do."""
+"""Steps of a start, as data: which API is which step, in which phase it is, and what each kind of client is expected
+to do."""
 
 from kafkascope_spark import wire
 from kafkascope_spark.identity.kinds import Kind
@@ -48,7 +49,8 @@ PHASE_OF_STEP = {
     "find_coordinator_txn": "discovery",
     "find_coordinator_share": "discovery",
 }
-"""Phase of a step once the first Metadata answer is in; a step not named here is direct: it opens or uses a connection to a broker it was told of."""
+"""Phase of a step once the first Metadata answer is in; a step not named here is direct: it opens or uses a
+connection to a broker it was told of."""
 ONCE = frozenset({"first_heartbeat", "first_commit"})
 """Steps that are taken once: later ones are no part of the start."""
 
@@ -80,7 +82,8 @@ def step_of(request: Request, kind: Kind) -> str | None:
 
 
 def is_ready_answer(request: Request, kind: Kind) -> bool:
-    """Whether the answer to the request makes such a client ready: records, an acknowledged produce, an answer to an administrator's question."""
+    """Whether the answer to the request makes such a client ready: records, an acknowledged produce, an answer to an
+    administrator's question."""
     if kind.kind in ("producer", "transactional_producer"):
         return request.api_key == wire.PRODUCE and request.ok
     if kind.kind in ("consumer", "share_consumer", "streams", "connect"):
@@ -108,7 +111,8 @@ def required_steps(kind: Kind) -> tuple[str, ...]:
 
 
 def usual_steps(kind: Kind) -> set[str]:
-    """Steps that are no surprise for such a client: the required ones and those that depend on versions and settings."""
+    """Steps that are no surprise for such a client: the required ones and those that depend on versions and
+    settings."""
     usual = _OPENING | set(required_steps(kind))
     if kind.kind in ("consumer", "share_consumer", "streams", "connect"):
         usual |= (
