@@ -40,6 +40,10 @@ _GROUP_APIS = pa.array(
 _BOOTSTRAP_KEYS = pa.array([_KEYS[name] for name in sorted(BOOTSTRAP_APIS)], pa.int16())
 
 
+_RESERVED_TOPICS = {"AAAAAAAAAAAAAAAAAAAAAQ": "__cluster_metadata"}
+"""Ids that Kafka gives by definition (org.apache.kafka.common.Uuid)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """nodes: by server endpoint; advertised: endpoint each node is told by, newest; topics: name by id; bootstrap:
@@ -47,7 +51,7 @@ class Cluster:
     """
 
     nodes: dict[Endpoint, Node]
-    advertised: dict[int, Endpoint]
+    advertised: dict[int, list[Endpoint]]
     topics: dict[str, str]
     bootstrap: frozenset[str]
 
@@ -96,8 +100,8 @@ def _topology(spills: list[Path]) -> pa.Table:
     return pa.concat_tables([table.select(columns) for table in tables]).sort_by("ts_ns")
 
 
-def _note_advertised(topology: pa.Table, evidence: Evidence) -> dict[int, Endpoint]:
-    advertised: dict[int, Endpoint] = {}
+def _note_advertised(topology: pa.Table, evidence: Evidence) -> dict[int, list[Endpoint]]:
+    advertised: dict[int, list[Endpoint]] = {}
     told = topology.filter(
         pc.fill_null(
             pc.and_(pc.is_in(topology["kind"], pa.array(["broker", "coordinator"])), pc.is_valid(topology["host"])),
@@ -109,7 +113,8 @@ def _note_advertised(topology: pa.Table, evidence: Evidence) -> dict[int, Endpoi
     ):
         if host and node_id is not None and node_id >= 0:
             evidence.advertised[(host, port)][node_id] += 1
-            advertised[node_id] = (host, port)
+            if (host, port) not in advertised.setdefault(node_id, []):
+                advertised[node_id].append((host, port))
     return advertised
 
 
@@ -122,7 +127,7 @@ def _topics(topology: pa.Table) -> dict[str, str]:
             False,
         )
     )
-    return dict(zip(named["topic_id"].to_pylist(), named["topic"].to_pylist(), strict=True))
+    return _RESERVED_TOPICS | dict(zip(named["topic_id"].to_pylist(), named["topic"].to_pylist(), strict=True))
 
 
 def _coordinators(topology: pa.Table) -> dict[str, set[int]]:

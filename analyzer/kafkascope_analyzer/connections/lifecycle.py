@@ -8,6 +8,7 @@ from kafkascope_parsers.schema import api_name
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.learn import Cluster
+from kafkascope_analyzer.connections.nodes import Endpoint
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.ingest.messages import microseconds
 
@@ -31,11 +32,14 @@ class ConnectionFacts:
     def __init__(self, raw: pa.Table, cluster: Cluster) -> None:
         self.raw = raw.combine_chunks()
         n = raw.num_rows
-        ends = zip(raw["server_ip"].to_pylist(), raw["server_port"].to_pylist(), strict=True)
+        ends = list(zip(raw["server_ip"].to_pylist(), raw["server_port"].to_pylist(), strict=True))
         nodes = [cluster.nodes.get(end) for end in ends]
         self.node_ids = pa.array([node and node.node_id for node in nodes], pa.int32())
         self.node_why = pa.array([node and node.why for node in nodes], pa.string())
-        told = [cluster.advertised.get(node.node_id) if node else None for node in nodes]
+        told = [
+            _nearest(cluster.advertised.get(node.node_id, []), end) if node else None
+            for node, end in zip(nodes, ends, strict=True)
+        ]
         self.advertised_host = pa.array([end and end[0] for end in told], pa.string())
         self.advertised_port = pa.array([end and end[1] for end in told], pa.int32())
         self.n_requests, self.n_responses, self.n_errors = (np.zeros(n, np.int64) for _ in range(3))
@@ -65,6 +69,13 @@ class ConnectionFacts:
         for name, found in self.texts.items():
             for row in _groups(rows.filter(pc.is_valid(rows[name])), ["conn", name]):
                 found.setdefault(row["conn"], row[name])
+
+
+def _nearest(advertised: list[Endpoint], end: Endpoint) -> Endpoint | None:
+    """The advertised endpoint that a connection to `end` most likely went by: itself, else one of the same port."""
+    if end in advertised:
+        return end
+    return next((told for told in advertised if told[1] == end[1]), None)
 
 
 def _groups(rows: pa.Table, keys: list[str]) -> list[dict[str, object]]:

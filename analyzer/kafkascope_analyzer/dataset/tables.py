@@ -319,8 +319,7 @@ UNDECODED = Table(
         text("reason", "why", *UNDECODED_REASONS),
         text("detail", "more about it: API, version, field path"),
         text(
-            "head",
-            "first 16 bytes as hex, where they are a frame's header or a foreign protocol's first bytes: never record data or secrets",
+            "head", "first 16 bytes as hex, where they are a header or a foreign protocol's: never records or secrets"
         ),
     ),
 )

@@ -1,0 +1,1 @@
+"""Captures to Parquet: files, the two passes over each bucket, the byte ledger."""

@@ -150,7 +150,6 @@ def event_rows(rows: pa.Table, names: Names) -> pa.Table:
     columns = _own(rows) | names.of(rows)
     columns["side"] = pa.array(["server", "client"]).take(pa.array(_is_client(rows, names).astype(np.int8)))
     columns["event"] = pa.array(TCP_EVENT_KINDS).take(rows["kind"])
-    columns["seq"] = rows["offset"]
     return _rows(TCP_EVENTS, columns, rows.num_rows)
 
 

@@ -18,8 +18,10 @@ from typing import Any
 from kafkascope_analyzer.connections.learn import learn_cluster
 from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
-from kafkascope_analyzer.dataset.writer import write_empty
+from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
+from kafkascope_analyzer.ingest.captures import captures_table, manifest_entry
 from kafkascope_analyzer.ingest.finish import Bucket, finish_bucket
+from kafkascope_analyzer.ingest.source import CaptureInfo
 from kafkascope_analyzer.ingest.worker import BucketResult, ScanJob, scan_bucket
 
 Progress = Callable[[int, int], None]
@@ -86,7 +88,7 @@ def _write_dataset(run: _Run, inputs: list[str], progress: Progress | None) -> N
             cluster = learn_cluster([job.bucket.spill for job in jobs])
             finished = list(pool.map(finish_bucket, [job.bucket for job in jobs], [cluster] * len(jobs)))
     rows = _rows(results, finished)
-    _write_captures(run.partial, results[0], rows)
+    _write_captures(run.partial, results[0].captures, rows)
     for table in INGEST_TABLES:
         if not rows.get(table.name):
             rows[table.name] = 0
@@ -95,7 +97,7 @@ def _write_dataset(run: _Run, inputs: list[str], progress: Progress | None) -> N
     write_manifest(
         run.partial,
         options={"buckets": run.n_buckets},
-        inputs=[c.manifest for c in results[0].captures],
+        inputs=[manifest_entry(capture) for capture in results[0].captures],
         rows=rows,
         ledger=ledger,
     )
@@ -123,12 +125,7 @@ def _rows(results: list[BucketResult], finished: list[dict[str, int]]) -> dict[s
     return rows
 
 
-def _write_captures(dataset: Path, result: BucketResult, rows: dict[str, int]) -> None:
-    from kafkascope_analyzer.ingest.captures import captures_table
-
-    table = captures_table(result.captures)
-    from kafkascope_analyzer.dataset.writer import TableWriter
-
+def _write_captures(dataset: Path, captures: list[CaptureInfo], rows: dict[str, int]) -> None:
     with TableWriter(dataset / CAPTURES.name / "part-0.parquet", CAPTURES.schema) as writer:
-        writer.write(table)
+        writer.write(captures_table(captures))
     rows[CAPTURES.name] = writer.n_rows

@@ -17,10 +17,22 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import connection_ids, request_ids
 from kafkascope_analyzer.ingest.blocks import RequestBlock, ResponseBlock, read_requests, read_responses
+from kafkascope_analyzer.ingest.connection_state import connection_table, server_side_by_port
 from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows
 from kafkascope_analyzer.ingest.messages import MessageWriters
+from kafkascope_analyzer.ingest.news import News
 from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, stretch_rows
+
+_EVENT_COLUMNS = {
+    "conn": "connection",
+    "ts_ns": "ts_ns",
+    "packet_no": "packet_no",
+    "seq": "stream_offset",
+    "bytes": "bytes",
+    "side": "side",
+    "kind": "kind",
+}
 
 
 @dataclass(slots=True)
@@ -45,7 +57,9 @@ class BucketScan:
         self.framer = Framer(API_VERSION_RANGE)
         self._exchanges = Exchanges()
         self.conn_ids = pa.array([], pa.string())
+        self._news = News()
         self.ledger = Ledger()
+        self._undecoded = np.zeros(0, np.int64)
         self._capture_id = 0
 
     def push(self, buf: NDArray[np.uint8], segments: Segments, capture_id: int) -> None:
@@ -56,11 +70,19 @@ class BucketScan:
     def finish(self) -> dict[str, int]:
         """Ends the scan: what still waits is given up. Returns rows per message table."""
         self._read(self.tcp.finish(), final=True)
+        connections, sides = self.tcp.connections, self.tcp.sides
+        self._spill.write(
+            "connections", connection_table(connections, sides, self.framer.connections, self.conn_ids, self._undecoded)
+        )
+        self._spill.close()
+        self.ledger.stream_bytes = int(sides["stream_bytes"].sum())
+        self.ledger.missing_bytes = int(sides["missing_bytes"].sum() + sides["cut_bytes"].sum())
+        self.ledger.undecoded_bytes = int(self._undecoded.sum())
         return self._messages.close()
 
     def _read(self, streams: Streams, *, final: bool) -> None:
         self._open_connections()
-        frames = self.framer.requests(streams, self.tcp.server_side_by_port(), final=final)
+        frames = self.framer.requests(streams, server_side_by_port(self.tcp.sides["port"]), final=final)
         requests = read_requests(streams.data, frames.frames, self._capture_id, self._write_requests)
         n_open = self._exchanges.open.num_rows
         answered, abandoned = self.framer.responses(streams, frames, requests.silent, n_open, final=final)
@@ -82,11 +104,14 @@ class BucketScan:
 
     def _open_connections(self) -> None:
         """Takes up connections that TCP has found since the last block."""
-        fresh = self.tcp.connections[len(self.conn_ids) :]
+        known = len(self.conn_ids)
+        fresh, sides = self.tcp.connections[known:], self.tcp.sides[2 * known :]
         if len(fresh):
-            ids = connection_ids(fresh["address"], fresh["port"], fresh["first_ns"])
+            addresses = np.stack([sides["address_high"], sides["address_low"]], 1).reshape(-1, 2, 2)
+            ids = connection_ids(addresses, sides["port"].reshape(-1, 2), fresh["first_ts_ns"])
             self.conn_ids = pa.concat_arrays([self.conn_ids, pa.array(ids, pa.string())])
             self.framer.open_connections(fresh["opened_by_syn"] != 0)
+            self._undecoded = np.concatenate([self._undecoded, np.zeros(len(fresh), np.int64)])
 
     def _write_requests(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
         self._write_messages(name, columns, frames, frames["number"])
@@ -112,7 +137,7 @@ class BucketScan:
     def _spill_responses(self, block: ResponseBlock) -> None:
         self._spill.write("partitions", block.partitions())
         self._spill.write("errors", block.errors(self._capture_id))
-        self._spill.write("topology", block.topology())
+        self._spill.write("topology", self._news.only_changes(block.topology()))
 
     def _note_undecoded(
         self, streams: Streams, requests: tuple[Frames, RequestBlock], responses: tuple[Frames, ResponseBlock]
@@ -125,12 +150,13 @@ class BucketScan:
             self._spill.write("undecoded", failed)
             sizes = frames.frames["end"] - frames.frames["start"]
             self.ledger.decoded_bytes += int(sizes[block.decoded.decoded].sum())
-            self.ledger.undecoded_bytes += sum(int(np.sum(table["bytes"].to_numpy())) for table in (stretches, failed))
+            for table in (stretches, failed):
+                np.add.at(self._undecoded, table["conn"].to_numpy(), table["bytes"].to_numpy())
 
     def _spill_events(self) -> None:
         events = self.tcp.take_events()
         n = len(events)
         if n:
-            columns = {name: pa.array(np.ascontiguousarray(events[name])) for name in events.dtype.names}
+            columns = {name: pa.array(np.ascontiguousarray(events[field])) for name, field in _EVENT_COLUMNS.items()}
             columns["capture_id"] = pa.array(np.full(n, self._capture_id, np.int32))
             self._spill.write("tcp_events", pa.table(columns))

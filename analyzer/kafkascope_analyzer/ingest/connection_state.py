@@ -1,0 +1,89 @@
+"""Connections of a scanned bucket as rows for the second pass: TCP's state and framing's, turned the right way
+round.
+"""
+
+import numpy as np
+import pyarrow as pa
+from kafkascope_parsers.framing.layout import BY_SYN, KAFKA
+from kafkascope_parsers.tcp import CLOSE_KINDS
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.identity import address_text, community_ids
+
+_NS_PER_MS = 1_000_000
+_BY_SIDE = frozenset({"fin_0", "fin_1", "rst_0", "rst_1"})
+
+
+def connection_table(
+    connections: NDArray[np.void],
+    sides: NDArray[np.void],
+    framing: NDArray[np.void],
+    conn_ids: pa.Array,
+    undecoded: NDArray[np.int64],
+) -> pa.Table:
+    """One row per connection, by connection number.
+
+    connections: tcp.CONNECTION[n], sides: tcp.SIDE[2n], framing: framing.CONNECTION[n], undecoded: undecoded bytes of
+    each connection.
+    """
+    n = len(connections)
+    client = np.where(framing["client_side"] < 0, 0, framing["client_side"]).astype(np.int64)
+    of_client, of_server = 2 * np.arange(n) + client, 2 * np.arange(n) + 1 - client
+    addresses = np.stack([sides["address_high"], sides["address_low"]], 1)
+    ports = sides["port"]
+    both = lambda name: pa.array(sides[name][of_client] + sides[name][of_server])  # noqa: E731
+    idle = connections["close_idle_ns"]
+    closed = connections["close_ts_ns"] > 0
+    columns = {
+        "conn_id": conn_ids,
+        "client_side": pa.array(client.astype(np.int8)),
+        "told_by": pa.array(framing["told_by"].astype(np.int8)),
+        "protocol": pa.array(framing["protocol"].astype(np.int8)),
+        "is_kafka": pa.array(framing["protocol"] == KAFKA),
+        "seen_from_start": pa.array(framing["told_by"] == BY_SYN),
+        "client_ip": pa.array(address_text(addresses[of_client]), pa.string()),
+        "client_port": pa.array(ports[of_client].astype(np.int32)),
+        "server_ip": pa.array(address_text(addresses[of_server]), pa.string()),
+        "server_port": pa.array(ports[of_server].astype(np.int32)),
+        "community_id": pa.array(community_ids(addresses.reshape(n, 2, 2), ports.reshape(n, 2)), pa.string()),
+        "close_kind": pa.array(
+            [_close_kind(int(k), int(c)) for k, c in zip(connections["close_kind"], client, strict=True)], pa.string()
+        ),
+        "idle_before_close_ms": pa.array(idle // _NS_PER_MS, mask=(idle < 0) | ~closed),
+        "client_bytes": pa.array(sides["stream_bytes"][of_client]),
+        "server_bytes": pa.array(sides["stream_bytes"][of_server]),
+        "client_segments": pa.array(sides["segments"][of_client]),
+        "server_segments": pa.array(sides["segments"][of_server]),
+        "retransmitted": both("retransmitted"),
+        "out_of_order": both("out_of_order"),
+        "missing_bytes": pa.array((sides["missing_bytes"] + sides["cut_bytes"]).reshape(n, 2).sum(1)),
+        "undecoded_bytes": pa.array(undecoded),
+        "max_in_flight": pa.array(framing["max_in_flight"].astype(np.int32)),
+    }
+    for name, source in (
+        ("syn", "syn_ts_ns"),
+        ("synack", "synack_ts_ns"),
+        ("first", "first_ts_ns"),
+        ("last", "last_ts_ns"),
+        ("close", "close_ts_ns"),
+    ):
+        times = np.ascontiguousarray(connections[source])
+        columns[f"{name}_ns"] = pa.array(times, mask=times == 0)
+    return pa.table(columns)
+
+
+def _close_kind(kind: int, client_side: int) -> str:
+    """The close kind with client and server instead of sides."""
+    name = CLOSE_KINDS[kind]
+    stem, _, side = name.rpartition("_")
+    if name not in _BY_SIDE:
+        return name
+    return f"{stem}_{'client' if int(side) == client_side else 'server'}"
+
+
+def server_side_by_port(ports: NDArray[np.uint16]) -> NDArray[np.int8]:
+    """The side (0 or 1) of each connection that is the server judging by ports: the lower one. ports: per side, two
+    a connection.
+    """
+    sides = ports.reshape(-1, 2)
+    return (sides[:, 1] <= sides[:, 0]).astype(np.int8)

@@ -1,0 +1,61 @@
+"""Keeps of repeated facts those that are news: a fact is told again with every Metadata answer, but rows are wanted
+for changes.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_KEY = {
+    "broker": ("node_id", "host", "port"),
+    "leader": ("topic", "topic_id", "partition"),
+    "coordinator": ("coordinator_key", "coordinator_type"),
+    "controller": (),
+    "topic": ("topic", "topic_id"),
+}
+"""What a fact is about, by its kind; the other columns are what it says."""
+_VALUE = {
+    "broker": ("rack",),
+    "leader": ("node_id", "leader_epoch"),
+    "coordinator": ("node_id", "host", "port"),
+    "controller": ("node_id",),
+    "topic": (),
+}
+_SEPARATOR = "\x1f"
+
+
+class News:
+    """Remembers the last value of every fact: as many entries as the cluster has brokers, partitions, coordinators
+    and topics.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, str] = {}
+
+    def only_changes(self, facts: pa.Table) -> pa.Table:
+        """The facts that were not known or say something else than before, by time. facts: topology rows with ts_ns."""
+        kept = [self._of_kind(facts.filter(pc.equal(facts["kind"], kind)), kind) for kind in _KEY]
+        return pa.concat_tables(kept).sort_by("ts_ns") if facts.num_rows else facts
+
+    def _of_kind(self, facts: pa.Table, kind: str) -> pa.Table:
+        if not facts.num_rows:
+            return facts
+        facts = facts.sort_by("ts_ns")
+        keys, values = _joined(facts, ("kind", *_KEY[kind])), _joined(facts, ("kind", *_VALUE[kind]))
+        order = np.argsort(keys.indices.to_numpy(), kind="stable")
+        key, value = keys.indices.to_numpy()[order], values.indices.to_numpy()[order]
+        first = np.concatenate([[True], key[1:] != key[:-1]])
+        news = first | np.concatenate([[True], value[1:] != value[:-1]])
+        names, said = keys.dictionary.to_pylist(), values.dictionary.to_pylist()
+        for i in np.flatnonzero(first).tolist():
+            news[i] = self._last.get(names[key[i]]) != said[value[i]]
+        for i in np.flatnonzero(np.concatenate([first[1:], [True]])).tolist():
+            self._last[names[key[i]]] = said[value[i]]
+        return facts.take(pa.array(np.sort(order[news])))
+
+
+def _joined(facts: pa.Table, columns: tuple[str, ...]) -> pa.DictionaryArray:
+    """The columns of each row as one dictionary-encoded text."""
+    texts = [pc.fill_null(pc.cast(facts[name], pa.string()), "") for name in columns]
+    joined = pc.binary_join_element_wise(*texts, _SEPARATOR)
+    return joined.combine_chunks().dictionary_encode()
