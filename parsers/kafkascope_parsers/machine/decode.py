@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.machine.columns import FAILURE_KINDS, Columns, Failure, UnexpectedNull
+from kafkascope_parsers.machine.gather import read_only
 from kafkascope_parsers.machine.kernel import OK, UNKNOWN_VERSION, Cells, Frames, Tally, run
 from kafkascope_parsers.machine.layout import empty_cells, lay_out, weights
 from kafkascope_parsers.schema.messages import UNSUPPORTED_VERSION, MessageType
@@ -18,7 +19,7 @@ BATCH_BYTES = 48 << 20
 """Columns of one batch: some 4 million values. Arrow arrays made from it and the capture block fit in 1 GB beside it
 several times."""
 FRAME_BYTES = 256 << 20
-"""Columns of one frame. Kafka's largest real Metadata response (100,000 partitions) needs 20 MB; a hostile 100 MiB
+"""Columns of one frame. Kafka's largest real Metadata response (100,000 partitions) needs 7 MB; a hostile 100 MiB
 frame could ask for 10 GB."""
 _MAX_BUFFER = 1 << 31
 """Arrow's 32-bit string offsets, and the largest Kafka frame."""
@@ -43,8 +44,8 @@ def decode_messages(
         raise ValueError("starts, ends and versions differ in length")
     if len(starts) and (starts.min() < 0 or ends.max() > len(buf) or (ends < starts).any() or len(buf) >= _MAX_BUFFER):
         raise ValueError("a frame is outside the buffer, or the buffer is 2 GiB or larger")
-    buf = np.ascontiguousarray(buf, np.uint8)
-    starts, ends = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
+    buf = read_only(np.asarray(buf, np.uint8))
+    starts, ends = read_only(np.asarray(starts, np.int64)), read_only(np.asarray(ends, np.int64))
     used = np.asarray(versions, np.int64)
     if message.fallback_version is not None:
         used = _with_fallback(message, buf, starts, ends, used)
@@ -62,7 +63,7 @@ def decode_messages(
 def _entries(message: MessageType, versions: NDArray[np.int64]) -> NDArray[np.int64]:
     low, high = message.versions
     known = (versions >= low) & (versions <= high)
-    return np.where(known, message.programs.entry[np.where(known, versions - low, 0)], -1).astype(np.int64)
+    return read_only(np.where(known, message.programs.entry[np.where(known, versions - low, 0)], -1).astype(np.int64))
 
 
 def new_tally(message: MessageType, frames: Frames) -> Tally:
@@ -106,7 +107,7 @@ def _columns(
     counts = tally.counts.copy()
     good = np.flatnonzero(tally.status[part] == OK) + begin
     used = versions[good]
-    layout = lay_out(message, np.unique(used) - message.versions[0], counts, tally.reached)
+    layout = lay_out(message, np.flatnonzero(np.bincount(used - message.versions[0])), counts, tally.reached)
     failures = _failures(message, tally, frames, span)
     nulls = _unexpected_nulls(message, tally, good)
     if len(good):

@@ -1,5 +1,7 @@
 """Copies what columns point at into the contiguous buffers that Arrow wants. No Python per value."""
 
+from typing import TypeVar
+
 import numpy as np
 import pyarrow as pa
 from numba import njit
@@ -7,6 +9,7 @@ from numpy.typing import NDArray
 
 UUID_LENGTH = 22
 """Characters of a uuid as Kafka prints it: URL-safe base64 of 16 bytes without padding."""
+T = TypeVar("T", bound=np.generic)
 _DIGITS = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", np.uint8)
 
 
@@ -63,6 +66,13 @@ def _print_uuids(buf, offsets, digits, out):  # type: ignore[no-untyped-def]
         out[o + 1] = digits[(np.int64(buf[p]) & 3) << 4]
 
 
+def read_only(a: NDArray[T]) -> NDArray[T]:
+    """A contiguous view nobody writes to: kernels compile for one kind of input, whatever the caller has."""
+    view = np.ascontiguousarray(a).view()
+    view.flags.writeable = False
+    return view
+
+
 def validity(null: NDArray[np.bool_]) -> pa.Buffer | None:
     """Arrow's validity bits, or None where nothing is null."""
     return pa.py_buffer(np.packbits(~null, bitorder="little")) if null.any() else None
@@ -72,7 +82,7 @@ def _gathered(buf: NDArray[np.uint8], offsets: NDArray[np.int64], lengths: NDArr
     size = int(np.maximum(lengths, 0).sum(dtype=np.int64))
     out = np.empty(size + 8, np.uint8)
     ends = np.empty(len(offsets) + 1, np.int32)
-    ascii_only = bool(_copy(buf, offsets, lengths, ends, out))
+    ascii_only = bool(_copy(read_only(buf), read_only(offsets), read_only(lengths), ends, out))
     buffers = [validity(lengths < 0), pa.py_buffer(ends), pa.py_buffer(out)]
     return pa.Array.from_buffers(pa.binary(), len(offsets), buffers), ascii_only
 
@@ -100,7 +110,7 @@ def gather_strings(buf: NDArray[np.uint8], offsets: NDArray[np.int64], lengths: 
 def gather_uuids(buf: NDArray[np.uint8], offsets: NDArray[np.int64]) -> pa.Array:
     """Arrow string of the uuids that start at offsets, as Kafka prints them; null where the offset is below 0."""
     out = np.zeros(len(offsets) * UUID_LENGTH, np.uint8)
-    _print_uuids(buf, offsets, _DIGITS, out)
+    _print_uuids(read_only(buf), read_only(offsets), _DIGITS, out)
     ends = np.arange(0, len(out) + 1, UUID_LENGTH, dtype=np.int32)
     buffers = [validity(offsets < 0), pa.py_buffer(ends), pa.py_buffer(out)]
     return pa.Array.from_buffers(pa.string(), len(offsets), buffers)

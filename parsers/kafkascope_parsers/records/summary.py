@@ -11,6 +11,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from kafkascope_parsers.machine.gather import read_only
+
 _OVERHEAD = 12  # base offset and length
 _LEAST_V0, _LEAST_V1, _LEAST_V2 = 14, 22, 49
 """Least length after the overhead: crc to value length, the same with a timestamp, leader epoch to records count."""
@@ -56,5 +58,6 @@ def summarize_record_sets(
     zeros for null (length -1)."""
     n = len(offsets)
     out = np.zeros(n, np.int32), np.zeros(n, np.int64), np.zeros(n, np.int64)
-    _summarize(buf, np.ascontiguousarray(offsets, np.int64), np.ascontiguousarray(lengths, np.int32), *out)
+    spans = read_only(np.asarray(offsets, np.int64)), read_only(np.asarray(lengths, np.int32))
+    _summarize(read_only(np.asarray(buf, np.uint8)), *spans, *out)
     return out

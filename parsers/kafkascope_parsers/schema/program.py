@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 (I8, I16, I32, I64, U16, BOOL, I32_WIDENED, UUID, STRING, COMPACT, ARRAY, CARRAY, FARRAY, CFARRAY) = range(14)
 (LOOP, NULLABLE_STRUCT, PRESENT, TAGS, NEXT_TAG, END_TAG, END) = range(14, 21)
 MAX_DEPTH = 32
-"""Arrays and tag sections inside each other, over all messages. Kafka's deepest message needs 8; the compiler refuses
-more than the limit."""
+"""Arrays and tag sections inside each other, over all messages. StreamsGroupDescribe, Kafka's deepest, needs 5; the
+compiler refuses more than the limit."""
 MAX_TAGS = 64
 """Known tags of one struct: the machine keeps which it has seen in a 64-bit set. Kafka's most has 4."""
 GUARD_ABSENT, GUARD_ALWAYS = -2, -1

@@ -7,7 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from kafkascope_parsers.machine import decode as decode_module
-from kafkascope_parsers.machine import decode_messages, strings, to_arrow, to_rows
+from kafkascope_parsers.machine import decode_messages, gather, strings, to_arrow, to_rows
+from kafkascope_parsers.machine.kernel import run
+from kafkascope_parsers.records import summarize_record_sets, summary
 from kafkascope_parsers.schema import message_type
 
 METADATA = message_type(3, "response")
@@ -176,3 +178,19 @@ def test_only_api_versions_falls_back(decode):
     assert replace(API_VERSIONS, fallback_version=None).versions == API_VERSIONS.versions
     (columns,) = decode(replace(API_VERSIONS, fallback_version=None), [REFUSED_V0], [3])
     assert columns.failures
+
+
+def test_kernels_compile_for_one_kind_of_input():
+    """Compiling takes seconds: read-only buffers, views with strides, other integer types must not add to them."""
+    raw = np.frombuffer(b"".join(THREE), np.uint8)
+    ends = np.cumsum([len(r) for r in THREE])
+    starts = ends - np.array([len(r) for r in THREE])
+    versions = np.ones(3, np.int16)
+    name = METADATA.node("topics[].name")
+    for buf in (raw, raw.copy(), np.repeat(raw, 2)[::2]):
+        for kind in (np.int64, np.int32):
+            (columns,) = decode_messages(METADATA, buf, starts.astype(kind), ends.astype(kind), versions)
+            assert strings(columns, name).to_pylist() == ["a", "bb", "c", "d"]
+            summarize_record_sets(buf, columns.offsets(name), columns.lengths(name))
+    for kernel in (run, gather._copy, summary._summarize):
+        assert len(getattr(kernel, "signatures", [None])) == 1, kernel

@@ -6,6 +6,7 @@ from importlib.resources import files
 import kafkascope_parsers.schema as schema
 import numpy as np
 import pytest
+from kafkascope_parsers.schema import program
 from kafkascope_parsers.schema.facts import parse_versions
 from kafkascope_parsers.schema.secrets import secret_fields
 from kafkascope_parsers.schema.tree import snake_case
@@ -105,6 +106,14 @@ def test_no_two_fields_of_a_struct_share_a_column():
             for node in schema.message_type(key, direction).root.walk():
                 names = [child.name for child in node.children.values()]
                 assert len(names) == len(set(names)), node.path
+
+
+@pytest.mark.parametrize(("limit", "value"), [("MAX_DEPTH", 3), ("MAX_TAGS", 2)])
+def test_what_the_machine_has_no_room_for_does_not_compile(monkeypatch, limit, value):
+    monkeypatch.setattr(program, limit, value)
+    assert schema.message_type.__wrapped__(12, "request") is not None
+    with pytest.raises(ValueError, match=r"nested deeper than 3|more than 2 tags"):
+        schema.message_type.__wrapped__(1, "response")
 
 
 def test_errors_are_kafkas():
