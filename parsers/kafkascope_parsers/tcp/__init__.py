@@ -1,0 +1,28 @@
+"""TCP: segments in, streams in order out, per direction; what happened on each connection beside.
+
+streams      the columns handed to framing
+state        connections, sides, events: what is kept
+flows        finds a segment's connection
+lifecycle    (connection, segment) -> the same connection or a new one, how it opened and closed
+track        takes a block's segments in capture order, those in sequence whole
+reassembler  the others, in plain Python
+assemble     copies what was taken into runs
+reader       all of it, block after block
+"""
+
+from kafkascope_parsers.tcp.reader import TcpStreams
+from kafkascope_parsers.tcp.state import CLOSE_KINDS, CONNECTION, EVENT, EVENT_KINDS, SIDE
+from kafkascope_parsers.tcp.streams import GAP_LOST, GAP_NONE, GAP_SNAPLEN, Streams
+
+__all__ = [
+    "CLOSE_KINDS",
+    "CONNECTION",
+    "EVENT",
+    "EVENT_KINDS",
+    "GAP_LOST",
+    "GAP_NONE",
+    "GAP_SNAPLEN",
+    "SIDE",
+    "Streams",
+    "TcpStreams",
+]

@@ -1,0 +1,257 @@
+"""pcapng files: sections of blocks, in either byte order, with any number of interfaces.
+
+Packets come from enhanced, simple and (old) packet blocks; drop counts from interface statistics; every other block is passed over.
+A simple packet block has no time: it gets that of the packet before it. Source: draft-ietf-opsawg-pcapng.
+"""
+
+import struct
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.capture.columns import PacketArrays, room_for, uint32_at, written
+from kafkascope_parsers.capture.limits import INTERFACE_LIMIT, RECORD_LIMIT
+from kafkascope_parsers.capture.packets import Packets
+from kafkascope_parsers.errors import CaptureError
+
+MAGIC = b"\x0a\x0d\x0d\x0a"
+SECTION, INTERFACE_DESCRIPTION, OLD_PACKET, SIMPLE_PACKET, STATISTICS, ENHANCED_PACKET = 0x0A0D0D0A, 1, 2, 3, 5, 6
+SMALLEST_BLOCK = 12
+_ORDERS = {b"\x1a\x2b\x3c\x4d": True, b"\x4d\x3c\x2b\x1a": False}
+_SMALLEST_BODY = {SECTION: 16, INTERFACE_DESCRIPTION: 8, STATISTICS: 12}
+_OPTION_END, _IF_TSRESOL, _IF_TSOFFSET, _ISB_IFDROP, _ISB_OSDROP = 0, 9, 14, 5, 7
+_FINEST_BINARY, _FINEST_DECIMAL = 63, 18
+
+INTERFACE = np.dtype(
+    [
+        ("snaplen", np.int64),
+        ("offset_ns", np.int64),
+        ("multiply", np.int64),
+        ("divide", np.int64),
+        ("shift", np.int64),
+        ("linktype", np.uint16),
+    ],
+    align=True,
+)
+"""An interface: a time of t units is t * multiply // divide nanoseconds where shift < 0, else t * 10^9 >> shift; plus offset_ns."""
+
+ENDS, MANAGEMENT, BAD_LENGTH, BAD_TRAILER, BAD_INTERFACE, BAD_CAPLEN = range(6)
+"""Why the walk stopped: no whole block is left; a block that Python reads; a block that cannot be."""
+_WHY = {
+    BAD_LENGTH: f"a pcapng block of an impossible length (under 12 bytes, over {RECORD_LIMIT}, or too short for its type)",
+    BAD_TRAILER: "a pcapng block whose two lengths differ",
+    BAD_INTERFACE: "a packet of an interface that the section does not describe",
+    BAD_CAPLEN: "a packet longer than its pcapng block",
+}
+
+
+@nb.njit(cache=True, nogil=True)
+def to_ns(units: int, interface: NDArray[np.void]) -> int:
+    """A time stamp of the interface in nanoseconds since the epoch."""
+    if interface.shift >= 0:
+        whole = units >> interface.shift
+        part = units & ((np.int64(1) << interface.shift) - 1)
+        scale = max(interface.shift - 33, 0)
+        nanos = ((part >> scale) * 1_000_000_000) >> (interface.shift - scale)
+        return whole * 1_000_000_000 + nanos + interface.offset_ns
+    return units * interface.multiply // interface.divide + interface.offset_ns
+
+
+@nb.njit(cache=True, nogil=True)
+def read_packet_block(
+    buf: NDArray[np.uint8],
+    block: tuple[int, int, int],
+    context: tuple[bool, int, int, int],
+    interfaces: NDArray[np.void],
+    out: PacketArrays,
+) -> int:
+    """Reads the packet block (place, length, type) into row context[1]; returns ENDS when it is good, else what is wrong."""
+    at, length, kind = block
+    big, row, first_no, last_ns = context
+    head = 12 if kind == SIMPLE_PACKET else 28
+    if length < head + 4:
+        return BAD_LENGTH
+    number = 0
+    if kind == ENHANCED_PACKET:
+        number = uint32_at(buf, at + 8, big)
+    elif kind == OLD_PACKET:
+        number = uint32_at(buf, at + 8, big)
+        number = number >> 16 if big else number & 0xFFFF
+    if number >= len(interfaces):
+        return BAD_INTERFACE
+    if kind == SIMPLE_PACKET:
+        wirelen = uint32_at(buf, at + 8, big)
+        caplen = min(wirelen, length - head - 4)
+        if interfaces[0].snaplen > 0:
+            caplen = min(caplen, interfaces[0].snaplen)
+        ts_ns = last_ns
+    else:
+        units = uint32_at(buf, at + 12, big) << 32 | uint32_at(buf, at + 16, big)
+        caplen = uint32_at(buf, at + 20, big)
+        wirelen = uint32_at(buf, at + 24, big)
+        ts_ns = to_ns(units, interfaces[number])
+    if caplen > length - head - 4:
+        return BAD_CAPLEN
+    out.ts_ns[row] = ts_ns
+    out.packet_no[row] = first_no + row
+    out.offset[row] = at + head
+    out.caplen[row] = caplen
+    out.wirelen[row] = max(min(wirelen, 0x7FFFFFFF), caplen)
+    out.linktype[row] = interfaces[number].linktype
+    return ENDS
+
+
+@nb.njit(cache=True, nogil=True)
+def walk_blocks(
+    buf: NDArray[np.uint8],
+    span: tuple[int, int],
+    context: tuple[bool, int, int, int],
+    interfaces: NDArray[np.void],
+    out: PacketArrays,
+) -> tuple[int, int, int]:
+    """Reads whole blocks of buf[span[0]:span[1]] until one that Python has to read.
+
+    context: (big-endian, first row to write, number of row 0's packet, time of the packet before). Returns the next row, the place
+    reached and why it stopped. A block is at least 12 bytes long, so the loop advances.
+    """
+    at, end = span
+    big, row, first_no, last_ns = context
+    while end - at >= SMALLEST_BLOCK and row < len(out.ts_ns):
+        kind = uint32_at(buf, at, big)
+        if kind == SECTION:
+            return row, at, MANAGEMENT
+        length = uint32_at(buf, at + 4, big)
+        if length < SMALLEST_BLOCK or length > RECORD_LIMIT:
+            return row, at, BAD_LENGTH
+        padded = (length + 3) & ~3
+        if padded > end - at:
+            break
+        if uint32_at(buf, at + padded - 4, big) != length:
+            return row, at, BAD_TRAILER
+        if kind in (INTERFACE_DESCRIPTION, STATISTICS):
+            return row, at, MANAGEMENT
+        if kind in (ENHANCED_PACKET, SIMPLE_PACKET, OLD_PACKET):
+            wrong = read_packet_block(buf, (at, length, kind), (big, row, first_no, last_ns), interfaces, out)
+            if wrong != ENDS:
+                return row, at, wrong
+            last_ns = out.ts_ns[row]
+            row += 1
+        at += padded
+    return row, at, ENDS
+
+
+class PcapngReader:
+    """Reads one pcapng file from its first byte on. See `CaptureReader`."""
+
+    format = "pcapng"
+
+    def __init__(self, head: bytes, name: str) -> None:
+        if len(head) < 28:
+            raise CaptureError("ends inside the first pcapng section header", name=name, byte=len(head))
+        if head[8:12] not in _ORDERS:
+            raise CaptureError("the pcapng section header has no byte-order magic", name=name, byte=8)
+        self.snaplen = 0
+        self.linktypes: list[int] = []
+        self.n_packets = 0
+        self.truncated_tail_bytes = 0
+        self._big = _ORDERS[head[8:12]]
+        self._interfaces = np.zeros(0, INTERFACE)
+        self._drops: dict[tuple[int, int], int] = {}
+        self._section = 0
+        self._last_ns = 0
+        self._name = name
+        self._position = 0
+
+    @property
+    def n_dropped(self) -> int | None:
+        """Packets that the interfaces' last statistics say were dropped; None where there are none."""
+        return sum(self._drops.values()) if self._drops else None
+
+    def read_packets(self, buf: NDArray[np.uint8], start: int, end: int, final: bool) -> tuple[Packets, int]:
+        """As `CaptureReader.read_packets`."""
+        out = room_for(end - start)
+        row, at, why = 0, start, MANAGEMENT
+        while why == MANAGEMENT:
+            context = (self._big, row, self.n_packets + 1, self._last_ns)
+            row, at, why = walk_blocks(buf, (at, end), context, self._interfaces, out)
+            if row:
+                self._last_ns = int(out.ts_ns[row - 1])
+            if why == MANAGEMENT:
+                length, why = self._read_management(buf, at, end, self._position + at - start)
+                at += length
+        if why != ENDS and row == 0 and at == start:
+            raise CaptureError(f"{_WHY[why]}: the file is corrupt from here on", name=self._name, byte=self._position)
+        self._position += at - start
+        self.n_packets += row
+        if final and why == ENDS:
+            self.truncated_tail_bytes = end - at
+        return written(out, row), at - start
+
+    def _read_management(self, buf: NDArray[np.uint8], at: int, end: int, position: int) -> tuple[int, int]:
+        """Reads a section header, interface description or statistics; returns its length and MANAGEMENT, or 0 and why not."""
+        kind = uint32_at(buf, at, self._big)
+        big = self._big
+        if kind == SECTION:
+            big = _ORDERS.get(buf[at + 8 : at + 12].tobytes(), big)
+            if buf[at + 8 : at + 12].tobytes() not in _ORDERS:
+                return 0, BAD_LENGTH
+        length = int(uint32_at(buf, at + 4, big))
+        padded = (length + 3) & ~3
+        if length < SMALLEST_BLOCK + _SMALLEST_BODY[kind] or length > RECORD_LIMIT:
+            return 0, BAD_LENGTH
+        if padded > end - at:
+            return 0, ENDS
+        if uint32_at(buf, at + padded - 4, big) != length:
+            return 0, BAD_TRAILER
+        body = buf[at + 8 : at + length - 4].tobytes()
+        if kind == SECTION:
+            self._big, self._interfaces = big, self._interfaces[:0]
+            self._section += 1
+        elif kind == INTERFACE_DESCRIPTION:
+            self._add_interface(body, position)
+        else:
+            self._note_drops(body)
+        return padded, MANAGEMENT
+
+    def _add_interface(self, body: bytes, position: int) -> None:
+        if len(self._interfaces) >= INTERFACE_LIMIT:
+            raise CaptureError(f"more than {INTERFACE_LIMIT} interfaces in a section", name=self._name, byte=position)
+        order = ">" if self._big else "<"
+        linktype, snaplen = struct.unpack_from(f"{order}H2xI", body)
+        options = self._options(body, 8)
+        row = np.zeros(1, INTERFACE)
+        row["linktype"], row["snaplen"] = linktype, snaplen
+        resolution = options[_IF_TSRESOL][0] if options.get(_IF_TSRESOL) else 6
+        exponent = resolution & 0x7F
+        if exponent > (_FINEST_BINARY if resolution & 0x80 else _FINEST_DECIMAL):
+            raise CaptureError(f"time resolution {resolution:#x} is too fine", name=self._name, byte=position)
+        row["shift"] = exponent if resolution & 0x80 else -1
+        row["multiply"], row["divide"] = 10 ** max(9 - exponent, 0), 10 ** max(exponent - 9, 0)
+        if len(options.get(_IF_TSOFFSET, b"")) == 8:
+            (seconds,) = struct.unpack(f"{order}q", options[_IF_TSOFFSET])
+            row["offset_ns"] = seconds * 10**9 if abs(seconds) < 1 << 33 else 0
+        if linktype not in self.linktypes:
+            self.linktypes.append(linktype)
+        self.snaplen = max(self.snaplen, snaplen)
+        self._interfaces = np.concatenate([self._interfaces, row])
+
+    def _note_drops(self, body: bytes) -> None:
+        order = ">" if self._big else "<"
+        (number,) = struct.unpack_from(f"{order}I", body)
+        options = self._options(body, 12)
+        counts = [options[code] for code in (_ISB_IFDROP, _ISB_OSDROP) if len(options.get(code, b"")) == 8]
+        if counts and number < len(self._interfaces):
+            self._drops[self._section, number] = sum(struct.unpack(f"{order}Q", count)[0] for count in counts)
+
+    def _options(self, body: bytes, at: int) -> dict[int, bytes]:
+        """The options of a block body from `at` on; the last of a code wins. What does not fit is left out."""
+        found: dict[int, bytes] = {}
+        order = ">" if self._big else "<"
+        while at + 4 <= len(body):
+            code, length = struct.unpack_from(f"{order}HH", body, at)
+            if code == _OPTION_END or at + 4 + length > len(body):
+                break
+            found[code] = body[at + 4 : at + 4 + length]
+            at += 4 + ((length + 3) & ~3)
+        return found

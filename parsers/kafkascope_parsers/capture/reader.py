@@ -1,0 +1,73 @@
+"""Which capture format a file has, told by its first bytes."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.capture import pcap, pcapng
+from kafkascope_parsers.capture.packets import Packets
+from kafkascope_parsers.errors import CaptureError
+
+_NOT_CAPTURES = {
+    b"snoop\0\0\0": "a Solaris snoop file; convert it with: editcap -F pcapng IN OUT",
+    b"\x54\x52\x53\x4e": "a NetXRay file; convert it with: editcap -F pcapng IN OUT",
+    b"PAR1": "a Parquet file, not a capture",
+    b"PK\x03\x04": "a zip archive; unpack it first",
+    b"BZh": "bzip2-compressed; unpack it first (gzip and zstd are read as they are)",
+    b"\xfd7zXZ\0": "xz-compressed; unpack it first (gzip and zstd are read as they are)",
+    b"\x04\x22\x4d\x18": "lz4-compressed; unpack it first (gzip and zstd are read as they are)",
+}
+
+
+class CaptureReader(Protocol):
+    """A capture file, block after block.
+
+    format                pcap or pcapng
+    linktypes             LINKTYPE_ numbers seen so far, in order of appearance
+    snaplen               longest snap length seen so far; 0 is no limit
+    n_packets             packets read so far
+    n_dropped             packets the capturing program says it dropped; None where it does not say
+    truncated_tail_bytes  bytes of a record cut off by the end of the file; known after the read that is final
+    """
+
+    format: str
+    linktypes: list[int]
+    snaplen: int
+    n_packets: int
+    n_dropped: int | None
+    truncated_tail_bytes: int
+
+    def read_packets(self, buf: NDArray[np.uint8], start: int, end: int, final: bool) -> tuple[Packets, int]:
+        """Reads the whole records of buf[start:end], which continues the file where the last call stopped.
+
+        Returns the packets and how many bytes they took; the caller brings the rest again, followed by more. final: no more follows.
+        Raises CaptureError at a corrupt record, once everything before it was given: where a corrupt record follows packets, this call
+        gives the packets and the next one raises.
+        """
+        ...
+
+
+def is_capture(head: bytes) -> bool:
+    """Whether a file that begins with `head` is an uncompressed capture."""
+    return head[:4] in pcap.MAGICS or head[:4] == pcapng.MAGIC
+
+
+def open_reader(head: bytes, name: str) -> CaptureReader:
+    """The reader for a file that begins with `head` (at least HEAD_BYTES of it, or the whole file). Raises CaptureError."""
+    if not head:
+        raise CaptureError("the file is empty", name=name)
+    if head[:4] in pcap.MAGICS:
+        return pcap.PcapReader(head, name)
+    if head[:4] == pcapng.MAGIC:
+        return pcapng.PcapngReader(head, name)
+    if head[:4] in pcap.MODIFIED_MAGICS:
+        raise CaptureError(
+            "a pcap of the modified kind (magic a1b2cd34); convert it with: editcap -F pcapng IN OUT", name=name, byte=0
+        )
+    for magic, what in _NOT_CAPTURES.items():
+        if head.startswith(magic):
+            raise CaptureError(what, name=name, byte=0)
+    if len(head) < 4:
+        raise CaptureError(f"only {len(head)} bytes, too short for a capture", name=name, byte=0)
+    raise CaptureError(f"not a pcap or pcapng file (begins with {head[:4].hex()})", name=name, byte=0)

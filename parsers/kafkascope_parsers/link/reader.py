@@ -1,0 +1,146 @@
+"""Packets to TCP segments, block after block: the kernel for common packets, `odd` for the others."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.capture.columns import PacketArrays
+from kafkascope_parsers.capture.packets import Packets
+from kafkascope_parsers.link.fragments import Fragments
+from kafkascope_parsers.link.kernel import MALFORMED, ODD, OTHER, SEGMENT, UNSUPPORTED, SegmentArrays, read_common
+from kafkascope_parsers.link.odd import Fragment, NotASegment, Segment, read_odd, tcp_segment
+from kafkascope_parsers.link.segments import Segments
+
+
+@dataclass(slots=True)
+class PacketCounts:
+    """What the packets so far were. segments + other + malformed + unsupported + fragments = packets.
+
+    odd counts those of them that were read one by one, fragments those that were a part of a segment (the last part counts as the
+    segment), given_up IP packets whose fragments did not all come.
+    """
+
+    segments: int = 0
+    other: int = 0
+    malformed: int = 0
+    unsupported: int = 0
+    fragments: int = 0
+    odd: int = 0
+    given_up: int = 0
+
+
+class LinkReader:
+    """Reads the segments of one capture. State: fragments that wait for the rest of their packet."""
+
+    def __init__(self) -> None:
+        self.counts = PacketCounts()
+        self._fragments = Fragments()
+
+    def read_segments(self, buf: NDArray[np.uint8], packets: Packets) -> tuple[NDArray[np.uint8], Segments]:
+        """The segments of a block, in capture order, and the bytes that their offsets count in.
+
+        These are buf itself, or, where fragments were put together, a copy of buf with the packets made whole after it. buf is read as
+        far as len(buf), so pass it cut to what is filled.
+        """
+        arrays = PacketArrays(
+            packets.ts_ns, packets.packet_no, packets.offset, packets.caplen, packets.wirelen, packets.linktype
+        )
+        out, kinds = _room_for(len(packets)), np.empty(len(packets), np.uint8)
+        n = read_common(buf, arrays, kinds, out)
+        found = np.bincount(kinds, minlength=UNSUPPORTED + 1)
+        self.counts.segments += n
+        self._count(OTHER, int(found[OTHER]))
+        self._count(MALFORMED, int(found[MALFORMED]))
+        self._count(UNSUPPORTED, int(found[UNSUPPORTED]))
+        common = Segments(*(column[:n] for column in out))
+        if not found[ODD]:
+            return buf, common
+        odd_rows = np.flatnonzero(kinds == ODD)
+        buf, odd, rows = self.read_one_by_one(buf, packets, odd_rows)
+        order = np.argsort(np.concatenate([np.flatnonzero(kinds == SEGMENT), rows]), kind="stable")
+        return buf, _merged(common, odd, order)
+
+    def read_one_by_one(
+        self, buf: NDArray[np.uint8], packets: Packets, rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.uint8], Segments, NDArray[np.int64]]:
+        """Reads the packets in `rows` without the kernel: the bytes, their segments, and the row of each segment."""
+        found: list[tuple[int, int, Segment]] = []
+        annex = bytearray()
+        for row in rows.tolist():
+            at, caplen = int(packets.offset[row]), int(packets.caplen[row])
+            self.counts.odd += 1
+            try:
+                data = buf[at : at + caplen].tobytes()
+                read = read_odd(data, int(packets.linktype[row]), int(packets.wirelen[row]))
+                if isinstance(read, Fragment):
+                    whole = self._fragments.add(read)
+                    if whole is None:
+                        self.counts.fragments += 1
+                        continue
+                    read, at = tcp_segment(whole, read.source, read.destination), len(buf) + len(annex)
+                    annex += whole
+            except NotASegment as verdict:
+                self._count(verdict.kind, 1)
+                continue
+            found.append((row, at, read))
+            self.counts.segments += 1
+        self.counts.given_up = self._fragments.n_given_up
+        if annex:
+            buf = np.concatenate([buf, np.frombuffer(annex, np.uint8)])
+        return buf, _columns(packets, found), np.array([row for row, _, _ in found], np.int64)
+
+    def _count(self, kind: int, n: int) -> None:
+        if kind == OTHER:
+            self.counts.other += n
+        elif kind == MALFORMED:
+            self.counts.malformed += n
+        else:
+            self.counts.unsupported += n
+
+
+def _room_for(n: int) -> SegmentArrays:
+    return SegmentArrays(
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty((n, 2), np.uint64),
+        np.empty((n, 2), np.uint64),
+        np.empty(n, np.uint16),
+        np.empty(n, np.uint16),
+        np.empty(n, np.uint32),
+        np.empty(n, np.uint32),
+        np.empty(n, np.uint8),
+        np.empty(n, np.uint16),
+        np.empty(n, np.int64),
+        np.empty(n, np.int32),
+        np.empty(n, np.int32),
+    )
+
+
+def _columns(packets: Packets, found: list[tuple[int, int, Segment]]) -> Segments:
+    rows = [row for row, _, _ in found]
+    read = [segment for _, _, segment in found]
+    return Segments(
+        packets.ts_ns[rows],
+        packets.packet_no[rows],
+        _addresses([s.source for s in read]),
+        _addresses([s.destination for s in read]),
+        np.array([s.source_port for s in read], np.uint16),
+        np.array([s.destination_port for s in read], np.uint16),
+        np.array([s.seq for s in read], np.uint32),
+        np.array([s.ack for s in read], np.uint32),
+        np.array([s.flags for s in read], np.uint8),
+        np.array([s.window for s in read], np.uint16),
+        np.array([at + s.offset for _, at, s in found], np.int64),
+        np.array([s.captured for s in read], np.int32),
+        np.array([s.length for s in read], np.int32),
+    )
+
+
+def _addresses(packed: list[bytes]) -> NDArray[np.uint64]:
+    return np.frombuffer(b"".join(packed), ">u8").reshape(-1, 2).astype(np.uint64)
+
+
+def _merged(first: Segments, second: Segments, order: NDArray[np.int64]) -> Segments:
+    names = Segments.__dataclass_fields__
+    return Segments(*(np.concatenate([getattr(first, name), getattr(second, name)])[order] for name in names))

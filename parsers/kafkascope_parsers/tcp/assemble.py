@@ -1,0 +1,220 @@
+"""Copies chunks into runs: sorted by direction, each direction's in stream order.
+
+A run ends where the next chunk of its direction does not begin at its end. The chunks of tails (what framing did not consume of the
+block before) come before those of the block, so a direction's stream goes on where framing stopped.
+"""
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.tcp.state import CHUNK, FROM_BLOCK, FROM_PENDING, FROM_TAIL
+from kafkascope_parsers.tcp.streams import GAP_LOST, GAP_NONE, Streams
+
+
+class Sources(NamedTuple):
+    """What chunks point into: the block, pending bytes of earlier blocks, tails."""
+
+    block: NDArray[np.uint8]
+    pending: NDArray[np.uint8]
+    tails: NDArray[np.uint8]
+
+
+class Runs(NamedTuple):
+    """Columns of `Streams`, for kernels; rows as there."""
+
+    direction: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    stream_offset: NDArray[np.int64]
+    gap_before: NDArray[np.int64]
+    gap_kind: NDArray[np.uint8]
+    piece_start: NDArray[np.int64]
+    piece_ts_ns: NDArray[np.int64]
+    piece_packet: NDArray[np.int64]
+
+
+@nb.njit(cache=True, nogil=True)
+def mark_directions(chunks: NDArray[np.void], sides: NDArray[np.void], found: NDArray[np.int64]) -> int:
+    """Collects the directions of chunks, each once; marks them in `slot`. Returns how many."""
+    n = 0
+    for i in range(len(chunks)):
+        d = chunks[i].direction
+        if sides[d].slot == -1:
+            sides[d].slot = -2
+            found[n] = d
+            n += 1
+    return n
+
+
+@nb.njit(cache=True, nogil=True)
+def order_chunks(
+    chunks: NDArray[np.void], sides: NDArray[np.void], directions: NDArray[np.int64], order: NDArray[np.int64]
+) -> int:
+    """A stable counting sort of chunks by direction; unmarks `slot`. Returns the bytes of all chunks."""
+    first = np.zeros(len(directions) + 1, np.int64)
+    total = 0
+    for k in range(len(directions)):
+        sides[directions[k]].slot = k
+    for i in range(len(chunks)):
+        first[sides[chunks[i].direction].slot + 1] += 1
+        total += chunks[i].length
+    for k in range(len(directions)):
+        first[k + 1] += first[k]
+    for i in range(len(chunks)):
+        k = sides[chunks[i].direction].slot
+        order[first[k]] = i
+        first[k] += 1
+    for k in range(len(directions)):
+        sides[directions[k]].slot = -1
+    return total
+
+
+@nb.njit(cache=True, nogil=True)
+def begin_run(chunk: NDArray[np.void], sides: NDArray[np.void], runs: Runs, n: int, place: int) -> None:
+    """Writes run n, which begins with the chunk; accounts for the bytes missing before it."""
+    me = sides[chunk.direction]
+    gap = np.int64(0) if chunk.source == FROM_TAIL else chunk.stream_offset - me.given
+    runs.direction[n], runs.start[n] = chunk.direction, place
+    runs.stream_offset[n], runs.gap_before[n] = chunk.stream_offset, gap
+    runs.gap_kind[n] = GAP_NONE if gap == 0 else chunk.gap_kind
+    if gap > 0:
+        if chunk.gap_kind == GAP_LOST:
+            me.missing_bytes += gap
+        else:
+            me.cut_bytes += gap
+        me.given += gap
+
+
+@nb.njit(cache=True, nogil=True)
+def copy_chunks(
+    chunks: NDArray[np.void], order: NDArray[np.int64], sides: NDArray[np.void], sources: Sources, to: tuple[NDArray[np.uint8], Runs]
+) -> int:
+    """Copies the chunks in that order and writes runs and pieces. Returns the number of runs."""
+    data, runs = to
+    n, place, direction, expected = 0, 0, np.int64(-1), np.int64(0)
+    for k in range(len(order)):
+        chunk = chunks[order[k]]
+        length = np.int64(chunk.length)
+        if chunk.direction != direction or chunk.stream_offset != expected:
+            begin_run(chunk, sides, runs, n, place)
+            n += 1
+        direction, expected = chunk.direction, chunk.stream_offset + length
+        if chunk.source != FROM_TAIL:
+            sides[direction].given += length
+            sides[direction].stream_bytes += length
+        at = chunk.at
+        if chunk.source == FROM_BLOCK:
+            data[place : place + length] = sources.block[at : at + length]
+        elif chunk.source == FROM_PENDING:
+            data[place : place + length] = sources.pending[at : at + length]
+        else:
+            data[place : place + length] = sources.tails[at : at + length]
+        runs.piece_start[k], runs.piece_ts_ns[k], runs.piece_packet[k] = place, chunk.ts_ns, chunk.packet_no
+        place += length
+        runs.end[n - 1] = place
+    return n
+
+
+@nb.njit(cache=True, nogil=True)
+def copy_tails(
+    last: tuple[NDArray[np.uint8], Runs, NDArray[np.int64]], chunks: NDArray[np.void], tails: NDArray[np.uint8]
+) -> tuple[int, int]:
+    """Copies what framing left of each direction's last run, packet by packet. Returns the number of chunks and bytes.
+
+    last: data, runs and `consumed` of the last block. There is room for one chunk per piece and for all bytes of the runs' ends.
+    """
+    data, runs, consumed = last
+    n, size, piece = 0, 0, 0
+    for r in range(len(runs.start)):
+        end = runs.end[r]
+        at = min(max(consumed[r], runs.start[r]), end)
+        if at == end or (r + 1 < len(runs.start) and runs.direction[r + 1] == runs.direction[r]):
+            continue
+        while piece + 1 < len(runs.piece_start) and runs.piece_start[piece + 1] <= at:
+            piece += 1
+        while at < end:
+            to = end if piece + 1 == len(runs.piece_start) else min(end, runs.piece_start[piece + 1])
+            chunk = chunks[n]
+            chunk.direction, chunk.stream_offset = runs.direction[r], runs.stream_offset[r] + at - runs.start[r]
+            chunk.at, chunk.length, chunk.source, chunk.gap_kind = size, to - at, FROM_TAIL, GAP_NONE
+            chunk.ts_ns, chunk.packet_no = runs.piece_ts_ns[piece], runs.piece_packet[piece]
+            tails[size : size + to - at] = data[at:to]
+            n, size, at, piece = n + 1, size + to - at, to, min(piece + 1, len(runs.piece_start) - 1)
+    return n, size
+
+
+def room_for_runs(n_chunks: int) -> Runs:
+    """Room for the runs of n_chunks: at most one each; exactly one piece each."""
+    return Runs(
+        np.empty(n_chunks, np.int64),
+        np.empty(n_chunks, np.int64),
+        np.empty(n_chunks, np.int64),
+        np.empty(n_chunks, np.int64),
+        np.empty(n_chunks, np.int64),
+        np.empty(n_chunks, np.uint8),
+        np.empty(n_chunks, np.int64),
+        np.empty(n_chunks, np.int64),
+        np.empty(n_chunks, np.int64),
+    )
+
+
+class Assembler:
+    """Makes the runs of each block and keeps the tails between blocks. The bytes of a block's runs are valid until the next block."""
+
+    def __init__(self) -> None:
+        self._data = np.empty(0, np.uint8)
+        self._last: tuple[NDArray[np.uint8], Runs, NDArray[np.int64]] | None = None
+        self._tail_chunks = np.empty(0, CHUNK)
+        self._tails = np.empty(0, np.uint8)
+
+    def assemble(
+        self, chunks: NDArray[np.void], sources: tuple[NDArray[np.uint8], NDArray[np.uint8]], sides: NDArray[np.void], *, final: bool
+    ) -> Streams:
+        """The runs of a block's chunks (in stream order per direction), which point into sources (block, pending).
+
+        The tails of every connection that has chunks come first; where final, those of all connections.
+        """
+        self._keep_tails()
+        found = np.empty(len(chunks) + 1, np.int64)
+        found = found[: mark_directions(chunks, sides, found)]
+        tails, chosen = self._tail_chunks, np.zeros(len(self._tail_chunks), np.bool_)
+        if len(tails):
+            slots = sides["slot"]
+            chosen = (slots[tails["direction"]] != -1) | (slots[tails["direction"] ^ 1] != -1) | final
+            chunks = np.concatenate([tails[chosen], chunks])
+            more = np.empty(len(chunks), np.int64)
+            found = np.concatenate([found, more[: mark_directions(chunks, sides, more)]])
+        found.sort()
+        order = np.empty(len(chunks), np.int64)
+        data = self._room(order_chunks(chunks, sides, found, order))
+        runs = room_for_runs(len(chunks))
+        n = copy_chunks(chunks, order, sides, Sources(*sources, self._tails), (data, runs))
+        runs = Runs(*(column[:n] for column in runs[:6]), *runs[6:])
+        consumed = runs.start.copy()
+        self._last = (data, runs, consumed)
+        self._tail_chunks = tails[~chosen]
+        return Streams(data, *runs, consumed)
+
+    def _keep_tails(self) -> None:
+        """Moves what framing left of the last block beside the tails of directions that had nothing in it."""
+        if self._last is None:
+            return
+        _, runs, consumed = self._last
+        chunks = np.empty(len(runs.piece_start) + 1, CHUNK)
+        tails = np.empty(int((runs.end - np.clip(consumed, runs.start, runs.end)).sum()), np.uint8)
+        n, size = copy_tails(self._last, chunks, tails)
+        kept = self._tail_chunks.copy()
+        held = [self._tails[at : at + length] for at, length in zip(kept["at"].tolist(), kept["length"].tolist(), strict=True)]
+        kept["at"] = size + np.cumsum(kept["length"], dtype=np.int64) - kept["length"]
+        self._tails = np.concatenate([tails[:size], *held]) if held else tails[:size].copy()
+        self._tail_chunks = np.concatenate([kept, chunks[:n]])
+        self._last = None
+
+    def _room(self, n_bytes: int) -> NDArray[np.uint8]:
+        """Room for n_bytes. One buffer for all blocks: the pages of a new one would cost as much as copying."""
+        if len(self._data) < n_bytes:
+            self._data = np.empty(n_bytes + n_bytes // 8, np.uint8)
+        return self._data[:n_bytes]
