@@ -21,8 +21,8 @@ def captures_table(captures: list[CaptureInfo]) -> pa.Table:
         "n_truncated": [c.n_truncated for c in captures],
         "n_dropped": [c.n_dropped for c in captures],
         "size_bytes": [c.size_bytes for c in captures],
-        "first_ns": [c.first_ns for c in captures],
-        "last_ns": [c.last_ns for c in captures],
+        "first_ns": [c.first_ts_ns for c in captures],
+        "last_ns": [c.last_ts_ns for c in captures],
     }
     arrays = {name: pa.array(values, CAPTURES.column(name).type) for name, values in columns.items()}
     arrays |= {f"{name}_ts": microseconds(arrays[f"{name}_ns"]) for name in ("first", "last")}
@@ -34,12 +34,11 @@ def manifest_entry(capture: CaptureInfo) -> dict[str, Any]:
     return {
         "path": capture.path,
         "size_bytes": capture.size_bytes,
-        "sha256_first_mib": capture.sha256_first_mib,
-        "sha256_last_mib": capture.sha256_last_mib,
+        "sha256_first_and_last_mib": capture.sha256,
         "linktypes": capture.linktypes,
         "snaplen": capture.snaplen,
         "packets": capture.n_packets,
         "dropped": capture.n_dropped,
-        "first_ns": capture.first_ns,
-        "last_ns": capture.last_ns,
+        "first_ns": capture.first_ts_ns,
+        "last_ns": capture.last_ts_ns,
     }

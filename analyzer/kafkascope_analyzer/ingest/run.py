@@ -22,7 +22,7 @@ from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
 from kafkascope_analyzer.ingest.captures import captures_table, manifest_entry
 from kafkascope_analyzer.ingest.finish import Bucket, finish_bucket
 from kafkascope_analyzer.ingest.source import CaptureInfo
-from kafkascope_analyzer.ingest.worker import BucketResult, ScanJob, scan_bucket
+from kafkascope_analyzer.ingest.worker import BucketResult, ScanJob, in_time_order, scan_bucket
 
 Progress = Callable[[int, int], None]
 """Takes (bytes read, bytes in all)."""
@@ -60,7 +60,7 @@ def ingest(
     spill = Path(tempfile.mkdtemp(prefix=".spill-", dir=partial))
     try:
         run = _Run(partial, spill, _n_buckets(inputs, workers))
-        _write_dataset(run, [str(path) for path in inputs], progress)
+        _write_dataset(run, in_time_order([Path(path) for path in inputs]), progress)
         shutil.rmtree(spill)
         shutil.rmtree(out, ignore_errors=True)
         partial.rename(out)
@@ -76,7 +76,7 @@ def _n_buckets(inputs: Sequence[Path | str], workers: int | None) -> int:
     return max(1, min(workers or os.cpu_count() or 1, -(-size // BYTES_PER_WORKER)))
 
 
-def _write_dataset(run: _Run, inputs: list[str], progress: Progress | None) -> None:
+def _write_dataset(run: _Run, inputs: tuple[Path, ...], progress: Progress | None) -> None:
     jobs = [ScanJob(inputs, run.bucket(n), n, run.n_buckets) for n in range(run.n_buckets)]
     if run.n_buckets == 1:
         results = [scan_bucket(jobs[0], progress)]

@@ -70,7 +70,8 @@ class BucketScan:
     def finish(self) -> dict[str, int]:
         """Ends the scan: what still waits is given up. Returns rows per message table."""
         self._read(self.tcp.finish(), final=True)
-        connections, sides = self.tcp.connections, self.tcp.sides
+        connections, sides = self.tcp.connections.copy(), self.tcp.sides
+        connections["close_kind"] = self.tcp.close_kinds()
         self._spill.write(
             "connections", connection_table(connections, sides, self.framer.connections, self.conn_ids, self._undecoded)
         )
@@ -154,7 +155,7 @@ class BucketScan:
                 np.add.at(self._undecoded, table["conn"].to_numpy(), table["bytes"].to_numpy())
 
     def _spill_events(self) -> None:
-        events = self.tcp.take_events()
+        events = self.tcp.events
         n = len(events)
         if n:
             columns = {name: pa.array(np.ascontiguousarray(events[field])) for name, field in _EVENT_COLUMNS.items()}

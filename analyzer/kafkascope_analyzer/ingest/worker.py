@@ -1,25 +1,24 @@
 """The unit of parallel work: one bucket of the connections in the files of one capture point."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import pyarrow as pa
-from kafkascope_parsers.link import read_segments
-
-from kafkascope_analyzer.ingest.connection_state import connection_table
 from kafkascope_analyzer.ingest.finish import Bucket
 from kafkascope_analyzer.ingest.messages import MessageWriters
-from kafkascope_analyzer.ingest.scan import BucketScan, Ledger
-from kafkascope_analyzer.ingest.source import CaptureInfo, Source
+from kafkascope_analyzer.ingest.scan import BucketScan
+from kafkascope_analyzer.ingest.source import STANDARD_INPUT, CaptureFile, CaptureInfo, iter_blocks
 from kafkascope_analyzer.ingest.spill import Spill
+from kafkascope_parsers.link import LinkReader
+
+_PEEK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class ScanJob:
     """Files in time order, the bucket and how many there are."""
 
-    inputs: list[str]
+    inputs: tuple[Path, ...]
     bucket: Bucket
     number: int
     n_buckets: int
@@ -50,30 +49,33 @@ class BucketResult:
     ledger: dict[str, int]
 
 
+def in_time_order(inputs: list[Path]) -> tuple[Path, ...]:
+    """Files by their first packet; one without packets comes first. Raises CaptureError when a file cannot be read."""
+    if len(inputs) < 2:
+        return tuple(inputs)
+    return tuple(sorted(inputs, key=lambda path: (_first_ns(path), str(path))))
+
+
+def _first_ns(path: Path) -> int:
+    if path == STANDARD_INPUT:
+        return 0
+    return next((int(block.packets.ts_ns[0]) for block in iter_blocks(path, _PEEK_BYTES)), 0)
+
+
 def scan_bucket(job: ScanJob, progress: Callable[[int, int], None] | None) -> BucketResult:
     """Reads the files and spills the bucket's rows. Raises CaptureError when a file cannot be read."""
-    spill = Spill(job.bucket.spill)
     messages = MessageWriters(job.bucket.dataset / "messages", job.bucket.part)
-    scan = BucketScan(spill, messages, bucket=job.number, n_buckets=job.n_buckets)
-    source = Source(job.inputs)
+    scan = BucketScan(Spill(job.bucket.spill), messages, bucket=job.number, n_buckets=job.n_buckets)
     report = progress or job.note_progress
-    for block in source.blocks():
-        buf, segments = read_segments(block.buf, block.packets)
-        scan.push(buf, segments, block.capture_id)
-        report(source.bytes_read, source.bytes_total)
+    total = sum(path.stat().st_size for path in job.inputs if path != STANDARD_INPUT)
+    captures: list[CaptureInfo] = []
+    for capture_id, path in enumerate(job.inputs):
+        file, link = CaptureFile(path), LinkReader()
+        before = sum(info.size_bytes for info in captures)
+        for block in file.blocks():
+            buf, segments = link.read_segments(block.buf, block.packets)
+            scan.push(buf, segments, capture_id)
+            report(before + file.info.size_bytes, total)
+        captures.append(file.info)
     rows = scan.finish()
-    spill.write("connections", connection_table(scan))
-    spill.close()
-    return BucketResult(source.captures, rows, _ledger(scan.ledger))
-
-
-def _ledger(ledger: Ledger) -> dict[str, int]:
-    return {
-        "stream_bytes": ledger.stream_bytes,
-        "decoded_bytes": ledger.decoded_bytes,
-        "undecoded_bytes": ledger.undecoded_bytes,
-        "missing_bytes": ledger.missing_bytes,
-    }
-
-
-__all__ = ["BucketResult", "ScanJob", "pa", "scan_bucket"]
+    return BucketResult(captures, rows, asdict(scan.ledger))

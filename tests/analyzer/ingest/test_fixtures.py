@@ -1,0 +1,157 @@
+"""Ingest of captures of real clusters, against what the lab knows: the kernel's sockets, the brokers' own request log."""
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+from kafkascope_analyzer.ingest.run import ingest
+
+CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
+WHOLE = ("healthy_basic", "leader_move", "txn")
+PARTIAL = ("mid_stream-ng", "mid_stream-any", "mid_stream-snap96")
+EDGE_NS = 1_000_000_000
+"""The first and last second of a capture are left out: the log and the capture do not begin and end at one moment."""
+
+
+class Dataset:
+    def __init__(self, path, truth):
+        self.path, self.truth = path, truth
+        self.manifest = json.loads((path / "_dataset.json").read_text())
+
+    def rows(self, table):
+        return pq.read_table(self.path / table).to_pylist()
+
+
+def truth_of(name):
+    return json.loads((CAPTURES / f"{name}.truth.json").read_text())
+
+
+def endpoint(text):
+    ip, _, port = text.rpartition(":")
+    return ip.strip("[]").removeprefix("::ffff:"), int(port)
+
+
+def sockets(truth):
+    """Sockets that have packets in the capture, as (client, server) endpoints."""
+    everyone = [s for c in truth["clients"] for s in c["sockets"]] + truth["broker_connections"] + truth.get("other_connections", [])
+    return {(*endpoint(s["local"]), *endpoint(s["remote"])): s for s in everyone if s.get("packets", 1)}
+
+
+def connection_key(row):
+    return row["client_ip"], row["client_port"], row["server_ip"], row["server_port"]
+
+
+@pytest.fixture(scope="module")
+def datasets(tmp_path_factory):
+    made = {}
+
+    def get(name):
+        if name not in made:
+            out = tmp_path_factory.mktemp("datasets") / f"{name}.kscope"
+            source = next(CAPTURES.glob(f"{name}.pcap*"))
+            ingest([source], out)
+            made[name] = Dataset(out, truth_of(name))
+        return made[name]
+
+    return get
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_every_socket_is_a_connection_the_right_way_round(datasets, name):
+    data = datasets(name)
+    assert set(sockets(data.truth)) <= {connection_key(row) for row in data.rows("connections")}
+
+
+@pytest.mark.parametrize("name", WHOLE + PARTIAL)
+def test_every_kafka_connection_is_a_socket(datasets, name):
+    data = datasets(name)
+    kafka = {connection_key(row) for row in data.rows("connections") if row["protocol"] == "kafka"}
+    assert kafka
+    assert kafka <= set(sockets(data.truth))
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_every_request_that_a_broker_logged_is_there(datasets, name):
+    data = datasets(name)
+    ours = {(*connection_key(r), r["correlation_id"], r["api_key"]): r for r in data.rows("requests")}
+    seen = set(sockets(data.truth))
+    start, end = data.truth["lab"]["capture_start_ns"], data.truth["lab"]["capture_end_ns"]
+    n = 0
+    for line in gzip.open(CAPTURES / f"{name}.requests.jsonl.gz", "rt"):
+        logged = json.loads(line)
+        conn = (*endpoint(logged["remote"]), *endpoint(logged["local"]))
+        inside = start + EDGE_NS < logged["ts_ms"] * 1_000_000 < end - EDGE_NS
+        if logged.get("forwarded") or conn not in seen or not inside:
+            continue
+        row = ours[(*conn, logged["corr"], logged["key"])]
+        assert row["api_version"] == logged["v"]
+        assert row["client_id"] == logged["client_id"]
+        errors = {code for code in logged["errors"] if code}
+        assert row["error_code"] in errors if errors else row["error_code"] == 0
+        n += 1
+    assert n > 1000
+
+
+@pytest.mark.parametrize("name", WHOLE + PARTIAL)
+def test_the_ledger_adds_up(datasets, name):
+    data = datasets(name)
+    ledger = data.manifest["ledger"]
+    assert ledger["stream_bytes"] == ledger["decoded_bytes"] + ledger["undecoded_bytes"]
+    assert ledger["undecoded_bytes"] == sum(row["bytes"] for row in data.rows("undecoded"))
+    connections = data.rows("connections")
+    assert ledger["stream_bytes"] == sum(row["client_bytes"] + row["server_bytes"] for row in connections)
+    assert ledger["missing_bytes"] == sum(row["missing_bytes"] for row in connections)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_node_ids_are_the_brokers(datasets, name):
+    data = datasets(name)
+    truth = sockets(data.truth)
+    said = Counter()
+    for row in data.rows("connections"):
+        socket = truth.get(connection_key(row))
+        if socket and socket.get("remote_node") is not None and row["protocol"] == "kafka":
+            said[row["node_id"] if row["node_id"] is None else row["node_id"] == socket["remote_node"]] += 1
+    assert said[False] == 0
+    assert said[True] >= 0.8 * said.total()
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_confirmed_group_coordinators_are_the_brokers_that_coordinate(datasets, name):
+    data = datasets(name)
+    truth = sockets(data.truth)
+    connections = {row["conn_id"]: connection_key(row) for row in data.rows("connections")}
+    n = 0
+    for role in data.rows("roles"):
+        group = data.truth.get("groups", {}).get(role["subject"])
+        if role["role"] != "group_coordinator" or role["verdict"] != "confirmed" or not group:
+            continue
+        nodes = {node for _, node in group.get("coordinators", [])} | {group.get("coordinator")}
+        assert truth[connections[role["conn_id"]]]["remote_node"] in nodes
+        n += 1
+    assert n
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_requests_are_paired_but_for_the_edges(datasets, name):
+    statuses = Counter(row["status"] for row in datasets(name).rows("requests"))
+    assert statuses["ok"] + statuses["no_response_expected"] >= 0.93 * statuses.total()
+    assert statuses["undecoded"] == 0
+
+
+def test_buckets_change_nothing(datasets, tmp_path, monkeypatch):
+    """The same rows whether one worker read the capture or three shared it."""
+    monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
+    source = next(CAPTURES.glob("healthy_basic.pcap*"))
+    ingest([source], tmp_path / "three.kscope", workers=3)
+    one, three = datasets("healthy_basic"), Dataset(tmp_path / "three.kscope", None)
+    for table in INGEST_TABLES:
+        names = table.schema.names
+        rows = [sorted(json.dumps([row[c] for c in names], default=str) for row in d.rows(table.name)) for d in (one, three)]
+        assert rows[0] == rows[1], table.name
+    assert one.manifest["ledger"] == three.manifest["ledger"]
+    assert one.manifest["rows"] == three.manifest["rows"]
