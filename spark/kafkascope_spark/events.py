@@ -19,6 +19,7 @@ SAMPLES = 64
 minute."""
 SECOND = 1_000_000_000
 NEAR = SECOND // 2
+SOON = 5 * SECOND
 AFTER_ERROR = 16
 """Mentions of a topic-partition kept after each error on it: those in flight, and the first success."""
 MENTIONED_BY = (wire.PRODUCE, wire.FETCH, wire.LIST_OFFSETS, wire.METADATA, wire.OFFSET_FOR_LEADER_EPOCH)
@@ -104,13 +105,16 @@ def client_events(connections: DataFrame, requests: DataFrame, errors: DataFrame
 
 
 def with_near_closes(connections: DataFrame) -> DataFrame:
-    """Add near_closes and near_idle_ms: what else the same server closed within half a second (a broker that dies
-    closes all of them)."""
-    near = Window.partitionBy("server_ip", "server_port").orderBy("close_ns").rangeBetween(-NEAR, NEAR)
+    """Add near_idle_ms and refused_after, which tell a broker that dies from one that closes an idle connection.
+
+    near_idle_ms: shortest idle time among what the server closed within half a second; refused_after: connections
+    that it refused soon after.
+    """
+    ends = Window.partitionBy("server_ip", "server_port").orderBy("close_ns")
     by_server = fn.col("close_kind").isin("fin_server", "rst_server")
-    return connections.withColumn("near_closes", fn.count(fn.when(by_server, 1)).over(near)).withColumn(
-        "near_idle_ms", fn.min(fn.when(by_server, fn.col("idle_before_close_ms"))).over(near)
-    )
+    idle = fn.min(fn.when(by_server, fn.col("idle_before_close_ms"))).over(ends.rangeBetween(-NEAR, NEAR))
+    refused = fn.count(fn.when(fn.col("close_kind") == "refused", 1)).over(ends.rangeBetween(0, SOON))
+    return connections.withColumn("near_idle_ms", idle).withColumn("refused_after", refused)
 
 
 def with_ranks(requests: DataFrame) -> DataFrame:
@@ -198,7 +202,7 @@ def only_after_errors(partitions: DataFrame, errors: DataFrame, connections: Dat
 
 def connection_events(connections: DataFrame) -> DataFrame:
     """Section 0, rank 0."""
-    body = fn.struct(*CONNECTION, "near_closes", "near_idle_ms").alias("connection")
+    body = fn.struct(*CONNECTION, "near_idle_ms", "refused_after").alias("connection")
     return connections.select(*_keys(0, "first_ns", 0, fn.lit(0), "conn_id"), body)
 
 

@@ -27,8 +27,8 @@ def connection_of(row: Row) -> Connection:
         software_version=row["software_version"],
         n_requests=row["n_requests"] or 0,
         n_errors=row["n_errors"] or 0,
-        near_closes=row["near_closes"] or 0,
         near_idle_ms=row["near_idle_ms"],
+        refused_after=row["refused_after"] or 0,
     )
 
 

@@ -67,10 +67,10 @@ class Connection:
     software_version: str | None
     n_requests: int
     n_errors: int
-    near_closes: int
-    """Connections to the same server that the server closed within half a second of this one's end, itself included."""
     near_idle_ms: int | None
-    """Shortest idle time among those."""
+    """Shortest idle time among what the same server closed within half a second of this one's end."""
+    refused_after: int
+    """Connections that the server refused within five seconds after."""
     client_id: str | None = None
     first_request_ns: int | None = None
     last_request_ns: int | None = None

@@ -16,6 +16,10 @@ from kafkascope_spark.wire import FIND_COORDINATOR, HANDSHAKE_APIS, METADATA, Co
 JAVA = "apache-kafka-java"
 PAUSE_NS = 1_000_000_000
 """Longest pause between the bootstrap connection and the next one of the same process."""
+MIN_IDS, DENSE_IDS = 3, 16
+"""Fewest ids that tell whether they are dense, and most that are looked at: later ones are samples."""
+TOGETHER_NS = 100_000_000
+"""A client that is closed closes all its connections within this time."""
 BOOTSTRAP_APIS = HANDSHAKE_APIS | {METADATA, FIND_COORDINATOR}
 
 
@@ -86,13 +90,21 @@ def _with_nameless_software(
 
 
 def _counts_over_connections(members: list[Connection]) -> bool:
-    """Whether one counter numbers the requests of all these connections: the Java client, or ids that start
-    elsewhere than 0 or 1."""
+    """Whether one counter numbers the requests of all these connections: the Java client, or ids that are not dense.
+
+    A first id above 1 alone says nothing: kafkajs and librdkafka go on counting when they connect to a broker again.
+    """
     software = {c.software_name for c in members} - {None}
     if software:
         return JAVA in software
-    opened = [c for c in members if c.opened_in_capture and c.ids]
-    return any(c.ids[0][1] > 1 for c in opened)
+    dense = [_is_dense(c) for c in members if len(c.ids) >= MIN_IDS]
+    return bool(dense) and 2 * sum(dense) < len(dense)
+
+
+def _is_dense(connection: Connection) -> bool:
+    """Whether the first ids follow one another."""
+    ids = [i for _, i in connection.ids[:DENSE_IDS]]
+    return sorted(ids) == list(range(min(ids), min(ids) + len(ids)))
 
 
 def _split_by_counter(members: list[Connection]) -> list[Group]:
@@ -122,13 +134,38 @@ def _ended_before(group: Group, connection: Connection) -> bool:
 
 
 def _split_by_evidence(members: list[Connection]) -> list[Group]:
-    """One group, unless member ids, transactional ids or group instance ids prove several at the same time."""
-    runs = _runs(members)
+    """One group, unless ids of one owner or the ends of connections prove several at the same time."""
     groups: list[Group] = []
-    for run in runs:
+    for run in _runs(members):
         proofs = _proofs(run)
+        if len(proofs) < 2:
+            proofs = _closed_together(run)
         groups += [Group(run)] if len(proofs) < 2 else _share_out(run, proofs)
     return groups
+
+
+def _closed_together(run: list[Connection]) -> list[Group]:
+    """Groups by the moment at which the client closed them, if each of those began with a bootstrap of its own."""
+    closed = sorted((c for c in run if _closed_by_client(c) and c.close_ns is not None), key=_end)
+    groups: list[Group] = []
+    for connection in closed:
+        if groups and _end(connection)[0] - _end(groups[-1].connections[-1])[0] <= TOGETHER_NS:
+            groups[-1].connections.append(connection)
+        else:
+            groups.append(Group([connection], why="opened and closed together"))
+    whole = [g for g in groups if len(g.connections) > 1 and _has_bootstrap(g)]
+    return whole if len(whole) == len([g for g in groups if len(g.connections) > 1]) else []
+
+
+def _has_bootstrap(group: Group) -> bool:
+    """Whether its first connection asked for the cluster only, and others did the work."""
+    first = min(group.connections, key=_order)
+    worked = any(c.apis - BOOTSTRAP_APIS for c in group.connections)
+    return worked and METADATA in first.apis
+
+
+def _end(connection: Connection) -> tuple[int, str]:
+    return connection.close_ns or connection.last_ns, connection.conn_id
 
 
 def _runs(members: list[Connection]) -> list[list[Connection]]:
@@ -196,24 +233,34 @@ def _span(connection: Connection) -> tuple[int, int]:
 
 
 def _share_out(run: list[Connection], proofs: list[Group]) -> list[Group]:
-    """The connections without an id of their own go to the proof that began nearest and has no other one to that
-    broker at the time."""
+    """The other connections go to the proof with which they were closed, that has no other one to that broker, that
+    began nearest."""
+    proven = [list(g.connections) for g in proofs]
     anchors = [g.first_ns for g in proofs]
-    taken = {c.conn_id for g in proofs for c in g.connections}
+    taken = {c.conn_id for cs in proven for c in cs}
+    unsure = False
     for connection in run:
         if connection.conn_id in taken:
             continue
-        ranked = sorted(
-            range(len(proofs)),
-            key=lambda i: (_doubled(proofs[i], connection), abs(anchors[i] - connection.begin_ns), i),
+        ranks = sorted(
+            (not _ends_with(proven[i], connection), _doubled(g, connection), abs(anchors[i] - connection.begin_ns), i)
+            for i, g in enumerate(proofs)
         )
-        proofs[ranked[0]].connections.append(connection)
-        for group in proofs:
-            group.shared, group.why = True, group.why + "; connections without one by time"
+        unsure = unsure or ranks[0][:2] == ranks[1][:2]
+        proofs[ranks[0][-1]].connections.append(connection)
     for group in proofs:
         group.connections.sort(key=_order)
-        group.why = group.why.split(";")[0] + ("; connections without one by time" if group.shared else "")
+        if unsure:
+            group.shared, group.why = True, f"{group.why}; connections without one by time"
     return proofs
+
+
+def _ends_with(proven: list[Connection], connection: Connection) -> bool:
+    """Whether the client closed the connection together with the proven ones."""
+    if not _closed_by_client(connection):
+        return False
+    ends = [_end(c)[0] for c in proven if _closed_by_client(c)]
+    return bool(ends) and abs(max(ends) - _end(connection)[0]) <= TOGETHER_NS
 
 
 def _doubled(group: Group, connection: Connection) -> bool:

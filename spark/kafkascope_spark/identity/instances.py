@@ -62,14 +62,11 @@ def _attach(connection: Connection, groups: list[Group]) -> bool:
     """Put the connection to the only group that can have opened it; False when there is none, or more than one."""
     at = connection.begin_ns
     alive = [g for g in groups if g.first_ns - NEIGHBOURHOOD_NS <= at <= g.last_ns + NEIGHBOURHOOD_NS]
-    known = [g for g in alive if any(c.server == connection.server for c in g.connections)]
-    open_there = [g for g in known if not _has_open(g, connection)]
-    for candidates in (open_there, known, alive):
+    without = [g for g in alive if not _has_open(g, connection)]
+    for candidates in (without, [g for g in without or alive if _is_near(g, connection)]):
         if len(candidates) == 1:
             candidates[0].connections.append(connection)
             return True
-        if candidates:
-            return _attach_nearest(connection, candidates)
     return False
 
 
@@ -82,20 +79,12 @@ def _has_open(group: Group, connection: Connection) -> bool:
     )
 
 
-def _attach_nearest(connection: Connection, candidates: list[Group]) -> bool:
-    """Of several, the one that lost or got its connection to that server clearly nearer in time than the others."""
-    near = sorted((_distance(g, connection), i) for i, g in enumerate(candidates))
-    if near[0][0] * 4 >= near[1][0]:
-        return False
-    candidates[near[0][1]].connections.append(connection)
-    return True
-
-
-def _distance(group: Group, connection: Connection) -> int:
-    """Nanoseconds to the group's next or last event on a connection to that server, or on any one."""
-    same = [c for c in group.connections if c.server == connection.server] or group.connections
-    times = [t for c in same for t in (c.begin_ns, c.close_ns, c.last_ns) if t is not None]
-    return min(abs(t - connection.begin_ns) for t in times)
+def _is_near(group: Group, connection: Connection) -> bool:
+    """Whether the group lost, tried or got a connection to that server within a back-off of then."""
+    times = [
+        t for c in group.connections if c.server == connection.server for t in (c.begin_ns, c.close_ns) if t is not None
+    ]
+    return any(abs(t - connection.begin_ns) < NEIGHBOURHOOD_NS for t in times)
 
 
 def _instance(client_ip: str, group: Group) -> Instance:

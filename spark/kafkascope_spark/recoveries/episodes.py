@@ -21,6 +21,9 @@ MAX_OPEN = 10_000
 MAX_EVIDENCE = 10
 STORM_ERRORS, STORM_NS, STORM_TOTAL = 10, 1_000_000_000, 50
 """More than 10 errors in one second, or more than 50 in one episode."""
+REPLICA_SETTLES_MS = 5_000
+"""A replica fetcher learns of a new leader by such errors (AbstractFetcherThread): what passes within this time is
+replication's normal course."""
 CAUSE_NS = 2_000_000_000
 """Episodes of one client that begin within this time of each other, at the same node, have one cause."""
 FIRST_TIMES = {
@@ -157,7 +160,13 @@ class Episodes:
         if episode is not None:
             episode._step(mark)
             episode._prove(mark)
-            self._write(episode, "recovered", mark)
+            if not self._is_replication(episode, mark):
+                self._write(episode, "recovered", mark)
+
+    def _is_replication(self, episode: Episode, end: Mark) -> bool:
+        if self._instance.kind.kind != "broker" or episode.resource[0] != "partition":
+            return False
+        return end.ts_ns - episode.first.ts_ns < REPLICA_SETTLES_MS * 1_000_000
 
     def of_kind(self, kind: str) -> list[Episode]:
         """The open episodes of a kind of resource."""

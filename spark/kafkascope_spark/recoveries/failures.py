@@ -9,10 +9,9 @@ Selector.IdleExpiryManager (connections.max.idle.ms).
 from kafkascope_spark import wire
 from kafkascope_spark.wire import Connection, Request
 
-IDLE_MS = 60_000
-"""A connection idle for longer may be closed by the broker for that alone; brokers are not configured with less."""
-BUSY_MS = 10_000
-"""A server that closes several connections at once, one of which was used within this time, is not tidying up."""
+BUSY_MS = 1_000
+"""A server that closes a connection used within this time, or others beside it, is not tidying up: brokers close
+what was idle for longer."""
 OVERDUE_NS = 5_000_000_000
 """An answer that comes so much later than its request allows is overdue: clients wait 10 s (connection set-up) to 60
 s (librdkafka)."""
@@ -39,10 +38,9 @@ def failure_of_end(connection: Connection, unanswered: list[Request], client_goe
 
 def _failure_of_server_close(connection: Connection, unanswered: list[Request]) -> str | None:
     error = "CONNECTION_RESET" if connection.close_kind == "rst_server" else "CONNECTION_CLOSED"
-    if unanswered or connection.idle_ms is None or connection.idle_ms < IDLE_MS:
-        return error
-    many = connection.near_closes > 1 and connection.near_idle_ms is not None and connection.near_idle_ms < BUSY_MS
-    return error if many else None
+    idle = [i for i in (connection.idle_ms, connection.near_idle_ms) if i is not None]
+    busy = not idle or min(idle) < BUSY_MS
+    return error if unanswered or busy or connection.refused_after else None
 
 
 def overdue(unanswered: list[Request], now_ns: int) -> list[Request]:
