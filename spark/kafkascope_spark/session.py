@@ -9,6 +9,8 @@ ends, later runs map it.
 On a cluster nothing is set but what the data needs: UTC, ANSI, microsecond timestamps, zstd, Arrow.
 """
 
+import contextlib
+import hashlib
 import os
 import pathlib
 import re
@@ -16,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -49,7 +52,7 @@ EMBEDDED_OPTIONS = {
 }
 """What makes the embedded session small."""
 
-JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disable -Xlog:all=off"
+JVM_OPTIONS = "-Xms512m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
 
 
 def java_problem() -> str | None:
@@ -113,14 +116,35 @@ def _embedded() -> "SparkSession":
         raise UsageError(problem)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     options = DATA_OPTIONS | EMBEDDED_OPTIONS
     options["spark.sql.warehouse.dir"] = tempfile.gettempdir()
     options["spark.driver.extraJavaOptions"] = f"{JVM_OPTIONS} {class_archive_option()}".strip()
-    session = SparkSession.builder.master("local[*]").appName("kafkascope").config(map=dict(options)).getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    builder = SparkSession.builder.master("local[*]").appName("kafkascope").config(map=dict(options))
+    with tempfile.TemporaryFile() as said:
+        try:
+            with _stderr_to(said.fileno()):
+                return builder.getOrCreate()
+        except (PySparkException, OSError, RuntimeError) as error:
+            said.seek(0)
+            last = said.read().decode(errors="replace").strip().splitlines()[-1:]
+            raise UsageError(f"Spark does not start: {error} {' '.join(last)}".strip()) from error
+
+
+@contextlib.contextmanager
+def _stderr_to(target: int) -> Iterator[None]:
+    """Let the JVM that is started meanwhile write its greetings there: it keeps the stderr that it was born with."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    os.dup2(target, 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def class_archive_option() -> str:
@@ -142,8 +166,6 @@ def class_archive_option() -> str:
 
 def _java_stamp() -> str:
     """A name for this Java and this installation: the archive holds for no other."""
-    import hashlib
-
     java = pathlib.Path(_java() or "java").resolve()
     try:
         age = java.stat().st_mtime_ns

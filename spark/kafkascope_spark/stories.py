@@ -120,7 +120,7 @@ def _write_here(told: "DataFrame", place: pathlib.Path) -> None:
 
 def flattened(structs: "pa.ChunkedArray[pa.StructScalar]", schema: pa.Schema) -> pa.Table:
     """A table of the structs' fields, in the contract's types."""
-    wide = pa.table({"row": structs}).flatten()
+    wide = pa.Table.from_arrays([structs], names=["row"]).flatten()
     return wide.rename_columns([name.removeprefix("row.") for name in wide.column_names]).cast(schema)
 
 

@@ -18,7 +18,7 @@ PAUSE_NS = 1_000_000_000
 """Longest pause between the bootstrap connection and the next one of the same process."""
 MIN_IDS, DENSE_IDS = 3, 16
 """Fewest ids that tell whether they are dense, and most that are looked at: later ones are samples."""
-TOGETHER_NS = 100_000_000
+TOGETHER_NS = 20_000_000
 """A client that is closed closes all its connections within this time."""
 BOOTSTRAP_APIS = HANDSHAKE_APIS | {METADATA, FIND_COORDINATOR}
 
@@ -30,6 +30,8 @@ class Group:
     connections: list[Connection] = field(default_factory=list)
     shared: bool = False
     why: str = "only client of its name here"
+    perhaps: list[tuple[str, int]] = field(default_factory=list)
+    """Server and time of connections that came to nothing and that this one or another may have tried."""
 
     @property
     def first_ns(self) -> int:

@@ -67,15 +67,16 @@ def _attach(connection: Connection, groups: list[Group]) -> bool:
         if len(candidates) == 1:
             candidates[0].connections.append(connection)
             return True
+    for group in candidates:
+        group.perhaps.append((connection.server, at))
     return False
 
 
 def _has_open(group: Group, connection: Connection) -> bool:
-    """Whether the group had a working connection to that server then."""
+    """Whether the group had a connection to that server then, and went on using it: an idle one may be dead."""
     at = connection.begin_ns
     return any(
-        c.server == connection.server and c.first_ns < at and c.n_requests and (c.close_ns is None or c.close_ns > at)
-        for c in group.connections
+        c.server == connection.server and c.first_ns < at and (c.last_request_ns or 0) > at for c in group.connections
     )
 
 
