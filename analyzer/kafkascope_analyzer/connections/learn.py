@@ -40,6 +40,20 @@ _GROUP_APIS = pa.array(
 _BOOTSTRAP_KEYS = pa.array([_KEYS[name] for name in sorted(BOOTSTRAP_APIS)], pa.int16())
 
 
+_TOPOLOGY_SCHEMA = pa.schema(
+    [
+        ("ts_ns", pa.int64()),
+        ("kind", pa.string()),
+        ("node_id", pa.int32()),
+        ("host", pa.string()),
+        ("port", pa.int32()),
+        ("topic", pa.string()),
+        ("topic_id", pa.string()),
+        ("partition", pa.int32()),
+        ("coordinator_key", pa.string()),
+        ("coordinator_type", pa.string()),
+    ]
+)
 _RESERVED_TOPICS = {"AAAAAAAAAAAAAAAAAAAAAQ": "__cluster_metadata"}
 """Ids that Kafka gives by definition (org.apache.kafka.common.Uuid)."""
 
@@ -82,22 +96,8 @@ def learn_cluster(spills: Iterable[Path]) -> Cluster:
 
 
 def _topology(spills: list[Path]) -> pa.Table:
-    tables = [table for spill in spills for table in read_spill(spill, "topology")]
-    columns = [
-        "ts_ns",
-        "kind",
-        "node_id",
-        "host",
-        "port",
-        "topic",
-        "topic_id",
-        "partition",
-        "coordinator_key",
-        "coordinator_type",
-    ]
-    if not tables:
-        return pa.table({name: pa.array([], pa.int64() if name == "ts_ns" else pa.null()) for name in columns})
-    return pa.concat_tables([table.select(columns) for table in tables]).sort_by("ts_ns")
+    tables = [table.select(_TOPOLOGY_SCHEMA.names) for spill in spills for table in read_spill(spill, "topology")]
+    return pa.concat_tables([_TOPOLOGY_SCHEMA.empty_table(), *tables]).sort_by("ts_ns")
 
 
 def _note_advertised(topology: pa.Table, evidence: Evidence) -> dict[int, list[Endpoint]]:
@@ -122,7 +122,7 @@ def _topics(topology: pa.Table) -> dict[str, str]:
     named = topology.filter(
         pc.fill_null(
             pc.and_(
-                pc.equal(topology["kind"], "topic"), pc.greater(pc.utf8_length(topology["topic"].cast(pa.string())), 0)
+                pc.equal(topology["kind"], "topic"), pc.greater(pc.utf8_length(topology["topic"]), 0)
             ),
             False,
         )
@@ -136,7 +136,7 @@ def _coordinators(topology: pa.Table) -> dict[str, set[int]]:
         pc.fill_null(
             pc.and_(
                 pc.equal(topology["kind"], "coordinator"),
-                pc.equal(topology["coordinator_type"].cast(pa.string()), "group"),
+                pc.equal(topology["coordinator_type"], "group"),
             ),
             False,
         )
@@ -152,7 +152,7 @@ class _Leaders:
     def __init__(self, topology: pa.Table, topics: dict[str, str]) -> None:
         is_leader = pc.equal(topology["kind"], "leader")
         rows = topology.filter(
-            pc.fill_null(pc.and_(is_leader, pc.greater_equal(topology["node_id"].cast(pa.int32()), 0)), False)
+            pc.fill_null(pc.and_(is_leader, pc.greater_equal(topology["node_id"], 0)), False)
         )
         self._topics = topics
         self._told: dict[tuple[str, int], tuple[list[int], list[int]]] = {}

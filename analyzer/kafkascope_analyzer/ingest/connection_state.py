@@ -4,7 +4,7 @@ round.
 
 import numpy as np
 import pyarrow as pa
-from kafkascope_parsers.framing.layout import BY_SYN, KAFKA
+from kafkascope_parsers.framing.layout import BY_PORT, KAFKA
 from kafkascope_parsers.tcp import CLOSE_KINDS
 from numpy.typing import NDArray
 
@@ -27,7 +27,8 @@ def connection_table(
     each connection.
     """
     n = len(connections)
-    client = np.where(framing["client_side"] < 0, 0, framing["client_side"]).astype(np.int64)
+    undecided = framing["client_side"] < 0
+    client = np.where(undecided, 1 - server_side_by_port(sides["port"]), framing["client_side"]).astype(np.int64)
     of_client, of_server = 2 * np.arange(n) + client, 2 * np.arange(n) + 1 - client
     addresses = np.stack([sides["address_high"], sides["address_low"]], 1)
     ports = sides["port"]
@@ -37,10 +38,10 @@ def connection_table(
     columns = {
         "conn_id": conn_ids,
         "client_side": pa.array(client.astype(np.int8)),
-        "told_by": pa.array(framing["told_by"].astype(np.int8)),
+        "told_by": pa.array(np.where(undecided, BY_PORT, framing["told_by"]).astype(np.int8)),
         "protocol": pa.array(framing["protocol"].astype(np.int8)),
         "is_kafka": pa.array(framing["protocol"] == KAFKA),
-        "seen_from_start": pa.array(framing["told_by"] == BY_SYN),
+        "seen_from_start": pa.array(connections["opened_by_syn"] != 0),
         "client_ip": pa.array(address_text(addresses[of_client]), pa.string()),
         "client_port": pa.array(ports[of_client].astype(np.int32)),
         "server_ip": pa.array(address_text(addresses[of_server]), pa.string()),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.schema import Node, error_codes, error_name, is_retriable
 from numpy.typing import NDArray
@@ -92,6 +93,8 @@ def worst_errors(errors: pa.Table, n: int) -> tuple[pa.Array, pa.Array]:
     """Per frame of n: its worst error code (a fatal one before a retriable one, then the first), null where there
     is none; and how many.
     """
+    n_errors = pa.array(np.bincount(errors["row"].to_numpy(), minlength=n).astype(np.int32))
+    errors = errors.filter(pc.match_substring_regex(errors["where"], r"(^|\.)error_code$"))
     rows = errors["row"].to_numpy()
     codes = errors["error_code"].combine_chunks()
     worst, valid = np.zeros(n, np.int16), np.zeros(n, np.bool_)
@@ -100,4 +103,4 @@ def worst_errors(errors: pa.Table, n: int) -> tuple[pa.Array, pa.Array]:
         first = order[np.unique(rows[order], return_index=True)[1]]
         worst[rows[first]] = codes.to_numpy()[first]
         valid[rows[first]] = True
-    return pa.array(worst, mask=~valid), pa.array(np.bincount(rows, minlength=n).astype(np.int32))
+    return pa.array(worst, mask=~valid), n_errors
