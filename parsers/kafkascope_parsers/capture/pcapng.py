@@ -5,6 +5,7 @@ A simple packet block has no time: it gets that of the packet before it. Source:
 """
 
 import struct
+from typing import Any
 
 import numba as nb
 import numpy as np
@@ -47,7 +48,7 @@ _WHY = {
 
 
 @nb.njit(cache=True, nogil=True)
-def to_ns(units: int, interface: NDArray[np.void]) -> int:
+def to_ns(units: int, interface: Any) -> Any:
     """A time stamp of the interface in nanoseconds since the epoch."""
     if interface.shift >= 0:
         whole = units >> interface.shift

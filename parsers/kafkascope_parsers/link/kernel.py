@@ -6,7 +6,7 @@ at least the 20 fixed bytes of the TCP header have to be captured; payload is ca
 Sources: tcpdump.org's link-type list, RFC 791, 8200, 9293.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
@@ -48,6 +48,29 @@ class SegmentArrays(NamedTuple):
     offset: NDArray[np.int64]
     captured: NDArray[np.int32]
     length: NDArray[np.int32]
+
+
+SEGMENT_ROW = np.dtype(
+    [
+        ("ts_ns", np.int64),
+        ("packet_no", np.int64),
+        ("source_high", np.uint64),
+        ("source_low", np.uint64),
+        ("destination_high", np.uint64),
+        ("destination_low", np.uint64),
+        ("offset", np.int64),
+        ("captured", np.int64),
+        ("length", np.int64),
+        ("seq", np.uint32),
+        ("ack", np.uint32),
+        ("source_port", np.uint16),
+        ("destination_port", np.uint16),
+        ("window", np.uint16),
+        ("flags", np.uint8),
+    ],
+    align=True,
+)
+"""The segment at hand. Kernels hand one such record on: it costs a pointer, where columns cost a reference count each."""
 
 
 @nb.njit(cache=True, nogil=True)
@@ -142,63 +165,62 @@ def transport_layer(buf: NDArray[np.uint8], at: int, end: int, wire_end: int, et
 
 
 @nb.njit(cache=True, nogil=True)
-def read_address(
-    buf: NDArray[np.uint8], at: int, ethertype: int, row: int, to: tuple[NDArray[np.uint64], NDArray[np.uint64]]
-) -> None:
-    """Writes both addresses of the IP packet at `at` into a row of (source, destination)."""
+def read_addresses(buf: NDArray[np.uint8], at: int, ethertype: int, seg: Any) -> None:
+    """Reads both addresses of the IP packet at `at`."""
     if ethertype == ETHERTYPE_IPV4:
-        for side in range(2):
-            to[side][row, 0] = np.uint64(0)
-            to[side][row, 1] = np.uint64(0xFFFF00000000) | np.uint64(big32(buf, at + 12 + 4 * side))
+        seg.source_high = seg.destination_high = np.uint64(0)
+        seg.source_low = np.uint64(0xFFFF00000000) | np.uint64(big32(buf, at + 12))
+        seg.destination_low = np.uint64(0xFFFF00000000) | np.uint64(big32(buf, at + 16))
     else:
-        for side in range(2):
-            to[side][row, 0] = big64(buf, at + 8 + 16 * side)
-            to[side][row, 1] = big64(buf, at + 16 + 16 * side)
+        seg.source_high, seg.source_low = big64(buf, at + 8), big64(buf, at + 16)
+        seg.destination_high, seg.destination_low = big64(buf, at + 24), big64(buf, at + 32)
 
 
 @nb.njit(cache=True, nogil=True)
-def read_packet(buf: NDArray[np.uint8], p: PacketArrays, i: int, row: int, out: SegmentArrays) -> int:
-    """Reads packet i; writes its segment into a row. Returns what the packet is."""
-    at = p.offset[i]
-    end = at + p.caplen[i]
-    wire_end = at + p.wirelen[i]
-    if at < 0 or p.caplen[i] < 0 or end > len(buf):
+def read_packet(buf: NDArray[np.uint8], packet: tuple[int, int, int, int], seg: Any) -> int:
+    """Reads the packet (place, captured bytes, bytes on the wire, link type) into the record seg. Returns what the packet is."""
+    at, caplen, wirelen, linktype = packet
+    end = at + caplen
+    if at < 0 or caplen < 0 or end > len(buf):
         return MALFORMED
-    ethertype, ip = network_layer(buf, at, end, p.linktype[i])
+    ethertype, ip = network_layer(buf, at, end, linktype)
     if ip < 0:
         return -ip
     if ethertype not in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
         return ODD if ethertype in ETHERTYPES_ODD else OTHER
-    kind, tcp, ip_end = transport_layer(buf, ip, end, wire_end, ethertype)
+    kind, tcp, ip_end = transport_layer(buf, ip, end, at + wirelen, ethertype)
     if kind != SEGMENT:
         return kind
     if end - tcp < TCP_HEADER or ip_end - tcp < TCP_HEADER:
         return MALFORMED
-    header = (buf[tcp + 12] >> 4) * 4
-    if header < TCP_HEADER or tcp + header > ip_end:
+    payload = tcp + (buf[tcp + 12] >> 4) * 4
+    if payload < tcp + TCP_HEADER or payload > ip_end:
         return MALFORMED
-    payload = tcp + header
-    out.ts_ns[row] = p.ts_ns[i]
-    out.packet_no[row] = p.packet_no[i]
-    read_address(buf, ip, ethertype, row, (out.source, out.destination))
-    out.source_port[row] = big16(buf, tcp)
-    out.destination_port[row] = big16(buf, tcp + 2)
-    out.seq[row] = big32(buf, tcp + 4)
-    out.ack[row] = big32(buf, tcp + 8)
-    out.flags[row] = buf[tcp + 13]
-    out.window[row] = big16(buf, tcp + 14)
-    out.offset[row] = min(payload, end)
-    out.captured[row] = max(min(end, ip_end) - payload, 0)
-    out.length[row] = ip_end - payload
+    read_addresses(buf, ip, ethertype, seg)
+    seg.source_port, seg.destination_port = big16(buf, tcp), big16(buf, tcp + 2)
+    seg.seq, seg.ack = big32(buf, tcp + 4), big32(buf, tcp + 8)
+    seg.flags, seg.window = buf[tcp + 13], big16(buf, tcp + 14)
+    seg.offset = min(payload, end)
+    seg.captured = max(min(end, ip_end) - payload, 0)
+    seg.length = ip_end - payload
     return SEGMENT
 
 
 @nb.njit(cache=True, nogil=True)
-def read_common(buf: NDArray[np.uint8], packets: PacketArrays, kinds: NDArray[np.uint8], out: SegmentArrays) -> int:
+def read_common(
+    buf: NDArray[np.uint8], p: PacketArrays, kinds: NDArray[np.uint8], scratch: NDArray[np.void], out: SegmentArrays
+) -> int:
     """Reads all packets: what each is into kinds, segments into out, in order. Returns the number of segments."""
-    n = 0
-    for i in range(len(packets.ts_ns)):
-        kinds[i] = read_packet(buf, packets, i, n, out)
-        if kinds[i] == SEGMENT:
-            n += 1
+    n, seg = 0, scratch[0]
+    for i in range(len(p.ts_ns)):
+        kinds[i] = read_packet(buf, (p.offset[i], p.caplen[i], p.wirelen[i], p.linktype[i]), seg)
+        if kinds[i] != SEGMENT:
+            continue
+        out.ts_ns[n], out.packet_no[n] = p.ts_ns[i], p.packet_no[i]
+        out.source[n, 0], out.source[n, 1] = seg.source_high, seg.source_low
+        out.destination[n, 0], out.destination[n, 1] = seg.destination_high, seg.destination_low
+        out.source_port[n], out.destination_port[n] = seg.source_port, seg.destination_port
+        out.seq[n], out.ack[n], out.flags[n], out.window[n] = seg.seq, seg.ack, seg.flags, seg.window
+        out.offset[n], out.captured[n], out.length[n] = seg.offset, seg.captured, seg.length
+        n += 1
     return n

@@ -8,7 +8,16 @@ from numpy.typing import NDArray
 from kafkascope_parsers.capture.columns import PacketArrays
 from kafkascope_parsers.capture.packets import Packets
 from kafkascope_parsers.link.fragments import Fragments
-from kafkascope_parsers.link.kernel import MALFORMED, ODD, OTHER, SEGMENT, UNSUPPORTED, SegmentArrays, read_common
+from kafkascope_parsers.link.kernel import (
+    MALFORMED,
+    ODD,
+    OTHER,
+    SEGMENT,
+    SEGMENT_ROW,
+    UNSUPPORTED,
+    SegmentArrays,
+    read_common,
+)
 from kafkascope_parsers.link.odd import Fragment, NotASegment, Segment, read_odd, tcp_segment
 from kafkascope_parsers.link.segments import Segments
 
@@ -47,7 +56,7 @@ class LinkReader:
             packets.ts_ns, packets.packet_no, packets.offset, packets.caplen, packets.wirelen, packets.linktype
         )
         out, kinds = _room_for(len(packets)), np.empty(len(packets), np.uint8)
-        n = read_common(buf, arrays, kinds, out)
+        n = read_common(buf, arrays, kinds, np.zeros(1, SEGMENT_ROW), out)
         found = np.bincount(kinds, minlength=UNSUPPORTED + 1)
         self.counts.segments += n
         self._count(OTHER, int(found[OTHER]))

@@ -4,7 +4,7 @@ A run ends where the next chunk of its direction does not begin at its end. The 
 block before) come before those of the block, so a direction's stream goes on where framing stopped.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
@@ -73,24 +73,33 @@ def order_chunks(
 
 
 @nb.njit(cache=True, nogil=True)
-def begin_run(chunk: NDArray[np.void], sides: NDArray[np.void], runs: Runs, n: int, place: int) -> None:
-    """Writes run n, which begins with the chunk; accounts for the bytes missing before it."""
-    me = sides[chunk.direction]
-    gap = np.int64(0) if chunk.source == FROM_TAIL else chunk.stream_offset - me.given
-    runs.direction[n], runs.start[n] = chunk.direction, place
-    runs.stream_offset[n], runs.gap_before[n] = chunk.stream_offset, gap
-    runs.gap_kind[n] = GAP_NONE if gap == 0 else chunk.gap_kind
-    if gap > 0:
-        if chunk.gap_kind == GAP_LOST:
-            me.missing_bytes += gap
-        else:
-            me.cut_bytes += gap
-        me.given += gap
+def copy_bytes(target: NDArray[np.uint8], source: NDArray[np.uint8]) -> None:
+    """Copies source over target. A loop over two views becomes vector moves; slice assignment is three times slower."""
+    for i in range(min(len(target), len(source))):
+        target[i] = source[i]
+
+
+@nb.njit(cache=True, nogil=True)
+def gap_before(chunk: Any, me: Any) -> Any:
+    """The bytes missing before a chunk that begins a run; accounts for them."""
+    if chunk.source == FROM_TAIL:
+        return 0
+    gap = chunk.stream_offset - me.given
+    if chunk.gap_kind == GAP_LOST:
+        me.missing_bytes += gap
+    else:
+        me.cut_bytes += gap
+    me.given += gap
+    return gap
 
 
 @nb.njit(cache=True, nogil=True)
 def copy_chunks(
-    chunks: NDArray[np.void], order: NDArray[np.int64], sides: NDArray[np.void], sources: Sources, to: tuple[NDArray[np.uint8], Runs]
+    chunks: NDArray[np.void],
+    order: NDArray[np.int64],
+    sides: NDArray[np.void],
+    sources: Sources,
+    to: tuple[NDArray[np.uint8], Runs],
 ) -> int:
     """Copies the chunks in that order and writes runs and pieces. Returns the number of runs."""
     data, runs = to
@@ -99,19 +108,22 @@ def copy_chunks(
         chunk = chunks[order[k]]
         length = np.int64(chunk.length)
         if chunk.direction != direction or chunk.stream_offset != expected:
-            begin_run(chunk, sides, runs, n, place)
+            gap = gap_before(chunk, sides[chunk.direction])
+            runs.direction[n], runs.start[n] = chunk.direction, place
+            runs.stream_offset[n], runs.gap_before[n] = chunk.stream_offset, gap
+            runs.gap_kind[n] = GAP_NONE if gap == 0 else chunk.gap_kind
             n += 1
         direction, expected = chunk.direction, chunk.stream_offset + length
         if chunk.source != FROM_TAIL:
             sides[direction].given += length
             sides[direction].stream_bytes += length
-        at = chunk.at
+        at, target = chunk.at, data[place : place + length]
         if chunk.source == FROM_BLOCK:
-            data[place : place + length] = sources.block[at : at + length]
+            copy_bytes(target, sources.block[at : at + length])
         elif chunk.source == FROM_PENDING:
-            data[place : place + length] = sources.pending[at : at + length]
+            copy_bytes(target, sources.pending[at : at + length])
         else:
-            data[place : place + length] = sources.tails[at : at + length]
+            copy_bytes(target, sources.tails[at : at + length])
         runs.piece_start[k], runs.piece_ts_ns[k], runs.piece_packet[k] = place, chunk.ts_ns, chunk.packet_no
         place += length
         runs.end[n - 1] = place
@@ -141,7 +153,7 @@ def copy_tails(
             chunk.direction, chunk.stream_offset = runs.direction[r], runs.stream_offset[r] + at - runs.start[r]
             chunk.at, chunk.length, chunk.source, chunk.gap_kind = size, to - at, FROM_TAIL, GAP_NONE
             chunk.ts_ns, chunk.packet_no = runs.piece_ts_ns[piece], runs.piece_packet[piece]
-            tails[size : size + to - at] = data[at:to]
+            copy_bytes(tails[size : size + to - at], data[at:to])
             n, size, at, piece = n + 1, size + to - at, to, min(piece + 1, len(runs.piece_start) - 1)
     return n, size
 

@@ -3,18 +3,19 @@
 The hash of a flow is the same for both directions and on every machine, so it also says which bucket the flow belongs to.
 """
 
+from typing import Any
+
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_parsers.link.kernel import SegmentArrays
-from kafkascope_parsers.tcp.state import CONNECTION, N_CONNECTIONS, SIDE, Tables
+from kafkascope_parsers.tcp.state import CONNECTION, SIDE, Tables
 
 _BUCKET_BITS = np.uint64(40)
 
 
 @nb.njit(cache=True, nogil=True)
-def mix(high: int, low: int, port: int) -> int:
+def mix(high: int, low: int, port: int) -> Any:
     """A 64-bit hash of an endpoint (the finalizer of splitmix64 over its parts)."""
     x = np.uint64(high) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(low) * np.uint64(0xC2B2AE3D27D4EB4F)
     x ^= np.uint64(port) * np.uint64(0x165667B19E3779F9)
@@ -24,56 +25,55 @@ def mix(high: int, low: int, port: int) -> int:
 
 
 @nb.njit(cache=True, nogil=True)
-def flow_hash(one: int, other: int) -> int:
+def flow_hash(one: int, other: int) -> Any:
     """The hash of a flow from those of its endpoints, in either order."""
     x = (np.uint64(one) + np.uint64(other)) * np.uint64(0xFF51AFD7ED558CCD)
     return x ^ (x >> np.uint64(33))
 
 
 @nb.njit(cache=True, nogil=True)
-def segment_hash(s: SegmentArrays, i: int) -> int:
-    """The flow hash of segment i."""
+def segment_hash(seg: Any) -> Any:
+    """The flow hash of a segment."""
     return flow_hash(
-        mix(s.source[i, 0], s.source[i, 1], s.source_port[i]),
-        mix(s.destination[i, 0], s.destination[i, 1], s.destination_port[i]),
+        mix(seg.source_high, seg.source_low, seg.source_port),
+        mix(seg.destination_high, seg.destination_low, seg.destination_port),
     )
 
 
 @nb.njit(cache=True, nogil=True)
-def bucket_of(flow: int, n_buckets: int) -> int:
+def bucket_of(flow: int, n_buckets: int) -> Any:
     """The bucket of a flow hash."""
     return np.int64((np.uint64(flow) >> _BUCKET_BITS) % np.uint64(n_buckets))
 
 
 @nb.njit(cache=True, nogil=True)
-def sent_by(s: SegmentArrays, i: int, sides: NDArray[np.void], direction: int) -> bool:
-    """Whether segment i went in that direction."""
-    me, peer = sides[direction], sides[direction ^ 1]
+def sent_by(seg: Any, me: Any, peer: Any) -> bool:
+    """Whether the segment went from me to peer."""
     return (
-        me.address_low == s.source[i, 1]
-        and me.port == s.source_port[i]
-        and peer.port == s.destination_port[i]
-        and peer.address_low == s.destination[i, 1]
-        and me.address_high == s.source[i, 0]
-        and peer.address_high == s.destination[i, 0]
+        me.address_low == seg.source_low
+        and me.port == seg.source_port
+        and peer.port == seg.destination_port
+        and peer.address_low == seg.destination_low
+        and me.address_high == seg.source_high
+        and peer.address_high == seg.destination_high
     )
 
 
 @nb.njit(cache=True, nogil=True)
-def find_slot(s: SegmentArrays, i: int, flow: int, t: Tables) -> tuple[int, int]:
+def find_slot(seg: Any, flow: int, slots: NDArray[np.int64], sides: NDArray[np.void]) -> tuple[int, int]:
     """The slot of the segment's flow and its direction; the slot is empty and the direction -1 where the flow is new.
 
     At most half of the slots are taken, so the search ends.
     """
-    mask = np.uint64(len(t.slots) - 1)
+    mask = np.uint64(len(slots) - 1)
     slot = np.uint64(flow) & mask
     while True:
-        c = t.slots[np.int64(slot)]
+        c = slots[np.int64(slot)]
         if c < 0:
             return np.int64(slot), -1
-        if sent_by(s, i, t.sides, 2 * c):
+        if sent_by(seg, sides[2 * c], sides[2 * c + 1]):
             return np.int64(slot), 2 * c
-        if sent_by(s, i, t.sides, 2 * c + 1):
+        if sent_by(seg, sides[2 * c + 1], sides[2 * c]):
             return np.int64(slot), 2 * c + 1
         slot = (slot + np.uint64(1)) & mask
 
@@ -99,5 +99,5 @@ def grown(t: Tables) -> Tables:
     slots = np.full(2 * len(t.slots), -1, np.int64)
     connections, sides = np.zeros(2 * n, CONNECTION), np.zeros(4 * n, SIDE)
     connections[:n], sides[: 2 * n] = t.connections, t.sides
-    rehash(t.slots, slots, sides[: 2 * int(t.n[N_CONNECTIONS])])
-    return Tables(slots, connections, sides, t.n)
+    rehash(t.slots, slots, sides[: 2 * int(t.n["connections"][0])])
+    return Tables(slots, connections, sides, t.n, t.scratch)

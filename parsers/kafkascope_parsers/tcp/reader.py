@@ -13,12 +13,7 @@ from kafkascope_parsers.tcp.state import (
     EVENT,
     FROM_BLOCK,
     FROM_PENDING,
-    N_CHUNKS,
-    N_CONNECTIONS,
-    N_EVENTS,
-    N_SLOW,
     OPEN,
-    OVER_LIMIT,
     UNANSWERED,
     Taken,
     empty_tables,
@@ -51,17 +46,17 @@ class TcpStreams:
     @property
     def connections(self) -> NDArray[np.void]:
         """CONNECTION rows; a view, valid until the next push."""
-        return self._tables.connections[: self._tables.n[N_CONNECTIONS]]
+        return self._tables.connections[: self._n("connections")]
 
     @property
     def sides(self) -> NDArray[np.void]:
         """SIDE rows, two per connection; a view, valid until the next push."""
-        return self._tables.sides[: 2 * self._tables.n[N_CONNECTIONS]]
+        return self._tables.sides[: 2 * self._n("connections")]
 
     @property
     def n_over_limit(self) -> int:
         """Segments left out because there were too many connections."""
-        return int(self._tables.n[OVER_LIMIT])
+        return self._n("over_limit")
 
     def close_kinds(self) -> NDArray[np.uint8]:
         """How each connection ended, as indices into CLOSE_KINDS."""
@@ -75,16 +70,16 @@ class TcpStreams:
         """Takes the segments of a block, whose offsets count in buf."""
         columns = SegmentArrays(*(getattr(segments, name) for name in SegmentArrays._fields))
         taken = room_for(len(segments))
-        self._tables.n[[N_CHUNKS, N_EVENTS, N_SLOW]] = 0
+        for name in ("chunks", "events", "slow"):
+            self._tables.n[name] = 0
         at = take_segments(columns, 0, self._tables, taken, self._bucket)
         while at < len(segments):
             self._tables = grown(self._tables)
             at = take_segments(columns, at, self._tables, taken, self._bucket)
-        n = self._tables.n
-        chunks = taken.chunks[: n[N_CHUNKS]]
-        self.events = taken.events[: n[N_EVENTS]].copy()
+        chunks = taken.chunks[: self._n("chunks")]
+        self.events = taken.events[: self._n("events")].copy()
         pending = _NOTHING
-        if n[N_SLOW]:
+        if self._n("slow"):
             out = self._reassemble(segments, taken)
             more, pending = _chunk_rows(out.chunks)
             chunks = np.concatenate([chunks, more])
@@ -104,10 +99,13 @@ class TcpStreams:
         chunks, pending = _chunk_rows(out.chunks)
         return self._assembler.assemble(chunks, (_NOTHING, pending), self.sides, final=True)
 
+    def _n(self, name: str) -> int:
+        return int(self._tables.n[name][0])
+
     def _reassemble(self, segments: Segments, taken: Taken) -> Output:
         """Sends the block's slow segments through the reassemblers of their connections."""
         out = Output()
-        rows = taken.slow[: self._tables.n[N_SLOW]]
+        rows = taken.slow[: self._n("slow")]
         i = rows[:, 0]
         columns = (segments.ts_ns, segments.packet_no, segments.seq, segments.ack, segments.flags)
         places = (segments.offset, segments.captured, segments.length)

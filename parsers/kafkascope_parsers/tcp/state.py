@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers.link.kernel import SEGMENT_ROW
+
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 
 CLOSE_KINDS = ("open", "fin_0", "fin_1", "rst_0", "rst_1", "refused", "unanswered")
@@ -28,6 +30,9 @@ EVENT_KINDS = (
     "gap",
 )
 E_SYN, E_SYN_RETRY, E_SYN_ACK, E_REFUSED, E_RST, E_FIN, E_RETRANSMIT, E_ZERO_WINDOW, E_KEEPALIVE, E_GAP = range(10)
+NO_EVENT = -1
+_FIRST_ROOM = 1024
+
 EVENTS_PER_SEGMENT = 4
 """SYN or RST, FIN, zero window, and one of retransmit, keep-alive."""
 
@@ -128,16 +133,20 @@ CHUNK = np.dtype(
 )
 """A stretch of one packet's payload, in order: `length` bytes at `at` of the block, of pending bytes, or of the last block's tails."""
 
-N_CONNECTIONS, N_CHUNKS, N_EVENTS, N_SLOW, ALWAYS_SLOW, OVER_LIMIT = range(6)
+COUNTERS = np.dtype(
+    [(name, np.int64) for name in ("connections", "chunks", "events", "slow", "always_slow", "over_limit")], align=True
+)
+"""One row: how many of each there are. always_slow: every segment goes to the reassembler; over_limit: see CONNECTION_LIMIT."""
 
 
 class Tables(NamedTuple):
-    """State for kernels. slots: open addressing, connection or -1; n: counters, by the constants above."""
+    """State for kernels. slots: open addressing, connection or -1; n: one COUNTERS row; scratch: one SEGMENT_ROW."""
 
     slots: NDArray[np.int64]
     connections: NDArray[np.void]
     sides: NDArray[np.void]
-    n: NDArray[np.int64]
+    n: NDArray[np.void]
+    scratch: NDArray[np.void]
 
 
 class Taken(NamedTuple):
@@ -149,14 +158,18 @@ class Taken(NamedTuple):
 
 
 def room_for(n_segments: int) -> Taken:
-    """Room for all that n_segments can make."""
+    """Room for all that n_segments can make, and one row that kernels may point to but not write."""
     return Taken(
-        np.empty(n_segments, CHUNK), np.empty(EVENTS_PER_SEGMENT * n_segments, EVENT), np.empty((n_segments, 2), np.int64)
+        np.empty(n_segments + 1, CHUNK),
+        np.empty(EVENTS_PER_SEGMENT * n_segments + 1, EVENT),
+        np.empty((n_segments, 2), np.int64),
     )
 
 
 def empty_tables(always_slow: bool) -> Tables:
     """No connections. always_slow: every segment goes to the reassembler."""
-    n = np.zeros(6, np.int64)
-    n[ALWAYS_SLOW] = always_slow
-    return Tables(np.full(4096, -1, np.int64), np.zeros(1024, CONNECTION), np.zeros(2048, SIDE), n)
+    n = np.zeros(1, COUNTERS)
+    n["always_slow"] = always_slow
+    slots = np.full(2 * _FIRST_ROOM, -1, np.int64)
+    connections, sides = np.zeros(_FIRST_ROOM, CONNECTION), np.zeros(2 * _FIRST_ROOM, SIDE)
+    return Tables(slots, connections, sides, n, np.zeros(1, SEGMENT_ROW))
