@@ -25,11 +25,12 @@ class Kind(enum.IntEnum):
 
 
 class Event(NamedTuple):
-    """Something at a time; tie makes the order total."""
+    """Something at a time; tie and number (as told) make the order total."""
 
     ts_ns: int
     kind: Kind
     tie: str
+    number: int
     what: Any
 
 
@@ -38,35 +39,37 @@ class Timeline:
 
     def __init__(self, connections: list[Connection], capture_end_ns: int) -> None:
         self._heap: list[Event] = []
+        self._number = 0
         self._failures: dict[str, list[Failure]] = {}
         for connection in connections:
             self._push_connection(connection, capture_end_ns)
 
     def _push_connection(self, connection: Connection, capture_end_ns: int) -> None:
         tie = connection.conn_id
-        self._push(Event(connection.begin_ns, Kind.OPEN, tie, connection))
+        self._push(connection.begin_ns, Kind.OPEN, tie, connection)
         if connection.up_ns is not None:
-            self._push(Event(connection.up_ns, Kind.UP, tie, connection))
+            self._push(connection.up_ns, Kind.UP, tie, connection)
         end = connection.close_ns
         if connection.close_kind == "unanswered" and connection.last_ns < capture_end_ns - _SYN_PATIENCE_NS:
             end = connection.last_ns
         if end is not None:
-            self._push(Event(end, Kind.CLOSE, tie, connection))
+            self._push(end, Kind.CLOSE, tie, connection)
 
-    def _push(self, event: Event) -> None:
-        heapq.heappush(self._heap, event)
+    def _push(self, ts_ns: int, kind: Kind, tie: str, what: Any) -> None:
+        self._number += 1
+        heapq.heappush(self._heap, Event(ts_ns, kind, tie, self._number, what))
 
     def request(self, request: Request) -> Iterator[Event]:
         """The request was sent: what happened before it, then itself."""
         yield from self._until(request.ts_ns)
-        self._push(Event(request.ts_ns, Kind.REQUEST, request.request_id, request))
+        self._push(request.ts_ns, Kind.REQUEST, request.request_id, request)
         if request.response_ns is not None:
-            self._push(Event(request.response_ns, Kind.ANSWER, request.request_id, request))
+            self._push(request.response_ns, Kind.ANSWER, request.request_id, request)
 
     def touch(self, touch: Touch) -> Iterator[Event]:
         """A topic-partition was named."""
         yield from self._until(touch.ts_ns)
-        self._push(Event(touch.ts_ns, Kind.TOUCH, touch.request_id, touch))
+        self._push(touch.ts_ns, Kind.TOUCH, touch.request_id, touch)
 
     def failure(self, request_id: str, ts_ns: int, failure: Failure) -> Iterator[Event]:
         """An error code in the answer of a request: told with the answer."""

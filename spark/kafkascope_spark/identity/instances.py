@@ -62,21 +62,26 @@ def _attach(connection: Connection, groups: list[Group]) -> bool:
     """Put the connection to the only group that can have opened it; False when there is none, or more than one."""
     at = connection.begin_ns
     alive = [g for g in groups if g.first_ns - NEIGHBOURHOOD_NS <= at <= g.last_ns + NEIGHBOURHOOD_NS]
-    without = [g for g in alive if not _has_open(g, connection)]
-    for candidates in (without, [g for g in without or alive if _is_near(g, connection)]):
+    free = [g for g in alive if not _has_open(g, connection, used=True)]
+    near = [g for g in free if _is_near(g, connection)]
+    closed = [g for g in near if not _has_open(g, connection, used=False)]
+    for candidates in (free, near if len(near) == len(closed) else []):
         if len(candidates) == 1:
             candidates[0].connections.append(connection)
             return True
-    for group in candidates:
+    for group in near:
         group.perhaps.append((connection.server, at))
     return False
 
 
-def _has_open(group: Group, connection: Connection) -> bool:
-    """Whether the group had a connection to that server then, and went on using it: an idle one may be dead."""
+def _has_open(group: Group, connection: Connection, used: bool) -> bool:
+    """Whether the group had a connection to that server then; used: and went on using it (an idle one may be dead)."""
     at = connection.begin_ns
     return any(
-        c.server == connection.server and c.first_ns < at and (c.last_request_ns or 0) > at for c in group.connections
+        c.server == connection.server
+        and c.first_ns < at
+        and (c.last_request_ns or 0 if used else c.close_ns or c.last_ns) > at
+        for c in group.connections
     )
 
 
