@@ -7,7 +7,7 @@ pcapng       the format of Wireshark
 compression  gzip and zstd around either
 """
 
-from kafkascope_parsers.capture.compression import compression_of, decompressed
+from kafkascope_parsers.capture.compression import Unpacked, compression_of, decompressed
 from kafkascope_parsers.capture.limits import HEAD_BYTES, RECORD_LIMIT
 from kafkascope_parsers.capture.packets import Packets
 from kafkascope_parsers.capture.reader import CaptureReader, is_capture, open_reader
@@ -17,6 +17,7 @@ __all__ = [
     "RECORD_LIMIT",
     "CaptureReader",
     "Packets",
+    "Unpacked",
     "compression_of",
     "decompressed",
     "is_capture",

@@ -38,14 +38,14 @@ def room_for(n_bytes: int) -> PacketArrays:
 
 def written(out: PacketArrays, n: int) -> Packets:
     """The first n rows."""
-    return Packets(*(column[:n] for column in out))
+    return Packets(out.ts_ns[:n], out.packet_no[:n], out.offset[:n], out.caplen[:n], out.wirelen[:n], out.linktype[:n])
 
 
 @nb.njit(cache=True, nogil=True)
 def uint32_at(buf: NDArray[np.uint8], at: int, big: bool) -> int:
     """Unsigned 32 bits at `at`; the caller has compared with the end."""
-    if big:
-        return (
-            np.int64(buf[at]) << 24 | np.int64(buf[at + 1]) << 16 | np.int64(buf[at + 2]) << 8 | np.int64(buf[at + 3])
-        )
-    return np.int64(buf[at + 3]) << 24 | np.int64(buf[at + 2]) << 16 | np.int64(buf[at + 1]) << 8 | np.int64(buf[at])
+    first, step = (at, 1) if big else (at + 3, -1)
+    value = np.int64(0)
+    for i in range(4):
+        value = value << 8 | np.int64(buf[first + i * step])
+    return int(value)

@@ -1,7 +1,7 @@
 """Compressed captures: gzip (also several members) and zstd (also several frames), unpacked as they are read.
 
-The caller opens the file; this wraps what it reads from. Output comes in the portions that the caller asks for, so a file that
-unpacks to a thousand times its size costs time, never memory.
+The caller opens the file; this wraps what it reads from. Output comes in the portions that the caller asks for, so a
+file that unpacks to a thousand times its size costs time, never memory.
 """
 
 import gzip
@@ -74,7 +74,7 @@ class _Gzip:
 class _Zstd:
     def __init__(self, source: Source, name: str) -> None:
         unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW_LIMIT)
-        self._reader = unpacker.stream_reader(source, read_across_frames=True)
+        self._reader = unpacker.stream_reader(source, read_across_frames=True)  # type: ignore[arg-type]
         self._name = name
 
     def readinto(self, target: memoryview) -> int:

@@ -38,8 +38,8 @@ def walk_records(
 ) -> tuple[int, int, bool]:
     """Reads the whole records of buf[span[0]:span[1]].
 
-    kind: (big-endian, nanoseconds of a unit, link type). Returns the number of packets, the place after the last one, and whether an
-    impossible record stands there. Every record is at least its header long, so the loop advances.
+    kind: (big-endian, nanoseconds of a unit, link type). Returns the number of packets, the place after the last one,
+    and whether an impossible record stands there. Every record is at least its header long, so the loop advances.
     """
     at, end = span
     big, unit_ns, linktype = kind

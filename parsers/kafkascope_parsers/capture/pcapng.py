@@ -1,7 +1,7 @@
 """pcapng files: sections of blocks, in either byte order, with any number of interfaces.
 
-Packets come from enhanced, simple and (old) packet blocks; drop counts from interface statistics; every other block is passed over.
-A simple packet block has no time: it gets that of the packet before it. Source: draft-ietf-opsawg-pcapng.
+Packets come from enhanced, simple and (old) packet blocks; drop counts from interface statistics; every other block is
+passed over. A simple packet block has no time: it gets that of the packet before it. Source: draft-ietf-opsawg-pcapng.
 """
 
 import struct
@@ -35,12 +35,13 @@ INTERFACE = np.dtype(
     ],
     align=True,
 )
-"""An interface: a time of t units is t * multiply // divide nanoseconds where shift < 0, else t * 10^9 >> shift; plus offset_ns."""
+"""An interface. A time of t units is t * multiply // divide nanoseconds where shift < 0, else t * 10^9 >> shift; plus
+offset_ns."""
 
 ENDS, MANAGEMENT, BAD_LENGTH, BAD_TRAILER, BAD_INTERFACE, BAD_CAPLEN = range(6)
 """Why the walk stopped: no whole block is left; a block that Python reads; a block that cannot be."""
 _WHY = {
-    BAD_LENGTH: f"a pcapng block of an impossible length (under 12 bytes, over {RECORD_LIMIT}, or too short for its type)",
+    BAD_LENGTH: f"a pcapng block of an impossible length (too short for its type, or over {RECORD_LIMIT} bytes)",
     BAD_TRAILER: "a pcapng block whose two lengths differ",
     BAD_INTERFACE: "a packet of an interface that the section does not describe",
     BAD_CAPLEN: "a packet longer than its pcapng block",
@@ -67,7 +68,7 @@ def read_packet_block(
     interfaces: NDArray[np.void],
     out: PacketArrays,
 ) -> int:
-    """Reads the packet block (place, length, type) into row context[1]; returns ENDS when it is good, else what is wrong."""
+    """Reads the packet block (place, length, type) into row context[1]; returns ENDS, or what is wrong."""
     at, length, kind = block
     big, row, first_no, last_ns = context
     head = 12 if kind == SIMPLE_PACKET else 28
@@ -113,8 +114,8 @@ def walk_blocks(
 ) -> tuple[int, int, int]:
     """Reads whole blocks of buf[span[0]:span[1]] until one that Python has to read.
 
-    context: (big-endian, first row to write, number of row 0's packet, time of the packet before). Returns the next row, the place
-    reached and why it stopped. A block is at least 12 bytes long, so the loop advances.
+    context: (big-endian, first row to write, number of row 0's packet, time of the packet before). Returns the next
+    row, the place reached and why it stopped. A block is at least 12 bytes long, so the loop advances.
     """
     at, end = span
     big, row, first_no, last_ns = context
@@ -190,7 +191,7 @@ class PcapngReader:
         return written(out, row), at - start
 
     def _read_management(self, buf: NDArray[np.uint8], at: int, end: int, position: int) -> tuple[int, int]:
-        """Reads a section header, interface description or statistics; returns its length and MANAGEMENT, or 0 and why not."""
+        """Reads a section header, interface or statistics; returns its length and MANAGEMENT, or 0 and why not."""
         kind = uint32_at(buf, at, self._big)
         big = self._big
         if kind == SECTION:

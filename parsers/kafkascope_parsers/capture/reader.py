@@ -35,15 +35,19 @@ class CaptureReader(Protocol):
     linktypes: list[int]
     snaplen: int
     n_packets: int
-    n_dropped: int | None
     truncated_tail_bytes: int
+
+    @property
+    def n_dropped(self) -> int | None:
+        """See above."""
+        ...
 
     def read_packets(self, buf: NDArray[np.uint8], start: int, end: int, final: bool) -> tuple[Packets, int]:
         """Reads the whole records of buf[start:end], which continues the file where the last call stopped.
 
-        Returns the packets and how many bytes they took; the caller brings the rest again, followed by more. final: no more follows.
-        Raises CaptureError at a corrupt record, once everything before it was given: where a corrupt record follows packets, this call
-        gives the packets and the next one raises.
+        Returns the packets and how many bytes they took; the caller brings the rest again, followed by more. final: no
+        more follows. Raises CaptureError at a corrupt record, once everything before it was given: where a corrupt
+        record follows packets, this call gives the packets and the next one raises.
         """
         ...
 
@@ -54,7 +58,8 @@ def is_capture(head: bytes) -> bool:
 
 
 def open_reader(head: bytes, name: str) -> CaptureReader:
-    """The reader for a file that begins with `head` (at least HEAD_BYTES of it, or the whole file). Raises CaptureError."""
+    """The reader for a file that begins with `head` (at least HEAD_BYTES of it, or the whole file). Raises
+    CaptureError."""
     if not head:
         raise CaptureError("the file is empty", name=name)
     if head[:4] in pcap.MAGICS:

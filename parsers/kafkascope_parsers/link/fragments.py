@@ -1,4 +1,5 @@
-"""Puts IP fragments that carry TCP together. First data wins where fragments overlap; what is incomplete at a limit is given up."""
+"""Puts IP fragments that carry TCP together. First data wins where fragments overlap; what is incomplete at a limit is
+given up."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field

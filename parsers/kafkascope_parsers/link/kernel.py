@@ -1,9 +1,10 @@
-"""Reads common packets: Ethernet, VLAN, QinQ, Linux cooked, BSD null, raw IP; IPv4 and IPv6 without fragments or extension headers; TCP.
+"""Reads common packets: Ethernet, VLAN, QinQ, Linux cooked, BSD null, raw IP; IPv4 and IPv6 without fragments or
+extension headers; TCP.
 
-The kernel says of every packet what it is (SEGMENT...); ODD ones are left to `odd`. Rules that both keep: the payload's length comes
-from the IP header (Ethernet pads short frames), from the packet's length on the wire where the IP header says 0 (segmentation offload);
-at least the 20 fixed bytes of the TCP header have to be captured; payload is captured as far as both lengths reach.
-Sources: tcpdump.org's link-type list, RFC 791, 8200, 9293.
+The kernel says of every packet what it is (SEGMENT...); ODD ones are left to `odd`. Rules that both keep: the payload's
+length comes from the IP header (Ethernet pads short frames), from the packet's length on the wire where the IP header
+says 0 (segmentation offload); at least the 20 fixed bytes of the TCP header have to be captured; payload is captured as
+far as both lengths reach. Sources: tcpdump.org's link-type list, RFC 791, 8200, 9293.
 """
 
 from typing import Any, NamedTuple
@@ -70,13 +71,15 @@ SEGMENT_ROW = np.dtype(
     ],
     align=True,
 )
-"""The segment at hand. Kernels hand one such record on: it costs a pointer, where columns cost a reference count each."""
+"""The segment at hand. Kernels hand one such record on: it costs a pointer, where columns cost a reference count
+each."""
 
 
 @nb.njit(cache=True, nogil=True)
 def big16(buf: NDArray[np.uint8], at: int) -> int:
     """Unsigned 16 bits in network order; the caller has compared with the end."""
-    return np.int64(buf[at]) << 8 | np.int64(buf[at + 1])
+    high, low = np.int64(buf[at]), np.int64(buf[at + 1])
+    return int(high << 8 | low)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -86,14 +89,15 @@ def big32(buf: NDArray[np.uint8], at: int) -> int:
 
 
 @nb.njit(cache=True, nogil=True)
-def big64(buf: NDArray[np.uint8], at: int) -> int:
+def big64(buf: NDArray[np.uint8], at: int) -> np.uint64:
     """Unsigned 64 bits in network order."""
     return np.uint64(big32(buf, at)) << np.uint64(32) | np.uint64(big32(buf, at + 4))
 
 
 @nb.njit(cache=True, nogil=True)
 def network_layer(buf: NDArray[np.uint8], at: int, end: int, linktype: int) -> tuple[int, int]:
-    """The ethertype and place of the network layer of the packet buf[at:end]; (0, -kind) where there is none to read."""
+    """The ethertype and place of the network layer of the packet buf[at:end]; (0, -kind) where there is none to
+    read."""
     tags = MAX_VLAN_TAGS
     if linktype == ETHERNET:
         place, header = at + 12, 14
@@ -178,19 +182,20 @@ def read_addresses(buf: NDArray[np.uint8], at: int, ethertype: int, seg: Any) ->
 
 @nb.njit(cache=True, nogil=True)
 def read_packet(buf: NDArray[np.uint8], packet: tuple[int, int, int, int], seg: Any) -> int:
-    """Reads the packet (place, captured bytes, bytes on the wire, link type) into the record seg. Returns what the packet is."""
+    """Reads the packet (place, captured bytes, bytes on the wire, link type) into the record seg. Returns what the
+    packet is."""
     at, caplen, wirelen, linktype = packet
     end = at + caplen
     if at < 0 or caplen < 0 or end > len(buf):
         return MALFORMED
     ethertype, ip = network_layer(buf, at, end, linktype)
     if ip < 0:
-        return -ip
+        return int(-ip)
     if ethertype not in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
         return ODD if ethertype in ETHERTYPES_ODD else OTHER
     kind, tcp, ip_end = transport_layer(buf, ip, end, at + wirelen, ethertype)
     if kind != SEGMENT:
-        return kind
+        return int(kind)
     if end - tcp < TCP_HEADER or ip_end - tcp < TCP_HEADER:
         return MALFORMED
     payload = tcp + (buf[tcp + 12] >> 4) * 4

@@ -1,7 +1,9 @@
-"""Reads packets one by one: what the kernel leaves (fragments, extension headers, tunnels, MPLS, PPPoE), and its slow twin for all others.
+"""Reads packets one by one: what the kernel leaves (fragments, extension headers, tunnels, MPLS, PPPoE), and its slow
+twin for all others.
 
-Layers are peeled in a loop, each giving the next one and its place; dpkt reads the IPv4 and TCP headers. Tunnels (GRE, ERSPAN,
-VXLAN, IP in IP) are opened, so a mirrored segment counts as the segment that was mirrored. Same rules as `kernel`.
+Layers are peeled in a loop, each giving the next one and its place; dpkt reads the IPv4 and TCP headers. Tunnels (GRE,
+ERSPAN, VXLAN, IP in IP) are opened, so a mirrored segment counts as the segment that was mirrored. Same rules as
+`kernel`.
 """
 
 import struct

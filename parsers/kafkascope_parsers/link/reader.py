@@ -1,6 +1,7 @@
 """Packets to TCP segments, block after block: the kernel for common packets, `odd` for the others."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,8 @@ from kafkascope_parsers.link.segments import Segments
 class PacketCounts:
     """What the packets so far were. segments + other + malformed + unsupported + fragments = packets.
 
-    odd counts those of them that were read one by one, fragments those that were a part of a segment (the last part counts as the
-    segment), given_up IP packets whose fragments did not all come.
+    odd counts those of them that were read one by one, fragments those that were a part of a segment (the last part
+    counts as the segment), given_up IP packets whose fragments did not all come.
     """
 
     segments: int = 0
@@ -49,8 +50,8 @@ class LinkReader:
     def read_segments(self, buf: NDArray[np.uint8], packets: Packets) -> tuple[NDArray[np.uint8], Segments]:
         """The segments of a block, in capture order, and the bytes that their offsets count in.
 
-        These are buf itself, or, where fragments were put together, a copy of buf with the packets made whole after it. buf is read as
-        far as len(buf), so pass it cut to what is filled.
+        These are buf itself, or, where fragments were put together, a copy of buf with the packets made whole after it.
+        buf is read as far as len(buf), so pass it cut to what is filled.
         """
         arrays = PacketArrays(
             packets.ts_ns, packets.packet_no, packets.offset, packets.caplen, packets.wirelen, packets.linktype
@@ -62,7 +63,7 @@ class LinkReader:
         self._count(OTHER, int(found[OTHER]))
         self._count(MALFORMED, int(found[MALFORMED]))
         self._count(UNSUPPORTED, int(found[UNSUPPORTED]))
-        common = Segments(*(column[:n] for column in out))
+        common = _first_rows(out, n)
         if not found[ODD]:
             return buf, common
         odd_rows = np.flatnonzero(kinds == ODD)
@@ -124,6 +125,10 @@ def _room_for(n: int) -> SegmentArrays:
         np.empty(n, np.int32),
         np.empty(n, np.int32),
     )
+
+
+def _first_rows(columns: Any, n: int) -> Segments:
+    return Segments(*(column[:n] for column in columns))
 
 
 def _columns(packets: Packets, found: list[tuple[int, int, Segment]]) -> Segments:

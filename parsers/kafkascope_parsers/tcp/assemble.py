@@ -1,7 +1,7 @@
 """Copies chunks into runs: sorted by direction, each direction's in stream order.
 
-A run ends where the next chunk of its direction does not begin at its end. The chunks of tails (what framing did not consume of the
-block before) come before those of the block, so a direction's stream goes on where framing stopped.
+A run ends where the next chunk of its direction does not begin at its end. The chunks of tails (what framing did not
+consume of the block before) come before those of the block, so a direction's stream goes on where framing stopped.
 """
 
 from typing import Any, NamedTuple
@@ -103,10 +103,10 @@ def copy_chunks(
 ) -> int:
     """Copies the chunks in that order and writes runs and pieces. Returns the number of runs."""
     data, runs = to
-    n, place, direction, expected = 0, 0, np.int64(-1), np.int64(0)
+    n, place, direction, expected = 0, 0, -1, 0
     for k in range(len(order)):
         chunk = chunks[order[k]]
-        length = np.int64(chunk.length)
+        length = chunk.length
         if chunk.direction != direction or chunk.stream_offset != expected:
             gap = gap_before(chunk, sides[chunk.direction])
             runs.direction[n], runs.start[n] = chunk.direction, place
@@ -136,7 +136,8 @@ def copy_tails(
 ) -> tuple[int, int]:
     """Copies what framing left of each direction's last run, packet by packet. Returns the number of chunks and bytes.
 
-    last: data, runs and `consumed` of the last block. There is room for one chunk per piece and for all bytes of the runs' ends.
+    last: data, runs and `consumed` of the last block. There is room for one chunk per piece and for all bytes of the
+    runs' ends.
     """
     data, runs, consumed = last
     n, size, piece = 0, 0, 0
@@ -174,7 +175,8 @@ def room_for_runs(n_chunks: int) -> Runs:
 
 
 class Assembler:
-    """Makes the runs of each block and keeps the tails between blocks. The bytes of a block's runs are valid until the next block."""
+    """Makes the runs of each block and keeps the tails between blocks. The bytes of a block's runs are valid until the
+    next block."""
 
     def __init__(self) -> None:
         self._data = np.empty(0, np.uint8)
@@ -183,7 +185,12 @@ class Assembler:
         self._tails = np.empty(0, np.uint8)
 
     def assemble(
-        self, chunks: NDArray[np.void], sources: tuple[NDArray[np.uint8], NDArray[np.uint8]], sides: NDArray[np.void], *, final: bool
+        self,
+        chunks: NDArray[np.void],
+        sources: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+        sides: NDArray[np.void],
+        *,
+        final: bool,
     ) -> Streams:
         """The runs of a block's chunks (in stream order per direction), which point into sources (block, pending).
 
@@ -204,7 +211,17 @@ class Assembler:
         data = self._room(order_chunks(chunks, sides, found, order))
         runs = room_for_runs(len(chunks))
         n = copy_chunks(chunks, order, sides, Sources(*sources, self._tails), (data, runs))
-        runs = Runs(*(column[:n] for column in runs[:6]), *runs[6:])
+        runs = Runs(
+            runs.direction[:n],
+            runs.start[:n],
+            runs.end[:n],
+            runs.stream_offset[:n],
+            runs.gap_before[:n],
+            runs.gap_kind[:n],
+            runs.piece_start,
+            runs.piece_ts_ns,
+            runs.piece_packet,
+        )
         consumed = runs.start.copy()
         self._last = (data, runs, consumed)
         self._tail_chunks = tails[~chosen]
@@ -219,7 +236,10 @@ class Assembler:
         tails = np.empty(int((runs.end - np.clip(consumed, runs.start, runs.end)).sum()), np.uint8)
         n, size = copy_tails(self._last, chunks, tails)
         kept = self._tail_chunks.copy()
-        held = [self._tails[at : at + length] for at, length in zip(kept["at"].tolist(), kept["length"].tolist(), strict=True)]
+        held = [
+            self._tails[at : at + length]
+            for at, length in zip(kept["at"].tolist(), kept["length"].tolist(), strict=True)
+        ]
         kept["at"] = size + np.cumsum(kept["length"], dtype=np.int64) - kept["length"]
         self._tails = np.concatenate([tails[:size], *held]) if held else tails[:size].copy()
         self._tail_chunks = np.concatenate([kept, chunks[:n]])

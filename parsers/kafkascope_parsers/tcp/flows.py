@@ -1,6 +1,7 @@
 """Finds the connection of a segment: open addressing over both endpoints, whichever sent it.
 
-The hash of a flow is the same for both directions and on every machine, so it also says which bucket the flow belongs to.
+The hash of a flow is the same for both directions and on every machine, so it also says which bucket the flow belongs
+to.
 """
 
 from typing import Any
@@ -47,7 +48,7 @@ def bucket_of(flow: int, n_buckets: int) -> Any:
 
 
 @nb.njit(cache=True, nogil=True)
-def sent_by(seg: Any, me: Any, peer: Any) -> bool:
+def sent_by(seg: Any, me: Any, peer: Any) -> Any:
     """Whether the segment went from me to peer."""
     return (
         me.address_low == seg.source_low
@@ -60,7 +61,7 @@ def sent_by(seg: Any, me: Any, peer: Any) -> bool:
 
 
 @nb.njit(cache=True, nogil=True)
-def find_slot(seg: Any, flow: int, slots: NDArray[np.int64], sides: NDArray[np.void]) -> tuple[int, int]:
+def find_slot(seg: Any, flow: int, slots: NDArray[np.int64], sides: NDArray[np.void]) -> Any:
     """The slot of the segment's flow and its direction; the slot is empty and the direction -1 where the flow is new.
 
     At most half of the slots are taken, so the search ends.

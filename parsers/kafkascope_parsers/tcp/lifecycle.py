@@ -1,9 +1,11 @@
 """When a segment opens a connection, and what SYN, FIN and RST do to one.
 
-A flow (two endpoints) may carry several connections after each other. A segment belongs to the flow's latest connection unless
+A flow (two endpoints) may carry several connections after each other. A segment belongs to the flow's latest connection
+unless
   SYN       has an initial sequence number other than the known one, or does not fit before the bytes seen
   SYN-ACK   has another one than the known and does not acknowledge the SYN seen
-  payload   after the end of the connection is further than a window away from its sequence numbers (its SYN was not captured)
+  payload   after the end of the connection is further than a window away from its sequence numbers (its SYN was not
+  captured)
 
 Arguments are records: seg a SEGMENT_ROW, c a CONNECTION, me and peer the SIDEs of the segment's sender and receiver.
 """
@@ -58,7 +60,7 @@ def set_base(side: Any, seq: int) -> None:
 
 
 @nb.njit(cache=True, nogil=True)
-def opens_another(seg: Any, c: Any, me: Any, peer: Any) -> bool:
+def opens_another(seg: Any, c: Any, me: Any, peer: Any) -> Any:
     """Whether the segment belongs to a connection after the one that the flow has."""
     first_byte = (np.int64(seg.seq) + 1) & _MASK32
     if seg.flags & SYN and seg.flags & ACK:
@@ -132,7 +134,8 @@ def take_fin(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
 
 @nb.njit(cache=True, nogil=True)
 def take_rst(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
-    """A RST of side; returns the kind of event. Its payload is a message for people (RFC 9293, 3.5.3), not of the stream."""
+    """A RST of side; returns the kind of event. Its payload is a message for people (RFC 9293, 3.5.3), not of the
+    stream."""
     answers_syn = seg.flags & ACK == 0 or np.int64(seg.ack) == (np.int64(peer.isn) + 1) & _MASK32
     untouched = not me.syn and me.first_data_ts_ns == 0 and peer.first_data_ts_ns == 0
     refuses = side == 1 and c.syn_ts_ns > 0 and untouched and answers_syn

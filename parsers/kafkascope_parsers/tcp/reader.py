@@ -29,8 +29,8 @@ _NOTHING = np.empty(0, np.uint8)
 class TcpStreams:
     """All connections of one bucket of flows. `push` every block of a capture, then `finish`.
 
-    After each push, `connections` and `sides` hold all connections so far and `events` what happened in the block. The bytes of the
-    streams are valid until the next push: copy what has to live longer.
+    After each push, `connections` and `sides` hold all connections so far and `events` what happened in the block. The
+    bytes of the streams are valid until the next push: copy what has to live longer.
 
     one_by_one: every segment through the plain-Python reassembler (for tests).
     """

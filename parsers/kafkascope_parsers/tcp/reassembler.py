@@ -1,7 +1,8 @@
 """Puts the segments of one connection in order, in plain Python: what is not in sequence, and the slow twin of `track`.
 
-Rules: the first data wins, so a retransmission with other bytes changes nothing. A hole is given up, as a gap with its length, when the
-peer has acknowledged all of it (then the capture missed it), when more waits behind it than the limits allow, or at the end.
+Rules: the first data wins, so a retransmission with other bytes changes nothing. A hole is given up, as a gap with its
+length, when the peer has acknowledged all of it (then the capture missed it), when more waits behind it than the limits
+allow, or at the end.
 """
 
 from bisect import bisect_right
@@ -34,7 +35,8 @@ CUT = -1
 
 
 class Part(NamedTuple):
-    """Stream bytes [start, end) of one segment: at `at` of the block (>= 0), CUT, or in `kept` when they come from an earlier block."""
+    """Stream bytes [start, end) of one segment: at `at` of the block (>= 0), CUT, or in `kept` when they come from an
+    earlier block."""
 
     start: int
     end: int

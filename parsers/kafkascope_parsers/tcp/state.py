@@ -1,7 +1,7 @@
 """What TCP keeps: one CONNECTION row each, two SIDE rows (2 * connection + side), and the rows that a block makes.
 
-Side 0 sent the first SYN; without one, the SYN-ACK's destination, else the sender of the first segment seen. Stream offsets are 64-bit:
-0 is the first byte after the SYN, or the first byte seen. A time of 0 means never.
+Side 0 sent the first SYN; without one, the SYN-ACK's destination, else the sender of the first segment seen. Stream
+offsets are 64-bit: 0 is the first byte after the SYN, or the first byte seen. A time of 0 means never.
 """
 
 from typing import NamedTuple
@@ -58,7 +58,8 @@ CONNECTION = np.dtype(
     ],
     align=True,
 )
-"""close_ts_ns: the first FIN or RST; close_idle_ns: since the last payload before it, -1 where there was none. slow: in the reassembler."""
+"""close_ts_ns: the first FIN or RST; close_idle_ns: since the last payload before it, -1 where there was none; slow: in
+the reassembler."""
 
 SIDE = np.dtype(
     [
@@ -95,11 +96,12 @@ SIDE = np.dtype(
 """One direction, named after its sender.
 
 next, next_seq  stream offset and sequence number of the next byte in order; based: whether they are known
-given           stream offset up to which runs and gaps were handed out; stream_bytes + missing_bytes + cut_bytes = given
+given           stream offset handed out so far, = stream_bytes + missing_bytes + cut_bytes
 acked, fin_at   highest stream offset that the peer acknowledged, offset of the FIN; -1: none
 segments        all segments; bytes: payload on the wire, each byte once (bytes that a snap length cut included)
 stream_bytes, missing_bytes, cut_bytes   handed out, lost, cut by the snap length
-retransmitted, out_of_order, keepalives, after_fin   segments: nothing new in them, filled a hole, keep-alives, data after the FIN
+retransmitted, out_of_order, keepalives, after_fin   segments that: brought bytes again, filled a hole, were
+                keep-alives, brought data after the FIN
 gap_kind        why bytes before the next chunk are missing; slot: place in the current block's layout, -1 outside of it
 """
 
@@ -115,7 +117,8 @@ EVENT = np.dtype(
     ],
     align=True,
 )
-"""A row of tcp_events: who did it (side; for a gap: whose bytes are missing), where in the sender's stream, how many bytes."""
+"""A row of tcp_events: who did it (side; for a gap: whose bytes are missing), where in the sender's stream, how many
+bytes."""
 
 FROM_BLOCK, FROM_PENDING, FROM_TAIL = 0, 1, 2
 CHUNK = np.dtype(
@@ -125,18 +128,20 @@ CHUNK = np.dtype(
         ("at", np.int64),
         ("ts_ns", np.int64),
         ("packet_no", np.int64),
-        ("length", np.int32),
+        ("length", np.int64),
         ("source", np.uint8),
         ("gap_kind", np.uint8),
     ],
     align=True,
 )
-"""A stretch of one packet's payload, in order: `length` bytes at `at` of the block, of pending bytes, or of the last block's tails."""
+"""A stretch of one packet's payload, in order: `length` bytes at `at` of the block, of pending bytes, or of the last
+block's tails."""
 
 COUNTERS = np.dtype(
     [(name, np.int64) for name in ("connections", "chunks", "events", "slow", "always_slow", "over_limit")], align=True
 )
-"""One row: how many of each there are. always_slow: every segment goes to the reassembler; over_limit: see CONNECTION_LIMIT."""
+"""One row: how many of each there are. always_slow: every segment goes to the reassembler; over_limit: see
+CONNECTION_LIMIT."""
 
 
 class Tables(NamedTuple):

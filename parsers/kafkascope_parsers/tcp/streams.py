@@ -1,9 +1,10 @@
 """Stream bytes of one block, in order, per direction: what TCP gives to framing.
 
-A direction is numbered 2 * connection + 0 for the side that sent the first SYN (or, without one, the first segment seen) and
-2 * connection + 1 for its peer. A run is a stretch of one direction without a hole. Runs are sorted by direction, then by stream offset;
-the bytes of run i are data[start[i]:end[i]]. What framing did not consume of the last run of a direction (a partial frame) comes again
-at the start of the direction's first run of the next block.
+A direction is numbered 2 * connection + 0 for the side that sent the first SYN (or, without one, the first segment
+seen) and 2 * connection + 1 for its peer. A run is a stretch of one direction without a hole. Runs are sorted by
+direction, then by stream offset; the bytes of run i are data[start[i]:end[i]]. What framing did not consume of the last
+run of a direction (a partial frame) comes again at the start of the direction's first run of the next block in which
+the connection has payload, either way.
 """
 
 from dataclasses import dataclass
@@ -22,14 +23,16 @@ class Streams:
     data           uint8    bytes of all runs, one after the other
     direction      int64    per run
     start, end     int64    per run: its bytes in data
-    stream_offset  int64    per run: 64-bit offset of its first byte in the direction's stream (0 is the first byte after the SYN, or the
-                            first byte seen where the capture has no SYN)
-    gap_before     int64    per run: bytes missing between the previous run of the direction (also of an earlier block) and this one
+    stream_offset  int64    per run: 64-bit offset of its first byte in the direction's stream (0 is the first byte
+                            after the SYN, or the first byte seen where the capture has no SYN)
+    gap_before     int64    per run: bytes missing between the previous run of the direction (also of an earlier
+                            block) and this one
     gap_kind       uint8    per run: GAP_*
     piece_start    int64    per piece (stretch of one packet in data), ascending: its first byte in data
     piece_ts_ns    int64    per piece: time of the packet
     piece_packet   int64    per piece: number of the packet
-    consumed       int64    per run: framing writes here how far it read in data (start <= consumed <= end); starts as start
+    consumed       int64    per run: framing writes here how far it read in data (start <= consumed <= end); starts
+                            as start
     """
 
     data: NDArray[np.uint8]

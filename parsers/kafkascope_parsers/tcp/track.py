@@ -1,7 +1,8 @@
 """Takes a block's segments in capture order: finds their connections, counts, and takes payload that is in sequence.
 
-A segment is in sequence when it begins at the direction's next byte, old when it ends before it (dropped and counted: the first data
-wins), else its connection goes through the reassembler from there on to the end of the block (`Taken.slow`).
+A segment is in sequence when it begins at the direction's next byte, old when it ends before it (dropped and counted:
+the first data wins), else its connection goes through the reassembler from there on to the end of the block
+(`Taken.slow`).
 
 Arguments are records, as in `lifecycle`; an event or a chunk is the row to be written next.
 """
@@ -128,7 +129,13 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, bucket:
         if bucket[1] > 1 and bucket_of(flow, bucket[1]) != bucket[0]:
             continue
         seg.ts_ns, seg.packet_no, seg.flags, seg.window = s.ts_ns[i], s.packet_no[i], s.flags[i], s.window[i]
-        seg.seq, seg.ack, seg.offset, seg.captured, seg.length = s.seq[i], s.ack[i], s.offset[i], s.captured[i], s.length[i]
+        seg.seq, seg.ack, seg.offset, seg.captured, seg.length = (
+            s.seq[i],
+            s.ack[i],
+            s.offset[i],
+            s.captured[i],
+            s.length[i],
+        )
         slot, d = find_slot(seg, flow, t.slots, t.sides)
         if d < 0 or opens_another(seg, t.connections[d >> 1], t.sides[d], t.sides[d ^ 1]):
             if n.connections >= CONNECTION_LIMIT:
