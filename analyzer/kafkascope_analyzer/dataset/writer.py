@@ -51,7 +51,12 @@ class TableWriter:
         if self._writer is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._writer = pq.ParquetWriter(
-                self._path, self._schema, compression="zstd", compression_level=_COMPRESSION_LEVEL, store_schema=False
+                self._path,
+                self._schema,
+                compression="zstd",
+                compression_level=_COMPRESSION_LEVEL,
+                store_schema=False,
+                use_dictionary=_repeating(self._schema),
             )
         self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
         self.n_rows += table.num_rows
@@ -73,6 +78,11 @@ class TableWriter:
             self.close()
         elif self._writer is not None:
             self._writer.close()
+
+
+def _repeating(schema: pa.Schema) -> list[str]:
+    """Columns that a dictionary makes smaller: texts, but for ids that never repeat. On numbers it costs more than it saves."""
+    return [field.name for field in schema if pa.types.is_string(field.type) and field.name != "request_id"]
 
 
 def write_empty(directory: Path, schema: pa.Schema) -> None:

@@ -63,7 +63,7 @@ class RequestBlock:
         rows = table["row"].to_numpy()
         from_replica = self.decoded.facts.ints["replica_id"].values(-1)[rows] >= 0
         table = table.append_column("from_replica", pa.array(from_replica))
-        return _with_frames(table, self.frames, rows, self.frames["number"][rows], "request")
+        return _with_frames(table, self.frames, rows, np.ascontiguousarray(self.frames["number"])[rows], "request")
 
     def failed(self, streams: Streams) -> FailedFrames:
         """Whole frames that did not decode."""
@@ -219,12 +219,13 @@ def _with_frames(
     direction: str | None,
 ) -> pa.Table:
     """Rows with the connection, request number, time and API of their frames instead of `row`."""
-    of = frames[rows]
-    table = table.drop_columns(["row"])
-    table = table.append_column("conn", pa.array(of["direction"] >> 1)).append_column(
-        "number", pa.array(np.ascontiguousarray(numbers))
-    )
-    table = table.append_column("ts_ns", _array(of["ts_ns"])).append_column("api_key", _array(of["api_key"]))
+    table = table.drop_columns(["row"]).append_column("number", pa.array(np.ascontiguousarray(numbers)))
+    for name, values in (
+        ("conn", frames["direction"] >> 1),
+        ("ts_ns", frames["ts_ns"]),
+        ("api_key", frames["api_key"]),
+    ):
+        table = table.append_column(name, pa.array(np.ascontiguousarray(values)[rows]))
     if direction is not None:
         table = table.append_column("direction", pa.array([direction]).take(pa.array(np.zeros(len(rows), np.int64))))
     return table

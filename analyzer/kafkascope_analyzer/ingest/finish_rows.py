@@ -44,10 +44,11 @@ class Names:
     topic_ids: pa.Array
     topic_names: pa.Array
 
-    def of(self, rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-        """The connection's columns for each row, request_id where rows have a number."""
-        taken = self.conn.take(rows["conn"])
-        out = {name: taken[name] for name in taken.column_names}
+    def of(self, rows: pa.Table, table: Table) -> dict[str, pa.ChunkedArray]:
+        """The columns of the connection that the table has, for each row; request_id where rows have a number."""
+        wanted = [name for name in self.conn.column_names if name in table.schema.names]
+        taken = self.conn.select(wanted).take(rows["conn"])
+        out = {name: taken[name] for name in wanted}
         if "number" in rows.column_names:
             out["request_id"] = request_ids(out["conn_id"], rows["number"])
         return out
@@ -91,7 +92,7 @@ def _api_names(keys: pa.ChunkedArray) -> pa.Array:
 
 def request_rows(rows: pa.Table, names: Names) -> pa.Table:
     """Rows of `requests` from settled exchanges."""
-    columns = _own(rows) | names.of(rows)
+    columns = _own(rows) | names.of(rows, REQUESTS)
     columns["api_name"] = _api_names(rows["api_key"])
     columns["error_name"] = error_names(_flat(rows["error_code"]))
     columns["latency_us"] = pc.cast(
@@ -112,7 +113,7 @@ def request_rows(rows: pa.Table, names: Names) -> pa.Table:
 
 def partition_rows(rows: pa.Table, names: Names) -> pa.Table:
     """Rows of `partitions`."""
-    columns = _own(rows) | names.of(rows)
+    columns = _own(rows) | names.of(rows, PARTITIONS)
     columns["topic"] = names.topics(rows["topic"], rows["topic_id"])
     columns["error_name"] = error_names(_flat(rows["error_code"]))
     return _rows(PARTITIONS, columns, rows.num_rows)
@@ -120,7 +121,7 @@ def partition_rows(rows: pa.Table, names: Names) -> pa.Table:
 
 def error_table_rows(rows: pa.Table, names: Names) -> pa.Table:
     """Rows of `errors`."""
-    columns = _own(rows) | names.of(rows)
+    columns = _own(rows) | names.of(rows, ERRORS)
     topic = names.topics(rows["topic"], rows["topic_id"])
     columns["topic"] = topic
     columns["api_name"] = _api_names(rows["api_key"])
@@ -134,7 +135,7 @@ def error_table_rows(rows: pa.Table, names: Names) -> pa.Table:
 
 def topology_rows(rows: pa.Table, names: Names) -> pa.Table:
     """Rows of `topology`: a fact keeps the node it names, not the one that told it."""
-    columns = names.of(rows) | _own(rows)
+    columns = names.of(rows, TOPOLOGY) | _own(rows)
     columns["topic"] = names.topics(rows["topic"], rows["topic_id"])
     return _rows(TOPOLOGY, columns, rows.num_rows)
 
@@ -147,7 +148,7 @@ def _is_client(rows: pa.Table, names: Names) -> NDArray[np.bool_]:
 
 def event_rows(rows: pa.Table, names: Names) -> pa.Table:
     """Rows of `tcp_events`."""
-    columns = _own(rows) | names.of(rows)
+    columns = _own(rows) | names.of(rows, TCP_EVENTS)
     columns["side"] = pa.array(["server", "client"]).take(pa.array(_is_client(rows, names).astype(np.int8)))
     columns["event"] = pa.array(TCP_EVENT_KINDS).take(rows["kind"])
     return _rows(TCP_EVENTS, columns, rows.num_rows)
@@ -155,14 +156,14 @@ def event_rows(rows: pa.Table, names: Names) -> pa.Table:
 
 def undecoded_rows(rows: pa.Table, names: Names) -> pa.Table:
     """Rows of `undecoded`."""
-    columns = _own(rows) | names.of(rows)
+    columns = _own(rows) | names.of(rows, UNDECODED)
     columns["direction"] = pa.array(["response", "request"]).take(pa.array(_is_client(rows, names).astype(np.int8)))
     return _rows(UNDECODED, columns, rows.num_rows)
 
 
 def role_rows(rows: pa.Table, names: Names) -> pa.Table:
     """Rows of `roles` from added-up counts."""
-    columns = _own(rows) | names.of(rows)
+    columns = _own(rows) | names.of(rows, ROLE_ROWS)
     columns["verdict"] = verdicts(rows["n_confirmed"], rows["n_refused"])
     evidence = _flat(rows["evidence"])
     owners = pc.list_parent_indices(evidence)
