@@ -30,8 +30,6 @@ class Group:
     connections: list[Connection] = field(default_factory=list)
     shared: bool = False
     why: str = "only client of its name here"
-    perhaps: list[tuple[str, int]] = field(default_factory=list)
-    """Server and time of connections that came to nothing and that this one or another may have tried."""
 
     @property
     def first_ns(self) -> int:

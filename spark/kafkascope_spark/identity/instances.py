@@ -62,35 +62,21 @@ def _attach(connection: Connection, groups: list[Group]) -> bool:
     """Put the connection to the only group that can have opened it; False when there is none, or more than one."""
     at = connection.begin_ns
     alive = [g for g in groups if g.first_ns - NEIGHBOURHOOD_NS <= at <= g.last_ns + NEIGHBOURHOOD_NS]
-    free = [g for g in alive if not _has_open(g, connection, used=True)]
-    near = [g for g in free if _is_near(g, connection)]
-    closed = [g for g in near if not _has_open(g, connection, used=False)]
-    for candidates in (free, near if len(near) == len(closed) else []):
-        if len(candidates) == 1:
-            candidates[0].connections.append(connection)
-            return True
-    for group in near:
-        group.perhaps.append((connection.server, at))
-    return False
+    free = [g for g in alive if not _uses(g, connection.server, at)]
+    if len(free) != 1:
+        return False
+    free[0].connections.append(connection)
+    return True
 
 
-def _has_open(group: Group, connection: Connection, used: bool) -> bool:
-    """Whether the group had a connection to that server then; used: and went on using it (an idle one may be dead)."""
-    at = connection.begin_ns
+def _uses(group: Group, server: str, at_ns: int) -> bool:
+    """Whether the group had a connection to that server then and went on using it: an idle one may be dead."""
     return any(
-        c.server == connection.server
-        and c.first_ns < at
-        and (c.last_request_ns or 0 if used else c.close_ns or c.last_ns) > at
+        c.server == server
+        and c.first_ns < at_ns < (c.last_request_ns or 0)
+        and (c.close_ns is None or c.close_ns > at_ns)
         for c in group.connections
     )
-
-
-def _is_near(group: Group, connection: Connection) -> bool:
-    """Whether the group lost, tried or got a connection to that server within a back-off of then."""
-    times = [
-        t for c in group.connections if c.server == connection.server for t in (c.begin_ns, c.close_ns) if t is not None
-    ]
-    return any(abs(t - connection.begin_ns) < NEIGHBOURHOOD_NS for t in times)
 
 
 def _instance(client_ip: str, group: Group) -> Instance:

@@ -34,6 +34,8 @@ def resource_of(failure: Failure, request: Request) -> Resource | None:
     key = failure.api_key
     if failure.error_name in NO_EPISODE or key == wire.API_VERSIONS or key in wire.TELEMETRY_APIS:
         return None
+    if failure.error_name in _TRANSACTION_ERRORS and request.transactional_id:
+        return "transaction", request.transactional_id
     if key in wire.SASL_APIS:
         return "authentication", request.sasl_mechanism or "SASL"
     if key == wire.FIND_COORDINATOR:
@@ -49,8 +51,6 @@ def resource_of(failure: Failure, request: Request) -> Resource | None:
 
 
 def _group_resource(failure: Failure, request: Request) -> Resource:
-    if failure.error_name in _TRANSACTION_ERRORS:
-        return _transaction_resource(failure, request)
     group = failure.group_id or request.group_id or failure.resource or "unknown"
     return ("coordinator" if failure.error_name in _COORDINATOR_ERRORS else "group"), group
 
@@ -77,11 +77,14 @@ def proven_by(request: Request) -> list[Resource]:
         return [("found", request.coordinator_key)]
     if key in wire.SASL_APIS:
         return [("authentication", request.sasl_mechanism or "SASL")] if key == wire.SASL_AUTHENTICATE else []
-    if key in _GROUP_USERS and request.group_id:
-        group = request.group_id
-        proofs: list[Resource] = [("coordinator", group)]
-        return [*proofs, ("group", group)] if key in _MEMBERSHIP_PROOFS else proofs
     if key in wire.TXN_APIS:
         name = request.transactional_id or "producer id"
         return [("coordinator", name), ("transaction", name)]
-    return []
+    proofs: list[Resource] = []
+    if key in (wire.PRODUCE, wire.TXN_OFFSET_COMMIT) and request.transactional_id:
+        proofs.append(("transaction", request.transactional_id))
+    if key in _GROUP_USERS and request.group_id:
+        proofs.append(("coordinator", request.group_id))
+        if key in _MEMBERSHIP_PROOFS:
+            proofs.append(("group", request.group_id))
+    return proofs
