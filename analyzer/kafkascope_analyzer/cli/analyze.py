@@ -5,8 +5,12 @@ are written all the same.
 """
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from kafkascope_parsers.errors import UsageError
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
 from kafkascope_analyzer.cli.ingest import inputs_of, write_tables
@@ -33,9 +37,8 @@ def analyze(
         inputs = inputs_of(captures)
         problem = java_problem()
         with Staged(place, overwrite=overwrite) as staged:
-            if problem is None:
-                _prewarm_spark(master)
-            write_tables(inputs, staged.work, workers=workers, quiet=quiet)
+            with spark_starting(wanted=problem is None and master is None and is_small(inputs)):
+                write_tables(inputs, staged.work, workers=workers, quiet=quiet)
             staged.keep()
             if problem is None:
                 write_stories(staged.work, master=master, quiet=quiet)
@@ -47,13 +50,36 @@ def analyze(
         note(f"dataset: {place}, report: {place / 'report.json'}", quiet=quiet)
 
 
-def _prewarm_spark(master: str | None) -> None:
-    """Lets the JVM start beside the reading of the captures, where the machine is ours (no master given)."""
-    from kafkascope_spark import session
+def is_small(inputs: list[Path | str]) -> bool:
+    """Whether one process reads them: only then is a start of Spark beside it safe (no fork) and worth the trouble."""
+    from kafkascope_analyzer.ingest.run import BYTES_PER_WORKER
 
-    prewarm = getattr(session, "prewarm", None)
-    if master is None and prewarm is not None:
-        threading.Thread(target=prewarm, name="spark-prewarm", daemon=True).start()
+    files = [Path(path) for path in inputs]
+    return all(file.is_file() for file in files) and sum(file.stat().st_size for file in files) < BYTES_PER_WORKER
+
+
+@contextmanager
+def spark_starting(*, wanted: bool) -> Iterator[None]:
+    """Lets the embedded session start beside the block, and has it started (or failed) when the block ends.
+
+    While the JVM starts, the process's standard error belongs to it: nothing may be said before it is done.
+    """
+    if not wanted:
+        yield
+        return
+    thread = threading.Thread(target=_open_session, name="spark-start", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def _open_session() -> None:
+    from kafkascope_spark.session import open_session
+
+    with suppress(UsageError):  # the stories ask again, and tell
+        open_session()
 
 
 def _write_report(dataset: Path) -> dict[str, Any]:

@@ -64,7 +64,8 @@ def counted(dataset: Path, table: Table, columns: list[str]) -> dict[str, Counte
     found: dict[str, Counter[Any]] = {column: Counter() for column in columns}
     for batch in scan(dataset, table, columns):
         for column in columns:
-            for pair in pc.value_counts(batch.column(column)).to_pylist():
+            pairs: Any = pc.value_counts(batch.column(column))
+            for pair in pairs.to_pylist():
                 found[column][pair["values"]] += pair["counts"]
     return found
 
@@ -181,7 +182,7 @@ def apis(dataset: Path) -> list[dict[str, Any]]:
         names = batch.column("api_name").dictionary_encode()
         codes = names.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         for code, name in enumerate(names.dictionary.to_pylist()):
-            _add_requests(found[name], batch.filter(pa.array(codes == code)))
+            _add_requests(found[str(name)], batch.filter(pa.array(codes == code)))
     by_count = sorted(found.items(), key=lambda item: (-item[1].n, item[0]))
     return [
         {
@@ -203,9 +204,11 @@ def apis(dataset: Path) -> list[dict[str, Any]]:
 def _add_requests(api: _Api, batch: pa.RecordBatch) -> None:
     api.n += batch.num_rows
     api.versions.update(v for v in pc.unique(batch.column("api_version")).to_pylist() if v is not None)
-    for pair in pc.value_counts(batch.column("status")).to_pylist():
+    statuses: Any = pc.value_counts(batch.column("status"))
+    for pair in statuses.to_pylist():
         api.statuses[pair["values"] or "unknown"] += pair["counts"]
-    api.n_with_errors += pc.sum(pc.not_equal(batch.column("error_code"), 0)).as_py() or 0
+    codes = batch.column("error_code").fill_null(0).to_numpy(zero_copy_only=False)
+    api.n_with_errors += int(np.count_nonzero(codes))
     api.request_bytes += pc.sum(batch.column("request_bytes")).as_py() or 0
     api.response_bytes += pc.sum(batch.column("response_bytes")).as_py() or 0
     api.latency.add(batch.column("latency_us").drop_null().to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
@@ -222,7 +225,7 @@ def errors(dataset: Path) -> dict[str, Any]:
                 (row["error_name"] or "?", row["api_name"] or "?"), [0, row["ts_ns_min"], row["ts_ns_max"]]
             )
             known[:] = known[0] + row["ts_ns_count"], min(known[1], row["ts_ns_min"]), max(known[2], row["ts_ns_max"])
-    listed = [
+    listed: list[dict[str, Any]] = [
         {"error_name": error, "api_name": api, "n": n, "first_ns": first, "last_ns": last}
         for (error, api), (n, first, last) in found.items()
     ]

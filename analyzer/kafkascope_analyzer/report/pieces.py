@@ -5,7 +5,7 @@ says what is left out.
 from collections.abc import Iterator
 
 from rich import box
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
@@ -14,7 +14,7 @@ from rich.text import Text
 
 def heading(title: str) -> RenderableType:
     """A part's heading, with a line to the right edge."""
-    return Padding(Rule(Text(title, style="bold"), align="left", style="dim"), (1, 0, 0, 0))
+    return Group(Text(""), Rule(Text(title, style="bold"), align="left", style="dim"))
 
 
 def line(*parts: str | tuple[str, str], indent: int = 0) -> RenderableType:

@@ -5,7 +5,6 @@ what a word says. Times are relative to the start of the capture, which is given
 """
 
 import io
-import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
@@ -30,26 +29,27 @@ _ONE_COLUMN = str.maketrans({"→": ">", "·": "-", "…": "~", "µ": "u", "─"
 
 def render_to(model: Model, stream: TextIO, *, plain: bool) -> None:
     """Writes the report; plain is ASCII without styling, one character for one, so that columns stay put."""
-    if not plain and (stream.encoding or "").lower().replace("-", "") == "utf8":
-        console = Console(
-            file=stream, markup=False, highlight=False, emoji=False, width=_width(Console(file=stream).width)
-        )
-        console.print(*render(model), sep="\n")
+    write_parts(render(model), stream, plain=plain)
+
+
+def write_parts(parts: Iterable[RenderableType], stream: TextIO, *, plain: bool) -> None:
+    """Writes parts in the terminal's width: styled on a terminal, without blanks at line ends elsewhere."""
+    width = _width(Console(file=stream).width)
+    if not plain and stream.isatty():
+        Console(file=stream, markup=False, highlight=False, emoji=False, width=width).print(*parts, sep="\n")
         return
-    stream.write(render_plain(model, _width(Console(file=stream).width)))
+    can_hold_signs = (stream.encoding or "").lower().replace("-", "") == "utf8"
+    stream.write(page_of(parts, width, ascii_only=plain or not can_hold_signs))
 
 
-def render_plain(model: Model, width: int) -> str:
-    """The report in ASCII, each line without blanks at its end."""
+def page_of(parts: Iterable[RenderableType], width: int, *, ascii_only: bool) -> str:
+    """Parts as text without styling, each line without blanks at its end."""
     page = io.StringIO()
-    console = Console(
-        file=page, markup=False, highlight=False, emoji=False, color_system=None, force_terminal=False, width=width
-    )
-    console.print(*render(model), sep="\n")
-    lines = (
-        line.translate(_ONE_COLUMN).encode("ascii", "replace").decode("ascii").rstrip()
-        for line in page.getvalue().splitlines()
-    )
+    console = Console(file=page, markup=False, highlight=False, emoji=False, color_system=None, width=width)
+    console.print(*parts, sep="\n")
+    lines = (line.rstrip() for line in page.getvalue().splitlines())
+    if ascii_only:
+        lines = (line.translate(_ONE_COLUMN).encode("ascii", "replace").decode("ascii") for line in lines)
     return "\n".join(lines) + "\n"
 
 
@@ -95,19 +95,18 @@ def _cluster(cluster: Model) -> Iterator[RenderableType]:
     if cluster["cluster_ids"]:
         yield line("cluster id " + ", ".join(safe(c) for c in cluster["cluster_ids"]))
     if cluster["brokers"]:
-        table = grid(
-            ("broker", ""), ("advertised", ""), ("rack", ""), ("conns", "rn"), ("requests", "rn"), ("errors", "rn")
-        )
+        figures = (("conns", "rn"), ("requests", "rn"), ("errors", "rn"))
+        table = grid(("broker", "n"), *figures, ("rack", ""), ("advertised as", ""))
         for broker in cluster["brokers"][:MOST_BROKERS]:
-            where = broker["addresses"] or broker["advertised"]
-            advertised = [safe(a) for a in broker["advertised"]]
+            where = (broker["addresses"] or broker["advertised"] or [None])[0]
+            names = ["the same" if name == where else safe(name) for name in broker["advertised"]]
             table.add_row(
-                Text(node(broker["node_id"], where[0] if where else None)),
-                Text("same" if advertised == broker["addresses"][:1] else list_of(advertised, 2)),
-                Text(safe(broker["rack"] or "")),
+                Text(node(broker["node_id"], where)),
                 f"{broker['n_connections']:,}",
                 f"{broker['n_requests']:,}",
                 f"{broker['n_errors']:,}",
+                Text(safe(broker["rack"] or "")),
+                Text(list_of(names, 3)),
             )
         yield table
         yield from more(cluster["n_brokers"] - MOST_BROKERS, "brokers", "topology")
@@ -122,15 +121,8 @@ def _apis(model: Model) -> Iterator[RenderableType]:
     if not model["apis"]:
         return
     yield heading("Requests")
-    table = grid(
-        ("API", ""),
-        ("versions", ""),
-        ("requests", "rn"),
-        ("p50", "rn"),
-        ("p99", "rn"),
-        ("errors", "rn"),
-        ("no answer", "rn"),
-    )
+    figures = ("count", "p50", "p99", "errors", "no reply")
+    table = grid(("API", "n"), ("versions", ""), *((name, "rn") for name in figures))
     for api in model["apis"][:MOST_APIS]:
         unanswered = api["statuses"].get("unanswered", 0)
         table.add_row(
@@ -186,6 +178,8 @@ _WHY_UNREAD = {
     "sasl_token": "a SASL exchange, kept out on purpose",
 }
 
+_WITH_DETAILS = ("unknown_api", "unknown_version", "malformed_body", "not_kafka", "oversize")
+
 
 def _unread(model: Model) -> Iterator[RenderableType]:
     found, capture = model["unread"], model["capture"]
@@ -196,7 +190,11 @@ def _unread(model: Model) -> Iterator[RenderableType]:
     table = grid(("bytes", "rn"), ("stretches", "rn"), ("why", ""), header=True)
     for row in found["undecoded"]:
         why = _WHY_UNREAD.get(row["reason"], safe(row["reason"]))
-        details = f": {list_of([safe(d) for d in row['details']], 2)}" if row["details"] else ""
+        details = (
+            f": {list_of([safe(d) for d in row['details']], 2)}"
+            if row["reason"] in _WITH_DETAILS and row["details"]
+            else ""
+        )
         table.add_row(size(row["bytes"]), f"{row['n']:,}", Text(why + details))
     if found["undecoded"]:
         yield table
@@ -218,8 +216,3 @@ def _doubts(found: Model, capture: Model) -> Iterable[str]:
         yield f"{capture['n_truncated']:,} of {count(capture['n_packets'], 'packet')} were cut by the snap length"
     if capture["n_dropped"]:
         yield f"the capturing program dropped {count(capture['n_dropped'], 'packet')}"
-
-
-def to_stdout(model: Model, *, plain: bool) -> None:
-    """The report on standard output."""
-    render_to(model, sys.stdout, plain=plain)

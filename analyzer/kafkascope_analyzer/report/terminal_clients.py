@@ -17,7 +17,9 @@ MOST_CLIENTS = 40
 MOST_CONNECTIONS = 8
 MOST_STARTS = 3
 MOST_STEPS = 30
-MOST_CAUSES = 6
+MOST_CAUSES = 8
+MOST_TOLD = 3
+"""Causes of a client whose steps are shown; the others get their first lines."""
 MOST_RECOVERY_STEPS = 14
 
 _STYLE = {
@@ -52,12 +54,51 @@ def render_clients(model: Model) -> Iterator[RenderableType]:
     yield heading(f"Clients ({found['n']:,})")
     if not found["n"]:
         yield line("no client was seen")
-    for number, client in enumerate(found["listed"][:MOST_CLIENTS]):
-        if number:
-            yield line("")
+    else:
+        yield _summary(found["listed"][:MOST_CLIENTS], start_ns)
+        yield from more(found["n"] - min(MOST_CLIENTS, len(found["listed"])), "clients", "stories/clients")
+    for client in found["listed"][:MOST_CLIENTS]:
+        yield heading(safe(client["client_id"]) if client["client_id"] else "(no client id)")
         yield from _client(client, start_ns, addresses)
-    yield from more(found["n"] - min(MOST_CLIENTS, len(found["listed"])), "clients", "stories/clients")
     yield from _brokers(found["brokers"])
+
+
+def _summary(clients: list[Model], start_ns: int) -> RenderableType:
+    """One line a client: when it came, what it is, how it started, how often something broke and for how long."""
+    table = grid(("first seen", "n"), ("client", ""), ("kind", ""), ("start", ""), ("trouble", ""))
+    for client in clients:
+        begun = (client["first_ns"] or start_ns) - start_ns
+        name = Text(safe(client["client_id"]) if client["client_id"] else "(no client id)")
+        start = client["starts"][0] if client["starts"] else None
+        table.add_row(clock(begun), name, client["kind"].replace("_", " "), _start_in_short(start), _trouble(client))
+    return table
+
+
+def _start_in_short(start: Model | None) -> Text:
+    if start is None:
+        return Text("")
+    outcome = start["outcome"] or "cut"
+    word = Text(outcome.replace("_", " "), style=_STYLE.get(outcome, ""))
+    return word.append(f" {span(_total_us(start))}", style="") if outcome == "ready" else word
+
+
+def _trouble(client: Model) -> Text:
+    causes = client["recoveries"]
+    if not causes:
+        return Text("none")
+    unwell = [c for c in causes if c["outcome"] != "recovered"]
+    longest = max((c["time_to_recover_ms"] or 0 for c in causes), default=0)
+    told = Text(f"{client['n_causes']:,}, longest {span(longest * 1000)}")
+    for cause in unwell[:1]:
+        told.append(f"; {cause['outcome'].replace('_', ' ')}", style=_STYLE.get(cause["outcome"], ""))
+    return told
+
+
+def _total_us(start: Model) -> int | None:
+    if start["ready_ns"] is None or start["start_ns"] is None:
+        return None
+    total: int = (start["ready_ns"] - start["start_ns"]) // 1000
+    return total
 
 
 def _brokers(brokers: Model) -> Iterator[RenderableType]:
@@ -71,23 +112,24 @@ def _brokers(brokers: Model) -> Iterator[RenderableType]:
 
 def _client(client: Model, start_ns: int, addresses: dict[int, str]) -> Iterator[RenderableType]:
     kind = client["kind"].replace("_", " ")
-    name = safe(client["client_id"]) if client["client_id"] else "(no client id)"
     software = " ".join(safe(part) for part in (client["software_name"], client["software_version"]) if part)
-    yield line((name, "bold"), f"  {kind} at {safe(client['client_ip'])}", f" · {software}" if software else "")
+    yield line(f"{kind} at {safe(client['client_ip'])}" + (f" · {software}" if software else ""))
     for fact in _facts(client):
-        yield line(fact, indent=2)
+        yield line(fact)
     first, last = client["first_ns"] or start_ns, client["last_ns"] or start_ns
     figures = f"{count(client['n_requests'] or 0, 'request')}, {count(client['n_errors'] or 0, 'error')}"
-    yield line(
-        f"{clock(first - start_ns)} to {clock(last - start_ns)} · {client['end'] or 'end unknown'} · {figures}",
-        indent=2,
-    )
+    yield line(f"{clock(first - start_ns)} to {clock(last - start_ns)} · {client['end'] or 'end unknown'} · {figures}")
     yield from _connections(client, start_ns, addresses)
     for start in client["starts"][:MOST_STARTS]:
+        yield line("")
         yield from _start(start, start_ns)
     yield from more(client["n_starts"] - MOST_STARTS, "starts", "stories/startups")
+    worst = sorted(client["recoveries"], key=_severity)[:MOST_TOLD]
     for cause in client["recoveries"][:MOST_CAUSES]:
+        yield line("")
         yield from _cause(cause, start_ns, addresses)
+        if cause in worst:
+            yield from _recovery_steps(cause)
     yield from more(client["n_causes"] - MOST_CAUSES, "causes of trouble", "stories/recoveries")
 
 
@@ -148,7 +190,7 @@ def _start(start: Model, start_ns: int) -> Iterator[RenderableType]:
     begun = start["start_ns"] or start_ns
     outcome = start["outcome"] or "cut"
     number = "start" if (start["start_no"] or 1) == 1 else f"start {start['start_no']}"
-    total = f" after {span((start['ready_ns'] - begun) // 1000)}" if start["ready_ns"] is not None else ""
+    total = f" after {span(_total_us(start))}" if start["ready_ns"] is not None else ""
     where = f" at {start['failed_step'].replace('_', ' ')}" if start["failed_step"] else ""
     error = f" ({safe(start['error_name'])})" if start["error_name"] else ""
     told = {"gave_up": "gave up", "cut": "cut: the capture does not have all of it"}.get(outcome, outcome)
@@ -159,7 +201,7 @@ def _start(start: Model, start_ns: int) -> Iterator[RenderableType]:
         f" · from {clock(begun - start_ns)}",
         indent=2,
     )
-    total_us = (start["ready_ns"] - begun) // 1000 if start["ready_ns"] is not None else 0
+    total_us = _total_us(start) or 0
     if start["slowest"] and outcome == "ready":
         parts = [_slow(part, total_us) for part in start["slowest"] if part["us"] * 20 >= total_us]
         if parts:
@@ -178,14 +220,14 @@ def _slow(part: Model, total_us: int) -> str:
 
 
 def _steps(start: Model, start_ns: int) -> Iterator[RenderableType]:
-    if not start["steps"]:
+    """A ready start's critical path and what failed beside it; every step of another start."""
+    told = [s for s in start["steps"] if s["on_critical_path"] or s["outcome"] != "ok" or start["outcome"] != "ready"]
+    if not told:
         return
-    table = grid(
-        ("", "n"), ("at", "n"), ("step", ""), ("node", "r"), ("waited", "rn"), ("took", "rn"), ("broker", "rn")
-    )
-    for step in start["steps"][:MOST_STEPS]:
+    figures = (("node", "r"), ("waited", "rn"), ("took", "rn"), ("broker", "rn"))
+    table = grid(("at", "n"), ("step", ""), *figures)
+    for step in told[:MOST_STEPS]:
         table.add_row(
-            "*" if step["on_critical_path"] else "",
             "" if step["start_ns"] is None else clock(step["start_ns"] - start_ns),
             _step_name(step),
             "" if step["node_id"] is None else str(step["node_id"]),
@@ -194,14 +236,15 @@ def _steps(start: Model, start_ns: int) -> Iterator[RenderableType]:
             span(step["broker_us"]),
         )
     yield indented(table, 4)
-    yield from more(start["n_steps"] - min(MOST_STEPS, len(start["steps"])), "steps", "stories/startup_steps")
-    if any(step["on_critical_path"] for step in start["steps"][:MOST_STEPS]):
-        yield line(("* these steps made the total: the critical path", "dim"), indent=4)
+    left = start["n_steps"] - min(MOST_STEPS, len(told))
+    beside = "steps beside this critical path" if start["outcome"] == "ready" else "steps"
+    yield from more(left, beside, "stories/startup_steps")
 
 
 def _step_name(step: Model) -> Text:
     tries = f" (try {step['attempt']})" if (step["attempt"] or 1) > 1 else ""
-    name = Text(step["step"].replace("_", " ") + tries)
+    beside = "" if step["on_critical_path"] else " (beside)"
+    name = Text(step["step"].replace("_", " ") + tries + beside)
     if step["outcome"] != "ok":
         end = safe(step["error_name"]) if step["error_name"] else (step["outcome"] or "cut")
         name.append(f": {end}", style="red" if step["outcome"] == "error" else "yellow")
@@ -228,41 +271,47 @@ def _cause(cause: Model, start_ns: int, addresses: dict[int, str]) -> Iterator[R
     )
     for told in _told(cause, addresses):
         yield line(told, indent=4)
-    yield from _recovery_steps(cause, addresses)
+
+
+def _severity(cause: Model) -> tuple[bool, int, int]:
+    """The order in which causes deserve their steps: what did not end well, then what took longest."""
+    return cause["outcome"] == "recovered", -(cause["time_to_recover_ms"] or 0), cause["start_ns"] or 0
 
 
 def _told(cause: Model, addresses: dict[int, str]) -> Iterator[str]:
-    others = [safe(e) for e in cause["error_names"] if e != cause["first_error_name"]]
-    figures = f"{count(cause['n_errors'], 'error')}, {count(cause['n_wasted_requests'], 'wasted request')}"
-    yield figures + (f"; also {list_of(others, 3)}" if others else "")
+    yield f"{count(cause['n_errors'], 'error')}, {count(cause['n_wasted_requests'], 'wasted request')}"
     old, new = cause["old_node_id"], cause["new_node_id"]
     if old is not None and new is not None and old != new:
         yield f"{node(old, addresses.get(old))} → {node(new, addresses.get(new))}"
     elif new is None and old is not None:
         yield f"at {node(old, addresses.get(old))}"
+    others = [safe(e) for e in cause["error_names"] if e != cause["first_error_name"]]
+    if others:
+        yield f"also {list_of(others, 3)}"
     if len(cause["outcomes"]) > 1:
         yield "episodes: " + ", ".join(f"{n:,} {outcome.replace('_', ' ')}" for outcome, n in cause["outcomes"].items())
-    if cause["expected_reaction"]:
-        did = f" · did: {safe(cause['reaction'])}" if cause["reaction"] else ""
-        yield f"expected: {safe(cause['expected_reaction'])}{did}"
+    if cause["reaction"]:
+        yield f"did: {safe(cause['reaction']).replace('_', ' ')}"
+    if cause["expected_reaction"] and cause["outcome"] != "recovered":
+        yield f"expected: {safe(cause['expected_reaction'])}"
 
 
-def _recovery_steps(cause: Model, addresses: dict[int, str]) -> Iterator[RenderableType]:
+def _recovery_steps(cause: Model) -> Iterator[RenderableType]:
     if not cause["steps"]:
         return
+    if cause["n_episodes"] > 1:
+        yield line(
+            (f"the slowest of {cause['n_episodes']:,} episodes, {safe(cause['resource'] or '')}:", "dim"), indent=4
+        )
     begun = cause["steps"][0]["ts_ns"] or 0
-    table = grid(("", "rn"), ("", "n"), ("", ""), ("", "rn"), ("", ""), header=False)
+    table = grid(("", "rn"), ("", "n"), ("", "n"), ("", "rn"), ("", ""), header=False)
     for step in cause["steps"][:MOST_RECOVERY_STEPS]:
         table.add_row(
             Text(f"+{span(((step['ts_ns'] or begun) - begun) // 1000)}", style="dim"),
             Text(step["step"].replace("_", " ")),
-            Text(node(step["node_id"], addresses.get(step["node_id"])) if step["node_id"] is not None else ""),
+            Text("" if step["node_id"] is None else f"node {step['node_id']}"),
             span(step["duration_us"]),
             Text(safe(step["error_name"] or "")),
-        )
-    if cause["n_episodes"] > 1:
-        yield line(
-            (f"the slowest of {cause['n_episodes']:,} episodes, {safe(cause['resource'] or '')}:", "dim"), indent=4
         )
     yield indented(table, 6)
     yield from more(cause["n_steps"] - min(MOST_RECOVERY_STEPS, len(cause["steps"])), "steps", "stories/recovery_steps")

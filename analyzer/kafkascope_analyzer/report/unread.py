@@ -81,5 +81,5 @@ def _tcp_events(dataset: Path) -> list[dict[str, Any]]:
     found: Counter[str] = Counter()
     trouble = ["syn_retry", "refused", "rst", "retransmit", "zero_window", "gap"]
     for batch in scan(dataset, TCP_EVENTS, ["event"], one_of("event", trouble)):
-        found.update(batch.column("event").to_pylist())
+        found.update(str(event) for event in batch.column("event").to_pylist())
     return [{"event": event, "n": found[event]} for event in trouble if found[event]]

@@ -104,3 +104,12 @@ def list_of(names: list[str], most: int) -> str:
     """The first names, and how many more."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} … and {len(names) - most:,} more"
+
+
+_LINK_TYPES = {0: "NULL", 1: "ETHERNET", 101: "RAW", 113: "LINUX_SLL", 228: "IPV4", 229: "IPV6", 276: "LINUX_SLL2"}
+"""The commonest of tcpdump.org's LINKTYPE_ names."""
+
+
+def link_types(numbers: list[int]) -> str:
+    """Link-layer types by name, by number where the name is not known."""
+    return ", ".join(_LINK_TYPES.get(number, f"link type {number}") for number in numbers) or "no interface"

@@ -1,23 +1,20 @@
 import io
+import re
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from kafkascope_analyzer.report.model import report_model
-from kafkascope_analyzer.report.terminal import WIDEST, render, render_plain, render_to
+from kafkascope_analyzer.report.terminal import WIDEST, page_of, render, render_to
 from rich.cells import cell_len
-from rich.console import Console
 
 Write = Callable[..., Path]
 HOSTILE = "\x1b[2J\u202e[red]\r\n" + "x" * 300
 
 
-def shown(model: dict, width: int) -> str:
-    page = io.StringIO()
-    console = Console(file=page, width=width, markup=False, highlight=False, emoji=False, color_system=None)
-    console.print(*render(model), sep="\n")
-    return page.getvalue()
+def shown(model: dict, width: int, *, ascii_only: bool = False) -> str:
+    return page_of(render(model), width, ascii_only=ascii_only)
 
 
 @pytest.mark.parametrize("width", [80, 100, 132])
@@ -37,14 +34,14 @@ def test_strangers_text_moves_no_cursor_and_is_no_markup(dataset: Write) -> None
 
 def test_plain_is_ascii_and_says_the_same(dataset: Write) -> None:
     model = report_model(dataset())
-    plain, rich = render_plain(model, 80), shown(model, 80)
+    plain, rich = shown(model, 80, ascii_only=True), shown(model, 80)
     assert plain.isascii()
     assert len(plain.splitlines()) == len(rich.splitlines())
     assert not [line for line in plain.splitlines() if line != line.rstrip()]
 
 
 def test_the_story_is_told(dataset: Write) -> None:
-    page = render_plain(report_model(dataset()), 132)
+    page = shown(report_model(dataset()), 132)
     for said in (
         "2026-11-21 04:28:08.000 UTC",
         "95.0 % of 3.0 kB of stream decoded as Kafka",
@@ -53,7 +50,7 @@ def test_the_story_is_told(dataset: Write) -> None:
         "the client waited before first produce 300 ms (75.0 %)",
         "NOT_LEADER_OR_FOLLOWER on 4 partitions",
         "recovered in 103 ms",
-        "node 1 (10.0.0.11:9092) > node 2 (10.0.0.12:9092)",
+        "node 1 (10.0.0.11:9092) → node 2 (10.0.0.12:9092)",
         "start: failed at join group",
         "group coordinator of readers (refused)",
         "connection refused",
@@ -64,7 +61,20 @@ def test_the_story_is_told(dataset: Write) -> None:
 
 
 def test_without_stories_the_reader_learns_how_to_get_them(dataset: Write) -> None:
-    assert "kafkascope stories" in render_plain(report_model(dataset(stories=False)), 80)
+    assert "kafkascope stories" in shown(report_model(dataset(stories=False)), 80)
+
+
+def test_a_terminal_gets_styles_and_no_other_escapes(dataset: Write) -> None:
+    page = io.StringIO()
+    page.isatty = lambda: True  # type: ignore[method-assign]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TERM", "xterm-256color")
+        patch.setenv("COLUMNS", "100")
+        patch.delenv("NO_COLOR", raising=False)
+        render_to(report_model(dataset(text=HOSTILE)), page, plain=False)
+    text = page.getvalue()
+    assert "\x1b[1m" in text
+    assert "\x1b" not in re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def test_no_colour_where_the_output_is_no_terminal(dataset: Write) -> None:

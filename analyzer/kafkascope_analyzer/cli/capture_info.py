@@ -1,0 +1,121 @@
+"""What is in a capture, from its first part: files, packets, times, link types, which servers seem to speak Kafka."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from kafkascope_parsers.link import LinkReader
+from kafkascope_parsers.schema import API_VERSION_RANGE
+from rich.console import RenderableType
+from rich.text import Text
+
+from kafkascope_analyzer.cli.options import Format
+from kafkascope_analyzer.cli.servers import Seen
+from kafkascope_analyzer.ingest.source import CaptureFile, expand_inputs
+from kafkascope_analyzer.report.pieces import grid, heading, line, more
+from kafkascope_analyzer.report.terminal import write_parts
+from kafkascope_analyzer.report.words import absolute, count, link_types, list_of, safe, size, span
+
+BLOCK_BYTES = 8 << 20
+"""Unpacked bytes of each file that are looked at: what begins in the first part of a capture goes on in the rest."""
+MOST_FILES = 50
+"""Files that are opened; the others are only counted."""
+MOST_SERVERS = 20
+
+Model = dict[str, Any]
+
+
+def show_capture(place: str, how: Format) -> None:
+    """Says what is in the capture, on standard output. Raises CaptureError, UsageError."""
+    model = capture_model([place])
+    if how is Format.json:
+        from kafkascope_analyzer.report.model import to_json
+
+        sys.stdout.write(to_json(model))
+        return
+    write_parts(_parts(model), sys.stdout, plain=how is Format.plain)
+
+
+def capture_model(places: Sequence[str]) -> Model:
+    """Files and servers, told from the first BLOCK_BYTES of each file. Raises CaptureError, UsageError."""
+    inputs = expand_inputs(places)
+    versions = np.ascontiguousarray(API_VERSION_RANGE, np.int16)
+    seen = Seen()
+    files = [_file(path, seen, versions) for path in inputs[:MOST_FILES]]
+    starts = [f["first_ns"] for f in files if f["first_ns"] is not None]
+    ends = [f["last_ns"] for f in files if f["last_ns"] is not None]
+    return {
+        "files": files,
+        "n_files": len(inputs),
+        "n_packets": sum(f["n_packets"] for f in files),
+        "start_ns": min(starts, default=None),
+        "end_ns": max(ends, default=None),
+        "start": absolute(min(starts)) if starts else None,
+        "duration_us": (max(ends) - min(starts)) // 1000 if starts else None,
+        "whole": all(f["whole"] for f in files) and len(inputs) <= MOST_FILES,
+        "servers": seen.servers(),
+    }
+
+
+def _file(path: Path, seen: Seen, versions: "np.typing.NDArray[np.int16]") -> Model:
+    """What the file's first block tells; adds its segments to `seen`."""
+    capture, link = CaptureFile(path, BLOCK_BYTES), LinkReader()
+    blocks = capture.blocks()
+    for block in blocks:
+        buf, segments = link.read_segments(block.buf, block.packets)
+        seen.add(buf, segments, versions)
+        break
+    whole = next(blocks, None) is None
+    info = capture.info
+    return {
+        "path": info.path,
+        "format": info.format,
+        "compression": info.compression,
+        "link_types": link_types(info.linktypes),
+        "snaplen": info.snaplen,
+        "size_bytes": info.size_bytes if str(path) == "-" else path.stat().st_size,
+        "n_packets": info.n_packets,
+        "n_truncated": info.n_truncated,
+        "n_dropped": info.n_dropped,
+        "first_ns": info.first_ts_ns,
+        "last_ns": info.last_ts_ns,
+        "whole": whole,
+    }
+
+
+def _parts(model: Model) -> Iterator[RenderableType]:
+    yield line(("kafkascope", "bold"), " · ", (list_of([safe(f["path"]) for f in model["files"]], 6), "bold"))
+    if model["start"] is not None:
+        yield line(f"{model['start']} · {span(model['duration_us'])} · {count(model['n_packets'], 'packet')}")
+    if not model["whole"]:
+        yield line(("only the first part was looked at: kafkascope ingest reads all of it", "yellow"))
+    yield heading("Files")
+    table = grid(
+        ("file", ""), ("format", ""), ("link", ""), ("size", "rn"), ("packets", "rn"), ("cut", "rn"), ("dropped", "rn")
+    )
+    for file in model["files"]:
+        packed = "" if file["compression"] == "none" else f" ({file['compression']})"
+        more_packets = "" if file["whole"] else " or more"
+        dropped = "" if file["n_dropped"] is None else f"{file['n_dropped']:,}"
+        figures = f"{file['n_packets']:,}{more_packets}", f"{file['n_truncated']:,}", dropped
+        table.add_row(
+            Text(safe(file["path"])), file["format"] + packed, file["link_types"], size(file["size_bytes"]), *figures
+        )
+    yield table
+    yield from more(model["n_files"] - len(model["files"]), "files", "captures, after ingest")
+    yield from _servers(model["servers"])
+
+
+def _servers(servers: list[Model]) -> Iterator[RenderableType]:
+    yield heading("TCP servers")
+    if not servers:
+        yield line("no TCP was seen")
+        return
+    table = grid(("server", ""), ("seems to speak", ""), ("connections", "rn"), ("segments", "rn"), ("payload", "rn"))
+    for server in servers[:MOST_SERVERS]:
+        figures = f"{server['n_connections']:,}", f"{server['n_segments']:,}", size(server["payload_bytes"])
+        table.add_row(Text(safe(server["address"])), server["speaks"], *figures)
+    yield table
+    yield from more(len(servers) - MOST_SERVERS, "servers", "connections, after ingest")
