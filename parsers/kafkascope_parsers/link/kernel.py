@@ -85,7 +85,7 @@ def big16(buf: NDArray[np.uint8], at: int) -> int:
 @nb.njit(cache=True, nogil=True)
 def big32(buf: NDArray[np.uint8], at: int) -> int:
     """Unsigned 32 bits in network order."""
-    return big16(buf, at) << 16 | big16(buf, at + 2)
+    return int(big16(buf, at) << 16 | big16(buf, at + 2))
 
 
 @nb.njit(cache=True, nogil=True)

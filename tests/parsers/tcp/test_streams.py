@@ -1,0 +1,264 @@
+"""Streams against what was sent: cut, repeated, reordered, lost, re-blocked segments; kernel and reassembler give the same."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kafkascope_parsers.link import Segments
+from kafkascope_parsers.tcp import GAP_LOST, GAP_SNAPLEN, SIDE, TcpStreams
+
+FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
+SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def conversation(wire, rng, isn, *, n=30, handshake=True):
+    """A conversation's packets in the order sent, and what each side sent."""
+    sent = [bytearray(), bytearray()]
+    acked = [0, 0]
+    packets = []
+    if handshake:
+        packets.append(wire.packet(0, isn[0], flags=SYN))
+        packets.append(wire.packet(1, isn[1], flags=SYN, ack=isn[0] + 1))
+        packets.append(wire.packet(0, isn[0] + 1, ack=isn[1] + 1))
+    for _ in range(n):
+        side = rng.randrange(2)
+        payload = rng.randbytes(rng.choice([0, 1, 1, 5, 40, 300]))
+        seq = isn[side] + 1 + len(sent[side])
+        acked[side] = rng.randint(acked[side], len(sent[1 - side]))
+        packets.append(wire.packet(side, seq, payload, ack=isn[1 - side] + 1 + acked[side]))
+        sent[side] += payload
+    return packets, [bytes(s) for s in sent]
+
+
+def read(wire, packets, rng, *, n_blocks=3, leave=True, **options):
+    """Pushes packets in blocks; returns the reader and the TcpStreams."""
+    tcp, reader = TcpStreams(**options), wire.reader()
+    cuts = sorted(rng.randrange(len(packets) + 1) for _ in range(n_blocks - 1))
+    for a, b in zip([0, *cuts], [*cuts, len(packets)], strict=True):
+        buf, segments = wire.segments(packets[a:b], a + 1)
+        streams = tcp.push(buf, segments)
+        reader.take(streams, lambda size: rng.randrange(size + 1) if leave else 0)
+    reader.take(tcp.finish())
+    assert not any(reader.left.values())
+    return reader, tcp
+
+
+def ledger_holds(reader, tcp):
+    for d, side in enumerate(tcp.sides):
+        gaps = reader.gaps[d]
+        assert side["stream_bytes"] == len(reader.streams[d])
+        assert side["missing_bytes"] == sum(n for _, n, kind in gaps if kind == GAP_LOST)
+        assert side["cut_bytes"] == sum(n for _, n, kind in gaps if kind == GAP_SNAPLEN)
+        assert side["given"] == side["stream_bytes"] + side["missing_bytes"] + side["cut_bytes"]
+
+
+def spoil(packets, rng, *, repeat=0.2, reorder=0.2, split=0.2):
+    """The same packets, some twice, cut in two, or behind their successor."""
+    out = []
+    for p in packets:
+        if len(p.payload) > 1 and rng.random() < split:
+            k = rng.randrange(1, len(p.payload))
+            parts = [type(p)(p.side, p.seq, p.payload[: rng.randint(k, len(p.payload))], p.ack)]
+            parts.append(type(p)(p.side, p.seq + k, p.payload[k:], p.ack))
+        else:
+            parts = [p]
+        out += parts
+        if rng.random() < repeat:
+            out.append(rng.choice(parts))
+    for i in range(3, len(out) - 1):
+        if rng.random() < reorder and out[i].side == out[i + 1].side:
+            out[i], out[i + 1] = out[i + 1], out[i]
+    return out
+
+
+ISN = st.one_of(st.sampled_from([0, 1, 0xFFFFFFFF, 0xFFFFFFF0, 0xFFFFFE00, 0x7FFFFFF0]), st.integers(0, 0xFFFFFFFF))
+
+
+@SETTINGS
+@given(seed=st.integers(0, 2**32), isn=st.tuples(ISN, ISN), one_by_one=st.booleans())
+def test_spoiled_segments_give_what_was_sent(wire, seed, isn, one_by_one):
+    rng = random.Random(seed)
+    packets, sent = conversation(wire, rng, isn)
+    reader, tcp = read(wire, spoil(packets, rng), rng, n_blocks=rng.randint(1, 5), one_by_one=one_by_one)
+    assert len(tcp.connections) == 1
+    assert [bytes(reader.streams[d]) for d in (0, 1)] == sent
+    assert not any(reader.gaps.values())
+    assert tcp.sides["bytes"].tolist() == [len(s) for s in sent]
+    ledger_holds(reader, tcp)
+
+
+@SETTINGS
+@given(seed=st.integers(0, 2**32), isn=st.tuples(ISN, ISN))
+def test_lost_segments_are_gaps_and_nothing_else_changes(wire, seed, isn):
+    rng = random.Random(seed)
+    packets, sent = conversation(wire, rng, isn)
+    packets = packets[:3] + [p for p in spoil(packets[3:], rng, reorder=0) if rng.random() > 0.15]
+    reader, tcp = read(wire, packets, rng)
+    for d in (0, 1):
+        rebuilt, at, taken = bytearray(), 0, 0
+        for offset, size, kind in reader.gaps[d]:
+            assert kind == GAP_LOST
+            rebuilt += reader.streams[d][taken : taken + offset - at]
+            taken += offset - at
+            rebuilt += sent[d][offset : offset + size]
+            at = offset + size
+        rebuilt += reader.streams[d][taken:]
+        assert sent[d].startswith(bytes(rebuilt))
+    ledger_holds(reader, tcp)
+
+
+@SETTINGS
+@given(seed=st.integers(0, 2**32), loss=st.sampled_from([0, 0.1, 0.4]), cut=st.booleans(), handshake=st.booleans())
+def test_kernel_and_reassembler_give_the_same(wire, seed, loss, cut, handshake):
+    rng = random.Random(seed)
+    packets, _ = conversation(wire, rng, (0xFFFFFF80, 77), handshake=handshake)
+    packets = [p for p in spoil(packets, rng) if rng.random() >= loss]
+    for p in packets:
+        p.cut = rng.choice([0, 10, None]) if cut else None
+    kernel, one = read(wire, packets, random.Random(seed))
+    slow, two = read(wire, packets, random.Random(seed + 1), one_by_one=True)
+    assert kernel.streams == slow.streams
+    assert kernel.gaps == slow.gaps
+    assert kernel.pieces == slow.pieces
+    for name in ("segments", "bytes", "stream_bytes", "missing_bytes", "cut_bytes", "retransmitted", "keepalives"):
+        assert one.sides[name].tolist() == two.sides[name].tolist(), name
+    assert one.connections["close_kind"].tolist() == two.connections["close_kind"].tolist()
+    ledger_holds(kernel, one)
+
+
+@SETTINGS
+@given(seed=st.integers(0, 2**32))
+def test_random_segments_never_break_the_ledger(wire, seed):
+    """Segments of no sense at all: every byte handed out is accounted for and nothing crashes."""
+    rng = random.Random(seed)
+    packets = []
+    for _ in range(80):
+        p = wire.packet(rng.randrange(2), rng.choice([rng.getrandbits(32), rng.randrange(50)]), rng.randbytes(rng.randrange(9)))
+        p.ack, p.flags, p.window = rng.choice([None, rng.getrandbits(32), rng.randrange(60)]), rng.getrandbits(8), rng.randrange(2)
+        p.cut, p.port = rng.choice([None, None, 0, 3]), rng.choice([1, 2])
+        packets.append(p)
+    tcp = TcpStreams()
+    reader = wire.reader()
+    for at in range(0, 80, 20):
+        reader.take(tcp.push(*wire.segments(packets[at : at + 20], at + 1)), lambda size: rng.randrange(size + 1))
+        assert set(tcp.events["connection"].tolist()) <= set(range(len(tcp.connections)))
+    reader.take(tcp.finish())
+    ledger_holds(reader, tcp)
+    assert tcp.sides["segments"].sum() == 80
+
+
+def test_hole_is_given_up_when_the_peer_acknowledges_it(wire):
+    tcp, reader = TcpStreams(), wire.reader()
+    packets = [
+        wire.packet(0, 100, flags=SYN),
+        wire.packet(1, 500, flags=SYN, ack=101),
+        wire.packet(0, 101, b"abc", ack=501),
+        wire.packet(0, 107, b"ghi", ack=501),
+    ]
+    reader.take(tcp.push(*wire.segments(packets)))
+    assert bytes(reader.streams[0]) == b"abc"
+    reader.take(tcp.push(*wire.segments([wire.packet(1, 501, ack=106)], 5)))
+    assert bytes(reader.streams[0]) == b"abc"
+    reader.take(tcp.push(*wire.segments([wire.packet(1, 501, ack=110)], 6)))
+    assert bytes(reader.streams[0]) == b"abcghi"
+    assert reader.gaps[0] == [(3, 3, GAP_LOST)]
+    assert reader.pieces[0] == [(0, 3, 3000), (6, 4, 4000)]
+    assert [(e["kind"], e["stream_offset"], e["bytes"], e["side"], e["packet_no"]) for e in tcp.events] == [(9, 3, 3, 0, 6)]
+    assert not tcp.connections["slow"].any()
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_first_data_wins_over_a_retransmission_with_other_bytes(wire, one_by_one):
+    packets = [
+        wire.packet(0, 100, flags=SYN),
+        wire.packet(0, 101, b"abcd"),
+        wire.packet(0, 101, b"XXXX"),
+        wire.packet(0, 103, b"YYef"),
+        wire.packet(0, 110, b"jk"),
+        wire.packet(0, 105, b"ZZghi!K?"),
+    ]
+    reader, tcp = read(wire, packets, random.Random(1), one_by_one=one_by_one)
+    assert bytes(reader.streams[0]) == b"abcdefghijk?"
+    assert tcp.sides["retransmitted"][0] == 3
+
+
+def test_limit_on_waiting_bytes_gives_a_hole_up(wire):
+    big = bytes(1 << 20)
+    packets = [wire.packet(0, 99, flags=SYN), *(wire.packet(0, 101 + i * len(big), big) for i in range(9))]
+    tcp, reader = TcpStreams(), wire.reader()
+    reader.take(tcp.push(*wire.segments(packets)))
+    assert reader.gaps[0] == [(0, 1, GAP_LOST)]
+    assert len(reader.streams[0]) == 9 << 20
+
+
+def test_snap_length_cuts_are_gaps_of_their_own_kind(wire):
+    packets = [
+        wire.packet(0, 99, flags=SYN),
+        wire.packet(0, 100, b"abcdef", cut=2),
+        wire.packet(0, 106, b"gh"),
+        wire.packet(0, 108, b"ij", cut=0),
+        wire.packet(0, 112, b"mn"),
+        wire.packet(0, 114, b"op"),
+    ]
+    reader, tcp = read(wire, packets, random.Random(1), n_blocks=1)
+    assert bytes(reader.streams[0]) == b"abghmnop"
+    assert reader.gaps[0] == [(2, 4, GAP_SNAPLEN), (8, 4, GAP_LOST)]
+    ledger_holds(reader, tcp)
+
+
+def test_tail_waits_until_the_connection_has_payload_again(wire):
+    tcp = TcpStreams()
+    first = tcp.push(*wire.segments([wire.packet(0, 99, flags=SYN), wire.packet(0, 100, b"abc")]))
+    first.consumed[0] = first.start[0] + 1
+    assert len(tcp.push(*wire.segments([wire.packet(0, 7, b"zz", port=7)], 3)).start) == 1
+    again = tcp.push(*wire.segments([wire.packet(1, 5, b"answer")], 4))
+    assert again.direction.tolist() == [0, 1]
+    assert again.data.tobytes() == b"bcanswer"
+    assert again.stream_offset.tolist() == [1, 0]
+    assert again.piece_packet.tolist() == [2, 4]
+    again.consumed[:] = again.end
+    assert len(tcp.finish().start) == 1
+
+
+def test_buckets_share_flows_out_without_loss(wire):
+    rng = random.Random(5)
+    packets = [p for port in range(1, 40) for p in conversation(wire, rng, (port, 9), n=4)[0] if not setattr(p, "port", port)]
+    buf, segments = wire.segments(packets)
+    parts = [TcpStreams(bucket=b, n_buckets=3) for b in range(3)]
+    for part in parts:
+        part.push(buf, segments)
+    ports = [set(part.sides["port"][0::2].tolist()) for part in parts]
+    assert set().union(*ports) == set(range(1, 40))
+    assert sum(len(p) for p in ports) == 39
+    assert all(ports)
+    assert sum(int(part.sides["segments"].sum()) for part in parts) == len(packets)
+
+
+def test_tables_grow(wire):
+    packets = [wire.packet(0, 100, b"x", port=port) for port in range(1, 5001)]
+    tcp = TcpStreams()
+    streams = tcp.push(*wire.segments(packets))
+    assert len(tcp.connections) == 5000
+    assert tcp.sides["port"][0::2].tolist() == list(range(1, 5001))
+    streams = tcp.push(*wire.segments([wire.packet(1, 9, b"y", port=port) for port in range(1, 5001)], 5001))
+    assert len(tcp.connections) == 5000
+    assert (streams.data == ord("y")).sum() == 5000
+
+
+def test_segment_larger_than_64_kb(wire):
+    data = random.Random(3).randbytes(200_000)
+    reader, _ = read(wire, [wire.packet(0, 5, data), wire.packet(0, 200_005, b"end")], random.Random(1), n_blocks=1)
+    assert bytes(reader.streams[0]) == data + b"end"
+
+
+def test_no_segments(wire):
+    tcp = TcpStreams()
+    buf, segments = wire.segments([])
+    assert isinstance(segments, Segments)
+    assert len(tcp.push(buf, segments).start) == 0
+    assert len(tcp.finish().start) == 0
+    assert tcp.sides.dtype == SIDE
+    assert np.array_equal(tcp.close_kinds(), [])
