@@ -176,7 +176,7 @@ def _note_leaders(spill: Path, ends: list[Endpoint], leaders: _Leaders, evidence
     keys = ["conn", "api_key", "topic", "topic_id", "partition"]
     for rows in read_spill(spill, "partitions"):
         ok = pc.and_(pc.equal(rows["direction"], "response"), pc.equal(rows["error_code"], 0))
-        chosen = rows.filter(pc.fill_null(pc.and_(ok, pc.is_in(rows["api_key"], _LEADER_APIS)), False))
+        chosen = rows.select([*keys, "ts_ns"]).filter(pc.fill_null(pc.and_(ok, pc.is_in(rows["api_key"], _LEADER_APIS)), False))
         firsts = chosen.group_by(keys, use_threads=False).aggregate([("ts_ns", "min")])
         for row in firsts.to_pylist():
             node_id = leaders.at(row["topic"], row["topic_id"], row["partition"], row["ts_ns_min"])

@@ -11,6 +11,7 @@ from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_nam
 
 from kafkascope_analyzer.connections.role_rules import INTER_BROKER, PARTITION_LEADER, REQUEST_RULES, RoleRule
 
+_PARTITION_COLUMNS = ["conn", "number", "ts_ns", "api_key", "direction", "topic", "partition", "error_code", "from_replica"]
 _RAFT_TOPIC = "__cluster_metadata"
 _EVIDENCE_ROWS = 3
 
@@ -80,6 +81,7 @@ def partition_roles(partitions: pa.Table) -> list[pa.Table]:
 
     partitions: spilled partitions with the topic resolved.
     """
+    partitions = partitions.select(_PARTITION_COLUMNS)
     raft = partitions.filter(
         pc.and_(pc.equal(partitions["topic"], _RAFT_TOPIC), pc.equal(partitions["api_key"], _KEYS["Fetch"]))
     )

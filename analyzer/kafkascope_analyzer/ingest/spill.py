@@ -36,6 +36,6 @@ def read_spill(directory: Path, name: str) -> Iterator[pa.Table]:
     path = directory / f"{name}.arrow"
     if not path.exists():
         return
-    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
+    with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as reader:  # mapped pages would count as resident
         for i in range(reader.num_record_batches):
             yield pa.Table.from_batches([reader.get_batch(i)])
