@@ -3,7 +3,7 @@
 A flow (two endpoints) may carry several connections after each other. A segment belongs to the flow's latest connection
 unless
   SYN       has an initial sequence number other than the known one, or does not fit before the bytes seen
-  SYN-ACK   has another one than the known and does not acknowledge the SYN seen
+  SYN-ACK   has another one than the known and does not acknowledge the SYN seen, with or without its payload
   payload   after the end of the connection is further than a window away from its sequence numbers (its SYN was not
   captured)
 
@@ -36,6 +36,9 @@ from kafkascope_parsers.tcp.state import (
 
 _MASK32 = 0xFFFFFFFF
 
+SYN_PAYLOAD_LIMIT = 0xFFFF
+"""Bytes that a SYN may carry (RFC 7413), as far as a SYN-ACK may acknowledge beyond it."""
+
 
 @nb.njit(cache=True, nogil=True)
 def distance(seq: int, other: int) -> Any:
@@ -67,7 +70,7 @@ def opens_another(seg: Any, c: Any, me: Any, peer: Any) -> Any:
         if me.syn and seg.seq == me.isn:
             return False
         if peer.based:
-            return base_seq(peer) != np.int64(seg.ack)
+            return not 0 <= distance(seg.ack, base_seq(peer)) <= SYN_PAYLOAD_LIMIT
         if me.based:
             return base_seq(me) != first_byte
         return c.close_kind != OPEN

@@ -145,7 +145,7 @@ class Reassembler:
 def _take(me: Half, row: Row, out: Output) -> None:
     start = me.offset(row.seq + (1 if row.flags & SYN else 0))
     end = start + row.length
-    if row.length <= 1 and start == me.next - 1 and not row.flags & (SYN | FIN):
+    if row.length <= 1 and start == me.next - 1 >= 0 and not row.flags & (SYN | FIN):
         me.keepalives += 1
         out.events.append(Event(me.direction, E_KEEPALIVE, row.ts_ns, row.packet_no, max(start, 0), row.length))
     elif row.length > 0 and _is_far(me, start, row):

@@ -97,7 +97,7 @@ def judge_payload(seg: Any, me: Any) -> int:
     """What to do with the payload of a segment that is no RST; counts what is left alone, keeps the FIN's place."""
     ahead = distance(np.int64(seg.seq) + (1 if seg.flags & SYN else 0), me.next_seq)
     verdict = DROPPED
-    if seg.length <= 1 and ahead == -1 and not seg.flags & (SYN | FIN):
+    if seg.length <= 1 and ahead == -1 and me.next > 0 and not seg.flags & (SYN | FIN):
         me.keepalives += 1
         verdict = KEEPALIVE
     elif seg.length > 0 and me.fin_at >= 0 and me.next + ahead >= me.fin_at:

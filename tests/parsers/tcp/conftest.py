@@ -70,8 +70,8 @@ class Reader:
     """Per direction: all bytes, gaps left out."""
     gaps: dict[int, list[tuple[int, int, int]]] = field(default_factory=lambda: defaultdict(list))
     """Per direction: stream offset, length, kind."""
-    pieces: dict[int, list[tuple[int, int, int]]] = field(default_factory=lambda: defaultdict(list))
-    """Per direction: stream offset, packet, time of each piece as first seen."""
+    pieces: dict[int, dict[int, tuple[int, int]]] = field(default_factory=lambda: defaultdict(dict))
+    """Per direction and packet: stream offset of its first piece, and its time."""
     at: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     """Per direction: stream offset up to which everything was taken."""
     left: dict[int, bytes] = field(default_factory=dict)
@@ -111,9 +111,7 @@ class Reader:
         assert streams.piece_start[inside][0] == streams.start[r]
         for i in np.flatnonzero(inside):
             offset = int(streams.stream_offset[r] + streams.piece_start[i] - streams.start[r])
-            piece = (offset, int(streams.piece_packet[i]), int(streams.piece_ts_ns[i]))
-            if not self.pieces[d] or piece[1] != self.pieces[d][-1][1]:
-                self.pieces[d].append(piece)
+            self.pieces[d].setdefault(int(streams.piece_packet[i]), (offset, int(streams.piece_ts_ns[i])))
 
 
 @dataclass

@@ -165,7 +165,7 @@ def test_hole_is_given_up_when_the_peer_acknowledges_it(wire):
     reader.take(tcp.push(*wire.segments([wire.packet(1, 501, ack=110)], 6)))
     assert bytes(reader.streams[0]) == b"abcghi"
     assert reader.gaps[0] == [(3, 3, GAP_LOST)]
-    assert reader.pieces[0] == [(0, 3, 3000), (6, 4, 4000)]
+    assert reader.pieces[0] == {3: (0, 3000), 4: (6, 4000)}
     assert [(e["kind"], e["stream_offset"], e["bytes"], e["side"], e["packet_no"]) for e in tcp.events] == [(9, 3, 3, 0, 6)]
     assert not tcp.connections["slow"].any()
 
