@@ -18,7 +18,9 @@ from kafkascope_parsers.schema import api_keys, api_name
 from kafkascope_analyzer.connections.bootstrap import BOOTSTRAP_SCHEMA, bootstrap_connections
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, Node, resolve_nodes
 from kafkascope_analyzer.connections.role_rules import BOOTSTRAP_APIS
+from kafkascope_analyzer.ingest.news import News
 from kafkascope_analyzer.ingest.spill import read_spill
+from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
 
 _KEYS = {api_name(key): key for key in api_keys()}
 _LEADER_APIS = pa.array([_KEYS["Produce"], _KEYS["ListOffsets"], _KEYS["Fetch"]], pa.int16())
@@ -40,64 +42,74 @@ _GROUP_APIS = pa.array(
 _BOOTSTRAP_KEYS = pa.array([_KEYS[name] for name in sorted(BOOTSTRAP_APIS)], pa.int16())
 
 
-_TOPOLOGY_SCHEMA = pa.schema(
+_NO_TOPOLOGY = pa.schema(
     [
+        *(field for field in TOPOLOGY_SCHEMA if field.name != "row"),
         ("ts_ns", pa.int64()),
-        ("kind", pa.string()),
-        ("node_id", pa.int32()),
-        ("host", pa.string()),
-        ("port", pa.int32()),
-        ("topic", pa.string()),
-        ("topic_id", pa.string()),
-        ("partition", pa.int32()),
-        ("coordinator_key", pa.string()),
-        ("coordinator_type", pa.string()),
+        ("number", pa.int64()),
+        ("conn", pa.int64()),
+        ("api_key", pa.int16()),
+        ("spill", pa.int64()),
+        ("conn_id", pa.string()),
+        ("place", pa.int64()),
     ]
-)
+).empty_table()
 _RESERVED_TOPICS = {"AAAAAAAAAAAAAAAAAAAAAQ": "__cluster_metadata"}
 """Ids that Kafka gives by definition (org.apache.kafka.common.Uuid)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """nodes: by server endpoint; advertised: endpoint each node is told by, newest; topics: name by id; bootstrap:
-    conn_ids.
+    """nodes: by server endpoint; advertised: endpoints each node is told by; topics: name by id; bootstrap: conn_ids.
+
+    topology: per spill folder its spilled topology rows that are news to the whole capture.
     """
 
     nodes: dict[Endpoint, Node]
     advertised: dict[int, list[Endpoint]]
     topics: dict[str, str]
     bootstrap: frozenset[str]
+    topology: dict[Path, pa.Table]
 
 
 def learn_cluster(spills: Iterable[Path]) -> Cluster:
     """Learns from the spilled connections, requests, partitions and topology of all buckets."""
     evidence = Evidence()
-    spills = list(spills)
-    topology = _topology(spills)
+    connections = {spill: pa.concat_tables(read_spill(spill, "connections")) for spill in spills if _has_any(spill)}
+    topology = _topology(connections)
     advertised = _note_advertised(topology, evidence)
     topics = _topics(topology)
     leaders, coordinators = _Leaders(topology, topics), _coordinators(topology)
     starts = []
-    for spill in spills:
-        connections = (
-            pa.concat_tables(read_spill(spill, "connections")) if (spill / "connections.arrow").exists() else None
-        )
-        if connections is None:
-            continue
-        ends = list(zip(connections["server_ip"].to_pylist(), connections["server_port"].to_pylist(), strict=True))
-        evidence.servers.update(
-            end for end, kafka in zip(ends, connections["is_kafka"].to_pylist(), strict=True) if kafka
-        )
+    for spill, rows in connections.items():
+        ends = list(zip(rows["server_ip"].to_pylist(), rows["server_port"].to_pylist(), strict=True))
+        kafka = rows["is_kafka"].to_pylist()
+        evidence.servers.update(end for end, is_kafka in zip(ends, kafka, strict=True) if is_kafka)
         _note_leaders(spill, ends, leaders, evidence)
-        starts.append(_note_requests(spill, connections, ends, coordinators, evidence))
+        starts.append(_note_requests(spill, rows, ends, coordinators, evidence))
     bootstrap = bootstrap_connections(pa.concat_tables(starts)) if starts else set()
-    return Cluster(resolve_nodes(evidence), advertised, topics, frozenset(bootstrap))
+    by_spill = {spill: topology.filter(pc.equal(topology["spill"], n)) for n, spill in enumerate(connections)}
+    news = {spill: rows.drop_columns(["spill", "conn_id", "place"]) for spill, rows in by_spill.items()}
+    return Cluster(resolve_nodes(evidence), advertised, topics, frozenset(bootstrap), news)
 
 
-def _topology(spills: list[Path]) -> pa.Table:
-    tables = [table.select(_TOPOLOGY_SCHEMA.names) for spill in spills for table in read_spill(spill, "topology")]
-    return pa.concat_tables([_TOPOLOGY_SCHEMA.empty_table(), *tables]).sort_by("ts_ns")
+def _has_any(spill: Path) -> bool:
+    """Whether the bucket has a connection."""
+    return next(read_spill(spill, "connections"), None) is not None
+
+
+def _topology(connections: dict[Path, pa.Table]) -> pa.Table:
+    """What all buckets were told, in one order that does not depend on the buckets, without what was known already."""
+    tables = []
+    for n, (spill, rows) in enumerate(connections.items()):
+        for table in read_spill(spill, "topology"):
+            table = table.append_column("spill", pa.array([n] * table.num_rows, pa.int64()))
+            table = table.append_column("conn_id", rows["conn_id"].take(table["conn"]))
+            tables.append(table.append_column("place", pa.array(range(table.num_rows), pa.int64())))
+    if not tables:
+        return _NO_TOPOLOGY
+    order = [(name, "ascending") for name in ("ts_ns", "conn_id", "number", "place")]
+    return News().only_changes(pa.concat_tables(tables).sort_by(order))
 
 
 def _note_advertised(topology: pa.Table, evidence: Evidence) -> dict[int, list[Endpoint]]:
@@ -121,9 +133,7 @@ def _note_advertised(topology: pa.Table, evidence: Evidence) -> dict[int, list[E
 def _topics(topology: pa.Table) -> dict[str, str]:
     named = topology.filter(
         pc.fill_null(
-            pc.and_(
-                pc.equal(topology["kind"], "topic"), pc.greater(pc.utf8_length(topology["topic"]), 0)
-            ),
+            pc.and_(pc.equal(topology["kind"], "topic"), pc.greater(pc.utf8_length(topology["topic"]), 0)),
             False,
         )
     )
@@ -151,9 +161,7 @@ class _Leaders:
 
     def __init__(self, topology: pa.Table, topics: dict[str, str]) -> None:
         is_leader = pc.equal(topology["kind"], "leader")
-        rows = topology.filter(
-            pc.fill_null(pc.and_(is_leader, pc.greater_equal(topology["node_id"], 0)), False)
-        )
+        rows = topology.filter(pc.fill_null(pc.and_(is_leader, pc.greater_equal(topology["node_id"], 0)), False))
         self._topics = topics
         self._told: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
         columns = (rows[name].to_pylist() for name in ("topic", "topic_id", "partition", "ts_ns", "node_id"))
@@ -176,7 +184,9 @@ def _note_leaders(spill: Path, ends: list[Endpoint], leaders: _Leaders, evidence
     keys = ["conn", "api_key", "topic", "topic_id", "partition"]
     for rows in read_spill(spill, "partitions"):
         ok = pc.and_(pc.equal(rows["direction"], "response"), pc.equal(rows["error_code"], 0))
-        chosen = rows.select([*keys, "ts_ns"]).filter(pc.fill_null(pc.and_(ok, pc.is_in(rows["api_key"], _LEADER_APIS)), False))
+        chosen = rows.select([*keys, "ts_ns"]).filter(
+            pc.fill_null(pc.and_(ok, pc.is_in(rows["api_key"], _LEADER_APIS)), False)
+        )
         firsts = chosen.group_by(keys, use_threads=False).aggregate([("ts_ns", "min")])
         for row in firsts.to_pylist():
             node_id = leaders.at(row["topic"], row["topic_id"], row["partition"], row["ts_ns_min"])

@@ -11,7 +11,17 @@ from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_nam
 
 from kafkascope_analyzer.connections.role_rules import INTER_BROKER, PARTITION_LEADER, REQUEST_RULES, RoleRule
 
-_PARTITION_COLUMNS = ["conn", "number", "ts_ns", "api_key", "direction", "topic", "partition", "error_code", "from_replica"]
+_PARTITION_COLUMNS = [
+    "conn",
+    "number",
+    "ts_ns",
+    "api_key",
+    "direction",
+    "topic",
+    "partition",
+    "error_code",
+    "from_replica",
+]
 _RAFT_TOPIC = "__cluster_metadata"
 _EVIDENCE_ROWS = 3
 

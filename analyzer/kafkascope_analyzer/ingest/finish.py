@@ -32,7 +32,6 @@ _SORT = {
 }
 _PLAIN: tuple[tuple[Table, Callable[[pa.Table, Names], pa.Table]], ...] = (
     (ERRORS, finish_rows.error_table_rows),
-    (TOPOLOGY, finish_rows.topology_rows),
     (TCP_EVENTS, finish_rows.event_rows),
     (UNDECODED, finish_rows.undecoded_rows),
 )
@@ -68,6 +67,7 @@ class BucketFinish:
                 for batch in read_spill(self._bucket.spill, table.name):
                     writer.write(make(batch, self._names))
             self.rows[table.name] = writer.n_rows
+        self._write(TOPOLOGY, finish_rows.topology_rows(self._cluster.topology[self._bucket.spill], self._names))
         self._requests()
         self._partitions()
         roles = added_up([*self._roles, bootstrap_roles(self._facts.raw, self._cluster.bootstrap)])

@@ -37,7 +37,11 @@ def endpoint(text):
 
 def sockets(truth):
     """Sockets that have packets in the capture, as (client, server) endpoints."""
-    everyone = [s for c in truth["clients"] for s in c["sockets"]] + truth["broker_connections"] + truth.get("other_connections", [])
+    everyone = (
+        [s for c in truth["clients"] for s in c["sockets"]]
+        + truth["broker_connections"]
+        + truth.get("other_connections", [])
+    )
     return {(*endpoint(s["local"]), *endpoint(s["remote"])): s for s in everyone if s.get("packets", 1)}
 
 
@@ -91,7 +95,7 @@ def test_every_request_that_a_broker_logged_is_there(datasets, name):
         assert row["api_version"] == logged["v"]
         assert row["client_id"] == logged["client_id"]
         errors = {code for code in logged["errors"] if code}
-        assert row["error_code"] in errors if errors else row["error_code"] == 0
+        assert row["error_code"] in errors if errors else not row["error_code"]
         n += 1
     assert n > 1000
 
@@ -138,9 +142,12 @@ def test_confirmed_group_coordinators_are_the_brokers_that_coordinate(datasets, 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_requests_are_paired_but_for_the_edges(datasets, name):
-    statuses = Counter(row["status"] for row in datasets(name).rows("requests"))
+    data = datasets(name)
+    requests = data.rows("requests")
+    statuses = Counter(row["status"] for row in requests)
     assert statuses["ok"] + statuses["no_response_expected"] >= 0.93 * statuses.total()
-    assert statuses["undecoded"] == 0
+    cut_at_the_end = {row["conn_id"] for row in data.rows("undecoded") if row["reason"] == "capture_end"}
+    assert {row["conn_id"] for row in requests if row["status"] == "undecoded"} <= cut_at_the_end
 
 
 def test_buckets_change_nothing(datasets, tmp_path, monkeypatch):
@@ -151,7 +158,9 @@ def test_buckets_change_nothing(datasets, tmp_path, monkeypatch):
     one, three = datasets("healthy_basic"), Dataset(tmp_path / "three.kscope", None)
     for table in INGEST_TABLES:
         names = table.schema.names
-        rows = [sorted(json.dumps([row[c] for c in names], default=str) for row in d.rows(table.name)) for d in (one, three)]
+        rows = [
+            sorted(json.dumps([row[c] for c in names], default=str) for row in d.rows(table.name)) for d in (one, three)
+        ]
         assert rows[0] == rows[1], table.name
     assert one.manifest["ledger"] == three.manifest["ledger"]
     assert one.manifest["rows"] == three.manifest["rows"]
