@@ -104,7 +104,7 @@ def _parts(model: Model) -> Iterator[RenderableType]:
             Text(safe(file["path"])), file["format"] + packed, file["link_types"], size(file["size_bytes"]), *figures
         )
     yield table
-    yield from more(model["n_files"] - len(model["files"]), "files", "captures, after ingest")
+    yield from more(model["n_files"] - len(model["files"]), "file", "captures, after ingest")
     yield from _servers(model["servers"])
 
 
@@ -113,9 +113,11 @@ def _servers(servers: list[Model]) -> Iterator[RenderableType]:
     if not servers:
         yield line("no TCP was seen")
         return
-    table = grid(("server", ""), ("seems to speak", ""), ("connections", "rn"), ("segments", "rn"), ("payload", "rn"))
+    table = grid(
+        ("server", ""), ("seems to speak", ""), ("connection", "table rn"), ("segments", "rn"), ("payload", "rn")
+    )
     for server in servers[:MOST_SERVERS]:
         figures = f"{server['n_connections']:,}", f"{server['n_segments']:,}", size(server["payload_bytes"])
         table.add_row(Text(safe(server["address"])), server["speaks"], *figures)
     yield table
-    yield from more(len(servers) - MOST_SERVERS, "servers", "connections, after ingest")
+    yield from more(len(servers) - MOST_SERVERS, "server", "connections, after ingest")

@@ -11,6 +11,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from kafkascope_analyzer.report.words import count
+
 
 def heading(title: str) -> RenderableType:
     """A part's heading, with a line to the right edge."""
@@ -50,7 +52,7 @@ def grid(*columns: tuple[str, str], header: bool = True) -> Table:
     return table
 
 
-def more(n_left: int, what: str, where: str) -> Iterator[RenderableType]:
-    """The line that says what is not shown and where it is; nothing where all is shown."""
+def more(n_left: int, one: str, where: str) -> Iterator[RenderableType]:
+    """The line that says how many are not shown and where they are (one: the noun for one); nothing where all is."""
     if n_left > 0:
-        yield line((f"… and {n_left:,} more {what} (table {where})", "dim"), indent=2)
+        yield line((f"… and {count(n_left, one)} more ({where})", "dim"), indent=2)

@@ -109,7 +109,7 @@ def _cluster(cluster: Model) -> Iterator[RenderableType]:
                 Text(list_of(names, 3)),
             )
         yield table
-        yield from more(cluster["n_brokers"] - MOST_BROKERS, "brokers", "topology")
+        yield from more(cluster["n_brokers"] - MOST_BROKERS, "broker", "table topology")
     loose = [
         f"{safe(s['address'])} ({count(s['n_connections'], 'connection')})" for s in cluster["servers_without_node_id"]
     ]
@@ -160,7 +160,7 @@ def _errors(model: Model) -> Iterator[RenderableType]:
         times = clock(row["first_ns"] - start_ns), clock(row["last_ns"] - start_ns)
         table.add_row(Text(safe(row["error_name"])), Text(safe(row["api_name"])), f"{row['n']:,}", *times)
     yield table
-    yield from more(errors["n_kinds"] - min(MOST_ERRORS, len(errors["kinds"])), "kinds of errors", "errors")
+    yield from more(errors["n_kinds"] - min(MOST_ERRORS, len(errors["kinds"])), "error kind", "table errors")
 
 
 _WHY_UNREAD = {

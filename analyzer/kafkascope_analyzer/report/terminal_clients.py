@@ -56,7 +56,7 @@ def render_clients(model: Model) -> Iterator[RenderableType]:
         yield line("no client was seen")
     else:
         yield _summary(found["listed"][:MOST_CLIENTS], start_ns)
-        yield from more(found["n"] - min(MOST_CLIENTS, len(found["listed"])), "clients", "stories/clients")
+        yield from more(found["n"] - min(MOST_CLIENTS, len(found["listed"])), "client", "table stories/clients")
     for client in found["listed"][:MOST_CLIENTS]:
         yield heading(safe(client["client_id"]) if client["client_id"] else "(no client id)")
         yield from _client(client, start_ns, addresses)
@@ -70,7 +70,8 @@ def _summary(clients: list[Model], start_ns: int) -> RenderableType:
         begun = (client["first_ns"] or start_ns) - start_ns
         name = Text(safe(client["client_id"]) if client["client_id"] else "(no client id)")
         start = client["starts"][0] if client["starts"] else None
-        table.add_row(clock(begun), name, client["kind"].replace("_", " "), _start_in_short(start), _trouble(client))
+        kind = "producer (txn)" if client["kind"] == "transactional_producer" else client["kind"].replace("_", " ")
+        table.add_row(clock(begun), name, kind, _start_in_short(start), _trouble(client))
     return table
 
 
@@ -86,11 +87,12 @@ def _trouble(client: Model) -> Text:
     causes = client["recoveries"]
     if not causes:
         return Text("none")
-    unwell = [c for c in causes if c["outcome"] != "recovered"]
-    longest = max((c["time_to_recover_ms"] or 0 for c in causes), default=0)
-    told = Text(f"{client['n_causes']:,}, longest {span(longest * 1000)}")
-    for cause in unwell[:1]:
-        told.append(f"; {cause['outcome'].replace('_', ' ')}", style=_STYLE.get(cause["outcome"], ""))
+    told = Text(f"{client['n_causes']:,}")
+    longest_ms = max(cause["time_to_recover_ms"] or 0 for cause in causes)
+    if longest_ms:
+        told.append(f", longest {span(longest_ms * 1000)}")
+    for cause in [cause for cause in causes if cause["outcome"] != "recovered"][:1]:
+        told.append(f", {(cause['outcome'] or 'still_open').replace('_', ' ')}", style=_STYLE.get(cause["outcome"], ""))
     return told
 
 
@@ -123,14 +125,14 @@ def _client(client: Model, start_ns: int, addresses: dict[int, str]) -> Iterator
     for start in client["starts"][:MOST_STARTS]:
         yield line("")
         yield from _start(start, start_ns)
-    yield from more(client["n_starts"] - MOST_STARTS, "starts", "stories/startups")
+    yield from more(client["n_starts"] - MOST_STARTS, "start", "table stories/startups")
     worst = sorted(client["recoveries"], key=_severity)[:MOST_TOLD]
     for cause in client["recoveries"][:MOST_CAUSES]:
         yield line("")
         yield from _cause(cause, start_ns, addresses)
         if cause in worst:
             yield from _recovery_steps(cause)
-    yield from more(client["n_causes"] - MOST_CAUSES, "causes of trouble", "stories/recoveries")
+    yield from more(client["n_causes"] - MOST_CAUSES, "trouble", "table stories/recoveries")
 
 
 def _facts(client: Model) -> Iterator[str]:
@@ -162,7 +164,7 @@ def _connections(client: Model, start_ns: int, addresses: dict[int, str]) -> Ite
         )
     yield indented(table, 2)
     left = client["n_connections"] - min(MOST_CONNECTIONS, len(client["connections"]))
-    yield from more(left, "connections", "connections")
+    yield from more(left, "connection", "table connections")
 
 
 def _role(role: Model) -> str:
@@ -236,9 +238,11 @@ def _steps(start: Model, start_ns: int) -> Iterator[RenderableType]:
             span(step["broker_us"]),
         )
     yield indented(table, 4)
+    beside = "step beside this critical path" if start["outcome"] == "ready" else "step"
     left = start["n_steps"] - min(MOST_STEPS, len(told))
-    beside = "steps beside this critical path" if start["outcome"] == "ready" else "steps"
-    yield from more(left, beside, "stories/startup_steps")
+    if left > 0:
+        steps = count(left, beside, beside.replace("step", "steps", 1))
+        yield line((f"… and {steps} (table stories/startup_steps)", "dim"), indent=4)
 
 
 def _step_name(step: Model) -> Text:
@@ -305,13 +309,28 @@ def _recovery_steps(cause: Model) -> Iterator[RenderableType]:
         )
     begun = cause["steps"][0]["ts_ns"] or 0
     table = grid(("", "rn"), ("", "n"), ("", "n"), ("", "rn"), ("", ""), header=False)
-    for step in cause["steps"][:MOST_RECOVERY_STEPS]:
+    told = _without_repeats(cause["steps"])[:MOST_RECOVERY_STEPS]
+    for same, step in told:
         table.add_row(
             Text(f"+{span(((step['ts_ns'] or begun) - begun) // 1000)}", style="dim"),
-            Text(step["step"].replace("_", " ")),
+            Text(step["step"].replace("_", " ") + (f" ({same} times)" if same > 1 else "")),
             Text("" if step["node_id"] is None else f"node {step['node_id']}"),
             span(step["duration_us"]),
             Text(safe(step["error_name"] or "")),
         )
     yield indented(table, 6)
-    yield from more(cause["n_steps"] - min(MOST_RECOVERY_STEPS, len(cause["steps"])), "steps", "stories/recovery_steps")
+    yield from more(
+        cause["n_steps"] - min(MOST_RECOVERY_STEPS, len(cause["steps"])), "step", "table stories/recovery_steps"
+    )
+
+
+def _without_repeats(steps: list[Model]) -> list[tuple[int, Model]]:
+    """Steps, where one request told the same several times only once, with how often."""
+    found: list[tuple[int, Model]] = []
+    for step in steps:
+        told = ("ts_ns", "step", "node_id", "error_name")
+        if found and all(found[-1][1][name] == step[name] for name in told):
+            found[-1] = found[-1][0] + 1, found[-1][1]
+        else:
+            found.append((1, step))
+    return found

@@ -100,3 +100,28 @@ def test_very_wide_terminals_are_not_filled(dataset: Write) -> None:
         render_to(report_model(dataset()), page, plain=False)
     page.seek(0)
     assert max(cell_len(line) for line in page.read().splitlines()) <= WIDEST
+
+
+def test_what_one_request_told_several_times_is_one_line(dataset: Write) -> None:
+    model = report_model(dataset())
+    cause = model["clients"]["listed"][0]["recoveries"][0]
+    cause["steps"] = [cause["steps"][0]] * 3 + cause["steps"][1:]
+    cause["n_steps"] += 2
+    page = shown(model, 100)
+    assert page.count("error (3 times)") == 1
+    assert "step more" not in page
+
+
+def test_long_lists_say_what_is_left_out_and_where_it_is(dataset: Write) -> None:
+    model = report_model(dataset())
+    client = model["clients"]["listed"][0]
+    client["connections"] *= 6
+    client["n_connections"] = 31
+    client["recoveries"] = client["recoveries"] * 9
+    client["n_causes"] = 9
+    model["errors"]["kinds"] *= 9
+    model["errors"]["n_kinds"] = 9
+    page = shown(model, 100)
+    assert "… and 23 connections more (table connections)" in page
+    assert "… and 1 trouble more (table stories/recoveries)" in page
+    assert "… and 1 error kind more (table errors)" in page
