@@ -22,6 +22,7 @@ def connection_of(row: Row) -> Connection:
         close_ns=row["close_ns"],
         idle_ms=row["idle_before_close_ms"],
         tls=row["tls_version"] is not None,
+        sasl_mechanism=row["sasl_mechanism"],
         principal=row["principal"],
         software_name=row["software_name"],
         software_version=row["software_version"],
@@ -43,6 +44,8 @@ def summarize(connection: Connection, row: Row) -> None:
     connection.ids = sorted([*connection.ids, *((s["ts_ns"], s["correlation_id"]) for s in row["ids"] or ())])
     connection.apis |= set(row["apis"] or ())
     connection.groups |= set(row["groups"] or ())
+    sought = [(s["coordinator_type"], s["coordinator_key"]) for s in row["sought"] or ()]
+    connection.sought |= {(kind, key) for kind, key in sought if kind and key}
     connection.members |= set(row["members"] or ())
     connection.member_first_ns = _least(connection.member_first_ns, row["member_first_ns"])
     connection.member_last_ns = _most(connection.member_last_ns, row["member_last_ns"])

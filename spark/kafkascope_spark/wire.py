@@ -62,6 +62,7 @@ class Connection:
     close_ns: int | None
     idle_ms: int | None
     tls: bool
+    sasl_mechanism: str | None
     principal: str | None
     software_name: str | None
     software_version: str | None
@@ -79,6 +80,8 @@ class Connection:
     reserved ones."""
     apis: set[int] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
+    sought: set[tuple[str, str]] = field(default_factory=set)
+    """Type and key of the coordinators that it asked for."""
     members: set[str] = field(default_factory=set)
     member_first_ns: int | None = None
     member_last_ns: int | None = None

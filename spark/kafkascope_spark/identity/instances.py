@@ -63,6 +63,9 @@ def _attach(connection: Connection, groups: list[Group]) -> bool:
     at = connection.begin_ns
     alive = [g for g in groups if g.first_ns - NEIGHBOURHOOD_NS <= at <= g.last_ns + NEIGHBOURHOOD_NS]
     free = [g for g in alive if not _uses(g, connection.server, at)]
+    port = connection.server.rpartition(":")[2]
+    kin = [g for g in free if any(c.server.rpartition(":")[2] == port for c in g.connections)]
+    free = kin or free
     if len(free) != 1:
         return False
     free[0].connections.append(connection)

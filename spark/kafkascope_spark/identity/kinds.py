@@ -35,7 +35,17 @@ def kind_of(connections: list[Connection]) -> Kind:
     transactional = any(c.transactional_ids for c in connections)
     v2 = any(c.txn_v2 for c in connections)
     transactions = ("v2" if v2 else "v1") if transactional else "none"
-    return Kind(_kind(connections, apis, name, transactional), _group_protocol(apis), transactions)
+    kind = _kind(connections, apis, name, transactional)
+    if kind == "unknown":
+        kind = _kind_by_search({t for c in connections for t, _ in c.sought})
+    return Kind(kind, _group_protocol(apis), transactions)
+
+
+def _kind_by_search(sought: set[str]) -> str:
+    """Who got no further than FindCoordinator: by the coordinator it wanted."""
+    if "transaction" in sought:
+        return "transactional_producer"
+    return "consumer" if "group" in sought else "unknown"
 
 
 def _kind(connections: list[Connection], apis: set[int], name: str, transactional: bool) -> str:

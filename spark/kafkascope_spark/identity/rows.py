@@ -24,10 +24,12 @@ def client_row(instance: Instance, member_ids: list[str], evicted_ns: int, captu
         "kind": kind.kind,
         "group_protocol": kind.group_protocol,
         "transactions": kind.transactions,
-        "group_id": min(set().union(*(c.groups for c in connections)), default=None) if kind.kind != "admin" else None,
+        "group_id": None
+        if kind.kind == "admin"
+        else _named(connections, "group", set().union(*(c.groups for c in connections))),
         "member_ids": member_ids + rest,
         "group_instance_id": min(group_instances, default=None),
-        "transactional_id": min(transactional_ids, default=None),
+        "transactional_id": _named(connections, "transaction", transactional_ids),
         "identity": "shared" if instance.group.shared else "sole",
         "identity_why": instance.group.why,
         "conn_ids": [c.conn_id for c in connections],
@@ -37,6 +39,12 @@ def client_row(instance: Instance, member_ids: list[str], evicted_ns: int, captu
         "n_errors": sum(c.n_errors for c in connections),
         "end": _end(connections, evicted_ns, instance, capture_ns),
     }
+
+
+def _named(connections: list[Connection], coordinator_type: str, used: set[str]) -> str | None:
+    """The group or transactional id that it used, or else that it asked for the coordinator of."""
+    sought = {key for c in connections for kind, key in c.sought if kind == coordinator_type}
+    return min(used or sought, default=None)
 
 
 def _end(connections: list[Connection], evicted_ns: int, instance: Instance, capture_ns: tuple[int, int]) -> str:

@@ -22,7 +22,8 @@ MAX_EVIDENCE = 10
 STORM_ERRORS, STORM_NS, STORM_TOTAL = 10, 1_000_000_000, 50
 """More than 10 errors in one second, or more than 50 in one episode."""
 REPLICA_SETTLES_MS = 5_000
-"""A replica fetcher learns of a new leader by such errors (AbstractFetcherThread): what passes within this time is
+"""A replica fetcher learns of new leaders and deleted topics by errors (AbstractFetcherThread): what passes within
+this time is
 replication's normal course."""
 CAUSE_NS = 2_000_000_000
 """Episodes of one client that begin within this time of each other, at the same node, have one cause."""
@@ -59,6 +60,7 @@ class Episode:
     first: Mark
     errors: list[str] = field(default_factory=list)
     n_errors: int = 0
+    last_ns: int = 0
     storm: bool = False
     recent: deque[int] = field(default_factory=lambda: deque(maxlen=STORM_ERRORS + 1))
     times: dict[str, int] = field(default_factory=dict)
@@ -75,6 +77,7 @@ class Episode:
         """Another error on the resource."""
         name = mark.error_name or "UNKNOWN"
         self.n_errors += 1
+        self.last_ns = mark.ts_ns
         if name not in self.errors:
             self.errors.append(name)
         self.recent.append(mark.ts_ns)
@@ -160,13 +163,12 @@ class Episodes:
         if episode is not None:
             episode._step(mark)
             episode._prove(mark)
-            if not self._is_replication(episode, mark):
-                self._write(episode, "recovered", mark)
+            self._write(episode, "recovered", mark)
 
-    def _is_replication(self, episode: Episode, end: Mark) -> bool:
+    def _is_replication(self, episode: Episode) -> bool:
         if self._instance.kind.kind != "broker" or episode.resource[0] != "partition":
             return False
-        return end.ts_ns - episode.first.ts_ns < REPLICA_SETTLES_MS * 1_000_000
+        return episode.last_ns - episode.first.ts_ns < REPLICA_SETTLES_MS * 1_000_000
 
     def of_kind(self, kind: str) -> list[Episode]:
         """The open episodes of a kind of resource."""
@@ -187,6 +189,8 @@ class Episodes:
         return _digest("cause", self._instance.instance_id, where, str(self._cause[0]))
 
     def _write(self, episode: Episode, outcome: str, end: Mark | None) -> None:
+        if self._is_replication(episode):
+            return
         kind, name = episode.resource
         recovery_id = _digest("rec", self._instance.instance_id, kind, name, str(episode.number))
         start = episode.first.ts_ns

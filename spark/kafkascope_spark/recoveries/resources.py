@@ -5,6 +5,8 @@ from kafkascope_spark.recoveries.reactions import NO_EPISODE
 from kafkascope_spark.wire import Failure, Request
 
 Resource = tuple[str, str]
+AUTHENTICATION: Resource = ("authentication", "SASL")
+"""A client object authenticates in one way everywhere: one resource, proven by the first answer that needs it."""
 
 _COORDINATOR_ERRORS = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"})
 _TRANSACTION_ERRORS = frozenset(
@@ -37,7 +39,7 @@ def resource_of(failure: Failure, request: Request) -> Resource | None:
     if failure.error_name in _TRANSACTION_ERRORS and request.transactional_id:
         return "transaction", request.transactional_id
     if key in wire.SASL_APIS:
-        return "authentication", request.sasl_mechanism or "SASL"
+        return AUTHENTICATION
     if key == wire.FIND_COORDINATOR:
         name = failure.group_id or failure.transactional_id or failure.resource or request.coordinator_key
         return "coordinator", name or "unknown"
@@ -75,8 +77,6 @@ def proven_by(request: Request) -> list[Resource]:
     key = request.api_key
     if key == wire.FIND_COORDINATOR and request.coordinator_key:
         return [("found", request.coordinator_key)]
-    if key in wire.SASL_APIS:
-        return [("authentication", request.sasl_mechanism or "SASL")] if key == wire.SASL_AUTHENTICATE else []
     if key in wire.TXN_APIS:
         name = request.transactional_id or "producer id"
         return [("coordinator", name), ("transaction", name)]

@@ -4,7 +4,7 @@ from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.recoveries.episodes import Episodes, Mark
 from kafkascope_spark.recoveries.failures import failure_of_end, overdue
-from kafkascope_spark.recoveries.resources import Resource, proven_by, resource_of
+from kafkascope_spark.recoveries.resources import AUTHENTICATION, Resource, proven_by, resource_of
 from kafkascope_spark.wire import Connection, Failure, Request, Row, Touch
 
 STEP_OF_API = {
@@ -35,6 +35,10 @@ class Recoveries:
         self._episodes = Episodes(instance)
         self._connections = {c.conn_id: c for c in instance.connections}
         self._unanswered: dict[str, list[Request]] = {}
+        mechanism = next((c.sasl_mechanism for c in instance.connections if c.sasl_mechanism), None)
+        self._authentication: Resource = ("authentication", mechanism or AUTHENTICATION[1])
+        self._denied: set[str] = set()
+        """Connections that were not let in: the broker closes them."""
 
     def on_open(self, connection: Connection) -> None:
         """A connection is tried: a retry of its server."""
@@ -96,6 +100,9 @@ class Recoveries:
         for failure in failures:
             resource = resource_of(failure, request)
             if resource is not None and self._is_worth(failure):
+                if resource == AUTHENTICATION:
+                    self._denied.add(request.conn_id)
+                    resource = self._authentication
                 broken.add(resource)
                 self._episodes.error(resource, _mark("error", request, at, failure.error_name), failure.api_key)
         if self._episodes:
@@ -112,6 +119,8 @@ class Recoveries:
             self._prove_connection(connection, mark)
         if not request.ok:
             return
+        if request.api_key not in wire.HANDSHAKE_APIS and request.conn_id not in self._denied:
+            self._episodes.success(self._authentication, mark)
         for kind, name in proven_by(request):
             if kind == "found":
                 self._prove_found(name, mark)
@@ -135,7 +144,7 @@ class Recoveries:
         unanswered = self._unanswered.pop(connection.conn_id, [])
         goes_on = self._instance.last_activity_ns > at
         error = failure_of_end(connection, unanswered, goes_on)
-        if error is None:
+        if error is None or connection.conn_id in self._denied:
             return
         late = overdue(unanswered, at)
         request = late[0] if error == "REQUEST_UNANSWERED" and late else unanswered[0] if unanswered else None

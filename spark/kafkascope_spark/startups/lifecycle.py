@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
-from kafkascope_spark.startups.path import Step, on_critical_path, step_rows
+from kafkascope_spark.startups.path import Step, on_critical_path, repeated_steps, step_rows
 from kafkascope_spark.startups.steps import ONCE, PHASE_OF_STEP, is_ready_answer, required_steps, step_of, usual_steps
 from kafkascope_spark.wire import Connection, Request, Row
 
@@ -200,7 +200,7 @@ class Startups:
             "critical_path": [steps[i].name for i in sorted(path)],
             "missing_steps": [s for s in required_steps(kind) if s not in names] if whole else [],
             "extra_steps": sorted(set(names) - usual_steps(kind)) if whole else [],
-            "repeated_steps": sorted({s.name for s in steps if s.attempt > 1}),
+            "repeated_steps": repeated_steps(steps),
             "n_connections": len({s.conn_id for s in steps} | (start.conn_ids if not whole else set())),
             "evidence": _evidence(start, failed),
         }

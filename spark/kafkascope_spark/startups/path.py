@@ -49,6 +49,37 @@ class Step:
         )
 
 
+MANIFOLD = frozenset(
+    {
+        "tcp_connect",
+        "tls_handshake",
+        "api_versions",
+        "metadata",
+        "list_offsets",
+        "offset_for_leader_epoch",
+        "first_fetch",
+    }
+)
+"""Steps that a client takes once for each connection, broker or partition: taking them again means something only
+after a failure."""
+
+
+def repeated_steps(steps: list[Step]) -> list[str]:
+    """Names of the steps that were taken again on one subject; a JoinGroup that was told its member id is no
+    repetition."""
+    last: dict[tuple[str, str], Step] = {}
+    repeated = set()
+    for step in steps:
+        key = (step.name, step.subject or step.conn_id)
+        before = last.get(key)
+        last[key] = step
+        if before is None or before.error_name == "MEMBER_ID_REQUIRED":
+            continue
+        if step.name not in MANIFOLD or before.outcome != "ok":
+            repeated.add(step.name)
+    return sorted(repeated)
+
+
 def on_critical_path(steps: list[Step], start_ns: int, ready_request_id: str) -> dict[int, int]:
     """Index of each step of the chain -> end of the step before it (start_ns for the first); steps are in order of
     their start."""

@@ -65,6 +65,10 @@ _GROUP_STEPS: dict[str, set[str]] = {
 }
 
 
+_UNTOLD_APIS = wire.HANDSHAKE_APIS | wire.TELEMETRY_APIS
+"""APIs whose answers make nobody ready."""
+
+
 def step_of(request: Request, kind: Kind) -> str | None:
     """The step that the request is for such a client; None for one that is no step of a start (telemetry, leaving)."""
     key = request.api_key
@@ -88,7 +92,7 @@ def is_ready_answer(request: Request, kind: Kind) -> bool:
         return request.api_key == wire.PRODUCE and request.ok
     if kind.kind in ("consumer", "share_consumer", "streams", "connect"):
         return request.api_key in (wire.FETCH, wire.SHARE_FETCH) and (request.n_records or 0) > 0 and request.ok
-    return request.status == "ok" and request.api_key not in wire.HANDSHAKE_APIS and not request.error_code
+    return kind.kind != "unknown" and request.api_key not in _UNTOLD_APIS and request.ok
 
 
 def required_steps(kind: Kind) -> tuple[str, ...]:
