@@ -1,5 +1,7 @@
 """Rows of `connections`: how each TCP connection came, went, and what it spoke."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -78,7 +80,7 @@ def _nearest(advertised: list[Endpoint], end: Endpoint) -> Endpoint | None:
     return next((told for told in advertised if told[1] == end[1]), None)
 
 
-def _groups(rows: pa.Table, keys: list[str]) -> list[dict[str, object]]:
+def _groups(rows: pa.Table, keys: list[str]) -> list[dict[str, Any]]:
     """Distinct keys of a batch, by their first time."""
     grouped = rows.select([*keys, "ts_ns"]).group_by(keys, use_threads=False).aggregate([("ts_ns", "min")])
     return list(grouped.sort_by("ts_ns_min").to_pylist())

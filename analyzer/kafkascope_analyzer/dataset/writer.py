@@ -31,9 +31,8 @@ class TableWriter:
     def write(self, table: pa.Table) -> None:
         """Takes rows in the table's schema."""
         if not table.schema.equals(self._schema):
-            raise ValueError(
-                f"{self._path.parent.name}: rows do not have the contract's columns: {_differences(table.schema, self._schema)}"
-            )
+            wrong = _differences(table.schema, self._schema)
+            raise ValueError(f"{self._path.parent.name}: rows do not have the contract's columns: {wrong}")
         if table.num_rows:
             self._pending.append(table)
             self._pending_rows += table.num_rows
@@ -81,7 +80,7 @@ class TableWriter:
 
 
 def _repeating(schema: pa.Schema) -> list[str]:
-    """Columns that a dictionary makes smaller: texts, but for ids that never repeat. On numbers it costs more than it saves."""
+    """Columns that a dictionary makes smaller: texts, but for ids that never repeat. On numbers it costs more."""
     return [field.name for field in schema if pa.types.is_string(field.type) and field.name != "request_id"]
 
 

@@ -237,5 +237,5 @@ def _failed(frames: NDArray[np.void], decoded: Decoded, streams: Streams, *, sho
     run = np.searchsorted(streams.start, chosen["start"], side="right") - 1
     offsets = streams.stream_offset[run] + chosen["start"] - streams.start[run] if len(index) else np.zeros(0, np.int64)
     reasons = [decoded.reasons[i][0] for i in index.tolist()]
-    details = [decoded.reasons[i][1] for i in index.tolist()]
+    details: list[str | None] = [decoded.reasons[i][1] for i in index.tolist()]
     return FailedFrames(chosen, offsets, reasons, details, shown)

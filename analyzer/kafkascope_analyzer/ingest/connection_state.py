@@ -32,7 +32,6 @@ def connection_table(
     of_client, of_server = 2 * np.arange(n) + client, 2 * np.arange(n) + 1 - client
     addresses = np.stack([sides["address_high"], sides["address_low"]], 1)
     ports = sides["port"]
-    both = lambda name: pa.array(sides[name][of_client] + sides[name][of_server])  # noqa: E731
     idle = connections["close_idle_ns"]
     closed = connections["close_ts_ns"] > 0
     columns = {
@@ -55,9 +54,9 @@ def connection_table(
         "server_bytes": pa.array(sides["stream_bytes"][of_server]),
         "client_segments": pa.array(sides["segments"][of_client]),
         "server_segments": pa.array(sides["segments"][of_server]),
-        "retransmitted": both("retransmitted"),
-        "out_of_order": both("out_of_order"),
-        "missing_bytes": pa.array((sides["missing_bytes"] + sides["cut_bytes"]).reshape(n, 2).sum(1)),
+        "retransmitted": pa.array(_both(sides["retransmitted"])),
+        "out_of_order": pa.array(_both(sides["out_of_order"])),
+        "missing_bytes": pa.array(_both(sides["missing_bytes"] + sides["cut_bytes"])),
         "undecoded_bytes": pa.array(undecoded),
         "max_in_flight": pa.array(framing["max_in_flight"].astype(np.int32)),
     }
@@ -71,6 +70,11 @@ def connection_table(
         times = np.ascontiguousarray(connections[source])
         columns[f"{name}_ns"] = pa.array(times, mask=times == 0)
     return pa.table(columns)
+
+
+def _both(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sum of the two sides of each connection."""
+    return np.asarray(values.reshape(-1, 2).sum(1), np.int64)
 
 
 def _close_kind(kind: int, client_side: int) -> str:

@@ -58,7 +58,7 @@ class News:
             news[i] = self._last.get(names[key[i]]) != said[value[i]]
         for i in np.flatnonzero(np.concatenate([first[1:], [True]])).tolist():
             self._last[names[key[i]]] = said[value[i]]
-        return rows[order[news]]
+        return np.asarray(rows[order[news]], np.int64)
 
 
 def _joined(facts: pa.Table, columns: tuple[str, ...]) -> pa.DictionaryArray:
