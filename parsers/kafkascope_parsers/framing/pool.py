@@ -4,7 +4,7 @@ A broker answers the requests of a connection in their order, so the list is a q
 request says that the earlier ones will never be answered.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
@@ -43,7 +43,7 @@ def with_room(nodes: NDArray[np.void], free: NDArray[np.int64], n: int) -> NDArr
 
 
 @nb.njit(cache=True, nogil=True)
-def enqueue(w: Waiting, c: NDArray[np.void], i: int, request: np.void, row: int) -> None:
+def enqueue(w: Waiting, c: NDArray[np.void], i: int, request: Any, row: int) -> None:
     """Puts a request at the end of connection i's queue and writes how many are in flight with it."""
     node = w.free[0]
     w.free[0] = w.nodes[node].next

@@ -1,0 +1,38 @@
+"""Connection names against published values and invariants."""
+
+import numpy as np
+import pyarrow as pa
+from kafkascope_analyzer.connections.identity import address_text, community_ids, connection_ids, request_ids
+
+
+def v4(text):
+    a, b, c, d = (int(part) for part in text.split("."))
+    return [0, 0xFFFF << 32 | a << 24 | b << 16 | c << 8 | d]
+
+
+def test_addresses_are_written_as_people_write_them():
+    halves = np.array([v4("10.0.0.1"), [0x20010DB8 << 32, 1]], np.uint64)
+    assert address_text(halves) == ["10.0.0.1", "2001:db8::1"]
+
+
+def test_community_id_is_the_published_one():
+    """The example of the Community ID specification: 128.232.110.120:34855 to 66.35.250.204:80, TCP."""
+    addresses = np.array([[v4("128.232.110.120"), v4("66.35.250.204")]], np.uint64)
+    ports = np.array([[34855, 80]], np.uint16)
+    assert community_ids(addresses, ports) == ["1:LQU9qZlK+B5F3KDmev6m5PMibrg="]
+    assert community_ids(addresses[:, ::-1], ports[:, ::-1]) == community_ids(addresses, ports)
+
+
+def test_a_connection_id_does_not_depend_on_who_was_seen_first():
+    addresses = np.array([[v4("10.0.0.1"), v4("10.0.0.2")]], np.uint64)
+    ports = np.array([[40000, 9092]], np.uint16)
+    first = np.array([1_700_000_000_000_000_000])
+    ids = connection_ids(addresses, ports, first)
+    assert ids == connection_ids(addresses[:, ::-1], ports[:, ::-1], first)
+    assert ids != connection_ids(addresses, ports, first + 1)
+    assert len(ids[0]) == 16
+
+
+def test_request_ids_tell_requests_from_responses_alone():
+    ids = request_ids(pa.array(["c", "c"]), pa.array([7, -3]))
+    assert ids.to_pylist() == ["c-7", "c-r2"]

@@ -1,0 +1,57 @@
+"""Which broker is behind an address: what is enough evidence, and what leaves it open."""
+
+from collections import Counter
+
+from kafkascope_analyzer.connections.nodes import Evidence, resolve_nodes
+
+A, B = ("192.0.2.1", 9092), ("192.0.2.2", 9092)
+
+
+def evidence(**known):
+    out = Evidence(servers={A, B})
+    for name, votes in known.items():
+        for place, counts in votes.items():
+            getattr(out, name)[place] = Counter(counts)
+    return out
+
+
+def nodes(out):
+    return {endpoint: node.node_id for endpoint, node in resolve_nodes(out).items()}
+
+
+def test_an_advertised_address_is_its_node():
+    assert nodes(evidence(advertised={A: {1: 5}, B: {2: 1}})) == {A: 1, B: 2}
+
+
+def test_one_address_advertised_for_several_nodes_is_none_of_them():
+    assert nodes(evidence(advertised={A: {1: 3, 2: 3}})) == {}
+
+
+def test_a_name_is_resolved_by_what_the_address_answered_for():
+    named = {("kafka-1.example", 9092): {1: 2}}
+    assert nodes(evidence(advertised=named, confirmed={A: {1: 20}})) == {A: 1}
+
+
+def test_answers_for_several_nodes_leave_it_open():
+    assert nodes(evidence(confirmed={A: {1: 10, 2: 9}})) == {}
+
+
+def test_answers_that_contradict_the_advertised_node_leave_it_open():
+    assert nodes(evidence(advertised={A: {2: 4}}, confirmed={A: {1: 10, 3: 10}})) == {}
+
+
+def test_fetches_speak_only_where_nothing_else_does():
+    assert nodes(evidence(fetched={A: {1: 10}, B: {1: 10}}, confirmed={B: {2: 1}})) == {A: 1, B: 2}
+
+
+def test_another_port_of_an_address_with_one_node_is_that_node():
+    out = evidence(advertised={A: {1: 1}}, replicas={"192.0.2.2": {2: 7}})
+    out.servers.add(("192.0.2.1", 9093))
+    assert nodes(out) == {A: 1, ("192.0.2.1", 9093): 1, B: 2}
+
+
+def test_another_port_of_an_address_with_several_nodes_stays_open():
+    out = Evidence(servers={A, ("192.0.2.1", 9093), ("192.0.2.1", 9094)})
+    out.advertised[A] = Counter({1: 1})
+    out.advertised[("192.0.2.1", 9093)] = Counter({2: 1})
+    assert nodes(out) == {A: 1, ("192.0.2.1", 9093): 2}
