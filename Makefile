@@ -21,7 +21,7 @@ help:
 report: .stamps/installed java
 	@mkdir -p build
 	@$(BIN)/kafkascope analyze $(CAPTURE) -o $(DATASET) --overwrite -q
-	@printf '\n%s\n' 'report as JSON: $(DATASET)/report.json' 'Parquet tables: $(DATASET)/ (docs/tables.md says what is in them)'
+	@printf '\n%s\n%s\n' 'report as JSON: $(DATASET)/report.json' 'Parquet tables: $(DATASET)/ (docs/tables.md says what is in them)'
 
 test: .stamps/installed-test java
 	$(BIN)/python -m pytest -q

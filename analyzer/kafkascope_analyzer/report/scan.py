@@ -48,7 +48,7 @@ def scan(
     try:
         source = ds.dataset(place, schema=table.schema, format="parquet", exclude_invalid_files=False)
         yield from source.to_batches(columns=columns, filter=only, batch_size=BATCH_ROWS, use_threads=False)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowInvalid) as error:
         raise UsageError(f"{place}: cannot be read: {error}") from error
 
 
@@ -60,6 +60,6 @@ def rows(
         yield from batch.to_pylist()
 
 
-def one_of(column: str, values: list[Any]) -> ds.Expression:
-    """The filter: column is one of values."""
-    return ds.field(column).isin(values)
+def one_of(column: str, values: list[str]) -> ds.Expression:
+    """The filter: the text of column is one of values; none is, where there are no values."""
+    return ds.field(column).isin(pa.array(values, pa.string()))

@@ -108,6 +108,25 @@ def test_the_same_rows_in_other_files_give_the_same_bytes(dataset: Write) -> Non
     assert str(place) not in before
 
 
+def test_stories_without_a_single_row_are_stories(dataset: Write, small: ModuleType) -> None:
+    place = dataset()
+    for name in ("clients", "startups", "startup_steps", "recoveries", "recovery_steps"):
+        small.write_table(place, small.TABLES[name], [])
+    model = report_model(place)
+    assert (model["stories"]["present"], model["clients"]["n"]) == (True, 0)
+
+
+def test_clients_without_starts_and_recoveries_are_listed(dataset: Write, small: ModuleType) -> None:
+    place = dataset()
+    for name in ("startups", "startup_steps", "recoveries", "recovery_steps"):
+        small.write_table(place, small.TABLES[name], [])
+    listed = report_model(place)["clients"]["listed"]
+    assert [(client["client_id"], client["starts"], client["recoveries"]) for client in listed] == [
+        ("svc", [], []),
+        ("reader", [], []),
+    ]
+
+
 def test_written_report_is_the_model(dataset: Write) -> None:
     place = dataset()
     model = report_model(place)
