@@ -22,7 +22,8 @@ SMALLEST_BLOCK = 12
 _ORDERS = {b"\x1a\x2b\x3c\x4d": True, b"\x4d\x3c\x2b\x1a": False}
 _SMALLEST_BODY = {SECTION: 16, INTERFACE_DESCRIPTION: 8, STATISTICS: 12}
 _OPTION_END, _IF_TSRESOL, _IF_TSOFFSET, _ISB_IFDROP, _ISB_OSDROP = 0, 9, 14, 5, 7
-_FINEST_BINARY, _FINEST_DECIMAL = 63, 18
+_FINEST_BINARY, _FINEST_DECIMAL = 62, 18
+_MASK63 = 0x7FFFFFFFFFFFFFFF
 
 INTERFACE = np.dtype(
     [
@@ -50,14 +51,14 @@ _WHY = {
 
 @nb.njit(cache=True, nogil=True)
 def to_ns(units: int, interface: Any) -> Any:
-    """A time stamp of the interface in nanoseconds since the epoch."""
+    """A time stamp of the interface in nanoseconds since the epoch, modulo 2^63: the time of a corrupt packet is any."""
     if interface.shift >= 0:
         whole = units >> interface.shift
         part = units & ((np.int64(1) << interface.shift) - 1)
         scale = max(interface.shift - 33, 0)
         nanos = ((part >> scale) * 1_000_000_000) >> (interface.shift - scale)
-        return whole * 1_000_000_000 + nanos + interface.offset_ns
-    return units * interface.multiply // interface.divide + interface.offset_ns
+        return (whole * 1_000_000_000 + nanos + interface.offset_ns) & _MASK63
+    return (units * interface.multiply // interface.divide + interface.offset_ns) & _MASK63
 
 
 @nb.njit(cache=True, nogil=True)
@@ -228,8 +229,10 @@ class PcapngReader:
         exponent = resolution & 0x7F
         if exponent > (_FINEST_BINARY if resolution & 0x80 else _FINEST_DECIMAL):
             raise CaptureError(f"time resolution {resolution:#x} is too fine", name=self._name, byte=position)
-        row["shift"] = exponent if resolution & 0x80 else -1
-        row["multiply"], row["divide"] = 10 ** max(9 - exponent, 0), 10 ** max(exponent - 9, 0)
+        if resolution & 0x80:
+            row["shift"] = exponent
+        else:
+            row["shift"], row["multiply"], row["divide"] = -1, 10 ** max(9 - exponent, 0), 10 ** max(exponent - 9, 0)
         if len(options.get(_IF_TSOFFSET, b"")) == 8:
             (seconds,) = struct.unpack(f"{order}q", options[_IF_TSOFFSET])
             row["offset_ns"] = seconds * 10**9 if abs(seconds) < 1 << 33 else 0

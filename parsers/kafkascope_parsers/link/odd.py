@@ -196,7 +196,7 @@ def _ipv4(data: bytes, c: _Cursor) -> _Cursor | Fragment:
     inner = replace(c, at=at, wire_end=wire_end, source=source, destination=destination)
     if (ip.offset or ip.mf) and ip.p == PROTOCOL_TCP:
         part = data[at:wire_end]
-        return Fragment(source, destination, ip.id, ip.offset, bool(ip.mf), part, len(part) == wire_end - at)
+        return Fragment(source, destination, ip.id, ip.offset * 8, bool(ip.mf), part, len(part) == wire_end - at)
     if (ip.offset or ip.mf) and ip.p == PROTOCOL_UDP:
         raise NotASegment(OTHER)
     return _by_protocol(data, ip.p, inner)

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import zstandard
-
 from kafkascope_analyzer.ingest.source import CaptureFile, expand_inputs, iter_blocks
 from kafkascope_parsers.errors import CaptureError, UsageError
 
@@ -21,7 +20,7 @@ CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
 def pcap(packets):
     out = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)
     for i, data in enumerate(packets):
-        out += struct.pack("<IIII", 100 - i, 5, len(data), len(data) + (i == 1)) + data
+        out += struct.pack("<IIII", 5000 - i, 5, len(data), len(data) + (i == 1)) + data
     return out
 
 
@@ -57,7 +56,7 @@ def test_info_tells_what_was_read(tmp_path):
     assert numbers == list(range(1, 50))
     assert (info.format, info.compression, info.linktypes, info.snaplen) == ("pcap", "none", [1], 65535)
     assert (info.n_packets, info.n_truncated, info.n_dropped) == (49, 1, None)
-    assert (info.first_ts_ns, info.last_ts_ns) == (52 * 10**9 + 5, 100 * 10**9 + 5)
+    assert (info.first_ts_ns, info.last_ts_ns) == (4952 * 10**9 + 5, 5000 * 10**9 + 5)
     assert info.truncated_tail_bytes == len(PACKETS[-1]) + 16 - 3
     assert info.size_bytes == len(data) - 3
     assert info.sha256 == hashlib.sha256(data[:-3]).hexdigest()

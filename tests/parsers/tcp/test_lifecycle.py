@@ -1,7 +1,6 @@
 """How connections open, close and follow each other on one port pair, and the events on the way."""
 
 import pytest
-
 from kafkascope_parsers.tcp import CLOSE_KINDS, EVENT_KINDS, TcpStreams
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
@@ -62,7 +61,9 @@ def test_capture_of_one_direction_is_open_not_unanswered(wire):
 
 
 def test_syn_ack_first_names_its_receiver_side_0(wire):
-    tcp, reader, _, _ = follow(wire, [wire.packet(1, 500, flags=SYN, ack=101), wire.packet(0, 104, b"def"), wire.packet(1, 501, ack=107)])
+    tcp, reader, _, _ = follow(
+        wire, [wire.packet(1, 500, flags=SYN, ack=101), wire.packet(0, 104, b"def"), wire.packet(1, 501, ack=107)]
+    )
     assert tcp.sides["port"].tolist() == [40000, 9092]
     assert tcp.connections["opened_by_syn"].tolist() == [1]
     assert reader.gaps[0] == [(0, 3, 1)]
@@ -85,7 +86,9 @@ def test_port_reuse_without_syn_after_the_end(wire):
 
 
 def test_syn_captured_behind_the_first_data_is_the_same_connection(wire):
-    tcp, reader, _, _ = follow(wire, [wire.packet(0, 101, b"abc"), wire.packet(0, 100, flags=SYN), wire.packet(0, 104, b"def")])
+    tcp, reader, _, _ = follow(
+        wire, [wire.packet(0, 101, b"abc"), wire.packet(0, 100, flags=SYN), wire.packet(0, 104, b"def")]
+    )
     assert len(tcp.connections) == 1
     assert bytes(reader.streams[0]) == b"abcdef"
 

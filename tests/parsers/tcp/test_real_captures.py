@@ -7,7 +7,6 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
-
 from kafkascope_analyzer.ingest.source import iter_blocks
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.tcp import TcpStreams
@@ -47,9 +46,7 @@ def test_streams_are_those_of_tshark(name):
             digest = hashlib.sha256(data[d]).hexdigest()
             ends.append((f"{address}:{sides['port'][d]}", len(data[d]), digest))
         ours[tuple(sorted(ends))] += 1
-    theirs = Counter(
-        tuple(sorted(zip(row["nodes"], row["bytes"], row["sha256"], strict=True))) for row in ORACLE[name]
-    )
+    theirs = Counter(tuple(sorted(zip(row["nodes"], row["bytes"], row["sha256"], strict=True))) for row in ORACLE[name])
     assert ours == theirs
 
 

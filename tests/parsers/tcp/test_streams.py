@@ -1,4 +1,4 @@
-"""Streams against what was sent: cut, repeated, reordered, lost, re-blocked segments; kernel and reassembler give the same."""
+"""Streams against what was sent: cut, repeated, reordered, lost, re-blocked segments; kernel against reassembler."""
 
 import random
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from kafkascope_parsers.link import Segments
 from kafkascope_parsers.tcp import GAP_LOST, GAP_SNAPLEN, SIDE, TcpStreams
 
@@ -136,8 +135,14 @@ def test_random_segments_never_break_the_ledger(wire, seed):
     rng = random.Random(seed)
     packets = []
     for _ in range(80):
-        p = wire.packet(rng.randrange(2), rng.choice([rng.getrandbits(32), rng.randrange(50)]), rng.randbytes(rng.randrange(9)))
-        p.ack, p.flags, p.window = rng.choice([None, rng.getrandbits(32), rng.randrange(60)]), rng.getrandbits(8), rng.randrange(2)
+        p = wire.packet(
+            rng.randrange(2), rng.choice([rng.getrandbits(32), rng.randrange(50)]), rng.randbytes(rng.randrange(9))
+        )
+        p.ack, p.flags, p.window = (
+            rng.choice([None, rng.getrandbits(32), rng.randrange(60)]),
+            rng.getrandbits(8),
+            rng.randrange(2),
+        )
         p.cut, p.port = rng.choice([None, None, 0, 3]), rng.choice([1, 2])
         packets.append(p)
     tcp = TcpStreams()
@@ -166,7 +171,9 @@ def test_hole_is_given_up_when_the_peer_acknowledges_it(wire):
     assert bytes(reader.streams[0]) == b"abcghi"
     assert reader.gaps[0] == [(3, 3, GAP_LOST)]
     assert reader.pieces[0] == {3: (0, 3000), 4: (6, 4000)}
-    assert [(e["kind"], e["stream_offset"], e["bytes"], e["side"], e["packet_no"]) for e in tcp.events] == [(9, 3, 3, 0, 6)]
+    assert [(e["kind"], e["stream_offset"], e["bytes"], e["side"], e["packet_no"]) for e in tcp.events] == [
+        (9, 3, 3, 0, 6)
+    ]
     assert not tcp.connections["slow"].any()
 
 
@@ -225,7 +232,9 @@ def test_tail_waits_until_the_connection_has_payload_again(wire):
 
 def test_buckets_share_flows_out_without_loss(wire):
     rng = random.Random(5)
-    packets = [p for port in range(1, 40) for p in conversation(wire, rng, (port, 9), n=4)[0] if not setattr(p, "port", port)]
+    packets = [
+        p for port in range(1, 40) for p in conversation(wire, rng, (port, 9), n=4)[0] if not setattr(p, "port", port)
+    ]
     buf, segments = wire.segments(packets)
     parts = [TcpStreams(bucket=b, n_buckets=3) for b in range(3)]
     for part in parts:
