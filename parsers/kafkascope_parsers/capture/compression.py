@@ -74,7 +74,7 @@ class _Gzip:
 class _Zstd:
     def __init__(self, source: Source, name: str) -> None:
         unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW_LIMIT)
-        self._reader = unpacker.stream_reader(source, read_across_frames=True)  # type: ignore[arg-type]
+        self._reader = unpacker.stream_reader(source, read_across_frames=True)
         self._name = name
 
     def readinto(self, target: memoryview) -> int:

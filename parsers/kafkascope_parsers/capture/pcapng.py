@@ -51,7 +51,7 @@ _WHY = {
 
 @nb.njit(cache=True, nogil=True)
 def to_ns(units: int, interface: Any) -> Any:
-    """A time stamp of the interface in nanoseconds since the epoch, modulo 2^63: the time of a corrupt packet is any."""
+    """A time stamp of the interface in nanoseconds since the epoch, modulo 2^63 where the packet is corrupt."""
     if interface.shift >= 0:
         whole = units >> interface.shift
         part = units & ((np.int64(1) << interface.shift) - 1)

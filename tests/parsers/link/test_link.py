@@ -28,6 +28,7 @@ T = (
     TCP(sport=40000, dport=9092, seq=0xFFFFFFF0, ack=17, flags="PA", window=512, options=[("NOP", None)] * 4)
     / b"payload"
 )
+BARE = TCP(sport=40000, dport=9092, seq=0xFFFFFFF0, ack=17, flags="PA", window=512)
 OUTER = IP(src="9.9.9.9", dst="8.8.8.8")
 
 COMMON = {
