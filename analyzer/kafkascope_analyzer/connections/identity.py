@@ -9,13 +9,14 @@ import hashlib
 import ipaddress
 import struct
 
+import numba as nb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 _TCP = 6
 _V4_MAPPED = 0xFFFF
+_MOST_DIGITS = 19
 _ID_HEX_DIGITS = 16
 """64 bits: a billion connections collide with a chance of 3 %, a million with one of 3 in 100 million."""
 
@@ -60,13 +61,49 @@ def _community_id(sides: list[list[int]], ports: list[int]) -> str:
     return "1:" + base64.b64encode(hashlib.sha1(data, usedforsecurity=False).digest()).decode()
 
 
-def request_ids(conn_ids: pa.Array, numbers: pa.Array) -> pa.Array:
-    """Request ids: conn_id, a hyphen, and the number of the request on it; `r` and a number for a response without
-    request (below zero).
+def request_ids(conn_ids: pa.Array, conn: NDArray[np.int64], numbers: NDArray[np.int64]) -> pa.Array:
+    """Request ids: the connection's id, a hyphen, and the number of the request on it; `r` and a number for a response
+    without request (below zero).
+
+    conn_ids: by connection number; conn, numbers: one each per request.
     """
-    texts = pc.if_else(
-        pc.less(numbers, 0),
-        pc.binary_join_element_wise("r", pc.cast(pc.subtract(-1, numbers), pa.string()), ""),
-        pc.cast(numbers, pa.string()),
-    )
-    return pc.binary_join_element_wise(conn_ids, texts, "-")
+    first = conn_ids.offset * _ID_HEX_DIGITS  # all ids have one length, so that the text buffer is a matrix
+    raw = np.frombuffer(conn_ids.buffers()[2], np.uint8) if len(conn) else np.zeros(0, np.uint8)
+    ids = raw[first : first + len(conn_ids) * _ID_HEX_DIGITS].reshape(-1, _ID_HEX_DIGITS)
+    ends = np.zeros(len(conn) + 1, np.int32)
+    out = np.empty(len(conn) * (_ID_HEX_DIGITS + 2 + _MOST_DIGITS), np.uint8)
+    n = _write_request_ids(ids, conn, numbers, ends, out)
+    return pa.StringArray.from_buffers(len(conn), pa.py_buffer(ends), pa.py_buffer(out[:n].copy()))
+
+
+@nb.njit(cache=True, nogil=True)
+def _write_request_ids(
+    ids: NDArray[np.uint8],
+    conn: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    ends: NDArray[np.int32],
+    out: NDArray[np.uint8],
+) -> int:
+    """Writes the texts one after the other and where each ends; returns the length of all."""
+    at = 0
+    for i in range(len(conn)):
+        for k in range(ids.shape[1]):
+            out[at + k] = ids[conn[i], k]
+        at += ids.shape[1]
+        out[at] = 45  # "-"
+        at += 1
+        value = numbers[i]
+        if value < 0:
+            out[at] = 114  # "r"
+            at += 1
+            value = -1 - value
+        n_digits, rest = 1, value // 10
+        while rest > 0:
+            n_digits += 1
+            rest //= 10
+        for k in range(n_digits):
+            out[at + n_digits - 1 - k] = 48 + value % 10
+            value //= 10
+        at += n_digits
+        ends[i + 1] = at
+    return at

@@ -17,13 +17,13 @@ from kafkascope_parsers.schema import api_keys, api_name
 
 from kafkascope_analyzer.connections.bootstrap import BOOTSTRAP_SCHEMA, bootstrap_connections
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, Node, resolve_nodes
+from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TOPIC_ID
 from kafkascope_analyzer.connections.role_rules import BOOTSTRAP_APIS
 from kafkascope_analyzer.ingest.news import News
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
 
 _KEYS = {api_name(key): key for key in api_keys()}
-_LEADER_APIS = pa.array([_KEYS["Produce"], _KEYS["ListOffsets"], _KEYS["Fetch"]], pa.int16())
 _FETCH = _KEYS["Fetch"]
 _GROUP_APIS = pa.array(
     [
@@ -54,8 +54,6 @@ _NO_TOPOLOGY = pa.schema(
         ("place", pa.int64()),
     ]
 ).empty_table()
-_RESERVED_TOPICS = {"AAAAAAAAAAAAAAAAAAAAAQ": "__cluster_metadata"}
-"""Ids that Kafka gives by definition (org.apache.kafka.common.Uuid)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +135,9 @@ def _topics(topology: pa.Table) -> dict[str, str]:
             False,
         )
     )
-    return _RESERVED_TOPICS | dict(zip(named["topic_id"].to_pylist(), named["topic"].to_pylist(), strict=True))
+    return {RAFT_TOPIC_ID: RAFT_TOPIC} | dict(
+        zip(named["topic_id"].to_pylist(), named["topic"].to_pylist(), strict=True)
+    )
 
 
 def _coordinators(topology: pa.Table) -> dict[str, set[int]]:
@@ -180,16 +180,11 @@ class _Leaders:
 
 
 def _note_leaders(spill: Path, ends: list[Endpoint], leaders: _Leaders, evidence: Evidence) -> None:
-    """Notes which leaders the servers answered for: the first answer of each connection, API and topic-partition."""
-    keys = ["conn", "api_key", "topic", "topic_id", "partition"]
-    for rows in read_spill(spill, "partitions"):
-        ok = pc.and_(pc.equal(rows["direction"], "response"), pc.equal(rows["error_code"], 0))
-        chosen = rows.select([*keys, "ts_ns"]).filter(
-            pc.fill_null(pc.and_(ok, pc.is_in(rows["api_key"], _LEADER_APIS)), False)
-        )
-        firsts = chosen.group_by(keys, use_threads=False).aggregate([("ts_ns", "min")])
-        for row in firsts.to_pylist():
-            node_id = leaders.at(row["topic"], row["topic_id"], row["partition"], row["ts_ns_min"])
+    """Notes which leaders the servers answered for: once per connection, API, topic-partition and block."""
+    for counts in read_spill(spill, "partition_counts"):
+        confirmed = counts.filter(pc.greater(counts["n_confirmed"], 0))
+        for row in confirmed.to_pylist():
+            node_id = leaders.at(row["topic"], row["topic_id"], row["partition"], row["confirmed_ns"])
             if node_id is not None:
                 votes = evidence.fetched if row["api_key"] == _FETCH else evidence.confirmed
                 votes[ends[row["conn"]]][node_id] += 1

@@ -9,20 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
 
+from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC
 from kafkascope_analyzer.connections.role_rules import INTER_BROKER, PARTITION_LEADER, REQUEST_RULES, RoleRule
 
-_PARTITION_COLUMNS = [
-    "conn",
-    "number",
-    "ts_ns",
-    "api_key",
-    "direction",
-    "topic",
-    "partition",
-    "error_code",
-    "from_replica",
-]
-_RAFT_TOPIC = "__cluster_metadata"
 _EVIDENCE_ROWS = 3
 
 PARTIAL_SCHEMA = pa.schema(
@@ -86,37 +75,25 @@ def _broker_roles(requests: pa.Table) -> list[pa.Table]:
     return [_counted(fetches, INTER_BROKER.role, _refusing(INTER_BROKER))] if fetches.num_rows else []
 
 
-def partition_roles(partitions: pa.Table) -> list[pa.Table]:
+def partition_roles(counts: pa.Table) -> list[pa.Table]:
     """Counts of partition_leader per topic-partition, and of the controller by fetches of the raft log.
 
-    partitions: spilled partitions with the topic resolved.
+    counts: partition counts (COUNTS_SCHEMA) with the topic resolved; those without a topic are left out.
     """
-    partitions = partitions.select(_PARTITION_COLUMNS)
-    raft = partitions.filter(
-        pc.and_(pc.equal(partitions["topic"], _RAFT_TOPIC), pc.equal(partitions["api_key"], _KEYS["Fetch"]))
-    )
-    found = []
-    if raft.num_rows:
-        raft = raft.append_column("subject", pa.nulls(raft.num_rows, pa.string()))
-        found.append(_of_partitions(raft, "controller"))
-    rows = partitions.filter(
-        pc.and_(pc.is_in(partitions["api_key"], _keys(PARTITION_LEADER)), pc.is_valid(partitions["topic"]))
-    )
-    rows = rows.filter(pc.not_equal(rows["topic"], _RAFT_TOPIC))
-    rows = rows.filter(pc.invert(rows["from_replica"]))
-    if rows.num_rows:
-        subject = pc.binary_join_element_wise(rows["topic"], pc.cast(rows["partition"], pa.string()), "-")
-        found.append(_of_partitions(rows.append_column("subject", subject), PARTITION_LEADER.role))
-    return found
+    counts = counts.filter(pc.is_valid(counts["topic"]))
+    is_raft = pc.equal(counts["topic"], RAFT_TOPIC)
+    raft, rows = counts.filter(is_raft), counts.filter(pc.invert(is_raft))
+    subject = pc.binary_join_element_wise(rows["topic"], pc.cast(rows["partition"], pa.string()), "-")
+    nothing = pa.nulls(raft.num_rows, pa.string())
+    return [_partial(raft, "controller", nothing), _partial(rows, PARTITION_LEADER.role, subject)]
 
 
-def _of_partitions(rows: pa.Table, role: str) -> pa.Table:
-    """Requests name partitions (asked), responses answer them (confirmed or refused)."""
-    asked = pc.equal(rows["direction"], "request")
-    answered = pc.is_valid(rows["error_code"])
-    refused = pc.fill_null(pc.is_in(rows["error_code"], _refusing(PARTITION_LEADER)), False)
-    confirmed = pc.and_(pc.invert(asked), pc.and_(answered, pc.equal(pc.fill_null(rows["error_code"], -1), 0)))
-    return _grouped(rows, role, (asked, confirmed, pc.and_(pc.invert(asked), refused)))
+def _partial(counts: pa.Table, role: str, subject: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """Partition counts as counts of a role."""
+    n = counts.num_rows
+    proof = pa.ListArray.from_arrays(pa.array(np.arange(n + 1, dtype=np.int32)), counts["proof"].combine_chunks())
+    sums = [counts[name] for name in ("n_requests", "n_confirmed", "n_refused", "first_ns", "last_ns")]
+    return pa.table([counts["conn"], pa.repeat(pa.scalar(role), n), subject, *sums, proof], PARTIAL_SCHEMA)
 
 
 def _counted(rows: pa.Table, role: str, refusing: pa.Array) -> pa.Table:
@@ -159,7 +136,7 @@ def _grouped(rows: pa.Table, role: str, counts: tuple[pa.ChunkedArray, pa.Chunke
     return pa.table(
         [
             grouped["conn"],
-            pa.array([role]).take(pa.array(np.zeros(n, np.int64))),
+            pa.repeat(pa.scalar(role), n),
             grouped["subject"],
             grouped["asked_sum"],
             grouped["confirmed_sum"],

@@ -70,6 +70,7 @@ class BucketFinish:
         self._write(TOPOLOGY, finish_rows.topology_rows(self._cluster.topology[self._bucket.spill], self._names))
         self._requests()
         self._partitions()
+        self._partition_roles()
         roles = added_up([*self._roles, bootstrap_roles(self._facts.raw, self._cluster.bootstrap)])
         self._write(ROLE_ROWS, finish_rows.role_rows(roles, self._names))
         self._write(CONNECTIONS, connection_rows(self._facts, roles))
@@ -86,11 +87,13 @@ class BucketFinish:
     def _partitions(self) -> None:
         with self._writer(PARTITIONS) as writer:
             for batch in read_spill(self._bucket.spill, "partitions"):
-                rows = finish_rows.partition_rows(batch, self._names)
-                writer.write(rows)
-                named = batch.set_column(batch.column_names.index("topic"), "topic", rows["topic"])
-                self._roles += partition_roles(named)
+                writer.write(finish_rows.partition_rows(batch, self._names))
         self.rows[PARTITIONS.name] = writer.n_rows
+
+    def _partition_roles(self) -> None:
+        for counts in read_spill(self._bucket.spill, "partition_counts"):
+            topic = self._names.topics(counts["topic"], counts["topic_id"])
+            self._roles += partition_roles(counts.set_column(counts.column_names.index("topic"), "topic", topic))
 
     def _writer(self, table: Table) -> TableWriter:
         return TableWriter(

@@ -50,8 +50,12 @@ class Names:
         taken = self.conn.select(wanted).take(rows["conn"])
         out = {name: taken[name] for name in wanted}
         if "number" in rows.column_names:
-            out["request_id"] = request_ids(out["conn_id"], rows["number"])
+            out["request_id"] = self.request_ids(rows["conn"].to_numpy(), rows["number"].to_numpy())
         return out
+
+    def request_ids(self, conn: NDArray[np.int64], numbers: NDArray[np.int64]) -> pa.Array:
+        """Ids of requests by connection number and number on the connection."""
+        return request_ids(_flat(self.conn["conn_id"]), conn, numbers)
 
     def topics(self, names: pa.ChunkedArray, ids: pa.ChunkedArray) -> pa.ChunkedArray:
         """Topic names, looked up by id where there is no name (or an empty one)."""
@@ -166,7 +170,7 @@ def role_rows(rows: pa.Table, names: Names) -> pa.Table:
     columns = _own(rows) | names.of(rows, ROLE_ROWS)
     columns["verdict"] = verdicts(rows["n_confirmed"], rows["n_refused"])
     evidence = _flat(rows["evidence"])
-    owners = pc.list_parent_indices(evidence)
-    ids = request_ids(_flat(columns["conn_id"]).take(owners), pc.list_flatten(evidence))
+    conn = _flat(rows["conn"]).take(pc.list_parent_indices(evidence))
+    ids = names.request_ids(conn.to_numpy(), pc.list_flatten(evidence).to_numpy())
     columns["evidence"] = pa.ListArray.from_arrays(evidence.offsets, ids)
     return _rows(ROLE_ROWS, columns, rows.num_rows)

@@ -16,6 +16,7 @@ from kafkascope_parsers.tcp import Streams, TcpStreams
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import connection_ids, request_ids
+from kafkascope_analyzer.connections.partition_counts import count_partitions
 from kafkascope_analyzer.ingest.blocks import RequestBlock, ResponseBlock, read_requests, read_responses
 from kafkascope_analyzer.ingest.connection_state import connection_table, server_side_by_port
 from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows
@@ -124,19 +125,23 @@ class BucketScan:
     def _write_messages(
         self, name: str, columns: Columns, frames: NDArray[np.void], numbers: NDArray[np.int64]
     ) -> None:
-        conn_ids = self.conn_ids.take(pa.array(frames["direction"] >> 1))
+        conn = np.ascontiguousarray(frames["direction"] >> 1)
         keys = {
-            "request_id": request_ids(conn_ids, pa.array(numbers)),
-            "conn_id": conn_ids,
+            "request_id": request_ids(self.conn_ids, conn, np.ascontiguousarray(numbers)),
+            "conn_id": self.conn_ids.take(pa.array(conn)),
             "ts_ns": pa.array(np.ascontiguousarray(frames["ts_ns"])),
         }
         self._messages.write(name, columns, keys)
 
     def _spill_requests(self, block: RequestBlock) -> None:
-        self._spill.write("partitions", block.partitions())
+        self._spill_partitions(block.partitions())
+
+    def _spill_partitions(self, partitions: pa.Table) -> None:
+        self._spill.write("partitions", partitions)
+        self._spill.write("partition_counts", count_partitions(partitions))
 
     def _spill_responses(self, block: ResponseBlock) -> None:
-        self._spill.write("partitions", block.partitions())
+        self._spill_partitions(block.partitions())
         self._spill.write("errors", block.errors(self._capture_id))
         self._spill.write("topology", self._news.only_changes(block.topology()))
 

@@ -34,5 +34,13 @@ def test_a_connection_id_does_not_depend_on_who_was_seen_first():
 
 
 def test_request_ids_tell_requests_from_responses_alone():
-    ids = request_ids(pa.array(["c", "c"]), pa.array([7, -3]))
-    assert ids.to_pylist() == ["c-7", "c-r2"]
+    ids = pa.array(["0123456789abcdef", "fedcba9876543210"])
+    numbers = np.array([7, -3, 0, 1234567890123])
+    told = request_ids(ids, np.array([0, 1, 1, 0]), numbers)
+    assert told.to_pylist() == [
+        "0123456789abcdef-7",
+        "fedcba9876543210-r2",
+        "fedcba9876543210-0",
+        "0123456789abcdef-1234567890123",
+    ]
+    assert request_ids(ids, np.zeros(0, np.int64), np.zeros(0, np.int64)).to_pylist() == []

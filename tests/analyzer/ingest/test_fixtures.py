@@ -1,4 +1,4 @@
-"""Ingest of captures of real clusters, against what the lab knows: the kernel's sockets, the brokers' own request log."""
+"""Ingest of captures of real clusters, against what the lab knows: the kernel's sockets, the brokers' request log."""
 
 import gzip
 import json
@@ -85,7 +85,7 @@ def test_every_request_that_a_broker_logged_is_there(datasets, name):
     seen = set(sockets(data.truth))
     start, end = data.truth["lab"]["capture_start_ns"], data.truth["lab"]["capture_end_ns"]
     n = 0
-    for line in gzip.open(CAPTURES / f"{name}.requests.jsonl.gz", "rt"):
+    for line in gzip.decompress((CAPTURES / f"{name}.requests.jsonl.gz").read_bytes()).splitlines():
         logged = json.loads(line)
         conn = (*endpoint(logged["remote"]), *endpoint(logged["local"]))
         inside = start + EDGE_NS < logged["ts_ms"] * 1_000_000 < end - EDGE_NS

@@ -1,0 +1,64 @@
+"""What each connection did for each topic-partition, counted block by block: who leads what is told from these counts.
+
+Requests name partitions (asked), responses answer them (confirmed or refused). Replicas' fetches do not count, but for
+the raft log's.
+"""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
+
+from kafkascope_analyzer.connections.role_rules import PARTITION_LEADER
+
+RAFT_TOPIC, RAFT_TOPIC_ID = "__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ"
+"""The raft log of KRaft controllers; its id is fixed (org.apache.kafka.common.Uuid)."""
+
+_LEADER_KEYS = pa.array([key for key in api_keys() if api_name(key) in PARTITION_LEADER.apis], pa.int16())
+_REFUSALS = pa.array([code for code in error_codes() if error_name(code) in PARTITION_LEADER.refused_by], pa.int16())
+_KEYS = ["conn", "api_key", "topic", "topic_id", "partition"]
+_SOURCE = [*_KEYS, "number", "ts_ns", "direction", "error_code", "from_replica"]
+_SUMS = ("n_requests", "n_confirmed", "n_refused")
+
+COUNTS_SCHEMA = pa.schema(
+    [
+        ("conn", pa.int64()),
+        ("api_key", pa.int16()),
+        ("topic", pa.string()),
+        ("topic_id", pa.string()),
+        ("partition", pa.int32()),
+        *((name, pa.int64()) for name in _SUMS),
+        ("first_ns", pa.int64()),
+        ("last_ns", pa.int64()),
+        ("confirmed_ns", pa.int64()),
+        ("proof", pa.int64()),
+    ]
+)
+"""Counts of one block; confirmed_ns: first confirming answer; proof: number of the first request that was answered."""
+
+
+def count_partitions(partitions: pa.Table) -> pa.Table:
+    """Counts of spilled partition rows (COUNTS_SCHEMA)."""
+    rows = partitions.select(_SOURCE)
+    raft = pc.or_(
+        pc.fill_null(pc.equal(rows["topic"], RAFT_TOPIC), False),
+        pc.fill_null(pc.equal(rows["topic_id"], RAFT_TOPIC_ID), False),
+    )
+    rows = rows.filter(pc.and_(pc.is_in(rows["api_key"], _LEADER_KEYS), pc.or_(pc.invert(rows["from_replica"]), raft)))
+    answer = pc.and_(pc.equal(rows["direction"], "response"), pc.is_valid(rows["error_code"]))
+    confirmed = pc.and_(answer, pc.fill_null(pc.equal(rows["error_code"], 0), False))
+    refused = pc.and_(answer, pc.fill_null(pc.is_in(rows["error_code"], _REFUSALS), False))
+    table = rows.select(_KEYS)
+    for name, values in (
+        ("n_requests", pc.cast(pc.equal(rows["direction"], "request"), pa.int64())),
+        ("n_confirmed", pc.cast(confirmed, pa.int64())),
+        ("n_refused", pc.cast(refused, pa.int64())),
+        ("ts_ns", rows["ts_ns"]),
+        ("confirmed_ns", pc.if_else(confirmed, rows["ts_ns"], None)),
+        ("proof", pc.if_else(answer, rows["number"], None)),
+    ):
+        table = table.append_column(name, values)
+    sums = [(name, "sum") for name in _SUMS]
+    firsts = [("ts_ns", "min"), ("ts_ns", "max"), ("confirmed_ns", "min"), ("proof", "min")]
+    grouped = table.group_by(_KEYS, use_threads=False).aggregate([*sums, *firsts])
+    names = [*_KEYS, *(f"{name}_sum" for name in _SUMS), "ts_ns_min", "ts_ns_max", "confirmed_ns_min", "proof_min"]
+    return pa.table([grouped[name] for name in names], COUNTS_SCHEMA)
