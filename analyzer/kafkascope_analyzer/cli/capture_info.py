@@ -114,7 +114,7 @@ def _servers(servers: list[Model]) -> Iterator[RenderableType]:
         yield line("no TCP was seen")
         return
     table = grid(
-        ("server", ""), ("seems to speak", ""), ("connection", "table rn"), ("segments", "rn"), ("payload", "rn")
+        ("server", ""), ("seems to speak", ""), ("connections", "rn"), ("segments", "rn"), ("payload", "rn")
     )
     for server in servers[:MOST_SERVERS]:
         figures = f"{server['n_connections']:,}", f"{server['n_segments']:,}", size(server["payload_bytes"])
