@@ -38,11 +38,7 @@ _GROUP_PROTOCOL = {
     "share": "share group",
     "streams": "streams protocol",
 }
-_WAITED = {
-    "client": "the client waited before",
-    "broker": "the broker took for",
-    "network": "the network and the client took for",
-}
+_WHO = {"client": "before {step}: client idle", "broker": "{step}: broker", "network": "{step}: network and client"}
 
 
 def render_clients(model: Model) -> Iterator[RenderableType]:
@@ -87,10 +83,10 @@ def _trouble(client: Model) -> Text:
     causes = client["recoveries"]
     if not causes:
         return Text("none")
-    told = Text(f"{client['n_causes']:,}")
+    told = Text(count(client["n_causes"], "time"))
     longest_ms = max(cause["time_to_recover_ms"] or 0 for cause in causes)
     if longest_ms:
-        told.append(f", longest {span(longest_ms * 1000)}")
+        told.append(f", up to {span(longest_ms * 1000)}")
     for cause in [cause for cause in causes if cause["outcome"] != "recovered"][:1]:
         told.append(f", {(cause['outcome'] or 'still_open').replace('_', ' ')}", style=_STYLE.get(cause["outcome"], ""))
     return told
@@ -216,9 +212,8 @@ def _start(start: Model, start_ns: int) -> Iterator[RenderableType]:
 
 
 def _slow(part: Model, total_us: int) -> str:
-    return (
-        f"{_WAITED[part['who']]} {part['step'].replace('_', ' ')} {span(part['us'])} ({percent(part['us'], total_us)})"
-    )
+    who = _WHO[part["who"]].format(step=part["step"].replace("_", " "))
+    return f"{who} {span(part['us'])} ({percent(part['us'], total_us)})"
 
 
 def _steps(start: Model, start_ns: int) -> Iterator[RenderableType]:
