@@ -23,6 +23,11 @@ class PacketArrays(NamedTuple):
     linktype: NDArray[np.uint16]
 
 
+def record_type(fields: list[tuple[str, type]]) -> np.dtype[np.void]:
+    """An aligned row type whose fields are attributes, in kernels and, where numba is off, in plain Python too."""
+    return np.dtype((np.record, np.dtype(fields, align=True)))
+
+
 def room_for(n_bytes: int) -> PacketArrays:
     """Room for every packet that n_bytes could hold. Pages that are never written cost nothing."""
     n = n_bytes // SMALLEST_RECORD + 1

@@ -11,7 +11,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_parsers.capture.columns import PacketArrays, room_for, uint32_at, written
+from kafkascope_parsers.capture.columns import PacketArrays, record_type, room_for, uint32_at, written
 from kafkascope_parsers.capture.limits import INTERFACE_LIMIT, RECORD_LIMIT
 from kafkascope_parsers.capture.packets import Packets
 from kafkascope_parsers.errors import CaptureError
@@ -25,7 +25,7 @@ _OPTION_END, _IF_TSRESOL, _IF_TSOFFSET, _ISB_IFDROP, _ISB_OSDROP = 0, 9, 14, 5, 
 _FINEST_BINARY, _FINEST_DECIMAL = 62, 18
 _MASK63 = 0x7FFFFFFFFFFFFFFF
 
-INTERFACE = np.dtype(
+INTERFACE = record_type(
     [
         ("snaplen", np.int64),
         ("offset_ns", np.int64),
@@ -34,7 +34,6 @@ INTERFACE = np.dtype(
         ("shift", np.int64),
         ("linktype", np.uint16),
     ],
-    align=True,
 )
 """An interface. A time of t units is t * multiply // divide nanoseconds where shift < 0, else t * 10^9 >> shift; plus
 offset_ns."""

@@ -13,7 +13,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_parsers.capture.columns import PacketArrays
+from kafkascope_parsers.capture.columns import PacketArrays, record_type
 
 SEGMENT, OTHER, MALFORMED, ODD, UNSUPPORTED = range(5)
 """A TCP segment; a sound packet without one; a broken packet; one for `odd`; a link type that we do not read."""
@@ -51,7 +51,7 @@ class SegmentArrays(NamedTuple):
     length: NDArray[np.int32]
 
 
-SEGMENT_ROW = np.dtype(
+SEGMENT_ROW = record_type(
     [
         ("ts_ns", np.int64),
         ("packet_no", np.int64),
@@ -67,9 +67,8 @@ SEGMENT_ROW = np.dtype(
         ("source_port", np.uint16),
         ("destination_port", np.uint16),
         ("window", np.uint16),
-        ("flags", np.uint8),
+        ("tcp_flags", np.uint8),
     ],
-    align=True,
 )
 """The segment at hand. Kernels hand one such record on: it costs a pointer, where columns cost a reference count
 each."""
@@ -204,7 +203,7 @@ def read_packet(buf: NDArray[np.uint8], packet: tuple[int, int, int, int], seg: 
     read_addresses(buf, ip, ethertype, seg)
     seg.source_port, seg.destination_port = big16(buf, tcp), big16(buf, tcp + 2)
     seg.seq, seg.ack = big32(buf, tcp + 4), big32(buf, tcp + 8)
-    seg.flags, seg.window = buf[tcp + 13], big16(buf, tcp + 14)
+    seg.tcp_flags, seg.window = buf[tcp + 13], big16(buf, tcp + 14)
     seg.offset = min(payload, end)
     seg.captured = max(min(end, ip_end) - payload, 0)
     seg.length = ip_end - payload
@@ -225,7 +224,7 @@ def read_common(
         out.source[n, 0], out.source[n, 1] = seg.source_high, seg.source_low
         out.destination[n, 0], out.destination[n, 1] = seg.destination_high, seg.destination_low
         out.source_port[n], out.destination_port[n] = seg.source_port, seg.destination_port
-        out.seq[n], out.ack[n], out.flags[n], out.window[n] = seg.seq, seg.ack, seg.flags, seg.window
+        out.seq[n], out.ack[n], out.flags[n], out.window[n] = seg.seq, seg.ack, seg.tcp_flags, seg.window
         out.offset[n], out.captured[n], out.length[n] = seg.offset, seg.captured, seg.length
         n += 1
     return n

@@ -66,7 +66,7 @@ def set_base(side: Any, seq: int) -> None:
 def opens_another(seg: Any, c: Any, me: Any, peer: Any) -> Any:
     """Whether the segment belongs to a connection after the one that the flow has."""
     first_byte = (np.int64(seg.seq) + 1) & _MASK32
-    if seg.flags & SYN and seg.flags & ACK:
+    if seg.tcp_flags & SYN and seg.tcp_flags & ACK:
         if me.syn and seg.seq == me.isn:
             return False
         if peer.based:
@@ -74,11 +74,11 @@ def opens_another(seg: Any, c: Any, me: Any, peer: Any) -> Any:
         if me.based:
             return base_seq(me) != first_byte
         return c.close_kind != OPEN
-    if seg.flags & SYN:
+    if seg.tcp_flags & SYN:
         if me.syn:
             return seg.seq != me.isn
         return not me.based or base_seq(me) != first_byte
-    if seg.length > 0 and not seg.flags & RST and c.close_kind != OPEN and me.based:
+    if seg.length > 0 and not seg.tcp_flags & RST and c.close_kind != OPEN and me.based:
         return abs(distance(seg.seq, me.next_seq)) > WINDOW_LIMIT
     return False
 
@@ -96,7 +96,7 @@ def open_connection(seg: Any, c: Any, me: Any, peer: Any) -> None:
 @nb.njit(cache=True, nogil=True)
 def take_syn(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
     """A SYN or SYN-ACK of the connection, sent by side; returns the kind of event."""
-    answer = seg.flags & ACK != 0
+    answer = seg.tcp_flags & ACK != 0
     kind = E_SYN_ACK if answer else E_SYN
     if me.syn:
         kind = E_RETRANSMIT if answer else E_SYN_RETRY
@@ -139,7 +139,7 @@ def take_fin(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
 def take_rst(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
     """A RST of side; returns the kind of event. Its payload is a message for people (RFC 9293, 3.5.3), not of the
     stream."""
-    answers_syn = seg.flags & ACK == 0 or np.int64(seg.ack) == (np.int64(peer.isn) + 1) & _MASK32
+    answers_syn = seg.tcp_flags & ACK == 0 or np.int64(seg.ack) == (np.int64(peer.isn) + 1) & _MASK32
     untouched = not me.syn and me.first_data_ts_ns == 0 and peer.first_data_ts_ns == 0
     refuses = side == 1 and c.syn_ts_ns > 0 and untouched and answers_syn
     note_close(seg, c, me, peer, REFUSED if refuses else CLOSED_BY_RST + side)

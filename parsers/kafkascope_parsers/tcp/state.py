@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers.capture.columns import record_type
 from kafkascope_parsers.link.kernel import SEGMENT_ROW
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
@@ -42,7 +43,7 @@ WINDOW_LIMIT = 1 << 30
 CONNECTION_LIMIT = 1 << 20
 """Connections of one bucket; some 400 bytes each. Segments of flows beyond it are counted and left out."""
 
-CONNECTION = np.dtype(
+CONNECTION = record_type(
     [
         ("syn_ts_ns", np.int64),
         ("synack_ts_ns", np.int64),
@@ -56,12 +57,11 @@ CONNECTION = np.dtype(
         ("close_kind", np.uint8),
         ("slow", np.uint8),
     ],
-    align=True,
 )
 """close_ts_ns: the first FIN or RST; close_idle_ns: since the last payload before it, -1 where there was none; slow: in
 the reassembler."""
 
-SIDE = np.dtype(
+SIDE = record_type(
     [
         ("address_high", np.uint64),
         ("address_low", np.uint64),
@@ -91,7 +91,6 @@ SIDE = np.dtype(
         ("gap_kind", np.uint8),
         ("zero_window", np.uint8),
     ],
-    align=True,
 )
 """One direction, named after its sender.
 
@@ -105,7 +104,7 @@ retransmitted, out_of_order, keepalives, after_fin   segments that: brought byte
 gap_kind        why bytes before the next chunk are missing; slot: place in the current block's layout, -1 outside of it
 """
 
-EVENT = np.dtype(
+EVENT = record_type(
     [
         ("connection", np.int64),
         ("ts_ns", np.int64),
@@ -115,13 +114,12 @@ EVENT = np.dtype(
         ("side", np.uint8),
         ("kind", np.uint8),
     ],
-    align=True,
 )
 """A row of tcp_events: who did it (side; for a gap: whose bytes are missing), where in the sender's stream, how many
 bytes."""
 
 FROM_BLOCK, FROM_PENDING, FROM_TAIL = 0, 1, 2
-CHUNK = np.dtype(
+CHUNK = record_type(
     [
         ("direction", np.int64),
         ("stream_offset", np.int64),
@@ -132,13 +130,12 @@ CHUNK = np.dtype(
         ("source", np.uint8),
         ("gap_kind", np.uint8),
     ],
-    align=True,
 )
 """A stretch of one packet's payload, in order: `length` bytes at `at` of the block, of pending bytes, or of the last
 block's tails."""
 
-COUNTERS = np.dtype(
-    [(name, np.int64) for name in ("connections", "chunks", "events", "slow", "always_slow", "over_limit")], align=True
+COUNTERS = record_type(
+    [(name, np.int64) for name in ("connections", "chunks", "events", "slow", "always_slow", "over_limit")]
 )
 """One row: how many of each there are. always_slow: every segment goes to the reassembler; over_limit: see
 CONNECTION_LIMIT."""

@@ -56,7 +56,7 @@ def note_event(seg: Any, n: Any, event: Any, what: tuple[int, int, int, int]) ->
 @nb.njit(cache=True, nogil=True)
 def take_ack(seg: Any, peer: Any) -> None:
     """Moves on what the sender has acknowledged of its peer's stream."""
-    if seg.flags & ACK and peer.based:
+    if seg.tcp_flags & ACK and peer.based:
         ahead = distance(seg.ack, peer.next_seq)
         if ahead <= WINDOW_LIMIT:
             peer.acked = max(peer.acked, peer.next + ahead)
@@ -67,7 +67,7 @@ def count_segment(seg: Any, c: Any, me: Any) -> bool:
     """Counts a segment and its times; returns whether it carries stream bytes."""
     me.segments += 1
     c.last_ts_ns = max(c.last_ts_ns, seg.ts_ns)
-    carries = seg.length > 0 and not seg.flags & RST
+    carries = seg.length > 0 and not seg.tcp_flags & RST
     if carries:
         if me.first_data_ts_ns == 0:
             me.first_data_ts_ns = seg.ts_ns
@@ -95,9 +95,9 @@ def add_chunk(seg: Any, me: Any, n: Any, chunk: Any, direction: int) -> None:
 @nb.njit(cache=True, nogil=True)
 def judge_payload(seg: Any, me: Any) -> int:
     """What to do with the payload of a segment that is no RST; counts what is left alone, keeps the FIN's place."""
-    ahead = distance(np.int64(seg.seq) + (1 if seg.flags & SYN else 0), me.next_seq)
+    ahead = distance(np.int64(seg.seq) + (1 if seg.tcp_flags & SYN else 0), me.next_seq)
     verdict = DROPPED
-    if seg.length <= 1 and ahead == -1 and me.next > 0 and not seg.flags & (SYN | FIN):
+    if seg.length <= 1 and ahead == -1 and me.next > 0 and not seg.tcp_flags & (SYN | FIN):
         me.keepalives += 1
         verdict = KEEPALIVE
     elif seg.length > 0 and me.fin_at >= 0 and me.next + ahead >= me.fin_at:
@@ -109,7 +109,7 @@ def judge_payload(seg: Any, me: Any) -> int:
         verdict = OLD
     elif seg.length > 0:
         return SLOW
-    if seg.flags & FIN and me.fin_at < 0 and ahead + seg.length >= 0:
+    if seg.tcp_flags & FIN and me.fin_at < 0 and ahead + seg.length >= 0:
         me.fin_at = me.next + ahead + seg.length
     return verdict
 
@@ -128,7 +128,7 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, bucket:
         flow = segment_hash(seg)
         if bucket[1] > 1 and bucket_of(flow, bucket[1]) != bucket[0]:
             continue
-        seg.ts_ns, seg.packet_no, seg.flags, seg.window = s.ts_ns[i], s.packet_no[i], s.flags[i], s.window[i]
+        seg.ts_ns, seg.packet_no, seg.tcp_flags, seg.window = s.ts_ns[i], s.packet_no[i], s.flags[i], s.window[i]
         seg.seq, seg.ack, seg.offset, seg.captured, seg.length = (
             s.seq[i],
             s.ack[i],
@@ -143,26 +143,26 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, bucket:
                 continue
             if n.connections >= len(t.connections):
                 return i
-            d = 2 * n.connections + (1 if seg.flags & SYN and seg.flags & ACK else 0)
+            d = 2 * n.connections + (1 if seg.tcp_flags & SYN and seg.tcp_flags & ACK else 0)
             t.slots[slot] = n.connections
             t.connections[n.connections].slow = n.always_slow
             open_connection(seg, t.connections[n.connections], t.sides[d], t.sides[d ^ 1])
             n.connections += 1
         c, me, peer = t.connections[d >> 1], t.sides[d], t.sides[d ^ 1]
         carries = count_segment(seg, c, me)
-        if seg.flags & SYN:
+        if seg.tcp_flags & SYN:
             note_event(seg, n, taken.events[n.events], (take_syn(seg, c, me, peer, d & 1), d, 0, 0))
-        if carries or seg.flags & (FIN | RST) == FIN:
+        if carries or seg.tcp_flags & (FIN | RST) == FIN:
             set_base(me, seg.seq)
-        if not seg.flags & (SYN | RST):
+        if not seg.tcp_flags & (SYN | RST):
             closed = seg.window == 0
             if closed and not me.zero_window:
                 note_event(seg, n, taken.events[n.events], (E_ZERO_WINDOW, d, me.next, 0))
             me.zero_window = closed
-        at = me.next + distance(seg.seq, me.next_seq) + (1 if seg.flags & SYN else 0) if me.based else 0
+        at = me.next + distance(seg.seq, me.next_seq) + (1 if seg.tcp_flags & SYN else 0) if me.based else 0
         if not c.slow:
             take_ack(seg, peer)
-            verdict = judge_payload(seg, me) if me.based and not seg.flags & RST else DROPPED
+            verdict = judge_payload(seg, me) if me.based and not seg.tcp_flags & RST else DROPPED
             if verdict == IN_SEQUENCE:
                 add_chunk(seg, me, n, taken.chunks[n.chunks], d)
             elif verdict == SLOW:
@@ -173,8 +173,8 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, bucket:
         if c.slow:
             taken.slow[n.slow, 0], taken.slow[n.slow, 1] = i, d
             n.slow += 1
-        if seg.flags & (FIN | RST):
-            kind = take_rst(seg, c, me, peer, d & 1) if seg.flags & RST else take_fin(seg, c, me, peer, d & 1)
+        if seg.tcp_flags & (FIN | RST):
+            kind = take_rst(seg, c, me, peer, d & 1) if seg.tcp_flags & RST else take_fin(seg, c, me, peer, d & 1)
             if kind != NO_EVENT:
                 note_event(seg, n, taken.events[n.events], (kind, d, max(at + seg.length, 0), 0))
     return len(s.ts_ns)
