@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rich.console import RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from kafkascope_analyzer.report.pieces import grid, heading, indented, line, more
@@ -20,7 +21,8 @@ MOST_STEPS = 30
 MOST_CAUSES = 8
 MOST_TOLD = 3
 """Causes of a client whose steps are shown; the others get their first lines."""
-MOST_RECOVERY_STEPS = 14
+FIRST_RECOVERY_STEPS, LAST_RECOVERY_STEPS = 10, 3
+"""Steps of an episode that are shown: how it began and how it ended."""
 
 _STYLE = {
     "ready": "green",
@@ -304,18 +306,27 @@ def _recovery_steps(cause: Model) -> Iterator[RenderableType]:
         )
     begun = cause["steps"][0]["ts_ns"] or 0
     table = grid(("", "rn"), ("", "n"), ("", "n"), ("", "rn"), ("", ""), header=False)
-    told = _without_repeats(cause["steps"])[:MOST_RECOVERY_STEPS]
-    for same, step in told:
-        table.add_row(
-            Text(f"+{span(((step['ts_ns'] or begun) - begun) // 1000)}", style="dim"),
-            Text(step["step"].replace("_", " ") + (f" ({same} times)" if same > 1 else "")),
-            Text("" if step["node_id"] is None else f"node {step['node_id']}"),
-            span(step["duration_us"]),
-            Text(safe(step["error_name"] or "")),
-        )
+    told = _without_repeats(cause["steps"])
+    first, last = told, []
+    if len(told) > FIRST_RECOVERY_STEPS + LAST_RECOVERY_STEPS:
+        first, last = told[:FIRST_RECOVERY_STEPS], told[-LAST_RECOVERY_STEPS:]
+    for same, step in first:
+        _add_step(table, same, step, begun)
+    left = cause["n_steps"] - sum(same for same, _ in [*first, *last])
+    if left > 0:
+        table.add_row("", Text(f"… {count(left, 'step')} more", style="dim"), "", "", "")
+    for same, step in last:
+        _add_step(table, same, step, begun)
     yield indented(table, 6)
-    yield from more(
-        cause["n_steps"] - min(MOST_RECOVERY_STEPS, len(cause["steps"])), "step", "table stories/recovery_steps"
+
+
+def _add_step(table: Table, same: int, step: Model, begun: int) -> None:
+    table.add_row(
+        Text(f"+{span(((step['ts_ns'] or begun) - begun) // 1000)}", style="dim"),
+        Text(step["step"].replace("_", " ") + (f" ({same} times)" if same > 1 else "")),
+        Text("" if step["node_id"] is None else f"node {step['node_id']}"),
+        span(step["duration_us"]),
+        Text(safe(step["error_name"] or "")),
     )
 
 

@@ -109,7 +109,18 @@ def test_what_one_request_told_several_times_is_one_line(dataset: Write) -> None
     cause["n_steps"] += 2
     page = shown(model, 100)
     assert page.count("error (3 times)") == 1
-    assert "step more" not in page
+    assert "more" not in page.partition("the slowest of")[2].partition("reader")[0]
+
+
+def test_a_long_episode_shows_how_it_began_and_ended(dataset: Write) -> None:
+    model = report_model(dataset())
+    cause = model["clients"]["listed"][0]["recoveries"][0]
+    middle = [{**cause["steps"][3], "ts_ns": cause["steps"][3]["ts_ns"] + n} for n in range(50)]
+    cause["steps"] = [*cause["steps"][:3], *middle, cause["steps"][4]]
+    cause["n_steps"] = 60
+    page = shown(model, 100)
+    assert "… 47 steps more" in page
+    assert page.index("47 steps more") < page.index("success")
 
 
 def test_long_lists_say_what_is_left_out_and_where_it_is(dataset: Write) -> None:
