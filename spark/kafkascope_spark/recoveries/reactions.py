@@ -53,7 +53,6 @@ REACTIONS: dict[str, Reaction] = {
     "COORDINATOR_NOT_AVAILABLE": _COORDINATOR,
     "COORDINATOR_LOAD_IN_PROGRESS": _to("back off, retry at the same broker", "retry", forbidden=("find_coordinator",)),
     "CONCURRENT_TRANSACTIONS": _BACK_OFF,
-    "REBALANCE_IN_PROGRESS": _JOIN,
     "ILLEGAL_GENERATION": _JOIN,
     "UNKNOWN_MEMBER_ID": _to(
         "JoinGroup with an empty member id, or a group heartbeat with epoch 0", "join_group", "heartbeat"

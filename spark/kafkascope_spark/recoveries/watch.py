@@ -37,6 +37,10 @@ class Recoveries:
         self._unanswered: dict[str, list[Request]] = {}
         mechanism = next((c.sasl_mechanism for c in instance.connections if c.sasl_mechanism), None)
         self._authentication: Resource = ("authentication", mechanism or AUTHENTICATION[1])
+        self._worked: set[str] = set()
+        """Connections that answered more than the handshake."""
+        self._shallow: set[str] = set()
+        """Servers whose last failed connection got no further than the handshake: another one proves nothing."""
         self._denied: set[str] = set()
         """Connections that were not let in: the broker closes them."""
 
@@ -93,6 +97,8 @@ class Recoveries:
         """An answer arrived, with these error codes."""
         at = request.response_ns
         assert at is not None
+        if request.api_key not in wire.HANDSHAKE_APIS:
+            self._worked.add(request.conn_id)
         step = STEP_OF_API.get(request.api_key)
         if self._episodes and step in _BY_ANSWER and request.ok:
             self._episodes.react(_mark(step, request, at))
@@ -135,6 +141,8 @@ class Recoveries:
 
     def _prove_connection(self, connection: Connection, mark: Mark) -> None:
         """An answer on a connection opened after the failure proves its server."""
+        if connection.server in self._shallow and connection.conn_id not in self._worked:
+            return
         for episode in self._episodes.of_kind("connection"):
             if episode.resource[1] == connection.server and connection.begin_ns > episode.first.ts_ns:
                 self._episodes.success(episode.resource, mark)
@@ -151,6 +159,9 @@ class Recoveries:
         mark = Mark(
             "error", at, connection.conn_id, connection.node_id, request.request_id if request else None, None, error
         )
+        if connection.first_request_ns is not None:
+            shallow = connection.conn_id not in self._worked
+            (self._shallow.add if shallow else self._shallow.discard)(connection.server)
         self._episodes.error(("connection", connection.server), mark)
 
     def finish(self) -> list[tuple[str, Row]]:

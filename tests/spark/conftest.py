@@ -1,0 +1,125 @@
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from kafkascope_spark.identity.grouping import Group
+from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.identity.kinds import kind_of
+from kafkascope_spark.session import open_session
+from kafkascope_spark.wire import Connection, Request
+
+MS = 1_000_000
+CAPTURES = pathlib.Path(__file__).parents[2] / "fixtures" / "captures"
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    session = open_session()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def told(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pathlib.Path]:
+    """The dataset of a fixture capture, with its stories; made once."""
+    from kafkascope_analyzer.ingest.run import ingest
+    from kafkascope_spark.stories import write_stories
+
+    made: dict[str, pathlib.Path] = {}
+
+    def make(name: str) -> pathlib.Path:
+        if name not in made:
+            made[name] = tmp_path_factory.mktemp("datasets") / f"{name}.kscope"
+            ingest([CAPTURES / f"{name}.pcap.zst"], made[name], workers=1)
+            write_stories(made[name])
+        return made[name]
+
+    return make
+
+
+@pytest.fixture
+def connection() -> Callable[..., Connection]:
+    """A connection; times in milliseconds: opened at `at`, closed by the client at `until` (None: not closed)."""
+
+    def make(conn_id: str, at: int = 0, until: int | None = 1_000, **changes: Any) -> Connection:
+        made = Connection(
+            conn_id=conn_id,
+            client_port=40_000,
+            server="10.0.0.1:9092",
+            node_id=1,
+            protocol="kafka",
+            first_ns=at * MS,
+            last_ns=(until if until is not None else at + 1_000) * MS,
+            syn_ns=at * MS,
+            up_ns=at * MS + MS // 2,
+            close_kind="open" if until is None else "fin_client",
+            close_ns=None if until is None else until * MS,
+            idle_ms=0,
+            tls=False,
+            sasl_mechanism=None,
+            principal=None,
+            software_name="apache-kafka-java",
+            software_version="4.1.0",
+            n_requests=1,
+            n_errors=0,
+            near_idle_ms=None,
+            refused_after=0,
+            client_id="app",
+            first_request_ns=at * MS + MS,
+            last_request_ns=at * MS + 2 * MS,
+        )
+        for name, value in changes.items():
+            setattr(made, name, value)
+        return made
+
+    return make
+
+
+@pytest.fixture
+def request_row() -> Callable[..., Request]:
+    """A request; times in milliseconds: sent at `at`, answered at `answered` (None: never)."""
+
+    def make(api_key: int, at: int, answered: int | None = None, **changes: Any) -> Request:
+        made = Request(
+            request_id=f"{changes.get('conn_id', 'c1')}-{api_key}-{at}",
+            conn_id="c1",
+            node_id=1,
+            api_key=api_key,
+            api_name="?",
+            api_version=1,
+            correlation_id=at,
+            ts_ns=at * MS,
+            request_last_ns=at * MS,
+            response_ns=None if answered is None else answered * MS,
+            latency_us=None if answered is None else (answered - at) * 1_000,
+            error_code=0,
+            error_name=None,
+            status="unanswered" if answered is None else "ok",
+            group_id=None,
+            member_id=None,
+            group_instance_id=None,
+            generation_or_epoch=None,
+            transactional_id=None,
+            max_wait_ms=None,
+            coordinator_type=None,
+            coordinator_key=None,
+            sasl_mechanism=None,
+            n_records=None,
+        )
+        for name, value in changes.items():
+            setattr(made, name, value)
+        return made
+
+    return make
+
+
+@pytest.fixture
+def instance() -> Callable[..., Instance]:
+    """An instance of these connections."""
+
+    def make(*connections: Connection) -> Instance:
+        group = Group(list(connections))
+        return Instance("ci-1", "10.0.0.9", "app", kind_of(group.connections), group, group.connections)
+
+    return make

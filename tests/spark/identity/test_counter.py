@@ -1,0 +1,54 @@
+from collections.abc import Callable
+
+from hypothesis import given
+from hypothesis import strategies as st
+from kafkascope_spark.identity.counter import SharedCounter
+from kafkascope_spark.identity.grouping import group_connections
+from kafkascope_spark.wire import Connection
+
+MS = 1_000_000
+Make = Callable[..., Connection]
+
+
+def samples(*pairs: tuple[int, int]) -> list[tuple[int, int]]:
+    return [(at * MS, correlation_id) for at, correlation_id in pairs]
+
+
+def test_an_id_seen_on_the_counter_proves_another_client(connection: Make) -> None:
+    counter = SharedCounter()
+    counter.add(connection("a", ids=samples((1, 0), (5, 1), (9, 3))))
+    assert counter.distance(connection("b", ids=samples((6, 2), (12, 4)))) is not None
+    assert counter.distance(connection("b", ids=samples((6, 3), (12, 4)))) is None
+
+
+def test_ids_long_behind_the_counter_are_of_another_client(connection: Make) -> None:
+    counter = SharedCounter()
+    counter.add(connection("a", ids=samples(*((s * 1_000, s * 100) for s in range(60)))))
+    assert counter.distance(connection("b", ids=samples((50_100, 5_001), (51_100, 5_101)))) is not None
+    assert counter.distance(connection("b", ids=samples((50_100, 1), (51_100, 2)))) is None
+
+
+@given(st.lists(st.integers(0, 1), min_size=6, max_size=60), st.integers(1, 3), st.data())
+def test_two_counters_come_apart_whatever_the_interleaving(owners: list[int], n: int, data: st.DataObject) -> None:
+    """Two Java clients with one name, each with some connections: ids of either are unique, those of both collide."""
+    sent: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    counters = [0, 0]
+    for at, owner in enumerate([*owners, 0, 1]):
+        place = (owner, data.draw(st.integers(0, n - 1)) if counters[owner] else 0)
+        sent.setdefault(place, []).append((at * 1_000 * MS, counters[owner]))
+        counters[owner] += 1
+    connections = [_java(f"{o}-{c}", ids) for (o, c), ids in sent.items()]
+    groups = group_connections(connections)
+    assert sorted(c.conn_id for g in groups for c in g.connections) == sorted(c.conn_id for c in connections)
+    for group in groups:
+        ids = [i for c in group.connections for _, i in c.ids]
+        assert len(ids) == len(set(ids))
+
+
+def _java(conn_id: str, ids: list[tuple[int, int]]) -> Connection:
+    first, last = ids[0][0], ids[-1][0] + MS
+    return Connection(
+        conn_id, 1, "10.0.0.1:9092", 1, "kafka", first, last, first, first, "open", None, 0, False, None, None,
+        "apache-kafka-java", "4.1.0", len(ids), 0, None, 0,
+        client_id="app", first_request_ns=first, last_request_ns=last, ids=ids,
+    )  # fmt: skip

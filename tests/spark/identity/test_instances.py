@@ -1,0 +1,96 @@
+from collections.abc import Callable
+
+from kafkascope_spark.identity.grouping import group_connections
+from kafkascope_spark.identity.instances import instances_of
+from kafkascope_spark.wire import FETCH, INIT_PRODUCER_ID, METADATA, PRODUCE, Connection
+
+MS = 1_000_000
+Make = Callable[..., Connection]
+LIBRDKAFKA = {"software_name": "librdkafka"}
+
+
+def refused(make: Make, conn_id: str, at: int, server: str = "10.0.0.2:9092") -> Connection:
+    return make(
+        conn_id,
+        at,
+        at,
+        server=server,
+        protocol="empty",
+        close_kind="refused",
+        up_ns=None,
+        client_id=None,
+        software_name=None,
+        first_request_ns=None,
+        last_request_ns=None,
+        n_requests=0,
+    )
+
+
+def names(connections: list[Connection]) -> set[frozenset[str]]:
+    return {frozenset(c.conn_id for c in g.connections) for g in group_connections(connections)}
+
+
+def test_different_names_are_different_clients(connection: Make) -> None:
+    assert names([connection("a"), connection("b", client_id="other")]) == {frozenset("a"), frozenset("b")}
+
+
+def test_the_bootstrap_connection_that_is_closed_first_stays_with_its_client(connection: Make) -> None:
+    boot = connection("boot", 0, 10, apis={METADATA}, ids=[(1, 1)], **LIBRDKAFKA)
+    rest = connection("rest", 15, 9_000, apis={FETCH}, ids=[(16, 1)], **LIBRDKAFKA)
+    assert names([boot, rest]) == {frozenset({"boot", "rest"})}
+
+
+def test_a_process_that_ended_and_one_that_began_are_two(connection: Make) -> None:
+    first = connection("first", 0, 1_000, apis={METADATA, PRODUCE}, ids=[(1, 1)], **LIBRDKAFKA)
+    second = connection("second", 5_000, 6_000, apis={METADATA, PRODUCE}, ids=[(1, 1)], **LIBRDKAFKA)
+    assert names([first, second]) == {frozenset({"first"}), frozenset({"second"})}
+
+
+def test_two_members_at_one_time_are_two_clients(connection: Make) -> None:
+    def member(conn_id: str, member_id: str) -> Connection:
+        return connection(
+            conn_id, 0, 9_000, members={member_id}, member_first_ns=0, member_last_ns=8_000 * MS, **LIBRDKAFKA
+        )
+
+    assert names([member("a", "m1"), member("b", "m2")]) == {frozenset("a"), frozenset("b")}
+    assert names([member("a", "m1"), member("b", "m1")]) == {frozenset("ab")}
+
+
+def test_clients_of_one_name_come_apart_by_the_moment_they_close(connection: Make) -> None:
+    def started(prefix: str, at: int, until: int) -> list[Connection]:
+        boot = connection(f"{prefix}1", at, until, apis={METADATA}, **LIBRDKAFKA)
+        return [boot, connection(f"{prefix}2", at + 5, until, apis={INIT_PRODUCER_ID, PRODUCE}, **LIBRDKAFKA)]
+
+    found = names(started("a", 0, 700) + started("b", 300, 1_000))
+    assert found == {frozenset({"a1", "a2"}), frozenset({"b1", "b2"})}
+
+
+def test_a_refused_connection_goes_to_the_only_client_that_was_there(connection: Make) -> None:
+    found = instances_of("10.0.0.9", [connection("a", 0, 9_000), refused(connection, "r", 500)])
+    assert found["r"] is found["a"]
+
+
+def test_a_refused_connection_that_two_could_have_tried_goes_to_nobody(connection: Make) -> None:
+    both = [connection("a", 0, 9_000), connection("b", 0, 9_000, client_id="other")]
+    assert "r" not in instances_of("10.0.0.9", [*both, refused(connection, "r", 500)])
+
+
+def test_who_uses_a_connection_to_that_server_did_not_try_another(connection: Make) -> None:
+    busy = connection("a", 0, 9_000, server="10.0.0.2:9092", last_request_ns=8_000 * MS)
+    found = instances_of(
+        "10.0.0.9", [busy, connection("b", 0, 9_000, client_id="other"), refused(connection, "r", 500)]
+    )
+    assert found["r"] is found["b"]
+
+
+def test_refused_connections_of_nobody_else_are_a_client(connection: Make) -> None:
+    found = instances_of("10.0.0.9", [refused(connection, "r1", 0), refused(connection, "r2", 100)])
+    assert found["r1"] is found["r2"]
+    assert found["r1"].kind.kind == "unknown"
+
+
+def test_ids_do_not_depend_on_the_order_of_rows(connection: Make) -> None:
+    connections = [connection("a"), connection("b", client_id="other"), refused(connection, "r", 5)]
+    forth = {c: i.instance_id for c, i in instances_of("10.0.0.9", connections).items()}
+    back = {c: i.instance_id for c, i in instances_of("10.0.0.9", connections[::-1]).items()}
+    assert forth == back

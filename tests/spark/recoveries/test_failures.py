@@ -1,0 +1,49 @@
+from collections.abc import Callable
+
+import pytest
+from kafkascope_spark import wire
+from kafkascope_spark.recoveries.failures import failure_of_end
+from kafkascope_spark.wire import Connection, Request
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("changes", "goes_on", "error"),
+    [
+        ({"close_kind": "fin_client"}, True, None),
+        ({"close_kind": "rst_client"}, True, None),
+        ({"close_kind": "open", "close_ns": None}, True, None),
+        ({"close_kind": "refused"}, False, "CONNECTION_REFUSED"),
+        ({"close_kind": "unanswered"}, False, "CONNECTION_UNANSWERED"),
+        ({"close_kind": "fin_server", "idle_ms": 5}, False, "CONNECTION_CLOSED"),
+        ({"close_kind": "rst_server", "idle_ms": 5}, False, "CONNECTION_RESET"),
+        ({"close_kind": "fin_server", "idle_ms": 600_000}, True, None),
+        ({"close_kind": "fin_server", "idle_ms": 4_000, "near_idle_ms": 4_000}, True, None),
+        ({"close_kind": "fin_server", "idle_ms": 600_000, "near_idle_ms": 40}, True, "CONNECTION_CLOSED"),
+        ({"close_kind": "fin_server", "idle_ms": 600_000, "refused_after": 2}, True, "CONNECTION_CLOSED"),
+    ],
+)
+def test_ends_without_anything_in_flight(
+    connection: Callable[..., Connection], changes: dict[str, object], goes_on: bool, error: str | None
+) -> None:
+    assert failure_of_end(connection("c1", 0, 1_000, **changes), [], goes_on) == error
+
+
+def test_a_server_that_closes_with_a_request_in_flight_failed_however_idle(
+    connection: Callable[..., Connection], request_row: Callable[..., Request]
+) -> None:
+    closed = connection("c1", 0, 90_000, close_kind="fin_server", idle_ms=80_000)
+    assert failure_of_end(closed, [request_row(wire.JOIN_GROUP, 10_000)], True) == "CONNECTION_CLOSED"
+
+
+def test_only_an_overdue_answer_makes_the_clients_close_a_timeout(
+    connection: Callable[..., Connection], request_row: Callable[..., Request]
+) -> None:
+    closed = connection("c1", 0, 40_000)
+    late = request_row(wire.PRODUCE, 10_000)
+    assert failure_of_end(closed, [late], True) == "REQUEST_UNANSWERED"
+    assert failure_of_end(closed, [late], False) is None
+    assert failure_of_end(closed, [request_row(wire.PRODUCE, 39_000)], True) is None
+    assert failure_of_end(closed, [request_row(wire.FETCH, 30_000, max_wait_ms=20_000)], True) is None
+    assert failure_of_end(closed, [request_row(wire.JOIN_GROUP, 10_000)], True) is None

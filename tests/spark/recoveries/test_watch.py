@@ -1,0 +1,141 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kafkascope_spark import wire
+from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.recoveries.watch import Recoveries
+from kafkascope_spark.wire import Connection, Failure, Request, Touch
+
+MS = 1_000_000
+CAPTURE = (0, 600_000 * MS)
+MakeInstance = Callable[..., Instance]
+MakeConnection = Callable[..., Connection]
+MakeRequest = Callable[..., Request]
+
+
+@pytest.fixture
+def watch(instance: MakeInstance, connection: MakeConnection) -> Recoveries:
+    apis = {wire.METADATA, wire.PRODUCE}
+    ends = {"node_id": 2, "server": "10.0.0.2:9092"}
+    return Recoveries(instance(connection("c1", 0, None, apis=apis), connection("c2", 0, None, **ends)), CAPTURE)
+
+
+def failed(
+    name: str, api_key: int, topic: str | None = "t", partition: int | None = 0, group: str | None = None
+) -> Failure:
+    return Failure(api_key, name, topic, partition, group, None, None)
+
+
+def episodes(watch: Recoveries) -> list[dict[str, Any]]:
+    return [row for table, row in watch.finish() if table == "recoveries"]
+
+
+def produce_error(watch: Recoveries, request_row: MakeRequest, at: int, name: str = "NOT_LEADER_OR_FOLLOWER") -> None:
+    sent = request_row(wire.PRODUCE, at, at + 1, error_code=6, error_name=name)
+    watch.on_request(sent)
+    watch.on_answer(sent, [failed(name, wire.PRODUCE)])
+
+
+def test_a_moved_leader_from_error_to_the_first_success_elsewhere(watch: Recoveries, request_row: MakeRequest) -> None:
+    produce_error(watch, request_row, 10)
+    produce_error(watch, request_row, 12)
+    metadata = request_row(wire.METADATA, 20, 25)
+    watch.on_request(metadata)
+    watch.on_answer(metadata, [])
+    watch.on_touch(Touch("c2-0-30", "c2", 30 * MS, wire.PRODUCE, False, "t", 0))
+    watch.on_touch(Touch("c2-0-30", "c2", 33 * MS, wire.PRODUCE, True, "t", 0))
+    (row,) = episodes(watch)
+    told = {k: row[k] for k in ("resource", "outcome", "n_errors", "n_wasted_requests", "old_node_id", "new_node_id")}
+    assert told == {
+        "resource": "t-0",
+        "outcome": "recovered",
+        "n_errors": 2,
+        "n_wasted_requests": 2,
+        "old_node_id": 1,
+        "new_node_id": 2,
+    }
+    times = [row[k] // MS for k in ("start_ns", "refreshed_ns", "retried_ns", "recovered_ns")]
+    assert times == [11, 25, 30, 33]
+    assert not row["storm"]
+
+
+@pytest.mark.parametrize(("n", "gap", "storm"), [(11, 50, True), (11, 150, False), (50, 150, False), (51, 150, True)])
+def test_a_storm_is_eleven_in_a_second_or_fifty_one(
+    watch: Recoveries, request_row: MakeRequest, n: int, gap: int, storm: bool
+) -> None:
+    for i in range(n):
+        produce_error(watch, request_row, 10 + i * gap)
+    (row,) = episodes(watch)
+    assert (row["storm"], row["n_errors"], row["outcome"]) == (storm, n, "still_open")
+
+
+def test_the_protocols_normal_course_is_no_episode(watch: Recoveries, request_row: MakeRequest) -> None:
+    for name in ("MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"):
+        join = request_row(wire.JOIN_GROUP, 10, 11, group_id="g", error_code=79, error_name=name)
+        watch.on_answer(join, [failed(name, wire.JOIN_GROUP, None, None, "g")])
+    old = request_row(wire.API_VERSIONS, 10, 11, error_code=35, error_name="UNSUPPORTED_VERSION")
+    watch.on_answer(old, [failed("UNSUPPORTED_VERSION", wire.API_VERSIONS, None, None)])
+    assert episodes(watch) == []
+
+
+def test_a_lost_coordinator_ends_with_the_groups_next_answer(watch: Recoveries, request_row: MakeRequest) -> None:
+    beat = request_row(wire.HEARTBEAT, 10, 11, group_id="g", error_code=16, error_name="NOT_COORDINATOR")
+    watch.on_answer(beat, [failed("NOT_COORDINATOR", wire.HEARTBEAT, None, None, "g")])
+    find = request_row(wire.FIND_COORDINATOR, 20, 21, coordinator_type="group", coordinator_key="g")
+    watch.on_request(find)
+    watch.on_answer(find, [])
+    again = request_row(wire.HEARTBEAT, 30, 31, group_id="g", conn_id="c2", node_id=2)
+    watch.on_request(again)
+    watch.on_answer(again, [])
+    (row,) = episodes(watch)
+    assert (row["resource_kind"], row["resource"], row["outcome"]) == ("coordinator", "g", "recovered")
+    assert (row["rediscovered_ns"], row["recovered_ns"]) == (21 * MS, 31 * MS)
+
+
+def test_a_fenced_member_is_fatal(watch: Recoveries, request_row: MakeRequest) -> None:
+    beat = request_row(wire.HEARTBEAT, 10, 11, group_id="g", error_code=82, error_name="FENCED_INSTANCE_ID")
+    watch.on_answer(beat, [failed("FENCED_INSTANCE_ID", wire.HEARTBEAT, None, None, "g")])
+    (row,) = episodes(watch)
+    assert (row["resource_kind"], row["outcome"]) == ("group", "fatal")
+
+
+def test_a_server_that_died_is_back_when_a_new_connection_answers(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    died = connection("c1", 0, 100, close_kind="fin_server", idle_ms=1)
+    refused = connection("c2", 150, 150, close_kind="refused", up_ns=None, first_request_ns=None, n_requests=0)
+    back = connection("c3", 400, None)
+    watch = Recoveries(instance(died, refused, back), CAPTURE)
+    worked = request_row(wire.PRODUCE, 5, 6)
+    watch.on_answer(worked, [])
+    watch.on_close(died, 100 * MS)
+    watch.on_open(refused)
+    watch.on_close(refused, 150 * MS)
+    watch.on_open(back)
+    watch.on_up(back)
+    hello = request_row(wire.API_VERSIONS, 405, 410, conn_id="c3")
+    watch.on_request(hello)
+    watch.on_answer(hello, [])
+    (row,) = episodes(watch)
+    assert (row["resource_kind"], row["resource"]) == ("connection", "10.0.0.1:9092")
+    assert row["error_names"] == ["CONNECTION_CLOSED", "CONNECTION_REFUSED"]
+    times = (row["start_ns"], row["retried_ns"], row["reconnected_ns"], row["recovered_ns"])
+    assert times == (100 * MS, 150 * MS, back.up_ns, 410 * MS)
+
+
+def test_a_handshake_proves_nothing_when_that_was_all_there_was(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    """A plain client on a SASL listener: ApiVersions is answered, then the broker closes, again and again."""
+    first = connection("c1", 0, 100, close_kind="fin_server", idle_ms=1)
+    second = connection("c2", 200, 300, close_kind="fin_server", idle_ms=1)
+    watch = Recoveries(instance(first, second), CAPTURE)
+    for opened, at in ((first, 5), (second, 205)):
+        watch.on_open(opened)
+        hello = request_row(wire.API_VERSIONS, at, at + 1, conn_id=opened.conn_id)
+        watch.on_request(hello)
+        watch.on_answer(hello, [])
+        watch.on_close(opened, opened.close_ns or 0)
+    (row,) = episodes(watch)
+    assert (row["n_errors"], row["outcome"]) == (2, "gave_up")

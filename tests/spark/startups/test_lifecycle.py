@@ -1,0 +1,122 @@
+from collections.abc import Callable
+from typing import Any
+
+from kafkascope_spark import wire
+from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.startups.lifecycle import Startups
+from kafkascope_spark.wire import Connection, Request
+
+MS = 1_000_000
+CAPTURE = (0, 60_000 * MS)
+MakeInstance = Callable[..., Instance]
+MakeConnection = Callable[..., Connection]
+MakeRequest = Callable[..., Request]
+CONSUMER = {"apis": {wire.METADATA, wire.JOIN_GROUP, wire.FETCH}}
+
+
+def rows_of(instance: Instance, connection: Connection, requests: list[Request]) -> dict[str, list[dict[str, Any]]]:
+    """Open the connection, send the requests one after the other, close it."""
+    startups = Startups(instance, CAPTURE)
+    startups.on_open(connection)
+    for request in requests:
+        startups.on_request(request)
+        if request.response_ns is not None:
+            startups.on_answer(request)
+    if connection.close_ns is not None:
+        startups.on_close(connection, connection.close_ns)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for table, row in startups.finish():
+        found.setdefault(table, []).append(row)
+    return found
+
+
+def test_a_consumer_is_ready_at_its_first_records(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one = connection("c1", 0, 9_000, **CONSUMER)
+    sent = [
+        request_row(wire.API_VERSIONS, 1, 2),
+        request_row(wire.METADATA, 2, 3),
+        request_row(wire.FETCH, 10, 500, n_records=0),
+        request_row(wire.FETCH, 510, 520, n_records=7),
+        request_row(wire.FETCH, 530, 540, n_records=7),
+    ]
+    found = rows_of(instance(one), one, sent)
+    (start,) = found["startups"]
+    assert (start["outcome"], start["start_ns"], start["ready_ns"]) == ("ready", 0, 520 * MS)
+    steps = [(s["step"], s["phase"]) for s in found["startup_steps"]]
+    assert steps == [
+        ("tcp_connect", "bootstrap"),
+        ("api_versions", "bootstrap"),
+        ("metadata", "bootstrap"),
+        ("first_fetch", "steady"),
+        ("first_records", "steady"),
+    ]
+    assert start["missing_steps"] == ["find_coordinator_group", "join_group", "sync_group", "offset_fetch"]
+    assert start["evidence"] == ["c1-1-510"]
+
+
+def test_no_start_is_made_up_for_a_connection_that_was_there_before(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one = connection("c1", 0, None, syn_ns=None, up_ns=None, **CONSUMER)
+    (start,) = rows_of(instance(one), one, [request_row(wire.FETCH, 5, 9, n_records=3)])["startups"]
+    assert (start["outcome"], start["ready_ns"]) == ("cut", None)
+
+
+def test_a_counter_that_is_far_shows_that_the_client_ran_before(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one = connection("c1", 0, None, ids=[(MS, 4_711)], **CONSUMER)
+    (start,) = rows_of(instance(one), one, [request_row(wire.FETCH, 5, 9, n_records=3)])["startups"]
+    assert start["outcome"] == "cut"
+
+
+def test_a_refused_password_is_where_it_failed(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one = connection("c1", 0, 90, apis={wire.SASL_AUTHENTICATE, wire.METADATA})
+    denied = request_row(wire.SASL_AUTHENTICATE, 3, 4, error_code=58, error_name="SASL_AUTHENTICATION_FAILED")
+    (start,) = rows_of(instance(one), one, [denied])["startups"]
+    told = (start["outcome"], start["failed_step"], start["error_name"])
+    assert told == ("failed", "sasl_authenticate", "SASL_AUTHENTICATION_FAILED")
+
+
+def test_a_consumer_of_nothing_that_leaves_gave_up_and_one_that_stays_is_cut(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    gone = connection("c1", 0, 9_000, **CONSUMER)
+    (start,) = rows_of(instance(gone), gone, [request_row(wire.FETCH, 5, 500, n_records=0)])["startups"]
+    assert start["outcome"] == "gave_up"
+    here = connection("c1", 0, None, **CONSUMER)
+    late = request_row(wire.FETCH, 59_000, 59_500, n_records=0)
+    (start,) = rows_of(instance(here), here, [late])["startups"]
+    assert start["outcome"] == "cut"
+
+
+def test_a_producer_without_acks_is_ready_when_it_has_sent(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one = connection("c1", 0, 9_000, apis={wire.METADATA, wire.PRODUCE})
+    startups = Startups(instance(one), CAPTURE)
+    startups.on_open(one)
+    sent = request_row(wire.PRODUCE, 5, status="no_response_expected")
+    startups.on_request(sent)
+    startups.on_sent_unasked(sent)
+    start = next(row for table, row in startups.finish() if table == "startups")
+    assert (start["outcome"], start["ready_ns"]) == ("ready", 5 * MS)
+
+
+def test_a_client_whose_connections_were_all_gone_starts_again(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one, two = connection("c1", 0, 1_000, **CONSUMER), connection("c2", 3_000, 9_000, **CONSUMER)
+    startups = Startups(instance(one, two), CAPTURE)
+    for opened, at in ((one, 10), (two, 3_010)):
+        startups.on_open(opened)
+        fetch = request_row(wire.FETCH, at, at + 5, n_records=1, conn_id=opened.conn_id)
+        startups.on_request(fetch)
+        startups.on_answer(fetch)
+        startups.on_close(opened, opened.close_ns or 0)
+    starts = [row for table, row in startups.finish() if table == "startups"]
+    assert [(s["start_no"], s["start_ns"], s["outcome"]) for s in starts] == [(1, 0, "ready"), (2, 3_000 * MS, "ready")]

@@ -1,0 +1,85 @@
+"""The state machine without Spark: its input order, its batches, its ties."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kafkascope_spark.client_stories import ClientStories
+from kafkascope_spark.timeline import Kind, Timeline
+from kafkascope_spark.wire import Connection, Request, Touch
+
+MS = 1_000_000
+
+
+def row(client_ip: str, section: int, ts_ns: int, rank: int = 0, **body: Any) -> dict[str, Any]:
+    empty = dict.fromkeys(("connection", "summary", "request", "failure", "touch"))
+    return {**empty, "client_ip": client_ip, "section": section, "ts_ns": ts_ns, "rank": rank, **body}
+
+
+def connection_row(conn_id: str, first_ms: int) -> dict[str, Any]:
+    names = (
+        "server_ip server_port node_id last_ns close_kind close_ns idle_before_close_ms tls_version sasl_mechanism "
+        "principal software_name software_version n_errors near_idle_ms refused_after synack_ns"
+    )
+    return dict.fromkeys(names.split()) | {
+        "conn_id": conn_id,
+        "client_port": 1,
+        "protocol": "kafka",
+        "first_ns": first_ms * MS,
+        "syn_ns": first_ms * MS,
+        "n_requests": 1,
+    }
+
+
+def events() -> list[dict[str, Any]]:
+    return [
+        row(ip, 0, at * MS, connection=connection_row(f"{ip}-{at}", at))
+        for ip in ("10.0.0.1", "10.0.0.2")
+        for at in (1, 5)
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_batches_do_not_matter(size: int) -> None:
+    stories = ClientStories((0, 9_000 * MS))
+    rows = events()
+    told = [r for at in range(0, len(rows), size) for r in stories.feed(rows[at : at + size])]
+    told += stories.finish()
+    whole = ClientStories((0, 9_000 * MS))
+    assert told == [*whole.feed(rows), *whole.finish()]
+    assert [r["client_ip"] for table, r in told if table == "clients"] == ["10.0.0.1", "10.0.0.2"]
+
+
+@pytest.mark.parametrize("swap", [(0, 1), (0, 2), (1, 3)])
+def test_rows_out_of_order_are_refused(swap: tuple[int, int]) -> None:
+    rows = events()
+    rows[swap[0]], rows[swap[1]] = rows[swap[1]], rows[swap[0]]
+    with pytest.raises(ValueError, match="out of order"):
+        list(ClientStories((0, 9_000 * MS)).feed(rows))
+
+
+def test_answers_and_ends_are_told_at_their_own_time(
+    connection: Callable[..., Connection], request_row: Callable[..., Request]
+) -> None:
+    timeline = Timeline([connection("c1", 0, 30), connection("c2", 20, 40)], 60_000 * MS)
+    told = [*timeline.request(request_row(1, 5, 25)), *timeline.request(request_row(1, 10, 15))]
+    told += [*timeline.touch(Touch("r", "c1", 25 * MS, 1, True, "t", 0)), *timeline.rest()]
+    kinds = [(e.ts_ns // MS, e.kind) for e in told if e.kind is not Kind.UP]
+    assert kinds == [
+        (0, Kind.OPEN),
+        (5, Kind.REQUEST),
+        (10, Kind.REQUEST),
+        (15, Kind.ANSWER),
+        (20, Kind.OPEN),
+        (25, Kind.TOUCH),
+        (25, Kind.ANSWER),
+        (30, Kind.CLOSE),
+        (40, Kind.CLOSE),
+    ]
+
+
+def test_mentions_of_one_request_at_one_time_keep_their_order(connection: Callable[..., Connection]) -> None:
+    timeline = Timeline([connection("c1", 0, 30)], 60_000 * MS)
+    for partition in (2, 0, 1):
+        list(timeline.touch(Touch("r", "c1", 5 * MS, 1, True, "t", partition)))
+    assert [e.what.partition for e in timeline.rest() if e.kind is Kind.TOUCH] == [2, 0, 1]
