@@ -15,10 +15,10 @@ from kafkascope_analyzer.report.scan import has_table, one_of, rows
 from kafkascope_analyzer.report.words import address
 
 MOST_CLIENTS = 200
-MOST_CONNECTIONS = 40
+MOST_CONNECTIONS = 100
 MOST_STARTS = 10
 MOST_CAUSES = 25
-MOST_STEPS = 80
+FIRST_STEPS, LAST_STEPS = 60, 20
 MOST_NAMES = 5
 """Limits of report.json, so that a capture of a whole day still makes a report that a person can open; the tables
 have everything.
@@ -142,8 +142,13 @@ def _startups(dataset: Path, ids: list[str]) -> dict[str, list[Row]]:
         for start in of_client[:MOST_STARTS]:
             of_start = sorted(steps[start["startup_id"]], key=lambda row: row["seq"] or 0)
             start["slowest"] = slowest(of_start)
-            start["n_steps"], start["steps"] = len(of_start), of_start[:MOST_STEPS]
+            start["n_steps"], start["steps"] = len(of_start), both_ends(of_start)
     return found
+
+
+def both_ends(steps: list[Row]) -> list[Row]:
+    """The steps, without the middle where they are too many: how it began and how it ended."""
+    return steps if len(steps) <= FIRST_STEPS + LAST_STEPS else [*steps[:FIRST_STEPS], *steps[-LAST_STEPS:]]
 
 
 def slowest(steps: list[Row]) -> list[Row]:
@@ -184,7 +189,7 @@ def _recoveries(dataset: Path, ids: list[str]) -> dict[str, list[Row]]:
         steps[row["recovery_id"]].append(row)
     for recovery_id, cause in told.items():
         of_episode = sorted(steps[recovery_id], key=lambda row: row["seq"] or 0)
-        cause["n_steps"], cause["steps"] = len(of_episode), of_episode[:MOST_STEPS]
+        cause["n_steps"], cause["steps"] = len(of_episode), both_ends(of_episode)
     return found
 
 

@@ -14,10 +14,13 @@ from kafkascope_analyzer.report.words import clock, count, list_of, node, percen
 
 Model = dict[str, Any]
 
-MOST_CLIENTS = 40
+MOST_CLIENTS = 60
+MOST_TOLD_CLIENTS = 12
 MOST_CONNECTIONS = 8
 MOST_STARTS = 3
 MOST_STEPS = 30
+FIRST_STEPS, LAST_STEPS = 5, 7
+"""Steps that are shown of a start that did not become ready: how it began and where it got stuck."""
 MOST_CAUSES = 8
 MOST_TOLD = 3
 """Causes of a client whose steps are shown; the others get their first lines."""
@@ -55,10 +58,29 @@ def render_clients(model: Model) -> Iterator[RenderableType]:
     else:
         yield _summary(found["listed"][:MOST_CLIENTS], start_ns)
         yield from more(found["n"] - min(MOST_CLIENTS, len(found["listed"])), "client", "table stories/clients")
-    for client in found["listed"][:MOST_CLIENTS]:
+    told = _worth_telling(found["listed"])
+    for client in told:
         yield heading(safe(client["client_id"]) if client["client_id"] else "(no client id)")
         yield from _client(client, start_ns, addresses)
+    left = len(found["listed"]) - len(told)
+    if left > 0:
+        who = count(left, "other client has", "other clients have")
+        yield line("")
+        yield line((f"{who} less to tell; report.json has their stories", "dim"))
     yield from _brokers(found["brokers"])
+
+
+def _worth_telling(clients: list[Model]) -> list[Model]:
+    """The clients that are told in full, by time: where there are many, those in trouble, then those slow to start."""
+
+    def severity(client: Model) -> tuple[int, int, int]:
+        unwell = sum(cause["outcome"] != "recovered" for cause in client["recoveries"])
+        unwell += sum(start["outcome"] in ("failed", "gave_up") for start in client["starts"])
+        slowest_us = max((_total_us(start) or 0 for start in client["starts"]), default=0)
+        return -unwell, -client["n_causes"], -slowest_us
+
+    chosen = sorted(range(len(clients)), key=lambda i: (*severity(clients[i]), i))[:MOST_TOLD_CLIENTS]
+    return [clients[i] for i in sorted(chosen)]
 
 
 def _summary(clients: list[Model], start_ns: int) -> RenderableType:
@@ -153,16 +175,18 @@ def _facts(client: Model) -> Iterator[str]:
 def _connections(client: Model, start_ns: int, addresses: dict[int, str]) -> Iterator[RenderableType]:
     if not client["connections"]:
         return
+    alike: dict[tuple[str, str], list[Model]] = {}
+    for conn in client["connections"]:
+        roles = "\n".join([_role(role) for role in conn["roles"]] or [_no_role(conn)])
+        alike.setdefault((node(conn["node_id"], conn["server"]), roles), []).append(conn)
     table = grid(("", "n"), ("", ""), ("", "w"), header=False)
-    for conn in client["connections"][:MOST_CONNECTIONS]:
-        begun = "" if conn["first_ns"] is None else clock(conn["first_ns"] - start_ns)
-        roles = [_role(role) for role in conn["roles"]] or [_no_role(conn)]
-        table.add_row(
-            Text(begun, style="dim"), Text(f"→ {node(conn['node_id'], conn['server'])}"), Text("\n".join(roles))
-        )
+    for (server, roles), conns in list(alike.items())[:MOST_CONNECTIONS]:
+        begun = "" if conns[0]["first_ns"] is None else clock(conns[0]["first_ns"] - start_ns)
+        several = f" ({len(conns):,} connections)" if len(conns) > 1 else ""
+        table.add_row(Text(begun, style="dim"), Text(f"→ {server}"), Text(roles + several))
     yield indented(table, 2)
-    left = client["n_connections"] - min(MOST_CONNECTIONS, len(client["connections"]))
-    yield from more(left, "connection", "table connections")
+    shown = sum(len(conns) for conns in list(alike.values())[:MOST_CONNECTIONS])
+    yield from more(client["n_connections"] - shown, "connection", "table connections")
 
 
 def _role(role: Model) -> str:
@@ -218,34 +242,42 @@ def _slow(part: Model, total_us: int) -> str:
     return f"{who} {span(part['us'])} ({percent(part['us'], total_us)})"
 
 
+def _told_steps(start: Model) -> list[Model]:
+    """The critical path of a ready start and what failed beside it; the first and last steps of another one."""
+    steps: list[Model] = start["steps"]
+    if start["outcome"] == "ready":
+        return [step for step in steps if step["on_critical_path"] or step["outcome"] != "ok"][:MOST_STEPS]
+    return steps if len(steps) <= FIRST_STEPS + LAST_STEPS else [*steps[:FIRST_STEPS], *steps[-LAST_STEPS:]]
+
+
 def _steps(start: Model, start_ns: int) -> Iterator[RenderableType]:
-    """A ready start's critical path and what failed beside it; every step of another start."""
-    told = [s for s in start["steps"] if s["on_critical_path"] or s["outcome"] != "ok" or start["outcome"] != "ready"]
+    told = _told_steps(start)
     if not told:
         return
+    is_ready = start["outcome"] == "ready"
+    left = start["n_steps"] - len(told)
     figures = (("node", "r"), ("waited", "rn"), ("took", "rn"), ("broker", "rn"))
     table = grid(("at", "n"), ("step", ""), *figures)
-    for step in told[:MOST_STEPS]:
+    for number, step in enumerate(told):
+        if number == FIRST_STEPS and left > 0 and not is_ready:
+            table.add_row("", Text(f"… {count(left, 'step')} more", style="dim"))
         table.add_row(
             "" if step["start_ns"] is None else clock(step["start_ns"] - start_ns),
-            _step_name(step),
+            _step_name(step, beside=is_ready and not step["on_critical_path"]),
             "" if step["node_id"] is None else str(step["node_id"]),
             span(step["wait_us"]) if step["wait_us"] else "",
             span(step["duration_us"]),
             span(step["broker_us"]),
         )
     yield indented(table, 4)
-    beside = "step beside this critical path" if start["outcome"] == "ready" else "step"
-    left = start["n_steps"] - min(MOST_STEPS, len(told))
-    if left > 0:
-        steps = count(left, beside, beside.replace("step", "steps", 1))
+    if left > 0 and is_ready:
+        steps = f"{count(left, 'step')} beside this critical path"
         yield line((f"… and {steps} (table stories/startup_steps)", "dim"), indent=4)
 
 
-def _step_name(step: Model) -> Text:
+def _step_name(step: Model, *, beside: bool) -> Text:
     tries = f" (try {step['attempt']})" if (step["attempt"] or 1) > 1 else ""
-    beside = "" if step["on_critical_path"] else " (beside)"
-    name = Text(step["step"].replace("_", " ") + tries + beside)
+    name = Text(step["step"].replace("_", " ") + tries + (" (beside)" if beside else ""))
     if step["outcome"] != "ok":
         end = safe(step["error_name"]) if step["error_name"] else (step["outcome"] or "cut")
         name.append(f": {end}", style="red" if step["outcome"] == "error" else "yellow")
@@ -302,7 +334,7 @@ def _recovery_steps(cause: Model) -> Iterator[RenderableType]:
         return
     if cause["n_episodes"] > 1:
         yield line(
-            (f"the slowest of {cause['n_episodes']:,} episodes, {safe(cause['resource'] or '')}:", "dim"), indent=4
+            (f"the worst of {cause['n_episodes']:,} episodes, {safe(cause['resource'] or '')}:", "dim"), indent=4
         )
     begun = cause["steps"][0]["ts_ns"] or 0
     table = grid(("", "rn"), ("", "n"), ("", "n"), ("", "rn"), ("", ""), header=False)

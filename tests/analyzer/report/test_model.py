@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pyarrow.parquet as pq
 import pytest
-from kafkascope_analyzer.report.clients import slowest
+from kafkascope_analyzer.report.clients import both_ends, slowest
 from kafkascope_analyzer.report.model import REPORT_FILE, report_model, to_json, write_report
 from kafkascope_parsers.errors import UsageError
 
@@ -77,6 +77,12 @@ def test_slowest_leaves_out_what_is_not_on_the_critical_path() -> None:
     step = {"step": "metadata", "subject": None, "node_id": 1, "broker_us": 9, "duration_us": 9, "wait_us": None}
     assert slowest([{**step, "on_critical_path": False}]) == []
     assert [part["us"] for part in slowest([{**step, "on_critical_path": True}])] == [9]
+
+
+def test_of_many_steps_both_ends_are_kept() -> None:
+    steps = [{"seq": n} for n in range(1, 101)]
+    assert both_ends(steps[:80]) == steps[:80]
+    assert [step["seq"] for step in both_ends(steps)] == [*range(1, 61), *range(81, 101)]
 
 
 def test_episodes_of_one_cause_are_one_recovery_told_by_the_slowest(dataset: Write) -> None:

@@ -109,7 +109,7 @@ def test_what_one_request_told_several_times_is_one_line(dataset: Write) -> None
     cause["n_steps"] += 2
     page = shown(model, 100)
     assert page.count("error (3 times)") == 1
-    assert "more" not in page.partition("the slowest of")[2].partition("reader")[0]
+    assert "more" not in page.partition("the worst of")[2].partition("reader")[0]
 
 
 def test_a_long_episode_shows_how_it_began_and_ended(dataset: Write) -> None:
@@ -126,13 +126,39 @@ def test_a_long_episode_shows_how_it_began_and_ended(dataset: Write) -> None:
 def test_long_lists_say_what_is_left_out_and_where_it_is(dataset: Write) -> None:
     model = report_model(dataset())
     client = model["clients"]["listed"][0]
-    client["connections"] *= 6
+    client["connections"] = [{**client["connections"][0], "server": f"10.0.0.{n}:9092"} for n in range(12)]
+    client["connections"] += [client["connections"][0]] * 4
     client["n_connections"] = 31
     client["recoveries"] = client["recoveries"] * 9
     client["n_causes"] = 9
     model["errors"]["kinds"] *= 9
     model["errors"]["n_kinds"] = 9
     page = shown(model, 100)
-    assert "… and 23 connections more (table connections)" in page
+    assert "bootstrap (5 connections)" in page
+    assert "… and 19 connections more (table connections)" in page
     assert "… and 1 trouble more (table stories/recoveries)" in page
     assert "… and 1 error kind more (table errors)" in page
+
+
+def test_of_many_clients_those_in_trouble_are_told_in_full(dataset: Write) -> None:
+    model = report_model(dataset())
+    producer, reader = model["clients"]["listed"]
+    calm = [{**producer, "client_id": f"calm-{n}", "recoveries": [], "n_causes": 0} for n in range(30)]
+    model["clients"]["listed"] = [*calm, reader]
+    page = shown(model, 100)
+    assert page.count("calm-") == 30 + 11
+    assert "start: failed at join group" in page
+    assert "19 other clients have less to tell" in page
+
+
+def test_a_start_that_got_stuck_shows_both_ends(dataset: Write) -> None:
+    model = report_model(dataset())
+    start = model["clients"]["listed"][0]["starts"][0]
+    start["outcome"] = "gave_up"
+    start["steps"] = [{**start["steps"][1], "attempt": n} for n in range(1, 61)]
+    start["n_steps"] = 60
+    page = shown(model, 100)
+    assert "metadata (try 5)" in page
+    assert "… 48 steps more" in page
+    assert "metadata (try 60)" in page
+    assert "(try 6)" not in page
