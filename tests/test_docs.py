@@ -51,6 +51,14 @@ def test_every_capture_is_described() -> None:
     assert [name for name in captures if f"`{name}`" not in page] == []
 
 
+def test_every_key_of_the_report_is_described() -> None:
+    page = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    source = (ROOT / "analyzer" / "kafkascope_analyzer" / "report" / "model.py").read_text(encoding="utf-8")
+    keys = re.findall(r'"([a-z_]+)": ', source)
+    assert {"capture", "clients", "stories"} <= set(keys)
+    assert [key for key in keys if f"`{key}`" not in page] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_and_make_targets_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
