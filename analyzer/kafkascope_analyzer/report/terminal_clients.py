@@ -18,7 +18,7 @@ MOST_CLIENTS = 60
 MOST_TOLD_CLIENTS = 12
 MOST_CONNECTIONS = 8
 MOST_STARTS = 3
-MOST_STEPS = 30
+MOST_STEPS = 60
 FIRST_STEPS, LAST_STEPS = 5, 7
 """Steps that are shown of a start that did not become ready: how it began and where it got stuck."""
 MOST_CAUSES = 8
@@ -165,8 +165,10 @@ def _facts(client: Model) -> Iterator[str]:
             client["transactions"] or "", ""
         )
         yield f"transactional id {safe(client['transactional_id'])}{version}"
-    if client["principal"]:
-        yield f"principal {safe(client['principal'])}"
+    mechanisms = sorted({safe(conn["sasl_mechanism"]) for conn in client["connections"] if conn["sasl_mechanism"]})
+    if mechanisms or client["principal"]:
+        who = f" as {safe(client['principal'])}" if client["principal"] else ""
+        yield f"authenticates by {' and '.join(mechanisms) or 'TLS'}{who}"
     if client["identity"] == "shared":
         why = f": {safe(client['identity_why'])}" if client["identity_why"] else ""
         yield f"may be more than one client object{why}"

@@ -103,7 +103,7 @@ def ingest_rows(text: str) -> dict[str, list[dict[str, Any]]]:
     return {
         "captures": [{**capture, "size_bytes": 4000, "first_ns": T0, "last_ns": at(10_000)}],
         "connections": [
-            connection("c0", 40000, 1, 0),
+            connection("c0", 40000, 1, 0, sasl_mechanism=f"PLAIN{text}"),
             connection("c1", 40001, 1, 10, n_errors=1),
             connection("c2", 40002, 2, 20, syn_ns=None, opened_by="first_request"),
             connection("c3", 40003, 2, 30, close_kind="refused", protocol="empty", node_id=None, n_requests=0),

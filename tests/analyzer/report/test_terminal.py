@@ -47,6 +47,7 @@ def test_the_story_is_told(dataset: Write) -> None:
         "95.0 % of 3.0 kB of stream decoded as Kafka",
         "node 2 (10.0.0.12:9092)",
         "start: ready after 400 ms",
+        "authenticates by PLAIN",
         "slowest: before first produce: client idle 300 ms (75.0 %); first produce: network and client 54.0 ms",
         "NOT_LEADER_OR_FOLLOWER on 4 partitions",
         "recovered in 103 ms",
