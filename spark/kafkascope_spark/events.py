@@ -15,9 +15,10 @@ from pyspark.sql import functions as fn
 from kafkascope_spark import wire
 
 SAMPLES = 64
-"""Requests of a connection whose correlation ids are all looked at; later one a second, from MINUTE_SAMPLES on one a
+"""Requests of a connection whose correlation ids are all looked at; after them one a second, and after FINE one a
 minute."""
 SECOND = 1_000_000_000
+FINE = 600 * SECOND
 NEAR = SECOND // 2
 SOON = 5 * SECOND
 AFTER_ERROR = 16
@@ -119,20 +120,23 @@ def with_near_closes(connections: DataFrame) -> DataFrame:
 
 
 def with_ranks(requests: DataFrame) -> DataFrame:
-    """Add, per connection: nth (from 1) and second (first request of a second); nth_alike (of the same API with as
+    """Add, per connection: nth (from 1) and new_slot (first of a second, later of a minute); nth_alike (of the same
+    API with as
     much luck); after_bad."""
     order = ["ts_ns", "request_packet_no", "request_id"]
     connection = Window.partitionBy("client_ip", "client_id", "conn_id").orderBy(*order)
     alike = Window.partitionBy("client_ip", "client_id", "conn_id", "api_key", "lucky").orderBy(*order)
     subject = Window.partitionBy("client_ip", "client_id", "api_key", "group_id", "transactional_id").orderBy(*order)
     failed = fn.coalesce("error_code", fn.lit(0)) != 0
-    second = fn.floor(fn.col("ts_ns") / fn.lit(SECOND))
+    age = fn.col("ts_ns") - fn.first("ts_ns").over(connection)
+    slot = fn.floor(fn.col("ts_ns") / fn.when(age < FINE, SECOND).otherwise(60 * SECOND))
     return (
         requests.repartition("client_ip", "client_id")
         .withColumn("bad", failed | fn.col("status").isin("unanswered", "undecoded"))
         .withColumn("lucky", fn.coalesce(fn.col("n_records") > 0, fn.lit(False)) & ~fn.col("bad"))
         .withColumn("nth", fn.row_number().over(connection))
-        .withColumn("new_second", fn.coalesce(fn.lag(second).over(connection) != second, fn.lit(True)))
+        .withColumn("slot", slot)
+        .withColumn("new_slot", fn.coalesce(fn.lag("slot").over(connection) != fn.col("slot"), fn.lit(True)))
         .withColumn("nth_alike", fn.row_number().over(alike))
         .withColumn("after_bad", fn.coalesce(fn.lag("bad").over(subject), fn.lit(False)))
     )
@@ -147,7 +151,7 @@ def only_deciding(ranked: DataFrame) -> DataFrame:
 def per_connection(ranked: DataFrame) -> DataFrame:
     """One row per connection (and client id on it): its ids, groups, members, APIs, and samples of its correlation
     ids."""
-    sampled = ((fn.col("nth") <= SAMPLES) | fn.col("new_second")) & (
+    sampled = ((fn.col("nth") <= SAMPLES) | fn.col("new_slot")) & (
         fn.col("correlation_id") < wire.FIRST_RESERVED_CORRELATION_ID
     )
     member = fn.col("api_key").isin(*wire.GROUP_APIS) & fn.col("member_id").isNotNull() & (fn.col("member_id") != "")

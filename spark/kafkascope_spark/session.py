@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -52,6 +53,8 @@ EMBEDDED_OPTIONS = {
 }
 """What makes the embedded session small."""
 
+DUMP_S = 60
+"""A JVM writes its archive within some 10 s; what was not touched for so long is whole, or the next JVM refuses it."""
 JVM_OPTIONS = "-Xms512m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
 
 
@@ -158,10 +161,22 @@ def class_archive_option() -> str:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):
         return ""
-    archive = folder / f"spark-{version('pyspark')}-{_java_stamp()}.jsa"
+    name = f"spark-{version('pyspark')}-{_java_stamp()}"
+    archive = folder / f"{name}.jsa"
+    _take_over(folder, name, archive)
     if archive.exists():
         return f"-XX:SharedArchiveFile={archive}"
-    return f"-XX:ArchiveClassesAtExit={archive}" if " " not in str(archive) and os.access(folder, os.W_OK) else ""
+    if " " in str(folder) or not os.access(folder, os.W_OK):
+        return ""
+    return f"-XX:ArchiveClassesAtExit={folder / f'{name}.{os.getpid()}.part'}"
+
+
+def _take_over(folder: pathlib.Path, name: str, archive: pathlib.Path) -> None:
+    """Give an archive its name once the JVM that wrote it after its last words must be done."""
+    for part in sorted(folder.glob(f"{name}.*.part")):
+        with contextlib.suppress(OSError):
+            if time.time() - part.stat().st_mtime > DUMP_S:
+                part.replace(archive)
 
 
 def _java_stamp() -> str:

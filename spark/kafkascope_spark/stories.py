@@ -64,9 +64,10 @@ def tagged_stories(session: "SparkSession", dataset: pathlib.Path, capture_ns: t
     """All story rows of the dataset, tagged with their table (see TAGGED). Lazy."""
     from kafkascope_spark.events import client_events
     from kafkascope_spark.read import load_table, spark_schema
+    from kafkascope_spark.recoveries.causes import with_causes
 
     tables = (load_table(session, dataset, t) for t in (CONNECTIONS, REQUESTS, ERRORS, PARTITIONS))
-    return client_events(*tables).mapInArrow(teller(capture_ns), spark_schema(TAGGED))
+    return with_causes(client_events(*tables).mapInArrow(teller(capture_ns), spark_schema(TAGGED)))
 
 
 def teller(capture_ns: tuple[int, int]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

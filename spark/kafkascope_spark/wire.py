@@ -91,6 +91,11 @@ class Connection:
     is_replica: bool = False
 
     @property
+    def port(self) -> str:
+        """Port of the server: a listener has the same one on all brokers."""
+        return self.server.rpartition(":")[2]
+
+    @property
     def opened_in_capture(self) -> bool:
         """Whether the capture shows how it was opened, from either side."""
         return self.syn_ns is not None or self.up_ns is not None

@@ -51,12 +51,15 @@ class Group:
 
 
 def group_connections(connections: list[Connection]) -> list[Group]:
-    """Groups of the connections that carried requests, in order of their first segment; each connection is in
+    """Groups of the connections that speak Kafka, in order of their first segment; each connection is in
     exactly one."""
     named: dict[tuple[str | None, str | None], list[Connection]] = {}
-    for connection in sorted(connections, key=_order):
+    for connection in sorted((c for c in connections if c.first_request_ns is not None), key=_order):
         named.setdefault((connection.client_id, connection.software_name), []).append(connection)
     groups: list[Group] = []
+    nameless = [c for c in connections if c.first_request_ns is None]
+    if nameless:
+        groups.append(Group(sorted(nameless, key=_order), shared=True, why="no request seen: one by address only"))
     for members in _with_nameless_software(named):
         split = _split_by_counter(members) if _counts_over_connections(members) else _split_by_evidence(members)
         groups += split
@@ -169,24 +172,23 @@ def _end(connection: Connection) -> tuple[int, str]:
 
 
 def _runs(members: list[Connection]) -> list[list[Connection]]:
-    """Cut where the client had closed everything itself after doing its work, or a while before it came again:
-    another process."""
+    """Cut where a client had closed everything itself, its work done or a while ago, before it came again: another
+    process.
+
+    librdkafka and others close the bootstrap connection too before they open the next.
+    """
     runs: list[list[Connection]] = []
+    last_ns, closed, worked = 0, True, True
     for connection in sorted(members, key=lambda c: (c.begin_ns, c.conn_id)):
-        if runs and not _is_over(runs[-1], connection.begin_ns):
-            runs[-1].append(connection)
-        else:
-            runs.append([connection])
+        at = connection.begin_ns
+        if not runs or (closed and last_ns < at and (worked or at - last_ns > PAUSE_NS)):
+            runs.append([])
+            last_ns, closed, worked = 0, True, False
+        runs[-1].append(connection)
+        last_ns = max(last_ns, connection.last_ns)
+        closed = closed and _closed_by_client(connection)
+        worked = worked or bool(connection.apis - BOOTSTRAP_APIS)
     return runs
-
-
-def _is_over(run: list[Connection], at_ns: int) -> bool:
-    """Whether the process had ended: librdkafka and others close the bootstrap connection too before they open the
-    next."""
-    if not all(_closed_by_client(c) and c.last_ns < at_ns for c in run):
-        return False
-    worked = any(c.apis - BOOTSTRAP_APIS for c in run)
-    return worked or at_ns - max(c.last_ns for c in run) > PAUSE_NS
 
 
 def _closed_by_client(connection: Connection) -> bool:

@@ -40,11 +40,9 @@ def instances_of(client_ip: str, connections: list[Connection]) -> dict[str, Ins
     speaking = [c for c in connections if c.first_request_ns is not None or c.protocol == "kafka"]
     silent = sorted((c for c in connections if c.first_request_ns is None and _came_to_nothing(c)), key=_begin)
     groups = group_connections(speaking)
-    left = [c for c in silent if not _attach(c, groups)]
-    servers = {c.server.rpartition(":")[2] for c in speaking}
-    lonely = [
-        c for c in left if not groups and c.failed_to_open and (not servers or c.server.rpartition(":")[2] in servers)
-    ]
+    candidates = [_Candidate(g) for g in groups]
+    left = [c for c in silent if not _attach(c, candidates)]
+    lonely = [c for c in left if not groups and c.failed_to_open]
     if lonely:
         groups.append(Group(lonely, why="no request seen"))
     return {c.conn_id: i for i in (_instance(client_ip, g) for g in groups) for c in i.connections}
@@ -58,28 +56,45 @@ def _came_to_nothing(connection: Connection) -> bool:
     return connection.protocol == "empty" or connection.failed_to_open
 
 
-def _attach(connection: Connection, groups: list[Group]) -> bool:
-    """Put the connection to the only group that can have opened it; False when there is none, or more than one."""
+class _Candidate:
+    """A group that may have tried a connection that came to nothing; what it tried counts for the next."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self._first_ns, self._last_ns = group.first_ns, group.last_ns
+        self.ports = {c.port for c in group.connections}
+        self._used: dict[str, list[Connection]] = {}
+        for connection in group.connections:
+            if connection.last_request_ns is not None:
+                self._used.setdefault(connection.server, []).append(connection)
+
+    def is_alive(self, at_ns: int) -> bool:
+        """Whether it was there, or about to be, or just gone."""
+        return self._first_ns - NEIGHBOURHOOD_NS <= at_ns <= self._last_ns + NEIGHBOURHOOD_NS
+
+    def uses(self, server: str, at_ns: int) -> bool:
+        """Whether it had a connection to that server then and went on using it: an idle one may be dead."""
+        return any(
+            c.first_ns < at_ns < (c.last_request_ns or 0) and (c.close_ns is None or c.close_ns > at_ns)
+            for c in self._used.get(server, ())
+        )
+
+    def take(self, connection: Connection) -> None:
+        """It was this one's."""
+        self.group.connections.append(connection)
+        self._first_ns = min(self._first_ns, connection.begin_ns)
+        self._last_ns = max(self._last_ns, connection.last_ns)
+
+
+def _attach(connection: Connection, candidates: list[_Candidate]) -> bool:
+    """Put the connection to the only client that can have opened it; False when there is none, or more than one."""
     at = connection.begin_ns
-    alive = [g for g in groups if g.first_ns - NEIGHBOURHOOD_NS <= at <= g.last_ns + NEIGHBOURHOOD_NS]
-    free = [g for g in alive if not _uses(g, connection.server, at)]
-    port = connection.server.rpartition(":")[2]
-    kin = [g for g in free if any(c.server.rpartition(":")[2] == port for c in g.connections)]
-    free = kin or free
-    if len(free) != 1:
+    free = [c for c in candidates if c.is_alive(at) and not c.uses(connection.server, at)]
+    kin = [c for c in free if connection.port in c.ports] or free
+    if len(kin) != 1:
         return False
-    free[0].connections.append(connection)
+    kin[0].take(connection)
     return True
-
-
-def _uses(group: Group, server: str, at_ns: int) -> bool:
-    """Whether the group had a connection to that server then and went on using it: an idle one may be dead."""
-    return any(
-        c.server == server
-        and c.first_ns < at_ns < (c.last_request_ns or 0)
-        and (c.close_ns is None or c.close_ns > at_ns)
-        for c in group.connections
-    )
 
 
 def _instance(client_ip: str, group: Group) -> Instance:

@@ -25,8 +25,6 @@ REPLICA_SETTLES_MS = 5_000
 """A replica fetcher learns of new leaders and deleted topics by errors (AbstractFetcherThread): what passes within
 this time is
 replication's normal course."""
-CAUSE_NS = 2_000_000_000
-"""Episodes of one client that begin within this time of each other, at the same node, have one cause."""
 FIRST_TIMES = {
     "metadata": "refreshed_ns",
     "find_coordinator": "rediscovered_ns",
@@ -129,7 +127,6 @@ class Episodes:
         self._open: dict[Resource, Episode] = {}
         self._numbers: dict[Resource, int] = {}
         self._rows: list[tuple[str, Row]] = []
-        self._cause: tuple[int, str] | None = None
 
     def __bool__(self) -> bool:
         return bool(self._open)
@@ -181,13 +178,6 @@ class Episodes:
         self._open = {}
         return self._rows
 
-    def _cause_of(self, episode: Episode) -> str:
-        start = episode.first.ts_ns
-        where = str(episode.old_node_id)
-        if self._cause is None or self._cause[1] != where or start - self._cause[0] > CAUSE_NS:
-            self._cause = (start, where)
-        return _digest("cause", self._instance.instance_id, where, str(self._cause[0]))
-
     def _write(self, episode: Episode, outcome: str, end: Mark | None) -> None:
         if self._is_replication(episode):
             return
@@ -198,7 +188,7 @@ class Episodes:
         row: Row = {
             "recovery_id": recovery_id,
             "client_instance_id": self._instance.instance_id,
-            "cause_id": self._cause_of(episode),
+            "cause_id": None,
             "resource_kind": kind,
             "resource": name,
             "first_error_name": episode.errors[0],

@@ -34,6 +34,7 @@ class Recoveries:
         self._capture_ns = capture_ns
         self._episodes = Episodes(instance)
         self._connections = {c.conn_id: c for c in instance.connections}
+        self._last_activity_ns = instance.last_activity_ns
         self._unanswered: dict[str, list[Request]] = {}
         mechanism = next((c.sasl_mechanism for c in instance.connections if c.sasl_mechanism), None)
         self._authentication: Resource = ("authentication", mechanism or AUTHENTICATION[1])
@@ -150,7 +151,7 @@ class Recoveries:
     def on_close(self, connection: Connection, at: int) -> None:
         """A connection ended."""
         unanswered = self._unanswered.pop(connection.conn_id, [])
-        goes_on = self._instance.last_activity_ns > at
+        goes_on = self._last_activity_ns > at
         error = failure_of_end(connection, unanswered, goes_on)
         if error is None or connection.conn_id in self._denied:
             return

@@ -1,0 +1,158 @@
+"""The reduction before the stories, on tables small enough to see."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.stories import STORY_TABLES
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS, PARTITIONS, REQUESTS
+from kafkascope_spark import events, wire
+from kafkascope_spark.read import spark_schema
+from kafkascope_spark.recoveries.causes import with_causes
+from kafkascope_spark.stories import TAGGED
+
+pytestmark = pytest.mark.spark
+
+SECOND = 1_000_000_000
+Frame = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def frame(spark: Any) -> Frame:
+    def make(table: Table, *rows: dict[str, Any]) -> Any:
+        arrow = pa.Table.from_pylist(list(rows), schema=table.schema)
+        return spark.createDataFrame(arrow.to_pylist(), spark_schema(table.schema))
+
+    return make
+
+
+def request(number: int, api_key: int, **changes: Any) -> dict[str, Any]:
+    row = {
+        "request_id": f"r{number:03}",
+        "conn_id": "c1",
+        "client_ip": "10.0.0.1",
+        "client_id": "app",
+        "api_key": api_key,
+        "api_version": 1,
+        "correlation_id": number,
+        "ts_ns": number * SECOND // 10,
+        "request_packet_no": number,
+        "status": "ok",
+        "error_code": 0,
+    }
+    return row | changes
+
+
+def test_of_a_healthy_fetch_loop_the_first_ones_are_left(frame: Frame) -> None:
+    loop = [request(n, wire.FETCH, n_records=n % 2) for n in range(40)]
+    kept = events.only_deciding(events.with_ranks(frame(REQUESTS, *loop)))
+    assert sorted(r["request_id"] for r in kept.collect()) == ["r000", "r001"]
+
+
+def test_failures_and_what_follows_them_are_left(frame: Frame) -> None:
+    beats = [request(n, wire.HEARTBEAT, group_id="g") for n in range(9)]
+    beats[5] |= {"error_code": 16}
+    other = [request(n + 20, wire.HEARTBEAT, group_id="h") for n in range(3)]
+    kept = events.only_deciding(events.with_ranks(frame(REQUESTS, *beats, *other)))
+    assert sorted(r["request_id"] for r in kept.collect()) == ["r000", "r005", "r006"]
+
+
+def test_the_control_plane_is_left_whole(frame: Frame) -> None:
+    calls = [request(n, wire.METADATA) for n in range(7)]
+    assert events.only_deciding(events.with_ranks(frame(REQUESTS, *calls))).count() == 7
+
+
+def test_correlation_ids_are_sampled_and_sasl_ones_left_out(frame: Frame) -> None:
+    calls = [request(n, wire.FETCH) for n in range(200)]
+    calls[3] |= {"correlation_id": wire.FIRST_RESERVED_CORRELATION_ID}
+    (row,) = events.per_connection(events.with_ranks(frame(REQUESTS, *calls))).collect()
+    ids = sorted(s["correlation_id"] for s in row["ids"])
+    assert ids == [n for n in range(64) if n != 3] + list(range(70, 200, 10))
+
+
+def test_mentions_follow_an_error_of_the_same_client_and_partition(frame: Frame) -> None:
+    def mention(number: int, error_code: int | None, **changes: Any) -> dict[str, Any]:
+        direction = "request" if error_code is None else "response"
+        row = {
+            "request_id": f"r{number}",
+            "conn_id": "c1",
+            "ts_ns": number,
+            "api_key": wire.PRODUCE,
+            "direction": direction,
+            "topic": "t",
+            "partition": 0,
+            "error_code": error_code,
+        }
+        return row | changes
+
+    mentions = [
+        mention(1, 0),
+        mention(2, 6),
+        mention(3, None),
+        mention(4, 0),
+        mention(5, 0, partition=1),
+        mention(6, 0, conn_id="c2"),
+    ]
+    connections = [
+        {"conn_id": "c1", "client_ip": "10.0.0.1", "client_ids": ["app"]},
+        {"conn_id": "c2", "client_ip": "10.0.0.2", "client_ids": ["app"]},
+    ]
+    errors = [{"request_id": "r2", "topic": "t", "partition": 0, "error_code": 6}]
+    kept = events.only_after_errors(
+        frame(PARTITIONS, *mentions), frame(ERRORS, *errors), frame(CONNECTIONS, *connections)
+    )
+    assert sorted((r["request_id"], r["answered"]) for r in kept.collect()) == [("r3", False), ("r4", True)]
+
+
+def test_closes_of_one_moment_and_refusals_after_them_are_seen(frame: Frame) -> None:
+    def closed(conn_id: str, at: float, kind: str, idle_ms: int, **changes: Any) -> dict[str, Any]:
+        row = {
+            "conn_id": conn_id,
+            "server_ip": "10.0.0.5",
+            "server_port": 9092,
+            "close_ns": int(at * SECOND),
+            "close_kind": kind,
+            "idle_before_close_ms": idle_ms,
+        }
+        return row | changes
+
+    table = frame(
+        CONNECTIONS,
+        closed("idle", 10, "fin_server", 90_000),
+        closed("busy", 10.2, "fin_server", 20),
+        closed("elsewhere", 10.2, "fin_server", 7, server_ip="10.0.0.6"),
+        closed("client", 10.1, "fin_client", 1),
+        closed("refused", 13, "refused", 0),
+        closed("later", 40, "fin_server", 600_000),
+    )
+    found = {r["conn_id"]: (r["near_idle_ms"], r["refused_after"]) for r in events.with_near_closes(table).collect()}
+    assert found["idle"] == (20, 1)
+    assert found["elsewhere"] == (7, 0)
+    assert found["later"] == (600_000, 0)
+
+
+def test_episodes_at_one_node_within_seconds_have_one_cause(spark: Any) -> None:
+    def episode(number: int, at: float, node: int | None, error: str, resource: str = "t-0") -> dict[str, Any]:
+        row = dict.fromkeys(c.name for c in STORY_TABLES[3].columns) | {
+            "recovery_id": f"rec-{number}",
+            "start_ns": int(at * SECOND),
+            "old_node_id": node,
+            "first_error_name": error,
+            "resource": resource,
+        }
+        return dict.fromkeys(TAGGED.names) | {"table": "recoveries", "recoveries": row}
+
+    rows = [
+        episode(1, 1, 3, "CONNECTION_CLOSED", "10.0.0.3:9092"),
+        episode(2, 5, 3, "NOT_LEADER_OR_FOLLOWER"),
+        episode(3, 9, 3, "NOT_COORDINATOR", "g"),
+        episode(4, 5, 2, "NOT_LEADER_OR_FOLLOWER"),
+        episode(5, 30, 3, "CONNECTION_CLOSED", "10.0.0.3:9092"),
+        episode(6, 5, 3, "TOPIC_AUTHORIZATION_FAILED"),
+    ]
+    told = with_causes(spark.createDataFrame(rows, spark_schema(TAGGED))).collect()
+    cause = {r["recoveries"]["recovery_id"]: r["recoveries"]["cause_id"] for r in told}
+    assert cause["rec-1"] == cause["rec-2"] == cause["rec-3"]
+    assert len(set(cause.values())) == 4
