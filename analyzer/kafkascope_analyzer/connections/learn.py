@@ -15,10 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from kafkascope_parsers.schema import api_keys, api_name
 
-from kafkascope_analyzer.connections.bootstrap import BOOTSTRAP_SCHEMA, bootstrap_connections
+from kafkascope_analyzer.connections.bootstrap import Asker, bootstrap_connections, note_requests
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, Node, resolve_nodes
 from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TOPIC_ID
-from kafkascope_analyzer.connections.role_rules import BOOTSTRAP_APIS
 from kafkascope_analyzer.ingest.news import News
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
@@ -39,7 +38,6 @@ _GROUP_APIS = pa.array(
     ],
     pa.int16(),
 )
-_BOOTSTRAP_KEYS = pa.array([_KEYS[name] for name in sorted(BOOTSTRAP_APIS)], pa.int16())
 
 
 _NO_TOPOLOGY = pa.schema(
@@ -58,7 +56,8 @@ _NO_TOPOLOGY = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """nodes: by server endpoint; advertised: endpoints each node is told by; topics: name by id; bootstrap: conn_ids.
+    """nodes: by server endpoint; advertised: endpoints each node is told by; topics: name by id; bootstrap: conn_ids,
+    and whether it is proven.
 
     topology: per spill folder its spilled topology rows that are news to the whole capture.
     """
@@ -66,7 +65,7 @@ class Cluster:
     nodes: dict[Endpoint, Node]
     advertised: dict[int, list[Endpoint]]
     topics: dict[str, str]
-    bootstrap: frozenset[str]
+    bootstrap: dict[str, bool]
     topology: dict[Path, pa.Table]
 
 
@@ -78,17 +77,17 @@ def learn_cluster(spills: Iterable[Path]) -> Cluster:
     advertised = _note_advertised(topology, evidence)
     topics = _topics(topology)
     leaders, coordinators = _Leaders(topology, topics), _coordinators(topology)
-    starts = []
+    askers: list[Asker] = []
     for spill, rows in connections.items():
         ends = list(zip(rows["server_ip"].to_pylist(), rows["server_port"].to_pylist(), strict=True))
         kafka = rows["is_kafka"].to_pylist()
         evidence.servers.update(end for end, is_kafka in zip(ends, kafka, strict=True) if is_kafka)
         _note_leaders(spill, ends, leaders, evidence)
-        starts.append(_note_requests(spill, rows, ends, coordinators, evidence))
-    bootstrap = bootstrap_connections(pa.concat_tables(starts)) if starts else set()
+        askers += _note_requests(spill, rows, ends, coordinators, evidence)
+    bootstrap = bootstrap_connections(askers)
     by_spill = {spill: topology.filter(pc.equal(topology["spill"], n)) for n, spill in enumerate(connections)}
     news = {spill: rows.drop_columns(["spill", "conn_id", "place"]) for spill, rows in by_spill.items()}
-    return Cluster(resolve_nodes(evidence), advertised, topics, frozenset(bootstrap), news)
+    return Cluster(resolve_nodes(evidence), advertised, topics, bootstrap, news)
 
 
 def _has_any(spill: Path) -> bool:
@@ -192,47 +191,25 @@ def _note_leaders(spill: Path, ends: list[Endpoint], leaders: _Leaders, evidence
 
 def _note_requests(
     spill: Path, connections: pa.Table, ends: list[Endpoint], coordinators: dict[str, set[int]], evidence: Evidence
-) -> pa.Table:
-    """Notes coordinators and replicas; returns what bootstrap needs (BOOTSTRAP_SCHEMA)."""
+) -> list[Asker]:
+    """Notes coordinators and replicas; returns what bootstrap needs."""
     clients = connections["client_ip"].to_pylist()
-    asked: dict[int, int] = {}
-    told: dict[int, int] = {}
-    client_ids: dict[int, str | None] = {}
+    columns = ("conn_id", "client_ip", "first_ns", "last_ns", "seen_from_start")
+    askers = [Asker(*row) for row in zip(*(connections[name].to_pylist() for name in columns), strict=True)]
     for rows in read_spill(spill, "requests"):
-        for row in _firsts(rows, pc.is_in(rows["api_key"], _BOOTSTRAP_KEYS), []):
-            asked[row["conn"]] = min(row["ts_ns_min"], asked.get(row["conn"], row["ts_ns_min"]))
-        metadata = pc.and_(pc.equal(rows["api_key"], _KEYS["Metadata"]), pc.is_valid(rows["response_last_ns"]))
-        for row in _firsts(rows, metadata, []):
-            told[row["conn"]] = min(row["response_last_ns_min"], told.get(row["conn"], row["response_last_ns_min"]))
-        for row in _firsts(rows, pc.is_valid(rows["client_id"]), ["client_id"]):
-            client_ids.setdefault(row["conn"], row["client_id"])
+        note_requests(askers, rows)
         confirmed = pc.and_(pc.is_in(rows["api_key"], _GROUP_APIS), pc.equal(pc.fill_null(rows["error_code"], -1), 0))
-        for row in _firsts(rows, confirmed, ["group_id"]):
-            nodes = coordinators.get(row["group_id"], set())
+        for conn, group in _pairs(rows, confirmed, "group_id"):
+            nodes = coordinators.get(group, set())
             if len(nodes) == 1:
-                evidence.confirmed[ends[row["conn"]]][next(iter(nodes))] += 1
-        for row in _firsts(rows, pc.fill_null(pc.greater_equal(rows["replica_id"], 0), False), ["replica_id"]):
-            evidence.replicas[clients[row["conn"]]][row["replica_id"]] += 1
-    n = connections.num_rows
-    return pa.table(
-        [
-            connections["conn_id"],
-            connections["client_ip"],
-            pa.array([client_ids.get(conn) for conn in range(n)], pa.string()),
-            connections["first_ns"],
-            connections["last_ns"],
-            pa.array([asked.get(conn) for conn in range(n)], pa.int64()),
-            pa.array([told.get(conn) for conn in range(n)], pa.int64()),
-            connections["seen_from_start"],
-        ],
-        BOOTSTRAP_SCHEMA,
-    )
+                evidence.confirmed[ends[conn]][next(iter(nodes))] += 1
+        for conn, replica in _pairs(rows, pc.greater_equal(rows["replica_id"], 0), "replica_id"):
+            evidence.replicas[clients[conn]][replica] += 1
+    return askers
 
 
-def _firsts(rows: pa.Table, chosen: pa.ChunkedArray, keys: list[str]) -> list[dict[str, Any]]:
-    """First request time and first answer time of the chosen rows, per connection and keys."""
-    table = rows.filter(pc.fill_null(chosen, False)).select(["conn", *keys, "ts_ns", "response_last_ns"])
-    grouped = table.group_by(["conn", *keys], use_threads=False).aggregate(
-        [("ts_ns", "min"), ("response_last_ns", "min")]
-    )
-    return list(grouped.to_pylist())
+def _pairs(rows: pa.Table, chosen: pa.ChunkedArray, name: str) -> list[tuple[int, Any]]:
+    """Distinct (connection, value of the column) of the chosen rows."""
+    pairs = rows.select(["conn", name]).filter(pc.fill_null(chosen, False))
+    grouped = pairs.group_by(["conn", name], use_threads=False).aggregate([])
+    return list(zip(grouped["conn"].to_pylist(), grouped[name].to_pylist(), strict=True))

@@ -2,6 +2,7 @@
 (NetworkClient, KafkaApis).
 """
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -101,7 +102,10 @@ CONTROLLER = RoleRule(
 INTER_BROKER = RoleRule(
     "inter_broker",
     "none",
-    frozenset({"WriteTxnMarkers", "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "Envelope"}),
+    frozenset(
+        {"WriteTxnMarkers", "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "Envelope"}
+        | SHARE_COORDINATOR.apis
+    ),
 )
 ADMIN = RoleRule(
     "admin",
@@ -166,3 +170,22 @@ REQUEST_RULES = (
 history.
 """
 BOOTSTRAP_APIS = frozenset({"Metadata", "FindCoordinator", "DescribeCluster"})
+HANDSHAKE_APIS = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})
+
+_BROKER_CLIENT_ID = re.compile(
+    r"broker-\d+-(fetcher-\d+|txn-marker-sender)"
+    r"|(AddPartitionsManager|Persister|NetworkPartitionMetadataClient|ShareGroupDLQManager)-client-\d+"
+    r"|raft-client-\d+"
+)
+"""Client ids that Kafka's brokers give their own clients (ReplicaFetcherManager, NetworkUtils, KafkaRaftManager,
+...).
+"""
+BETWEEN_BROKERS = {"AddPartitionsToTxn": 4}
+"""APIs that only brokers send from this version on: the verification of KIP-890."""
+
+
+def is_broker(client_id: str | None) -> bool:
+    """Whether a client id is one that brokers give their own clients. (A bare number, a broker's id, may be
+    anybody's.)
+    """
+    return client_id is not None and _BROKER_CLIENT_ID.fullmatch(client_id) is not None

@@ -10,7 +10,14 @@ import pyarrow.compute as pc
 from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
 
 from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC
-from kafkascope_analyzer.connections.role_rules import INTER_BROKER, PARTITION_LEADER, REQUEST_RULES, RoleRule
+from kafkascope_analyzer.connections.role_rules import (
+    BETWEEN_BROKERS,
+    INTER_BROKER,
+    PARTITION_LEADER,
+    REQUEST_RULES,
+    RoleRule,
+    is_broker,
+)
 
 _EVIDENCE_ROWS = 3
 
@@ -62,17 +69,21 @@ def _of_rule(requests: pa.Table, rule: RoleRule) -> pa.Table:
 
 
 def _broker_roles(requests: pa.Table) -> list[pa.Table]:
-    """Fetch by a replica: from another broker. (The raft log's fetches are told apart by their topic, in
-    `partition_roles`.)
+    """What is between brokers by its sender or version: fetches of a replica, the brokers' own clients, late versions.
+
+    (The raft log's fetches are told apart by their topic, in `partition_roles`.)
     """
-    fetches = requests.filter(
-        pc.and_(
-            pc.equal(requests["api_key"], _KEYS["Fetch"]),
-            pc.fill_null(pc.greater_equal(requests["replica_id"], 0), False),
-        )
-    )
-    fetches = fetches.append_column("subject", pa.nulls(fetches.num_rows, pa.string()))
-    return [_counted(fetches, INTER_BROKER.role, _refusing(INTER_BROKER))] if fetches.num_rows else []
+    replica = pc.fill_null(pc.greater_equal(requests["replica_id"], 0), False)
+    names = requests["client_id"].combine_chunks().dictionary_encode()
+    brokers = pa.array([is_broker(name) for name in names.dictionary.to_pylist()], pa.bool_())
+    own = pc.fill_null(brokers.take(names.indices), False)
+    chosen = pc.or_(replica, own)
+    for api, version in BETWEEN_BROKERS.items():
+        late = pc.and_(pc.equal(requests["api_key"], _KEYS[api]), pc.greater_equal(requests["api_version"], version))
+        chosen = pc.or_(chosen, pc.fill_null(late, False))
+    rows = requests.filter(pc.and_(chosen, pc.is_valid(requests["api_key"])))
+    rows = rows.append_column("subject", pa.nulls(rows.num_rows, pa.string()))
+    return [_counted(rows, INTER_BROKER.role, _refusing(INTER_BROKER))] if rows.num_rows else []
 
 
 def partition_roles(counts: pa.Table) -> list[pa.Table]:
@@ -149,21 +160,28 @@ def _grouped(rows: pa.Table, role: str, counts: tuple[pa.ChunkedArray, pa.Chunke
     )
 
 
-def bootstrap_roles(connections: pa.Table, bootstrap: frozenset[str]) -> pa.Table:
-    """One count for each connection that bootstrapped a client. connections: spilled connections with conn_id,
-    first_ns, last_ns.
+def bootstrap_roles(connections: pa.Table, bootstrap: dict[str, bool]) -> pa.Table:
+    """One count for each connection that bootstrapped a client; confirmed where that is proven.
+
+    connections: spilled connections with conn_id, first_ns, last_ns.
     """
-    chosen = pc.is_in(connections["conn_id"], pa.array(sorted(bootstrap), pa.string()))
-    conn = pa.array(np.flatnonzero(np.asarray(chosen)))
-    rows = connections.take(conn)
+    ids = connections["conn_id"].to_pylist()
+    conn = [i for i, conn_id in enumerate(ids) if conn_id in bootstrap]
     n = len(conn)
-    ones, none = pa.array(np.ones(n, np.int64)), pa.array(np.zeros(n, np.int64))
-    proof = pa.array([[0]] * n, pa.list_(pa.int64()))
-    role = pa.array(["bootstrap"] * n, pa.string())
-    return pa.table(
-        [conn, role, pa.nulls(n, pa.string()), ones, ones, none, rows["first_ns"], rows["last_ns"], proof],
-        PARTIAL_SCHEMA,
-    )
+    rows = connections.take(pa.array(conn, pa.int64()))
+    confirmed = [int(bootstrap[ids[i]]) for i in conn]
+    columns = {
+        "conn": pa.array(conn, pa.int64()),
+        "role": pa.repeat(pa.scalar("bootstrap"), n),
+        "subject": pa.nulls(n, pa.string()),
+        "n_requests": pa.repeat(pa.scalar(1, pa.int64()), n),
+        "n_confirmed": pa.array(confirmed, pa.int64()),
+        "n_refused": pa.repeat(pa.scalar(0, pa.int64()), n),
+        "first_ns": rows["first_ns"],
+        "last_ns": rows["last_ns"],
+        "evidence": pa.array([[0]] * n, pa.list_(pa.int64())),
+    }
+    return pa.table([columns[name] for name in PARTIAL_SCHEMA.names], PARTIAL_SCHEMA)
 
 
 def added_up(partials: list[pa.Table]) -> pa.Table:
