@@ -113,9 +113,7 @@ def _servers(servers: list[Model]) -> Iterator[RenderableType]:
     if not servers:
         yield line("no TCP was seen")
         return
-    table = grid(
-        ("server", ""), ("seems to speak", ""), ("connections", "rn"), ("segments", "rn"), ("payload", "rn")
-    )
+    table = grid(("server", ""), ("seems to speak", ""), ("connections", "rn"), ("segments", "rn"), ("payload", "rn"))
     for server in servers[:MOST_SERVERS]:
         figures = f"{server['n_connections']:,}", f"{server['n_segments']:,}", size(server["payload_bytes"])
         table.add_row(Text(safe(server["address"])), server["speaks"], *figures)
