@@ -5,7 +5,6 @@ Reads what the buckets spilled, reduced by Arrow to the first row of each kind p
 it.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 from kafkascope_parsers.schema import api_keys, api_name
 
 from kafkascope_analyzer.connections.bootstrap import Asker, bootstrap_connections, note_requests
+from kafkascope_analyzer.connections.leaders import Leaders
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, Node, resolve_nodes
 from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TOPIC_ID
 from kafkascope_analyzer.ingest.news import News
@@ -54,12 +54,17 @@ _NO_TOPOLOGY = pa.schema(
 ).empty_table()
 
 
+Follower = tuple[str, str, int, int]
+"""Client address, topic, partition, and the node it was sent to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """nodes: by server endpoint; advertised: endpoints each node is told by; topics: name by id; bootstrap: conn_ids,
     and whether it is proven.
 
-    topology: per spill folder its spilled topology rows that are news to the whole capture.
+    topology: per spill folder its spilled topology rows that are news to the whole capture. followers: where brokers
+    sent consumers to read from a replica (KIP-392).
     """
 
     nodes: dict[Endpoint, Node]
@@ -67,6 +72,8 @@ class Cluster:
     topics: dict[str, str]
     bootstrap: dict[str, bool]
     topology: dict[Path, pa.Table]
+    leaders: Leaders
+    followers: frozenset[Follower]
 
 
 def learn_cluster(spills: Iterable[Path]) -> Cluster:
@@ -76,18 +83,20 @@ def learn_cluster(spills: Iterable[Path]) -> Cluster:
     topology = _topology(connections)
     advertised = _note_advertised(topology, evidence)
     topics = _topics(topology)
-    leaders, coordinators = _Leaders(topology, topics), _coordinators(topology)
+    leaders, coordinators = Leaders(topology, topics), _coordinators(topology)
     askers: list[Asker] = []
+    followers: set[Follower] = set()
     for spill, rows in connections.items():
         ends = list(zip(rows["server_ip"].to_pylist(), rows["server_port"].to_pylist(), strict=True))
         kafka = rows["is_kafka"].to_pylist()
         evidence.servers.update(end for end, is_kafka in zip(ends, kafka, strict=True) if is_kafka)
         _note_leaders(spill, ends, leaders, evidence)
+        followers |= _followers(spill, rows["client_ip"].to_pylist(), topics)
         askers += _note_requests(spill, rows, ends, coordinators, evidence)
     bootstrap = bootstrap_connections(askers)
     by_spill = {spill: topology.filter(pc.equal(topology["spill"], n)) for n, spill in enumerate(connections)}
     news = {spill: rows.drop_columns(["spill", "conn_id", "place"]) for spill, rows in by_spill.items()}
-    return Cluster(resolve_nodes(evidence), advertised, topics, bootstrap, news)
+    return Cluster(resolve_nodes(evidence), advertised, topics, bootstrap, news, leaders, frozenset(followers))
 
 
 def _has_any(spill: Path) -> bool:
@@ -155,30 +164,7 @@ def _coordinators(topology: pa.Table) -> dict[str, set[int]]:
     return found
 
 
-class _Leaders:
-    """Leader of each topic-partition over time, as Metadata told it."""
-
-    def __init__(self, topology: pa.Table, topics: dict[str, str]) -> None:
-        is_leader = pc.equal(topology["kind"], "leader")
-        rows = topology.filter(pc.fill_null(pc.and_(is_leader, pc.greater_equal(topology["node_id"], 0)), False))
-        self._topics = topics
-        self._told: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
-        columns = (rows[name].to_pylist() for name in ("topic", "topic_id", "partition", "ts_ns", "node_id"))
-        for topic, topic_id, partition, ts_ns, node_id in zip(*columns, strict=True):
-            times, nodes = self._told.setdefault((topic or topics.get(topic_id, ""), partition), ([], []))
-            times.append(ts_ns)
-            nodes.append(node_id)
-
-    def at(self, topic: str | None, topic_id: str | None, partition: int, ts_ns: int) -> int | None:
-        """The node that led the partition at that time, None where it was not told before it."""
-        told = self._told.get((topic or self._topics.get(topic_id or "", ""), partition))
-        if told is None:
-            return None
-        index = bisect_right(told[0], ts_ns) - 1
-        return told[1][index] if index >= 0 else None
-
-
-def _note_leaders(spill: Path, ends: list[Endpoint], leaders: _Leaders, evidence: Evidence) -> None:
+def _note_leaders(spill: Path, ends: list[Endpoint], leaders: Leaders, evidence: Evidence) -> None:
     """Notes which leaders the servers answered for: once per connection, API, topic-partition and block."""
     for counts in read_spill(spill, "partition_counts"):
         confirmed = counts.filter(pc.greater(counts["n_confirmed"], 0))
@@ -187,6 +173,16 @@ def _note_leaders(spill: Path, ends: list[Endpoint], leaders: _Leaders, evidence
             if node_id is not None:
                 votes = evidence.fetched if row["api_key"] == _FETCH else evidence.confirmed
                 votes[ends[row["conn"]]][node_id] += 1
+
+
+def _followers(spill: Path, clients: list[str], topics: dict[str, str]) -> set[Follower]:
+    """Where brokers sent the bucket's consumers."""
+    found = set()
+    for counts in read_spill(spill, "partition_counts"):
+        for row in counts.filter(pc.fill_null(pc.greater_equal(counts["preferred"], 0), False)).to_pylist():
+            topic = row["topic"] or topics.get(row["topic_id"], "")
+            found.add((clients[row["conn"]], topic, row["partition"], row["preferred"]))
+    return found
 
 
 def _note_requests(

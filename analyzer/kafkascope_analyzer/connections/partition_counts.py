@@ -16,7 +16,7 @@ RAFT_TOPIC, RAFT_TOPIC_ID = "__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ"
 _LEADER_KEYS = pa.array([key for key in api_keys() if api_name(key) in PARTITION_LEADER.apis], pa.int16())
 _REFUSALS = pa.array([code for code in error_codes() if error_name(code) in PARTITION_LEADER.refused_by], pa.int16())
 _KEYS = ["conn", "api_key", "topic", "topic_id", "partition"]
-_SOURCE = [*_KEYS, "number", "ts_ns", "direction", "error_code", "from_replica"]
+_SOURCE = [*_KEYS, "number", "ts_ns", "direction", "error_code", "from_replica", "preferred_read_replica"]
 _SUMS = ("n_requests", "n_confirmed", "n_refused")
 
 COUNTS_SCHEMA = pa.schema(
@@ -31,9 +31,12 @@ COUNTS_SCHEMA = pa.schema(
         ("last_ns", pa.int64()),
         ("confirmed_ns", pa.int64()),
         ("proof", pa.int64()),
+        ("preferred", pa.int32()),
     ]
 )
-"""Counts of one block; confirmed_ns: first confirming answer; proof: number of the first request that was answered."""
+"""Counts of one block; confirmed_ns: first confirming answer; proof: number of the first request that was answered;
+preferred: a replica that an answer sent the consumer to (KIP-392), null for none.
+"""
 
 
 def count_partitions(partitions: pa.Table) -> pa.Table:
@@ -55,10 +58,12 @@ def count_partitions(partitions: pa.Table) -> pa.Table:
         ("ts_ns", rows["ts_ns"]),
         ("confirmed_ns", pc.if_else(confirmed, rows["ts_ns"], None)),
         ("proof", pc.if_else(answer, rows["number"], None)),
+        ("preferred", rows["preferred_read_replica"]),
     ):
         table = table.append_column(name, values)
     sums = [(name, "sum") for name in _SUMS]
-    firsts = [("ts_ns", "min"), ("ts_ns", "max"), ("confirmed_ns", "min"), ("proof", "min")]
+    firsts = [("ts_ns", "min"), ("ts_ns", "max"), ("confirmed_ns", "min"), ("proof", "min"), ("preferred", "max")]
     grouped = table.group_by(_KEYS, use_threads=False).aggregate([*sums, *firsts])
-    names = [*_KEYS, *(f"{name}_sum" for name in _SUMS), "ts_ns_min", "ts_ns_max", "confirmed_ns_min", "proof_min"]
+    names = [*_KEYS, *(f"{name}_sum" for name in _SUMS), "ts_ns_min", "ts_ns_max"]
+    names += ["confirmed_ns_min", "proof_min", "preferred_max"]
     return pa.table([grouped[name] for name in names], COUNTS_SCHEMA)

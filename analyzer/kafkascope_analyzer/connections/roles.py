@@ -86,17 +86,27 @@ def _broker_roles(requests: pa.Table) -> list[pa.Table]:
     return [_counted(rows, INTER_BROKER.role, _refusing(INTER_BROKER))] if rows.num_rows else []
 
 
-def partition_roles(counts: pa.Table) -> list[pa.Table]:
-    """Counts of partition_leader per topic-partition, and of the controller by fetches of the raft log.
+def partition_roles(counts: pa.Table, follows: pa.Array) -> list[pa.Table]:
+    """Counts of partition_leader and follower_fetch per topic-partition, and of the controller by fetches of the raft
+    log.
 
-    counts: partition counts (COUNTS_SCHEMA) with the topic resolved; those without a topic are left out.
+    counts: partition counts (COUNTS_SCHEMA) with the topic resolved; those without a topic are left out. follows: bool
+    per count, whether a follower answered.
     """
-    counts = counts.filter(pc.is_valid(counts["topic"]))
+    counts = counts.append_column("follows", follows).filter(pc.is_valid(counts["topic"]))
     is_raft = pc.equal(counts["topic"], RAFT_TOPIC)
     raft, rows = counts.filter(is_raft), counts.filter(pc.invert(is_raft))
-    subject = pc.binary_join_element_wise(rows["topic"], pc.cast(rows["partition"], pa.string()), "-")
-    nothing = pa.nulls(raft.num_rows, pa.string())
-    return [_partial(raft, "controller", nothing), _partial(rows, PARTITION_LEADER.role, subject)]
+    led, followed = rows.filter(pc.invert(rows["follows"])), rows.filter(rows["follows"])
+    return [
+        _partial(raft, "controller", pa.nulls(raft.num_rows, pa.string())),
+        _partial(led, PARTITION_LEADER.role, _places(led)),
+        _partial(followed, "follower_fetch", _places(followed)),
+    ]
+
+
+def _places(counts: pa.Table) -> pa.ChunkedArray:
+    """Topic-partitions as Kafka's logs write them."""
+    return pc.binary_join_element_wise(counts["topic"], pc.cast(counts["partition"], pa.string()), "-")
 
 
 def _partial(counts: pa.Table, role: str, subject: pa.Array | pa.ChunkedArray) -> pa.Table:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -93,7 +94,24 @@ class BucketFinish:
     def _partition_roles(self) -> None:
         for counts in read_spill(self._bucket.spill, "partition_counts"):
             topic = self._names.topics(counts["topic"], counts["topic_id"])
-            self._roles += partition_roles(counts.set_column(counts.column_names.index("topic"), "topic", topic))
+            counts = counts.set_column(counts.column_names.index("topic"), "topic", topic)
+            self._roles += partition_roles(counts, self._follows(counts))
+
+    def _follows(self, counts: pa.Table) -> pa.Array:
+        """Whether a follower answered: a broker had sent the consumer there, and another node led at the time."""
+        if not self._cluster.followers:
+            return pa.repeat(pa.scalar(False), counts.num_rows)
+        conn = self._names.conn.select(["client_ip", "node_id"]).to_pydict()
+        return pa.array([self._is_follower(row, conn) for row in counts.to_pylist()], pa.bool_())
+
+    def _is_follower(self, row: dict[str, Any], conn: dict[str, list[Any]]) -> bool:
+        node_id = conn["node_id"][row["conn"]]
+        if row["confirmed_ns"] is None or node_id is None:
+            return False
+        if (conn["client_ip"][row["conn"]], row["topic"], row["partition"], node_id) not in self._cluster.followers:
+            return False
+        leader = self._cluster.leaders.at(row["topic"], row["topic_id"], row["partition"], row["confirmed_ns"])
+        return leader is not None and leader != node_id
 
     def _writer(self, table: Table) -> TableWriter:
         return TableWriter(
