@@ -59,6 +59,11 @@ def test_every_key_of_the_report_is_described() -> None:
     assert [key for key in keys if f"`{key}`" not in page] == []
 
 
+def test_every_fixture_folder_is_described() -> None:
+    page = (ROOT / "fixtures" / "README.md").read_text(encoding="utf-8")
+    assert [p.name for p in (ROOT / "fixtures").iterdir() if p.is_dir() and f"`{p.name}/`" not in page] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_and_make_targets_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
