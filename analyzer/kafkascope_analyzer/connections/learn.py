@@ -18,6 +18,7 @@ from kafkascope_analyzer.connections.bootstrap import Asker, bootstrap_connectio
 from kafkascope_analyzer.connections.leaders import Leaders
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, Node, resolve_nodes
 from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TOPIC_ID
+from kafkascope_analyzer.connections.role_rules import broker_of
 from kafkascope_analyzer.ingest.news import News
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
@@ -201,6 +202,10 @@ def _note_requests(
                 evidence.confirmed[ends[conn]][next(iter(nodes))] += 1
         for conn, replica in _pairs(rows, pc.greater_equal(rows["replica_id"], 0), "replica_id"):
             evidence.replicas[clients[conn]][replica] += 1
+    for asker in askers:
+        node_id = broker_of(asker.client_id)
+        if node_id is not None:
+            evidence.replicas[asker.client_ip][node_id] += 1
     return askers
 
 

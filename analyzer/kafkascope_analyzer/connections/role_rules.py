@@ -173,19 +173,21 @@ BOOTSTRAP_APIS = frozenset({"Metadata", "FindCoordinator", "DescribeCluster"})
 HANDSHAKE_APIS = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})
 
 _BROKER_CLIENT_ID = re.compile(
-    r"broker-\d+-(fetcher-\d+|txn-marker-sender)"
-    r"|(AddPartitionsManager|Persister|NetworkPartitionMetadataClient|ShareGroupDLQManager)-client-\d+"
-    r"|raft-client-\d+"
+    r"broker-(?P<fetcher>\d+)-(?:fetcher-\d+|txn-marker-sender)"
+    r"|(?:AddPartitionsManager|Persister|NetworkPartitionMetadataClient|ShareGroupDLQManager)-client-(?P<manager>\d+)"
+    r"|raft-client-(?P<raft>\d+)"
 )
-"""Client ids that Kafka's brokers give their own clients (ReplicaFetcherManager, NetworkUtils, KafkaRaftManager,
-...).
-"""
+"""Client ids that brokers give their own clients (ReplicaFetcherManager, NetworkUtils, KafkaRaftManager)."""
 BETWEEN_BROKERS = {"AddPartitionsToTxn": 4}
 """APIs that only brokers send from this version on: the verification of KIP-890."""
 
 
+def broker_of(client_id: str | None) -> int | None:
+    """The node that gives its own clients this client id; None for other ids. (A bare number may be anybody's.)"""
+    match = _BROKER_CLIENT_ID.fullmatch(client_id) if client_id is not None else None
+    return next(int(node_id) for node_id in match.groups() if node_id is not None) if match else None
+
+
 def is_broker(client_id: str | None) -> bool:
-    """Whether a client id is one that brokers give their own clients. (A bare number, a broker's id, may be
-    anybody's.)
-    """
-    return client_id is not None and _BROKER_CLIENT_ID.fullmatch(client_id) is not None
+    """Whether a client id is one that brokers give their own clients."""
+    return broker_of(client_id) is not None

@@ -1,7 +1,7 @@
 """Who bootstrapped where: the Java client by its counter, others by what they knew when they connected."""
 
 from kafkascope_analyzer.connections.bootstrap import JAVA, Asker, bootstrap_connections
-from kafkascope_analyzer.connections.role_rules import is_broker
+from kafkascope_analyzer.connections.role_rules import broker_of, is_broker
 
 S = 1_000_000_000
 
@@ -47,4 +47,5 @@ def test_what_began_before_the_capture_is_not_called_a_bootstrap():
 
 def test_brokers_are_told_by_the_client_ids_they_give_themselves():
     assert all(is_broker(name) for name in ("broker-3-fetcher-0", "raft-client-9", "Persister-client-1"))
+    assert [broker_of(name) for name in ("broker-3-fetcher-0", "raft-client-9", "app", None)] == [3, 9, None, None]
     assert not any(is_broker(name) for name in ("broker-3", "my-raft-client-9", None, "1"))
