@@ -103,7 +103,7 @@ class Wire:
         )
         requests = self.framer.requests(streams, np.ones(1, np.int8), final=final)
         quiet = np.isin(requests.frames["correlation_id"], silent)
-        responses, abandoned = self.framer.responses(streams, requests, quiet, self.n_open, final=final)
+        responses, _ = self.framer.responses(streams, requests, quiet, self.n_open, final=final)
         self.n_open += len(requests.frames)
         for cut in (requests, responses):
             self.frames += [(f, bytes(raw[f["start"] : f["end"]])) for f in cut.frames]
@@ -273,12 +273,12 @@ def test_raw_sasl_tokens_are_never_frames():
 def test_an_oversize_frame_is_passed_over_without_being_kept():
     size = FRAME_LIMIT + 1000
     head = struct.pack(">i", size) + request(1)[4:]
-    wire = Wire().block([(1, head)])
-    assert [int(f["wholeness"]) for f, _ in wire.frames] == [OVERSIZE]
+    wire = Wire().block([(1, request(0) + head)])
+    assert [int(f["wholeness"]) for f, _ in wire.frames] == [WHOLE, OVERSIZE]
     assert wire.tail[0][1] == b""
     rest = size + 4 - len(head)
     wire.block([(2, b"z" * rest + request(2))], final=True)
-    assert wire.requests == [(METADATA, 1), (METADATA, 2)]
+    assert wire.requests == [(METADATA, 0), (METADATA, 1), (METADATA, 2)]
     wire.assert_every_byte_counted()
 
 
