@@ -1,5 +1,7 @@
 """Record sets: what is in the records fields of Produce and Fetch."""
 
+from kafkascope_parsers.records.batches import read_batches
+from kafkascope_parsers.records.layout import BATCH, CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
 from kafkascope_parsers.records.summary import summarize_record_sets
 
-__all__ = ["summarize_record_sets"]
+__all__ = ["BATCH", "CODECS", "CONTROL_TYPES", "TIMESTAMP_TYPES", "read_batches", "summarize_record_sets"]

