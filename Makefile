@@ -12,10 +12,11 @@ BIN := .venv/bin
 CAPTURE ?= fixtures/captures/leader_move.pcap.zst
 DATASET := build/$(firstword $(subst ., ,$(notdir $(CAPTURE)))).kscope
 
-.PHONY: help report test lint types imports docs java clean
+.PHONY: help report test checked lint types imports docs java clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+	@echo 'make checked  the kernels with every index checked'
 	@echo 'make lint     ruff; make types: mypy; make imports: import-linter; make docs: reference pages; make clean'
 
 report: .stamps/installed java
@@ -25,6 +26,11 @@ report: .stamps/installed java
 
 test: .stamps/installed-test java
 	$(BIN)/python -m pytest -q
+
+# Kernels with every index checked, and as plain Python. A cache of its own: numba does not tell such kernels apart.
+checked: .stamps/installed-test
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.stamps/checked $(BIN)/python -m pytest -q tests/parsers
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/parsers/framing tests/parsers/link
 
 lint: .stamps/installed-test
 	$(BIN)/ruff check .

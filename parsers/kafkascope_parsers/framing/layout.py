@@ -1,4 +1,4 @@
-"""Columns and state of framing, as structured arrays that kernels fill.
+"""Columns and state of framing, as structured arrays that kernels fill (of np.record, so that kernels also run uncompiled).
 
 A frame's bytes are data[start:end] of the block, the 4 bytes of size included; `size` is what the frame says it has
 (also with them). A stretch is bytes of a stream that are not part of a whole frame. Offsets in `data` are only valid
@@ -11,23 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 FRAME = np.dtype(
-    [
-        ("direction", "i8"),
-        ("start", "i8"),
-        ("end", "i8"),
-        ("size", "i8"),
-        ("ts_ns", "i8"),  # first byte
-        ("last_ns", "i8"),  # last byte
-        ("packet_no", "i8"),  # first byte
-        ("number", "i8"),  # requests: number on the connection, from 0; orphan responses: number among them
-        ("row", "i8"),  # responses: row of the request they answer in the open requests, -1 for an orphan
-        ("correlation_id", "i4"),
-        ("in_flight", "i4"),
-        ("api_key", "i2"),  # responses: that of the request, -1 for an orphan
-        ("api_version", "i2"),
-        ("client_id_length", "i2"),  # requests; -1 is null; the text starts at start + CLIENT_ID_AT
-        ("wholeness", "u1"),
-    ]
+    (
+        np.record,
+        [
+            ("direction", "i8"),
+            ("start", "i8"),
+            ("end", "i8"),
+            ("size", "i8"),
+            ("ts_ns", "i8"),  # first byte
+            ("last_ns", "i8"),  # last byte
+            ("packet_no", "i8"),  # first byte
+            ("number", "i8"),  # requests: number on the connection, from 0; orphan responses: number among them
+            ("row", "i8"),  # responses: row of the request they answer in the open requests, -1 for an orphan
+            ("correlation_id", "i4"),
+            ("in_flight", "i4"),
+            ("api_key", "i2"),  # responses: that of the request, -1 for an orphan
+            ("api_version", "i2"),
+            ("client_id_length", "i2"),  # requests; -1 is null; the text starts at start + CLIENT_ID_AT
+            ("wholeness", "u1"),
+        ],
+    )
 )
 WHOLE, CUT_BY_GAP, CUT_BY_SNAPLEN, CUT_BY_END, OVERSIZE = range(5)
 """FRAME.wholeness: all its bytes are there, or why not."""
@@ -38,15 +41,18 @@ id 4, length 2.
 """
 
 STRETCH = np.dtype(
-    [
-        ("direction", "i8"),
-        ("stream_offset", "i8"),
-        ("start", "i8"),
-        ("length", "i8"),
-        ("ts_ns", "i8"),
-        ("packet_no", "i8"),
-        ("reason", "u1"),
-    ]
+    (
+        np.record,
+        [
+            ("direction", "i8"),
+            ("stream_offset", "i8"),
+            ("start", "i8"),
+            ("length", "i8"),
+            ("ts_ns", "i8"),
+            ("packet_no", "i8"),
+            ("reason", "u1"),
+        ],
+    )
 )
 (
     REASON_GAP,
@@ -71,11 +77,14 @@ REASONS = (
 """Names of STRETCH.reason."""
 
 DIRECTION = np.dtype(
-    [
-        ("mode", "u1"),
-        ("reason", "u1"),  # why bytes are passed over in EXPECT and HUNT
-        ("expect", "i8"),  # EXPECT: stream offset of the next frame
-    ]
+    (
+        np.record,
+        [
+            ("mode", "u1"),
+            ("reason", "u1"),  # why bytes are passed over in EXPECT and HUNT
+            ("expect", "i8"),  # EXPECT: stream offset of the next frame
+        ],
+    )
 )
 START, SYNC, EXPECT, HUNT = range(4)
 """DIRECTION.mode: at the first byte; at a frame's first byte; the next frame's place is known but not reached;
@@ -83,27 +92,35 @@ looking for a frame.
 """
 
 CONNECTION = np.dtype(
-    [
-        ("client_side", "i1"),  # 0 or 1; -1 is not known yet
-        ("told_by", "u1"),
-        ("protocol", "u1"),
-        ("raw_sasl", "u1"),  # SaslHandshake v0 was sent: tokens without a header may follow
-        ("n_requests", "i8"),
-        ("n_orphans", "i8"),
-        ("last_orphan", "i4"),  # correlation id of the last orphan
-        ("n_rising", "i4"),  # orphans in a row whose correlation id rose a little: what Kafka responses alone look like
-        ("head", "i8"),  # oldest waiting request in the pool, -1 for none
-        ("tail", "i8"),
-        ("n_waiting", "i4"),
-        ("max_in_flight", "i4"),
-    ]
+    (
+        np.record,
+        [
+            ("client_side", "i1"),  # 0 or 1; -1 is not known yet
+            ("told_by", "u1"),
+            ("protocol", "u1"),
+            ("raw_sasl", "u1"),  # SaslHandshake v0 was sent: tokens without a header may follow
+            ("n_requests", "i8"),
+            ("n_orphans", "i8"),
+            ("last_orphan", "i4"),  # correlation id of the last orphan
+            (
+                "n_rising",
+                "i4",
+            ),  # orphans in a row whose correlation id rose a little: what Kafka responses alone look like
+            ("head", "i8"),  # oldest waiting request in the pool, -1 for none
+            ("tail", "i8"),
+            ("n_waiting", "i4"),
+            ("max_in_flight", "i4"),
+        ],
+    )
 )
 BY_SYN, BY_FIRST_REQUEST, BY_PORT = range(3)
 """CONNECTION.told_by: what told client from server."""
 UNKNOWN, KAFKA, TLS, HTTP, OTHER = range(5)
 """CONNECTION.protocol."""
 
-WAITING = np.dtype([("next", "i8"), ("row", "i8"), ("correlation_id", "i4"), ("api_key", "i2"), ("api_version", "i2")])
+WAITING = np.dtype(
+    (np.record, [("next", "i8"), ("row", "i8"), ("correlation_id", "i4"), ("api_key", "i2"), ("api_version", "i2")])
+)
 """A request that waits for its response: a node of a list in one pool for all connections."""
 
 FRAME_LIMIT = 32 << 20
