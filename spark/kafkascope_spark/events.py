@@ -116,7 +116,7 @@ def with_near_closes(connections: DataFrame) -> DataFrame:
     by_server = fn.col("close_kind").isin("fin_server", "rst_server")
     idle = fn.min(fn.when(by_server, fn.col("idle_before_close_ms"))).over(ends.rangeBetween(-NEAR, NEAR))
     refused = fn.count(fn.when(fn.col("close_kind") == "refused", 1)).over(ends.rangeBetween(0, SOON))
-    return connections.withColumn("near_idle_ms", idle).withColumn("refused_after", refused)
+    return connections.withColumns({"near_idle_ms": idle, "refused_after": refused})
 
 
 def with_ranks(requests: DataFrame) -> DataFrame:
@@ -127,18 +127,19 @@ def with_ranks(requests: DataFrame) -> DataFrame:
     connection = Window.partitionBy("client_ip", "client_id", "conn_id").orderBy(*order)
     alike = Window.partitionBy("client_ip", "client_id", "conn_id", "api_key", "lucky").orderBy(*order)
     subject = Window.partitionBy("client_ip", "client_id", "api_key", "group_id", "transactional_id").orderBy(*order)
-    failed = fn.coalesce("error_code", fn.lit(0)) != 0
+    bad = (fn.coalesce("error_code", fn.lit(0)) != 0) | fn.col("status").isin("unanswered", "undecoded")
     age = fn.col("ts_ns") - fn.first("ts_ns").over(connection)
     slot = fn.floor(fn.col("ts_ns") / fn.when(age < FINE, SECOND).otherwise(60 * SECOND))
-    return (
-        requests.repartition("client_ip", "client_id")
-        .withColumn("bad", failed | fn.col("status").isin("unanswered", "undecoded"))
-        .withColumn("lucky", fn.coalesce(fn.col("n_records") > 0, fn.lit(False)) & ~fn.col("bad"))
-        .withColumn("nth", fn.row_number().over(connection))
-        .withColumn("slot", slot)
-        .withColumn("new_slot", fn.coalesce(fn.lag("slot").over(connection) != fn.col("slot"), fn.lit(True)))
-        .withColumn("nth_alike", fn.row_number().over(alike))
-        .withColumn("after_bad", fn.coalesce(fn.lag("bad").over(subject), fn.lit(False)))
+    marked = requests.repartition("client_ip", "client_id").withColumns(
+        {"bad": bad, "lucky": fn.coalesce(fn.col("n_records") > 0, fn.lit(False)) & ~bad, "slot": slot}
+    )
+    return marked.withColumns(
+        {
+            "nth": fn.row_number().over(connection),
+            "new_slot": fn.coalesce(fn.lag("slot").over(connection) != fn.col("slot"), fn.lit(True)),
+            "nth_alike": fn.row_number().over(alike),
+            "after_bad": fn.coalesce(fn.lag("bad").over(subject), fn.lit(False)),
+        }
     )
 
 

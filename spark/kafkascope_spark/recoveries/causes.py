@@ -38,9 +38,8 @@ def with_causes(told: DataFrame) -> DataFrame:
     return (
         told.withColumn("cause_key", key)
         .withColumn("begins", first)
-        .withColumn("cause", cause)
-        .withColumn("recoveries", fn.when(_is_episode(), fn.col("recoveries").withField("cause_id", fn.col("cause"))))
-        .drop("cause_key", "begins", "cause")
+        .withColumn("recoveries", fn.when(_is_episode(), fn.col("recoveries").withField("cause_id", cause)))
+        .drop("cause_key", "begins")
     )
 
 

@@ -21,7 +21,7 @@ MAX_OPEN = 10_000
 MAX_EVIDENCE = 10
 STORM_ERRORS, STORM_NS, STORM_TOTAL = 10, 1_000_000_000, 50
 """More than 10 errors in one second, or more than 50 in one episode."""
-REPLICA_SETTLES_MS = 5_000
+BROKER_SETTLES_MS = 5_000
 """A replica fetcher learns of new leaders and deleted topics by errors (AbstractFetcherThread): what passes within
 this time is
 replication's normal course."""
@@ -162,10 +162,10 @@ class Episodes:
             episode._prove(mark)
             self._write(episode, "recovered", mark)
 
-    def _is_replication(self, episode: Episode) -> bool:
-        if self._instance.kind.kind != "broker" or episode.resource[0] != "partition":
+    def _is_brokers_course(self, episode: Episode) -> bool:
+        if self._instance.kind.kind != "broker" or episode.resource[0] in ("connection", "authentication"):
             return False
-        return episode.last_ns - episode.first.ts_ns < REPLICA_SETTLES_MS * 1_000_000
+        return episode.last_ns - episode.first.ts_ns < BROKER_SETTLES_MS * 1_000_000
 
     def of_kind(self, kind: str) -> list[Episode]:
         """The open episodes of a kind of resource."""
@@ -179,7 +179,7 @@ class Episodes:
         return self._rows
 
     def _write(self, episode: Episode, outcome: str, end: Mark | None) -> None:
-        if self._is_replication(episode):
+        if self._is_brokers_course(episode):
             return
         kind, name = episode.resource
         recovery_id = _digest("rec", self._instance.instance_id, kind, name, str(episode.number))
@@ -216,7 +216,8 @@ def _outcome(episode: Episode, alive: bool) -> str:
     reacted = set(episode.reactions)
     if any(reaction_to(e).fatal for e in episode.errors):
         return "fatal"
-    if episode.n_retries > 2 and not reacted & reaction.expected - {"retry"} and reaction.expected != {"retry"}:
+    others = reaction.expected - {"retry"}
+    if episode.n_retries > 2 and others and not reacted & others and episode.resource[0] != "connection":
         return "wrong_reaction"
     if reacted & reaction.forbidden and "retry" not in reacted:
         return "wrong_reaction"

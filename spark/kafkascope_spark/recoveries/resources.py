@@ -41,7 +41,7 @@ def resource_of(failure: Failure, request: Request) -> Resource | None:
     if key in wire.SASL_APIS:
         return AUTHENTICATION
     if key == wire.FIND_COORDINATOR:
-        name = failure.group_id or failure.transactional_id or failure.resource or request.coordinator_key
+        name = failure.group_id or failure.transactional_id or request.coordinator_key or failure.resource
         return "coordinator", name or "unknown"
     if key in _GROUP_USERS:
         return _group_resource(failure, request)

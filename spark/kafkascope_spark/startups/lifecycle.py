@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 
 from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.recoveries.reactions import NO_EPISODE
 from kafkascope_spark.startups.path import Step, on_critical_path, repeated_steps, step_rows
 from kafkascope_spark.startups.steps import ONCE, PHASE_OF_STEP, is_ready_answer, required_steps, step_of, usual_steps
 from kafkascope_spark.wire import Connection, Request, Row
 
 MAX_STEPS = 2_000
 """Steps kept of one start: a client that retries for hours in vain tells nothing new after these."""
+LAST_STEPS = 3
+"""Steps at the end of a start that tell whether it failed: later successes on other brokers are tried in between."""
 SILENCE_NS = 30_000_000_000
 """A client with nothing in flight for so long at the end of the capture went silent (three default heartbeat
 sessions of 10 s)."""
@@ -80,6 +83,8 @@ class Startups:
         """A connection was opened, or first seen."""
         at = connection.begin_ns
         self._settle(at)
+        if self._start is not None and not self._open and at - self._last_ns > SILENCE_NS:
+            self._end(self._outcome())
         if self._start is None and (not self._settled or not self._open):
             whole = connection.opened_in_capture and not (self._number == 0 and self._lacks_beginning)
             self._start, self._settled = Start(at, whole), False
@@ -141,7 +146,7 @@ class Startups:
             return "failed"
         if self._open and self._capture_ns[1] - self._last_ns < SILENCE_NS:
             return "cut"
-        if any(s.outcome != "ok" for s in start.steps[-3:]):
+        if any(_is_failure(s) for s in start.steps[-LAST_STEPS:]):
             return "failed"
         return "gave_up"
 
@@ -183,7 +188,7 @@ class Startups:
         startup_id, outcome, ready_ns = told
         steps, path = told_steps
         names = [s.name for s in steps]
-        bad = start.fatal or next((s for s in reversed(steps) if s.outcome != "ok"), None)
+        bad = start.fatal or next((s for s in reversed(steps) if _is_failure(s)), None)
         failed = bad if outcome == "failed" else None
         whole = outcome == "ready"
         kind = self._instance.kind
@@ -204,6 +209,13 @@ class Startups:
             "n_connections": len({s.conn_id for s in steps} | (start.conn_ids if not whole else set())),
             "evidence": _evidence(start, failed),
         }
+
+
+def _is_failure(step: Step) -> bool:
+    """Whether the step failed; an unanswered poll or rebalance at the end is a client that left while it waited."""
+    if step.outcome == "unanswered":
+        return PHASE_OF_STEP.get(step.name, "direct") in ("direct", "discovery") or step.name == "init_producer_id"
+    return step.outcome != "ok" and step.error_name not in NO_EPISODE
 
 
 def _lacks_beginning(instance: Instance) -> bool:

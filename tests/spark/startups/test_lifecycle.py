@@ -120,3 +120,27 @@ def test_a_client_whose_connections_were_all_gone_starts_again(
         startups.on_close(opened, opened.close_ns or 0)
     starts = [row for table, row in startups.finish() if table == "startups"]
     assert [(s["start_no"], s["start_ns"], s["outcome"]) for s in starts] == [(1, 0, "ready"), (2, 3_000 * MS, "ready")]
+
+
+def test_a_consumer_that_leaves_while_it_waits_for_records_did_not_fail(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    gone = connection("c1", 0, 9_000, **CONSUMER)
+    waiting = [request_row(wire.METADATA, 3, 4), request_row(wire.FETCH, 8_900)]
+    (start,) = rows_of(instance(gone), gone, waiting)["startups"]
+    assert (start["outcome"], start["failed_step"]) == ("gave_up", None)
+
+
+def test_a_client_that_comes_back_after_a_long_silence_starts_anew(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one, two = connection("c1", 0, 100, **CONSUMER), connection("c2", 50_000, 59_000, **CONSUMER)
+    startups = Startups(instance(one, two), CAPTURE)
+    startups.on_open(one)
+    startups.on_close(one, one.close_ns or 0)
+    startups.on_open(two)
+    fetch = request_row(wire.FETCH, 50_010, 50_020, n_records=1, conn_id="c2")
+    startups.on_request(fetch)
+    startups.on_answer(fetch)
+    starts = [row for table, row in startups.finish() if table == "startups"]
+    assert [(s["start_no"], s["outcome"]) for s in starts] == [(1, "gave_up"), (2, "ready")]
