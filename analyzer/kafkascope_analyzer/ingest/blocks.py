@@ -65,6 +65,12 @@ class RequestBlock:
         table = table.append_column("from_replica", pa.array(from_replica))
         return _with_frames(table, self.frames, rows, np.ascontiguousarray(self.frames["number"])[rows], "request")
 
+    def record_batches(self) -> pa.Table:
+        """Rows for `record_batches`."""
+        table = self.decoded.record_batch_table()
+        rows = table["row"].to_numpy()
+        return _with_frames(table, self.frames, rows, np.ascontiguousarray(self.frames["number"])[rows], "request")
+
     def failed(self, streams: Streams) -> FailedFrames:
         """Whole frames that did not decode."""
         return _failed(self.frames, self.decoded, streams, shown=True)
@@ -103,6 +109,12 @@ class ResponseBlock:
         from_replica = pc.fill_null(pc.greater_equal(asked["replica_id"], 0), False)
         table = table.append_column("from_replica", from_replica)
         return _with_frames(table, self.frames, rows, asked["number"].to_numpy(), "response")
+
+    def record_batches(self) -> pa.Table:
+        """Rows for `record_batches`."""
+        table = self.decoded.record_batch_table()
+        rows = table["row"].to_numpy()
+        return _with_frames(table, self.frames, rows, self._requests_of(rows)["number"].to_numpy(), "response")
 
     def errors(self, capture_id: int) -> pa.Table:
         """Rows for `errors`, with what the request says of group and transactional id where the response does not."""

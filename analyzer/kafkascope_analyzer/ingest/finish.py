@@ -15,6 +15,7 @@ from kafkascope_analyzer.dataset.tables import (
     CONNECTIONS,
     ERRORS,
     PARTITIONS,
+    RECORD_BATCHES,
     REQUESTS,
     ROLE_ROWS,
     TCP_EVENTS,
@@ -32,6 +33,7 @@ _SORT = {
     "tcp_events": ("ts_ns",),
 }
 _PLAIN: tuple[tuple[Table, Callable[[pa.Table, Names], pa.Table]], ...] = (
+    (RECORD_BATCHES, finish_rows.record_batch_rows),
     (ERRORS, finish_rows.error_table_rows),
     (TCP_EVENTS, finish_rows.event_rows),
     (UNDECODED, finish_rows.undecoded_rows),

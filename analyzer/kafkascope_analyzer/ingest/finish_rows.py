@@ -17,6 +17,7 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.tables import (
     ERRORS,
     PARTITIONS,
+    RECORD_BATCHES,
     REQUEST_STATUSES,
     REQUESTS,
     ROLE_ROWS,
@@ -27,6 +28,7 @@ from kafkascope_analyzer.dataset.tables import (
 )
 from kafkascope_analyzer.ingest.errors import error_names, retriable
 from kafkascope_analyzer.ingest.messages import microseconds
+from kafkascope_analyzer.ingest.record_batches import batch_columns
 
 _NS_PER_US = 1000
 _API_NAMES = pa.array([api_name(key) for key in range(max(api_keys()) + 1)])
@@ -121,6 +123,13 @@ def partition_rows(rows: pa.Table, names: Names) -> pa.Table:
     columns["topic"] = names.topics(rows["topic"], rows["topic_id"])
     columns["error_name"] = error_names(_flat(rows["error_code"]))
     return _rows(PARTITIONS, columns, rows.num_rows)
+
+
+def record_batch_rows(rows: pa.Table, names: Names) -> pa.Table:
+    """Rows of `record_batches`."""
+    columns = _own(rows) | names.of(rows, RECORD_BATCHES) | batch_columns(rows)
+    columns["topic"] = names.topics(rows["topic"], rows["topic_id"])
+    return _rows(RECORD_BATCHES, columns, rows.num_rows)
 
 
 def error_table_rows(rows: pa.Table, names: Names) -> pa.Table:

@@ -61,6 +61,7 @@ class BucketScan:
         self._news = News()
         self.ledger = Ledger()
         self._undecoded = np.zeros(0, np.int64)
+        self._first_capture = np.zeros(0, np.int64)
         self._capture_id = 0
 
     def push(self, buf: NDArray[np.uint8], segments: Segments, capture_id: int) -> None:
@@ -73,9 +74,9 @@ class BucketScan:
         self._read(self.tcp.finish(), final=True)
         connections, sides = self.tcp.connections.copy(), self.tcp.sides
         connections["close_kind"] = self.tcp.close_kinds()
-        self._spill.write(
-            "connections", connection_table(connections, sides, self.framer.connections, self.conn_ids, self._undecoded)
-        )
+        rows = connection_table(connections, sides, self.framer.connections, self.conn_ids, self._undecoded)
+        rows = rows.append_column("capture_id", pa.array(self._first_capture.astype(np.int32)))
+        self._spill.write("connections", rows)
         self._spill.close()
         self.ledger.stream_bytes = int(sides["stream_bytes"].sum())
         self.ledger.missing_bytes = int(sides["missing_bytes"].sum() + sides["cut_bytes"].sum())
@@ -114,6 +115,7 @@ class BucketScan:
             self.conn_ids = pa.concat_arrays([self.conn_ids, pa.array(ids, pa.string())])
             self.framer.open_connections(fresh["opened_by_syn"] != 0)
             self._undecoded = np.concatenate([self._undecoded, np.zeros(len(fresh), np.int64)])
+            self._first_capture = np.concatenate([self._first_capture, np.full(len(fresh), self._capture_id)])
 
     def _write_requests(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
         self._write_messages(name, columns, frames, frames["number"])
@@ -135,6 +137,7 @@ class BucketScan:
 
     def _spill_requests(self, block: RequestBlock) -> None:
         self._spill_partitions(block.partitions())
+        self._spill.write("record_batches", block.record_batches())
 
     def _spill_partitions(self, partitions: pa.Table) -> None:
         self._spill.write("partitions", partitions)
@@ -142,6 +145,7 @@ class BucketScan:
 
     def _spill_responses(self, block: ResponseBlock) -> None:
         self._spill_partitions(block.partitions())
+        self._spill.write("record_batches", block.record_batches())
         self._spill.write("errors", block.errors(self._capture_id))
         self._spill.write("topology", self._news.only_changes(block.topology()))
 

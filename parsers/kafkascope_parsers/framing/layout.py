@@ -1,4 +1,4 @@
-"""Columns and state of framing, as structured arrays that kernels fill (of np.record, so that kernels also run uncompiled).
+"""Columns and state of framing, as structured arrays of np.record that kernels fill, compiled or not.
 
 A frame's bytes are data[start:end] of the block, the 4 bytes of size included; `size` is what the frame says it has
 (also with them). A stretch is bytes of a stream that are not part of a whole frame. Offsets in `data` are only valid
