@@ -30,7 +30,8 @@ Sink = Callable[[str, Columns, NDArray[np.int64]], None]
 class Decoded:
     """What was decoded of n frames of one direction.
 
-    decoded: bool per frame; facts: columns per frame; partitions, record_batches, errors, topology: rows with `row`, the frame;
+    decoded: bool per frame; facts: columns per frame; partitions, record_batches, errors, topology: rows with `row`,
+    the frame;
     reasons, details: of the whole frames that did not decode.
     """
 
@@ -70,7 +71,7 @@ def decode_frames(
     not decoded).
     """
     out = Decoded(np.zeros(len(frames), np.bool_), FactColumns(len(frames), *facts))
-    whole = np.flatnonzero((frames["wholeness"] == WHOLE) & (frames["api_key"] >= 0))
+    whole = np.flatnonzero(frames["wholeness"] == WHOLE)
     for key, members in _by_api(frames["api_key"], whole):
         message = message_type(key, direction)
         if message is None:
