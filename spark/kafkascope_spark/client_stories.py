@@ -105,6 +105,7 @@ class Address:
         self._clients: dict[str, Client] = {}
         self._timeline: Timeline | None = None
         self._summaries: list[Row] = []
+        self._told: list[Row] = []
 
     def take(self, row: Row) -> None:
         """The next row."""
@@ -112,8 +113,10 @@ class Address:
             if row["connection"] is not None:
                 connection = connection_of(row["connection"])
                 self._connections[connection.conn_id] = connection
-            else:
+            elif row["summary"] is not None:
                 self._summaries.append(row["summary"])
+            else:
+                self._told.append(row["told"])
             return
         timeline = self._begin()
         if row["request"] is not None:
@@ -129,6 +132,9 @@ class Address:
             for summary in self._summaries:
                 if summary["conn_id"] in self._connections:
                     summarize(self._connections[summary["conn_id"]], summary)
+            for told in self._told:
+                if told["conn_id"] in self._connections:
+                    self._connections[told["conn_id"]].told |= set(told["servers"] or ())
             connections = list(self._connections.values())
             clients = {}
             for conn_id, instance in instances_of(self.client_ip, connections).items():

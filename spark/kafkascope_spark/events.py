@@ -89,13 +89,16 @@ TOUCH = ["request_id", "conn_id", "ts_ns", "api_key", "answered", "topic", "part
 SORT = ["client_ip", "section", "ts_ns", "rank", "packet_no", "tie"]
 
 
-def client_events(connections: DataFrame, requests: DataFrame, errors: DataFrame, partitions: DataFrame) -> DataFrame:
-    """One row per event, partitioned by `client_ip` and sorted by SORT: a struct each of connection, summary,
+def client_events(
+    connections: DataFrame, requests: DataFrame, errors: DataFrame, partitions: DataFrame, metadata: DataFrame
+) -> DataFrame:
+    """One row per event, partitioned by `client_ip` and sorted by SORT: a struct each of connection, summary, told,
     request, failure, touch, one of them set."""
     ranked = with_ranks(requests.where(fn.col("api_key").isNotNull() & (fn.col("status") != "orphan_response")))
     parts = [
         connection_events(with_near_closes(connections)),
         summary_events(per_connection(ranked)),
+        told_events(servers_told(metadata, connections)),
         request_events(only_deciding(ranked)),
         failure_events(errors),
         touch_events(only_after_errors(partitions, errors, connections)),
@@ -217,6 +220,20 @@ def summary_events(summaries: DataFrame) -> DataFrame:
     """Section 0, rank 1: nothing depends on the order among them but the first client id of a connection."""
     body = fn.struct(*(c for c in summaries.columns if c != "client_ip")).alias("summary")
     return summaries.select(*_keys(0, "first_request_ns", 1, fn.lit(0), "conn_id"), body)
+
+
+def servers_told(metadata: DataFrame, connections: DataFrame) -> DataFrame:
+    """One row per connection on which Metadata was answered: the `host:port` of the brokers it was told of."""
+    broker = fn.explode("brokers").alias("broker")
+    server = fn.concat("broker.host", fn.lit(":"), "broker.port")
+    named = metadata.select("conn_id", broker).groupBy("conn_id").agg(fn.collect_set(server).alias("servers"))
+    return named.join(connections.select("conn_id", "client_ip", "first_ns"), on="conn_id", how="inner")
+
+
+def told_events(told: DataFrame) -> DataFrame:
+    """Section 0, rank 2."""
+    body = fn.struct("conn_id", "servers").alias("told")
+    return told.select(*_keys(0, "first_ns", 2, fn.lit(0), "conn_id"), body)
 
 
 def request_events(requests: DataFrame) -> DataFrame:

@@ -44,3 +44,13 @@ def load_table(session: SparkSession, dataset: pathlib.Path, table: Table) -> Da
     if next(place.rglob("*.parquet"), None) is None:
         return session.createDataFrame([], schema)
     return session.read.schema(schema).parquet(str(place)).select(*schema.names)
+
+
+def load_metadata(session: SparkSession, dataset: pathlib.Path) -> DataFrame:
+    """Connection and brokers of each Metadata answer; none where the dataset has no messages."""
+    broker = t.StructType([t.StructField("host", t.StringType()), t.StructField("port", t.IntegerType())])
+    schema = t.StructType([t.StructField("conn_id", t.StringType()), t.StructField("brokers", t.ArrayType(broker))])
+    place = dataset / "messages" / "Metadata" / "response"
+    if not place.is_dir() or next(place.rglob("*.parquet"), None) is None:
+        return session.createDataFrame([], schema)
+    return session.read.schema(schema).parquet(str(place)).select("conn_id", "brokers")

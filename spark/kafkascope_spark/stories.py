@@ -63,10 +63,11 @@ def capture_span(dataset: pathlib.Path) -> tuple[int, int]:
 def tagged_stories(session: "SparkSession", dataset: pathlib.Path, capture_ns: tuple[int, int]) -> "DataFrame":
     """All story rows of the dataset, tagged with their table (see TAGGED). Lazy."""
     from kafkascope_spark.events import client_events
-    from kafkascope_spark.read import load_table, spark_schema
+    from kafkascope_spark.read import load_metadata, load_table, spark_schema
     from kafkascope_spark.recoveries.causes import with_causes
 
-    tables = (load_table(session, dataset, t) for t in (CONNECTIONS, REQUESTS, ERRORS, PARTITIONS))
+    tables = [load_table(session, dataset, t) for t in (CONNECTIONS, REQUESTS, ERRORS, PARTITIONS)]
+    tables.append(load_metadata(session, dataset))
     return with_causes(client_events(*tables).mapInArrow(teller(capture_ns), spark_schema(TAGGED)))
 
 

@@ -79,6 +79,8 @@ class Connection:
     """(ts_ns, correlation id) of the first requests and of one a second after, in time order, without SASL's
     reserved ones."""
     apis: set[int] = field(default_factory=set)
+    told: set[str] = field(default_factory=set)
+    """`host:port` of the brokers that Metadata named on it."""
     groups: set[str] = field(default_factory=set)
     sought: set[tuple[str, str]] = field(default_factory=set)
     """Type and key of the coordinators that it asked for."""

@@ -1,9 +1,9 @@
 """Client instances of one address: the groups of its connections, with those attached that never carried a request.
 
-A connection that was refused, not answered or closed before its first request says nothing about who opened it. It
-goes to the one client object that was alive
-then and had a connection to that server before or after, or whose connections of that time leave nobody else; when
-several qualify, to none.
+A connection that was refused, not answered or closed before its first request says nothing about who opened it.
+It goes to the one client object that was alive then without a working connection to that server: of several, those
+that Metadata told of it or that had used it, or else those that use its port (a listener has one port on all brokers).
+When several are left, to none.
 """
 
 import hashlib
@@ -63,6 +63,7 @@ class _Candidate:
         self.group = group
         self._first_ns, self._last_ns = group.first_ns, group.last_ns
         self.ports = {c.port for c in group.connections}
+        self.servers = {c.server for c in group.connections}.union(*(c.told for c in group.connections))
         self._used: dict[str, list[Connection]] = {}
         for connection in group.connections:
             if connection.last_request_ns is not None:
@@ -90,10 +91,11 @@ def _attach(connection: Connection, candidates: list[_Candidate]) -> bool:
     """Put the connection to the only client that can have opened it; False when there is none, or more than one."""
     at = connection.begin_ns
     free = [c for c in candidates if c.is_alive(at) and not c.uses(connection.server, at)]
-    kin = [c for c in free if connection.port in c.ports] or free
-    if len(kin) != 1:
+    knowing = [c for c in free if connection.server in c.servers]
+    likely = knowing or [c for c in free if connection.port in c.ports] or free
+    if len(likely) != 1:
         return False
-    kin[0].take(connection)
+    likely[0].take(connection)
     return True
 
 

@@ -22,9 +22,8 @@ MAX_EVIDENCE = 10
 STORM_ERRORS, STORM_NS, STORM_TOTAL = 10, 1_000_000_000, 50
 """More than 10 errors in one second, or more than 50 in one episode."""
 BROKER_SETTLES_MS = 5_000
-"""A replica fetcher learns of new leaders and deleted topics by errors (AbstractFetcherThread): what passes within
-this time is
-replication's normal course."""
+"""Brokers learn of new leaders, deleted topics and each other by errors (AbstractFetcherThread): what passes within
+this time is their normal course."""
 FIRST_TIMES = {
     "metadata": "refreshed_ns",
     "find_coordinator": "rediscovered_ns",

@@ -94,3 +94,11 @@ def test_ids_do_not_depend_on_the_order_of_rows(connection: Make) -> None:
     forth = {c: i.instance_id for c, i in instances_of("10.0.0.9", connections).items()}
     back = {c: i.instance_id for c, i in instances_of("10.0.0.9", connections[::-1]).items()}
     assert forth == back
+
+
+def test_of_two_the_one_that_was_told_of_the_server_tried_it(connection: Make) -> None:
+    told = connection("a", 0, 9_000, told={"10.0.0.2:9092"})
+    found = instances_of(
+        "10.0.0.9", [told, connection("b", 0, 9_000, client_id="other"), refused(connection, "r", 500)]
+    )
+    assert found["r"] is found["a"]
