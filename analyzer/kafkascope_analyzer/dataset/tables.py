@@ -33,6 +33,17 @@ UNDECODED_REASONS = (
     "capture_end",
 )
 REQUEST_STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded")
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+CONTROLS = (
+    "abort",
+    "commit",
+    "leader_change",
+    "snapshot_header",
+    "snapshot_footer",
+    "kraft_version",
+    "kraft_voters",
+    "other",
+)
 COORDINATOR_TYPES = ("group", "transaction", "share")
 SIDES = ("client", "server")
 
@@ -227,6 +238,36 @@ PARTITIONS = Table(
     ),
 )
 
+RECORD_BATCHES = Table(
+    "record_batches",
+    "record batch in Produce, Fetch or ShareFetch, as its header says",
+    (
+        _REQUEST,
+        _CONN,
+        *time("", "first byte of the frame"),
+        i16("api_key", "API key"),
+        text("direction", "which frame carries it", "request", "response"),
+        text("topic", "topic name, looked up by the topic id where the frame has only that"),
+        text("topic_id", "topic id, 22 characters"),
+        i32("partition", "partition"),
+        i64("base_offset", "offset of the first record (of the last one, in a compressed message of magic 0 or 1)"),
+        i64("n_records", "records; null for a compressed message of magic 0 or 1, which must be opened to count them"),
+        i16("magic", "format: 0, 1 or 2"),
+        text("codec", "compression; null for a number that Kafka does not have", *CODECS),
+        i64("bytes", "size with its header"),
+        flag("crc_ok", "whether the bytes have the checksum in the header (CRC-32C; CRC-32 below magic 2)"),
+        text("timestamp_type", "who set the timestamps; null in magic 0, which has none", "create", "log_append"),
+        i64("first_timestamp_ms", "timestamp of the first record, milliseconds since the epoch"),
+        i64("max_timestamp_ms", "greatest timestamp, milliseconds since the epoch"),
+        i64("producer_id", "producer id"),
+        i16("producer_epoch", "producer epoch"),
+        i32("base_sequence", "sequence of the first record"),
+        i32("leader_epoch", "leader epoch that the broker wrote into it"),
+        flag("transactional", "whether it is part of a transaction"),
+        text("control", "what a control batch says; null for data", *CONTROLS),
+    ),
+)
+
 ERRORS = Table(
     "errors",
     "non-zero error code anywhere in a response",
@@ -330,6 +371,7 @@ INGEST_TABLES: tuple[Table, ...] = (
     ROLE_ROWS,
     REQUESTS,
     PARTITIONS,
+    RECORD_BATCHES,
     ERRORS,
     TOPOLOGY,
     TCP_EVENTS,

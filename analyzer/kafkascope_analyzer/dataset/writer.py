@@ -45,6 +45,7 @@ class TableWriter:
             return
         table = pa.concat_tables(self._pending)
         self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
+        table = table.unify_dictionaries()
         if self._sort_by:
             table = table.sort_by([(name, "ascending") for name in self._sort_by])
         if self._writer is None:
@@ -81,7 +82,8 @@ class TableWriter:
 
 def _repeating(schema: pa.Schema) -> list[str]:
     """Columns that a dictionary makes smaller: texts, but for ids that never repeat. On numbers it costs more."""
-    return [field.name for field in schema if pa.types.is_string(field.type) and field.name != "request_id"]
+    texts = [field.name for field in schema if pa.types.is_string(field.type) and field.name != "request_id"]
+    return texts + [field.name for field in schema if pa.types.is_dictionary(field.type)]
 
 
 def write_empty(directory: Path, schema: pa.Schema) -> None:

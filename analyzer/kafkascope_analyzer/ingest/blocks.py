@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.ingest.decode import Decoded, decode_frames
 from kafkascope_analyzer.ingest.errors import worst_errors
 from kafkascope_analyzer.ingest.exchanges import ANSWER_SCHEMA, OPEN_SCHEMA
+from kafkascope_analyzer.ingest.record_batches import RecordSets
 from kafkascope_analyzer.ingest.request_facts import REQUEST_INTS, REQUEST_TEXTS, RESPONSE_INTS, RESPONSE_TEXTS
 from kafkascope_analyzer.ingest.undecoded import FailedFrames
 
@@ -65,11 +66,12 @@ class RequestBlock:
         table = table.append_column("from_replica", pa.array(from_replica))
         return _with_frames(table, self.frames, rows, np.ascontiguousarray(self.frames["number"])[rows], "request")
 
-    def record_batches(self) -> pa.Table:
-        """Rows for `record_batches`."""
-        table = self.decoded.record_batch_table()
+    def record_sets(self) -> RecordSets:
+        """Record sets, with the frames that carry them, and their batches."""
+        table, batches = self.decoded.all_record_sets()
         rows = table["row"].to_numpy()
-        return _with_frames(table, self.frames, rows, np.ascontiguousarray(self.frames["number"])[rows], "request")
+        numbers = np.ascontiguousarray(self.frames["number"])[rows]
+        return _with_frames(table, self.frames, rows, numbers, "request"), batches
 
     def failed(self, streams: Streams) -> FailedFrames:
         """Whole frames that did not decode."""
@@ -110,11 +112,12 @@ class ResponseBlock:
         table = table.append_column("from_replica", from_replica)
         return _with_frames(table, self.frames, rows, asked["number"].to_numpy(), "response")
 
-    def record_batches(self) -> pa.Table:
-        """Rows for `record_batches`."""
-        table = self.decoded.record_batch_table()
+    def record_sets(self) -> RecordSets:
+        """Record sets, with the frames that carry them, and their batches."""
+        table, batches = self.decoded.all_record_sets()
         rows = table["row"].to_numpy()
-        return _with_frames(table, self.frames, rows, self._requests_of(rows)["number"].to_numpy(), "response")
+        numbers = self._requests_of(rows)["number"].to_numpy()
+        return _with_frames(table, self.frames, rows, numbers, "response"), batches
 
     def errors(self, capture_id: int) -> pa.Table:
         """Rows for `errors`, with what the request says of group and transactional id where the response does not."""

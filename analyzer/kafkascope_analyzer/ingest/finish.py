@@ -25,6 +25,7 @@ from kafkascope_analyzer.dataset.tables import (
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.ingest import finish_rows
 from kafkascope_analyzer.ingest.finish_rows import Names
+from kafkascope_analyzer.ingest.record_batches import WRITTEN_SCHEMA, read_record_sets
 from kafkascope_analyzer.ingest.spill import read_spill
 
 _SORT = {
@@ -33,7 +34,6 @@ _SORT = {
     "tcp_events": ("ts_ns",),
 }
 _PLAIN: tuple[tuple[Table, Callable[[pa.Table, Names], pa.Table]], ...] = (
-    (RECORD_BATCHES, finish_rows.record_batch_rows),
     (ERRORS, finish_rows.error_table_rows),
     (TCP_EVENTS, finish_rows.event_rows),
     (UNDECODED, finish_rows.undecoded_rows),
@@ -73,6 +73,7 @@ class BucketFinish:
         self._write(TOPOLOGY, finish_rows.topology_rows(self._cluster.topology[self._bucket.spill], self._names))
         self._requests()
         self._partitions()
+        self._record_batches()
         self._partition_roles()
         roles = added_up([*self._roles, bootstrap_roles(self._facts.raw, self._cluster.bootstrap)])
         self._write(ROLE_ROWS, finish_rows.role_rows(roles, self._names))
@@ -92,6 +93,13 @@ class BucketFinish:
             for batch in read_spill(self._bucket.spill, "partitions"):
                 writer.write(finish_rows.partition_rows(batch, self._names))
         self.rows[PARTITIONS.name] = writer.n_rows
+
+    def _record_batches(self) -> None:
+        place = self._bucket.dataset / RECORD_BATCHES.name / self._bucket.part
+        with TableWriter(place, WRITTEN_SCHEMA) as writer:
+            for sets, batches in read_record_sets(self._bucket.spill):
+                writer.write(finish_rows.record_batch_rows(sets, batches, self._names))
+        self.rows[RECORD_BATCHES.name] = writer.n_rows
 
     def _partition_roles(self) -> None:
         for counts in read_spill(self._bucket.spill, "partition_counts"):

@@ -28,7 +28,7 @@ from kafkascope_analyzer.dataset.tables import (
 )
 from kafkascope_analyzer.ingest.errors import error_names, retriable
 from kafkascope_analyzer.ingest.messages import microseconds
-from kafkascope_analyzer.ingest.record_batches import batch_columns
+from kafkascope_analyzer.ingest.record_batches import batch_rows
 
 _NS_PER_US = 1000
 _API_NAMES = pa.array([api_name(key) for key in range(max(api_keys()) + 1)])
@@ -125,11 +125,13 @@ def partition_rows(rows: pa.Table, names: Names) -> pa.Table:
     return _rows(PARTITIONS, columns, rows.num_rows)
 
 
-def record_batch_rows(rows: pa.Table, names: Names) -> pa.Table:
-    """Rows of `record_batches`."""
-    columns = _own(rows) | names.of(rows, RECORD_BATCHES) | batch_columns(rows)
-    columns["topic"] = names.topics(rows["topic"], rows["topic_id"])
-    return _rows(RECORD_BATCHES, columns, rows.num_rows)
+def record_batch_rows(sets: pa.Table, batches: NDArray[np.void], names: Names) -> pa.Table:
+    """Rows of `record_batches`, from record sets and their batches."""
+    shared = {name: sets[name] for name in RECORD_BATCHES.schema.names if name in sets.column_names}
+    shared |= names.of(sets, RECORD_BATCHES)
+    shared["topic"] = names.topics(sets["topic"], sets["topic_id"])
+    shared["ts"] = microseconds(_flat(sets["ts_ns"]))
+    return batch_rows(pa.table(shared), sets["n_batches"].to_numpy(), batches)
 
 
 def error_table_rows(rows: pa.Table, names: Names) -> pa.Table:

@@ -22,6 +22,7 @@ from kafkascope_analyzer.ingest.connection_state import connection_table, server
 from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows
 from kafkascope_analyzer.ingest.messages import MessageWriters
 from kafkascope_analyzer.ingest.news import News
+from kafkascope_analyzer.ingest.record_batches import spill_record_sets
 from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, stretch_rows
 
@@ -137,7 +138,7 @@ class BucketScan:
 
     def _spill_requests(self, block: RequestBlock) -> None:
         self._spill_partitions(block.partitions())
-        self._spill.write("record_batches", block.record_batches())
+        spill_record_sets(self._spill, *block.record_sets())
 
     def _spill_partitions(self, partitions: pa.Table) -> None:
         self._spill.write("partitions", partitions)
@@ -145,7 +146,7 @@ class BucketScan:
 
     def _spill_responses(self, block: ResponseBlock) -> None:
         self._spill_partitions(block.partitions())
-        self._spill.write("record_batches", block.record_batches())
+        spill_record_sets(self._spill, *block.record_sets())
         self._spill.write("errors", block.errors(self._capture_id))
         self._spill.write("topology", self._news.only_changes(block.topology()))
 

@@ -9,7 +9,7 @@ Both are reflected CRCs with all bits set at the start and inverted at the end: 
 from typing import Any
 
 import numpy as np
-from llvmlite import binding, ir
+from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba import config, njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
@@ -22,9 +22,9 @@ _ALL = np.uint32(0xFFFFFFFF)
 def _tables(polynomial: int) -> NDArray[np.uint32]:
     """uint32[8, 256]: row k is the CRC of a byte with k zero bytes behind it."""
     out = np.zeros((8, 256), np.uint32)
-    crc = np.arange(256, dtype=np.uint32)
+    crc: NDArray[np.uint32] = np.arange(256, dtype=np.uint32)
     for _ in range(8):
-        crc = (crc >> 1) ^ np.where(crc & 1, np.uint32(polynomial), np.uint32(0))
+        crc = (crc >> np.uint32(1)) ^ (crc & np.uint32(1)) * np.uint32(polynomial)
     out[0] = crc
     for k in range(1, 8):
         out[k] = (out[k - 1] >> 8) ^ out[0][out[k - 1] & 255]
