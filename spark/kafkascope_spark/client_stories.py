@@ -2,8 +2,8 @@
 episodes, and gives rows of the story tables.
 
 `feed(batch)` takes rows sorted as events.client_events sorts them (and asserts that), any number at a time;
-`finish()` gives what is left.
-Memory is that of one address: its connections, and per client what a start and its open episodes hold.
+`finish()` gives what is left. Memory is that of one address: its connections, and per client what a start and its
+open episodes hold.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,12 +1,11 @@
 """From the dataset's tables to the few rows that decide the stories, one address of a client after the other.
 
-What is kept: every connection; of each connection a summary of its requests; every call of the control plane; of the
-calls that a healthy client makes all
-the time (HOT_APIS) those that failed, the first ones of a connection, the first with records, and the first after a
-failure of the same call on the same
-group or transactional id; every error code; of the topic-partitions that had an error, the mentions that follow one.
-All transforms are lazy; rows of one `client_ip` stay together, sorted by section (connections and summaries first),
-time, rank and packet.
+What is kept: every connection; of each connection a summary of its requests; every call of the control plane; of
+the calls that a healthy client makes all the time (HOT_APIS) those that failed, the first ones of a connection,
+the first with records, and the first after a failure of the same call on the same group or transactional id;
+every error code; of the topic-partitions that had an error, the mentions that follow one. All transforms are
+lazy; rows of one `client_ip` stay together, sorted by section (connections and summaries first), time, rank and
+packet.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -124,8 +123,7 @@ def with_near_closes(connections: DataFrame) -> DataFrame:
 
 def with_ranks(requests: DataFrame) -> DataFrame:
     """Add, per connection: nth (from 1) and new_slot (first of a second, later of a minute); nth_alike (of the same
-    API with as
-    much luck); after_bad."""
+    API with as much luck); after_bad."""
     order = ["ts_ns", "request_packet_no", "request_id"]
     connection = Window.partitionBy("client_ip", "client_id", "conn_id").orderBy(*order)
     alike = Window.partitionBy("client_ip", "client_id", "conn_id", "api_key", "lucky").orderBy(*order)

@@ -1,8 +1,8 @@
 """The events of one client address in the order in which they happened on the wire.
 
-Rows come sorted by the time of their first byte; the answer of a request and the end of a connection come later than
-the row that tells of them. A heap holds them back.
-At one instant: connections open, then requests, then mentions, then answers, then connections end.
+Rows come sorted by the time of their first byte; the answer of a request and the end of a connection come later
+than the row that tells of them. A heap holds them back. At one instant: connections open, then requests, then
+mentions, then answers, then connections end.
 """
 
 import enum

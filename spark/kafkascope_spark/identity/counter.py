@@ -1,9 +1,8 @@
 """The correlation-id counter that a Java client keeps over all its connections, rebuilt from samples.
 
 An id is taken when a request is built, which may be some seconds before it is sent (it waits for its connection);
-ids never repeat.
-So a connection fits a counter when none of its ids was seen on it, and each was sent when the counter had just
-passed it.
+ids never repeat. So a connection fits a counter when none of its ids was seen on it, and each was sent when the
+counter had just passed it.
 """
 
 import bisect

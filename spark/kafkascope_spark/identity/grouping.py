@@ -4,7 +4,9 @@ Connections are first put together by client id and software; then they are take
 object can do:
 * the Java client numbers correlation ids over all its connections with one counter, so that two of its objects collide;
 * a member id, a transactional id or a group instance id belongs to one object at a time.
-Who has one counter a connection is told apart by the second rule only, and by simultaneous connections to one broker.
+
+Who has one counter a connection is told apart by the second rule, and by bootstrap and end: a client that is closed
+closes all its connections at one moment.
 Source: NetworkClient.correlation; librdkafka rd_kafka_broker_t.rkb_corrid; KIP-345, KIP-447.
 """
 

@@ -1,8 +1,7 @@
 """`cause_id`: episodes of all clients that one thing made.
 
-What left a node or a server (leader moved, coordinator moved, connection lost) has one cause when it follows the one
-before it at that node within GAP_NS;
-other errors have one cause per error and resource, with the same gap.
+What left a node or a server (leader moved, coordinator moved, connection lost) has one cause when it follows the
+one before it at that node within GAP_NS; other errors have one cause per error and resource, with the same gap.
 """
 
 from pyspark.sql import Column, DataFrame, Window

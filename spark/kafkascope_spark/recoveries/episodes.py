@@ -1,8 +1,8 @@
 """Episodes of one client instance: from the first error on a resource to the next success on it.
 
-(state, event) → state: (none, error) → open; (open, error) → open; (open, success) → recovered; (open, end of client
-or capture) → fatal | gave_up | wrong_reaction | still_open.
-Memory is bounded: MAX_OPEN episodes at a time, MAX_STEPS steps of each.
+(state, event) → state: (none, error) → open; (open, error) → open; (open, success) → recovered; (open, end of
+client or capture) → fatal | gave_up | wrong_reaction | still_open. Memory is bounded: MAX_OPEN episodes at a
+time, MAX_STEPS steps of each.
 """
 
 import hashlib

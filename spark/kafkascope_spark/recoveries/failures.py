@@ -1,9 +1,8 @@
 """When the end of a connection is a failure of the broker or the network, and which.
 
-A normal end is none: the client closes first with nothing overdue, or the server closes a connection that was idle.
-A server that closes a busy connection, or
-many at once, is going away. Source: NetworkClient.handleDisconnections, handleTimedOutRequests;
-Selector.IdleExpiryManager (connections.max.idle.ms).
+A normal end is none: the client closes first with nothing overdue, or the server closes a connection that was
+idle. A server that closes a busy connection, or many at once, is going away. Source:
+NetworkClient.handleDisconnections, handleTimedOutRequests; Selector.IdleExpiryManager (connections.max.idle.ms).
 """
 
 from kafkascope_spark import wire

@@ -1,9 +1,8 @@
 """Error → what the client should do next on the wire, as data.
 
 Source: the clients' error handlers (Sender, TransactionManager, AbstractFetch, AbstractCoordinator,
-AbstractHeartbeatRequestManager of Kafka; rd_kafka_err_action).
-`expected` names the steps of which one shows that the client reacted; `forbidden` names a step that shows that it
-misunderstood.
+AbstractHeartbeatRequestManager of Kafka; rd_kafka_err_action). `expected` names the steps of which one shows that
+the client reacted; `forbidden` names a step that shows that it misunderstood.
 """
 
 from dataclasses import dataclass

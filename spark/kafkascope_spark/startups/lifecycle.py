@@ -1,10 +1,8 @@
 """A start of a client instance: from its first SYN to ready, or to what kept it from that.
 
-States: waiting (no connection) → starting (a connection was opened) → ready | failed | gave_up | cut → waiting (when
-all its connections were gone).
-A start is `cut` when the capture begins or ends inside it: no start is made up for a client that was there before
-the capture.
-Memory is bounded by MAX_STEPS per start.
+States: waiting (no connection) → starting (a connection was opened) → ready | failed | gave_up | cut → waiting
+(when all its connections were gone). A start is `cut` when the capture begins or ends inside it: no start is made
+up for a client that was there before the capture. Memory is bounded by MAX_STEPS per start.
 """
 
 from dataclasses import dataclass, field

@@ -1,9 +1,8 @@
 """Steps of a start, and the chain of them that made its total.
 
 The chain is walked back from the step that made the client ready: before each step stands the one that ended last
-before it began; what lies between is waiting.
-Chain and waits cover start to ready without a hole or an overlap, so their durations add up to the total, to the
-microsecond.
+before it began; what lies between is waiting. Chain and waits cover start to ready without a hole or an overlap,
+so their durations add up to the total, to the microsecond.
 """
 
 from dataclasses import dataclass, field
