@@ -1,7 +1,22 @@
 """Record sets: what is in the records fields of Produce and Fetch."""
 
 from kafkascope_parsers.records.batches import read_batches
+from kafkascope_parsers.records.codecs import INFLATE_LIMIT, RecordsError
 from kafkascope_parsers.records.layout import BATCH, CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
+from kafkascope_parsers.records.opened import Record, RecordBatch, list_batches, open_record_set
 from kafkascope_parsers.records.summary import summarize_record_sets
 
-__all__ = ["BATCH", "CODECS", "CONTROL_TYPES", "TIMESTAMP_TYPES", "read_batches", "summarize_record_sets"]
+__all__ = [
+    "BATCH",
+    "CODECS",
+    "CONTROL_TYPES",
+    "INFLATE_LIMIT",
+    "TIMESTAMP_TYPES",
+    "Record",
+    "RecordBatch",
+    "RecordsError",
+    "list_batches",
+    "open_record_set",
+    "read_batches",
+    "summarize_record_sets",
+]
