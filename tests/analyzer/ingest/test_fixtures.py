@@ -11,7 +11,7 @@ from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.ingest.run import ingest
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
-WHOLE = ("healthy_basic", "leader_move", "txn")
+WHOLE = ("healthy_basic", "named_brokers", "leader_move", "txn")
 PARTIAL = ("mid_stream-ng", "mid_stream-any", "mid_stream-snap96")
 EDGE_NS = 1_000_000_000
 """The first and last second of a capture are left out: the log and the capture do not begin and end at one moment."""
