@@ -1,24 +1,34 @@
-"""Decoding of single messages given as hex in JSON lines, to look at bytes by hand and to compare with Kafka's own
-classes.
+"""Decoding of single frames given as hex, alone or in JSON lines, to look at bytes by hand and to compare with Kafka's
+own classes. The same kernel decodes them as decodes captures.
 
-Input lines: {"api_key", "direction", "version", "frame_hex"} for a frame with its 4-byte size, or {"name", "version",
-"hex"} for a header or a message that travels inside others (ConsumerProtocolSubscription, ...), named as in Kafka.
+Input lines: {"direction", "frame_hex"} for a frame with its 4-byte size, with "api_key" and "version" for a response (a
+request says its own); or {"name", "version", "hex"} for a header or a message that travels inside others
+(ConsumerProtocolSubscription, ...), named as in Kafka.
 """
 
-import gzip
 import json
 import math
 from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TextIO
 
 import numpy as np
+from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.machine import decode_messages, to_rows
-from kafkascope_parsers.schema import Direction, MessageType, data_message_type, message_type
+from kafkascope_parsers.schema import (
+    Direction,
+    MessageType,
+    api_keys,
+    api_name,
+    data_message_type,
+    message_type,
+)
+
+from kafkascope_analyzer.cli.decode_lines import read_lines
 
 _Key = tuple[int | str, Direction | None]
+_SIZE_BYTES, _REQUEST_HEADER_BYTES = 4, 8
 _CHUNK_LINES = 20_000
 """Input lines held at once: answers come in input order while memory stays bounded."""
 
@@ -39,7 +49,7 @@ def decode_jsonl(paths: list[str], out: TextIO) -> None:
     """
     chunk: list[_Line | str] = []
     for path in paths:
-        for text in _lines(path):
+        for text in read_lines(path):
             chunk.append(_parse_line(text))
             if len(chunk) == _CHUNK_LINES:
                 _answer(chunk, out)
@@ -47,24 +57,68 @@ def decode_jsonl(paths: list[str], out: TextIO) -> None:
     _answer(chunk, out)
 
 
-def _lines(path: str) -> Iterator[str]:
-    opener = gzip.open if path.endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8", errors="surrogatepass") as f:
-        yield from f
+def parse_hex(text: str) -> bytes:
+    """Bytes of hex digits; blanks, colons and a leading 0x do not count. UsageError if there is anything else."""
+    try:
+        return bytes.fromhex("".join(text.split()).replace(":", "").removeprefix("0x"))
+    except ValueError as e:
+        raise UsageError(f"not hex: {e}") from e
 
 
-def _parse_line(text: str) -> _Line | str:
+def decode_frame(raw: bytes, response: tuple[str | None, int | None] | None) -> dict[str, Any]:
+    """One frame, with or without its size, as decode_jsonl answers. response: API (name or key) and version; None for a
+    request. UsageError if it is not said what the frame is.
+    """
+    if len(raw) > _SIZE_BYTES and int.from_bytes(raw[:_SIZE_BYTES], "big") == len(raw) - _SIZE_BYTES:
+        raw = raw[_SIZE_BYTES:]
+    line: _Line | str
+    if response is None:
+        line = _request(raw)
+    else:
+        api, version = response
+        if api is None or version is None:
+            raise UsageError("a response does not say what it is: give --api NAME and --version N")
+        line = _Line((api_key_of(api), "response"), version, raw)
+    return _answers([line])[0]
+
+
+def api_key_of(api: str) -> int:
+    """The key of an API given by its name, in any case, or by its key. UsageError for a name that Kafka does not
+    have."""
+    if api.isdecimal():
+        return int(api)
+    for key in api_keys():
+        if api_name(key).casefold() == api.casefold():
+            return key
+    raise UsageError(f"no API is called {api}; `kafkascope protocol` lists them")
+
+
+def _request(raw: bytes) -> _Line | str:
+    """A request names its API and version in its first 4 bytes."""
+    if len(raw) < _REQUEST_HEADER_BYTES:
+        return "a request has at least 8 bytes after its size"
+    key, version = (int.from_bytes(raw[i : i + 2], "big", signed=True) for i in (0, 2))
+    return _Line((key, "request"), version, raw)
+
+
+def _parse_line(text: bytes) -> _Line | str:
     """The line, or what is wrong with it."""
     try:
         v = json.loads(text)
         if "frame_hex" not in v:
             return _Line((str(v["name"]), None), int(v["version"]), bytes.fromhex(v["hex"]))
         raw = bytes.fromhex(v["frame_hex"])
-        if len(raw) < 4 or int.from_bytes(raw[:4], "big") != len(raw) - 4:
+        if len(raw) < _SIZE_BYTES or int.from_bytes(raw[:_SIZE_BYTES], "big") != len(raw) - _SIZE_BYTES:
             return "the size in front of the frame is not the length of the frame"
-        direction: Direction = "response" if v["direction"] == "response" else "request"
-        return _Line((int(v["api_key"]), direction), int(v["version"]), raw[4:])
-    except (ValueError, KeyError, TypeError, AttributeError) as e:
+        raw = raw[_SIZE_BYTES:]
+        if v["direction"] == "request":
+            return _request(raw)
+        if v["direction"] != "response":
+            return "direction is neither request nor response"
+        return _Line((int(v["api_key"]), "response"), int(v["version"]), raw)
+    except KeyError as e:
+        return f"not a line of a message: no {e.args[0]}"
+    except (ValueError, TypeError, AttributeError, RecursionError) as e:
         return f"not a line of a message: {type(e).__name__}"
 
 
@@ -76,6 +130,11 @@ def _message(key: _Key) -> MessageType | None:
 
 
 def _answer(chunk: list[_Line | str], out: TextIO) -> None:
+    for answer in _answers(chunk):
+        out.write(json.dumps(answer, ensure_ascii=True, allow_nan=False) + "\n")
+
+
+def _answers(chunk: list[_Line | str]) -> list[dict[str, Any]]:
     answers: list[dict[str, Any]] = [
         {"error": {"kind": "bad_line", "message": x}} if isinstance(x, str) else {} for x in chunk
     ]
@@ -94,8 +153,7 @@ def _answer(chunk: list[_Line | str], out: TextIO) -> None:
             lines = [line for i in members if isinstance(line := chunk[i], _Line)]
             for i, answer in zip(members, _decode_group(message, lines), strict=True):
                 answers[i] = answer
-    for answer in answers:
-        out.write(json.dumps(answer, ensure_ascii=True, allow_nan=False) + "\n")
+    return answers
 
 
 def _decode_group(message: MessageType, lines: list[_Line]) -> list[dict[str, Any]]:
@@ -106,17 +164,20 @@ def _decode_group(message: MessageType, lines: list[_Line]) -> list[dict[str, An
     out: list[dict[str, Any]] = [{}] * len(lines)
     for columns in decode_messages(message, buf, starts, ends, versions):
         for frame, row in zip(columns.frame.tolist(), to_rows(columns), strict=True):
-            out[frame] = {"header": {}, **_jsonable(row)}
+            out[frame] = {"header": {}, **to_jsonable(row)}
         for failure in columns.failures:
-            out[failure.frame] = {"error": {"kind": failure.kind, "offset": failure.offset, "path": failure.path}}
+            version = lines[failure.frame].version
+            error = {"kind": failure.kind, "message": message.name, "version": version}
+            out[failure.frame] = {"error": error | {"offset": failure.offset, "path": failure.path}}
     return out
 
 
-def _jsonable(value: Any) -> Any:
+def to_jsonable(value: Any) -> Any:
+    """A decoded value as JSON can hold it."""
     if isinstance(value, dict):
-        return {k: v.hex() if k == "hex" and isinstance(v, bytes) else _jsonable(v) for k, v in value.items()}
+        return {k: v.hex() if k == "hex" and isinstance(v, bytes) else to_jsonable(v) for k, v in value.items()}
     if isinstance(value, list):
-        return [_jsonable(v) for v in value]
+        return [to_jsonable(v) for v in value]
     if isinstance(value, bytes):
         return b64encode(value).decode()
     if isinstance(value, float) and not math.isfinite(value):
