@@ -8,6 +8,7 @@ from kafkascope_analyzer.cli.analyze import analyze
 from kafkascope_analyzer.cli.decode_command import decode
 from kafkascope_analyzer.cli.info import info
 from kafkascope_analyzer.cli.ingest import ingest
+from kafkascope_analyzer.cli.protocol import protocol
 from kafkascope_analyzer.cli.stories import stories
 
 app = typer.Typer(
@@ -43,4 +44,5 @@ app.command()(analyze)
 app.command()(ingest)
 app.command()(stories)
 app.command()(info)
-app.command(hidden=True)(decode)
+app.command()(decode)
+app.command()(protocol)

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 import numpy as np
 from kafkascope_parsers.errors import UsageError
-from kafkascope_parsers.machine import decode_messages, to_rows
+from kafkascope_parsers.machine import Failure, decode_messages, to_rows
 from kafkascope_parsers.schema import (
     Direction,
     MessageType,
@@ -166,10 +166,14 @@ def _decode_group(message: MessageType, lines: list[_Line]) -> list[dict[str, An
         for frame, row in zip(columns.frame.tolist(), to_rows(columns), strict=True):
             out[frame] = {"header": {}, **to_jsonable(row)}
         for failure in columns.failures:
-            version = lines[failure.frame].version
-            error = {"kind": failure.kind, "message": message.name, "version": version}
-            out[failure.frame] = {"error": error | {"offset": failure.offset, "path": failure.path}}
+            out[failure.frame] = {"error": _failure_json(message.name, lines[failure.frame].version, failure)}
     return out
+
+
+def _failure_json(name: str, version: int, failure: Failure) -> dict[str, Any]:
+    where = f"{failure.kind} at byte {failure.offset}, {failure.path or 'after the last field'}"
+    place = {"api": name, "version": version, "offset": failure.offset, "path": failure.path}
+    return {"kind": failure.kind, "message": f"{name} v{version}: {where}", **place}
 
 
 def to_jsonable(value: Any) -> Any:

@@ -70,5 +70,5 @@ def _decode_hex(text: str, response: tuple[str | None, int | None] | None, *, re
     answer = record_set_json(raw) if records else decode_frame(raw, response)
     print(json.dumps(answer, ensure_ascii=True, allow_nan=False, indent=2))
     if "error" in answer:
-        complain("the frame does not decode: " + " ".join(f"{k} {v}" for k, v in answer["error"].items()))
+        complain(f"the frame does not decode: {answer['error']['message']}")
         raise typer.Exit(UNREADABLE)

@@ -1,0 +1,70 @@
+"""Which Kafka releases speak which versions of each API: the facts of releases.tsv.
+
+The file is kept by hand, from the message definitions and request classes of releases 0.8.0 to 4.4.0.
+`first_release_of_version` lists version:release where a release brought it; a version that is not listed came with
+the one before it. A range in_X is what that release's brokers answer; `none`:
+the API is gone from it, `-`: it does not have it yet.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from kafkascope_parsers.schema.facts import NO_VERSIONS, Versions, load_index, parse_versions
+
+COMPARED_RELEASES = ("3.9", "4.0", "4.4")
+
+
+@dataclass(frozen=True, slots=True)
+class ApiReleases:
+    """An API's versions by release.
+
+    listeners: where it is offered; spoken: versions by release (COMPARED_RELEASES), empty where it is
+    not there; first_release: by version, every version that we decode; old_names: what it was called before.
+    """
+
+    api_key: int
+    name: str
+    listeners: tuple[str, ...]
+    spoken: dict[str, Versions]
+    first_release: dict[int, str]
+    old_names: str
+
+    @property
+    def removed_in_4_0(self) -> tuple[int, ...]:
+        """Versions of 3.9 that 4.0 does not have (KIP-896)."""
+        before, after = self.spoken["3.9"], self.spoken["4.0"]
+        return tuple(v for v in range(before.low, before.high + 1) if v not in after)
+
+
+def _first_releases(text: str, api_key: int) -> dict[int, str]:
+    api, listed = load_index()[api_key], dict(entry.split(":") for entry in text.split())
+    out: dict[int, str] = {}
+    release = listed[str(api.min_version)]
+    for version in range(api.min_version, api.max_version + 1):
+        release = out[version] = listed.get(str(version), release)
+    return out
+
+
+@cache
+def api_releases() -> dict[int, ApiReleases]:
+    """Every API by key, ascending."""
+    lines = (files(__package__) / "releases.tsv").read_text("utf-8").splitlines()
+    names = lines[0].split("\t")
+    out = {}
+    for line in lines[1:]:
+        row = dict(zip(names, line.split("\t"), strict=True))
+        key = int(row["key"])
+        spoken = {}
+        for release in COMPARED_RELEASES:
+            text = row["in_" + release.replace(".", "_")]
+            spoken[release] = NO_VERSIONS if text in ("-", "none") else parse_versions(text)
+        out[key] = ApiReleases(
+            api_key=key,
+            name=load_index()[key].name,
+            listeners=tuple(row["listeners"].split(",")),
+            spoken=spoken,
+            first_release=_first_releases(row["first_release_of_version"], key),
+            old_names=row["old_names"],
+        )
+    return out
