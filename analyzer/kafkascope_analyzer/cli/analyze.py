@@ -14,7 +14,17 @@ from kafkascope_parsers.errors import UsageError
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
 from kafkascope_analyzer.cli.ingest import inputs_of, write_tables
-from kafkascope_analyzer.cli.options import Captures, Format, FormatOption, Master, Out, Overwrite, Quiet, Workers
+from kafkascope_analyzer.cli.options import (
+    Captures,
+    Format,
+    FormatOption,
+    Master,
+    Out,
+    Overwrite,
+    Quiet,
+    RecordBatches,
+    Workers,
+)
 from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
 from kafkascope_analyzer.cli.progress import note
 from kafkascope_analyzer.cli.show import show
@@ -29,6 +39,7 @@ def analyze(
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
     master: Master = None,
     workers: Workers = None,
+    record_batches: RecordBatches = False,
 ) -> None:
     """Write the whole dataset, tables and stories and report.json, and print the report."""
     with exit_codes():
@@ -38,7 +49,7 @@ def analyze(
         problem = java_problem()
         with Staged(place, overwrite=overwrite) as staged:
             with spark_starting(wanted=problem is None and master is None and is_small(inputs)):
-                write_tables(inputs, staged.work, workers=workers, quiet=quiet)
+                write_tables(inputs, staged.work, workers=workers, record_batches=record_batches, quiet=quiet)
             staged.keep()
             if problem is None:
                 write_stories(staged.work, master=master, quiet=quiet)

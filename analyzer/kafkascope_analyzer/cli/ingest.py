@@ -3,7 +3,16 @@
 from pathlib import Path
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.options import Captures, Format, FormatOption, Out, Overwrite, Quiet, Workers
+from kafkascope_analyzer.cli.options import (
+    Captures,
+    Format,
+    FormatOption,
+    Out,
+    Overwrite,
+    Quiet,
+    RecordBatches,
+    Workers,
+)
 from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
 from kafkascope_analyzer.cli.progress import bar, note
 from kafkascope_analyzer.cli.show import show
@@ -16,6 +25,7 @@ def ingest(
     quiet: Quiet = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
     workers: Workers = None,
+    record_batches: RecordBatches = False,
 ) -> None:
     """Write a dataset of Parquet tables, without the stories that need Spark."""
     with exit_codes():
@@ -23,7 +33,7 @@ def ingest(
         check_out(place, overwrite=overwrite)
         inputs = inputs_of(captures)
         with Staged(place, overwrite=overwrite) as staged:
-            write_tables(inputs, staged.work, workers=workers, quiet=quiet)
+            write_tables(inputs, staged.work, workers=workers, record_batches=record_batches, quiet=quiet)
         show_overview(place, format)
         note(f"dataset: {place}", quiet=quiet)
 
@@ -35,12 +45,14 @@ def inputs_of(captures: list[str]) -> list[Path | str]:
     return list(expand_inputs(captures))
 
 
-def write_tables(inputs: list[Path | str], work: Path, *, workers: int | None, quiet: bool) -> None:
+def write_tables(
+    inputs: list[Path | str], work: Path, *, workers: int | None, record_batches: bool, quiet: bool
+) -> None:
     """Reads the captures into a dataset at `work`. Raises CaptureError, UsageError."""
     from kafkascope_analyzer.ingest.run import ingest as run_ingest
 
     with bar("reading captures", quiet=quiet) as shown:
-        run_ingest(inputs, work, workers=workers, progress=shown.at)
+        run_ingest(inputs, work, workers=workers, record_batches=record_batches, progress=shown.at)
 
 
 def show_overview(dataset: Path, how: Format) -> None:

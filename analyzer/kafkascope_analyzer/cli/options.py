@@ -53,6 +53,13 @@ Workers = Annotated[
         show_default=False,
     ),
 ]
+RecordBatches = Annotated[
+    bool,
+    typer.Option(
+        "--record-batches",
+        help="Also write the table record_batches: a row per record batch, its checksum proved.",
+    ),
+]
 Dataset = Annotated[
     Path, typer.Argument(metavar="OUT.kscope", help="A dataset that kafkascope wrote.", show_default=False)
 ]

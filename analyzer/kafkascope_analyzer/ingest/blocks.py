@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.ingest.decode import Decoded, decode_frames
 from kafkascope_analyzer.ingest.errors import worst_errors
 from kafkascope_analyzer.ingest.exchanges import ANSWER_SCHEMA, OPEN_SCHEMA
-from kafkascope_analyzer.ingest.record_batches import RecordSets
 from kafkascope_analyzer.ingest.request_facts import REQUEST_INTS, REQUEST_TEXTS, RESPONSE_INTS, RESPONSE_TEXTS
 from kafkascope_analyzer.ingest.undecoded import FailedFrames
 
@@ -64,14 +63,7 @@ class RequestBlock:
         rows = table["row"].to_numpy()
         from_replica = self.decoded.facts.ints["replica_id"].values(-1)[rows] >= 0
         table = table.append_column("from_replica", pa.array(from_replica))
-        return _with_frames(table, self.frames, rows, np.ascontiguousarray(self.frames["number"])[rows], "request")
-
-    def record_sets(self) -> RecordSets:
-        """Record sets, with the frames that carry them, and their batches."""
-        table, batches = self.decoded.all_record_sets()
-        rows = table["row"].to_numpy()
-        numbers = np.ascontiguousarray(self.frames["number"])[rows]
-        return _with_frames(table, self.frames, rows, numbers, "request"), batches
+        return with_frames(table, self.frames, rows, np.ascontiguousarray(self.frames["number"])[rows], "request")
 
     def failed(self, streams: Streams) -> FailedFrames:
         """Whole frames that did not decode."""
@@ -110,14 +102,7 @@ class ResponseBlock:
         asked = self._requests_of(rows)
         from_replica = pc.fill_null(pc.greater_equal(asked["replica_id"], 0), False)
         table = table.append_column("from_replica", from_replica)
-        return _with_frames(table, self.frames, rows, asked["number"].to_numpy(), "response")
-
-    def record_sets(self) -> RecordSets:
-        """Record sets, with the frames that carry them, and their batches."""
-        table, batches = self.decoded.all_record_sets()
-        rows = table["row"].to_numpy()
-        numbers = self._requests_of(rows)["number"].to_numpy()
-        return _with_frames(table, self.frames, rows, numbers, "response"), batches
+        return with_frames(table, self.frames, rows, asked["number"].to_numpy(), "response")
 
     def errors(self, capture_id: int) -> pa.Table:
         """Rows for `errors`, with what the request says of group and transactional id where the response does not."""
@@ -128,7 +113,7 @@ class ResponseBlock:
         transactional = pc.coalesce(table["transactional_id"], asked["transactional_id"], _key_of(asked, "transaction"))
         table = table.set_column(table.column_names.index("group_id"), "group_id", group)
         table = table.set_column(table.column_names.index("transactional_id"), "transactional_id", transactional)
-        table = _with_frames(table, self.frames, rows, asked["number"].to_numpy(), None)
+        table = with_frames(table, self.frames, rows, asked["number"].to_numpy(), None)
         table = table.append_column("packet_no", _array(self.frames["packet_no"][rows]))
         table = table.append_column("capture_id", pa.array(np.full(len(rows), capture_id, np.int32)))
         return table.append_column("client_id", asked["client_id"]).append_column("api_version", asked["api_version"])
@@ -143,7 +128,7 @@ class ResponseBlock:
         kind = pc.if_else(is_coordinator, pc.coalesce(asked["coordinator_type"], pa.scalar("group")), None)
         table = table.set_column(table.column_names.index("coordinator_key"), "coordinator_key", key)
         table = table.set_column(table.column_names.index("coordinator_type"), "coordinator_type", kind)
-        return _with_frames(table, self.frames, rows, asked["number"].to_numpy(), None)
+        return with_frames(table, self.frames, rows, asked["number"].to_numpy(), None)
 
     def failed(self, streams: Streams) -> FailedFrames:
         """Whole frames that did not decode: orphans, and bodies that are not what their API says."""
@@ -226,7 +211,7 @@ def _totals(partitions: pa.Table, n: int, prefix: str) -> dict[str, pa.Array]:
     return {prefix + name: values for name, values in totals.items()}
 
 
-def _with_frames(
+def with_frames(
     table: pa.Table,
     frames: NDArray[np.void],
     rows: NDArray[np.int64],

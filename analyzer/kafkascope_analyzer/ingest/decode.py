@@ -14,7 +14,6 @@ from kafkascope_analyzer.ingest.errors import SPILL_SCHEMA as ERROR_SCHEMA
 from kafkascope_analyzer.ingest.errors import error_rows
 from kafkascope_analyzer.ingest.partitions import SPILL_SCHEMA as PARTITION_SCHEMA
 from kafkascope_analyzer.ingest.partitions import partition_rows
-from kafkascope_analyzer.ingest.record_batches import RecordSets, joined, record_sets
 from kafkascope_analyzer.ingest.request_facts import Fact, FactColumns
 from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
 from kafkascope_analyzer.ingest.topology import topology_rows
@@ -29,7 +28,7 @@ Sink = Callable[[str, Columns, NDArray[np.int64]], None]
 class Decoded:
     """What was decoded of n frames of one direction.
 
-    decoded: bool per frame; facts: columns per frame; partitions, record_sets, errors, topology: rows with `row`, the
+    decoded: bool per frame; facts: columns per frame; partitions, errors, topology: rows with `row`, the
     frame;
     reasons, details: of the whole frames that did not decode.
     """
@@ -37,7 +36,6 @@ class Decoded:
     decoded: NDArray[np.bool_]
     facts: FactColumns
     partitions: list[pa.Table] = field(default_factory=list)
-    record_sets: list[RecordSets] = field(default_factory=list)
     errors: list[pa.Table] = field(default_factory=list)
     topology: list[pa.Table] = field(default_factory=list)
     reasons: dict[int, tuple[str, str]] = field(default_factory=dict)
@@ -45,10 +43,6 @@ class Decoded:
     def partition_table(self) -> pa.Table:
         """All partition rows."""
         return pa.concat_tables([PARTITION_SCHEMA.empty_table(), *self.partitions]).combine_chunks()
-
-    def all_record_sets(self) -> RecordSets:
-        """All record sets with their batches."""
-        return joined(self.record_sets)
 
     def error_table(self) -> pa.Table:
         """All error rows."""
@@ -100,7 +94,6 @@ def _take(out: Decoded, columns: Columns, members: NDArray[np.int64], direction:
     out.decoded[frames] = True
     out.facts.put(columns.message, columns, frames)
     out.partitions.append(partition_rows(columns, frames))
-    out.record_sets.append(record_sets(columns, frames))
     if direction == "response":
         out.errors.append(error_rows(columns, frames))
         out.topology.append(topology_rows(columns, frames, name))

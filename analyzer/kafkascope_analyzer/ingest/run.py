@@ -34,11 +34,12 @@ _PROGRESS_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The places of one run: the dataset being written, its spill folder, and how many buckets there are."""
+    """One run: the dataset being written, its spill folder, how many buckets, whether each record batch is wanted."""
 
     partial: Path
     spill: Path
     n_buckets: int
+    record_batches: bool
 
     def bucket(self, number: int) -> Bucket:
         part = "part-0.parquet" if self.n_buckets == 1 else f"bucket={number}/part-0.parquet"
@@ -46,12 +47,18 @@ class _Run:
 
 
 def ingest(
-    inputs: Sequence[Path | str], out: Path, *, workers: int | None = None, progress: Progress | None = None
+    inputs: Sequence[Path | str],
+    out: Path,
+    *,
+    workers: int | None = None,
+    record_batches: bool = False,
+    progress: Progress | None = None,
 ) -> None:
     """Reads captures and writes the dataset OUT; an existing OUT is replaced when the new one is whole.
 
     inputs: files of one capture point (or `-` for standard input), in any order. workers: processes to use; all cores
-    when not given. Raises CaptureError when a file cannot be read, UsageError when OUT cannot be written; then nothing
+    when not given. record_batches: whether to write a row per record batch (half again as much work where batches are
+    small). Raises CaptureError when a file cannot be read, UsageError when OUT cannot be written; then nothing
     is left behind.
     """
     partial = out.with_name(out.name + ".partial")
@@ -59,7 +66,7 @@ def ingest(
     partial.mkdir(parents=True)
     spill = Path(tempfile.mkdtemp(prefix=".spill-", dir=partial))
     try:
-        run = _Run(partial, spill, _n_buckets(inputs, workers))
+        run = _Run(partial, spill, _n_buckets(inputs, workers), record_batches)
         _write_dataset(run, in_time_order([Path(path) for path in inputs]), progress)
         shutil.rmtree(spill)
         shutil.rmtree(out, ignore_errors=True)
@@ -77,7 +84,7 @@ def _n_buckets(inputs: Sequence[Path | str], workers: int | None) -> int:
 
 
 def _write_dataset(run: _Run, inputs: tuple[Path, ...], progress: Progress | None) -> None:
-    jobs = [ScanJob(inputs, run.bucket(n), n, run.n_buckets) for n in range(run.n_buckets)]
+    jobs = [ScanJob(inputs, run.bucket(n), n, run.n_buckets, run.record_batches) for n in range(run.n_buckets)]
     if run.n_buckets == 1:
         results = [scan_bucket(jobs[0], progress)]
         cluster = learn_cluster([jobs[0].bucket.spill])
@@ -96,7 +103,7 @@ def _write_dataset(run: _Run, inputs: tuple[Path, ...], progress: Progress | Non
     ledger = {name: sum(result.ledger[name] for result in results) for name in results[0].ledger}
     write_manifest(
         run.partial,
-        options={"buckets": run.n_buckets},
+        options={"buckets": run.n_buckets, "record_batches": run.record_batches},
         inputs=[manifest_entry(capture) for capture in results[0].captures],
         rows=rows,
         ledger=ledger,

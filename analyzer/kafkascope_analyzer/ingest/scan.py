@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import connection_ids, request_ids
 from kafkascope_analyzer.connections.partition_counts import count_partitions
-from kafkascope_analyzer.ingest.blocks import RequestBlock, ResponseBlock, read_requests, read_responses
+from kafkascope_analyzer.ingest.blocks import RequestBlock, ResponseBlock, read_requests, read_responses, with_frames
 from kafkascope_analyzer.ingest.connection_state import connection_table, server_side_by_port
 from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows
 from kafkascope_analyzer.ingest.messages import MessageWriters
 from kafkascope_analyzer.ingest.news import News
-from kafkascope_analyzer.ingest.record_batches import spill_record_sets
+from kafkascope_analyzer.ingest.record_batches import record_sets, spill_record_sets
 from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, stretch_rows
 
@@ -52,10 +52,18 @@ class Ledger:
 class BucketScan:
     """Scans one bucket, block after block. `part` is the place of this bucket's files below a table's directory."""
 
-    def __init__(self, spill: Spill, messages: MessageWriters, *, bucket: int = 0, n_buckets: int = 1) -> None:
+    def __init__(
+        self,
+        spill: Spill,
+        messages: MessageWriters,
+        share: tuple[int, int] = (0, 1),
+        *,
+        record_batches: bool = False,
+    ) -> None:
         self._spill = spill
+        self._record_batches = record_batches
         self._messages = messages
-        self.tcp = TcpStreams(bucket=bucket, n_buckets=n_buckets)
+        self.tcp = TcpStreams(*share)
         self.framer = Framer(API_VERSION_RANGE)
         self._exchanges = Exchanges()
         self.conn_ids = pa.array([], pa.string())
@@ -135,10 +143,18 @@ class BucketScan:
             "ts_ns": pa.array(np.ascontiguousarray(frames["ts_ns"])),
         }
         self._messages.write(name, columns, keys)
+        if self._record_batches:
+            self._spill_records(columns, frames, numbers)
+
+    def _spill_records(self, columns: Columns, frames: NDArray[np.void], numbers: NDArray[np.int64]) -> None:
+        sets, batches = record_sets(columns, np.arange(len(columns)))
+        if len(batches):
+            rows = sets["row"].to_numpy()
+            sets = with_frames(sets, frames, rows, numbers[rows], columns.message.direction)
+            spill_record_sets(self._spill, sets, batches)
 
     def _spill_requests(self, block: RequestBlock) -> None:
         self._spill_partitions(block.partitions())
-        spill_record_sets(self._spill, *block.record_sets())
 
     def _spill_partitions(self, partitions: pa.Table) -> None:
         self._spill.write("partitions", partitions)
@@ -146,7 +162,6 @@ class BucketScan:
 
     def _spill_responses(self, block: ResponseBlock) -> None:
         self._spill_partitions(block.partitions())
-        spill_record_sets(self._spill, *block.record_sets())
         self._spill.write("errors", block.errors(self._capture_id))
         self._spill.write("topology", self._news.only_changes(block.topology()))
 

@@ -57,7 +57,7 @@ def datasets(tmp_path_factory):
         if name not in made:
             out = tmp_path_factory.mktemp("datasets") / f"{name}.kscope"
             source = next(CAPTURES.glob(f"{name}.pcap*"))
-            ingest([source], out)
+            ingest([source], out, record_batches=True)
             made[name] = Dataset(out, truth_of(name))
         return made[name]
 
@@ -150,11 +150,25 @@ def test_requests_are_paired_but_for_the_edges(datasets, name):
     assert {row["conn_id"] for row in requests if row["status"] == "undecoded"} <= cut_at_the_end
 
 
+def test_record_batches_hold_what_the_producer_sent(datasets):
+    """One producer: what it says it sent, and had acknowledged, is what the batches of its requests count."""
+    data = datasets("healthy_basic")
+    (producer,) = [c for c in data.truth["clients"] if c["kind"] == "producer"]
+    rows = [r for r in data.rows("record_batches") if r["topic"] in producer["topics"] and r["direction"] == "request"]
+    assert sum(row["n_records"] for row in rows) == producer["closed"]["acked"]
+    assert all(row["crc_ok"] and row["magic"] == 2 and row["codec"] == "none" for row in rows)
+
+
+def test_record_batches_are_left_out_unless_asked_for(tmp_path):
+    ingest([next(CAPTURES.glob("healthy_basic.pcap*"))], tmp_path / "plain.kscope")
+    assert Dataset(tmp_path / "plain.kscope", None).rows("record_batches") == []
+
+
 def test_buckets_change_nothing(datasets, tmp_path, monkeypatch):
     """The same rows whether one worker read the capture or three shared it."""
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
     source = next(CAPTURES.glob("healthy_basic.pcap*"))
-    ingest([source], tmp_path / "three.kscope", workers=3)
+    ingest([source], tmp_path / "three.kscope", workers=3, record_batches=True)
     one, three = datasets("healthy_basic"), Dataset(tmp_path / "three.kscope", None)
     for table in INGEST_TABLES:
         names = table.schema.names
