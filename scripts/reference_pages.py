@@ -97,6 +97,7 @@ def columns(declared) -> str:
 
 def commands_page() -> str:
     import typer
+
     from kafkascope_analyzer.cli.app import app
 
     main_command = typer.main.get_command(app)

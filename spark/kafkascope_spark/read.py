@@ -3,10 +3,11 @@
 import pathlib
 
 import pyarrow as pa
-from kafkascope_analyzer.dataset.contract import Table
-from kafkascope_parsers.errors import UsageError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_parsers.errors import UsageError
 
 _ATOMS: dict[pa.DataType, t.DataType] = {
     pa.string(): t.StringType(),

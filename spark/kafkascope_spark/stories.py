@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.errors import UsageError
-
 from kafkascope_spark.client_stories import ClientStories, TableRow
 from kafkascope_spark.session import is_embedded, open_session
 

@@ -3,6 +3,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
 from kafkascope_spark.identity.grouping import Group
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.identity.kinds import kind_of

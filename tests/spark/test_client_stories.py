@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from kafkascope_spark.client_stories import ClientStories
 from kafkascope_spark.timeline import Kind, Timeline
 from kafkascope_spark.wire import Connection, Request, Touch

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS, PARTITIONS, REQUESTS

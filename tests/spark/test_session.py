@@ -2,6 +2,7 @@ import os
 import pathlib
 
 import pytest
+
 from kafkascope_spark.session import class_archive_option, java_problem, java_release
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_parsers.errors import UsageError

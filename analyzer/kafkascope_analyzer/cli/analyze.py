@@ -10,8 +10,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from kafkascope_parsers.errors import UsageError
-
 from kafkascope_analyzer.cli.exits import complain, exit_codes
 from kafkascope_analyzer.cli.ingest import inputs_of, write_tables
 from kafkascope_analyzer.cli.options import (
@@ -29,6 +27,7 @@ from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
 from kafkascope_analyzer.cli.progress import note
 from kafkascope_analyzer.cli.show import show
 from kafkascope_analyzer.cli.stories import java_problem, write_stories
+from kafkascope_parsers.errors import UsageError
 
 
 def analyze(

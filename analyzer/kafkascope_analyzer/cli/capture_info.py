@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from kafkascope_parsers.link import LinkReader
-from kafkascope_parsers.schema import API_VERSION_RANGE
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -17,6 +15,8 @@ from kafkascope_analyzer.ingest.source import CaptureFile, expand_inputs
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
 from kafkascope_analyzer.report.terminal import write_parts
 from kafkascope_analyzer.report.words import absolute, count, link_types, list_of, safe, size, span
+from kafkascope_parsers.link import LinkReader
+from kafkascope_parsers.schema import API_VERSION_RANGE
 
 BLOCK_BYTES = 8 << 20
 """Unpacked bytes of each file that are looked at: what begins in the first part of a capture goes on in the rest."""

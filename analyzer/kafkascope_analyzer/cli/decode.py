@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 import numpy as np
+
+from kafkascope_analyzer.cli.decode_lines import read_lines
 from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.machine import Failure, decode_messages, to_rows
 from kafkascope_parsers.schema import (
@@ -24,8 +26,6 @@ from kafkascope_parsers.schema import (
     data_message_type,
     message_type,
 )
-
-from kafkascope_analyzer.cli.decode_lines import read_lines
 
 _Key = tuple[int | str, Direction | None]
 _SIZE_BYTES, _REQUEST_HEADER_BYTES = 4, 8

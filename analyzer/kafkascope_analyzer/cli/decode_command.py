@@ -4,9 +4,9 @@ import sys
 from typing import Annotated
 
 import typer
-from kafkascope_parsers.errors import UsageError
 
 from kafkascope_analyzer.cli.exits import UNREADABLE, complain, exit_codes
+from kafkascope_parsers.errors import UsageError
 
 Files = Annotated[
     list[str] | None, typer.Argument(metavar="FILES", help="With --jsonl: files of JSON lines (.gz too).")

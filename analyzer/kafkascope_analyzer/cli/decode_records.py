@@ -8,12 +8,11 @@ import json
 from base64 import b64encode
 from typing import Any, TextIO
 
+from kafkascope_analyzer.cli.decode import to_jsonable
+from kafkascope_analyzer.cli.decode_lines import read_lines
 from kafkascope_parsers.machine.slow import MessageError, decode_slowly
 from kafkascope_parsers.records import Record, RecordBatch, open_record_set
 from kafkascope_parsers.schema import data_message_type
-
-from kafkascope_analyzer.cli.decode import to_jsonable
-from kafkascope_analyzer.cli.decode_lines import read_lines
 
 _TIMESTAMP_TYPES = {None: "NoTimestampType", "create": "CreateTime", "log_append": "LogAppendTime"}
 _CONTROL_VALUES = {

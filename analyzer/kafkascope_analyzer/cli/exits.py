@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 import typer
+
 from kafkascope_parsers.errors import CaptureError, UsageError
 
 USAGE = 2

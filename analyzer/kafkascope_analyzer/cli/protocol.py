@@ -70,11 +70,10 @@ def releases_of(key: int) -> str:
 
 def api_page(api: str) -> list[str]:
     """Versions and fields of one API. UsageError for a name that Kafka does not have."""
+    from kafkascope_analyzer.cli.decode import api_key_of
     from kafkascope_parsers.errors import UsageError
     from kafkascope_parsers.schema.facts import load_api, load_index
     from kafkascope_parsers.schema.releases import api_releases
-
-    from kafkascope_analyzer.cli.decode import api_key_of
 
     key = api_key_of(api)
     facts = load_index().get(key)

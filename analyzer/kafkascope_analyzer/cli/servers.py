@@ -11,13 +11,13 @@ from ipaddress import IPv6Address
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.report.words import address
 from kafkascope_parsers.framing.header import YES, looks_like_request
 from kafkascope_parsers.framing.layout import HTTP, TLS
 from kafkascope_parsers.framing.requests import foreign_protocol
 from kafkascope_parsers.link import Segments
-from numpy.typing import NDArray
-
-from kafkascope_analyzer.report.words import address
 
 SAMPLES_PER_FLOW = 3
 MOST_SAMPLES = 3_000

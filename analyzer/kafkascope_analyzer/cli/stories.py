@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-from kafkascope_parsers.errors import UsageError
-
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.options import Dataset, Format, FormatOption, Master, Quiet
 from kafkascope_analyzer.cli.outputs import replaced
 from kafkascope_analyzer.cli.progress import note, waiting
 from kafkascope_analyzer.cli.show import show
+from kafkascope_parsers.errors import UsageError
 
 
 def stories(

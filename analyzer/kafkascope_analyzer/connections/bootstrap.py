@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from kafkascope_parsers.schema import api_keys, api_name
 
 from kafkascope_analyzer.connections.role_rules import BOOTSTRAP_APIS, HANDSHAKE_APIS, is_broker
+from kafkascope_parsers.schema import api_keys, api_name
 
 JAVA = "apache-kafka-java"
 SASL_IDS_FROM = 0x7FFFFFF8

@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from kafkascope_parsers.schema import api_keys, api_name
 
 from kafkascope_analyzer.connections.bootstrap import Asker, bootstrap_connections, note_requests
 from kafkascope_analyzer.connections.leaders import Leaders
@@ -22,6 +21,7 @@ from kafkascope_analyzer.connections.role_rules import broker_of
 from kafkascope_analyzer.ingest.news import News
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
+from kafkascope_parsers.schema import api_keys, api_name
 
 _KEYS = {api_name(key): key for key in api_keys()}
 _FETCH = _KEYS["Fetch"]

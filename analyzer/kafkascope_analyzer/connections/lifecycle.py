@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from kafkascope_parsers.framing.layout import BY_FIRST_REQUEST, BY_PORT, BY_SYN, HTTP, KAFKA, OTHER, TLS, UNKNOWN
-from kafkascope_parsers.schema import api_name
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.connections.nodes import Endpoint
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.ingest.messages import microseconds
+from kafkascope_parsers.framing.layout import BY_FIRST_REQUEST, BY_PORT, BY_SYN, HTTP, KAFKA, OTHER, TLS, UNKNOWN
+from kafkascope_parsers.schema import api_name
 
 _PROTOCOL_WHY = {
     KAFKA: "its frames are Kafka requests",

@@ -6,9 +6,9 @@ the raft log's.
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
 
 from kafkascope_analyzer.connections.role_rules import PARTITION_LEADER
+from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
 
 RAFT_TOPIC, RAFT_TOPIC_ID = "__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ"
 """The raft log of KRaft controllers; its id is fixed (org.apache.kafka.common.Uuid)."""

@@ -7,7 +7,6 @@ memory.
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
 
 from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC
 from kafkascope_analyzer.connections.role_rules import (
@@ -18,6 +17,7 @@ from kafkascope_analyzer.connections.role_rules import (
     RoleRule,
     is_broker,
 )
+from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
 
 _EVIDENCE_ROWS = 3
 

@@ -5,9 +5,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kafkascope_parsers.errors import UsageError
-
 from kafkascope_analyzer.dataset.contract import SCHEMA_VERSION
+from kafkascope_parsers.errors import UsageError
 
 MANIFEST = "_dataset.json"
 

@@ -6,10 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from kafkascope_parsers.framing.layout import CLIENT_ID_AT, WHOLE
-from kafkascope_parsers.machine import Columns
-from kafkascope_parsers.machine.gather import gather_strings
-from kafkascope_parsers.tcp import Streams
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.ingest.decode import Decoded, decode_frames
@@ -17,6 +13,10 @@ from kafkascope_analyzer.ingest.errors import worst_errors
 from kafkascope_analyzer.ingest.exchanges import ANSWER_SCHEMA, OPEN_SCHEMA
 from kafkascope_analyzer.ingest.request_facts import REQUEST_INTS, REQUEST_TEXTS, RESPONSE_INTS, RESPONSE_TEXTS
 from kafkascope_analyzer.ingest.undecoded import FailedFrames
+from kafkascope_parsers.framing.layout import CLIENT_ID_AT, WHOLE
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.machine.gather import gather_strings
+from kafkascope_parsers.tcp import Streams
 
 _PRODUCE = 0
 _NO_ACKS = 0

@@ -4,11 +4,11 @@ round.
 
 import numpy as np
 import pyarrow as pa
-from kafkascope_parsers.framing.layout import BY_PORT, KAFKA
-from kafkascope_parsers.tcp import CLOSE_KINDS
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import address_text, community_ids
+from kafkascope_parsers.framing.layout import BY_PORT, KAFKA
+from kafkascope_parsers.tcp import CLOSE_KINDS
 
 _NS_PER_MS = 1_000_000
 _BY_SIDE = frozenset({"fin_0", "fin_1", "rst_0", "rst_1"})

@@ -5,9 +5,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-from kafkascope_parsers.framing.layout import WHOLE
-from kafkascope_parsers.machine import Columns, decode_messages
-from kafkascope_parsers.schema import Direction, api_name, message_type
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.ingest.errors import SPILL_SCHEMA as ERROR_SCHEMA
@@ -17,6 +14,9 @@ from kafkascope_analyzer.ingest.partitions import partition_rows
 from kafkascope_analyzer.ingest.request_facts import Fact, FactColumns
 from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
 from kafkascope_analyzer.ingest.topology import topology_rows
+from kafkascope_parsers.framing.layout import WHOLE
+from kafkascope_parsers.machine import Columns, decode_messages
+from kafkascope_parsers.schema import Direction, api_name, message_type
 
 _SIZE_BYTES = 4
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from kafkascope_parsers.machine import Columns
-from kafkascope_parsers.schema import Node, error_codes, error_name, is_retriable
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.ingest.mentions import ErrorMention, error_mentions
 from kafkascope_analyzer.ingest.partitions import outer_text
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.schema import Node, error_codes, error_name, is_retriable
 
 SPILL_SCHEMA = pa.schema(
     [

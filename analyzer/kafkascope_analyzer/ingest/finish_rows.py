@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from kafkascope_parsers.schema import api_keys, api_name
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import request_ids
@@ -29,6 +28,7 @@ from kafkascope_analyzer.dataset.tables import (
 from kafkascope_analyzer.ingest.errors import error_names, retriable
 from kafkascope_analyzer.ingest.messages import microseconds
 from kafkascope_analyzer.ingest.record_batches import batch_rows
+from kafkascope_parsers.schema import api_keys, api_name
 
 _NS_PER_US = 1000
 _API_NAMES = pa.array([api_name(key) for key in range(max(api_keys()) + 1)])

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
+
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.schema import MessageType, Node
-from numpy.typing import NDArray
 
 _PARTITION_LEAVES = ("partition_index", "partition", "index", "partition_id")
 _PARTITION_LISTS = ("partitions", "partition_indexes")

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from kafkascope_parsers.machine import Columns
-from kafkascope_parsers.machine.arrow import to_arrow
-from kafkascope_parsers.schema import Direction
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.contract import TIMESTAMP
 from kafkascope_analyzer.dataset.tables import MESSAGE_KEYS
 from kafkascope_analyzer.dataset.writer import TableWriter
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.machine.arrow import to_arrow
+from kafkascope_parsers.schema import Direction
 
 KEY_SCHEMA = pa.schema([(c.name, c.type) for c in MESSAGE_KEYS])
 

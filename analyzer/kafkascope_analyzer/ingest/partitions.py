@@ -2,14 +2,14 @@
 
 import numpy as np
 import pyarrow as pa
-from kafkascope_parsers.machine import Columns
-from kafkascope_parsers.machine.arrow import strings
-from kafkascope_parsers.records import summarize_record_sets
-from kafkascope_parsers.schema import Node
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_analyzer.ingest.mentions import PartitionMention, instances_above, partition_mentions
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.machine.arrow import strings
+from kafkascope_parsers.records import summarize_record_sets
+from kafkascope_parsers.schema import Node
 
 _INTS = (
     "offset",

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from kafkascope_parsers.machine import Columns
-from kafkascope_parsers.records import BATCH, CODECS, CONTROL_TYPES, TIMESTAMP_TYPES, read_batches
-from kafkascope_parsers.records.layout import CODEC_BITS, DELETE_HORIZON_BIT, LOG_APPEND_BIT, TRANSACTIONAL_BIT
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import RECORD_BATCHES
 from kafkascope_analyzer.ingest.mentions import PartitionMention, partition_mentions
 from kafkascope_analyzer.ingest.partitions import outer_text
 from kafkascope_analyzer.ingest.spill import Spill, read_spill
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.records import BATCH, CODECS, CONTROL_TYPES, TIMESTAMP_TYPES, read_batches
+from kafkascope_parsers.records.layout import CODEC_BITS, DELETE_HORIZON_BIT, LOG_APPEND_BIT, TRANSACTIONAL_BIT
 
 _APIS = frozenset({0, 1, 78})
 _NONE = -1

@@ -5,13 +5,13 @@ from functools import cache
 
 import numpy as np
 import pyarrow as pa
-from kafkascope_parsers.machine import Columns
-from kafkascope_parsers.machine.arrow import strings
-from kafkascope_parsers.schema import MessageType, Node
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import COORDINATOR_TYPES, REQUESTS
 from kafkascope_analyzer.ingest.gather import IntColumn, TextColumn
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.machine.arrow import strings
+from kafkascope_parsers.schema import MessageType, Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from kafkascope_parsers.framing.framer import Framer, Frames
-from kafkascope_parsers.link.segments import Segments
-from kafkascope_parsers.machine import Columns
-from kafkascope_parsers.schema import API_VERSION_RANGE
-from kafkascope_parsers.tcp import Streams, TcpStreams
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import connection_ids, request_ids
@@ -25,6 +20,11 @@ from kafkascope_analyzer.ingest.news import News
 from kafkascope_analyzer.ingest.record_batches import record_sets, spill_record_sets
 from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, stretch_rows
+from kafkascope_parsers.framing.framer import Framer, Frames
+from kafkascope_parsers.link.segments import Segments
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.schema import API_VERSION_RANGE
+from kafkascope_parsers.tcp import Streams, TcpStreams
 
 _EVENT_COLUMNS = {
     "conn": "connection",

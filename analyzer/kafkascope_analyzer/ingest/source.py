@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
+
 from kafkascope_parsers.capture import (
     HEAD_BYTES,
     RECORD_LIMIT,
@@ -25,7 +27,6 @@ from kafkascope_parsers.capture import (
     open_reader,
 )
 from kafkascope_parsers.errors import CaptureError, UsageError
-from numpy.typing import NDArray
 
 BLOCK_BYTES = 32 << 20
 """Bytes read at a time. Larger ones leave the processor's caches between the stages and are slower, not faster."""

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
-from kafkascope_parsers.machine import Columns
-from kafkascope_parsers.schema import Node
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import COORDINATOR_TYPES
 from kafkascope_analyzer.ingest.partitions import outer_text
 from kafkascope_analyzer.ingest.request_facts import nodes_of
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.schema import Node
 
 SPILL_SCHEMA = pa.schema(
     [

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
+
 from kafkascope_parsers.framing.layout import (
     REASON_NOT_KAFKA,
     REASON_OVERSIZE,
     REASON_TLS,
     REASONS,
 )
-from numpy.typing import NDArray
 
 SPILL_SCHEMA = pa.schema(
     [

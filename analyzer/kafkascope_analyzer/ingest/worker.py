@@ -4,13 +4,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from kafkascope_parsers.link import LinkReader
-
 from kafkascope_analyzer.ingest.finish import Bucket
 from kafkascope_analyzer.ingest.messages import MessageWriters
 from kafkascope_analyzer.ingest.scan import BucketScan
 from kafkascope_analyzer.ingest.source import STANDARD_INPUT, CaptureFile, CaptureInfo, iter_blocks
 from kafkascope_analyzer.ingest.spill import Spill
+from kafkascope_parsers.link import LinkReader
 
 _PEEK_BYTES = 1 << 16
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from kafkascope_parsers.errors import UsageError
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.manifest import read_manifest
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
+from kafkascope_parsers.errors import UsageError
 
 BATCH_ROWS = 65_536
 _STORIES = frozenset(table.name for table in STORY_TABLES)

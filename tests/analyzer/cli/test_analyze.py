@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
+
 from kafkascope_analyzer.cli import analyze as analyze_command
 from kafkascope_analyzer.cli.app import app
-from typer.testing import CliRunner, Result
 
 CAPTURE = Path(__file__).parents[3] / "fixtures" / "captures" / "healthy_basic.pcap.zst"
 CLIENTS = {"svc-b-1": "producer", "indexer-2": "consumer", "worker-3": "consumer", "svc-b-4": "consumer"}

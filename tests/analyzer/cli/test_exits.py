@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import typer
+
 from kafkascope_analyzer.cli.exits import complain, exit_codes
 from kafkascope_parsers.errors import CaptureError, UsageError
 

@@ -2,8 +2,9 @@ import subprocess
 import sys
 
 import pytest
-from kafkascope_analyzer.cli.app import app
 from typer.testing import CliRunner
+
+from kafkascope_analyzer.cli.app import app
 
 COMMANDS = ["analyze", "ingest", "stories", "info", "decode", "protocol"]
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from kafkascope_analyzer.cli.app import app
 from typer.testing import CliRunner, Result
+
+from kafkascope_analyzer.cli.app import app
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
 SMALL = CAPTURES / "mid_stream-any.pcap.zst"

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+
 from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out, replaced
 from kafkascope_parsers.errors import UsageError
 

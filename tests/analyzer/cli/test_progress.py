@@ -2,6 +2,7 @@ import io
 import sys
 
 import pytest
+
 from kafkascope_analyzer.cli.progress import Bar, bar, note, waiting
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+
 from kafkascope_analyzer.connections.identity import address_text, community_ids, connection_ids, request_ids
 
 

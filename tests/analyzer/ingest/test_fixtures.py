@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.ingest.run import ingest
 

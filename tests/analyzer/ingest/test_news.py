@@ -1,6 +1,7 @@
 """Facts about the cluster are kept when they change, over blocks and back again."""
 
 import pyarrow as pa
+
 from kafkascope_analyzer.ingest.news import News
 from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import zstandard
+
 from kafkascope_analyzer.ingest.source import CaptureFile, expand_inputs, iter_blocks
 from kafkascope_parsers.errors import CaptureError, UsageError
 

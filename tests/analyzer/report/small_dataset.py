@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES

@@ -6,6 +6,7 @@ from types import ModuleType
 
 import pyarrow.parquet as pq
 import pytest
+
 from kafkascope_analyzer.report.clients import both_ends, slowest
 from kafkascope_analyzer.report.model import REPORT_FILE, report_model, to_json, write_report
 from kafkascope_parsers.errors import UsageError

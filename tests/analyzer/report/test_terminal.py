@@ -5,9 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
+
 from kafkascope_analyzer.report.model import report_model
 from kafkascope_analyzer.report.terminal import WIDEST, page_of, render, render_to
-from rich.cells import cell_len
 
 Write = Callable[..., Path]
 HOSTILE = "\x1b[2J\u202e[red]\r\n" + "x" * 300

@@ -3,6 +3,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kafkascope_analyzer.report import words
 
 

@@ -5,6 +5,7 @@ import io
 
 import pytest
 import zstandard
+
 from kafkascope_parsers.capture import compression_of, decompressed
 from kafkascope_parsers.errors import CaptureError
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kafkascope_parsers.capture import open_reader
-from kafkascope_parsers.errors import CaptureError
 from scapy.layers.l2 import Ether
 from scapy.utils import PcapNgWriter, PcapWriter
+
+from kafkascope_parsers.capture import open_reader
+from kafkascope_parsers.errors import CaptureError
 
 PAYLOADS = [b"", b"a", b"bc" * 40, bytes(range(256))]
 PCAP_KINDS = [(order, nano) for order in "<>" for nano in (False, True)]

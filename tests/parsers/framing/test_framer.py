@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from kafkascope_parsers.framing.framer import Framer
 from kafkascope_parsers.framing.layout import (
     CUT_BY_GAP,

@@ -7,9 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kafkascope_analyzer.ingest.source import iter_blocks
-from kafkascope_parsers.capture import Packets
-from kafkascope_parsers.link import LinkReader, Segments
 from scapy.contrib.erspan import ERSPAN_II
 from scapy.contrib.mpls import MPLS
 from scapy.layers.inet import ICMP, IP, TCP, UDP, fragment
@@ -17,6 +14,10 @@ from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, IPv6
 from scapy.layers.l2 import ARP, GRE, LLC, SNAP, CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q, Ether
 from scapy.layers.ppp import PPP, PPPoE
 from scapy.layers.vxlan import VXLAN
+
+from kafkascope_analyzer.ingest.source import iter_blocks
+from kafkascope_parsers.capture import Packets
+from kafkascope_parsers.link import LinkReader, Segments
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
 ETHERNET, NULL, LOOP, SLL, SLL2, RAW = 1, 0, 108, 113, 276, 101

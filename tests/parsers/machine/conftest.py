@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from kafkascope_parsers.machine import Columns, decode_messages
 from kafkascope_parsers.schema import MessageType
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
 from kafkascope_parsers.machine import arrow_schema, strings, to_arrow, to_rows
 from kafkascope_parsers.machine.gather import gather_strings, gather_uuids
 from kafkascope_parsers.schema import Node, api_keys, message_type

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+
 from kafkascope_parsers.machine import decode as decode_module
 from kafkascope_parsers.machine import decode_messages, gather, strings, to_arrow, to_rows
 from kafkascope_parsers.machine.kernel import run

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kafkascope_parsers.machine import FAILURE_KINDS, decode_messages, strings, to_arrow
 from kafkascope_parsers.schema import api_keys, message_type
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from kafkascope_parsers.machine import Columns, decode_messages, to_rows
 from kafkascope_parsers.machine.slow import MessageError, decode_slowly
 from kafkascope_parsers.schema import MessageType, message_type

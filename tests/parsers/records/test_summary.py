@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kafkascope_parsers.records import summarize_record_sets
 
 VECTORS = Path(__file__).resolve().parents[3] / "fixtures" / "vectors" / "record_sets.jsonl.gz"

@@ -3,9 +3,10 @@
 import json
 from importlib.resources import files
 
-import kafkascope_parsers.schema as schema
 import numpy as np
 import pytest
+
+import kafkascope_parsers.schema as schema
 from kafkascope_parsers.schema import program
 from kafkascope_parsers.schema.facts import parse_versions
 from kafkascope_parsers.schema.secrets import secret_fields

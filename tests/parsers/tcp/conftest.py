@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+
 from kafkascope_parsers.link import Segments
 from kafkascope_parsers.tcp import Streams
 

@@ -1,6 +1,7 @@
 """How connections open, close and follow each other on one port pair, and the events on the way."""
 
 import pytest
+
 from kafkascope_parsers.tcp import CLOSE_KINDS, EVENT_KINDS, TcpStreams
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16

@@ -7,6 +7,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
+
 from kafkascope_analyzer.ingest.source import iter_blocks
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.tcp import TcpStreams

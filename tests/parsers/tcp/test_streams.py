@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from kafkascope_parsers.link import Segments
 from kafkascope_parsers.tcp import GAP_LOST, GAP_SNAPLEN, SIDE, TcpStreams
 

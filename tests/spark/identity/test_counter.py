@@ -2,6 +2,7 @@ from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kafkascope_spark.identity.counter import SharedCounter
 from kafkascope_spark.identity.grouping import group_connections
 from kafkascope_spark.wire import Connection

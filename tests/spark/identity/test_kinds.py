@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
 import pytest
+
 from kafkascope_spark import wire
 from kafkascope_spark.identity.kinds import Kind, kind_of
 from kafkascope_spark.wire import Connection

@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
 import pytest
+
 from kafkascope_spark import wire
 from kafkascope_spark.recoveries.failures import failure_of_end
 from kafkascope_spark.wire import Connection, Request

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.recoveries.watch import Recoveries

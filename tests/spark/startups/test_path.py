@@ -2,6 +2,7 @@ import itertools
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kafkascope_spark.startups.path import Step, on_critical_path, repeated_steps, step_rows
 
 
