@@ -4,7 +4,11 @@ jars.
 
     make_schemas.py                                      download the newest 4.3.x, 4.x and 3.9.x from Maven Central
     make_schemas.py --jar A.jar --jar B.jar [--slf4j J]  use local jars in this order
-    make_schemas.py --check                              write nothing; exit 1 and list the files that would change
+    make_schemas.py --saved                              use the definitions kept in fixtures/schemas
+    make_schemas.py --check                              write nothing; exit 1 if files would change
+
+It says what changed against the files that were there: APIs, versions, fields. What the jars hold is kept beside it in
+fixtures/schemas/definitions.json.gz, without comments and prose, so that a test can make the facts again.
 
 Facts only: names, types, version ranges, tags, entity types; no prose. Of a message version that several jars know,
 the first jar's definition is taken: the wire layout of a released version does not change, but names do (4.4 renames
@@ -15,6 +19,7 @@ same bytes for the same jars.
 """
 
 import argparse
+import gzip
 import io
 import json
 import re
@@ -28,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 FACTS = Path(__file__).resolve().parent.parent / "parsers" / "kafkascope_parsers" / "schema" / "facts"
+SAVED = Path(__file__).resolve().parent.parent / "fixtures" / "schemas" / "definitions.json.gz"
 CENTRAL = "https://repo1.maven.org/maven2"
 RELEASE_LINES = ("4.3.", "4.", "3.9.")
 FIELD_KEYS = ("name", "type", "versions", "nullableVersions", "taggedVersions", "tag", "flexibleVersions", "entityType")
@@ -51,7 +57,6 @@ class Release:
     """One kafka-clients jar: its version and its message definitions by name."""
 
     version: str
-    jar: Path
     messages: dict[str, dict[str, Any]]
 
 
@@ -88,7 +93,25 @@ def load_release(jar: Path) -> Release:
     found = re.search(r"^version=(\S+)$", properties, re.M)
     if found is None:
         raise SystemExit(f"{jar}: no version in kafka/kafka-version.properties")
-    return Release(found.group(1), jar, messages)
+    return Release(found.group(1), {name: without_prose(m) for name, m in sorted(messages.items())})
+
+
+def without_prose(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: without_prose(v) for k, v in value.items() if k != "about"}
+    return [without_prose(v) for v in value] if isinstance(value, list) else value
+
+
+def save(releases: list[Release], errors: dict[str, Any]) -> None:
+    """Keep what the jars hold, for load_saved."""
+    held = {"releases": [{"version": r.version, "messages": r.messages} for r in releases], "errors": errors}
+    SAVED.parent.mkdir(parents=True, exist_ok=True)
+    SAVED.write_bytes(gzip.compress(json.dumps(held, separators=(",", ":")).encode(), 9, mtime=0))
+
+
+def load_saved() -> tuple[list[Release], dict[str, Any]]:
+    held = json.loads(gzip.decompress(SAVED.read_bytes()))
+    return [Release(r["version"], r["messages"]) for r in held["releases"]], held["errors"]
 
 
 def version_range(text: str | None) -> range:
@@ -146,6 +169,30 @@ def definitions(releases: list[Release], name: str) -> list[dict[str, Any]]:
     return sorted(out, key=lambda d: version_range(d["versions"]).start)
 
 
+def wire_layout(fields: list[dict[str, Any]], version: int) -> list[Any]:
+    """What a version puts on the wire, whatever the fields are called; tagged fields may come at any time."""
+    out: list[Any] = []
+    for field in fields:
+        if version not in version_range(field["versions"]) or version in version_range(field.get("taggedVersions")):
+            continue
+        inner = wire_layout(field["fields"], version) if "fields" in field else field["type"].removeprefix("[]")
+        out.append([field["type"].startswith("[]"), version in version_range(field.get("nullableVersions")), inner])
+    return out
+
+
+def former_layouts(releases: list[Release], name: str, chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Versions that a release writes in another layout than the one in `chosen`: the layout changed in place."""
+    out: list[dict[str, Any]] = []
+    for release in releases:
+        for theirs in definitions([release], name):
+            for version in version_range(theirs["versions"]):
+                ours = next((d for d in chosen if version in version_range(d["versions"])), None)
+                if ours is not None and wire_layout(ours["fields"], version) != wire_layout(theirs["fields"], version):
+                    fields = [f for f in theirs["fields"] if version in version_range(f["versions"])]
+                    out.append({**theirs, "versions": f"{version}-{version}", "fields": fields})
+    return out
+
+
 def api_names(releases: list[Release]) -> dict[int, dict[str, str]]:
     """Per API key: message names of the request and response; the first release that knows a key names it."""
     out: dict[int, dict[str, str]] = {}
@@ -164,21 +211,23 @@ def renamed(releases: list[Release], key: int, direction: str, name: str) -> lis
     out = []
     for r in releases:
         same = [m for m in r.messages.values() if m.get("apiKey") == key and m["type"] == direction]
-        out.append(Release(r.version, r.jar, {name: same[0]} if same else {}))
+        out.append(Release(r.version, {name: same[0]} if same else {}))
     return out
 
 
-def errors_table(release: Release, slf4j: Path) -> list[dict[str, Any]]:
+def errors_table(release: Release, jar: Path, slf4j: Path) -> dict[str, Any]:
+    """The errors of a release, as the file of facts has them."""
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "DumpErrors.java"
         program.write_text(ERRORS_PROGRAM, encoding="utf-8")
         run = subprocess.run(
-            ["java", "-cp", f"{release.jar}:{slf4j}", str(program)], check=True, capture_output=True, text=True
+            ["java", "-cp", f"{jar}:{slf4j}", str(program)], check=True, capture_output=True, text=True
         )
     rows = [line.split("\t") for line in run.stdout.splitlines()]
-    return [
+    errors = [
         {"code": int(c), "name": n, "retriable": r == "true"} for c, n, r in sorted(rows, key=lambda row: int(row[0]))
     ]
+    return {"source": f"kafka-clients {release.version}, Errors.java", "errors": errors}
 
 
 def render(value: Any, indent: str = "") -> str:
@@ -200,13 +249,18 @@ def flexible_from(defs: list[dict[str, Any]]) -> int:
     return min(starts, default=-1)
 
 
-def make_facts(releases: list[Release], slf4j: Path) -> dict[str, str]:
+def make_facts(releases: list[Release], errors: dict[str, Any]) -> dict[str, str]:
     """All facts files: name -> text."""
     files: dict[str, str] = {}
     index = []
     for key, names in sorted(api_names(releases).items()):
         api = names["request"].removesuffix("Request")
-        both = {d: definitions(renamed(releases, key, d, names[d]), names[d]) for d in ("request", "response")}
+        both: dict[str, list[dict[str, Any]]] = {}
+        for direction in ("request", "response"):
+            theirs = renamed(releases, key, direction, names[direction])
+            both[direction] = definitions(theirs, names[direction])
+            former = former_layouts(theirs, names[direction], both[direction])
+            both |= {f"{direction}_formerly": former} if former else {}
         if not both["request"]:
             continue
         ranges = [version_range(d["versions"]) for d in both["request"]]
@@ -220,27 +274,76 @@ def make_facts(releases: list[Release], slf4j: Path) -> dict[str, str]:
         files[f"{name}.json"] = render({"name": name, "definitions": definitions(releases, name)}) + "\n"
     sources = [f"kafka-clients {r.version}" for r in releases]
     files["apis.json"] = render({"sources": sources, "apis": index}) + "\n"
-    newest = max(releases, key=lambda r: [int(x) for x in r.version.split(".")])
-    errors = errors_table(newest, slf4j)
-    files["errors.json"] = render({"source": f"kafka-clients {newest.version}, Errors.java", "errors": errors}) + "\n"
+    files["errors.json"] = render(errors) + "\n"
     return files
 
 
+def flat_fields(fields: list[dict[str, Any]], path: str = "") -> dict[str, str]:
+    """What is said of each field, by its path."""
+    out = {}
+    for field in fields:
+        name = path + field["name"]
+        out[name] = " ".join(f"{k} {v}" for k, v in field.items() if k not in ("name", "fields"))
+        out |= flat_fields(field.get("fields", []), name + ".")
+    return out
+
+
+def flat_file(text: str) -> dict[str, str]:
+    """A file of facts as lines that can be compared, by what they are about."""
+    value, out = json.loads(text), {}
+    for api in value.get("apis", []):
+        out[api["name"]] = f"key {api['api_key']}, versions {api['min']}-{api['max']}, flexible {api['flexible_from']}"
+    for error in value.get("errors", []):
+        out[error["name"]] = f"code {error['code']}, {'retriable' if error['retriable'] else 'not retriable'}"
+    for part in ("request", "response", "definitions", "request_formerly", "response_formerly"):
+        fields: dict[str, list[str]] = {}
+        for definition in value.get(part, []):
+            for field, said in flat_fields(definition["fields"]).items():
+                ways = fields.setdefault(field, [])
+                ways += [said] if said not in ways else []
+        if part in value:
+            out[part] = "versions " + ", ".join(d["versions"] for d in value[part])
+        out |= {f"{part} {field}": "; ".join(said) for field, said in fields.items()}
+    return out
+
+
+def changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    """What a reader wants to know of new files: APIs, versions, errors and fields that came, went or changed."""
+    out = []
+    for name in sorted(before.keys() | after.keys()):
+        old = flat_file(before[name]) if name in before else {}
+        new = flat_file(after[name]) if name in after else {}
+        where = name.removesuffix(".json")
+        for key in [*old, *(k for k in new if k not in old)]:
+            if key not in new:
+                out.append(f"{where}: - {key}: {old[key]}")
+            elif key not in old:
+                out.append(f"{where}: + {key}: {new[key]}")
+            elif old[key] != new[key]:
+                out.append(f"{where}: ~ {key}: {old[key]} -> {new[key]}")
+    return out
+
+
 def write_or_check(files: dict[str, str], check: bool) -> int:
-    present = {p.name for p in FACTS.glob("*.json")}
-    stale = sorted(present - set(files))
-    changed = sorted(n for n, text in files.items() if n not in present or (FACTS / n).read_text("utf-8") != text)
-    for name in stale + changed:
-        print(("stale " if name in stale else "changed ") + name)
+    present = {p.name: p.read_text("utf-8") for p in FACTS.glob("*.json")}
+    changed = sorted(name for name in present.keys() | files.keys() if present.get(name) != files.get(name))
+    print(*changes(present, files), *(f"changed file: {name}" for name in changed), sep="\n")
     if check:
-        return int(bool(stale or changed))
+        return int(bool(changed))
     FACTS.mkdir(parents=True, exist_ok=True)
-    for name in stale:
-        (FACTS / name).unlink()
     for name in changed:
-        (FACTS / name).write_text(files[name], encoding="utf-8")
+        if name in files:
+            (FACTS / name).write_text(files[name], encoding="utf-8")
+        else:
+            (FACTS / name).unlink()
     print(f"{len(files)} files of facts, {sum(map(len, files.values()))} bytes")
     return 0
+
+
+def from_jars(jars: list[Path], slf4j: Path) -> tuple[list[Release], dict[str, Any]]:
+    releases = [load_release(jar) for jar in jars]
+    newest = max(range(len(jars)), key=lambda i: [int(x) for x in releases[i].version.split(".")])
+    return releases, errors_table(releases[newest], jars[newest], slf4j)
 
 
 def main() -> int:
@@ -249,13 +352,20 @@ def main() -> int:
         "--jar", action="append", type=Path, help="a local kafka-clients jar; the first that knows a version defines it"
     )
     parser.add_argument("--slf4j", type=Path, help="a local slf4j-api jar; downloaded if not given")
+    parser.add_argument("--saved", action="store_true", help="no jars: the definitions kept in fixtures/schemas")
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
+    if args.saved:
+        return write_or_check(make_facts(*load_saved()), args.check)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         jars = args.jar or [fetch_jar("org.apache.kafka", "kafka-clients", v, folder) for v in newest_versions()]
         slf4j = args.slf4j or fetch_jar("org.slf4j", "slf4j-api", "1.7.36", folder)
-        return write_or_check(make_facts([load_release(j) for j in jars], slf4j), args.check)
+        releases, errors = from_jars(jars, slf4j)
+    status = write_or_check(make_facts(releases, errors), args.check)
+    if not args.check:
+        save(releases, errors)
+    return status
 
 
 if __name__ == "__main__":

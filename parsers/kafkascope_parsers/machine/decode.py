@@ -46,9 +46,13 @@ def decode_messages(
         raise ValueError("a frame is outside the buffer, or the buffer is 2 GiB or larger")
     buf = read_only(np.asarray(buf, np.uint8))
     starts, ends = read_only(np.asarray(starts, np.int64)), read_only(np.asarray(ends, np.int64))
-    used = np.asarray(versions, np.int64)
+    low, high = message.versions
+    asked = np.asarray(versions, np.int64)
+    used = np.where((asked >= low) & (asked <= high), asked, low - 1)
     if message.fallback_version is not None:
         used = _with_fallback(message, buf, starts, ends, used)
+    for version, former in message.former_layouts:
+        used = _with_former_layout(message, buf, (starts, ends), used, (version, former))
     frames = Frames(starts, ends, _entries(message, used))
     tally = new_tally(message, frames)
     begin = 0
@@ -61,8 +65,8 @@ def decode_messages(
 
 
 def _entries(message: MessageType, versions: NDArray[np.int64]) -> NDArray[np.int64]:
-    low, high = message.versions
-    known = (versions >= low) & (versions <= high)
+    low = message.versions[0]
+    known = (versions >= low) & (versions < low + len(message.programs.entry))
     return read_only(np.where(known, message.programs.entry[np.where(known, versions - low, 0)], -1).astype(np.int64))
 
 
@@ -124,6 +128,8 @@ def _columns(
         )
         no_limit = np.iinfo(np.int64).max
         _run(message, buf, batch, layout.cells, second, 0, (no_limit, no_limit))
+    for version, former in message.former_layouts:
+        used = np.where(used == former, version, used)
     return Columns(message, buf, good, used.astype(np.int16), begin, stop - begin, failures, nulls, counts, layout)
 
 
@@ -176,3 +182,21 @@ def _with_fallback(
     code = (buf[at].astype(np.int64) << 8) | buf[at + 1] if len(buf) > 1 else np.zeros(len(at), np.int64)
     refused = (ends - starts >= 6) & (code == UNSUPPORTED_VERSION)
     return np.where(as_fallback & (refused | ~as_asked), fallback, versions)
+
+
+def _with_former_layout(
+    message: MessageType,
+    buf: NDArray[np.uint8],
+    spans: tuple[NDArray[np.int64], NDArray[np.int64]],
+    versions: NDArray[np.int64],
+    layouts: tuple[int, int],
+) -> NDArray[np.int64]:
+    """Versions to decode as: the number of the former layout where a frame of that version decodes only so. A frame
+    must be used up to its last byte, so hardly any decodes both ways but those without what changed.
+    """
+    version, former = layouts
+    if not (versions == version).any():
+        return versions
+    as_asked = _decodes(message, buf, *spans, versions)
+    as_former = _decodes(message, buf, *spans, np.where(versions == version, former, versions))
+    return np.where((versions == version) & as_former & ~as_asked, former, versions)

@@ -7,6 +7,7 @@ It shares nothing with the compiler and the kernel but the facts, and gives the 
 import struct
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,9 +89,21 @@ def decode_slowly(message: MessageType, raw: bytes, version: int) -> dict[str, A
     low, high = message.versions
     if not low <= version <= high:
         raise MessageError("unknown_version", 0, "")
+    try:
+        return _message(message, raw, version, version)
+    except MessageError:
+        former = message.layout_number(version)
+        if former == version:
+            raise
+        with suppress(MessageError):
+            return _message(message, raw, version, former)
+        raise
+
+
+def _message(message: MessageType, raw: bytes, version: int, layout: int) -> dict[str, Any]:
     out: dict[str, Any] = {}
     reader = _Reader(raw, version, flexible=False)
-    for part in message.parts[version - low]:
+    for part in message.parts[layout - message.versions[0]]:
         reader.version, reader.flexible = part.version, part.flexible
         out[part.node.name] = _struct(reader, part.definition.fields, part.node.path)
     if reader.at != len(raw):

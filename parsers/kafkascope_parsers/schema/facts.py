@@ -122,6 +122,12 @@ def load_api(api: ApiFacts, direction: Direction) -> tuple[Definition, ...]:
     return _definitions(read_facts(f"{api.api_key:03d}_{api.name}")[direction])
 
 
+def load_former(api: ApiFacts, direction: Direction) -> tuple[Definition, ...]:
+    """Layouts that versions of a request or response had in earlier releases, where a later one changed them in
+    place."""
+    return _definitions(read_facts(f"{api.api_key:03d}_{api.name}").get(f"{direction}_formerly", []))
+
+
 @cache
 def load_loose(name: str) -> tuple[Definition, ...]:
     """The definitions of a header, or of a message that travels inside others, such as ConsumerProtocolSubscription."""

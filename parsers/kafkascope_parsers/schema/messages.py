@@ -17,6 +17,7 @@ from kafkascope_parsers.schema.facts import (
     Definition,
     Direction,
     load_api,
+    load_former,
     load_index,
     load_loose,
     loose_names,
@@ -42,6 +43,8 @@ class MessageType:
     parts              per version from versions[0]: its parts, for readers other than the machine
     fallback_version   version to decode as when the asked one fails (ApiVersions responses: brokers that do not know
                        the asked version answer in v0, with error 35), else None
+    former_layouts     (version, number of its former layout): what an earlier release wrote as that version, tried
+                       where its own layout fails. Numbers go on after the highest version, in programs and parts too
     """
 
     name: str
@@ -54,6 +57,7 @@ class MessageType:
     programs: Programs
     parts: tuple[tuple[Part, ...], ...]
     fallback_version: int | None = None
+    former_layouts: tuple[tuple[int, int], ...] = ()
     _by_path: dict[str, Node] = field(default_factory=dict, repr=False)
 
     @property
@@ -67,6 +71,10 @@ class MessageType:
         if not self._by_path:
             self._by_path.update((n.path, n) for n in self.root.walk() if n.path)
         return self._by_path[path]
+
+    def layout_number(self, version: int) -> int:
+        """Number of the former layout of a version; the version itself where it has none."""
+        return dict(self.former_layouts).get(version, version)
 
     def leaves(self) -> list[Node]:
         """Every leaf below header and body, unknown tags not among them, elements of arrays among them."""
@@ -89,17 +97,20 @@ def _definition(definitions: tuple[Definition, ...], version: int) -> Definition
 
 
 def _build(name: str, api: ApiFacts | None, direction: Direction | None, body: tuple[Definition, ...]) -> MessageType:
+    former = load_former(api, direction) if api is not None and direction is not None else ()
     builder = TreeBuilder(name)
     header: tuple[Definition, ...] = ()
     if api is not None and direction is not None:
         header = load_loose("RequestHeader" if direction == "request" else "ResponseHeader")
         builder.add_part("header", "header", header)
-    builder.add_part("body", "", body)
+    builder.add_part("body", "", former + body)
     low, high = body[0].versions.low, body[-1].versions.high
     compiler = Compiler(builder.slots, len(builder.level_arrays))
     all_parts = []
-    for version in range(low, high + 1):
-        parts = [Part(builder.root.children["body"], _definition(body, version), version)]
+    layouts = [(version, _definition(body, version)) for version in range(low, high + 1)]
+    layouts += [(d.versions.low, d) for d in former]
+    for version, definition in layouts:
+        parts = [Part(builder.root.children["body"], definition, version)]
         if api is not None and direction is not None:
             of_header = header_version(api.api_key, direction, version)
             parts.insert(0, Part(builder.root.children["header"], _definition(header, of_header), of_header))
@@ -117,6 +128,7 @@ def _build(name: str, api: ApiFacts | None, direction: Direction | None, body: t
         programs=compiler.finish(),
         parts=tuple(all_parts),
         fallback_version=0 if falls_back else None,
+        former_layouts=tuple((d.versions.low, high + 1 + i) for i, d in enumerate(former)),
     )
 
 

@@ -156,8 +156,8 @@ def test_every_secret_is_a_field_and_every_field_that_sounds_like_one_is_secret(
 def test_facts_are_facts_only():
     allowed = {
         "api_key", "apis", "code", "definitions", "entityType", "errors", "fields", "flexibleVersions", "flexible_from",
-        "latestVersionUnstable", "max", "min", "name", "nullableVersions", "request", "response", "retriable", "source",
-        "sources", "tag", "taggedVersions", "type", "versions",
+        "latestVersionUnstable", "max", "min", "name", "nullableVersions", "request", "request_formerly", "response",
+        "response_formerly", "retriable", "source", "sources", "tag", "taggedVersions", "type", "versions",
     }  # fmt: skip
 
     def keys(value):
