@@ -12,11 +12,12 @@ BIN := .venv/bin
 CAPTURE ?= fixtures/captures/leader_move.pcap.zst
 DATASET := build/$(firstword $(subst ., ,$(notdir $(CAPTURE)))).kscope
 
-.PHONY: help report test checked lint types imports docs java clean
+.PHONY: help report test checked lint types imports docs fuzz bench java clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 	@echo 'make checked  the kernels with every index checked'
+	@echo 'make fuzz     a million mutated messages; make bench: decode speed'
 	@echo 'make lint     ruff; make types: mypy; make imports: import-linter; make docs: reference pages; make clean'
 
 report: .stamps/installed java
@@ -44,6 +45,12 @@ imports: .stamps/installed-test
 
 docs: .stamps/installed-test
 	$(BIN)/python scripts/reference_pages.py
+
+fuzz: .stamps/installed
+	$(BIN)/python benchmarks/fuzz.py
+
+bench: .stamps/installed
+	$(BIN)/python benchmarks/decode_speed.py
 
 java:
 	@scripts/ensure_java.sh

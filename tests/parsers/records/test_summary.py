@@ -1,10 +1,6 @@
 """Counts from batch headers: against Kafka's MemoryRecordsBuilder, and against headers that cannot be."""
 
-import gzip
-import json
 import struct
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_parsers.records import summarize_record_sets
-
-VECTORS = Path(__file__).resolve().parents[3] / "fixtures" / "vectors" / "record_sets.jsonl.gz"
 
 
 def summary(*sets: bytes) -> list[tuple[int, int, int]]:
@@ -32,12 +26,6 @@ def batch_v2(
 
 
 GOOD = batch_v2()
-
-
-@pytest.fixture(scope="module")
-def vectors() -> list[dict[str, Any]]:
-    with gzip.open(VECTORS, "rt") as f:
-        return [json.loads(line) for line in f]
 
 
 def test_batches_and_records_are_those_kafka_reads(vectors):
