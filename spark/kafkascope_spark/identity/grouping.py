@@ -13,7 +13,7 @@ Source: NetworkClient.correlation; librdkafka rd_kafka_broker_t.rkb_corrid; KIP-
 from dataclasses import dataclass, field
 
 from kafkascope_spark.identity.counter import SharedCounter
-from kafkascope_spark.wire import FIND_COORDINATOR, HANDSHAKE_APIS, METADATA, Connection
+from kafkascope_spark.wire import API_VERSIONS, FIND_COORDINATOR, HANDSHAKE_APIS, METADATA, Connection
 
 JAVA = "apache-kafka-java"
 PAUSE_NS = 1_000_000_000
@@ -177,15 +177,18 @@ def _runs(members: list[Connection]) -> list[list[Connection]]:
     """Cut where a client had closed everything itself, its work done or a while ago, before it came again: another
     process.
 
-    librdkafka and others close the bootstrap connection too before they open the next.
+    librdkafka and others close the bootstrap connection too before they open the next; kafkajs asks for the API
+    versions on its first connection only, so that one which does not ask goes on with what was learned before.
     """
     runs: list[list[Connection]] = []
-    last_ns, closed, worked = 0, True, True
+    last_ns, closed, worked, asked = 0, True, True, False
     for connection in sorted(members, key=lambda c: (c.begin_ns, c.conn_id)):
-        at = connection.begin_ns
-        if not runs or (closed and last_ns < at and (worked or at - last_ns > PAUSE_NS)):
+        at, asks = connection.begin_ns, API_VERSIONS in connection.apis
+        begins_anew = asks or not asked
+        if not runs or (begins_anew and closed and last_ns < at and (worked or at - last_ns > PAUSE_NS)):
             runs.append([])
-            last_ns, closed, worked = 0, True, False
+            last_ns, closed, worked, asked = 0, True, False, False
+        asked = asked or asks
         runs[-1].append(connection)
         last_ns = max(last_ns, connection.last_ns)
         closed = closed and _closed_by_client(connection)

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 from kafkascope_spark.identity.grouping import group_connections
 from kafkascope_spark.identity.instances import instances_of
-from kafkascope_spark.wire import FETCH, INIT_PRODUCER_ID, METADATA, PRODUCE, Connection
+from kafkascope_spark.wire import API_VERSIONS, FETCH, INIT_PRODUCER_ID, METADATA, PRODUCE, Connection
 
 MS = 1_000_000
 Make = Callable[..., Connection]
@@ -44,6 +44,14 @@ def test_a_process_that_ended_and_one_that_began_are_two(connection: Make) -> No
     first = connection("first", 0, 1_000, apis={METADATA, PRODUCE}, ids=[(1, 1)], **LIBRDKAFKA)
     second = connection("second", 5_000, 6_000, apis={METADATA, PRODUCE}, ids=[(1, 1)], **LIBRDKAFKA)
     assert names([first, second]) == {frozenset({"first"}), frozenset({"second"})}
+
+
+def test_who_asks_for_the_api_versions_once_goes_on_when_it_reconnects(connection: Make) -> None:
+    kafkajs = {"software_name": None, "client_id": "js"}
+    first = connection("first", 0, 1_000, apis={API_VERSIONS, METADATA, PRODUCE}, ids=[(1, 0)], **kafkajs)
+    second = connection("second", 2_500, 6_000, apis={METADATA, PRODUCE}, ids=[(2_500, 0)], **kafkajs)
+    third = connection("third", 9_000, 9_900, apis={API_VERSIONS, METADATA, PRODUCE}, ids=[(9_000, 0)], **kafkajs)
+    assert names([first, second, third]) == {frozenset({"first", "second"}), frozenset({"third"})}
 
 
 def test_two_members_at_one_time_are_two_clients(connection: Make) -> None:
