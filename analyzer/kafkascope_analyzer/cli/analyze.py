@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
-from kafkascope_analyzer.cli.ingest import inputs_of, write_tables
+from kafkascope_analyzer.cli.ingest import inputs_of, record_detail, write_tables
 from kafkascope_analyzer.cli.options import (
     Captures,
     Format,
@@ -19,8 +19,10 @@ from kafkascope_analyzer.cli.options import (
     Master,
     Out,
     Overwrite,
+    Payloads,
     Quiet,
     RecordBatches,
+    Records,
     Workers,
 )
 from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
@@ -39,16 +41,19 @@ def analyze(
     master: Master = None,
     workers: Workers = None,
     record_batches: RecordBatches = False,
+    records: Records = False,
+    payloads: Payloads = False,
 ) -> None:
     """Write the whole dataset, tables and stories and report.json, and print the report."""
     with exit_codes():
         place = out or default_out(captures[0])
         check_out(place, overwrite=overwrite)
+        detail = record_detail(record_batches, records=records, payloads=payloads)
         inputs = inputs_of(captures)
         problem = java_problem()
         with Staged(place, overwrite=overwrite) as staged:
             with spark_starting(wanted=problem is None and master is None and is_small(inputs)):
-                write_tables(inputs, staged.work, workers=workers, record_batches=record_batches, quiet=quiet)
+                write_tables(inputs, staged.work, workers=workers, detail=detail, quiet=quiet)
             staged.keep()
             if problem is None:
                 write_stories(staged.work, master=master, quiet=quiet)

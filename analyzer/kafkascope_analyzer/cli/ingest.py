@@ -1,6 +1,7 @@
 """`kafkascope ingest`: captures in, Parquet tables out. Never starts Spark."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.options import (
@@ -9,13 +10,19 @@ from kafkascope_analyzer.cli.options import (
     FormatOption,
     Out,
     Overwrite,
+    Payloads,
     Quiet,
     RecordBatches,
+    Records,
     Workers,
 )
 from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
 from kafkascope_analyzer.cli.progress import bar, note
 from kafkascope_analyzer.cli.show import show
+from kafkascope_parsers.errors import UsageError
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.ingest.record_detail import RecordDetail
 
 
 def ingest(
@@ -26,14 +33,17 @@ def ingest(
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
     workers: Workers = None,
     record_batches: RecordBatches = False,
+    records: Records = False,
+    payloads: Payloads = False,
 ) -> None:
     """Write a dataset of Parquet tables, without the stories that need Spark."""
     with exit_codes():
         place = out or default_out(captures[0])
         check_out(place, overwrite=overwrite)
+        detail = record_detail(record_batches, records=records, payloads=payloads)
         inputs = inputs_of(captures)
         with Staged(place, overwrite=overwrite) as staged:
-            write_tables(inputs, staged.work, workers=workers, record_batches=record_batches, quiet=quiet)
+            write_tables(inputs, staged.work, workers=workers, detail=detail, quiet=quiet)
         show_overview(place, format)
         note(f"dataset: {place}", quiet=quiet)
 
@@ -45,14 +55,25 @@ def inputs_of(captures: list[str]) -> list[Path | str]:
     return list(expand_inputs(captures))
 
 
+def record_detail(record_batches: bool, *, records: bool, payloads: bool) -> "RecordDetail":
+    """What the options ask for. UsageError where they contradict each other."""
+    from kafkascope_analyzer.ingest.record_detail import RecordDetail
+
+    if payloads and not records:
+        raise UsageError("--payloads is about records: say --records too")
+    if records:
+        return RecordDetail.PAYLOADS if payloads else RecordDetail.RECORDS
+    return RecordDetail.BATCHES if record_batches else RecordDetail.COUNTS
+
+
 def write_tables(
-    inputs: list[Path | str], work: Path, *, workers: int | None, record_batches: bool, quiet: bool
+    inputs: list[Path | str], work: Path, *, workers: int | None, detail: "RecordDetail", quiet: bool
 ) -> None:
     """Reads the captures into a dataset at `work`. Raises CaptureError, UsageError."""
     from kafkascope_analyzer.ingest.run import ingest as run_ingest
 
     with bar("reading captures", quiet=quiet) as shown:
-        run_ingest(inputs, work, workers=workers, record_batches=record_batches, progress=shown.at)
+        run_ingest(inputs, work, workers=workers, detail=detail, progress=shown.at)
 
 
 def show_overview(dataset: Path, how: Format) -> None:

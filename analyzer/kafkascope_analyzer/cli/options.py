@@ -60,6 +60,13 @@ RecordBatches = Annotated[
         help="Also write the table record_batches: a row per record batch, its checksum proved.",
     ),
 ]
+Records = Annotated[
+    bool,
+    typer.Option("--records", help="Open the batches, and also write the table records: a row per record. Slow."),
+]
+Payloads = Annotated[
+    bool, typer.Option("--payloads", help="With --records: keys, values and header values too. They may be secret.")
+]
 Dataset = Annotated[
     Path, typer.Argument(metavar="OUT.kscope", help="A dataset that kafkascope wrote.", show_default=False)
 ]

@@ -268,6 +268,32 @@ RECORD_BATCHES = Table(
     ),
 )
 
+RECORDS = Table(
+    "records",
+    "record in Produce, Fetch or ShareFetch; empty unless asked for with --records",
+    (
+        _REQUEST,
+        _CONN,
+        *time("", "first byte of the frame"),
+        i16("api_key", "API key"),
+        text("direction", "which frame carries it", "request", "response"),
+        text("topic", "topic name, looked up by the topic id where the frame has only that"),
+        text("topic_id", "topic id, 22 characters"),
+        i32("partition", "partition"),
+        i64("batch_offset", "base offset of its batch"),
+        i64("offset", "its offset"),
+        i64("timestamp_ms", "its timestamp, milliseconds since the epoch"),
+        i32("key_length", "bytes of the key; null for a null key"),
+        i32("value_length", "bytes of the value; null for a null value"),
+        texts("header_names", "names of its headers, in order"),
+        text("control", "what a control record says; null for data", *CONTROLS),
+        text("problem", "why the batch could not be opened: then this row stands for its records"),
+        Column("key", pa.binary(), "the key; null unless asked for with --payloads"),
+        Column("value", pa.binary(), "the value; null unless asked for with --payloads"),
+        Column("header_values", pa.list_(pa.binary()), "values of its headers; null unless asked for with --payloads"),
+    ),
+)
+
 ERRORS = Table(
     "errors",
     "non-zero error code anywhere in a response",
@@ -372,6 +398,7 @@ INGEST_TABLES: tuple[Table, ...] = (
     REQUESTS,
     PARTITIONS,
     RECORD_BATCHES,
+    RECORDS,
     ERRORS,
     TOPOLOGY,
     TCP_EVENTS,

@@ -16,6 +16,7 @@ from kafkascope_analyzer.dataset.tables import (
     ERRORS,
     PARTITIONS,
     RECORD_BATCHES,
+    RECORDS,
     REQUESTS,
     ROLE_ROWS,
     TCP_EVENTS,
@@ -34,6 +35,7 @@ _SORT = {
     "tcp_events": ("ts_ns",),
 }
 _PLAIN: tuple[tuple[Table, Callable[[pa.Table, Names], pa.Table]], ...] = (
+    (RECORDS, finish_rows.record_rows),
     (ERRORS, finish_rows.error_table_rows),
     (TCP_EVENTS, finish_rows.event_rows),
     (UNDECODED, finish_rows.undecoded_rows),

@@ -17,6 +17,7 @@ from kafkascope_analyzer.dataset.tables import (
     ERRORS,
     PARTITIONS,
     RECORD_BATCHES,
+    RECORDS,
     REQUEST_STATUSES,
     REQUESTS,
     ROLE_ROWS,
@@ -132,6 +133,13 @@ def record_batch_rows(sets: pa.Table, batches: NDArray[np.void], names: Names) -
     shared["topic"] = names.topics(sets["topic"], sets["topic_id"])
     shared["ts"] = microseconds(_flat(sets["ts_ns"]))
     return batch_rows(pa.table(shared), sets["n_batches"].to_numpy(), batches)
+
+
+def record_rows(rows: pa.Table, names: Names) -> pa.Table:
+    """Rows of `records`."""
+    columns = _own(rows) | names.of(rows, RECORDS)
+    columns["topic"] = names.topics(rows["topic"], rows["topic_id"])
+    return _rows(RECORDS, columns, rows.num_rows)
 
 
 def error_table_rows(rows: pa.Table, names: Names) -> pa.Table:

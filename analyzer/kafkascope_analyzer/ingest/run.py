@@ -21,6 +21,7 @@ from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
 from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
 from kafkascope_analyzer.ingest.captures import captures_table, manifest_entry
 from kafkascope_analyzer.ingest.finish import Bucket, finish_bucket
+from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.source import CaptureInfo
 from kafkascope_analyzer.ingest.worker import BucketResult, ScanJob, in_time_order, scan_bucket
 
@@ -34,12 +35,12 @@ _PROGRESS_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run: the dataset being written, its spill folder, how many buckets, whether each record batch is wanted."""
+    """One run: the dataset being written, its spill folder, how many buckets, how much of the records."""
 
     partial: Path
     spill: Path
     n_buckets: int
-    record_batches: bool
+    detail: RecordDetail
 
     def bucket(self, number: int) -> Bucket:
         part = "part-0.parquet" if self.n_buckets == 1 else f"bucket={number}/part-0.parquet"
@@ -51,22 +52,22 @@ def ingest(
     out: Path,
     *,
     workers: int | None = None,
-    record_batches: bool = False,
+    detail: RecordDetail = RecordDetail.COUNTS,
     progress: Progress | None = None,
 ) -> None:
     """Reads captures and writes the dataset OUT; an existing OUT is replaced when the new one is whole.
 
     inputs: files of one capture point (or `-` for standard input), in any order. workers: processes to use; all cores
-    when not given. record_batches: whether to write a row per record batch (half again as much work where batches are
-    small). Raises CaptureError when a file cannot be read, UsageError when OUT cannot be written; then nothing
-    is left behind.
+    when not given. detail: how much of the records to write (BATCHES is half again as much work where batches are
+    small, RECORDS many times). Raises CaptureError when a file cannot be read, UsageError when OUT cannot be written;
+    then nothing is left behind.
     """
     partial = out.with_name(out.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     spill = Path(tempfile.mkdtemp(prefix=".spill-", dir=partial))
     try:
-        run = _Run(partial, spill, _n_buckets(inputs, workers), record_batches)
+        run = _Run(partial, spill, _n_buckets(inputs, workers), detail)
         _write_dataset(run, in_time_order([Path(path) for path in inputs]), progress)
         shutil.rmtree(spill)
         shutil.rmtree(out, ignore_errors=True)
@@ -84,7 +85,7 @@ def _n_buckets(inputs: Sequence[Path | str], workers: int | None) -> int:
 
 
 def _write_dataset(run: _Run, inputs: tuple[Path, ...], progress: Progress | None) -> None:
-    jobs = [ScanJob(inputs, run.bucket(n), n, run.n_buckets, run.record_batches) for n in range(run.n_buckets)]
+    jobs = [ScanJob(inputs, run.bucket(n), n, run.n_buckets, run.detail) for n in range(run.n_buckets)]
     if run.n_buckets == 1:
         results = [scan_bucket(jobs[0], progress)]
         cluster = learn_cluster([jobs[0].bucket.spill])
@@ -103,7 +104,7 @@ def _write_dataset(run: _Run, inputs: tuple[Path, ...], progress: Progress | Non
     ledger = {name: sum(result.ledger[name] for result in results) for name in results[0].ledger}
     write_manifest(
         run.partial,
-        options={"buckets": run.n_buckets, "record_batches": run.record_batches},
+        options={"buckets": run.n_buckets, "records": run.detail.name.lower()},
         inputs=[manifest_entry(capture) for capture in results[0].captures],
         rows=rows,
         ledger=ledger,

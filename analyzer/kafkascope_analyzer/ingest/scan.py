@@ -18,6 +18,8 @@ from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows
 from kafkascope_analyzer.ingest.messages import MessageWriters
 from kafkascope_analyzer.ingest.news import News
 from kafkascope_analyzer.ingest.record_batches import record_sets, spill_record_sets
+from kafkascope_analyzer.ingest.record_detail import RecordDetail
+from kafkascope_analyzer.ingest.records import spill_records
 from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, stretch_rows
 from kafkascope_parsers.framing.framer import Framer, Frames
@@ -58,10 +60,10 @@ class BucketScan:
         messages: MessageWriters,
         share: tuple[int, int] = (0, 1),
         *,
-        record_batches: bool = False,
+        detail: RecordDetail = RecordDetail.COUNTS,
     ) -> None:
         self._spill = spill
-        self._record_batches = record_batches
+        self._detail = detail
         self._messages = messages
         self.tcp = TcpStreams(*share)
         self.framer = Framer(API_VERSION_RANGE)
@@ -143,7 +145,7 @@ class BucketScan:
             "ts_ns": pa.array(np.ascontiguousarray(frames["ts_ns"])),
         }
         self._messages.write(name, columns, keys)
-        if self._record_batches:
+        if self._detail >= RecordDetail.BATCHES:
             self._spill_records(columns, frames, numbers)
 
     def _spill_records(self, columns: Columns, frames: NDArray[np.void], numbers: NDArray[np.int64]) -> None:
@@ -152,6 +154,9 @@ class BucketScan:
             rows = sets["row"].to_numpy()
             sets = with_frames(sets, frames, rows, numbers[rows], columns.message.direction)
             spill_record_sets(self._spill, sets, batches)
+            if self._detail >= RecordDetail.RECORDS:
+                payloads = self._detail >= RecordDetail.PAYLOADS
+                spill_records(self._spill, columns.buf, sets, batches, payloads=payloads)
 
     def _spill_requests(self, block: RequestBlock) -> None:
         self._spill_partitions(block.partitions())

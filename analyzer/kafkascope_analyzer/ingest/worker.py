@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kafkascope_analyzer.ingest.finish import Bucket
 from kafkascope_analyzer.ingest.messages import MessageWriters
+from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.scan import BucketScan
 from kafkascope_analyzer.ingest.source import STANDARD_INPUT, CaptureFile, CaptureInfo, iter_blocks
 from kafkascope_analyzer.ingest.spill import Spill
@@ -16,13 +17,13 @@ _PEEK_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class ScanJob:
-    """Files in time order, the bucket and how many there are, and whether each record batch is wanted."""
+    """Files in time order, the bucket and how many there are, and how much of the records is wanted."""
 
     inputs: tuple[Path, ...]
     bucket: Bucket
     number: int
     n_buckets: int
-    record_batches: bool = False
+    detail: RecordDetail = RecordDetail.COUNTS
 
     @property
     def _progress_file(self) -> Path:
@@ -66,7 +67,7 @@ def _first_ns(path: Path) -> int:
 def scan_bucket(job: ScanJob, progress: Callable[[int, int], None] | None) -> BucketResult:
     """Reads the files and spills the bucket's rows. Raises CaptureError when a file cannot be read."""
     messages = MessageWriters(job.bucket.dataset / "messages", job.bucket.part)
-    scan = BucketScan(Spill(job.bucket.spill), messages, (job.number, job.n_buckets), record_batches=job.record_batches)
+    scan = BucketScan(Spill(job.bucket.spill), messages, (job.number, job.n_buckets), detail=job.detail)
     report = progress or job.note_progress
     total = sum(path.stat().st_size for path in job.inputs if path != STANDARD_INPUT)
     captures: list[CaptureInfo] = []

@@ -12,7 +12,7 @@ import zstandard
 
 from kafkascope_parsers.errors import DecodeError
 
-INFLATE_LIMIT = 64 << 20
+INFLATE_LIMIT = 32 << 20
 """Bytes that one batch may inflate to: Kafka's largest default request is 100 MiB, its default batch 1 MiB, and a bomb
 of 1 MiB inflates to a gigabyte."""
 _XERIAL_MAGIC = b"\x82SNAPPY\0"

@@ -15,6 +15,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.tables import CODECS, CONTROLS, RECORD_BATCHES
 from kafkascope_analyzer.ingest.record_batches import SET_SCHEMA, batch_rows, record_sets
+from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.machine import decode_messages
 from kafkascope_parsers.records import CODECS as WIRE_CODECS
@@ -27,7 +28,7 @@ FIXTURES = Path(__file__).parents[3] / "fixtures"
 @pytest.fixture(scope="module")
 def txn(tmp_path_factory):
     out = tmp_path_factory.mktemp("datasets") / "txn.kscope"
-    ingest([FIXTURES / "captures" / "txn.pcap.zst"], out, record_batches=True)
+    ingest([FIXTURES / "captures" / "txn.pcap.zst"], out, detail=RecordDetail.BATCHES)
     return out
 
 

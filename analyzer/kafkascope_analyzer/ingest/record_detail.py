@@ -1,0 +1,14 @@
+"""How much of the records in Produce and Fetch a dataset holds. Each step has what the one before it has."""
+
+from enum import IntEnum
+
+
+class RecordDetail(IntEnum):
+    """COUNTS: batches, records and bytes per partition. BATCHES: a row per batch, its checksum proved. RECORDS: batches
+    are opened, a row per record without its contents. PAYLOADS: keys, values and header values too.
+    """
+
+    COUNTS = 0
+    BATCHES = 1
+    RECORDS = 2
+    PAYLOADS = 3
