@@ -22,8 +22,8 @@ from kafkascope_parsers.framing.layout import (
     StreamArrays,
 )
 from kafkascope_parsers.framing.pool import NONE, Waiting, empty_pool, with_room
-from kafkascope_parsers.framing.requests import Cut, cut_requests, pass_over_foreign, tell_clients
-from kafkascope_parsers.framing.responses import Asked, cut_responses
+from kafkascope_parsers.framing.requests import Cut, Framing, cut_requests, pass_over_foreign, tell_clients
+from kafkascope_parsers.framing.responses import Asked, Pairing, cut_responses
 from kafkascope_parsers.tcp.streams import Streams
 
 _SMALLEST_FRAME = 8
@@ -75,7 +75,7 @@ class Framer:
         s = _arrays(streams)
         tell_clients(s, self.connections, server_side_by_port, self._versions, final)
         cut = _room(streams)
-        cut_requests(s, cut, self.directions, self.connections, self._versions, final)
+        cut_requests(s, cut, Framing(self.directions, self.connections, self._versions), final)
         pass_over_foreign(s, cut, self.connections)
         return _written(cut)
 
@@ -93,7 +93,7 @@ class Framer:
         asked = Asked(requests.frames, silent, np.full(1, n_open, np.int64), np.zeros(1, np.int64))
         waiting = Waiting(self._nodes, self._free, abandoned)
         cut = _room(streams)
-        cut_responses(_arrays(streams), cut, asked, waiting, self.directions, self.connections, final)
+        cut_responses(_arrays(streams), cut, Pairing(asked, waiting, self.directions, self.connections), final)
         return _written(cut), abandoned
 
     def keep_rows(self, new_row: NDArray[np.int64]) -> None:

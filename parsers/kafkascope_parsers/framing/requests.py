@@ -66,6 +66,14 @@ class Cut(NamedTuple):
     n: NDArray[np.int64]
 
 
+class Framing(NamedTuple):
+    """State that the kernels change, and what they know of APIs: DIRECTION rows, CONNECTION rows, int16[n_keys, 2]."""
+
+    directions: NDArray[np.void]
+    connections: NDArray[np.void]
+    versions: NDArray[np.int16]
+
+
 @nb.njit(cache=True, nogil=True)
 def piece_at(s: StreamArrays, at: int) -> int:
     """Index of the packet piece that holds the byte at `at`."""
@@ -192,17 +200,16 @@ def pass_over_expected(s: StreamArrays, cut: Cut, run: int, at: int, d: NDArray[
 
 
 @nb.njit(cache=True, nogil=True)
-def hunt_request(
-    s: StreamArrays, cut: Cut, run: int, at: int, d: NDArray[np.void], versions: NDArray[np.int16], last: bool
-) -> int:
+def hunt_request(s: StreamArrays, cut: Cut, run: int, at: int, f: Framing, last: bool) -> int:
     """HUNT: looks for a request that proves itself and returns the new place; SYNC when it is found."""
+    d = f.directions
     k = s.direction[run]
     end = s.end[run]
     piece = piece_at(s, at)
     for q in range(at, end - CLIENT_ID_AT + 3):
         while piece + 1 < len(s.piece_start) and s.piece_start[piece + 1] <= q:
             piece += 1
-        if request_starts_chain(s.data, q, end, versions, s.piece_start[piece] == q or q == s.start[run]):
+        if request_starts_chain(s.data, q, end, f.versions, s.piece_start[piece] == q or q == s.start[run]):
             add_stretch(s, cut, run, at, q, d[k].reason)
             d[k].mode = SYNC
             return q
@@ -250,17 +257,9 @@ def begin_stream(
 
 
 @nb.njit(cache=True, nogil=True)
-def cut_synced(
-    s: StreamArrays,
-    cut: Cut,
-    run: int,
-    at: int,
-    d: NDArray[np.void],
-    c: NDArray[np.void],
-    versions: NDArray[np.int16],
-    last: bool,
-) -> int:
+def cut_synced(s: StreamArrays, cut: Cut, run: int, at: int, f: Framing, last: bool) -> int:
     """SYNC: takes one frame at `at` and returns the place after it, or `at` itself when more bytes are needed."""
+    d, c, versions = f.directions, f.connections, f.versions
     k = s.direction[run]
     end = s.end[run]
     if end - at < CLIENT_ID_AT - 2:
@@ -303,10 +302,9 @@ def cut_synced(
 
 
 @nb.njit(cache=True, nogil=True)
-def cut_requests(
-    s: StreamArrays, cut: Cut, d: NDArray[np.void], c: NDArray[np.void], versions: NDArray[np.int16], final: bool
-) -> None:
+def cut_requests(s: StreamArrays, cut: Cut, f: Framing, final: bool) -> None:
     """Cuts every run that goes from a client to a server; writes frames, stretches, states and `consumed`."""
+    d, c, versions = f.directions, f.connections, f.versions
     for run in range(len(s.direction)):
         k = s.direction[run]
         i = k >> 1
@@ -323,7 +321,7 @@ def cut_requests(
                     break
                 d[k].mode = SYNC
             elif mode == SYNC:
-                at = cut_synced(s, cut, run, at, d, c, versions, last)
+                at = cut_synced(s, cut, run, at, f, last)
             elif mode == EXPECT:
                 at = pass_over_expected(s, cut, run, at, d)
                 if at < s.end[run] and d[k].mode == EXPECT:
@@ -332,7 +330,7 @@ def cut_requests(
                         break
                     d[k].mode = SYNC if verdict != NO else HUNT
             else:
-                at = hunt_request(s, cut, run, at, d, versions, last)
+                at = hunt_request(s, cut, run, at, f, last)
                 if d[k].mode == SYNC and c[i].protocol == UNKNOWN:
                     c[i].protocol = KAFKA
             if at == before and d[k].mode == mode:

@@ -59,6 +59,15 @@ class Asked(NamedTuple):
     at: NDArray[np.int64]
 
 
+class Pairing(NamedTuple):
+    """The block's requests, those that wait, and the state that the kernels change (DIRECTION and CONNECTION rows)."""
+
+    asked: Asked
+    waiting: Waiting
+    directions: NDArray[np.void]
+    connections: NDArray[np.void]
+
+
 @nb.njit(cache=True, nogil=True)
 def ask(asked: Asked, w: Waiting, c: NDArray[np.void]) -> None:
     """Moves one more request into the queue of its connection."""
@@ -138,10 +147,9 @@ def note_orphan(c: NDArray[np.void], i: int, correlation_id: int) -> None:
 
 
 @nb.njit(cache=True, nogil=True)
-def take_response(
-    s: StreamArrays, cut: Cut, run: int, at: int, to: int, wholeness: int, w: Waiting, c: NDArray[np.void]
-) -> None:
+def take_response(s: StreamArrays, cut: Cut, run: int, at: int, to: int, wholeness: int, p: Pairing) -> None:
     """Writes the response at data[at:to]; at least its correlation id is there."""
+    w, c = p.waiting, p.connections
     i = s.direction[run] >> 1
     row = cut.frames[add_frame(s, cut, run, at, to, wholeness)]
     row.correlation_id = int32_at(s.data, at + 4)
@@ -157,18 +165,9 @@ def take_response(
 
 
 @nb.njit(cache=True, nogil=True)
-def response_synced(
-    s: StreamArrays,
-    cut: Cut,
-    run: int,
-    at: int,
-    asked: Asked,
-    w: Waiting,
-    d: NDArray[np.void],
-    c: NDArray[np.void],
-    last: bool,
-) -> int:
+def response_synced(s: StreamArrays, cut: Cut, run: int, at: int, p: Pairing, last: bool) -> int:
     """SYNC: takes one response at `at` and returns the place after it, or `at` itself when more bytes are needed."""
+    asked, w, d, c = p.asked, p.waiting, p.directions, p.connections
     k = s.direction[run]
     i = k >> 1
     end = s.end[run]
@@ -200,7 +199,7 @@ def response_synced(
         add_stretch(s, cut, run, at, min(after, end), REASON_SASL)
         return min(after, end)
     if after <= end and size <= FRAME_LIMIT:
-        take_response(s, cut, run, at, after, WHOLE, w, c)
+        take_response(s, cut, run, at, after, WHOLE, p)
         return after
     if size > FRAME_LIMIT:
         if not known:
@@ -208,7 +207,7 @@ def response_synced(
             d[k].reason = REASON_NOT_KAFKA
             return at
         wholeness, reason = OVERSIZE, REASON_OVERSIZE
-    take_response(s, cut, run, at, min(after, end), wholeness, w, c)
+    take_response(s, cut, run, at, min(after, end), wholeness, p)
     add_stretch(s, cut, run, at, min(after, end), reason)
     d[k].mode = EXPECT
     d[k].expect = s.stream_offset[run] + after - s.start[run]
@@ -217,18 +216,9 @@ def response_synced(
 
 
 @nb.njit(cache=True, nogil=True)
-def hunt_response(
-    s: StreamArrays,
-    cut: Cut,
-    run: int,
-    at: int,
-    asked: Asked,
-    w: Waiting,
-    d: NDArray[np.void],
-    c: NDArray[np.void],
-    last: bool,
-) -> int:
+def hunt_response(s: StreamArrays, cut: Cut, run: int, at: int, p: Pairing, last: bool) -> int:
     """HUNT: looks for a response that proves itself and returns the new place; SYNC when it is found."""
+    asked, w, d, c = p.asked, p.waiting, p.directions, p.connections
     k = s.direction[run]
     end = s.end[run]
     piece = piece_at(s, at)
@@ -247,12 +237,11 @@ def hunt_response(
 
 
 @nb.njit(cache=True, nogil=True)
-def cut_responses(
-    s: StreamArrays, cut: Cut, asked: Asked, w: Waiting, d: NDArray[np.void], c: NDArray[np.void], final: bool
-) -> None:
+def cut_responses(s: StreamArrays, cut: Cut, p: Pairing, final: bool) -> None:
     """Cuts every run that goes from a server to a client; queues all requests; writes frames, stretches, states and
     `consumed`.
     """
+    asked, w, d, c = p.asked, p.waiting, p.directions, p.connections
     for run in range(len(s.direction)):
         k = s.direction[run]
         i = k >> 1
@@ -268,7 +257,7 @@ def cut_responses(
                     SYNC if c[i].protocol == KAFKA else HUNT
                 )  # requests come first: without one they were not captured
             elif mode == SYNC:
-                at = response_synced(s, cut, run, at, asked, w, d, c, last)
+                at = response_synced(s, cut, run, at, p, last)
             elif mode == EXPECT:
                 at = pass_over_expected(s, cut, run, at, d)
                 if at < s.end[run] and d[k].mode == EXPECT:
@@ -277,7 +266,7 @@ def cut_responses(
                     ask_until(asked, w, c, i, s.piece_ts_ns[piece_at(s, at)])
                     d[k].mode = SYNC if answers(s, run, at, w, c) else HUNT
             else:
-                at = hunt_response(s, cut, run, at, asked, w, d, c, last)
+                at = hunt_response(s, cut, run, at, p, last)
             if at == before and d[k].mode == mode:
                 break
         s.consumed[run] = at
