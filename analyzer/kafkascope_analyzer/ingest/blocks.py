@@ -20,6 +20,7 @@ from kafkascope_parsers.tcp import Streams
 
 _PRODUCE = 0
 _NO_ACKS = 0
+_ASKED_OF_ERRORS = ("group_id", "transactional_id", "coordinator_key", "coordinator_type", "client_id", "api_version")
 
 MessageSink = Callable[[str, Columns, NDArray[np.void]], None]
 """Takes (API name, decoded columns, FRAME of each decoded row)."""
@@ -91,15 +92,15 @@ class ResponseBlock:
             }
         )
 
-    def _requests_of(self, rows: NDArray[np.int64]) -> pa.Table:
-        """The requests that the frames of these rows answer."""
-        return self.asked.take(pa.array(self.frames["row"][rows]))
+    def _requests_of(self, rows: NDArray[np.int64], *columns: str) -> pa.Table:
+        """Those columns of the requests that the frames of these rows answer, and their numbers."""
+        return self.asked.select(["number", *columns]).take(pa.array(np.ascontiguousarray(self.frames["row"])[rows]))
 
     def partitions(self) -> pa.Table:
         """Rows for `partitions`."""
         table = self.decoded.partition_table()
         rows = table["row"].to_numpy()
-        asked = self._requests_of(rows)
+        asked = self._requests_of(rows, "replica_id")
         from_replica = pc.fill_null(pc.greater_equal(asked["replica_id"], 0), False)
         table = table.append_column("from_replica", from_replica)
         return with_frames(table, self.frames, rows, asked["number"].to_numpy(), "response")
@@ -108,7 +109,7 @@ class ResponseBlock:
         """Rows for `errors`, with what the request says of group and transactional id where the response does not."""
         table = self.decoded.error_table()
         rows = table["row"].to_numpy()
-        asked = self._requests_of(rows)
+        asked = self._requests_of(rows, *_ASKED_OF_ERRORS)
         group = pc.coalesce(table["group_id"], asked["group_id"], _key_of(asked, "group"))
         transactional = pc.coalesce(table["transactional_id"], asked["transactional_id"], _key_of(asked, "transaction"))
         table = table.set_column(table.column_names.index("group_id"), "group_id", group)
@@ -122,7 +123,7 @@ class ResponseBlock:
         """Rows for `topology`, with the coordinator key and type that FindCoordinator asked for."""
         table = self.decoded.topology_table()
         rows = table["row"].to_numpy()
-        asked = self._requests_of(rows)
+        asked = self._requests_of(rows, "coordinator_key", "coordinator_type")
         is_coordinator = pc.equal(table["kind"], "coordinator")
         key = pc.if_else(is_coordinator, pc.coalesce(table["coordinator_key"], asked["coordinator_key"]), None)
         kind = pc.if_else(is_coordinator, pc.coalesce(asked["coordinator_type"], pa.scalar("group")), None)

@@ -41,8 +41,10 @@ class Decoded:
     reasons: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def partition_table(self) -> pa.Table:
-        """All partition rows."""
-        return pa.concat_tables([PARTITION_SCHEMA.empty_table(), *self.partitions]).combine_chunks()
+        """All partition rows, put together once."""
+        if len(self.partitions) != 1:
+            self.partitions = [pa.concat_tables([PARTITION_SCHEMA.empty_table(), *self.partitions]).combine_chunks()]
+        return self.partitions[0]
 
     def error_table(self) -> pa.Table:
         """All error rows."""

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.dataset.tables import COORDINATOR_TYPES
 from kafkascope_analyzer.ingest.partitions import outer_text
 from kafkascope_analyzer.ingest.request_facts import nodes_of
 from kafkascope_parsers.machine import Columns
@@ -212,4 +211,3 @@ _READERS: dict[str, tuple[Callable[[Columns, NDArray[np.int64]], pa.Table], ...]
     "Fetch": (_hints("responses[].partitions[]", "responses[].topic", "responses[].topic_id", "partition_index"),),
     "CreateTopics": (_topics,),
 }
-__all__ = ["COORDINATOR_TYPES", "SPILL_SCHEMA", "topology_rows"]

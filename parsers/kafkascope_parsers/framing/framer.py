@@ -19,7 +19,6 @@ from kafkascope_parsers.framing.layout import (
     REASON_MID_STREAM,
     START,
     STRETCH,
-    StreamArrays,
 )
 from kafkascope_parsers.framing.pool import NONE, Waiting, empty_pool, with_room
 from kafkascope_parsers.framing.requests import Cut, Framing, cut_requests, pass_over_foreign, tell_clients
@@ -72,11 +71,10 @@ class Framer:
         server_side_by_port: int8 per connection, the side that is the server judging by ports alone (0 or 1); used
         where nothing else tells.
         """
-        s = _arrays(streams)
-        tell_clients(s, self.connections, server_side_by_port, self._versions, final)
+        tell_clients(streams, self.connections, server_side_by_port, self._versions, final)
         cut = _room(streams)
-        cut_requests(s, cut, Framing(self.directions, self.connections, self._versions), final)
-        pass_over_foreign(s, cut, self.connections)
+        cut_requests(streams, cut, Framing(self.directions, self.connections, self._versions), final)
+        pass_over_foreign(streams, cut, self.connections)
         return _written(cut)
 
     def responses(
@@ -93,7 +91,7 @@ class Framer:
         asked = Asked(requests.frames, silent, np.full(1, n_open, np.int64), np.zeros(1, np.int64))
         waiting = Waiting(self._nodes, self._free, abandoned)
         cut = _room(streams)
-        cut_responses(_arrays(streams), cut, Pairing(asked, waiting, self.directions, self.connections), final)
+        cut_responses(streams, cut, Pairing(asked, waiting, self.directions, self.connections), final)
         return _written(cut), abandoned
 
     def keep_rows(self, new_row: NDArray[np.int64]) -> None:
@@ -104,22 +102,6 @@ class Framer:
 
     def _n_free(self) -> int:
         return len(self._nodes) - int(self.connections["n_waiting"].sum())
-
-
-def _arrays(streams: Streams) -> StreamArrays:
-    return StreamArrays(
-        streams.data,
-        streams.direction,
-        streams.start,
-        streams.end,
-        streams.stream_offset,
-        streams.gap_before,
-        streams.gap_kind,
-        streams.piece_start,
-        streams.piece_ts_ns,
-        streams.piece_packet,
-        streams.consumed,
-    )
 
 
 def _room(streams: Streams) -> Cut:

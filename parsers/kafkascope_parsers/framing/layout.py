@@ -5,10 +5,7 @@ A frame's bytes are data[start:end] of the block, the 4 bytes of size included; 
 for the block they came with.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 FRAME = np.dtype(
     (
@@ -137,19 +134,3 @@ hostile stream costs little.
 """
 UNDECIDED_LIMIT = 64 << 10
 """Bytes of a direction after which an unknown connection is called by its port."""
-
-
-class StreamArrays(NamedTuple):
-    """The columns of `tcp.streams.Streams` that kernels read, and `consumed`, which they write."""
-
-    data: NDArray[np.uint8]
-    direction: NDArray[np.int64]
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    stream_offset: NDArray[np.int64]
-    gap_before: NDArray[np.int64]
-    gap_kind: NDArray[np.uint8]
-    piece_start: NDArray[np.int64]
-    piece_ts_ns: NDArray[np.int64]
-    piece_packet: NDArray[np.int64]
-    consumed: NDArray[np.int64]

@@ -49,9 +49,8 @@ from kafkascope_parsers.framing.layout import (
     UNDECIDED_LIMIT,
     UNKNOWN,
     WHOLE,
-    StreamArrays,
 )
-from kafkascope_parsers.tcp.streams import GAP_SNAPLEN
+from kafkascope_parsers.tcp.streams import GAP_SNAPLEN, Streams
 
 SASL_HANDSHAKE = 17
 HUNT_KEEP = CLIENT_ID_AT - 1
@@ -75,7 +74,7 @@ class Framing(NamedTuple):
 
 
 @nb.njit(cache=True, nogil=True)
-def piece_at(s: StreamArrays, at: int) -> int:
+def piece_at(s: Streams, at: int) -> int:
     """Index of the packet piece that holds the byte at `at`."""
     low, high = 0, len(s.piece_start)
     while low < high:
@@ -88,7 +87,7 @@ def piece_at(s: StreamArrays, at: int) -> int:
 
 
 @nb.njit(cache=True, nogil=True)
-def add_stretch(s: StreamArrays, cut: Cut, run: int, at: int, to: int, reason: int) -> None:
+def add_stretch(s: Streams, cut: Cut, run: int, at: int, to: int, reason: int) -> None:
     """Writes data[at:to] of the run as a stretch; adjoining stretches of one reason become one."""
     if to <= at:
         return
@@ -117,7 +116,7 @@ def add_stretch(s: StreamArrays, cut: Cut, run: int, at: int, to: int, reason: i
 
 
 @nb.njit(cache=True, nogil=True)
-def add_frame(s: StreamArrays, cut: Cut, run: int, at: int, to: int, wholeness: int) -> int:
+def add_frame(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: int) -> int:
     """Writes data[at:to] as a frame, its API fields still empty, and returns its index."""
     n = cut.n[0]
     first, last = piece_at(s, at), piece_at(s, to - 1)
@@ -142,13 +141,13 @@ def add_frame(s: StreamArrays, cut: Cut, run: int, at: int, to: int, wholeness: 
 
 
 @nb.njit(cache=True, nogil=True)
-def has_later_run(s: StreamArrays, run: int) -> bool:
+def has_later_run(s: Streams, run: int) -> bool:
     """Whether the same direction goes on in this block, after a gap."""
     return run + 1 < len(s.direction) and s.direction[run + 1] == s.direction[run]
 
 
 @nb.njit(cache=True, nogil=True)
-def cut_reason(s: StreamArrays, run: int) -> tuple[int, int]:
+def cut_reason(s: Streams, run: int) -> tuple[int, int]:
     """(wholeness, reason) of a frame that the end of this run cuts."""
     if not has_later_run(s, run):
         return CUT_BY_END, REASON_END
@@ -158,7 +157,7 @@ def cut_reason(s: StreamArrays, run: int) -> tuple[int, int]:
 
 
 @nb.njit(cache=True, nogil=True)
-def enter_run(s: StreamArrays, run: int, d: NDArray[np.void], k: int) -> None:
+def enter_run(s: Streams, run: int, d: NDArray[np.void], k: int) -> None:
     """A gap before the run ends SYNC; a stream whose first byte is not the connection's first is hunted."""
     if s.gap_before[run] > 0:
         if d[k].mode == SYNC or d[k].mode == START:
@@ -185,7 +184,7 @@ def foreign_protocol(data: NDArray[np.uint8], at: int, end: int) -> int:
 
 
 @nb.njit(cache=True, nogil=True)
-def pass_over_expected(s: StreamArrays, cut: Cut, run: int, at: int, d: NDArray[np.void]) -> int:
+def pass_over_expected(s: Streams, cut: Cut, run: int, at: int, d: NDArray[np.void]) -> int:
     """EXPECT: passes over bytes up to the expected frame and returns the new place; HUNT when the place is already
     behind.
     """
@@ -200,7 +199,7 @@ def pass_over_expected(s: StreamArrays, cut: Cut, run: int, at: int, d: NDArray[
 
 
 @nb.njit(cache=True, nogil=True)
-def hunt_request(s: StreamArrays, cut: Cut, run: int, at: int, f: Framing, last: bool) -> int:
+def hunt_request(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool) -> int:
     """HUNT: looks for a request that proves itself and returns the new place; SYNC when it is found."""
     d = f.directions
     k = s.direction[run]
@@ -219,7 +218,7 @@ def hunt_request(s: StreamArrays, cut: Cut, run: int, at: int, f: Framing, last:
 
 
 @nb.njit(cache=True, nogil=True)
-def take_request(s: StreamArrays, cut: Cut, run: int, at: int, to: int, wholeness: int, c: NDArray[np.void]) -> None:
+def take_request(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: int, c: NDArray[np.void]) -> None:
     """Writes the request at data[at:to] and its header fields. At least the 12 bytes up to the correlation id are
     there.
     """
@@ -238,9 +237,7 @@ def take_request(s: StreamArrays, cut: Cut, run: int, at: int, to: int, wholenes
 
 
 @nb.njit(cache=True, nogil=True)
-def begin_stream(
-    s: StreamArrays, run: int, at: int, c: NDArray[np.void], versions: NDArray[np.int16], last: bool
-) -> int:
+def begin_stream(s: Streams, run: int, at: int, c: NDArray[np.void], versions: NDArray[np.int16], last: bool) -> int:
     """START: YES when the connection's first request is there, NO when it is something else, MORE when it is too
     early to say.
     """
@@ -257,7 +254,7 @@ def begin_stream(
 
 
 @nb.njit(cache=True, nogil=True)
-def cut_synced(s: StreamArrays, cut: Cut, run: int, at: int, f: Framing, last: bool) -> int:
+def cut_synced(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool) -> int:
     """SYNC: takes one frame at `at` and returns the place after it, or `at` itself when more bytes are needed."""
     d, c, versions = f.directions, f.connections, f.versions
     k = s.direction[run]
@@ -302,7 +299,7 @@ def cut_synced(s: StreamArrays, cut: Cut, run: int, at: int, f: Framing, last: b
 
 
 @nb.njit(cache=True, nogil=True)
-def cut_requests(s: StreamArrays, cut: Cut, f: Framing, final: bool) -> None:
+def cut_requests(s: Streams, cut: Cut, f: Framing, final: bool) -> None:
     """Cuts every run that goes from a client to a server; writes frames, stretches, states and `consumed`."""
     d, c, versions = f.directions, f.connections, f.versions
     for run in range(len(s.direction)):
@@ -339,7 +336,7 @@ def cut_requests(s: StreamArrays, cut: Cut, f: Framing, final: bool) -> None:
 
 
 @nb.njit(cache=True, nogil=True)
-def pass_over_foreign(s: StreamArrays, cut: Cut, c: NDArray[np.void]) -> None:
+def pass_over_foreign(s: Streams, cut: Cut, c: NDArray[np.void]) -> None:
     """Gives what no Kafka reader took of foreign connections as stretches."""
     for run in range(len(s.direction)):
         protocol = c[s.direction[run] >> 1].protocol
@@ -350,7 +347,7 @@ def pass_over_foreign(s: StreamArrays, cut: Cut, c: NDArray[np.void]) -> None:
 
 
 @nb.njit(cache=True, nogil=True)
-def sends_requests(s: StreamArrays, run: int, versions: NDArray[np.int16]) -> bool:
+def sends_requests(s: Streams, run: int, versions: NDArray[np.int16]) -> bool:
     """Whether a packet of the run begins with a request that proves itself and names its client.
 
     The name matters: a response with zeros behind a small correlation id looks like a request without a client id.
@@ -367,7 +364,7 @@ def sends_requests(s: StreamArrays, run: int, versions: NDArray[np.int16]) -> bo
 
 @nb.njit(cache=True, nogil=True)
 def tell_clients(
-    s: StreamArrays,
+    s: Streams,
     c: NDArray[np.void],
     server_side_by_port: NDArray[np.int8],
     versions: NDArray[np.int16],

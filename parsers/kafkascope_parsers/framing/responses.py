@@ -26,7 +26,6 @@ from kafkascope_parsers.framing.layout import (
     TOKEN_LIMIT,
     UNKNOWN,
     WHOLE,
-    StreamArrays,
 )
 from kafkascope_parsers.framing.pool import NONE, Waiting, enqueue, take, waits
 from kafkascope_parsers.framing.requests import (
@@ -39,6 +38,7 @@ from kafkascope_parsers.framing.requests import (
     pass_over_expected,
     piece_at,
 )
+from kafkascope_parsers.tcp.streams import Streams
 
 RESPONSE_HEAD = 8
 """Size and correlation id."""
@@ -106,7 +106,7 @@ def ask_ahead(asked: Asked, w: Waiting, c: NDArray[np.void], i: int, correlation
 
 
 @nb.njit(cache=True, nogil=True)
-def answers(s: StreamArrays, run: int, at: int, w: Waiting, c: NDArray[np.void]) -> bool:
+def answers(s: Streams, run: int, at: int, w: Waiting, c: NDArray[np.void]) -> bool:
     """Whether a response header at `at` names a waiting request and a possible size."""
     if s.end[run] - at < RESPONSE_HEAD:
         return False
@@ -115,7 +115,7 @@ def answers(s: StreamArrays, run: int, at: int, w: Waiting, c: NDArray[np.void])
 
 
 @nb.njit(cache=True, nogil=True)
-def response_proves(s: StreamArrays, run: int, at: int, w: Waiting, c: NDArray[np.void]) -> bool:
+def response_proves(s: Streams, run: int, at: int, w: Waiting, c: NDArray[np.void]) -> bool:
     """HUNT: a response header that answers a waiting request; or, where the request was before the capture, one
     that begins a packet and fills packets exactly.
     """
@@ -147,7 +147,7 @@ def note_orphan(c: NDArray[np.void], i: int, correlation_id: int) -> None:
 
 
 @nb.njit(cache=True, nogil=True)
-def take_response(s: StreamArrays, cut: Cut, run: int, at: int, to: int, wholeness: int, p: Pairing) -> None:
+def take_response(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: int, p: Pairing) -> None:
     """Writes the response at data[at:to]; at least its correlation id is there."""
     w, c = p.waiting, p.connections
     i = s.direction[run] >> 1
@@ -165,7 +165,7 @@ def take_response(s: StreamArrays, cut: Cut, run: int, at: int, to: int, wholene
 
 
 @nb.njit(cache=True, nogil=True)
-def response_synced(s: StreamArrays, cut: Cut, run: int, at: int, p: Pairing, last: bool) -> int:
+def response_synced(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: bool) -> int:
     """SYNC: takes one response at `at` and returns the place after it, or `at` itself when more bytes are needed."""
     asked, w, d, c = p.asked, p.waiting, p.directions, p.connections
     k = s.direction[run]
@@ -216,7 +216,7 @@ def response_synced(s: StreamArrays, cut: Cut, run: int, at: int, p: Pairing, la
 
 
 @nb.njit(cache=True, nogil=True)
-def hunt_response(s: StreamArrays, cut: Cut, run: int, at: int, p: Pairing, last: bool) -> int:
+def hunt_response(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: bool) -> int:
     """HUNT: looks for a response that proves itself and returns the new place; SYNC when it is found."""
     asked, w, d, c = p.asked, p.waiting, p.directions, p.connections
     k = s.direction[run]
@@ -237,7 +237,7 @@ def hunt_response(s: StreamArrays, cut: Cut, run: int, at: int, p: Pairing, last
 
 
 @nb.njit(cache=True, nogil=True)
-def cut_responses(s: StreamArrays, cut: Cut, p: Pairing, final: bool) -> None:
+def cut_responses(s: Streams, cut: Cut, p: Pairing, final: bool) -> None:
     """Cuts every run that goes from a server to a client; queues all requests; writes frames, stretches, states and
     `consumed`.
     """

@@ -7,7 +7,7 @@ run of a direction (a partial frame) comes again at the start of the direction's
 the connection has payload, either way.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,8 @@ GAP_NONE, GAP_LOST, GAP_SNAPLEN = 0, 1, 2
 """Why bytes are missing before a run: nothing is, packets not captured, packets cut by the snap length."""
 
 
-@dataclass(frozen=True, slots=True)
-class Streams:
-    """Columns of one block.
+class Streams(NamedTuple):
+    """Columns of one block; a named tuple, so that kernels take it as it is.
 
     data           uint8    bytes of all runs, one after the other
     direction      int64    per run
