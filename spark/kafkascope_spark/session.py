@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from kafkascope_parsers.errors import UsageError
@@ -56,6 +57,14 @@ DUMP_S = 60
 JVM_OPTIONS = (
     "-Xms512m -XX:ReservedCodeCacheSize=160m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
 )
+LARGE_REQUESTS = 1_000_000
+"""From so many requests on the work takes longer than the start, and the JVM's second compiler pays."""
+LARGE_JVM_OPTIONS = "-Xms512m -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
+LARGE_OPTIONS = {
+    "spark.sql.shuffle.partitions": "8",
+    "spark.driver.memory": "1536m",
+}
+"""More and smaller partitions: a partition is what one worker sorts at a time."""
 
 
 def java_problem() -> str | None:
@@ -120,17 +129,16 @@ def _on_cluster(master: str) -> "SparkSession":
 
 def _connected(remote: str) -> "SparkSession":
     """A session of a Spark Connect server: the data options are set on it one by one, as some are the server's."""
-    try:
-        import grpc
-        from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise UsageError(f"Spark Connect needs more packages: pip install 'pyspark[connect]' ({error})") from error
+    if find_spec("grpc") is None or find_spec("grpc_status") is None:
+        raise UsageError("Spark Connect needs more packages: pip install 'pyspark[connect]'")
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
     try:
         session = SparkSession.builder.appName("kafkascope").remote(remote).getOrCreate()
         for name, value in DATA_OPTIONS.items():
             session.conf.set(name, value)
-    except (PySparkException, OSError, RuntimeError, grpc.RpcError) as error:
+    except (PySparkException, OSError, RuntimeError) as error:
         raise UsageError(f"no Spark Connect session at {remote}: {_first_line(error)}") from error
     return session
 
