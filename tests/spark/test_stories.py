@@ -229,7 +229,7 @@ def test_rows_do_not_depend_on_buckets(told: Told, tmp_path: pathlib.Path) -> No
         bucket = [int(c, 16) % 4 for c in table["conn_id"].to_pylist()]
         for b in range(4):
             (place / f"bucket={b}").mkdir(parents=True)
-            mine = table.filter(pa.array([x == b for x in bucket]))
+            mine = table.filter(pa.array([x == b for x in bucket], pa.bool_()))
             pq.write_table(mine, place / f"bucket={b}" / "part-0.parquet")
     write_stories(four)
     for table in STORY_TABLES:
