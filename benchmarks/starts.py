@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""How long the stories of many clients take, and of one that never rests: time, CPU and memory of all processes.
+
+python benchmarks/starts.py tile A.kscope BIG.kscope --starts 200000   copies A's clients to so many starts
+python benchmarks/starts.py loop A.kscope HOT.kscope --requests 5000000   one client whose busiest loop goes on and on
+python benchmarks/starts.py run BIG.kscope    makes the stories and says what it took
+
+A is a dataset of `kafkascope analyze` (its stories say how many starts it has). Copies get addresses and connection
+ids of their own and begin 20 ms after one another. Only the tables that the stories read are copied.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+TABLES = (
+    "captures",
+    "connections",
+    "requests",
+    "errors",
+    "partitions",
+    "messages/Metadata/response",
+    "messages/JoinGroup/request",
+    "messages/ConsumerGroupHeartbeat/response",
+)
+APART_NS = 20_000_000
+COPIES_A_FILE = 40
+
+
+def tile(source: Path, place: Path, starts: int) -> None:
+    """Copies of all clients but the brokers, until there are so many starts."""
+    clients = pq.read_table(source / "stories" / "clients").to_pylist()
+    kept = {c["client_instance_id"]: c["conn_ids"] for c in clients if c["kind"] != "broker"}
+    begun = pq.read_table(source / "stories" / "startups", columns=["client_instance_id"])["client_instance_id"]
+    each = sum(1 for i in begun.to_pylist() if i in kept)
+    conn_ids = pa.array([c for ids in kept.values() for c in ids])
+    n_copies = -(-starts // each)
+    tables = {name: pq.read_table(source / name) for name in TABLES if (source / name).is_dir()}
+    for name, table in tables.items():
+        if "conn_id" in table.schema.names:
+            tables[name] = table.filter(pc.is_in(table["conn_id"], conn_ids))
+    print(f"{each} starts, {tables['requests'].num_rows} requests a copy; {n_copies} copies", flush=True)
+    for first in range(0, n_copies, COPIES_A_FILE):
+        for name, table in tables.items():
+            copies = [copy_of(table, k) for k in range(first, min(first + COPIES_A_FILE, n_copies))]
+            write(place, name, pa.concat_tables(copies), first)
+    rows = {name: table.num_rows * n_copies for name, table in tables.items()}
+    (place / "_dataset.json").write_text(json.dumps({"schema_version": 1, "rows": rows}))
+
+
+def copy_of(table: pa.Table, k: int) -> pa.Table:
+    """The k-th copy: other addresses, connections and times."""
+    for i, name in enumerate(table.schema.names):
+        column = table[name]
+        if name in ("conn_id", "request_id"):
+            column = pc.binary_join_element_wise(f"{k:06x}", pc.utf8_slice_codeunits(column, 6), "")
+        elif name == "client_ip":
+            column = pc.binary_join_element_wise(f"fd00:{k:x}::", pc.replace_substring(column, ".", ":"), "")
+        elif name.endswith("_ns") and pa.types.is_int64(column.type):
+            column = pc.add(column, k * APART_NS)
+        else:
+            continue
+        table = table.set_column(i, table.schema.field(i), column.cast(table.schema.field(i).type))
+    return table
+
+
+def loop(source: Path, place: Path, requests: int) -> None:
+    """The busiest connection's Fetch or Produce requests again and again, 1 ms apart, and the rest of the dataset."""
+    table = pq.read_table(source / "requests")
+    hot = table.filter(pc.is_in(table["api_key"], pa.array([0, 1], pa.int16())))
+    counted = (
+        hot.filter(pc.not_equal(hot["client_ip"], hot["server_ip"])).group_by("conn_id").aggregate([([], "count_all")])
+    )
+    busiest = counted.sort_by([("count_all", "descending")])["conn_id"][0].as_py()
+    one = hot.filter(pc.equal(hot["conn_id"], busiest)).sort_by("ts_ns").slice(0, 1_000)
+    last = table.filter(pc.equal(table["conn_id"], busiest)).num_rows
+    for name in TABLES:
+        if (source / name).is_dir():
+            write(place, name, pq.read_table(source / name), 0)
+    begin = pc.max(one["ts_ns"]).as_py() + 1_000_000
+    for k, done in enumerate(range(0, requests, one.num_rows * 50), 1):
+        n = one.num_rows * 50
+        parts = pa.concat_tables([one] * 50)
+        number = pa.array(range(last + done, last + done + n))
+        sent = pc.add(pc.multiply(pa.array(range(done, done + n), pa.int64()), 1_000_000), begin)
+        latency = pc.multiply(pc.fill_null(parts["latency_us"], 0), 1_000)
+        changed = {
+            "request_id": pc.binary_join_element_wise(busiest, pc.cast(number, pa.string()), "-"),
+            "ts_ns": sent,
+            "request_last_ns": sent,
+            "response_ns": pc.add(sent, latency),
+            "response_last_ns": pc.add(sent, latency),
+            "correlation_id": pc.cast(number, pa.int32()),
+        }
+        for name, column in changed.items():
+            parts = parts.set_column(parts.schema.get_field_index(name), parts.schema.field(name), column)
+        write(place, "requests", parts, k)
+    (place / "_dataset.json").write_text(json.dumps({"schema_version": 1, "rows": {"requests": requests}}))
+
+
+def write(place: Path, name: str, table: pa.Table, number: int) -> None:
+    (place / name).mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, place / name / f"part-{number}.parquet", compression="zstd")
+
+
+def run(place: Path) -> None:
+    """Make the stories in a process of its own and watch it and its children."""
+    begun = time.monotonic()
+    command = [sys.executable, "-c", f"import pathlib; from kafkascope_spark.stories import write_stories as w; w(pathlib.Path({str(place)!r}))"]  # fmt: skip # noqa: E501
+    made = subprocess.Popen(command)
+    watch = Watch(made.pid)
+    watch.start()
+    code = made.wait()
+    watch.ended.set()
+    starts = pq.ParquetDataset(place / "stories" / "startups").read(columns=["outcome"]) if not code else None
+    told = {
+        "exit": code,
+        "wall_s": round(time.monotonic() - begun, 1),
+        "cpu_s": round(sum(watch.cpu_s.values()), 1),
+        "most_resident_mb": watch.most_kb // 1024,
+        "starts": starts.num_rows if starts is not None else None,
+    }
+    print(json.dumps(told))
+
+
+class Watch(threading.Thread):
+    """The largest sum of proportional set sizes of a process and its descendants, and the CPU time of each."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._pid, self.most_kb, self.ended = pid, 0, threading.Event()
+        self.cpu_s: dict[int, float] = {}
+
+    def run(self) -> None:
+        while not self.ended.wait(0.5):
+            living = family(self._pid)
+            self.most_kb = max(self.most_kb, sum(pss_kb(p) for p in living))
+            self.cpu_s |= {p: spent for p in living if (spent := cpu_s(p))}
+
+
+def family(pid: int) -> list[int]:
+    """The process and its descendants."""
+    found, todo = [], [pid]
+    while todo:
+        one = todo.pop()
+        found.append(one)
+        for children in Path(f"/proc/{one}/task").glob("*/children"):
+            try:
+                todo += map(int, children.read_text().split())
+            except OSError:
+                continue
+    return found
+
+
+def cpu_s(pid: int) -> float:
+    """Time in user and system mode so far."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def pss_kb(pid: int) -> int:
+    """Resident memory, what is shared divided by who shares it."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, option in (("tile", "--starts"), ("loop", "--requests")):
+        command = commands.add_parser(name)
+        command.add_argument("source", type=Path)
+        command.add_argument("place", type=Path)
+        command.add_argument(option, type=int, required=True, dest="n")
+    commands.add_parser("run").add_argument("place", type=Path)
+    asked = parser.parse_args()
+    if asked.command == "run":
+        run(asked.place)
+        return
+    shutil.rmtree(asked.place, ignore_errors=True)
+    (tile if asked.command == "tile" else loop)(asked.source, asked.place, asked.n)
+
+
+if __name__ == "__main__":
+    main()
