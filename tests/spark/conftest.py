@@ -11,7 +11,8 @@ from kafkascope_spark.session import open_session
 from kafkascope_spark.wire import Connection, Request
 
 MS = 1_000_000
-CAPTURES = pathlib.Path(__file__).parents[2] / "fixtures" / "captures"
+FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
+FOLDERS = (FIXTURES / "captures", FIXTURES / "starts")
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +33,8 @@ def told(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str]
     def make(name: str) -> pathlib.Path:
         if name not in made:
             made[name] = tmp_path_factory.mktemp("datasets") / f"{name}.kscope"
-            ingest([CAPTURES / f"{name}.pcap.zst"], made[name], workers=1)
+            place = next(folder / f"{name}.pcap.zst" for folder in FOLDERS if (folder / f"{name}.pcap.zst").exists())
+            ingest([place], made[name], workers=1)
             write_stories(made[name])
         return made[name]
 
