@@ -1,5 +1,6 @@
 """`write_stories`: read the dataset's tables, run the state machines over them on Spark, write the story tables."""
 
+import gc
 import json
 import pathlib
 import shutil
@@ -24,6 +25,8 @@ TAGGED = pa.schema([("table", pa.string()), *((t.name, pa.struct(list(t.schema))
 """What the state machines give: a struct per story table, of which `table` names the one that is set."""
 
 BATCH_ROWS = 4_096
+GC_OBJECTS = 200_000
+"""The machine makes many objects and no cycles: looking for cycles after each 700 costs a third of its time."""
 SMALL_CONNECTIONS = 20_000
 """Up to so many connections the stories' rows (some 30 each) pass through this process."""
 SORTED_BY = {
@@ -90,6 +93,7 @@ def teller(capture_ns: tuple[int, int]) -> Callable[[Iterable[pa.RecordBatch]], 
     """The function that Spark's workers run over each partition."""
 
     def tell(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        gc.set_threshold(GC_OBJECTS, 50, 50)
         stories = ClientStories(capture_ns)
         rows: list[TableRow] = []
         for batch in batches:
