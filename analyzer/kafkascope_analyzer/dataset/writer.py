@@ -29,9 +29,10 @@ class TableWriter:
         self.n_rows = 0
 
     def write(self, table: pa.Table) -> None:
-        """Takes rows in the table's schema."""
-        if not table.schema.equals(self._schema):
-            wrong = _differences(table.schema, self._schema)
+        """Takes rows in the table's schema; texts may be coded by a dictionary, the same ones in all batches."""
+        plain = _plain(table.schema)
+        if not plain.equals(self._schema):
+            wrong = _differences(plain, self._schema)
             raise ValueError(f"{self._path.parent.name}: rows do not have the contract's columns: {wrong}")
         if table.num_rows:
             self._pending.append(table)
@@ -52,7 +53,7 @@ class TableWriter:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._writer = pq.ParquetWriter(
                 self._path,
-                self._schema,
+                table.schema,
                 compression="zstd",
                 compression_level=_COMPRESSION_LEVEL,
                 store_schema=False,
@@ -80,10 +81,14 @@ class TableWriter:
             self._writer.close()
 
 
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """The schema with texts for dictionary-coded texts."""
+    return pa.schema([(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type) for f in schema])
+
+
 def _repeating(schema: pa.Schema) -> list[str]:
     """Columns that a dictionary makes smaller: texts, but for ids that never repeat. On numbers it costs more."""
-    texts = [field.name for field in schema if pa.types.is_string(field.type) and field.name != "request_id"]
-    return texts + [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    return [field.name for field in schema if pa.types.is_string(field.type) and field.name != "request_id"]
 
 
 def write_empty(directory: Path, schema: pa.Schema) -> None:

@@ -26,8 +26,9 @@ from kafkascope_analyzer.dataset.tables import (
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.ingest import finish_rows
 from kafkascope_analyzer.ingest.finish_rows import Names
+from kafkascope_analyzer.ingest.partitions import message_of_spill
 from kafkascope_analyzer.ingest.record_batches import WRITTEN_SCHEMA, read_record_sets
-from kafkascope_analyzer.ingest.spill import read_spill
+from kafkascope_analyzer.ingest.spill import read_spill, spilled_tables
 
 _SORT = {
     "requests": ("client_ip", "client_id", "ts_ns", "request_packet_no"),
@@ -92,8 +93,12 @@ class BucketFinish:
 
     def _partitions(self) -> None:
         with self._writer(PARTITIONS) as writer:
-            for batch in read_spill(self._bucket.spill, "partitions"):
-                writer.write(finish_rows.partition_rows(batch, self._names))
+            for name in spilled_tables(self._bucket.spill):
+                message = message_of_spill(name)
+                if message is None:
+                    continue
+                for batch in read_spill(self._bucket.spill, name):
+                    writer.write(finish_rows.partition_rows(batch, message, self._names))
         self.rows[PARTITIONS.name] = writer.n_rows
 
     def _record_batches(self) -> None:

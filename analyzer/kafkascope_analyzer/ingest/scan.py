@@ -4,6 +4,7 @@ A bucket is the connections whose flow hash falls into it; buckets share nothing
 ids, topic names, who the client was where no SYN told) waits in the spill for the second pass, `finish`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,11 +13,19 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import connection_ids, request_ids
 from kafkascope_analyzer.connections.partition_counts import count_partitions
-from kafkascope_analyzer.ingest.blocks import RequestBlock, ResponseBlock, read_requests, read_responses, with_frames
+from kafkascope_analyzer.ingest.blocks import (
+    NamedPartitions,
+    RequestBlock,
+    ResponseBlock,
+    read_requests,
+    read_responses,
+    with_frames,
+)
 from kafkascope_analyzer.ingest.connection_state import connection_table, server_side_by_port
 from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows
 from kafkascope_analyzer.ingest.messages import MessageWriters
 from kafkascope_analyzer.ingest.news import News
+from kafkascope_analyzer.ingest.partitions import spill_name
 from kafkascope_analyzer.ingest.record_batches import record_sets, spill_record_sets
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.records import spill_records
@@ -161,9 +170,12 @@ class BucketScan:
     def _spill_requests(self, block: RequestBlock) -> None:
         self._spill_partitions(block.partitions())
 
-    def _spill_partitions(self, partitions: pa.Table) -> None:
-        self._spill.write("partitions", partitions)
-        self._spill.write("partition_counts", count_partitions(partitions))
+    def _spill_partitions(self, named: Iterator[NamedPartitions]) -> None:
+        for message, rows, from_replica in named:
+            if message.api_key is not None and message.direction is not None:
+                counts = count_partitions(rows, message.api_key, message.direction, from_replica)
+                self._spill.write(spill_name(message.api_key, message.direction), rows)
+                self._spill.write("partition_counts", counts)
 
     def _spill_responses(self, block: ResponseBlock) -> None:
         self._spill_partitions(block.partitions())
