@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.lean import arrow_without_pandas
 from kafkascope_analyzer.cli.options import (
     Captures,
     Format,
@@ -38,6 +39,7 @@ def ingest(
 ) -> None:
     """Write a dataset of Parquet tables, without the stories that need Spark."""
     with exit_codes():
+        arrow_without_pandas()
         place = out or default_out(captures[0])
         check_out(place, overwrite=overwrite)
         detail = record_detail(record_batches, records=records, payloads=payloads)

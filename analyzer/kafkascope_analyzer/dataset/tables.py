@@ -4,7 +4,7 @@ schemas and are not listed here.
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.contract import Column, Table, flag, i16, i32, i64, text, texts, time
+from kafkascope_analyzer.dataset.contract import Column, Table, flag, i16, i32, i64, required, text, texts, time
 
 ROLES = (
     "bootstrap",
@@ -159,8 +159,7 @@ REQUESTS = Table(
     "requests",
     "request with its response",
     (
-        _REQUEST,
-        _CONN,
+        *required(_REQUEST, _CONN),
         *_ENDPOINTS,
         text("client_id", "client id of the request header"),
         i32("node_id", "node id of the server; null where the capture does not tell"),
@@ -168,7 +167,7 @@ REQUESTS = Table(
         text("api_name", "API name"),
         i16("api_version", "version of the request"),
         i32("correlation_id", "correlation id"),
-        *time("", "first byte of the request (of the response, for an orphan)"),
+        *required(*time("", "first byte of the request (of the response, for an orphan)")),
         i64("request_last_ns", "last byte of the request, nanoseconds since the epoch"),
         i64("response_ns", "first byte of the response, nanoseconds since the epoch"),
         i64("response_last_ns", "last byte of the response, nanoseconds since the epoch"),
@@ -205,8 +204,7 @@ REQUESTS = Table(
         i32("n_partitions", "topic-partitions named in request and response, the larger of the two"),
         i64("n_records", "records in Produce, or in the response of Fetch and ShareFetch"),
         i64("record_bytes", "bytes of their record batches"),
-        text("status", "what became of it", *REQUEST_STATUSES),
-        _CAPTURE,
+        *required(text("status", "what became of it", *REQUEST_STATUSES), _CAPTURE),
         i64("request_packet_no", "packet of the request's first byte"),
         i64("response_packet_no", "packet of the response's first byte"),
     ),
@@ -216,14 +214,11 @@ PARTITIONS = Table(
     "partitions",
     "request and topic-partition that it or its response names",
     (
-        _REQUEST,
-        _CONN,
-        *time("", "first byte of the frame"),
-        i16("api_key", "API key"),
-        text("direction", "which frame names it", "request", "response"),
+        *required(_REQUEST, _CONN, *time("", "first byte of the frame"), i16("api_key", "API key")),
+        *required(text("direction", "which frame names it", "request", "response")),
         text("topic", "topic name, looked up by the topic id where the frame has only that"),
         text("topic_id", "topic id, 22 characters"),
-        i32("partition", "partition"),
+        *required(i32("partition", "partition")),
         i64("offset", "offset asked for, committed or given"),
         i32("leader_epoch", "leader epoch of the frame"),
         i32("leader_id", "leader that Metadata names"),
@@ -408,7 +403,7 @@ INGEST_TABLES: tuple[Table, ...] = (
     UNDECODED,
 )
 
-MESSAGE_KEYS: tuple[Column, ...] = (
+MESSAGE_KEYS: tuple[Column, ...] = required(
     _REQUEST,
     _CONN,
     *time("", "first byte of the frame"),

@@ -27,7 +27,7 @@ from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.ingest import finish_rows
 from kafkascope_analyzer.ingest.finish_rows import Names
 from kafkascope_analyzer.ingest.partitions import message_of_spill
-from kafkascope_analyzer.ingest.record_batches import WRITTEN_SCHEMA, read_record_sets
+from kafkascope_analyzer.ingest.record_batches import read_record_sets
 from kafkascope_analyzer.ingest.spill import read_spill, spilled_tables
 
 _SORT = {
@@ -102,8 +102,7 @@ class BucketFinish:
         self.rows[PARTITIONS.name] = writer.n_rows
 
     def _record_batches(self) -> None:
-        place = self._bucket.dataset / RECORD_BATCHES.name / self._bucket.part
-        with TableWriter(place, WRITTEN_SCHEMA) as writer:
+        with self._writer(RECORD_BATCHES) as writer:
             for sets, batches in read_record_sets(self._bucket.spill):
                 writer.write(finish_rows.record_batch_rows(sets, batches, self._names))
         self.rows[RECORD_BATCHES.name] = writer.n_rows

@@ -137,9 +137,9 @@ def request_rows(rows: pa.Table, names: Names) -> pa.Table:
     return _rows(REQUESTS, columns, rows.num_rows)
 
 
-_TYPES_OF_PARTITIONS = [
-    (f.name, CODED_TEXT if pa.types.is_string(f.type) and f.name != "request_id" else f.type) for f in PARTITIONS.schema
-]
+_CODED_PARTITIONS = pa.schema(
+    [f.with_type(CODED_TEXT) if pa.types.is_string(f.type) and f.name != "request_id" else f for f in PARTITIONS.schema]
+)
 
 
 def partition_rows(rows: pa.Table, message: tuple[int, str], names: Names) -> pa.Table:
@@ -155,8 +155,8 @@ def partition_rows(rows: pa.Table, message: tuple[int, str], names: Names) -> pa
     columns["topic"] = names.coded_topics(columns["topic"], columns["topic_id"])
     if "error_code" in columns:
         columns["error_name"] = coded_error_names(columns["error_code"])
-    arrays = [columns[name] if name in columns else pa.nulls(n, kind) for name, kind in _TYPES_OF_PARTITIONS]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(_TYPES_OF_PARTITIONS))
+    arrays = [columns[f.name] if f.name in columns else pa.nulls(n, f.type) for f in _CODED_PARTITIONS]
+    return pa.Table.from_arrays(arrays, schema=_CODED_PARTITIONS)
 
 
 def record_batch_rows(sets: pa.Table, batches: NDArray[np.void], names: Names) -> pa.Table:

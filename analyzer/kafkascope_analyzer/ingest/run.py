@@ -5,6 +5,7 @@ folder. Then the cluster is learned from all spills, and each bucket is finished
 place and renamed when it is whole.
 """
 
+import gc
 import os
 import shutil
 import tempfile
@@ -91,6 +92,7 @@ def _write_dataset(run: _Run, inputs: tuple[Path, ...], progress: Progress | Non
         cluster = learn_cluster([jobs[0].bucket.spill])
         finished = [finish_bucket(jobs[0].bucket, cluster)]
     else:
+        gc.freeze()  # what is loaded by now stays: neither swept nor, by sweeping, copied into each worker
         with ProcessPoolExecutor(run.n_buckets, mp_context=_context()) as pool:
             results = _scanned(pool, jobs, progress)
             cluster = learn_cluster([job.bucket.spill for job in jobs])
