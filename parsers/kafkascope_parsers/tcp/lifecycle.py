@@ -4,7 +4,7 @@ A flow (two endpoints) may carry several connections after each other. A segment
 unless
   SYN       has an initial sequence number other than the known one, or does not fit before the bytes seen
   SYN-ACK   has another one than the known and does not acknowledge the SYN seen, with or without its payload
-  payload   after the end of the connection is further than a window away from its sequence numbers (its SYN was not
+  payload   after the end of the connection is further than FAR_LIMIT away from its sequence numbers (its SYN was not
   captured)
 
 Arguments are records: seg a SEGMENT_ROW, c a CONNECTION, me and peer the SIDEs of the segment's sender and receiver.
@@ -26,12 +26,12 @@ from kafkascope_parsers.tcp.state import (
     E_SYN,
     E_SYN_ACK,
     E_SYN_RETRY,
+    FAR_LIMIT,
     NO_EVENT,
     OPEN,
     REFUSED,
     RST,
     SYN,
-    WINDOW_LIMIT,
 )
 
 _MASK32 = 0xFFFFFFFF
@@ -79,7 +79,7 @@ def opens_another(seg: Any, c: Any, me: Any, peer: Any) -> Any:
             return seg.seq != me.isn
         return not me.based or base_seq(me) != first_byte
     if seg.length > 0 and not seg.tcp_flags & RST and c.close_kind != OPEN and me.based:
-        return abs(distance(seg.seq, me.next_seq)) > WINDOW_LIMIT
+        return abs(distance(seg.seq, me.next_seq)) > FAR_LIMIT
     return False
 
 
@@ -88,8 +88,9 @@ def open_connection(seg: Any, c: Any, me: Any, peer: Any) -> None:
     """Writes the new connection whose first segment this is."""
     me.address_high, me.address_low, me.port = seg.source_high, seg.source_low, seg.source_port
     peer.address_high, peer.address_low, peer.port = seg.destination_high, seg.destination_low, seg.destination_port
-    me.acked, me.fin_at, me.slot = -1, -1, -1
-    peer.acked, peer.fin_at, peer.slot = -1, -1, -1
+    for side in (me, peer):
+        side.acked, side.fin_at, side.slot, side.last_chunk = -1, -1, -1, -1
+        side.first_waiting, side.last_waiting = -1, -1
     c.first_ts_ns, c.last_ts_ns, c.first_packet, c.close_idle_ns = seg.ts_ns, seg.ts_ns, seg.packet_no, -1
 
 
