@@ -120,9 +120,7 @@ class TcpStreams:
     def _reassemble(self, segments: Segments, taken: Taken, held: Payloads) -> tuple[NDArray[np.void], Payloads]:
         """Sends the block's segments through the reassembler instead."""
         assert self._one_by_one is not None
-        chunks, waiting, events = self._one_by_one.push(
-            held.block, segments, taken.slow[: self._n("slow")], self.sides
-        )
+        chunks, waiting, events = self._one_by_one.push(held.block, segments, taken.slow[: self._n("slow")], self.sides)
         merged = np.concatenate([self.events, events])
         self.events = merged[np.argsort(merged["packet_no"], kind="stable")]
         return chunks, held._replace(waiting=waiting)
