@@ -43,7 +43,7 @@ def differences(seg: Any, start: int, first: tuple[int, int, int, int], held: Pa
 def _compare(one: NDArray[np.uint8], at: int, other: NDArray[np.uint8], what: tuple[int, int, int]) -> Any:
     """Compares one[at:] with other[place:], `length` bytes from stream offset `offset` on; as `differences`."""
     place, length, offset = what
-    first, n = np.int64(-1), np.int64(0)
+    first, n = -1, 0
     for i in range(min(length, len(one) - at, len(other) - place)):
         if one[at + i] != other[place + i]:
             if n == 0:

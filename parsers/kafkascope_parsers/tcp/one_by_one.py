@@ -1,4 +1,4 @@
-"""Feeds the reassembler, connection by connection, in place of the kernels: the slow way that tests compare them with."""
+"""Feeds the reassembler, connection by connection, in place of the kernels: the slow way, for tests to compare with."""
 
 import numpy as np
 from numpy.typing import NDArray

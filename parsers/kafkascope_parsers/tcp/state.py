@@ -140,7 +140,7 @@ segments        all segments; bytes: payload on the wire, each byte once (bytes 
 stream_bytes, missing_bytes, cut_bytes   handed out, lost, cut by the snap length
 retransmitted, out_of_order, keepalives, after_fin   segments that: brought bytes again, filled a hole, were
                 keep-alives, brought data after the FIN
-gap_kind        why bytes before the next chunk are missing; slot: place in the current block's layout, -1 outside of it
+gap_kind, slot  why bytes before the next chunk are missing; place in the current block's layout, -1 outside of it
 last_chunk      number of the latest chunk, counted from the start of the capture; -1: none
 waiting, waiting_bytes, first_waiting, last_waiting   parts behind a hole: how many, their bytes, rows of PART or -1
 far, acked_for  segments in a row further than FAR_LIMIT; segments since all of the first hole was acknowledged

@@ -101,7 +101,7 @@ def judge_payload(seg: Any, ahead: int, me: Any) -> int:
     if seg.length <= 1 and ahead == -1 and me.next > 0 and not seg.tcp_flags & (SYN | FIN):
         me.keepalives += 1
         return KEEPALIVE
-    if seg.length == 0 or (me.far > 0 or abs(ahead) > FAR_LIMIT) and is_far(ahead, me):
+    if seg.length == 0 or ((me.far > 0 or abs(ahead) > FAR_LIMIT) and is_far(ahead, me)):
         return DROPPED
     if abs(ahead) > FAR_LIMIT:
         return FAR
@@ -155,7 +155,7 @@ def note_window(seg: Any, me: Any, direction: int, work: Work) -> None:
 
 
 @nb.njit(cache=True, nogil=True)
-def take_stream(seg: Any, carries: bool, sides: tuple[Any, Any], direction: int, work: Work) -> int:
+def take_stream(seg: Any, carries: bool, sides: tuple[Any, Any], direction: int, work: Work) -> Any:
     """Takes what the segment says of both streams; sides: sender and receiver. Returns the stream offset of its end."""
     me, peer = sides
     take_ack(seg, peer)
