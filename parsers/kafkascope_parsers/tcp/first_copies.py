@@ -13,6 +13,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers.tcp.assemble import copy_bytes
 from kafkascope_parsers.tcp.state import (
     FIRST_COPY_BYTES,
     FIRST_COPY_STEPS,
@@ -92,13 +93,14 @@ def keep_first_copies(
         row.at, row.ts_ns, row.packet_no, row.gap_kind = size, chunk.ts_ns, chunk.packet_no, chunk.gap_kind
         if chunk.position <= position - FIRST_COPY_BYTES:
             continue
-        source = held.copies
+        at, length = chunk.at, chunk.length
+        target = copies[size : size + length]
         if chunk.source == FROM_BLOCK:
-            source = held.block
+            copy_bytes(target, held.block[at : at + length])
         elif chunk.source == FROM_WAITING:
-            source = held.waiting
-        for i in range(min(chunk.length, len(source) - chunk.at, len(copies) - size)):
-            copies[size + i] = source[chunk.at + i]
+            copy_bytes(target, held.waiting[at : at + length])
+        else:
+            copy_bytes(target, held.copies[at : at + length])
         row.source = FROM_COPIES
-        size += chunk.length
+        size += length
     return len(chunks) - first, size

@@ -65,7 +65,7 @@ ACKED_SEGMENTS = 16
 """Segments of the connection, from the one that acknowledges all of a hole on, after which the hole is given up even
 where the peer sends no payload: the capture may show an acknowledgment before what it acknowledges."""
 
-FIRST_COPY_BYTES = 8 << 20
+FIRST_COPY_BYTES = 4 << 20
 """A retransmission is compared with first copies among the last FIRST_COPY_BYTES of payload of the whole capture."""
 
 FIRST_COPY_COST = 64
@@ -161,8 +161,8 @@ EVENT = record_type(
 bytes."""
 
 FROM_BLOCK, FROM_WAITING, FROM_COPIES, FROM_TAIL, NOWHERE, UNUSED = range(6)
-"""Where bytes are: in the block; kept of earlier blocks, as they wait, as first copies, as framing left them; not in the
-capture. UNUSED marks a free row of PART."""
+"""Where bytes are: in the block; kept of earlier blocks, as they wait, as first copies, as framing left them; not in
+the capture. UNUSED marks a free row of PART."""
 
 CHUNK = record_type(
     [

@@ -42,15 +42,13 @@ from kafkascope_parsers.tcp.state import (
 )
 from kafkascope_parsers.tcp.streams import GAP_NONE, GAP_SNAPLEN
 from kafkascope_parsers.tcp.waiting import (
-    NEEDED_BY_A_SEGMENT,
     Work,
     append_chunk,
-    give_up_acknowledged,
     give_up_all,
-    has_room,
     is_far,
     jump,
     rows_needed,
+    settle_holes,
     take_disordered,
 )
 
@@ -112,21 +110,19 @@ def judge_payload(seg: Any, ahead: int, me: Any) -> int:
 
 
 @nb.njit(cache=True, nogil=True)
-def take_payload(seg: Any, at: int, me: Any, direction: int, work: Work) -> None:
-    """Takes what the segment brings to its direction's stream, whose offset `at` it begins at, and its FIN."""
-    n, before = work.n[0], me.next
-    verdict = judge_payload(seg, at - before, me)
-    if verdict == IN_SEQUENCE:
-        add_chunk(seg, me, n, work.chunks[n.chunks], direction)
-    elif verdict == DISORDERED:
-        take_disordered(seg, at, me, direction, work)
-    elif verdict == FAR:
-        at = jump(seg, at - before, me, direction, work)
-        take_disordered(seg, at, me, direction, work)
-    elif verdict == KEEPALIVE:
-        note_event(seg, n, work.events[n.events], (E_KEEPALIVE, direction, max(at, 0), seg.length))
+def note_fin(seg: Any, at: int, before: int, me: Any) -> None:
+    """Keeps the place of the FIN, if the segment at stream offset `at` has one that is not behind the next byte."""
     if seg.tcp_flags & FIN and me.fin_at < 0 and at + seg.length >= before and at - before <= FAR_LIMIT:
         me.fin_at = at + seg.length
+
+
+@nb.njit(cache=True, nogil=True)
+def closes_window(seg: Any, me: Any) -> Any:
+    """Whether the sender closes its window with the segment; the window of a SYN or RST says nothing."""
+    if seg.tcp_flags & (SYN | RST):
+        return False
+    was, me.zero_window = me.zero_window, seg.window == 0
+    return me.zero_window and not was
 
 
 @nb.njit(cache=True, nogil=True)
@@ -143,34 +139,18 @@ def read_segment(s: SegmentArrays, i: int, seg: Any) -> None:
 
 
 @nb.njit(cache=True, nogil=True)
-def note_window(seg: Any, me: Any, direction: int, work: Work) -> None:
-    """Notes that the sender closes its window; the window of a SYN or RST says nothing."""
-    if seg.tcp_flags & (SYN | RST):
-        return
-    closed = seg.window == 0
-    if closed and not me.zero_window:
-        n = work.n[0]
-        note_event(seg, n, work.events[n.events], (E_ZERO_WINDOW, direction, me.next, 0))
-    me.zero_window = closed
+def offset_of(seg: Any, me: Any) -> Any:
+    """The stream offset of the segment's first byte; 0 where the stream's beginning is not known."""
+    if not me.based:
+        return np.int64(0)
+    return me.next + distance(np.int64(seg.seq) + (1 if seg.tcp_flags & SYN else 0), me.next_seq)
 
 
 @nb.njit(cache=True, nogil=True)
-def take_stream(seg: Any, carries: bool, sides: tuple[Any, Any], direction: int, work: Work) -> Any:
-    """Takes what the segment says of both streams; sides: sender and receiver. Returns the stream offset of its end."""
-    me, peer = sides
-    take_ack(seg, peer)
-    at = np.int64(0)
-    if me.based:
-        at = me.next + distance(np.int64(seg.seq) + (1 if seg.tcp_flags & SYN else 0), me.next_seq)
-        if not seg.tcp_flags & RST:
-            take_payload(seg, at, me, direction, work)
-    if me.first_waiting >= 0 or peer.first_waiting >= 0:
-        give_up_acknowledged(seg, False, me, direction, work)
-        give_up_acknowledged(seg, carries, peer, direction ^ 1, work)
-        if seg.tcp_flags & RST:
-            give_up_all(seg, me, direction, work)
-            give_up_all(seg, peer, direction ^ 1, work)
-    return at + seg.length
+def stops_for_room(needed: int, n: Any, room: tuple[int, int, int]) -> Any:
+    """Whether there are fewer rows of chunks, events and parts than needed; notes how many are."""
+    n.needed = needed
+    return n.chunks + needed >= room[0] or n.events + needed >= room[1] or n.parts + needed >= room[2]
 
 
 @nb.njit(cache=True, nogil=True)
@@ -183,6 +163,7 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
     seg, n = t.scratch[0], t.n[0]
     held, bucket, n_buckets = place
     work = Work(t.parts, taken.chunks, taken.events, t.n, held)
+    room = (len(taken.chunks), len(taken.events), len(t.parts))
     for i in range(first, len(s.ts_ns)):
         seg.source_high, seg.source_low = s.source[i, 0], s.source[i, 1]
         seg.destination_high, seg.destination_low = s.destination[i, 0], s.destination[i, 1]
@@ -191,10 +172,11 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
         if n_buckets > 1 and bucket_of(flow, n_buckets) != bucket:
             n.position += s.captured[i] + FIRST_COPY_COST
             continue
-        read_segment(s, i, seg)
+        seg.ts_ns, seg.packet_no, seg.tcp_flags, seg.window = s.ts_ns[i], s.packet_no[i], s.flags[i], s.window[i]
+        seg.seq, seg.ack, seg.offset = s.seq[i], s.ack[i], s.offset[i]
+        seg.captured, seg.length = s.captured[i], s.length[i]
         slot, d = find_slot(seg, flow, t.slots, t.sides)
-        n.needed = NEEDED_BY_A_SEGMENT if d < 0 else rows_needed(t.sides[d], t.sides[d ^ 1])
-        if not has_room(n.needed, work):
+        if stops_for_room(rows_needed(t.sides[max(d, 0)], t.sides[max(d, 0) ^ 1]), n, room):
             return i
         if d < 0 or opens_another(seg, t.connections[d >> 1], t.sides[d], t.sides[d ^ 1]):
             if n.connections < CONNECTION_LIMIT and n.connections >= len(t.connections):
@@ -206,7 +188,7 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
             if d >= 0 and n.one_by_one:
                 taken.slow[n.slow, 0], taken.slow[n.slow, 1] = i, -1 - d
                 n.slow += 1
-            elif d >= 0:
+            elif d >= 0 and t.sides[d].waiting + t.sides[d ^ 1].waiting > 0:
                 give_up_all(seg, t.sides[d], d, work)
                 give_up_all(seg, t.sides[d ^ 1], d ^ 1, work)
             d = 2 * n.connections + (1 if seg.tcp_flags & SYN and seg.tcp_flags & ACK else 0)
@@ -220,16 +202,28 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
             note_event(seg, n, taken.events[n.events], (take_syn(seg, c, me, peer, d & 1), d, 0, 0))
         if carries or seg.tcp_flags & (FIN | RST) == FIN:
             set_base(me, seg.seq)
-        note_window(seg, me, d, work)
+        if closes_window(seg, me):
+            note_event(seg, n, taken.events[n.events], (E_ZERO_WINDOW, d, me.next, 0))
+        at, before = offset_of(seg, me), me.next
         if n.one_by_one:
             taken.slow[n.slow, 0], taken.slow[n.slow, 1] = i, d
             n.slow += 1
-            end = me.next + distance(seg.seq, me.next_seq) + (1 if seg.tcp_flags & SYN else 0) + seg.length
-            end = end if me.based else seg.length
         else:
-            end = take_stream(seg, carries, (me, peer), d, work)
+            take_ack(seg, peer)
+            verdict = judge_payload(seg, at - before, me) if me.based and not seg.tcp_flags & RST else DROPPED
+            if verdict == IN_SEQUENCE:
+                add_chunk(seg, me, n, taken.chunks[n.chunks], d)
+            elif verdict == KEEPALIVE:
+                note_event(seg, n, taken.events[n.events], (E_KEEPALIVE, d, max(at, 0), seg.length))
+            elif verdict != DROPPED:
+                at = jump(seg, at - before, me, d, work) if verdict == FAR else at
+                take_disordered(seg, at, me, d, work)
+            if me.based and not seg.tcp_flags & RST:
+                note_fin(seg, at, before, me)
+            if me.waiting + peer.waiting > 0:
+                settle_holes(seg, carries, (me, peer), d, work)
         if seg.tcp_flags & (FIN | RST):
             kind = take_rst(seg, c, me, peer, d & 1) if seg.tcp_flags & RST else take_fin(seg, c, me, peer, d & 1)
             if kind != NO_EVENT:
-                note_event(seg, n, taken.events[n.events], (kind, d, max(end, 0), 0))
+                note_event(seg, n, taken.events[n.events], (kind, d, max(at + seg.length, 0), 0))
     return len(s.ts_ns)

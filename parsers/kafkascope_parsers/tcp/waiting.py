@@ -18,6 +18,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers.tcp.assemble import copy_bytes
 from kafkascope_parsers.tcp.events import note_event
 from kafkascope_parsers.tcp.first_copies import delivered_differences, differences
 from kafkascope_parsers.tcp.state import (
@@ -32,6 +33,7 @@ from kafkascope_parsers.tcp.state import (
     FROM_BLOCK,
     FROM_WAITING,
     NOWHERE,
+    RST,
     UNUSED,
     WAITING_BYTES,
     WAITING_BYTES_IN_ALL,
@@ -59,17 +61,6 @@ def rows_needed(me: Any, peer: Any) -> Any:
     """Rows of chunks, events or parts that a segment may need: each part that waits may come out and leave two holes,
     each of them an event or two."""
     return 4 * (np.int64(me.waiting) + np.int64(peer.waiting)) + NEEDED_BY_A_SEGMENT
-
-
-@nb.njit(cache=True, nogil=True)
-def has_room(needed: int, work: Work) -> Any:
-    """Whether that many rows can be written everywhere."""
-    n = work.n[0]
-    return (
-        n.chunks + needed < len(work.chunks)
-        and n.events + needed < len(work.events)
-        and n.parts + needed < len(work.parts)
-    )
 
 
 @nb.njit(cache=True, nogil=True)
@@ -292,10 +283,23 @@ def keep_waiting(work: Work, kept: NDArray[np.uint8]) -> int:
         part = work.parts[p]
         if part.source not in (FROM_BLOCK, FROM_WAITING):
             continue
-        source = work.held.block if part.source == FROM_BLOCK else work.held.waiting
-        length = part.end - part.start
-        for i in range(min(length, len(source) - part.at, len(kept) - size)):
-            kept[size + i] = source[part.at + i]
+        at, length = part.at, part.end - part.start
+        target = kept[size : size + length]
+        if part.source == FROM_BLOCK:
+            copy_bytes(target, work.held.block[at : at + length])
+        else:
+            copy_bytes(target, work.held.waiting[at : at + length])
         part.at, part.source = size, FROM_WAITING
         size += length
     return size
+
+
+@nb.njit(cache=True, nogil=True)
+def settle_holes(seg: Any, carries: bool, sides: tuple[Any, Any], direction: int, work: Work) -> None:
+    """Gives up the holes of sender and receiver that the segment, whose payload is sorted in, decides."""
+    me, peer = sides
+    give_up_acknowledged(seg, False, me, direction, work)
+    give_up_acknowledged(seg, carries, peer, direction ^ 1, work)
+    if seg.tcp_flags & RST:
+        give_up_all(seg, me, direction, work)
+        give_up_all(seg, peer, direction ^ 1, work)
