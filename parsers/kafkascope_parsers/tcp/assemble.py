@@ -84,12 +84,11 @@ def gap_before(chunk: Any, me: Any) -> Any:
     """The bytes missing before a chunk that begins a run; accounts for them."""
     if chunk.source == FROM_TAIL:
         return 0
-    gap = chunk.stream_offset - me.given
+    gap = chunk.stream_offset - (me.stream_bytes + me.missing_bytes + me.cut_bytes)
     if chunk.gap_kind == GAP_LOST:
         me.missing_bytes += gap
     else:
         me.cut_bytes += gap
-    me.given += gap
     return gap
 
 
@@ -115,7 +114,6 @@ def copy_chunks(
             n += 1
         direction, expected = chunk.direction, chunk.stream_offset + length
         if chunk.source != FROM_TAIL:
-            sides[direction].given += length
             sides[direction].stream_bytes += length
         at, target = chunk.at, data[place : place + length]
         if chunk.source == FROM_BLOCK:

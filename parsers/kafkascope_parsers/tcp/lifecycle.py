@@ -129,9 +129,9 @@ def note_close(seg: Any, c: Any, me: Any, peer: Any, kind: int) -> None:
 @nb.njit(cache=True, nogil=True)
 def take_fin(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
     """A FIN of side, whose payload has been taken already; returns the kind of event."""
-    if me.fin_ts_ns:
+    if me.fin:
         return E_RETRANSMIT if seg.length == 0 else NO_EVENT
-    me.fin_ts_ns = seg.ts_ns
+    me.fin = 1
     note_close(seg, c, me, peer, CLOSED_BY_FIN + side)
     return E_FIN
 
@@ -141,9 +141,7 @@ def take_rst(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
     """A RST of side; returns the kind of event. Its payload is a message for people (RFC 9293, 3.5.3), not of the
     stream."""
     answers_syn = seg.tcp_flags & ACK == 0 or np.int64(seg.ack) == (np.int64(peer.isn) + 1) & _MASK32
-    untouched = not me.syn and me.first_data_ts_ns == 0 and peer.first_data_ts_ns == 0
+    untouched = not me.syn and me.last_data_ts_ns == 0 and peer.last_data_ts_ns == 0
     refuses = side == 1 and c.syn_ts_ns > 0 and untouched and answers_syn
     note_close(seg, c, me, peer, REFUSED if refuses else CLOSED_BY_RST + side)
-    if not me.rst_ts_ns:
-        me.rst_ts_ns = seg.ts_ns
     return E_REFUSED if refuses else E_RST

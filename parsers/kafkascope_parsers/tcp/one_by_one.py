@@ -71,6 +71,7 @@ class Reassemblers:
             for half in reassembler.halves:
                 side = sides[half.direction]
                 side["next"], side["acked"], side["fin_at"] = half.next, half.acked, half.fin_at
+                side["gap_kind"] = half.gap_kind
                 if half.based:
                     side["next_seq"] = (half.base + half.next) & 0xFFFFFFFF
                 for name in _COUNTERS:

@@ -22,7 +22,7 @@ from kafkascope_parsers.tcp.state import (
     with_parts,
     with_room,
 )
-from kafkascope_parsers.tcp.streams import Streams
+from kafkascope_parsers.tcp.streams import GAP_LOST, Streams
 from kafkascope_parsers.tcp.track import take_segments
 from kafkascope_parsers.tcp.waiting import Work, finish_waiting, keep_waiting
 
@@ -108,7 +108,17 @@ class TcpStreams:
             finish_waiting(self._tables.scratch[0], self.sides, work)
             chunks, self.events = taken.chunks[: self._n("chunks")], taken.events[: self._n("events")].copy()
             self._copy_rows = self._copy_rows[:0]
-        return self._assembler.assemble(chunks, (held.block, held.waiting), self.sides, final=True)
+        streams = self._assembler.assemble(chunks, (held.block, held.waiting), self.sides, final=True)
+        self._book_ends()
+        return streams
+
+    def _book_ends(self) -> None:
+        """Books what is missing behind the last byte of each stream that was handed out."""
+        sides = self.sides
+        rest = sides["next"] - sides["stream_bytes"] - sides["missing_bytes"] - sides["cut_bytes"]
+        lost = sides["gap_kind"] == GAP_LOST
+        sides["missing_bytes"] += np.where(lost, rest, 0)
+        sides["cut_bytes"] += np.where(lost, 0, rest)
 
     def _with_room(self, taken: Taken) -> Taken:
         """More room, wherever the kernel may have stopped for the lack of it."""

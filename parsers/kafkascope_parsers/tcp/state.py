@@ -75,7 +75,8 @@ FIRST_COPY_STEPS = 256
 """How many of its direction's latest parts a retransmission is compared with."""
 
 CONNECTION_LIMIT = 1 << 20
-"""Connections of one bucket; some 400 bytes each. Segments of flows beyond it are counted and left out."""
+"""Connections of one bucket; some 430 bytes each, with their slots. Segments of flows beyond it are counted and left
+out."""
 
 CONNECTION = record_type(
     [
@@ -98,7 +99,6 @@ SIDE = record_type(
         ("address_high", np.uint64),
         ("address_low", np.uint64),
         ("next", np.int64),
-        ("given", np.int64),
         ("acked", np.int64),
         ("fin_at", np.int64),
         ("segments", np.int64),
@@ -108,13 +108,10 @@ SIDE = record_type(
         ("cut_bytes", np.int64),
         ("retransmitted", np.int64),
         ("out_of_order", np.int64),
-        ("keepalives", np.int64),
-        ("after_fin", np.int64),
-        ("fin_ts_ns", np.int64),
-        ("rst_ts_ns", np.int64),
-        ("first_data_ts_ns", np.int64),
+        ("keepalives", np.int32),
+        ("after_fin", np.int32),
         ("last_data_ts_ns", np.int64),
-        ("slot", np.int64),
+        ("slot", np.int32),
         ("last_chunk", np.int64),
         ("waiting_bytes", np.int64),
         ("waiting", np.int32),
@@ -127,6 +124,7 @@ SIDE = record_type(
         ("based", np.uint8),
         ("gap_kind", np.uint8),
         ("zero_window", np.uint8),
+        ("fin", np.uint8),
         ("far", np.uint8),
         ("acked_for", np.uint8),
     ],
@@ -134,10 +132,9 @@ SIDE = record_type(
 """One direction, named after its sender.
 
 next, next_seq  stream offset and sequence number of the next byte in order; based: whether they are known
-given           stream offset handed out so far, = stream_bytes + missing_bytes + cut_bytes
-acked, fin_at   highest stream offset that the peer acknowledged, offset of the FIN; -1: none
+acked, fin_at   highest stream offset that the peer acknowledged, offset of the FIN; -1: none; fin: a FIN was seen
 segments        all segments; bytes: payload on the wire, each byte once (bytes that a snap length cut included)
-stream_bytes, missing_bytes, cut_bytes   handed out, lost, cut by the snap length
+stream_bytes, missing_bytes, cut_bytes   handed out, lost, cut by the snap length; in the end their sum is next
 retransmitted, out_of_order, keepalives, after_fin   segments that: brought bytes again, filled a hole, were
                 keep-alives, brought data after the FIN
 gap_kind, slot  why bytes before the next chunk are missing; place in the current block's layout, -1 outside of it

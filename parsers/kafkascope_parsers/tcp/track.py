@@ -72,8 +72,6 @@ def count_segment(seg: Any, c: Any, me: Any) -> bool:
     c.last_ts_ns = max(c.last_ts_ns, seg.ts_ns)
     carries = seg.length > 0 and not seg.tcp_flags & RST
     if carries:
-        if me.first_data_ts_ns == 0:
-            me.first_data_ts_ns = seg.ts_ns
         me.last_data_ts_ns = max(me.last_data_ts_ns, seg.ts_ns)
     return carries
 
