@@ -7,6 +7,10 @@ class 6 (start in the middle, one direction, a hole), class 8 (port pairs reused
 
 Where tshark's stream is not ours, `tshark` says what it has instead, and why ours is right:
   rst_with_data    bytes of a RST are a message for people (RFC 9293, 3.5.3), which no application reads
+
+tcpflow differs in more: it keeps the last copy of a retransmitted byte (a receiver has acknowledged and delivered the
+first), takes bytes of a RST, and puts a second connection without a FIN before it behind the first in one file.
+`benchmarks/streams.py` compares all three over any captures. tcpflow cannot read Linux cooked captures of version 2.
 """
 
 import shutil
