@@ -353,6 +353,8 @@ TCP_EVENT_KINDS = (
     "zero_window",
     "keepalive",
     "gap",
+    "retransmit_differs",
+    "buffer_limit",
 )
 
 TCP_EVENTS = Table(

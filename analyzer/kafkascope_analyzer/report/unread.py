@@ -79,7 +79,7 @@ def _partial(dataset: Path) -> dict[str, int]:
 def _tcp_events(dataset: Path) -> list[dict[str, Any]]:
     """How often each TCP event that hints at trouble occurred."""
     found: Counter[str] = Counter()
-    trouble = ["syn_retry", "refused", "rst", "retransmit", "zero_window", "gap"]
+    trouble = ["syn_retry", "refused", "rst", "retransmit", "retransmit_differs", "zero_window", "gap", "buffer_limit"]
     for batch in scan(dataset, TCP_EVENTS, ["event"], one_of("event", trouble)):
         found.update(str(event) for event in batch.column("event").to_pylist())
     return [{"event": event, "n": found[event]} for event in trouble if found[event]]
