@@ -22,14 +22,12 @@ State: the last RECENT packets, so memory is bounded and results do not depend o
 is left to TCP, which counts it as a retransmission.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_parsers.capture.columns import record_type
-from kafkascope_parsers.link.segments import SEGMENT_ROW
 
 SURE_NS = 500_000
 """Longer than a switch or a bridge needs, shorter than a round trip and its retransmission mostly are."""
@@ -49,39 +47,40 @@ _PROOF_STEPS = 64
 _SYN = 2
 _CHECKSUM_BITS, _TTL_BITS, _ID_BITS = np.uint64(32), np.uint64(24), np.uint64(48)
 
-ENTRY = record_type(
-    [
-        ("hash", np.uint64),
-        ("mark", np.uint64),
-        ("ts_ns", np.int64),
-        ("before", np.int64),
-        ("flow", np.uint32),
-        ("elsewhere", np.uint8),
-    ],
+RECENT_ROW = np.dtype(
+    (
+        np.record,
+        np.dtype(
+            [
+                ("n", np.int64),
+                ("last", np.int64, (8 * RECENT,)),
+                ("hash", np.uint64, (RECENT,)),
+                ("mark", np.uint64, (RECENT,)),
+                ("ts_ns", np.int64, (RECENT,)),
+                ("before", np.int64, (RECENT,)),
+                ("flow", np.uint32, (RECENT,)),
+                ("elsewhere", np.uint8, (RECENT,)),
+            ],
+            align=True,
+        ),
+    )
 )
-"""A packet: hash of what copies share; mark; `before`: the packet before it in its hash bucket, counted from the
-capture's start, or -1; flow: hash of the direction; elsewhere: a copy with another TTL has been seen."""
+"""The last packets, as one record: kernels are handed a pointer to it, where arrays would cost a reference count each.
 
-SEEN = record_type([("n", np.int64)])
-
-
-class Recent(NamedTuple):
-    """The last packets: ring of ENTRY rows; the last packet of every hash bucket, or -1; one SEEN row, how many packets
-    there were; scratch, one SEGMENT_ROW."""
-
-    ring: NDArray[np.void]
-    last: NDArray[np.int64]
-    seen: NDArray[np.void]
-    scratch: NDArray[np.void]
+n: packets so far; last: the last packet of every hash bucket, counted from the capture's start, or -1. Of packet i, at
+i % RECENT: hash of what copies share; mark; time; `before`: the packet before it in its bucket; flow: hash of the
+direction; elsewhere: a copy with another TTL has been seen.
+"""
 
 
-def no_packets() -> Recent:
-    """Remembers nothing yet."""
-    last = np.full(2 * RECENT, -1, np.int64)
-    return Recent(np.zeros(RECENT, ENTRY), last, np.zeros(1, SEEN), np.zeros(1, SEGMENT_ROW))
+def no_packets() -> NDArray[np.void]:
+    """One RECENT_ROW that remembers nothing yet."""
+    rows = np.zeros(1, RECENT_ROW)
+    rows["last"] = -1
+    return rows
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, inline="always")
 def direction_hash(seg: Any) -> Any:
     """A 64-bit hash of the segment's addresses and ports, in order."""
     x = seg.source_low * np.uint64(0x9E3779B97F4A7C15) + seg.destination_low * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -90,7 +89,7 @@ def direction_hash(seg: Any) -> Any:
     return x ^ (x >> np.uint64(32))
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, inline="always")
 def copy_hash(seg: Any, flow: int) -> Any:
     """A 64-bit hash of all that copies share."""
     x = np.uint64(flow) + (np.uint64(seg.seq) << np.uint64(32) | np.uint64(seg.ack))
@@ -120,60 +119,56 @@ def is_pseudo_sum(checksum: int, seg: Any) -> bool:
 
 
 @nb.njit(cache=True, nogil=True)
-def identified(seg: Any, flow: int, recent: Recent) -> bool:
+def identified(seg: Any, flow: int, recent: Any) -> bool:
     """Whether the sender gives packets identifications of their own: another one is found among the last packets."""
-    mine, n = seg.mark >> _ID_BITS, recent.seen[0].n
+    mine, n = seg.mark >> _ID_BITS, recent.n
     if mine == 0:
         return False
-    for at in range(n - 1, max(n - 1 - _PROOF_STEPS, -1), -1):
-        entry = recent.ring[at & (RECENT - 1)]
-        if entry.flow == flow and entry.mark >> _ID_BITS != mine:
+    for step in range(1, min(n, _PROOF_STEPS) + 1):
+        at = (n - step) & (RECENT - 1)
+        if recent.flow[at] == flow and recent.mark[at] >> _ID_BITS != mine:
             return True
     return False
 
 
 @nb.njit(cache=True, nogil=True)
-def judge_copy(seg: Any, flow: int, entry: Any, recent: Recent) -> bool:
-    """Whether the segment is a copy of the packet of the entry, which shares its hash."""
-    age = abs(seg.ts_ns - entry.ts_ns)
+def judge_copy(seg: Any, flow: int, at: int, recent: Any) -> bool:
+    """Whether the segment is a copy of the packet at place `at`, which shares its hash."""
+    age, mark = abs(seg.ts_ns - recent.ts_ns[at]), recent.mark[at]
     if age > COPY_NS:
         return False
-    one, other = (
-        np.int64((seg.mark >> _CHECKSUM_BITS) & np.uint64(0xFFFF)),
-        np.int64((entry.mark >> _CHECKSUM_BITS) & np.uint64(0xFFFF)),
-    )
+    one = np.int64((seg.mark >> _CHECKSUM_BITS) & np.uint64(0xFFFF))
+    other = np.int64((mark >> _CHECKSUM_BITS) & np.uint64(0xFFFF))
     if one != other and not seg.tcp_flags & _SYN and not is_pseudo_sum(one, seg) and not is_pseudo_sum(other, seg):
         return False
-    moved = (seg.mark ^ entry.mark) >> _TTL_BITS & np.uint64(0xFF) != 0
-    if seg.mark >> _ID_BITS == 0 and entry.elsewhere and not moved:
+    moved = (seg.mark ^ mark) >> _TTL_BITS & np.uint64(0xFF) != 0
+    if seg.mark >> _ID_BITS == 0 and recent.elsewhere[at] and not moved:
         return False
     if age > SURE_NS and not identified(seg, flow, recent) and (seg.mark >> _ID_BITS != 0 or not moved):
         return False
     if moved:
-        entry.elsewhere = 1
+        recent.elsewhere[at] = 1
     return True
 
 
-@nb.njit(cache=True, nogil=True)
-def is_copy(seg: Any, recent: Recent) -> bool:
+@nb.njit(cache=True, nogil=True, inline="always")
+def is_copy(seg: Any, recent: Any) -> bool:
     """Whether the segment is one that the capture has shown already; if not, remembers it."""
     whole = direction_hash(seg)
     flow, key = np.uint32(whole & np.uint64(0xFFFFFFFF)), copy_hash(seg, whole)
-    bucket = np.int64(key & np.uint64(2 * RECENT - 1))
-    n = recent.seen[0].n
+    bucket = np.int64(key & np.uint64(8 * RECENT - 1))
+    n = recent.n
     at = recent.last[bucket]
     for _ in range(_STEPS):
-        if at < 0 or n - at > RECENT:
+        if at < 0 or n - at > RECENT or recent.hash[at & (RECENT - 1)] == key:
             break
-        entry = recent.ring[at & (RECENT - 1)]
-        if entry.hash == key:
-            if judge_copy(seg, flow, entry, recent):
-                return True
-            break
-        at = entry.before
-    entry = recent.ring[n & (RECENT - 1)]
-    entry.hash, entry.mark, entry.ts_ns, entry.before = key, seg.mark, seg.ts_ns, recent.last[bucket]
-    entry.flow, entry.elsewhere = flow, 0
+        at = recent.before[at & (RECENT - 1)]
+    place = at & (RECENT - 1)
+    if at >= 0 and n - at <= RECENT and recent.hash[place] == key and judge_copy(seg, flow, place, recent):
+        return True
+    place = n & (RECENT - 1)
+    recent.hash[place], recent.mark[place], recent.ts_ns[place] = key, seg.mark, seg.ts_ns
+    recent.before[place], recent.flow[place], recent.elsewhere[place] = recent.last[bucket], flow, 0
     recent.last[bucket] = n
-    recent.seen[0].n = n + 1
+    recent.n = n + 1
     return False

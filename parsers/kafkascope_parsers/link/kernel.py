@@ -8,14 +8,14 @@ the segment that was tunnelled, with the addresses of its own IP header. Sources
 8200, 9293; for tunnels see `layers`.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.capture.columns import PacketArrays
-from kafkascope_parsers.link.duplicates import Recent, is_copy
+from kafkascope_parsers.link.duplicates import is_copy
 from kafkascope_parsers.link.layers import (
     CARRIERS,
     DUPLICATE,
@@ -36,7 +36,7 @@ from kafkascope_parsers.link.layers import (
 )
 from kafkascope_parsers.link.segments import SEGMENT_ROW, SegmentArrays
 
-__all__ = ["SEGMENT_ROW", "SegmentArrays", "read_common", "read_packet"]
+__all__ = ["SEGMENT_ROW", "LinkState", "SegmentArrays", "read_common", "read_packet"]
 
 SEGMENT_LAYERS = 16
 """Steps from the link layer to TCP: IP headers, each with the tunnel header that it carries, and shims (MPLS, PPPoE, a
@@ -47,7 +47,14 @@ TIMESTAMPED_HEADER = 32
 """A TCP header with nothing but timestamps among its options, as all current systems send it."""
 
 
-@nb.njit(cache=True, nogil=True)
+class LinkState(NamedTuple):
+    """What the kernel keeps: one RECENT_ROW, and one SEGMENT_ROW of scratch."""
+
+    recent: NDArray[np.void]
+    scratch: NDArray[np.void]
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
 def transport_layer(buf: NDArray[np.uint8], at: int, end: int, wire_end: int, ethertype: int) -> tuple[int, int, int]:
     """What the IP packet at `at` carries: (protocol, its place, its end on the wire), or (-kind, 0, 0)."""
     if ethertype == ETHERTYPE_IPV4:
@@ -74,7 +81,7 @@ def transport_layer(buf: NDArray[np.uint8], at: int, end: int, wire_end: int, et
     return protocol, at, ip_end
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, inline="always")
 def read_addresses(buf: NDArray[np.uint8], at: int, ethertype: int, seg: Any) -> None:
     """Reads both addresses of the IP packet at `at`, and its part of the mark."""
     if ethertype == ETHERTYPE_IPV4:
@@ -88,7 +95,7 @@ def read_addresses(buf: NDArray[np.uint8], at: int, ethertype: int, seg: Any) ->
         seg.mark = np.uint64(np.int64(buf[at + 7]) << 24)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, inline="always")
 def read_tcp(buf: NDArray[np.uint8], tcp: int, end: int, ip_end: int, seg: Any) -> int:
     """Reads the TCP header at `tcp`; the mark's part of the IP header is there already. Returns what it is."""
     if end - tcp < TCP_HEADER or ip_end - tcp < TCP_HEADER:
@@ -109,7 +116,7 @@ def read_tcp(buf: NDArray[np.uint8], tcp: int, end: int, ip_end: int, seg: Any) 
     return SEGMENT
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, inline="always")
 def read_packet(buf: NDArray[np.uint8], packet: tuple[int, int, int, int], seg: Any) -> int:
     """Reads the packet (place, captured bytes, bytes on the wire, link type) into the record seg. Returns what the
     packet is."""
@@ -137,10 +144,10 @@ def read_packet(buf: NDArray[np.uint8], packet: tuple[int, int, int, int], seg: 
 
 @nb.njit(cache=True, nogil=True)
 def read_common(
-    buf: NDArray[np.uint8], p: PacketArrays, kinds: NDArray[np.uint8], recent: Recent, out: SegmentArrays
+    buf: NDArray[np.uint8], p: PacketArrays, kinds: NDArray[np.uint8], state: LinkState, out: SegmentArrays
 ) -> int:
     """Reads all packets: what each is into kinds, segments into out, in order. Returns the number of segments."""
-    n, seg = 0, recent.scratch[0]
+    n, seg, recent = 0, state.scratch[0], state.recent[0]
     for i in range(len(p.ts_ns)):
         kinds[i] = read_packet(buf, (p.offset[i], p.caplen[i], p.wirelen[i], p.linktype[i]), seg)
         if kinds[i] != SEGMENT:

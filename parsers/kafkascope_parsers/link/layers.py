@@ -70,7 +70,7 @@ def big64(buf: NDArray[np.uint8], at: int) -> np.uint64:
     return np.uint64(big32(buf, at)) << np.uint64(32) | np.uint64(big32(buf, at + 4))
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, inline="always")
 def network_layer(buf: NDArray[np.uint8], at: int, end: int, linktype: int) -> tuple[int, int]:
     """The layer on top of the link layer of the packet buf[at:end], behind at most two VLAN tags."""
     if linktype == ETHERNET:
@@ -160,7 +160,7 @@ def shim_layer(buf: NDArray[np.uint8], at: int, end: int, ethertype: int) -> tup
     if ethertype == ETHERTYPE_PPPOE:
         return ppp_layer(buf, at, end, PPP_ETHER)
     if ethertype == ETHERTYPE_BRIDGED:
-        return network_layer(buf, at, end, ETHERNET)
+        return (big16(buf, at + 12), at + 14) if end - at >= 14 else (0, -MALFORMED)
     if ethertype not in ETHERTYPES_MPLS:
         return 0, -OTHER
     for _ in range(MPLS_LIMIT):

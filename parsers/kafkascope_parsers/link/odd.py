@@ -160,7 +160,7 @@ def _big16(data: bytes, at: int) -> int:
 
 def _link_layer(data: bytes, linktype: int) -> Layer:
     if linktype in _ETHERTYPE_AT:
-        return _ethertype_layer(data, 0, linktype)
+        return _ethertype_layer(data, linktype)
     if linktype in (NULL, LOOP):
         _need(data, 0, 4)
         families = struct.unpack_from("<I", data)[0], struct.unpack_from(">I", data)[0]
@@ -176,10 +176,10 @@ def _link_layer(data: bytes, linktype: int) -> Layer:
     raise NotASegment(UNSUPPORTED)
 
 
-def _ethertype_layer(data: bytes, at: int, linktype: int) -> Layer:
-    place, header = _ETHERTYPE_AT[linktype]
-    _need(data, at, header)
-    ethertype, at = _big16(data, at + place), at + header
+def _ethertype_layer(data: bytes, linktype: int) -> Layer:
+    place, at = _ETHERTYPE_AT[linktype]
+    _need(data, 0, at)
+    ethertype = _big16(data, place)
     for _ in range(MAX_VLAN_TAGS):
         if ethertype in ETHERTYPES_VLAN:
             _need(data, at, 4)
@@ -219,7 +219,8 @@ def _shim_layer(data: bytes, ethertype: int, at: int) -> Layer:
     if ethertype == ETHERTYPE_PPPOE:
         return _ppp_layer(data, at, PPP_ETHER)
     if ethertype == ETHERTYPE_BRIDGED:
-        return _ethertype_layer(data, at, ETHERNET)
+        _need(data, at, 14)
+        return _big16(data, at + 12), at + 14
     if ethertype not in ETHERTYPES_MPLS:
         raise NotASegment(OTHER)
     for _ in range(MPLS_LIMIT):

@@ -10,10 +10,10 @@ from kafkascope_parsers.capture.columns import PacketArrays
 from kafkascope_parsers.capture.packets import Packets
 from kafkascope_parsers.link.duplicates import no_packets
 from kafkascope_parsers.link.fragments import Fragments
-from kafkascope_parsers.link.kernel import read_common
+from kafkascope_parsers.link.kernel import LinkState, read_common
 from kafkascope_parsers.link.layers import DUPLICATE, MALFORMED, ODD, OTHER, SEGMENT, UNSUPPORTED
 from kafkascope_parsers.link.odd import Fragment, NotASegment, Segment, read_odd, read_whole
-from kafkascope_parsers.link.segments import SegmentArrays, Segments
+from kafkascope_parsers.link.segments import SEGMENT_ROW, SegmentArrays, Segments
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class LinkReader:
     def __init__(self) -> None:
         self.counts = PacketCounts()
         self._fragments = Fragments()
-        self._recent = no_packets()
+        self._state = LinkState(no_packets(), np.zeros(1, SEGMENT_ROW))
 
     def take_counts(self) -> PacketCounts:
         """The counts, which begin anew."""
@@ -62,7 +62,7 @@ class LinkReader:
             packets.ts_ns, packets.packet_no, packets.offset, packets.caplen, packets.wirelen, packets.linktype
         )
         out, kinds = _room_for(len(packets)), np.empty(len(packets), np.uint8)
-        n = read_common(buf, arrays, kinds, self._recent, out)
+        n = read_common(buf, arrays, kinds, self._state, out)
         found = np.bincount(kinds, minlength=DUPLICATE + 1)
         self.counts.segments += n
         self.counts.duplicates += int(found[DUPLICATE])
