@@ -1,25 +1,26 @@
 """Knows a packet that the capture shows twice: `tcpdump -i any`, port mirroring, a router, a bridge, a tunnel's ends.
 
 The first copy counts, the others are counted apart. A copy must not be taken for a retransmission or the reverse, so
-what both have in common and where they differ decides. Seen in captures of Linux routers with `-i any` (offloads on and
-off, packets dropped on purpose): a copy comes 1 to 25 us later, with the same IP identification and another TTL where it
-passed a router; a fast retransmission came as early as 44 us after the first sending, with the same timestamps option
-(1 ms ticks), but always with a new IP identification. `editcap -d` compares whole packets within five packets, so it
-sees neither copies with another TTL nor those on other link layers.
+what both have in common and where they differ decides. Seen in captures of a Linux router with `-i any` (offloads on
+and off, packets dropped on purpose): a copy comes 1 to 22 us later, with the same IP identification and another TTL; a
+fast retransmission came as early as 44 us after the first sending, with the same timestamps option (1 ms ticks), but
+always with a new identification. `editcap -d` compares whole packets within five packets, so it sees neither copies
+with another TTL nor those on other link layers.
 
 Rules. Two packets are copies when addresses, ports, sequence and acknowledgement number, flags, window, payload length,
 IP identification and timestamp are the same, and
 - their TCP checksums are the same, or one of them is what offloading leaves there (the sum of the pseudo header), or it
   is a SYN, whose MSS routers rewrite. A second sending with other bytes is therefore never a copy;
 - they come within SURE_NS, or within COPY_NS when something proves that it is one packet: an identification, of a
-  sender that gave another one to another packet; or, where the identification is 0 or there is none (IPv6), another TTL.
+  sender that gave another one to another packet; or, where the identification is 0 or there is none (IPv6), another
+  TTL.
 - Without an identification, the packet that comes by a point again, after a copy came by another point (TTL), was sent
   again.
 Keep-alives come seconds apart and are never copies. A byte-identical second sending within SURE_NS (some systems repeat
 the identification, RFC 1122 3.2.1.5) cannot be told from a copy, and counts as one.
 
-State: the last RECENT packets, so memory is bounded and results do not depend on blocks. A copy that comes later than that
-is left to TCP, which counts it as a retransmission.
+State: the last RECENT packets, so memory is bounded and results do not depend on blocks. A copy that comes later than
+that is left to TCP, which counts it as a retransmission. Copies with other addresses (NAT) are other connections.
 """
 
 from typing import Any
@@ -28,7 +29,6 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-
 SURE_NS = 500_000
 """Longer than a switch or a bridge needs, shorter than a round trip and its retransmission mostly are."""
 
@@ -36,7 +36,8 @@ COPY_NS = 50_000_000
 """How long a router may queue a packet. The shortest retransmission timeouts are of this order."""
 
 RECENT = 2048
-"""Packets remembered: 1 ms at 2 million packets a second, and 80 kB, which the second-level cache holds. A power of 2."""
+"""Packets remembered: 1 ms at 2 million packets a second. 80 kB, and as many hash buckets as take 128 kB: the second-level
+cache holds both. A power of 2."""
 
 _STEPS = 32
 """Packets of one hash bucket that are looked at; there is rarely more than one."""

@@ -1,11 +1,13 @@
 """Reads packets: link layer, IPv4 and IPv6, whatever mirrors and tunnels wrap around them, TCP.
 
 The kernel says of every packet what it is (SEGMENT...). Only fragments of IP packets are left to `odd` (ODD), which is
-its slow twin for all others too. Rules that both keep: the payload's length comes from the IP header (Ethernet pads short
-frames), from the end of what holds the IP packet where the IP header says 0 (segmentation offload); at least the 20 fixed
-bytes of the TCP header have to be captured; payload is captured as far as both lengths reach. A segment inside tunnels is
-the segment that was tunnelled, with the addresses of its own IP header. Sources: tcpdump.org's link-type list, RFC 791,
-8200, 9293; for tunnels see `layers`.
+its slow twin for all others too. Rules that both keep: the payload's length comes from the IP header (Ethernet pads
+short frames), from the end of what holds the IP packet where the IP header says 0 (segmentation offload); at least the
+20 fixed bytes of the TCP header have to be captured; payload is captured as far as both lengths reach. A segment inside
+tunnels is the segment that was tunnelled, with the addresses of its own IP header. Sources: tcpdump.org's link-type
+list, RFC 791, 8200, 9293; for tunnels see `layers`.
+
+What runs for every packet is inlined: a call that is handed arrays costs more than all that it does.
 """
 
 from typing import Any, NamedTuple

@@ -3,11 +3,13 @@
 A layer is named by the ethertype that announces it; a step returns (ethertype, place of the layer), or (0, -kind) where
 the packet ends for us. Places are not compared with the end here: every step compares before it reads.
 
-Sources: link types, tcpdump.org; PPP, RFC 1661, 1662 (address, control and protocol field compression); PPPoE, RFC 2516;
-MPLS, RFC 3032; GRE, RFC 2784, 2890; ERSPAN, draft-foschiano-erspan-03; VXLAN, RFC 7348; VXLAN-GPE,
+Sources: link types, tcpdump.org; PPP, RFC 1661, 1662 (address, control and protocol field compression); PPPoE, RFC
+2516; MPLS, RFC 3032; GRE, RFC 2784, 2890; ERSPAN, draft-foschiano-erspan-03; VXLAN, RFC 7348; VXLAN-GPE,
 draft-ietf-nvo3-vxlan-gpe; GENEVE, RFC 8926; IP in IP, RFC 2003, 4213, 2473; IPv6 extension headers, RFC 8200, 4302,
 6275.
 """
+
+from typing import Any
 
 import numba as nb
 import numpy as np
@@ -71,7 +73,7 @@ def big64(buf: NDArray[np.uint8], at: int) -> np.uint64:
 
 
 @nb.njit(cache=True, nogil=True, inline="always")
-def network_layer(buf: NDArray[np.uint8], at: int, end: int, linktype: int) -> tuple[int, int]:
+def network_layer(buf: NDArray[np.uint8], at: int, end: int, linktype: int) -> Any:
     """The layer on top of the link layer of the packet buf[at:end], behind at most two VLAN tags."""
     if linktype == ETHERNET:
         place, header = at + 12, 14
@@ -153,7 +155,7 @@ def ppp_layer(buf: NDArray[np.uint8], at: int, end: int, linktype: int) -> tuple
 
 
 @nb.njit(cache=True, nogil=True)
-def shim_layer(buf: NDArray[np.uint8], at: int, end: int, ethertype: int) -> tuple[int, int]:
+def shim_layer(buf: NDArray[np.uint8], at: int, end: int, ethertype: int) -> Any:
     """The layer on top of a third VLAN tag, MPLS, PPPoE, or an Ethernet frame inside another protocol."""
     if ethertype in ETHERTYPES_VLAN:
         return (big16(buf, at + 2), at + 4) if end - at >= 4 else (0, -MALFORMED)
@@ -173,7 +175,7 @@ def shim_layer(buf: NDArray[np.uint8], at: int, end: int, ethertype: int) -> tup
 
 
 @nb.njit(cache=True, nogil=True)
-def tunnel_layer(buf: NDArray[np.uint8], at: int, end: int, protocol: int) -> tuple[int, int]:
+def tunnel_layer(buf: NDArray[np.uint8], at: int, end: int, protocol: int) -> Any:
     """The layer that an IP packet carries whose payload begins at `at`."""
     if protocol == PROTOCOL_IPV4:
         return ETHERTYPE_IPV4, at
@@ -200,7 +202,7 @@ def tunnel_layer(buf: NDArray[np.uint8], at: int, end: int, protocol: int) -> tu
 
 
 @nb.njit(cache=True, nogil=True)
-def gre_layer(buf: NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
+def gre_layer(buf: NDArray[np.uint8], at: int, end: int) -> Any:
     """The layer on top of GRE with any of its optional fields but source routes, and of ERSPAN I, II and III in it."""
     if end - at < 4:
         return 0, -MALFORMED

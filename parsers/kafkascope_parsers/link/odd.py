@@ -241,9 +241,7 @@ def _ipv4(data: bytes, at: int, wire_end: int) -> IpPacket:
     if at + header > wire_end:
         raise NotASegment(MALFORMED)
     source, destination = _MAPPED_IPV4 + ip.src, _MAPPED_IPV4 + ip.dst
-    return IpPacket(
-        source, destination, ip.id, ip.ttl, ip.p, at + header, wire_end, ip.offset * 8, bool(ip.mf)
-    )
+    return IpPacket(source, destination, ip.id, ip.ttl, ip.p, at + header, wire_end, ip.offset * 8, bool(ip.mf))
 
 
 def _ipv6(data: bytes, at: int, wire_end: int) -> IpPacket:
@@ -270,9 +268,7 @@ def _ipv6(data: bytes, at: int, wire_end: int) -> IpPacket:
         if protocol == FRAGMENT:
             place, identification = struct.unpack_from("!HI", data, at + 2)
             if place & 0xFFF9:
-                return replace(
-                    found, identification=identification, fragment_at=place & 0xFFF8, more=bool(place & 1)
-                )
+                return replace(found, identification=identification, fragment_at=place & 0xFFF8, more=bool(place & 1))
     if found.at > found.wire_end:
         raise NotASegment(MALFORMED)
     return found

@@ -52,7 +52,12 @@ def test_shuffled_fragments_of_several_packets(packets_of, payloads, seed):
     "outer",
     [
         IP(src="9.9.9.9", dst="8.8.8.8", id=3) / UDP(sport=5, dport=4789) / VXLAN(vni=3) / Ether() / I4 / BIG,
-        IP(src="9.9.9.9", dst="8.8.8.8", id=3) / GRE(seqnum_present=1, proto=0x88BE) / (b"\x10" + bytes(7)) / Ether() / I4 / BIG,
+        IP(src="9.9.9.9", dst="8.8.8.8", id=3)
+        / GRE(seqnum_present=1, proto=0x88BE)
+        / (b"\x10" + bytes(7))
+        / Ether()
+        / I4
+        / BIG,
         IP(src="9.9.9.9", dst="8.8.8.8", id=3) / I6 / BIG,
     ],
     ids=["vxlan", "erspan", "ipv6 in ip"],

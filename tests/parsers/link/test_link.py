@@ -1,5 +1,5 @@
-"""Segments of packets that scapy makes, on every link layer; the kernel against the one-by-one reader. Tunnels have their
-own tests."""
+"""Segments of packets that scapy makes, on every link layer and in every tunnel; the kernel against the one-by-one
+reader."""
 
 import ipaddress
 import json
@@ -282,7 +282,10 @@ def test_kernel_reads_spoilt_packets_as_the_one_by_one_reader_does(packets_of, p
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.lists(st.tuples(st.sampled_from([0, 1, 9, 50, 51, 104, 108, 113, 276, 101, 12, 228, 147]), st.binary(max_size=90)), max_size=8)
+    st.lists(
+        st.tuples(st.sampled_from([0, 1, 9, 50, 51, 104, 108, 113, 276, 101, 12, 228, 147]), st.binary(max_size=90)),
+        max_size=8,
+    )
 )
 def test_random_bytes(packets_of, payloads, rows):
     both_ways(payloads, *packets_of(rows))
