@@ -36,8 +36,8 @@ COPY_NS = 50_000_000
 """How long a router may queue a packet. The shortest retransmission timeouts are of this order."""
 
 RECENT = 2048
-"""Packets remembered: 1 ms at 2 million packets a second. 80 kB, and as many hash buckets as take 128 kB: the second-level
-cache holds both. A power of 2."""
+"""Packets remembered: 1 ms at 2 million packets a second. 80 kB, and 128 kB of hash buckets: the second-level cache
+holds both. A power of 2."""
 
 _STEPS = 32
 """Packets of one hash bucket that are looked at; there is rarely more than one."""
