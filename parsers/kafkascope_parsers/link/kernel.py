@@ -90,11 +90,11 @@ def read_addresses(buf: NDArray[np.uint8], at: int, ethertype: int, seg: Any) ->
         seg.source_high = seg.destination_high = np.uint64(0)
         seg.source_low = np.uint64(0xFFFF00000000) | np.uint64(big32(buf, at + 12))
         seg.destination_low = np.uint64(0xFFFF00000000) | np.uint64(big32(buf, at + 16))
-        seg.mark = np.uint64(big16(buf, at + 4) << 48 | np.int64(buf[at + 8]) << 24)
+        seg.mark = np.uint64(big16(buf, at + 4)) << np.uint64(48) | np.uint64(buf[at + 8]) << np.uint64(24)
     else:
         seg.source_high, seg.source_low = big64(buf, at + 8), big64(buf, at + 16)
         seg.destination_high, seg.destination_low = big64(buf, at + 24), big64(buf, at + 32)
-        seg.mark = np.uint64(np.int64(buf[at + 7]) << 24)
+        seg.mark = np.uint64(buf[at + 7]) << np.uint64(24)
 
 
 @nb.njit(cache=True, nogil=True, inline="always")
