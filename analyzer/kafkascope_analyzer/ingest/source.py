@@ -27,6 +27,7 @@ from kafkascope_parsers.capture import (
     open_reader,
 )
 from kafkascope_parsers.errors import CaptureError, UsageError
+from kafkascope_parsers.link import PacketCounts
 
 BLOCK_BYTES = 32 << 20
 """Bytes read at a time. Larger ones leave the processor's caches between the stages and are slower, not faster."""
@@ -51,7 +52,7 @@ class CaptureInfo:
 
     n_truncated counts packets cut by the snap length; n_dropped is None where the file does not say;
     truncated_tail_bytes is what the end of the file left of a last record; sha256 is over the first and last MiB of the
-    file as it lies there, None for standard input.
+    file as it lies there, None for standard input; kinds: what its packets were, once the link layer has read them.
     """
 
     path: str
@@ -67,6 +68,7 @@ class CaptureInfo:
     truncated_tail_bytes: int = 0
     size_bytes: int = 0
     sha256: str | None = None
+    kinds: PacketCounts = field(default_factory=PacketCounts)
 
     def take(self, packets: Packets, reader: CaptureReader) -> None:
         """Counts the packets of a block."""

@@ -71,13 +71,15 @@ def scan_bucket(job: ScanJob, progress: Callable[[int, int], None] | None) -> Bu
     report = progress or job.note_progress
     total = sum(path.stat().st_size for path in job.inputs if path != STANDARD_INPUT)
     captures: list[CaptureInfo] = []
+    link = LinkReader()
     for capture_id, path in enumerate(job.inputs):
-        file, link = CaptureFile(path), LinkReader()
+        file = CaptureFile(path)
         before = sum(info.size_bytes for info in captures)
         for block in file.blocks():
             buf, segments = link.read_segments(block.buf, block.packets)
             scan.push(buf, segments, capture_id)
             report(before + file.info.size_bytes, total)
+        file.info.kinds = link.take_counts()
         captures.append(file.info)
     rows = scan.finish()
     return BucketResult(captures, rows, asdict(scan.ledger))

@@ -214,5 +214,7 @@ def _doubts(found: Model, capture: Model) -> Iterable[str]:
         yield f"{found['n_encrypted']:,} {of} are encrypted: their Kafka requests cannot be seen"
     if capture["n_truncated"]:
         yield f"{capture['n_truncated']:,} of {count(capture['n_packets'], 'packet')} were cut by the snap length"
+    if capture["n_duplicates"]:
+        yield f"{capture['n_duplicates']:,} of {count(capture['n_packets'], 'packet')} show another once more: left out"
     if capture["n_dropped"]:
         yield f"the capturing program dropped {count(capture['n_dropped'], 'packet')}"

@@ -1,10 +1,12 @@
 """Link and network layers: packets in, TCP segments out.
 
-segments  the columns of segments
-kernel    reads common packets
-odd       reads all others one by one, with dpkt
-fragments puts IP fragments together
-reader    both, block after block
+segments   the columns of segments
+layers     steps through the headers below TCP, tunnels included
+duplicates knows a packet that the capture shows twice
+kernel     reads packets
+odd        reads those one by one that the kernel leaves, with dpkt
+fragments  puts IP fragments together
+reader     all of it, block after block
 """
 
 from kafkascope_parsers.link.reader import LinkReader, PacketCounts
