@@ -99,7 +99,7 @@ def test_a_cut_file_gives_what_is_there_and_says_so(kind, portion):
 @pytest.mark.parametrize("kind", PACKERS)
 def test_a_corrupt_file_gives_what_comes_before(kind):
     good, bad = PACKERS[kind](DATA), bytearray(PACKERS[kind](NOISE))
-    bad[4:40] = b"\xff" * 36
+    bad[6:40] = b"\xff" * 34
     padding = PACKERS[kind](b"")
     data, problem = unpack(good + padding * (200_000 // len(padding)) + bytes(bad))
     assert data.startswith(DATA)
