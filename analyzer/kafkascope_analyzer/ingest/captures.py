@@ -14,19 +14,35 @@ def captures_table(captures: list[CaptureInfo]) -> pa.Table:
     columns: dict[str, Any] = {
         "capture_id": list(range(len(captures))),
         "path": [c.path for c in captures],
-        "format": [c.format for c in captures],
+        "format": [c.format or None for c in captures],
         "linktype": [",".join(str(link) for link in c.linktypes) for c in captures],
         "snaplen": [c.snaplen for c in captures],
         "n_packets": [c.n_packets for c in captures],
         "n_truncated": [c.n_truncated for c in captures],
         "n_dropped": [c.n_dropped for c in captures],
         "size_bytes": [c.size_bytes for c in captures],
+        "cut_at_byte": [c.cut_at_byte for c in captures],
+        "cut_why": [c.cut_why for c in captures],
+        "unread_bytes": [c.unread_bytes for c in captures],
         "first_ns": [c.first_ts_ns for c in captures],
         "last_ns": [c.last_ts_ns for c in captures],
     }
     arrays = {name: pa.array(values, CAPTURES.column(name).type) for name, values in columns.items()}
     arrays |= {f"{name}_ts": microseconds(arrays[f"{name}_ns"]) for name in ("first", "last")}
     return pa.table([arrays[field.name] for field in CAPTURES.schema], CAPTURES.schema)
+
+
+def cut_sentence(entry: dict[str, Any]) -> str | None:
+    """What to tell of an input (a manifest's entry, or a row of `captures`) that could not be read whole; None for
+    one that could.
+    """
+    byte = entry.get("cut_at_byte")
+    if byte is None:
+        return None
+    n, n_places = entry["unread_bytes"], entry.get("n_cuts") or 1
+    others = "" if n_places < 2 else f" (and {n_places - 1:,} more {'place' if n_places == 2 else 'places'})"
+    unread = "" if not n else f"; {n:,} {'byte was' if n == 1 else 'bytes were'} not read, everything else was"
+    return f"{entry['path']}: byte {byte}: {entry['cut_why']}{others}{unread}"
 
 
 def manifest_entry(capture: CaptureInfo) -> dict[str, Any]:
@@ -39,6 +55,10 @@ def manifest_entry(capture: CaptureInfo) -> dict[str, Any]:
         "snaplen": capture.snaplen,
         "packets": capture.n_packets,
         "dropped": capture.n_dropped,
+        "cut_at_byte": capture.cut_at_byte,
+        "cut_why": capture.cut_why,
+        "unread_bytes": capture.unread_bytes,
+        "n_cuts": capture.n_cuts,
         "first_ns": capture.first_ts_ns,
         "last_ns": capture.last_ts_ns,
     }
