@@ -32,19 +32,6 @@ def captures_table(captures: list[CaptureInfo]) -> pa.Table:
     return pa.table([arrays[field.name] for field in CAPTURES.schema], CAPTURES.schema)
 
 
-def cut_sentence(entry: dict[str, Any]) -> str | None:
-    """What to tell of an input (a manifest's entry, or a row of `captures`) that could not be read whole; None for
-    one that could.
-    """
-    byte = entry.get("cut_at_byte")
-    if byte is None:
-        return None
-    n, n_places = entry["unread_bytes"], entry.get("n_cuts") or 1
-    others = "" if n_places < 2 else f" (and {n_places - 1:,} more {'place' if n_places == 2 else 'places'})"
-    unread = "" if not n else f"; {n:,} {'byte was' if n == 1 else 'bytes were'} not read, everything else was"
-    return f"{entry['path']}: byte {byte}: {entry['cut_why']}{others}{unread}"
-
-
 def manifest_entry(capture: CaptureInfo) -> dict[str, Any]:
     """What `_dataset.json` says of an input file."""
     return {
@@ -58,7 +45,6 @@ def manifest_entry(capture: CaptureInfo) -> dict[str, Any]:
         "cut_at_byte": capture.cut_at_byte,
         "cut_why": capture.cut_why,
         "unread_bytes": capture.unread_bytes,
-        "n_cuts": capture.n_cuts,
         "first_ns": capture.first_ts_ns,
         "last_ns": capture.last_ts_ns,
     }

@@ -1,8 +1,8 @@
 """Ingest: capture files in, a dataset of Parquet tables out.
 
 The files are read in time order by one worker per bucket, capture points that overlap in time apart from each other;
-workers share nothing but the spill folder. Then the cluster is learned from all spills, and each bucket is finished. The dataset is written beside its
-place and renamed when it is whole.
+workers share nothing but the spill folder. Then the cluster is learned from all spills, and each bucket is finished.
+The dataset is written beside its place and renamed when it is whole.
 """
 
 import os
@@ -58,10 +58,10 @@ def ingest(
 ) -> None:
     """Reads captures and writes the dataset OUT; an existing OUT is replaced when the new one is whole.
 
-    inputs: files of one capture point or several (or `-` for standard input), in any order. workers: processes to use; all cores
-    when not given. detail: how much of the records to write (BATCHES is half again as much work where batches are
-    small, RECORDS many times). Raises CaptureError when a file cannot be read, UsageError when OUT cannot be written;
-    then nothing is left behind.
+    inputs: files of one capture point or several (or `-` for standard input), in any order. workers: processes to use;
+    all cores when not given. detail: how much of the records to write (BATCHES is half again as much work where batches
+    are small, RECORDS many times). Raises CaptureError when a file cannot be read, UsageError when OUT cannot be
+    written; then nothing is left behind.
     """
     partial = out.with_name(out.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)

@@ -6,7 +6,6 @@ and begins a series of its own. That is found out while reading: when a file's t
 read to their ends.
 """
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -81,4 +80,5 @@ def _likeness(last: _Last, path: str) -> tuple[bool, int, int]:
     """How much a file looks like the next of a series: the same name but for its numbers; a longer common beginning;
     less time between them."""
     same = re.sub(r"\d+", "0", last.path) == re.sub(r"\d+", "0", path)
-    return same, len(os.path.commonprefix([last.path, path])), last.end_ns
+    differs = (i for i, (one, other) in enumerate(zip(last.path, path, strict=False)) if one != other)
+    return same, next(differs, min(len(last.path), len(path))), last.end_ns

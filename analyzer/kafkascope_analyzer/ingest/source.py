@@ -54,9 +54,9 @@ class CaptureInfo:
 
     n_truncated counts packets cut by the snap length; n_dropped is None where the file does not say; sha256 is over the
     first and last MiB of the file as it lies there, None for a pipe; size_bytes is what was read of it. cut_at_byte is
-    the first place in the unpacked capture that could not be read, None where there is none, and cut_why says why;
-    unread_bytes counts what was passed over there and at the n_cuts - 1 places behind it. end_ts_ns is the time of the
-    file's last packet, which is not always the latest. names are (address, name) that the file itself gives.
+    the first place in the unpacked capture that could not be read, None where there is none; unread_bytes counts what
+    was passed over there and further on. end_ts_ns is the time of the file's last packet, which is not always the
+    latest. names are (address, name) that the file itself gives.
     """
 
     path: str
@@ -73,10 +73,10 @@ class CaptureInfo:
     size_bytes: int = 0
     sha256: str | None = None
     cut_at_byte: int | None = None
-    cut_why: str | None = None
     unread_bytes: int = 0
-    n_cuts: int = 0
     names: list[tuple[str, str]] = field(default_factory=list)
+    _cut: str | None = None
+    _n_cuts: int = 0
 
     def take(self, packets: Packets, reader: CaptureReader) -> None:
         """Counts the packets of a block."""
@@ -93,9 +93,16 @@ class CaptureInfo:
     def note_cut(self, byte: int, n_unread: int, why: str) -> None:
         """Takes down a place that could not be read."""
         if self.cut_at_byte is None:
-            self.cut_at_byte, self.cut_why = byte, why
+            self.cut_at_byte, self._cut = byte, why
         self.unread_bytes += n_unread
-        self.n_cuts += 1
+        self._n_cuts += 1
+
+    @property
+    def cut_why(self) -> str | None:
+        """Why the place at cut_at_byte could not be read, and at how many more the same happened."""
+        more = self._n_cuts - 1
+        places = "" if more < 1 else f" (and {more:,} more {'place' if more == 1 else 'places'})"
+        return self._cut and self._cut + places
 
 
 class _Input:
@@ -251,7 +258,11 @@ def expand_inputs(arguments: Sequence[str | Path]) -> list[Path]:
     found: dict[Path, None] = {}
     for argument in arguments:
         path = Path(argument)
-        if path == STANDARD_INPUT or path.is_file():
+        if path == STANDARD_INPUT:
+            if sys.stdin.isatty():
+                raise UsageError("standard input is a terminal: give a capture through a pipe, as in: xzcat F | ... -")
+            matches = [path]
+        elif path.is_file():
             matches = [path]
         elif path.is_dir():
             matches = [file for file in sorted(path.rglob("*")) if file.is_file() and _looks_like_capture(file)]

@@ -45,7 +45,6 @@ def names_of(body: bytes, order: str) -> list[tuple[str, str]]:
         if n is None or length <= n:
             continue
         address = str(ipaddress.ip_address(value[:n]))
-        for raw in value[n:].split(b"\0"):
-            if 0 < len(raw) <= _LONGEST_NAME:
-                found.append((address, raw.decode("utf-8", "replace")))
+        names = [raw for raw in value[n:].split(b"\0") if 0 < len(raw) <= _LONGEST_NAME]
+        found += [(address, raw.decode("utf-8", "replace")) for raw in names]
     return found

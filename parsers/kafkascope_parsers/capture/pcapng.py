@@ -235,9 +235,13 @@ class PcapngReader:
             self._note_drops(body)
         elif kind == NAMES:
             self.names += names_of(body, order)[: NAME_LIMIT - len(self.names)]
-        elif (found := secrets_of(body, order)) is not None:
-            if sum(len(known.data) for known in self.secrets) + len(found.data) <= SECRETS_LIMIT:
-                self.secrets.append(found)
+        else:
+            self._keep_secrets(secrets_of(body, order))
+
+    def _keep_secrets(self, found: Secrets | None) -> None:
+        kept = sum(len(known.data) for known in self.secrets)
+        if found is not None and kept + len(found.data) <= SECRETS_LIMIT:
+            self.secrets.append(found)
 
     def _add_interface(self, body: bytes) -> None:
         """Interfaces beyond the limit are left out, and then so are their packets."""

@@ -101,7 +101,7 @@ def test_pcap_cut_in_its_last_packet_gives_the_others(n_missing):
         (b"\xd4\xc3\xb2", "too short"),
         (pcap("<", True, [])[:20], "24-byte pcap header"),
         (b"#!/bin/sh\n", "not a pcap or pcapng"),
-            (b"PAR1" + bytes(40), "Parquet"),
+        (b"PAR1" + bytes(40), "Parquet"),
         (section("<")[:20], "section header"),
         (b"\x0a\x0d\x0d\x0a" + bytes(60), "byte-order"),
     ],
