@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafkascope_analyzer.ingest.source import CaptureFile, CaptureInfo, is_stream
+from kafkascope_parsers.errors import UsageError
 
 _PEEK_BYTES = 1 << 16
 
@@ -22,18 +23,26 @@ order. Never by more than half of the shorter one."""
 
 def in_time_order(inputs: Sequence[Path]) -> tuple[Path, ...]:
     """Files by their first packet's time, then by name; those without packets come first. Raises CaptureError when one
-    cannot be read.
+    cannot be read, UsageError where two begin with the same packet.
 
     A pipe can be read only once, so where there is one the order given stays.
     """
     if len(inputs) < 2 or any(is_stream(path) for path in inputs):
         return tuple(inputs)
-    return tuple(sorted(inputs, key=lambda path: (_first_ns(path), _natural(str(path)))))
+    first = {path: _first_packet(path) for path in inputs}
+    seen: dict[tuple[int, bytes], Path] = {}
+    for path, packet in first.items():
+        if packet[0] and seen.setdefault(packet, path) != path:
+            raise UsageError(f"{seen[packet]} and {path} begin with the same packet: give only one of them")
+    return tuple(sorted(first, key=lambda path: (first[path][0], _natural(str(path)))))
 
 
-def _first_ns(path: Path) -> int:
-    blocks = CaptureFile(path, _PEEK_BYTES, may_be_empty=True).blocks()
-    return next((int(block.packets.ts_ns[0]) for block in blocks), 0)
+def _first_packet(path: Path) -> tuple[int, bytes]:
+    """The time of a file's first packet and the packet; zero where there is none."""
+    for block in CaptureFile(path, _PEEK_BYTES, may_be_empty=True).blocks():
+        at, n = int(block.packets.offset[0]), int(block.packets.caplen[0])
+        return int(block.packets.ts_ns[0]), block.buf[at : at + n].tobytes()
+    return 0, b""
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -1,8 +1,9 @@
 """Where records go on behind a corrupt place: by proof, never by luck.
 
 A place is taken for a record's beginning where CHAIN headers follow one another, each of them plausible and each
-beginning where the one before says it ends. Plausible: lengths that fit each other and the file's snap length, and a
-time within a day of the last packet before. Random bytes pass that with a chance below 10^-15 for each place.
+beginning where the one before says it ends. Plausible, in pcap: lengths that fit each other and the file's snap length,
+a time within a day of the last packet before, and within ten minutes of each other. Random bytes pass that with a
+chance below 10^-15 for each place. In pcapng: lengths that stand at both ends of their blocks.
 """
 
 from typing import Any
@@ -15,7 +16,7 @@ from kafkascope_parsers.capture.columns import uint32_at
 
 CHAIN = 4
 _SECONDS_OF_A_DAY = 86_400
-_NS_OF_A_DAY = 86_400 * 1_000_000_000
+_SECONDS_IN_A_CHAIN = 600
 _ENHANCED_PACKET = 6
 _LONGEST_BLOCK = 1 << 20
 """A longer block may be real, but is not taken as proof."""
@@ -54,8 +55,10 @@ def _pcap_chain(buf: NDArray[np.uint8], span: tuple[int, int], kind: Any, last_s
         caplen, wirelen = uint32_at(buf, at + 8, kind.big), uint32_at(buf, at + 12, kind.big)
         if caplen == 0 or caplen > wirelen or caplen > kind.limit or wirelen > kind.limit:
             return NO
-        if abs(uint32_at(buf, at, kind.big) - last_s) > _SECONDS_OF_A_DAY:
+        seconds = uint32_at(buf, at, kind.big)
+        if abs(seconds - last_s) > (_SECONDS_IN_A_CHAIN if i else _SECONDS_OF_A_DAY):
             return NO
+        last_s = seconds
         if uint32_at(buf, at + 4, kind.big) * kind.unit_ns >= 1_000_000_000:
             return NO
         at += kind.header_bytes + caplen
@@ -80,7 +83,6 @@ def next_pcapng_block(buf: NDArray[np.uint8], span: tuple[int, int], big: bool, 
 
 @nb.njit(cache=True, nogil=True)
 def _pcapng_chain(buf: NDArray[np.uint8], span: tuple[int, int], big: bool, final: bool) -> int:
-    """Blocks say their length twice, which proves more than times do."""
     at, end = span
     for i in range(CHAIN):
         if end - at < 8:
