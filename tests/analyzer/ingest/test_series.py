@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES, ROLE_ROWS
+from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES, ROLE_ROWS, TOPOLOGY
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.ingest.series import SeriesFinder, in_time_order
 from kafkascope_analyzer.ingest.source import CaptureInfo
@@ -58,9 +58,9 @@ def rows(dataset, table, without=()):
     )
 
 
-def assert_same(one, other):
+def assert_same(one, other, leave_out=(CAPTURES,)):
     for table in INGEST_TABLES:
-        if table is not CAPTURES:
+        if table not in leave_out:
             # which requests prove a role depends on where blocks end
             without = ("evidence",) if table is ROLE_ROWS else ()
             assert rows(one, table, without) == rows(other, table, without), table.name
@@ -125,7 +125,7 @@ def test_capture_points_that_overlap_are_apart(raw, records, whole, tmp_path):
     """Two hosts recorded different connections at the same time, each in three files."""
     parts = [[], []]
     for record in records:
-        parts[min(ends(record))[-1] % 2].append(record)
+        parts[sum(map(sum, ends(record))) // 2 % 2].append(record)
     assert all(len(part) > 1000 for part in parts)
     paths = []
     for point, part in enumerate(parts):
@@ -133,7 +133,8 @@ def test_capture_points_that_overlap_are_apart(raw, records, whole, tmp_path):
             paths.append(tmp_path / f"host{point}_{i}.pcap")
             paths[-1].write_bytes(piece)
     ingest(paths[::-1], tmp_path / "out.kscope")
-    assert_same(whole, tmp_path / "out.kscope")
+    # what is news about the cluster depends on who else has said it before
+    assert_same(whole, tmp_path / "out.kscope", leave_out=(CAPTURES, TOPOLOGY))
 
 
 def test_a_copy_is_refused(raw, tmp_path):
