@@ -3,9 +3,7 @@
 import json
 import os
 import random
-import shutil
 import struct
-import subprocess
 import threading
 from collections import Counter
 from pathlib import Path
@@ -89,17 +87,6 @@ def test_a_rotated_series_is_one_capture_whatever_its_names(raw, records, whole,
     assert sum(file["n_packets"] for file in files) == len(records)
     empty = {Path(file["path"]).name: file["cut_why"] for file in files if not file["n_packets"]}
     assert empty == {"trace.pcap9": None, "trace.pcap10": "the file is empty"}
-
-
-def test_a_series_that_editcap_made(raw, whole, tmp_path):
-    if shutil.which("editcap") is None:
-        pytest.skip("editcap is not installed")
-    (tmp_path / "whole.pcap").write_bytes(raw)
-    subprocess.run(["editcap", "-F", "nsecpcap", "-i", "5", "whole.pcap", "part.pcap"], cwd=tmp_path, check=True)
-    parts = sorted(tmp_path.glob("part*"), key=lambda path: path.name[::-1])
-    assert len(parts) > 3
-    ingest(parts, tmp_path / "out.kscope")
-    assert_same(whole, tmp_path / "out.kscope")
 
 
 def test_workers_agree_on_the_series(raw, records, whole, tmp_path, monkeypatch):
