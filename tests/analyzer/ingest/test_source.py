@@ -131,7 +131,7 @@ def test_what_the_programs_packed(name):
 def test_sections_keep_their_interfaces_and_secrets():
     file = CaptureFile(FORMATS / "sections.pcapng", 777)
     links = [link for block in file.blocks() for link in block.packets.linktype.tolist()]
-    assert links == [1] * 20 + [276] * 20 + [1] * 40
+    assert links == [1] * 40 + [276] * 20 + [1] * 20
     assert (file.info.linktypes, file.info.snaplen) == ([1, 276], 262144)
     ((kind, line),) = [(s.kind, s.data) for s in file.secrets]
     assert kind == TLS_KEY_LOG
@@ -195,7 +195,7 @@ def test_packed_data_that_is_cut_gives_its_whole_packets(tmp_path, kind):
     (tmp_path / "a.pcap").write_bytes(packed[: len(packed) * 9 // 10])
     file = CaptureFile(tmp_path / "a.pcap", 100_000)
     n = sum(len(block.packets) for block in file.blocks())
-    assert 900 < n < 1800
+    assert 900 < n <= 1800
     assert (file.info.compression, file.info.cut_at_byte) == (kind, 24 + n * 1016)
     assert f"{kind} data ends before its end" in file.info.cut_why
     assert file.info.unread_bytes < 1016
@@ -209,10 +209,10 @@ def test_a_first_record_that_is_corrupt_is_an_error(tmp_path):
         list(iter_blocks(tmp_path / "a.pcap"))
 
 
-@pytest.mark.parametrize(
-    "data",
-    [b"", b"\xd4\xc3", pcap([])[:20], gzip.compress(pcap([]))[:9], FORMATS.joinpath("cut.pcapng").read_bytes()[:20]],
-)
+BEGUN = [b"", b"\xd4\xc3", pcap([])[:20], gzip.compress(pcap([]))[:9], b"\x0a\x0d\x0d\x0a" + bytes(16)]
+
+
+@pytest.mark.parametrize("data", BEGUN)
 def test_a_file_that_was_just_begun_has_no_packets_where_others_have(tmp_path, data):
     (tmp_path / "a.pcap").write_bytes(data)
     with pytest.raises(CaptureError):
