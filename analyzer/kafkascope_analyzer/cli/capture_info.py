@@ -62,13 +62,15 @@ def capture_model(places: Sequence[str]) -> Model:
 
 
 def _file(path: Path, seen: Seen, versions: "np.typing.NDArray[np.int16]", *, alone: bool) -> Model:
-    """What the file's first block tells; adds its segments to `seen`."""
+    """What the file's first part tells; adds its segments to `seen`."""
     capture, link = CaptureFile(path, BLOCK_BYTES, may_be_empty=not alone), LinkReader()
-    blocks = capture.blocks()
+    blocks, n_bytes = capture.blocks(), 0
     for block in blocks:
         buf, segments = link.read_segments(block.buf, block.packets)
         seen.add(buf, segments, versions)
-        break
+        n_bytes += int(block.packets.caplen.sum())
+        if n_bytes > BLOCK_BYTES // 2:  # a corrupt place makes small blocks of a large one
+            break
     whole = next(blocks, None) is None
     info = capture.info
     return {

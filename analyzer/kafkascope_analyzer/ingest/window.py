@@ -14,12 +14,13 @@ class Window:
         self.start = self.filled = 0
         self.final = False
         self._source = source
+        self._failure: str | None = None
         self._fill()
 
     @property
     def problem(self) -> str | None:
         """Why the source ended early; None where it did not, or has not ended."""
-        return self._source.problem
+        return self._failure or self._source.problem
 
     def more(self) -> None:
         """Moves what was not consumed to the front and fills the rest; a record larger than the buffer gets a larger
@@ -35,8 +36,12 @@ class Window:
 
     def _fill(self) -> None:
         view = memoryview(self.buf)  # type: ignore[arg-type]
-        while self.filled < len(self.buf):
-            n = self._source.readinto(view[self.filled :])
+        while self.filled < len(self.buf) and not self._failure:
+            try:
+                n = self._source.readinto(view[self.filled :])
+            except OSError as error:
+                self._failure = f"reading failed: {error.strerror or error}"
+                break
             if not n:
                 break
             self.filled += n

@@ -97,7 +97,7 @@ def read_packet_block(
             caplen = min(caplen, interfaces[0].snaplen)
         ts_ns = last_ns
     else:
-        units = uint32_at(buf, at + 12, big) << 32 | uint32_at(buf, at + 16, big)
+        units = (uint32_at(buf, at + 12, big) & 0x7FFFFFFF) << 32 | uint32_at(buf, at + 16, big)
         caplen = uint32_at(buf, at + 20, big)
         wirelen = uint32_at(buf, at + 24, big)
         ts_ns = to_ns(units, interfaces[number])

@@ -101,6 +101,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_kept(here: Path) -> None:
     manifest = json.loads((here / "bad.kscope" / "_dataset.json").read_text())["inputs"][0]
     assert model["files"][0]["cut_at_byte"] == manifest["cut_at_byte"] == at
     assert model["n_packets"] == manifest["packets"] == 3108
+    assert model["whole"]
     assert str(at) in run("info", "bad.pcap", "--format", "plain").stdout
 
 

@@ -15,6 +15,8 @@ import lz4.frame
 import numpy as np
 import pytest
 import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from kafkascope_analyzer.ingest.source import CaptureFile, expand_inputs, iter_blocks
 from kafkascope_parsers.capture import TLS_KEY_LOG
@@ -111,7 +113,7 @@ def test_standard_input(monkeypatch):
 
 @pytest.mark.parametrize("block_bytes", [64, 333, 1 << 20])
 @pytest.mark.parametrize("name", TSHARK)
-def test_packets_of_every_format_are_those_of_tshark(name, block_bytes):
+def test_class_16_packets_of_every_format_are_those_of_tshark(name, block_bytes):
     file = CaptureFile(FORMATS / name, block_bytes)
     columns = ("packet_no", "ts_ns", "wirelen", "caplen")
     rows = [
@@ -178,6 +180,24 @@ def test_what_cannot_be_read_is_counted_to_the_end(tmp_path):
     assert (file.info.cut_at_byte, file.info.unread_bytes) == (len(pcap(PACKETS)), 5000)
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_every_byte_of_a_spoilt_file_is_in_a_packet_or_counted(tmp_path, data):
+    spoilt = bytearray(pcap([bytes([i]) * (20 + i % 7 * 30) for i in range(40)]))
+    for _ in range(data.draw(st.integers(1, 6))):
+        at = data.draw(st.integers(40, len(spoilt) - 1))
+        spoilt[at : at + data.draw(st.sampled_from([0, 1, 4, 300]))] = data.draw(st.binary(max_size=20))
+    (tmp_path / "a.pcap").write_bytes(spoilt)
+    file = CaptureFile(tmp_path / "a.pcap", data.draw(st.sampled_from([64, 500, 1 << 20])))
+    try:
+        sizes = [16 + n for block in file.blocks() for n in block.packets.caplen.tolist()]
+    except CaptureError:
+        assert file.info.n_packets == 0
+        return
+    assert 24 + sum(sizes) + file.info.unread_bytes == len(spoilt)
+    assert (file.info.unread_bytes == 0) == (file.info.cut_at_byte is None)
+
+
 PACKERS = {
     "gzip": gzip.compress,
     "zstd": zstandard.ZstdCompressor().compress,
@@ -199,6 +219,22 @@ def test_packed_data_that_is_cut_gives_its_whole_packets(tmp_path, kind):
     assert (file.info.compression, file.info.cut_at_byte) == (kind, 24 + n * 1016)
     assert f"{kind} data ends before its end" in file.info.cut_why
     assert file.info.unread_bytes < 1016
+
+
+def test_a_disk_that_fails_leaves_what_was_read(monkeypatch):
+    class Failing(io.BytesIO):
+        def readinto(self, target):
+            n = super().readinto(memoryview(target)[:500])
+            if not n:
+                raise OSError(5, "Input/output error")
+            return n
+
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Failing(pcap(PACKETS)[:3000])))
+    file = CaptureFile(Path("-"), 700)
+    n = sum(len(block.packets) for block in file.blocks())
+    assert 10 < n < 50
+    assert file.info.cut_why == "reading failed: Input/output error"
+    assert file.info.cut_at_byte == 24 + sum(16 + len(packet) for packet in PACKETS[:n])
 
 
 def test_a_first_record_that_is_corrupt_is_an_error(tmp_path):

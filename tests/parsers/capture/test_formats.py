@@ -141,7 +141,7 @@ def record(seconds, fraction, caplen, wirelen, data=b""):
     return struct.pack("<IIII", seconds, fraction, caplen, wirelen) + data
 
 
-def test_odd_lengths_and_times_of_pcap():
+def test_class_16_odd_lengths_and_times_of_pcap():
     """No captured bytes, more than the snap length, more than there were on the wire, time that goes back."""
     data = pcap("<", False, [], snaplen=4)
     data += record(9, 1, 0, 60) + record(8, 2, 6, 60, b"abcdef") + record(7, 3, 3, 2, b"xyz") + record(7, 4, 0, 0)
