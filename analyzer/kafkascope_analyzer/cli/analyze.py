@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
-from kafkascope_analyzer.cli.ingest import inputs_of, record_detail, write_tables
+from kafkascope_analyzer.cli.ingest import inputs_of, record_detail, say_what_was_cut, write_tables
 from kafkascope_analyzer.cli.options import (
     Captures,
     Format,
@@ -55,6 +55,7 @@ def analyze(
             with spark_starting(wanted=problem is None and master is None and is_small(inputs)):
                 write_tables(inputs, staged.work, workers=workers, detail=detail, quiet=quiet)
             staged.keep()
+            say_what_was_cut(staged.work)
             if problem is None:
                 write_stories(staged.work, master=master, quiet=quiet)
             model = _write_report(staged.work)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.exits import complain, exit_codes
 from kafkascope_analyzer.cli.lean import arrow_without_pandas
 from kafkascope_analyzer.cli.options import (
     Captures,
@@ -46,6 +46,7 @@ def ingest(
         inputs = inputs_of(captures)
         with Staged(place, overwrite=overwrite) as staged:
             write_tables(inputs, staged.work, workers=workers, detail=detail, quiet=quiet)
+            say_what_was_cut(staged.work)
         show_overview(place, format)
         note(f"dataset: {place}", quiet=quiet)
 
@@ -76,6 +77,16 @@ def write_tables(
 
     with bar("reading captures", quiet=quiet) as shown:
         run_ingest(inputs, work, workers=workers, detail=detail, progress=shown.at)
+
+
+def say_what_was_cut(dataset: Path) -> None:
+    """A sentence on standard error for each capture that could not be read whole."""
+    from kafkascope_analyzer.dataset.manifest import read_manifest
+    from kafkascope_analyzer.report.unread import cut_sentence
+
+    for sentence in map(cut_sentence, read_manifest(dataset)["inputs"]):
+        if sentence:
+            complain(sentence)
 
 
 def show_overview(dataset: Path, how: Format) -> None:

@@ -18,7 +18,8 @@ class Format(str, Enum):  # noqa: UP042 - typer's choices want the value as text
 Captures = Annotated[
     list[str],
     typer.Argument(
-        metavar="CAPTURE", help="pcap or pcapng files (also .gz, .zst), directories, globs, or - for standard input."
+        metavar="CAPTURE",
+        help="pcap or pcapng files, also compressed; directories, globs, or - for standard input.",
     ),
 ]
 Out = Annotated[

@@ -14,7 +14,7 @@ def captures_table(captures: list[CaptureInfo]) -> pa.Table:
     columns: dict[str, Any] = {
         "capture_id": list(range(len(captures))),
         "path": [c.path for c in captures],
-        "format": [c.format for c in captures],
+        "format": [c.format or None for c in captures],
         "linktype": [",".join(str(link) for link in c.linktypes) for c in captures],
         "snaplen": [c.snaplen for c in captures],
         "n_packets": [c.n_packets for c in captures],
@@ -26,6 +26,9 @@ def captures_table(captures: list[CaptureInfo]) -> pa.Table:
         "n_unsupported": [c.kinds.unsupported for c in captures],
         "n_incomplete": [c.kinds.given_up for c in captures],
         "size_bytes": [c.size_bytes for c in captures],
+        "cut_at_byte": [c.cut_at_byte for c in captures],
+        "cut_why": [c.cut_why for c in captures],
+        "unread_bytes": [c.unread_bytes for c in captures],
         "first_ns": [c.first_ts_ns for c in captures],
         "last_ns": [c.last_ts_ns for c in captures],
     }
@@ -45,6 +48,9 @@ def manifest_entry(capture: CaptureInfo) -> dict[str, Any]:
         "packets": capture.n_packets,
         "dropped": capture.n_dropped,
         "duplicates": capture.kinds.duplicates,
+        "cut_at_byte": capture.cut_at_byte,
+        "cut_why": capture.cut_why,
+        "unread_bytes": capture.unread_bytes,
         "first_ns": capture.first_ts_ns,
         "last_ns": capture.last_ts_ns,
     }

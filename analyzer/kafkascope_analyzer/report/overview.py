@@ -35,6 +35,9 @@ def capture(dataset: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         "n_dropped",
         "n_duplicates",
         "size_bytes",
+        "cut_at_byte",
+        "cut_why",
+        "unread_bytes",
         "first_ns",
         "last_ns",
     ]
