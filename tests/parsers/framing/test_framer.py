@@ -26,8 +26,17 @@ from kafkascope_parsers.tcp.streams import GAP_LOST, GAP_SNAPLEN, Streams
 METADATA, PRODUCE, SASL_HANDSHAKE, API_VERSIONS = 3, 0, 17, 18
 
 
-def request(correlation_id, api_key=METADATA, version=9, client_id=b"app-1", body=b"xxxxxxxx"):
+def metadata_v1(*topics):
+    """Body of a Metadata request of version 1, which asks for topics."""
+    return struct.pack(">i", len(topics)) + b"".join(struct.pack(">h", len(t)) + t for t in topics)
+
+
+def request(correlation_id, api_key=METADATA, version=1, client_id=b"app-1", body=b"xxxxxxxx"):
     head = struct.pack(">hhih", api_key, version, correlation_id, len(client_id)) + client_id
+    if api_key == METADATA:
+        body = metadata_v1(body)
+    elif api_key == SASL_HANDSHAKE:
+        body = struct.pack(">h", 5) + b"PLAIN"
     return struct.pack(">i", len(head + body)) + head + body
 
 
@@ -102,7 +111,7 @@ class Wire:
             piece(2),
             column(1),
         )
-        requests = self.framer.requests(streams, np.ones(1, np.int8), final=final)
+        requests = self.framer.requests(streams, final=final)
         quiet = np.isin(requests.frames["correlation_id"], silent)
         responses, _ = self.framer.responses(streams, requests, quiet, self.n_open, final=final)
         self.n_open += len(requests.frames)
