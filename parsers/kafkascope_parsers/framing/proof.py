@@ -10,8 +10,9 @@ chain      the next header stands at its end, one of the ends between them is th
            captured frames, but these do not stand where packets begin), and its body decodes to the last byte
 named      as whole or chain, where the body cannot be decoded (a newer version, a changed byte): the next header names
            the same client
-header     it begins a packet, names a client in NAME_ENOUGH letters or more in a known version, and a gap, the snap
-           length or the end of the capture cut it; or it is larger than PROOF_LIMIT
+header     it begins a packet, names a client in a known version, and a gap, the snap length or the end of the capture
+           cut it, or it is larger than PROOF_LIMIT; the name has NAME_ENOUGH letters, or the frame ends where the gap
+           does
 
 What else could be said of a header (its size, key and version are small numbers) is true of many protocols with a
 length in front: ZooKeeper, SMPP, Thrift, and zeros.
@@ -95,6 +96,12 @@ def same_name(s: Streams, run: int, one: int, other: int) -> bool:
 
 
 @nb.njit(cache=True, nogil=True)
+def fills_packet(s: Streams, run: int, after: int) -> bool:
+    """Whether what ends at `after`, behind the run, ends where the next run of the direction begins."""
+    return has_later_run(s, run) and s.stream_offset[run] + after - s.start[run] == s.stream_offset[run + 1]
+
+
+@nb.njit(cache=True, nogil=True)
 def follow_chain(s: Streams, run: int, at: int, versions: NDArray[np.int16], last: bool) -> int:
     """Whether a whole frame at `at` begins a chain of headers one of whose joints is the end of a packet: YES, NO, or
     MORE. The first joint is the end of the frame at `at`.
@@ -130,7 +137,8 @@ def weigh(s: Streams, run: int, at: int, versions: NDArray[np.int16], state: tup
     size, key = int32_at(s.data, at), int16_at(s.data, at + 4)
     known = int16_at(s.data, at + 6) <= versions[key, 1]
     starts, length, after = begins_packet(s, run, at), name_length(s, run, at), at + 4 + size
-    by_header = starts and known and length >= NAME_ENOUGH
+    letters = min(int16_at(s.data, at + 12), end - at - CLIENT_ID_AT)
+    by_header = starts and known and letters >= (1 if fills_packet(s, run, after) else NAME_ENOUGH)
     if size > PROOF_LIMIT:
         return PROVEN if by_header and size <= FRAME_LIMIT else NO
     if after > end:
