@@ -25,8 +25,10 @@ RISING_STEP = 1024
 """One client's counter goes over all its connections, so ids of one of them leave some out."""
 TELLING_BYTES = 32
 """A shorter body decodes as too many things."""
-TELLING_APIS = (18, 3, 1, 0, 10, 11, 14, 68, 78)
-"""ApiVersions, Metadata, Fetch, Produce, FindCoordinator, JoinGroup, SyncGroup, ConsumerGroupHeartbeat, ShareFetch."""
+TELLING_APIS = (18, 3, 1, 0, 8, 9, 10, 11, 14, 68, 78)
+"""ApiVersions, Metadata, Fetch, Produce, OffsetCommit, OffsetFetch, FindCoordinator, JoinGroup, SyncGroup,
+ConsumerGroupHeartbeat, ShareFetch.
+"""
 
 ALONE = np.dtype((np.record, [("run", "i8"), ("start", f"{ALONE_ENOUGH}i8"), ("end", f"{ALONE_ENOUGH}i8")]))
 """Frames in a row that may be responses: data[start:end] of each, the size included."""

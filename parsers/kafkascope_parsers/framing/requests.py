@@ -20,7 +20,7 @@ from kafkascope_parsers.framing.cutting import (
     packet_start,
     pass_over_expected,
 )
-from kafkascope_parsers.framing.header import MORE, NO, int16_at, int32_at, looks_like_request
+from kafkascope_parsers.framing.header import MORE, NO, YES, int16_at, int32_at, looks_like_request
 from kafkascope_parsers.framing.layout import (
     CLIENT_ID_AT,
     EXPECT,
@@ -110,7 +110,10 @@ def cut_synced(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool) 
         take_request(s, cut, run, at, after, WHOLE, c)
         return after
     if size > FRAME_LIMIT:
-        if looks_like_request(s.data, at, end, versions) == NO:
+        verdict = looks_like_request(s.data, at, end, versions)
+        if verdict == MORE and not last:
+            return at
+        if verdict != YES or end - at < CLIENT_ID_AT or int16_at(s.data, at + 12) == 0:
             d[k].mode = HUNT
             d[k].reason = REASON_NOT_KAFKA
             return at
