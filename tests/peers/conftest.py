@@ -1,9 +1,8 @@
+import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
-
-import sys
 
 
 @pytest.fixture(scope="session")

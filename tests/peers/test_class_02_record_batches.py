@@ -31,7 +31,9 @@ def test_record_counts(w, read, count):
     assert read(c).requests == {1: "unanswered", 2: "unanswered"}
 
 
-@pytest.mark.parametrize("record", [b"\x0e\0\0\0\x03\x01\0", b"\x0e\0\0\0\x01\x03\0", b"\x0e\0\0\0\x01\x01\x02\x03\x01"])
+@pytest.mark.parametrize(
+    "record", [b"\x0e\0\0\0\x03\x01\0", b"\x0e\0\0\0\x01\x03\0", b"\x0e\0\0\0\x01\x01\x02\x03\x01"]
+)
 def test_negative_key_value_and_header_lengths(w, tmp_path, record):
     raw = batch(49 + len(record), 1, record)
     c = w.Conversation().ask(w.produce(1, 7, 1, raw)).ask(w.metadata(2))

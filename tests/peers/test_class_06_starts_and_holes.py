@@ -37,7 +37,13 @@ def test_responses_only(w, read):
 
 def test_a_hole_between_whole_frames(w, read):
     lost = w.metadata(2)
-    c = w.Conversation().ask(w.metadata(1)).lose(0, len(lost)).ask(w.metadata(3)).tell(*map(w.metadata_answer, (1, 2, 3)))
+    c = (
+        w.Conversation()
+        .ask(w.metadata(1))
+        .lose(0, len(lost))
+        .ask(w.metadata(3))
+        .tell(*map(w.metadata_answer, (1, 2, 3)))
+    )
     found = read(c)
     assert found.requests[1] == found.requests[3] == "ok"
     assert found.ledger["missing_bytes"] == len(lost)

@@ -59,7 +59,9 @@ def metadata_answer(correlation_id, brokers=((1, b"broker", 9092),), partitions=
     body += struct.pack(">i", controller)
     if len(partitions):
         body += struct.pack(">ih", 1, 0) + string(b"t") + b"\0" + struct.pack(">i", len(partitions))
-        body += b"".join(struct.pack(">hiiiiii", 0, i, leader, 1, leader, 1, leader) for i, leader in enumerate(partitions))
+        body += b"".join(
+            struct.pack(">hiiiiii", 0, i, leader, 1, leader, 1, leader) for i, leader in enumerate(partitions)
+        )
     else:
         body += struct.pack(">i", 0)
     return response(correlation_id, body)
@@ -110,7 +112,9 @@ class Conversation:
     def _packet(self, side, payload, flags):
         ports = (self.client_port, self.server_port)
         ends = (b"\x0a\0\0\x01", b"\x0a\0\0\x02")
-        tcp = struct.pack(">HHIIBBHHH", ports[side], ports[1 - side], self.seq[side], self.seq[1 - side], 5 << 4, flags, 64000, 0, 0)
+        tcp = struct.pack(
+            ">HHIIBBHHH", ports[side], ports[1 - side], self.seq[side], self.seq[1 - side], 5 << 4, flags, 64000, 0, 0
+        )
         length = 20 + len(tcp) + len(payload)
         ip = struct.pack(">BBHHHBBH", 0x45, 0, length, 0, 0, 64, 6, 0) + ends[side] + ends[1 - side]
         self.now += 1_000_000

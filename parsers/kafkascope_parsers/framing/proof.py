@@ -6,8 +6,8 @@ byte. A request proves itself at `at` in one of these ways:
 
 whole      a packet begins with it, a packet ends with it, it names a client (or says null), and its body decodes to the
            last byte
-chain      the next header stands at its end, one of the ends between them is the end of a packet (records may hold
-           captured frames, but these do not stand where packets begin), and its body decodes to the last byte
+chain      headers follow it end to end, two of the ends are ends of packets (records may hold captured frames, but
+           these do not stand where packets begin), and its body decodes to the last byte
 named      as whole or chain, where the body cannot be decoded (a newer version, a changed byte): the next header names
            the same client
 header     it begins a packet, names a client in a known version, and a gap, the snap length or the end of the capture
@@ -56,7 +56,7 @@ PROVEN, TRIAL = 3, 4
 PROOF_LIMIT = 1 << 20
 """Largest frame that is waited for to prove a connection."""
 CHAIN_LIMIT = 64
-"""Frames of a chain looked at for one that ends with a packet."""
+"""Frames of a chain that prove it without packets."""
 NAME_ENOUGH = 3
 """Letters of a client id that chance does not make."""
 ROUND_LIMIT = 64
@@ -103,25 +103,29 @@ def fills_packet(s: Streams, run: int, after: int) -> bool:
 
 @nb.njit(cache=True, nogil=True)
 def follow_chain(s: Streams, run: int, at: int, versions: NDArray[np.int16], last: bool) -> int:
-    """Whether a whole frame at `at` begins a chain of headers one of whose joints is the end of a packet: YES, NO, or
-    MORE. The first joint is the end of the frame at `at`.
+    """Whether a whole frame at `at` begins a chain of headers two of whose joints, `at` among them, are ends of
+    packets: YES, NO, or MORE.
+
+    One could be chance: records that hold captured frames are themselves cut into packets.
     """
     end, place, n = s.end[run], at, 0
-    met = begins_packet(s, run, at)
+    n_met = 1 if begins_packet(s, run, at) else 0
     while n < CHAIN_LIMIT:
         place = place + 4 + int32_at(s.data, place)
         n += 1
         if place > end or end - place < CLIENT_ID_AT:
-            met = met or place == end
-            if met and n > 1:
+            n_met += 1 if place == end else 0
+            if n > 1 and n_met > 1:
                 return YES
             return NO if last else MORE
+        if int32_at(s.data, place) > PROOF_LIMIT:
+            return YES if n_met > 0 and looks_like_request(s.data, place, end, versions) == YES else NO
         if looks_like_request(s.data, place, end, versions) != YES:
             return NO
-        met = met or begins_packet(s, run, place)
-        if met:
+        n_met += 1 if begins_packet(s, run, place) else 0
+        if n_met > 1:
             return YES
-    return NO
+    return YES
 
 
 @nb.njit(cache=True, nogil=True)

@@ -44,8 +44,6 @@ from kafkascope_parsers.tcp.streams import Streams
 
 RESPONSE_HEAD = 8
 """Size and correlation id."""
-ENDS_BYTES = 6
-"""Size of the smallest response with a body, an error code."""
 
 
 class Asked(NamedTuple):
@@ -118,7 +116,7 @@ def answers(s: Streams, run: int, at: int, w: Waiting, c: NDArray[np.void]) -> b
 def response_proves(s: Streams, run: int, at: int, p: Pairing, last: bool) -> int:
     """HUNT: whether a response stands at `at`: YES, NO or MORE.
 
-    One that answers a waiting request has to end with a packet, or to be followed by one that answers too:
+    One that answers a waiting request has to fill packets, or to be followed by one that answers too:
     bodies are full of small numbers that read as a size and a correlation id. One whose request was before the capture
     has to fill packets exactly.
     """
@@ -135,7 +133,7 @@ def response_proves(s: Streams, run: int, at: int, p: Pairing, last: bool) -> in
             return YES if known and starts else NO
         return YES if last and starts else (NO if last else MORE)
     ends = after == end or begins_packet(s, run, after)
-    if ends and (starts or (known and size >= ENDS_BYTES)):
+    if starts and ends:
         return YES
     if not known:
         return NO

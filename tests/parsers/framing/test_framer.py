@@ -220,7 +220,8 @@ def test_a_cut_frame_says_where_the_next_one_begins(kind, wholeness, reason):
 
 def test_after_a_gap_of_whole_frames_a_header_proves_itself():
     wire = Wire().block(
-        [(1, request(1)), (2, (64, GAP_LOST)), (3, b"zzzz-tail-of-a-frame" + request(9) + request(10))], final=True
+        [(1, request(1)), (2, (64, GAP_LOST)), (3, b"zzzz-tail-of-a-frame" + request(9)), (4, request(10))],
+        final=True,
     )
     assert wire.requests == [(METADATA, 1), (METADATA, 9), (METADATA, 10)]
     assert wire.stretches == [(20, "gap")]
@@ -229,7 +230,7 @@ def test_after_a_gap_of_whole_frames_a_header_proves_itself():
 def test_a_response_is_found_again_after_a_gap_by_what_it_answers():
     wire = Wire().block(
         [(1, request(100001)), (2, request(100002))],
-        [(3, response(100001)[:10]), (4, (2000, GAP_LOST)), (5, b"q" * 33 + response(100002))],
+        [(3, response(100001)[:10]), (4, (2000, GAP_LOST)), (5, b"q" * 33), (6, response(100002))],
         final=True,
     )
     assert wire.pairs[100002] == 1
