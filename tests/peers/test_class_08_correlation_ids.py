@@ -26,7 +26,7 @@ def test_one_id_twice_in_flight(w, read):
 
 def test_a_port_pair_used_again(w, read):
     first = w.Conversation().ask(w.metadata(1)).tell(w.metadata_answer(1)).ask(w.metadata(2))
-    second = w.Conversation(now=first.now + 10**12)
+    second = w.Conversation(now=first.now + 10**12, first_seq=3_000_000_000)
     second.ask(w.metadata(1)).tell(w.metadata_answer(1)).ask(w.metadata(2)).tell(w.metadata_answer(2))
     found = read(first, second)
     assert found.protocols == ["kafka", "kafka"]

@@ -99,22 +99,22 @@ class Conversation:
     snaplen: int = 0
     packets: list = field(default_factory=list)
     now: int = START_NS
+    first_seq: int = 1000
 
     def __post_init__(self):
-        self.seq = {0: 1000, 1: 5000}
+        self.seq = {0: self.first_seq, 1: self.first_seq + 4000}
         if self.syn:
             self._packet(0, b"", 0x02)
-            self.seq[0] = 1001
+            self.seq[0] += 1
             self._packet(1, b"", 0x12)
-            self.seq[1] = 5001
+            self.seq[1] += 1
             self._packet(0, b"", 0x10)
 
     def _packet(self, side, payload, flags):
         ports = (self.client_port, self.server_port)
         ends = (b"\x0a\0\0\x01", b"\x0a\0\0\x02")
-        tcp = struct.pack(
-            ">HHIIBBHHH", ports[side], ports[1 - side], self.seq[side], self.seq[1 - side], 5 << 4, flags, 64000, 0, 0
-        )
+        numbers = (self.seq[side], self.seq[1 - side])
+        tcp = struct.pack(">HHIIBBHHH", ports[side], ports[1 - side], *numbers, 5 << 4, flags, 64000, 0, 0)
         length = 20 + len(tcp) + len(payload)
         ip = struct.pack(">BBHHHBBH", 0x45, 0, length, 0, 0, 64, 6, 0) + ends[side] + ends[1 - side]
         self.now += 1_000_000

@@ -139,6 +139,8 @@ def weigh(s: Streams, run: int, at: int, versions: NDArray[np.int16], state: tup
     if verdict != YES or end - at < CLIENT_ID_AT:
         return MORE if verdict != NO and not last else NO
     size, key = int32_at(s.data, at), int16_at(s.data, at + 4)
+    if key == 0 and int32_at(s.data, at + 8) == 0 and int16_at(s.data, at + 12) == 0:
+        return NO  # zeros behind a size
     known = int16_at(s.data, at + 6) <= versions[key, 1]
     starts, length, after = begins_packet(s, run, at), name_length(s, run, at), at + 4 + size
     letters = min(int16_at(s.data, at + 12), end - at - CLIENT_ID_AT)

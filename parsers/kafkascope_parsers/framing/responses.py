@@ -29,6 +29,7 @@ from kafkascope_parsers.framing.layout import (
     HUNT,
     KAFKA,
     OVERSIZE,
+    REASON_MID_STREAM,
     REASON_NOT_KAFKA,
     REASON_OVERSIZE,
     REASON_SASL,
@@ -133,7 +134,7 @@ def response_proves(s: Streams, run: int, at: int, p: Pairing, last: bool) -> in
             return YES if known and starts else NO
         return YES if last and starts else (NO if last else MORE)
     ends = after == end or begins_packet(s, run, after)
-    if starts and ends:
+    if starts and ends and (known or p.directions[s.direction[run]].reason == REASON_MID_STREAM):
         return YES
     if not known:
         return NO
