@@ -5,6 +5,8 @@ frames that fill packets exactly, with correlation ids that rise by at most RISI
 (TELLING_BYTES) and decodes to its last byte as an answer that clients get most.
 """
 
+from typing import Any
+
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +37,7 @@ ALONE = np.dtype((np.record, [("run", "i8"), ("start", f"{ALONE_ENOUGH}i8"), ("e
 
 
 @nb.njit(cache=True, nogil=True)
-def chain_at(s: Streams, run: int, at: int, row: NDArray[np.void]) -> bool:
+def chain_at(s: Streams, run: int, at: int, row: Any) -> bool:
     """Whether ALONE_ENOUGH frames with rising ids fill packets from `at` on; writes them to row."""
     end, place, before = s.end[run], at, np.int64(0)
     for n in range(ALONE_ENOUGH):

@@ -79,7 +79,7 @@ class Search(NamedTuple):
 
 
 @nb.njit(cache=True, nogil=True)
-def name_length(s: Streams, run: int, at: int) -> int:
+def name_length(s: Streams, run: int, at: int) -> np.int64:
     """Bytes of the client id of the header at `at`, -1 for null, -2 where the text is not all there."""
     length = int16_at(s.data, at + 12)
     return length if at + CLIENT_ID_AT + max(length, 0) <= s.end[run] else np.int64(-2)

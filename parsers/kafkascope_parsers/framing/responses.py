@@ -140,6 +140,8 @@ def response_proves(s: Streams, run: int, at: int, p: Pairing, last: bool) -> in
         return NO
     if end - after < RESPONSE_HEAD:
         return NO if last else MORE
+    if int32_at(s.data, after + 4) == int32_at(s.data, at + 4):
+        return NO
     return YES if answers(s, run, after, p.waiting, p.connections) else NO
 
 
