@@ -21,7 +21,7 @@ from kafkascope_analyzer.ingest.blocks import (
     read_responses,
     with_frames,
 )
-from kafkascope_analyzer.ingest.connection_state import connection_table, server_side_by_port
+from kafkascope_analyzer.ingest.connection_state import connection_table
 from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows
 from kafkascope_analyzer.ingest.messages import MessageWriters
 from kafkascope_analyzer.ingest.news import News
@@ -105,7 +105,7 @@ class BucketScan:
 
     def _read(self, streams: Streams, *, final: bool) -> None:
         self._open_connections()
-        frames = self.framer.requests(streams, server_side_by_port(self.tcp.sides["port"]), final=final)
+        frames = self.framer.requests(streams, final=final)
         requests = read_requests(streams.data, frames.frames, self._capture_id, self._write_requests)
         n_open = self._exchanges.open.num_rows
         answered, abandoned = self.framer.responses(streams, frames, requests.silent, n_open, final=final)
