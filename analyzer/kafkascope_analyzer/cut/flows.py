@@ -98,7 +98,9 @@ def parse_endpoint(text: str) -> Endpoint | None:
     """`10.0.0.1:9092`, `[::1]:9092`, `10.0.0.1`, `::1`, `:9092`; None where the text is none of these."""
     ip, port = text, ""
     if text.startswith("["):
-        ip, _, port = text[1:].partition("]")
+        ip, closed, port = text[1:].partition("]")
+        if not closed or (port and not port.startswith(":")):
+            return None
         port = port.removeprefix(":")
     elif text.count(":") == 1:
         ip, _, port = text.partition(":")
