@@ -89,7 +89,7 @@ def tiles_for(source: Source, megabytes: float) -> int:
 
 def write_tiles(source: Source, out: Path, n_tiles: int) -> None:
     """Writes n_tiles tiles of the source."""
-    span = int(source.ts_ns[-1] - source.ts_ns[0]) + _PAUSE_NS
+    span = int(source.ts_ns.max() - source.ts_ns.min()) + _PAUSE_NS
     size = (source.caplen + _RECORD_BYTES) * SIDE_BY_SIDE
     portion = (np.cumsum(size) - 1) // _BLOCK_BYTES
     starts = np.flatnonzero(np.diff(portion, prepend=-1)).tolist()
@@ -108,7 +108,7 @@ def _block(source: Source, rows: Ints, tiles: Ints, later_ns: int) -> Bytes:
     ends = np.cumsum(caplen + _RECORD_BYTES)
     head = ends - caplen - _RECORD_BYTES
     out = np.empty(int(ends[-1]), np.uint8)
-    ts = source.ts_ns[row] + later_ns + (tile - tiles[0]) * 1000
+    ts = source.ts_ns[row] + later_ns + tile - tiles[0]  # a nanosecond apart, so that packets stay in time order
     fields = np.stack([ts // 10**9, ts % 10**9, caplen, source.wirelen[row]], 1).astype("<u4")
     out[head[:, None] + np.arange(_RECORD_BYTES)] = fields.view(np.uint8)
     body = head + _RECORD_BYTES
