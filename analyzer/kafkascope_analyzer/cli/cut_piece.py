@@ -15,7 +15,7 @@ from kafkascope_analyzer.cli.progress import bar, note
 from kafkascope_analyzer.cut.copy import Copied, copy_packets
 from kafkascope_analyzer.cut.flows import Endpoint, parse_endpoint
 from kafkascope_analyzer.cut.originals import Original, originals_of
-from kafkascope_analyzer.cut.plan import Plan, plan_on_dataset, window_of
+from kafkascope_analyzer.cut.plan import Plan, plan_on_dataset, wider, window_of
 from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.ingest.source import STANDARD_INPUT, expand_inputs, iter_blocks
@@ -124,7 +124,7 @@ def _window(selection: Selection, originals: list[Original]) -> tuple[int, int] 
         if originals[0].path == STANDARD_INPUT:
             raise UsageError("offsets from the first packet need a file; with standard input give whole times")
         first_ns = next((int(block.packets.ts_ns[0]) for block in iter_blocks(originals[0].path, _PEEK_BYTES)), 0)
-    return window_of(selection, first_ns)
+    return wider(window_of(selection, first_ns), selection.margin_ns)
 
 
 def _endpoints(selection: Selection) -> tuple[Endpoint, ...] | None:

@@ -73,13 +73,18 @@ def window_of(selection: Selection, first_ns: int) -> Window:
     return start, end
 
 
+def wider(window: Window, margin_ns: int) -> Window:
+    """The window with a margin on both sides."""
+    return window[0] - margin_ns, window[1] + margin_ns
+
+
 def plan_on_dataset(dataset: Path, selection: Selection, window: Window, *, comment: bool) -> Plan:
     """What the selection is in the packets that the dataset was made from. Raises UsageError."""
     scope = connection_scope(dataset, selection)
     packets = selection.packets or None
     if scope is None and not selection.names_requests:
         if not selection.whole_connections:
-            return Plan(packets, window)
+            return Plan(packets, wider(window, selection.margin_ns))
         scope = overlapping(dataset, window)
     hits = selected_requests(dataset, selection, scope, window) if selection.names_requests else None
     ids = list(scope or {}) if hits is None else pc.unique(hits["conn_id"]).to_pylist()

@@ -71,6 +71,14 @@ def test_a_stretch_of_time_is_those_packets_as_they_are(files, original):
     assert piece.application.startswith("kafkascope ")
 
 
+def test_a_margin_is_time_before_and_after(files, original, dataset):
+    start = original[0].ts_ns
+    inside = [p for p in original if 9.5 * NS <= p.ts_ns - start <= 12.25 * NS]
+    window = ("--from", "+10s", "--to", "+11.75s", "--margin", "0.5", "--overwrite")
+    assert cut(files, LEADER_MOVE, *window).packets == inside
+    assert cut(files, dataset, "--capture", LEADER_MOVE, *window).packets == inside
+
+
 def test_packet_numbers_are_those_of_wireshark(files, original):
     piece = cut(files, LEADER_MOVE, "--packets", "100-250,300,25501-99999")
     assert piece.packets == [*original[99:250], original[299], original[25500]]
@@ -117,6 +125,20 @@ def test_a_request_comes_with_its_response_and_the_handshake(files, original, da
     said = {p.ts_ns: p.comments for p in piece.packets if p.comments}
     assert f"corr {chosen['correlation_id']} request" in said[chosen["ts_ns"]][0]
     assert "NOT_LEADER_OR_FOLLOWER" in said[chosen["response_ns"]][0]
+
+
+def test_a_request_is_answered_in_the_next_file_of_a_series(files, dataset, here):
+    chosen = row(dataset, "requests", (ds.field("latency_us") > 400_000) & (ds.field("ts_ns") > 0))
+    one = cut(files, dataset, "--request", chosen["request_id"], "--capture", LEADER_MOVE)
+    raw = files.unpacked(LEADER_MOVE)
+    sizes = [16 + len(packet.data) for packet in files.pcap_packets(raw)[: chosen["request_packet_no"]]]
+    middle = 24 + sum(sizes)
+    (here / "later.pcap").write_bytes(raw[:24] + raw[middle:])
+    (here / "before.pcap").write_bytes(raw[:middle])
+    ingest([here / "later.pcap", here / "before.pcap"], here / "series.kscope")
+    series = cut(files, here / "series.kscope", "--request", chosen["request_id"], "--overwrite")
+    assert series.packets == one.packets
+    assert {chosen["ts_ns"], chosen["response_last_ns"]} <= {packet.ts_ns for packet in series.packets}
 
 
 def test_margin_and_whole_connections_take_more(files, original, dataset):
@@ -322,6 +344,14 @@ def test_tshark_opens_it_and_counts_the_same(files, plain, dataset):
     cut(files, dataset, "--connection", chosen["conn_id"], "--capture", LEADER_MOVE)
     assert tshark("piece.pcapng", *of_all) == tshark(plain, "-Y", ends, *of_all)
     assert tshark("piece.pcapng", "-T", "fields", "-e", "tcp.stream") == [["0"]] * len(tshark(plain, "-Y", ends))
+
+
+@needs_tshark
+def test_pcapng_packets_keep_time_and_lengths(files, here):
+    (here / "ng.pcapng").write_bytes(files.unpacked(CAPTURES / "mid_stream-ng.pcapng.zst"))
+    cut(files, "ng.pcapng", "--packets", "1-999999")
+    of_all = ["-T", "fields", "-e", "frame.time_epoch", "-e", "frame.len", "-e", "frame.cap_len", "-e", "tcp.seq_raw"]
+    assert tshark("piece.pcapng", *of_all) == tshark("ng.pcapng", *of_all)
 
 
 @needs_tshark
