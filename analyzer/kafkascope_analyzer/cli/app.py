@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from kafkascope_analyzer.cli.analyze import analyze
+from kafkascope_analyzer.cli.cut import cut
 from kafkascope_analyzer.cli.decode_command import decode
 from kafkascope_analyzer.cli.info import info
 from kafkascope_analyzer.cli.ingest import ingest
@@ -44,5 +45,6 @@ app.command()(analyze)
 app.command()(ingest)
 app.command()(stories)
 app.command()(info)
+app.command()(cut)
 app.command()(decode)
 app.command()(protocol)
