@@ -18,8 +18,8 @@ from kafkascope_analyzer.cut.originals import Original, originals_of
 from kafkascope_analyzer.cut.plan import Plan, plan_on_dataset, wider, window_of
 from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.ingest.series import in_time_order
 from kafkascope_analyzer.ingest.source import STANDARD_INPUT, expand_inputs, iter_blocks
-from kafkascope_analyzer.ingest.worker import in_time_order
 from kafkascope_analyzer.report.scan import load_manifest
 from kafkascope_analyzer.report.words import absolute, count, list_of, size, span
 from kafkascope_parsers.errors import UsageError
