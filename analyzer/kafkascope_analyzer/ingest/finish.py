@@ -83,6 +83,8 @@ class BucketFinish:
         return self.rows
 
     def _requests(self) -> None:
+        for notes in read_spill(self._bucket.spill, "connection_notes"):
+            self._facts.note(notes)
         with self._writer(REQUESTS) as writer:
             for batch in read_spill(self._bucket.spill, "requests"):
                 writer.write(finish_rows.request_rows(batch, self._names))

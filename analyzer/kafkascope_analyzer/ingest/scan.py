@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.connections.identity import connection_ids, request_ids
 from kafkascope_analyzer.connections.partition_counts import count_partitions
 from kafkascope_analyzer.ingest.blocks import RequestBlock, ResponseBlock, read_requests, read_responses, with_frames
+from kafkascope_analyzer.ingest.connection_notes import ConnectionNotes
 from kafkascope_analyzer.ingest.connection_state import connection_table, server_side_by_port
 from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows
 from kafkascope_analyzer.ingest.messages import MessageWriters
@@ -70,6 +71,7 @@ class BucketScan:
         self._exchanges = Exchanges()
         self.conn_ids = pa.array([], pa.string())
         self._news = News()
+        self._notes = ConnectionNotes()
         self.ledger = Ledger()
         self._undecoded = np.zeros(0, np.int64)
         self._first_capture = np.zeros(0, np.int64)
@@ -114,6 +116,8 @@ class BucketScan:
                 orphan_rows(responses.answers.take(pa.array(orphans)), responses.orphans(orphans, self._capture_id)),
             )
         self.framer.keep_rows(new_row)
+        self._notes.streams(streams, self.framer.connections)
+        self._spill.write("connection_notes", self._notes.take())
         self._spill_events()
 
     def _open_connections(self) -> None:
@@ -129,9 +133,11 @@ class BucketScan:
             self._first_capture = np.concatenate([self._first_capture, np.full(len(fresh), self._capture_id)])
 
     def _write_requests(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
+        self._notes.requests(name, columns, frames)
         self._write_messages(name, columns, frames, frames["number"])
 
     def _write_responses(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
+        self._notes.responses(name, columns, frames)
         numbers = self._exchanges.open["number"].to_numpy()[frames["row"]]
         self._write_messages(name, columns, frames, numbers)
 
