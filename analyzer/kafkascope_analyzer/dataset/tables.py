@@ -394,6 +394,25 @@ UNDECODED = Table(
     ),
 )
 
+DNS = Table(
+    "dns",
+    "question to a name server, with its answer",
+    (
+        *time("", "the question (the answer, where the capture lacks the question)"),
+        *_ENDPOINTS,
+        text("transport", "how it was carried", "udp", "tcp"),
+        text("name", "name asked for: lower case, without the last dot, odd bytes as \\\\DDD"),
+        text("type", "type asked for, as in A or AAAA"),
+        text("rcode", "the answer's code, as in NOERROR or NXDOMAIN; null where there is no answer"),
+        texts("addresses", "addresses of the answer, in its order"),
+        texts("aliases", "names that the answer says the name stands for (CNAME), in its order"),
+        i64("answer_ns", "the answer, nanoseconds since the epoch"),
+        i64("latency_us", "from question to answer, microseconds"),
+        _CAPTURE,
+        _PACKET,
+    ),
+)
+
 INGEST_TABLES: tuple[Table, ...] = (
     CAPTURES,
     CONNECTIONS,
@@ -405,6 +424,7 @@ INGEST_TABLES: tuple[Table, ...] = (
     ERRORS,
     TOPOLOGY,
     TCP_EVENTS,
+    DNS,
     UNDECODED,
 )
 

@@ -13,6 +13,7 @@ from kafkascope_analyzer.connections.roles import added_up, bootstrap_roles, par
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.tables import (
     CONNECTIONS,
+    DNS,
     ERRORS,
     PARTITIONS,
     RECORD_BATCHES,
@@ -33,6 +34,7 @@ _SORT = {
     "requests": ("client_ip", "client_id", "ts_ns", "request_packet_no"),
     "topology": ("ts_ns",),
     "tcp_events": ("ts_ns",),
+    "dns": ("ts_ns",),
 }
 _PLAIN: tuple[tuple[Table, Callable[[pa.Table, Names], pa.Table]], ...] = (
     (RECORDS, finish_rows.record_rows),
@@ -72,6 +74,10 @@ class BucketFinish:
                 for batch in read_spill(self._bucket.spill, table.name):
                     writer.write(make(batch, self._names))
             self.rows[table.name] = writer.n_rows
+        with self._writer(DNS) as writer:
+            for batch in read_spill(self._bucket.spill, DNS.name):
+                writer.write(batch)
+        self.rows[DNS.name] = writer.n_rows
         self._write(TOPOLOGY, finish_rows.topology_rows(self._cluster.topology[self._bucket.spill], self._names))
         self._requests()
         self._partitions()

@@ -15,6 +15,7 @@ from kafkascope_analyzer.connections.partition_counts import count_partitions
 from kafkascope_analyzer.ingest.blocks import RequestBlock, ResponseBlock, read_requests, read_responses, with_frames
 from kafkascope_analyzer.ingest.connection_notes import ConnectionNotes
 from kafkascope_analyzer.ingest.connection_state import connection_table, server_side_by_port
+from kafkascope_analyzer.ingest.dns import DnsExchanges
 from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows
 from kafkascope_analyzer.ingest.messages import MessageWriters
 from kafkascope_analyzer.ingest.news import News
@@ -72,6 +73,7 @@ class BucketScan:
         self.conn_ids = pa.array([], pa.string())
         self._news = News()
         self._notes = ConnectionNotes()
+        self.dns = DnsExchanges(spill)
         self.ledger = Ledger()
         self._undecoded = np.zeros(0, np.int64)
         self._first_capture = np.zeros(0, np.int64)
@@ -90,6 +92,7 @@ class BucketScan:
         rows = connection_table(connections, sides, self.framer.connections, self.conn_ids, self._undecoded)
         rows = rows.append_column("capture_id", pa.array(self._first_capture.astype(np.int32)))
         self._spill.write("connections", rows)
+        self.dns.finish()
         self._spill.close()
         self.ledger.stream_bytes = int(sides["stream_bytes"].sum())
         self.ledger.missing_bytes = int(sides["missing_bytes"].sum() + sides["cut_bytes"].sum())
@@ -117,6 +120,7 @@ class BucketScan:
             )
         self.framer.keep_rows(new_row)
         self._notes.streams(streams, self.framer.connections)
+        self.dns.streams(streams, self.tcp.sides, self._capture_id)
         self._spill.write("connection_notes", self._notes.take())
         self._spill_events()
 

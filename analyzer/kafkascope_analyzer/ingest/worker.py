@@ -76,6 +76,8 @@ def scan_bucket(job: ScanJob, progress: Callable[[int, int], None] | None) -> Bu
         before = sum(info.size_bytes for info in captures)
         for block in file.blocks():
             buf, segments = link.read_segments(block.buf, block.packets)
+            if job.number == 0:  # every bucket reads all packets, and one of them the names
+                scan.dns.datagrams(link.take_datagrams(), capture_id)
             scan.push(buf, segments, capture_id)
             report(before + file.info.size_bytes, total)
         captures.append(file.info)

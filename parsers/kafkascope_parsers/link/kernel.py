@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.capture.columns import PacketArrays, record_type
+from kafkascope_parsers.link.datagrams import DNS_PORT
 
-SEGMENT, OTHER, MALFORMED, ODD, UNSUPPORTED = range(5)
-"""A TCP segment; a sound packet without one; a broken packet; one for `odd`; a link type that we do not read."""
+SEGMENT, OTHER, MALFORMED, ODD, UNSUPPORTED, DNS = range(6)
+"""A TCP segment; a sound packet without one; a broken packet; one for `odd`; a link type that we do not read; a sound
+packet without a segment that is UDP of port 53."""
 
 NULL, ETHERNET, LOOP, SLL, SLL2 = 0, 1, 108, 113, 276
 RAW_LINKTYPES = (12, 14, 101, 228, 229)
@@ -30,7 +32,7 @@ PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_IPV4, PROTOCOL_IPV6, PROTOCOL_GRE = 6, 17, 
 EXTENSION_HEADERS = (0, 43, 44, 51, 60, 135)
 VXLAN_PORT = 4789
 MAX_VLAN_TAGS = 2
-IPV4_HEADER, IPV6_HEADER, TCP_HEADER = 20, 40, 20
+IPV4_HEADER, IPV6_HEADER, TCP_HEADER, UDP_HEADER = 20, 40, 20, 8
 
 
 class SegmentArrays(NamedTuple):
@@ -162,8 +164,11 @@ def transport_layer(buf: NDArray[np.uint8], at: int, end: int, wire_end: int, et
         return SEGMENT, at, ip_end
     if protocol in (PROTOCOL_GRE, PROTOCOL_IPV4, PROTOCOL_IPV6):
         return ODD, 0, 0
-    if protocol == PROTOCOL_UDP and fragment == 0 and end - at >= 4 and big16(buf, at + 2) == VXLAN_PORT:
-        return ODD, 0, 0
+    if protocol == PROTOCOL_UDP and fragment == 0 and end - at >= 4:
+        if big16(buf, at + 2) == VXLAN_PORT:
+            return ODD, 0, 0
+        if big16(buf, at) == DNS_PORT or big16(buf, at + 2) == DNS_PORT:
+            return DNS, 0, 0
     return OTHER, 0, 0
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import dpkt
 
+from kafkascope_parsers.link.datagrams import DNS_PORT, Datagram
 from kafkascope_parsers.link.kernel import (
     ETHERNET,
     ETHERTYPE_IPV4,
@@ -32,6 +33,7 @@ from kafkascope_parsers.link.kernel import (
     SLL,
     SLL2,
     TCP_HEADER,
+    UDP_HEADER,
     UNSUPPORTED,
     VXLAN_PORT,
 )
@@ -88,16 +90,16 @@ class Fragment:
 class _Cursor:
     """Where peeling stands: the next layer's reader, its place, and the end of what holds it, on the wire."""
 
-    read: "Callable[[bytes, _Cursor], _Cursor | Segment | Fragment]"
+    read: "Callable[[bytes, _Cursor], _Cursor | Segment | Fragment | Datagram]"
     at: int
     wire_end: int
     source: bytes = b""
     destination: bytes = b""
 
 
-def read_odd(data: bytes, linktype: int, wirelen: int) -> Segment | Fragment:
+def read_odd(data: bytes, linktype: int, wirelen: int) -> Segment | Fragment | Datagram:
     """Reads a packet of any kind. Raises NotASegment."""
-    layer: _Cursor | Segment | Fragment = _link_layer(data, linktype, wirelen)
+    layer: _Cursor | Segment | Fragment | Datagram = _link_layer(data, linktype, wirelen)
     for _ in range(LAYER_LIMIT):
         if not isinstance(layer, _Cursor):
             return layer
@@ -246,7 +248,15 @@ def _by_protocol(data: bytes, protocol: int, c: _Cursor) -> _Cursor:
         if port == VXLAN_PORT:
             _need(data, c.at, 16)
             return replace(c, read=_ethernet, at=c.at + 16)
+        if DNS_PORT in (port, struct.unpack_from("!H", data, c.at)[0]) and len(data) - c.at >= UDP_HEADER:
+            return replace(c, read=_udp)
     raise NotASegment(OTHER)
+
+
+def _udp(data: bytes, c: _Cursor) -> Datagram:
+    source_port, destination_port, length = struct.unpack_from("!HHH", data, c.at)
+    end = min(c.at + length, c.wire_end) if length else c.wire_end
+    return Datagram(c.source, c.destination, source_port, destination_port, data[c.at + UDP_HEADER : end])
 
 
 def _gre(data: bytes, c: _Cursor) -> _Cursor:

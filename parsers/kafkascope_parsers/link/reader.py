@@ -1,6 +1,6 @@
 """Packets to TCP segments, block after block: the kernel for common packets, `odd` for the others."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 
 from kafkascope_parsers.capture.columns import PacketArrays
 from kafkascope_parsers.capture.packets import Packets
+from kafkascope_parsers.link.datagrams import DATAGRAM_LIMIT, Datagram
 from kafkascope_parsers.link.fragments import Fragments
 from kafkascope_parsers.link.kernel import (
+    DNS,
     MALFORMED,
     ODD,
     OTHER,
@@ -28,7 +30,8 @@ class PacketCounts:
     """What the packets so far were. segments + other + malformed + unsupported + fragments = packets.
 
     odd counts those of them that were read one by one, fragments those that were a part of a segment (the last part
-    counts as the segment), given_up IP packets whose fragments did not all come.
+    counts as the segment), given_up IP packets whose fragments did not all come. dns: datagrams of port 53, which are
+    among other.
     """
 
     segments: int = 0
@@ -38,14 +41,22 @@ class PacketCounts:
     fragments: int = 0
     odd: int = 0
     given_up: int = 0
+    dns: int = 0
 
 
 class LinkReader:
-    """Reads the segments of one capture. State: fragments that wait for the rest of their packet."""
+    """Reads the segments of one capture, and on the way its first DATAGRAM_LIMIT datagrams of port 53. State: fragments
+    that wait for the rest of their packet."""
 
     def __init__(self) -> None:
         self.counts = PacketCounts()
         self._fragments = Fragments()
+        self._datagrams: list[Datagram] = []
+
+    def take_datagrams(self) -> list[Datagram]:
+        """Datagrams since the last call, in capture order."""
+        found, self._datagrams = self._datagrams, []
+        return found
 
     def read_segments(self, buf: NDArray[np.uint8], packets: Packets) -> tuple[NDArray[np.uint8], Segments]:
         """The segments of a block, in capture order, and the bytes that their offsets count in.
@@ -58,18 +69,35 @@ class LinkReader:
         )
         out, kinds = _room_for(len(packets)), np.empty(len(packets), np.uint8)
         n = read_common(buf, arrays, kinds, np.zeros(1, SEGMENT_ROW), out)
-        found = np.bincount(kinds, minlength=UNSUPPORTED + 1)
+        found = np.bincount(kinds, minlength=DNS + 1)
         self.counts.segments += n
         self._count(OTHER, int(found[OTHER]))
         self._count(MALFORMED, int(found[MALFORMED]))
         self._count(UNSUPPORTED, int(found[UNSUPPORTED]))
         common = _first_rows(out, n)
+        if found[DNS]:
+            self._read_datagrams(buf, packets, np.flatnonzero(kinds == DNS))
         if not found[ODD]:
             return buf, common
         odd_rows = np.flatnonzero(kinds == ODD)
         buf, odd, rows = self.read_one_by_one(buf, packets, odd_rows)
         order = np.argsort(np.concatenate([np.flatnonzero(kinds == SEGMENT), rows]), kind="stable")
         return buf, _merged(common, odd, order)
+
+    def _read_datagrams(self, buf: NDArray[np.uint8], packets: Packets, rows: NDArray[np.int64]) -> None:
+        """Keeps the datagrams in `rows`, as far as there is room."""
+        self.counts.dns += len(rows)
+        self._count(OTHER, len(rows))
+        room = max(DATAGRAM_LIMIT - (self.counts.dns - len(rows)), 0)
+        for row in rows[:room].tolist():
+            at = int(packets.offset[row])
+            data = buf[at : at + int(packets.caplen[row])].tobytes()
+            try:
+                read = read_odd(data, int(packets.linktype[row]), int(packets.wirelen[row]))
+            except NotASegment:
+                continue
+            if isinstance(read, Datagram):
+                self._datagrams.append(_stamped(read, packets, row))
 
     def read_one_by_one(
         self, buf: NDArray[np.uint8], packets: Packets, rows: NDArray[np.int64]
@@ -90,6 +118,9 @@ class LinkReader:
                         continue
                     read, at = tcp_segment(whole, read.source, read.destination), len(buf) + len(annex)
                     annex += whole
+                if isinstance(read, Datagram):
+                    self._keep_mirrored(read, packets, row)
+                    continue
             except NotASegment as verdict:
                 self._count(verdict.kind, 1)
                 continue
@@ -100,6 +131,13 @@ class LinkReader:
             buf = np.concatenate([buf, np.frombuffer(annex, np.uint8)])
         return buf, _columns(packets, found), np.array([row for row, _, _ in found], np.int64)
 
+    def _keep_mirrored(self, read: Datagram, packets: Packets, row: int) -> None:
+        """Keeps a datagram that came in a tunnel."""
+        self._count(OTHER, 1)
+        if self.counts.dns < DATAGRAM_LIMIT:
+            self._datagrams.append(_stamped(read, packets, row))
+        self.counts.dns += 1
+
     def _count(self, kind: int, n: int) -> None:
         if kind == OTHER:
             self.counts.other += n
@@ -107,6 +145,10 @@ class LinkReader:
             self.counts.malformed += n
         else:
             self.counts.unsupported += n
+
+
+def _stamped(read: Datagram, packets: Packets, row: int) -> Datagram:
+    return replace(read, ts_ns=int(packets.ts_ns[row]), packet_no=int(packets.packet_no[row]))
 
 
 def _room_for(n: int) -> SegmentArrays:
