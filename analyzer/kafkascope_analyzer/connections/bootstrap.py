@@ -29,8 +29,9 @@ _HARMLESS = pa.array([key for key in api_keys() if api_name(key) in BOOTSTRAP_AP
 class Asker:
     """What bootstrap needs of a connection.
 
-    first_ns, last_ns: segments; asked_ns: first request about the cluster; told_ns: first Metadata answer; first_id:
-    least correlation id; only_asked: whether it did nothing else.
+    first_ns, last_ns: segments; asked_ns, last_asked_ns, n_asked, number: first and last request about the cluster,
+    how many, and the first one's number on the connection; told_ns: first Metadata answer; first_id: least
+    correlation id; only_asked: whether it did nothing else.
     """
 
     conn_id: str
@@ -44,6 +45,20 @@ class Asker:
     told_ns: int | None = None
     first_id: int = SASL_IDS_FROM
     only_asked: bool = True
+    last_asked_ns: int = 0
+    n_asked: int = 0
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """What a bootstrap connection was asked about the cluster: requests, first, last, the first one's number."""
+
+    is_proven: bool
+    n_asked: int
+    first_ns: int
+    last_ns: int
+    number: int
 
 
 def note_requests(askers: list[Asker], rows: pa.Table) -> None:
@@ -57,6 +72,7 @@ def note_requests(askers: list[Asker], rows: pa.Table) -> None:
         "conn": rows["conn"],
         "id": pc.if_else(own, ids, None),
         "asked": pc.if_else(asking, rows["ts_ns"], None),
+        "number": pc.if_else(asking, rows["number"], None),
         "told": pc.if_else(answered, rows["response_last_ns"], None),
         "harmless": pc.is_in(rows["api_key"], _HARMLESS),
         "client_id": rows["client_id"],
@@ -65,6 +81,9 @@ def note_requests(askers: list[Asker], rows: pa.Table) -> None:
     sums = [
         ("id", "min"),
         ("asked", "min"),
+        ("asked", "max"),
+        ("asked", "count"),
+        ("number", "min"),
         ("told", "min"),
         ("harmless", "all"),
         ("client_id", "first"),
@@ -79,6 +98,9 @@ def _note(asker: Asker, row: dict[str, Any]) -> None:
     asker.first_id = asker.first_id if row["id_min"] is None else min(asker.first_id, row["id_min"])
     asker.asked_ns = _earlier(asker.asked_ns, row["asked_min"])
     asker.told_ns = _earlier(asker.told_ns, row["told_min"])
+    asker.last_asked_ns = max(asker.last_asked_ns, row["asked_max"] or 0)
+    asker.n_asked += row["asked_count"]
+    asker.number = _earlier(asker.number, row["number_min"])
     asker.only_asked = asker.only_asked and row["harmless_all"]
     asker.client_id = asker.client_id if asker.client_id is not None else row["client_id_first"]
     asker.software = asker.software or row["software_first"]
@@ -86,6 +108,16 @@ def _note(asker: Asker, row: dict[str, Any]) -> None:
 
 def _earlier(one: int | None, other: int | None) -> int | None:
     return other if one is None else one if other is None else min(one, other)
+
+
+def bootstraps(askers: list[Asker]) -> dict[str, Bootstrap]:
+    """What the connections that bootstrapped a client were asked, by conn_id."""
+    proven = bootstrap_connections(askers)
+    return {
+        a.conn_id: Bootstrap(proven[a.conn_id], a.n_asked, a.asked_ns, a.last_asked_ns, a.number or 0)
+        for a in askers
+        if a.conn_id in proven and a.asked_ns is not None
+    }
 
 
 def bootstrap_connections(askers: list[Asker]) -> dict[str, bool]:

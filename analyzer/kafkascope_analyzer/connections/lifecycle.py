@@ -39,7 +39,7 @@ class ConnectionFacts:
         self.node_ids = pa.array([node and node.node_id for node in nodes], pa.int32())
         self.node_why = pa.array([node and node.why for node in nodes], pa.string())
         told = [
-            _nearest(cluster.advertised.get(node.node_id, []), end) if node else None
+            _nearest(cluster.advertised.get(node.node_id, []), end) if node and node.node_id is not None else None
             for node, end in zip(nodes, ends, strict=True)
         ]
         self.advertised_host = pa.array([end and end[0] for end in told], pa.string())

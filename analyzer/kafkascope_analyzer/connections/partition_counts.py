@@ -16,7 +16,7 @@ RAFT_TOPIC, RAFT_TOPIC_ID = "__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ"
 _LEADER_KEYS = pa.array([key for key in api_keys() if api_name(key) in PARTITION_LEADER.apis], pa.int16())
 _REFUSALS = pa.array([code for code in error_codes() if error_name(code) in PARTITION_LEADER.refused_by], pa.int16())
 _KEYS = ["conn", "api_key", "topic", "topic_id", "partition"]
-_SOURCE = [*_KEYS, "number", "ts_ns", "direction", "error_code", "from_replica", "preferred_read_replica"]
+_SOURCE = [*_KEYS, "number", "ts_ns", "asked_ns", "direction", "error_code", "from_replica", "preferred_read_replica"]
 _SUMS = ("n_requests", "n_confirmed", "n_refused")
 
 COUNTS_SCHEMA = pa.schema(
@@ -29,18 +29,21 @@ COUNTS_SCHEMA = pa.schema(
         *((name, pa.int64()) for name in _SUMS),
         ("first_ns", pa.int64()),
         ("last_ns", pa.int64()),
+        ("confirmed_first_ns", pa.int64()),
+        ("confirmed_last_ns", pa.int64()),
         ("confirmed_ns", pa.int64()),
         ("proof", pa.int64()),
         ("preferred", pa.int32()),
     ]
 )
-"""Counts of one block; confirmed_ns: first confirming answer; proof: number of the first request that was answered;
+"""Counts of one block. first_ns, last_ns: requests, confirmed_first_ns, confirmed_last_ns: those that an answer proved;
+confirmed_ns: first confirming answer; proof: number of the first request that was answered;
 preferred: a replica that an answer sent the consumer to (KIP-392), null for none.
 """
 
 
 def count_partitions(partitions: pa.Table) -> pa.Table:
-    """Counts of spilled partition rows (COUNTS_SCHEMA)."""
+    """Counts of a block's partition rows (COUNTS_SCHEMA). asked_ns: the request's time, of answers too."""
     rows = partitions.select(_SOURCE)
     raft = pc.or_(
         pc.fill_null(pc.equal(rows["topic"], RAFT_TOPIC), False),
@@ -55,15 +58,17 @@ def count_partitions(partitions: pa.Table) -> pa.Table:
         ("n_requests", pc.cast(pc.equal(rows["direction"], "request"), pa.int64())),
         ("n_confirmed", pc.cast(confirmed, pa.int64())),
         ("n_refused", pc.cast(refused, pa.int64())),
-        ("ts_ns", rows["ts_ns"]),
+        ("asked_ns", rows["asked_ns"]),
+        ("proven_ns", pc.if_else(confirmed, rows["asked_ns"], None)),
         ("confirmed_ns", pc.if_else(confirmed, rows["ts_ns"], None)),
         ("proof", pc.if_else(answer, rows["number"], None)),
         ("preferred", rows["preferred_read_replica"]),
     ):
         table = table.append_column(name, values)
     sums = [(name, "sum") for name in _SUMS]
-    firsts = [("ts_ns", "min"), ("ts_ns", "max"), ("confirmed_ns", "min"), ("proof", "min"), ("preferred", "max")]
+    firsts = [(name, how) for name in ("asked_ns", "proven_ns") for how in ("min", "max")]
+    firsts += [("confirmed_ns", "min"), ("proof", "min"), ("preferred", "max")]
     grouped = table.group_by(_KEYS, use_threads=False).aggregate([*sums, *firsts])
-    names = [*_KEYS, *(f"{name}_sum" for name in _SUMS), "ts_ns_min", "ts_ns_max"]
-    names += ["confirmed_ns_min", "proof_min", "preferred_max"]
+    names = [*_KEYS, *(f"{name}_sum" for name in _SUMS), "asked_ns_min", "asked_ns_max"]
+    names += ["proven_ns_min", "proven_ns_max", "confirmed_ns_min", "proof_min", "preferred_max"]
     return pa.table([grouped[name] for name in names], COUNTS_SCHEMA)

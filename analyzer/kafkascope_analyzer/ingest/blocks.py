@@ -64,7 +64,8 @@ class RequestBlock:
         rows = table["row"].to_numpy()
         from_replica = self.decoded.facts.ints["replica_id"].values(-1)[rows] >= 0
         table = table.append_column("from_replica", pa.array(from_replica))
-        return with_frames(table, self.frames, rows, np.ascontiguousarray(self.frames["number"])[rows], "request")
+        table = with_frames(table, self.frames, rows, np.ascontiguousarray(self.frames["number"])[rows], "request")
+        return table.append_column("asked_ns", table["ts_ns"])
 
     def failed(self, streams: Streams) -> FailedFrames:
         """Whole frames that did not decode."""
@@ -97,12 +98,12 @@ class ResponseBlock:
         return self.asked.select(["number", *columns]).take(pa.array(np.ascontiguousarray(self.frames["row"])[rows]))
 
     def partitions(self) -> pa.Table:
-        """Rows for `partitions`."""
+        """Rows for `partitions`; asked_ns: time of the request."""
         table = self.decoded.partition_table()
         rows = table["row"].to_numpy()
-        asked = self._requests_of(rows, "replica_id")
+        asked = self._requests_of(rows, "replica_id", "ts_ns")
         from_replica = pc.fill_null(pc.greater_equal(asked["replica_id"], 0), False)
-        table = table.append_column("from_replica", from_replica)
+        table = table.append_column("from_replica", from_replica).append_column("asked_ns", asked["ts_ns"])
         return with_frames(table, self.frames, rows, asked["number"].to_numpy(), "response")
 
     def errors(self, capture_id: int) -> pa.Table:

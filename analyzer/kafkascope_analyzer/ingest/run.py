@@ -15,6 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.connections.hosts import Entry
 from kafkascope_analyzer.connections.learn import learn_cluster
 from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
@@ -35,12 +36,13 @@ _PROGRESS_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run: the dataset being written, its spill folder, how many buckets, how much of the records."""
+    """One run: the dataset being written, its spill folder, how many buckets, how much of the records, names that the user gives."""
 
     partial: Path
     spill: Path
     n_buckets: int
     detail: RecordDetail
+    hosts: tuple[Entry, ...]
 
     def bucket(self, number: int) -> Bucket:
         part = "part-0.parquet" if self.n_buckets == 1 else f"bucket={number}/part-0.parquet"
@@ -53,21 +55,22 @@ def ingest(
     *,
     workers: int | None = None,
     detail: RecordDetail = RecordDetail.COUNTS,
+    hosts: tuple[Entry, ...] = (),
     progress: Progress | None = None,
 ) -> None:
     """Reads captures and writes the dataset OUT; an existing OUT is replaced when the new one is whole.
 
     inputs: files of one capture point (or `-` for standard input), in any order. workers: processes to use; all cores
     when not given. detail: how much of the records to write (BATCHES is half again as much work where batches are
-    small, RECORDS many times). Raises CaptureError when a file cannot be read, UsageError when OUT cannot be written;
-    then nothing is left behind.
+    small, RECORDS many times). hosts: names and addresses of brokers, as in a hosts file. Raises CaptureError when a
+    file cannot be read, UsageError when OUT cannot be written; then nothing is left behind.
     """
     partial = out.with_name(out.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     spill = Path(tempfile.mkdtemp(prefix=".spill-", dir=partial))
     try:
-        run = _Run(partial, spill, _n_buckets(inputs, workers), detail)
+        run = _Run(partial, spill, _n_buckets(inputs, workers), detail, hosts)
         _write_dataset(run, in_time_order([Path(path) for path in inputs]), progress)
         shutil.rmtree(spill)
         shutil.rmtree(out, ignore_errors=True)
@@ -88,12 +91,12 @@ def _write_dataset(run: _Run, inputs: tuple[Path, ...], progress: Progress | Non
     jobs = [ScanJob(inputs, run.bucket(n), n, run.n_buckets, run.detail) for n in range(run.n_buckets)]
     if run.n_buckets == 1:
         results = [scan_bucket(jobs[0], progress)]
-        cluster = learn_cluster([jobs[0].bucket.spill])
+        cluster = learn_cluster([jobs[0].bucket.spill], run.hosts)
         finished = [finish_bucket(jobs[0].bucket, cluster)]
     else:
         with ProcessPoolExecutor(run.n_buckets, mp_context=_context()) as pool:
             results = _scanned(pool, jobs, progress)
-            cluster = learn_cluster([job.bucket.spill for job in jobs])
+            cluster = learn_cluster([job.bucket.spill for job in jobs], run.hosts)
             finished = list(pool.map(finish_bucket, [job.bucket for job in jobs], [cluster] * len(jobs)))
     rows = _rows(results, finished)
     _write_captures(run.partial, results[0].captures, rows)

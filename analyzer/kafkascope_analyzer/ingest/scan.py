@@ -172,8 +172,8 @@ class BucketScan:
         self._spill_partitions(block.partitions())
 
     def _spill_partitions(self, partitions: pa.Table) -> None:
-        self._spill.write("partitions", partitions)
         self._spill.write("partition_counts", count_partitions(partitions))
+        self._spill.write("partitions", partitions.drop_columns(["asked_ns"]))
 
     def _spill_responses(self, block: ResponseBlock) -> None:
         self._spill_partitions(block.partitions())

@@ -102,6 +102,4 @@ def _name(data: bytes, at: int) -> tuple[str, int]:
 
 def _label(raw: bytes) -> str:
     """A label as zone files write it, in lower case."""
-    return "".join(
-        chr(byte).lower() if 33 <= byte <= 126 and byte not in b".\\" else f"\\{byte:03d}" for byte in raw
-    )
+    return "".join(chr(byte).lower() if 33 <= byte <= 126 and byte not in b".\\" else f"\\{byte:03d}" for byte in raw)
