@@ -53,9 +53,8 @@ class Leaders:
         self._topics = topics
         self._told: dict[tuple[str, int], _Told] = {}
         names = ("topic", "topic_id", "partition", "ts_ns", "node_id", "leader_epoch")
-        for topic, topic_id, partition, ts_ns, node_id, epoch in zip(
-            *(rows[n].to_pylist() for n in names), strict=True
-        ):
+        columns = (rows[name].to_pylist() for name in names)
+        for topic, topic_id, partition, ts_ns, node_id, epoch in zip(*columns, strict=True):
             told = self._told.setdefault((topic or topics.get(topic_id, ""), partition), _Told())
             told.add(ts_ns, node_id, epoch, topic_id)
         self._places = pa.array([f"{topic}-{partition}" for topic, partition in self._told], pa.string())
@@ -80,8 +79,7 @@ class Leaders:
         answered = pc.and_(pc.is_in(counts["api_key"], _FETCHES), pc.is_valid(counts["confirmed_ns"]))
         maybe = np.asarray(answered) & (nodes >= 0) & (leader != _UNKNOWN) & (leader != nodes)
         rows = np.flatnonzero(maybe)
-        columns = (
-            counts[n].take(pa.array(rows)).to_pylist() for n in ("topic", "topic_id", "partition", "confirmed_ns")
-        )
-        leads = [self.at(*row) for row in zip(*columns, strict=True)]
-        return rows[[lead is not None and lead != node for lead, node in zip(leads, nodes[rows].tolist(), strict=True)]]
+        chosen = counts.select(["topic", "topic_id", "partition", "confirmed_ns"]).take(pa.array(rows))
+        leads = [self.at(*row) for row in zip(*chosen.to_pydict().values(), strict=True)]
+        other = [lead is not None and lead != node for lead, node in zip(leads, nodes[rows].tolist(), strict=True)]
+        return rows[np.array(other, np.bool_)]

@@ -54,7 +54,7 @@ class ConnectionNotes:
             self._offered(columns, frames)
         elif name == "SaslAuthenticate":
             lifetime, code = _node(columns, "session_lifetime_ms"), _node(columns, "error_code")
-            good = (columns.values(code) == 0) & (columns.values(lifetime) > 0)
+            good = (columns.values(code) == 0) & (columns.values(lifetime).astype(np.int64) > 0)
             for row in np.flatnonzero(good).tolist():
                 self._note(frames, row, "session_lifetime_ms", str(int(columns.values(lifetime)[row])))
 

@@ -231,6 +231,6 @@ _READERS: dict[str, tuple[Reader, ...]] = {
     "ShareAcknowledge": (_SHARE_HINTS,),
     "CreateTopics": (_topics,),
 }
-"""Where answers tell of leaders, coordinators, controllers, the cluster and topics; brokers: see _BROKER_LISTS. The raft
-log's leader, which DescribeQuorum tells, is the active controller.
+"""Where answers tell of leaders, coordinators, controllers, the cluster and topics; brokers: see _BROKER_LISTS. The
+raft log's leader, which DescribeQuorum tells, is the active controller.
 """

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 DNS_PORT = 53
 DATAGRAM_LIMIT = 200_000
-"""Datagrams of one capture that are read: each costs Python some microseconds, and Kafka's clients ask a few hundred."""
+"""Datagrams of one capture that are read: each costs Python some microseconds; Kafka's clients ask a few hundred."""
 
 
 @dataclass(frozen=True, slots=True)
