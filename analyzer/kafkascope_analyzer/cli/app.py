@@ -10,6 +10,7 @@ from kafkascope_analyzer.cli.info import info
 from kafkascope_analyzer.cli.ingest import ingest
 from kafkascope_analyzer.cli.protocol import protocol
 from kafkascope_analyzer.cli.stories import stories
+from kafkascope_analyzer.cli.topology import topology
 
 app = typer.Typer(
     name="kafkascope",
@@ -44,5 +45,6 @@ app.command()(analyze)
 app.command()(ingest)
 app.command()(stories)
 app.command()(info)
+app.command()(topology)
 app.command()(decode)
 app.command()(protocol)

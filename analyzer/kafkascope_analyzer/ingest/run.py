@@ -36,7 +36,7 @@ _PROGRESS_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run: the dataset being written, its spill folder, how many buckets, how much of the records, the user's names."""
+    """One run: the dataset being written, its spill folder, how many buckets, how much of the records, names given."""
 
     partial: Path
     spill: Path

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.ingest.partitions import outer_text
 from kafkascope_analyzer.ingest.request_facts import nodes_of
 from kafkascope_parsers.machine import Columns
-from kafkascope_parsers.schema import Node
+from kafkascope_parsers.schema import Node, error_codes, error_name
 
 SPILL_SCHEMA = pa.schema(
     [
@@ -29,6 +29,8 @@ SPILL_SCHEMA = pa.schema(
     ]
 )
 """Columns of `topology_rows`; `row` is the index of the frame."""
+
+_MOVED = [code for code in error_codes() if error_name(code) in ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")]
 
 Reader = Callable[[Columns, NDArray[np.int64]], pa.Table]
 """Takes (decoded columns, frame of each decoded row)."""
@@ -163,13 +165,18 @@ def _leaders(
 
 
 def _hints(prefix: str, topic: str, topic_id: str, partition: str) -> Reader:
-    """A reader of KIP-951 hints: the current leader that an answer names beside an error."""
+    """A reader of KIP-951 hints: the current leader that an answer names beside an error that says so. (Without one,
+    ShareFetch and ShareAcknowledge hold node 0, which is nobody.)
+    """
 
     def read(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
         leaf = _one(columns, f"{prefix}.current_leader.leader_id")
         if leaf is None:
             return SPILL_SCHEMA.empty_table()
-        keep = np.flatnonzero(~columns.is_null(leaf) & (columns.values(leaf).astype(np.int64) >= 0))
+        codes = [_one(columns, f"{prefix}.{name}") for name in ("error_code", "acknowledge_error_code")]
+        moved = [np.isin(columns.values(code), _MOVED) for code in codes if code is not None]
+        told = ~columns.is_null(leaf) & (columns.values(leaf).astype(np.int64) >= 0)
+        keep = np.flatnonzero(told & np.logical_or.reduce(moved))
         return _leaders(columns, frames, leaf, keep, topic, (topic_id, f"{prefix}.{partition}"))
 
     return read
