@@ -244,6 +244,27 @@ def added_up(partials: list[pa.Table]) -> pa.Table:
     return pa.table([*(grouped[name] for name in columns), pa.array(proofs, pa.list_(pa.int64()))], PARTIAL_SCHEMA)
 
 
+def without_false_claims(roles: pa.Table) -> pa.Table:
+    """Added-up roles where requests to a follower count for follower_fetch: a request alone looks like one to the
+    leader, and only the answers, which are counted apart, tell.
+    """
+    if not pc.any(pc.equal(roles["role"], FOLLOWER_FETCH.role)).as_py():
+        return roles
+    rows = roles.to_pylist()
+    followed = {(row["conn"], row["subject"]): row for row in rows if row["role"] == FOLLOWER_FETCH.role}
+    kept = []
+    for row in rows:
+        answered = row["n_confirmed"] or row["n_refused"]
+        follower = followed.get((row["conn"], row["subject"]))
+        if row["role"] != PARTITION_LEADER.role or answered or follower is None:
+            kept.append(row)
+            continue
+        follower["n_requests"] += row["n_requests"]
+        follower["first_ns"] = min(follower["first_ns"], row["first_ns"])
+        follower["last_ns"] = max(follower["last_ns"], row["last_ns"])
+    return pa.Table.from_pylist(kept, PARTIAL_SCHEMA)
+
+
 def verdicts(confirmed: pa.ChunkedArray, refused: pa.ChunkedArray) -> pa.ChunkedArray:
     """confirmed where an answer proves the role, refused where answers only deny it, else claimed."""
     return pc.if_else(pc.greater(confirmed, 0), "confirmed", pc.if_else(pc.greater(refused, 0), "refused", "claimed"))

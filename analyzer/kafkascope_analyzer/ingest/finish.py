@@ -10,7 +10,13 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.connections.lifecycle import ConnectionFacts, connection_rows
-from kafkascope_analyzer.connections.roles import added_up, bootstrap_roles, partition_roles, request_roles
+from kafkascope_analyzer.connections.roles import (
+    added_up,
+    bootstrap_roles,
+    partition_roles,
+    request_roles,
+    without_false_claims,
+)
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.tables import (
     CONNECTIONS,
@@ -80,6 +86,7 @@ class BucketFinish:
         self._record_batches()
         self._partition_roles()
         roles = added_up([*self._roles, bootstrap_roles(self._facts.raw, self._cluster.bootstrap)])
+        roles = without_false_claims(roles)
         self._write(ROLE_ROWS, finish_rows.role_rows(roles, self._names))
         self._write(CONNECTIONS, connection_rows(self._facts, roles))
         return self.rows
