@@ -78,7 +78,7 @@ def test_versions_that_brokers_offer_are_those_of_their_release(tables):
     }
     assert len(offers) == 1  # three brokers of one release
     (offer,) = offers
-    assert {"Produce:0-13", "Fetch:4-18", "ApiVersions:0-5"} - set(offer) == set()  # ApiMessageType of Kafka 4.3
+    assert {"Produce:0-13", "Fetch:4-18", "Metadata:0-13"} - set(offer) == set()  # ApiMessageType of Kafka 4.3
 
 
 def test_tls_hellos_are_those_that_tshark_reads(tables, tmp_path):
