@@ -20,6 +20,8 @@ SASL_IDS_FROM = 0x7FFFFFF8
 """The Java client's correlation ids of SASL requests begin here."""
 _FIRST_IDS = 1
 """The ApiVersions request of the bootstrap connection, or the Metadata request that waits for it, has id 0 or 1."""
+_FIRST_REQUESTS = 16
+"""Requests of a connection that say whose it is: the least correlation id is among them."""
 _ASKING = pa.array([key for key in api_keys() if api_name(key) in BOOTSTRAP_APIS], pa.int16())
 _METADATA = next(key for key in api_keys() if api_name(key) == "Metadata")
 _HARMLESS = pa.array([key for key in api_keys() if api_name(key) in BOOTSTRAP_APIS | HANDSHAKE_APIS], pa.int16())
@@ -64,6 +66,10 @@ class Bootstrap:
 def note_requests(askers: list[Asker], rows: pa.Table) -> None:
     """Takes a batch of settled requests; askers: by connection number."""
     rows = rows.filter(pc.is_valid(rows["api_key"]))
+    harmless = pc.is_in(rows["api_key"], _HARMLESS)
+    for conn in pc.unique(rows["conn"].filter(pc.invert(harmless))).to_pylist():
+        askers[conn].only_asked = False
+    rows = rows.filter(pc.or_(harmless, pc.less(rows["number"], _FIRST_REQUESTS)))
     ids = rows["correlation_id"]
     own = pc.and_(pc.greater_equal(ids, 0), pc.less(ids, SASL_IDS_FROM))
     asking = pc.is_in(rows["api_key"], _ASKING)
@@ -74,7 +80,6 @@ def note_requests(askers: list[Asker], rows: pa.Table) -> None:
         "asked": pc.if_else(asking, rows["ts_ns"], None),
         "number": pc.if_else(asking, rows["number"], None),
         "told": pc.if_else(answered, rows["response_last_ns"], None),
-        "harmless": pc.is_in(rows["api_key"], _HARMLESS),
         "client_id": rows["client_id"],
         "software": rows["software_name"],
     }
@@ -85,7 +90,6 @@ def note_requests(askers: list[Asker], rows: pa.Table) -> None:
         ("asked", "count"),
         ("number", "min"),
         ("told", "min"),
-        ("harmless", "all"),
         ("client_id", "first"),
         ("software", "first"),
     ]
@@ -101,7 +105,6 @@ def _note(asker: Asker, row: dict[str, Any]) -> None:
     asker.last_asked_ns = max(asker.last_asked_ns, row["asked_max"] or 0)
     asker.n_asked += row["asked_count"]
     asker.number = _earlier(asker.number, row["number_min"])
-    asker.only_asked = asker.only_asked and row["harmless_all"]
     asker.client_id = asker.client_id if asker.client_id is not None else row["client_id_first"]
     asker.software = asker.software or row["software_first"]
 

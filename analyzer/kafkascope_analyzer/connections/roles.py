@@ -62,7 +62,13 @@ def request_roles(requests: pa.Table) -> list[pa.Table]:
     """Counts of the roles that request rows alone decide. requests: spilled requests with columns as in
     SETTLED_SCHEMA.
     """
-    return [table for rule in REQUEST_RULES if (table := _of_rule(requests, rule)).num_rows] + _broker_roles(requests)
+    asking = requests.filter(
+        pc.is_in(requests["api_key"], _ASKING)
+    )  # most requests are Produce and Fetch: none of these
+    return [table for rule in REQUEST_RULES if (table := _of_rule(asking, rule)).num_rows] + _broker_roles(requests)
+
+
+_ASKING = pa.array(sorted({key for rule in REQUEST_RULES for key in _keys(rule).to_pylist()}), pa.int16())
 
 
 def _of_rule(requests: pa.Table, rule: RoleRule) -> pa.Table:

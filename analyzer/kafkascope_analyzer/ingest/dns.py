@@ -62,7 +62,7 @@ class DnsExchanges:
 
     def streams(self, streams: Streams, sides: NDArray[np.void], capture_id: int) -> None:
         """Takes what TCP directions from or to port 53 begin with. sides: tcp.SIDE rows, two a connection."""
-        asking = np.flatnonzero(sides["port"].reshape(-1, 2).min(1, initial=DNS_PORT) == DNS_PORT)
+        asking = np.flatnonzero((sides["port"] == DNS_PORT).reshape(-1, 2).any(1))
         if not len(asking):
             return
         first = np.flatnonzero((streams.stream_offset == 0) & np.isin(streams.direction >> 1, asking))
