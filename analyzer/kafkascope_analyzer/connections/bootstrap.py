@@ -20,6 +20,8 @@ SASL_IDS_FROM = 0x7FFFFFF8
 """The Java client's correlation ids of SASL requests begin here."""
 _FIRST_IDS = 1
 """The ApiVersions request of the bootstrap connection, or the Metadata request that waits for it, has id 0 or 1."""
+REQUEST_COLUMNS = ["conn", "number", "ts_ns", "api_key", "correlation_id", "response_last_ns", "client_id"]
+REQUEST_COLUMNS += ["software_name"]
 _FIRST_REQUESTS = 16
 """Requests of a connection that say whose it is: the least correlation id is among them."""
 _ASKING = pa.array([key for key in api_keys() if api_name(key) in BOOTSTRAP_APIS], pa.int16())
@@ -65,7 +67,7 @@ class Bootstrap:
 
 def note_requests(askers: list[Asker], rows: pa.Table) -> None:
     """Takes a batch of settled requests; askers: by connection number."""
-    rows = rows.filter(pc.is_valid(rows["api_key"]))
+    rows = rows.select(REQUEST_COLUMNS).filter(pc.is_valid(rows["api_key"]))
     harmless = pc.is_in(rows["api_key"], _HARMLESS)
     for conn in pc.unique(rows["conn"].filter(pc.invert(harmless))).to_pylist():
         askers[conn].only_asked = False

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.connections.bootstrap import Asker, Bootstrap, bootstraps, note_requests
+from kafkascope_analyzer.connections.bootstrap import REQUEST_COLUMNS, Asker, Bootstrap, bootstraps, note_requests
 from kafkascope_analyzer.connections.hosts import Entry, HostNames
 from kafkascope_analyzer.connections.leaders import Leaders
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, Node, resolve_nodes
@@ -208,7 +208,7 @@ def _note_requests(
     clients = connections["client_ip"].to_pylist()
     columns = ("conn_id", "client_ip", "first_ns", "last_ns", "seen_from_start")
     askers = [Asker(*row) for row in zip(*(connections[name].to_pylist() for name in columns), strict=True)]
-    for rows in read_spill(spill, "requests"):
+    for rows in read_spill(spill, "requests", [*REQUEST_COLUMNS, "error_code", "group_id", "replica_id"]):
         note_requests(askers, rows)
         confirmed = pc.and_(pc.is_in(rows["api_key"], _GROUP_APIS), pc.equal(pc.fill_null(rows["error_code"], -1), 0))
         for conn, group in _pairs(rows, confirmed, "group_id"):

@@ -44,6 +44,8 @@ PARTIAL_SCHEMA = pa.schema(
 numbers of the first requests that prove the verdict.
 """
 
+_COLUMNS = ["conn", "number", "ts_ns", "api_key", "api_version", "client_id", "replica_id", "error_code"]
+_COLUMNS += ["group_id", "transactional_id", "described"]
 _TIMES = ("first_ns", "last_ns", "confirmed_first_ns", "confirmed_last_ns")
 
 _CODES = {error_name(code): code for code in error_codes()}
