@@ -75,6 +75,8 @@ _ASKING = pa.array(sorted({key for rule in REQUEST_RULES for key in _keys(rule).
 
 def _of_rule(requests: pa.Table, rule: RoleRule) -> pa.Table:
     rows = requests.filter(pc.is_in(requests["api_key"], _keys(rule)))
+    if not rows.num_rows:
+        return PARTIAL_SCHEMA.empty_table()
     if rule.subject in _SUBJECTS:
         rows = rows.append_column("subject", pc.coalesce(rows[_SUBJECTS[rule.subject]], rows["described"]))
     else:
