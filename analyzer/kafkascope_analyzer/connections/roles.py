@@ -22,6 +22,8 @@ from kafkascope_analyzer.connections.role_rules import (
 from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
 
 _EVIDENCE_ROWS = 3
+COMPACT_ROWS = 200_000
+_SUMS = ("n_requests", "n_confirmed", "n_refused")
 _SUBJECTS = {"group": "group_id", "transactional_id": "transactional_id"}
 """The column of requests that names the subject; describes and deletes name it in `described`."""
 
@@ -133,7 +135,7 @@ def _partial(counts: pa.Table, role: str, subject: pa.Array | pa.ChunkedArray) -
     """Partition counts as counts of a role."""
     n = counts.num_rows
     proof = pa.ListArray.from_arrays(pa.array(np.arange(n + 1, dtype=np.int32)), counts["proof"].combine_chunks())
-    sums = [counts[name] for name in ("n_requests", "n_confirmed", "n_refused", *_TIMES)]
+    sums = [counts[name] for name in (*_SUMS, *_TIMES)]
     return pa.table([counts["conn"], pa.repeat(pa.scalar(role), n), subject, *sums, proof], PARTIAL_SCHEMA)
 
 
@@ -252,6 +254,42 @@ def added_up(partials: list[pa.Table]) -> pa.Table:
         "confirmed_last_ns_max",
     ]
     return pa.table([*(grouped[name] for name in columns), pa.array(proofs, pa.list_(pa.int64()))], PARTIAL_SCHEMA)
+
+
+class RoleCounts:
+    """Partial counts of a bucket, added up whenever COMPACT_ROWS have come: memory by connection and subject."""
+
+    def __init__(self) -> None:
+        self._partials: list[pa.Table] = []
+        self._n_new = 0
+
+    def add(self, partials: list[pa.Table]) -> None:
+        """Takes partial counts (PARTIAL_SCHEMA)."""
+        self._partials += partials
+        self._n_new += sum(table.num_rows for table in partials)
+        if self._n_new > COMPACT_ROWS:
+            self._partials, self._n_new = _with_single_proofs(added_up(self._partials)), 0
+
+    def total(self) -> pa.Table:
+        """One row per connection, role and subject."""
+        return without_false_claims(added_up(self._partials))
+
+
+def _with_single_proofs(counts: pa.Table) -> list[pa.Table]:
+    """The same counts as added_up takes them: one request of the evidence a row, further ones in rows that count
+    nothing.
+    """
+    place = counts.column_names.index("evidence")
+    lengths = pc.list_value_length(counts["evidence"])
+    single = [counts.set_column(place, "evidence", pc.list_slice(counts["evidence"], 0, 1))]
+    for k in range(1, _EVIDENCE_ROWS):
+        more = counts.filter(pc.greater(lengths, k))
+        columns = {name: more[name] for name in ("conn", "role", "subject")}
+        columns |= {name: pa.array(np.zeros(more.num_rows, np.int64)) for name in _SUMS}
+        columns |= {name: pa.nulls(more.num_rows, pa.int64()) for name in _TIMES}
+        columns["evidence"] = pc.list_slice(more["evidence"], k, k + 1)
+        single.append(pa.table([columns[field.name] for field in PARTIAL_SCHEMA], PARTIAL_SCHEMA))
+    return single
 
 
 def without_false_claims(roles: pa.Table) -> pa.Table:

@@ -10,13 +10,7 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.connections.lifecycle import ConnectionFacts, connection_rows
-from kafkascope_analyzer.connections.roles import (
-    added_up,
-    bootstrap_roles,
-    partition_roles,
-    request_roles,
-    without_false_claims,
-)
+from kafkascope_analyzer.connections.roles import RoleCounts, bootstrap_roles, partition_roles, request_roles
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.tables import (
     CONNECTIONS,
@@ -70,7 +64,7 @@ class BucketFinish:
         self._names = Names(
             self._facts.names(), pa.array(list(topics), pa.string()), pa.array(list(topics.values()), pa.string())
         )
-        self._roles: list[pa.Table] = []
+        self._roles = RoleCounts()
         self.rows: dict[str, int] = {}
 
     def write(self) -> dict[str, int]:
@@ -85,8 +79,8 @@ class BucketFinish:
         self._partitions()
         self._record_batches()
         self._partition_roles()
-        roles = added_up([*self._roles, bootstrap_roles(self._facts.raw, self._cluster.bootstrap)])
-        roles = without_false_claims(roles)
+        self._roles.add([bootstrap_roles(self._facts.raw, self._cluster.bootstrap)])
+        roles = self._roles.total()
         self._write(ROLE_ROWS, finish_rows.role_rows(roles, self._names))
         self._write(CONNECTIONS, connection_rows(self._facts, roles))
         return self.rows
@@ -98,7 +92,7 @@ class BucketFinish:
             for batch in read_spill(self._bucket.spill, "requests"):
                 writer.write(finish_rows.request_rows(batch, self._names))
                 self._facts.note_requests(batch)
-                self._roles += request_roles(batch)
+                self._roles.add(request_roles(batch))
         self.rows[REQUESTS.name] = writer.n_rows
 
     def _partitions(self) -> None:
@@ -118,7 +112,7 @@ class BucketFinish:
         for counts in read_spill(self._bucket.spill, "partition_counts"):
             topic = self._names.topics(counts["topic"], counts["topic_id"])
             counts = counts.set_column(counts.column_names.index("topic"), "topic", topic)
-            self._roles += partition_roles(counts, *self._follows(counts))
+            self._roles.add(partition_roles(counts, *self._follows(counts)))
 
     def _follows(self, counts: pa.Table) -> tuple[pa.Array, pa.Array]:
         """Whether a follower answered, as another node led at the time, and whether a broker had sent the consumer."""

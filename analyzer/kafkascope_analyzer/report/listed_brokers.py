@@ -30,22 +30,41 @@ def broker_moves(dataset: Path) -> list[Move]:
 
 
 def _sightings(place: Path) -> Iterator[Sighting]:
+    """Lists that differ from the one before them, by time."""
+    before: frozenset[int] = frozenset()
+    for ts_ns, request_id, listed in sorted(_first_and_last(place), key=_by_time):
+        if listed != before:
+            yield ts_ns, request_id, listed
+            before = listed
+
+
+def _first_and_last(place: Path) -> Iterator[Sighting]:
+    """Of each list the first and last answer in every DISAGREEMENT_NS: memory by time, not by answers."""
+    found: dict[tuple[int, frozenset[int]], list[Sighting]] = {}
+    for batch in _answers(place):
+        for row in batch.to_pylist():
+            listed = frozenset(_node_ids(row["brokers"]))
+            if listed:
+                seen: Sighting = (row["ts_ns"], row["request_id"], listed)
+                known = found.setdefault((row["ts_ns"] // DISAGREEMENT_NS, listed), [seen, seen])
+                known[0], known[1] = min(known[0], seen, key=_by_time), max(known[1], seen, key=_by_time)
+    for pair in found.values():
+        yield from pair
+
+
+def _by_time(sighting: Sighting) -> tuple[int, str]:
+    return sighting[:2]
+
+
+def _answers(place: Path) -> Iterator[pa.RecordBatch]:
     if not place.is_dir():
         return
     try:
         source = ds.dataset(place, format="parquet", partitioning="hive")
-        if "brokers" not in source.schema.names:
-            return
-        table = source.to_table(columns=["ts_ns", "request_id", "brokers"], use_threads=False)
+        if "brokers" in source.schema.names:
+            yield from source.to_batches(columns=["ts_ns", "request_id", "brokers"], use_threads=False)
     except (OSError, pa.ArrowInvalid) as error:
         raise UsageError(f"{place}: cannot be read: {error}") from error
-    before: frozenset[int] = frozenset()
-    for batch in table.sort_by([("ts_ns", "ascending"), ("request_id", "ascending")]).to_batches():
-        for row in batch.to_pylist():
-            listed = frozenset(_node_ids(row["brokers"]))
-            if listed and listed != before:
-                yield row["ts_ns"], row["request_id"], listed
-                before = listed
 
 
 def _node_ids(brokers: list[dict[str, Any]] | None) -> Iterator[int]:

@@ -7,6 +7,7 @@ from kafkascope_analyzer.connections import role_rules
 from kafkascope_analyzer.connections.role_rules import FOLLOWER_FETCH, PARTITION_LEADER, REQUEST_RULES, RoleRule
 from kafkascope_analyzer.connections.roles import (
     PARTIAL_SCHEMA,
+    RoleCounts,
     added_up,
     request_roles,
     verdicts,
@@ -100,3 +101,28 @@ def test_requests_to_a_follower_are_no_claim_to_the_leader():
         ("follower_fetch", "t-0", 3, 5),
         ("partition_leader", "t-1", 3, 5),
     ]
+
+
+def test_adding_up_in_between_changes_nothing(monkeypatch):
+    rows = [
+        {
+            "conn": i % 7,
+            "number": i,
+            "ts_ns": i * 10,
+            "api_key": KEYS["Heartbeat"],
+            "api_version": 1,
+            "group_id": f"g{i % 3}",
+            "error_code": CODES["NOT_COORDINATOR"] if i % 5 == 0 else 0,
+        }
+        for i in range(400)
+    ]
+    said = []
+    for limit in (10**9, 25):
+        monkeypatch.setattr("kafkascope_analyzer.connections.roles.COMPACT_ROWS", limit)
+        counts = RoleCounts()
+        for start in range(0, len(rows), 20):
+            counts.add(request_roles(pa.Table.from_pylist(rows[start : start + 20], SETTLED_SCHEMA)))
+        said.append(sorted(counts.total().to_pylist(), key=lambda r: (r["conn"], r["subject"])))
+    assert len(said[0]) == 21
+    assert all(len(row["evidence"]) == 3 for row in said[0])
+    assert said[0] == said[1]
