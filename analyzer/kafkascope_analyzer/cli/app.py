@@ -11,6 +11,7 @@ from kafkascope_analyzer.cli.info import info
 from kafkascope_analyzer.cli.ingest import ingest
 from kafkascope_analyzer.cli.protocol import protocol
 from kafkascope_analyzer.cli.stories import stories
+from kafkascope_analyzer.cli.topology import topology
 
 app = typer.Typer(
     name="kafkascope",
@@ -45,6 +46,7 @@ app.command()(analyze)
 app.command()(ingest)
 app.command()(stories)
 app.command()(info)
+app.command()(topology)
 app.command()(cut)
 app.command()(decode)
 app.command()(protocol)

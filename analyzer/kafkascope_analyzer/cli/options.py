@@ -68,6 +68,15 @@ Records = Annotated[
 Payloads = Annotated[
     bool, typer.Option("--payloads", help="With --records: keys, values and header values too. They may be secret.")
 ]
+Hosts = Annotated[
+    Path | None,
+    typer.Option(
+        "--hosts",
+        metavar="FILE",
+        help="Names of brokers and their addresses, in hosts syntax, where the capture has no DNS answers.",
+        show_default=False,
+    ),
+]
 Dataset = Annotated[
     Path, typer.Argument(metavar="OUT.kscope", help="A dataset that kafkascope wrote.", show_default=False)
 ]

@@ -4,9 +4,10 @@ Requests name partitions (asked), responses answer them (confirmed or refused). 
 the raft log's.
 """
 
+import numba as nb
 import numpy as np
 import pyarrow as pa
-from numba import njit
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.role_rules import PARTITION_LEADER
@@ -15,12 +16,36 @@ from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_nam
 RAFT_TOPIC, RAFT_TOPIC_ID = "__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ"
 """The raft log of KRaft controllers; its id is fixed (org.apache.kafka.common.Uuid)."""
 
-_LEADER_KEYS = frozenset(key for key in api_keys() if api_name(key) in PARTITION_LEADER.apis)
-_REFUSALS = np.array([code for code in error_codes() if error_name(code) in PARTITION_LEADER.refused_by], np.int16)
+_NONE, _NO_TEXT, _NO_CODE, _NO_ANSWER = -(1 << 63), -1, -(1 << 15), -(1 << 31)
+_ROW = {
+    "conn": -1,
+    "api_key": -1,
+    "topic": _NO_TEXT,
+    "topic_id": _NO_TEXT,
+    "partition": -1,
+    "error_code": _NO_CODE,
+    "from_replica": False,
+    "ts_ns": 0,
+    "asked_ns": 0,
+    "number": -1,
+    "preferred_read_replica": -1,
+}
+"""What the kernel takes of a row, in this order, and what stands for null; the first N_KEYS are the key."""
+_, API_KEY, TOPIC, TOPIC_ID, _, ERROR_CODE, FROM_REPLICA, TS_NS, ASKED_NS, NUMBER, PREFERRED_READ_REPLICA = range(11)
+N_KEYS = 5
+PROBE_LIMIT = 64
+_HASH_BITS, _SPREAD_BITS = (1 << 43) - 1, (1 << 31) - 1
+"""What the multipliers of the hash leave below 64 bits."""
 _SUMS = ("n_requests", "n_confirmed", "n_refused")
-_ASKED, _CONFIRMED, _REFUSED, _OTHER = range(4)
-_NEVER = np.iinfo(np.int64).max
-_HASH = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _flags(chosen: set[int]) -> NDArray[np.bool_]:
+    """Whether each number is among them."""
+    return np.isin(np.arange(max(chosen) + 1), list(chosen))
+
+
+_IS_LEADER_API = _flags({key for key in api_keys() if api_name(key) in PARTITION_LEADER.apis})
+_IS_REFUSAL = _flags({code for code in error_codes() if error_name(code) in PARTITION_LEADER.refused_by})
 
 COUNTS_SCHEMA = pa.schema(
     [
@@ -32,134 +57,135 @@ COUNTS_SCHEMA = pa.schema(
         *((name, pa.int64()) for name in _SUMS),
         ("first_ns", pa.int64()),
         ("last_ns", pa.int64()),
+        ("confirmed_first_ns", pa.int64()),
+        ("confirmed_last_ns", pa.int64()),
         ("confirmed_ns", pa.int64()),
         ("proof", pa.int64()),
         ("preferred", pa.int32()),
     ]
 )
-"""Counts of one block and direction; confirmed_ns: first confirming answer; proof: number of the first request that was
-answered; preferred: a replica that an answer sent the consumer to (KIP-392), null for none.
+"""Counts of one block. first_ns, last_ns: requests, confirmed_first_ns, confirmed_last_ns: those that an answer proved;
+confirmed_ns: first confirming answer; proof: number of the first request that was answered;
+preferred: a replica that an answer sent the consumer to (KIP-392), null for none.
 """
-_FIRST, _LAST, _CONFIRMED_AT, _PROOF, _PREFERRED = range(len(_SUMS), len(_SUMS) + 5)
-_N_TOTALS = len(_SUMS) + 5
 
 
-def count_partitions(rows: pa.Table, api_key: int, direction: str, from_replica: NDArray[np.bool_]) -> pa.Table:
-    """Counts of the partitions that one message names (COUNTS_SCHEMA).
+N_REQUESTS, N_CONFIRMED, N_REFUSED, FIRST_NS, _, CONFIRMED_FIRST_NS, _, CONFIRMED_NS, PROOF, PREFERRED = range(5, 15)
+"""Places in COUNTS_SCHEMA."""
 
-    rows: conn, number, ts_ns and the columns of its part_schema; from_replica: bool per row, whether a broker fetches.
+
+def count_partitions(partitions: pa.Table, api_key: int, direction: str) -> pa.Table:
+    """Counts of the partitions that the messages of one API and direction name in a block (COUNTS_SCHEMA).
+
+    partitions: the columns of _ROW but api_key, those that the message has; topics coded. asked_ns: the request's time,
+    of answers too; from_replica: whether a broker asked.
     """
-    if api_key not in _LEADER_KEYS:
+    if not (0 <= api_key < len(_IS_LEADER_API) and _IS_LEADER_API[api_key]):
         return COUNTS_SCHEMA.empty_table()
-    topic, topic_id = (rows[name].combine_chunks() for name in ("topic", "topic_id"))
-    kept = np.flatnonzero(~from_replica | _coded(topic, RAFT_TOPIC) | _coded(topic_id, RAFT_TOPIC_ID))
-    columns = (rows["conn"].to_numpy(), _codes(topic), _codes(topic_id), rows["partition"].to_numpy())
-    keys = np.stack([column[kept].astype(np.int64, copy=False) for column in columns], 1)
-    facts = np.stack(
-        [
-            rows["number"].to_numpy()[kept],
-            rows["ts_ns"].to_numpy()[kept],
-            _verdicts(rows, direction)[kept],
-            _numbers(rows, "preferred_read_replica", -1)[kept],
-        ],
-        1,
-    )
-    first, totals = np.empty(len(keys), np.int64), np.empty((len(keys), _N_TOTALS), np.int64)
-    slots = np.zeros(1 << int(2 * len(keys) + 1).bit_length(), np.int32)
-    n = _count(keys, facts, slots, first, totals)
-    return _counts(keys[first[:n]], totals[:n], api_key, (topic.dictionary, topic_id.dictionary))
-
-
-def _counts(
-    keys: NDArray[np.int64], totals: NDArray[np.int64], api_key: int, texts: tuple[pa.Array, pa.Array]
-) -> pa.Table:
-    conn, topic, topic_id, partition = keys.T
-    columns = {
-        "conn": pa.array(np.ascontiguousarray(conn)),
-        "api_key": pa.array(np.full(len(keys), api_key, np.int16)),
-        "topic": texts[0].take(pa.array(topic, mask=topic < 0)),
-        "topic_id": texts[1].take(pa.array(topic_id, mask=topic_id < 0)),
-        "partition": pa.array(partition.astype(np.int32)),
-        "first_ns": pa.array(np.ascontiguousarray(totals[:, _FIRST])),
-        "last_ns": pa.array(np.ascontiguousarray(totals[:, _LAST])),
-        "preferred": pa.array(totals[:, _PREFERRED].astype(np.int32), mask=totals[:, _PREFERRED] < 0),
-    }
-    columns |= {name: pa.array(np.ascontiguousarray(totals[:, i])) for i, name in enumerate(_SUMS)}
-    for name, i in (("confirmed_ns", _CONFIRMED_AT), ("proof", _PROOF)):
-        columns[name] = pa.array(np.ascontiguousarray(totals[:, i]), mask=totals[:, i] == _NEVER)
-    return pa.table([columns[name] for name in COUNTS_SCHEMA.names], COUNTS_SCHEMA)
-
-
-def _codes(texts: pa.DictionaryArray) -> NDArray[np.int64]:
-    """Codes of dictionary-coded texts, -1 for null."""
-    return np.asarray(texts.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False))
-
-
-def _coded(texts: pa.DictionaryArray, wanted: str) -> NDArray[np.bool_]:
-    """Which of dictionary-coded texts are the wanted one."""
-    at = texts.dictionary.index(wanted).as_py()
-    return _codes(texts) == at if at >= 0 else np.zeros(len(texts), np.bool_)
-
-
-def _numbers(rows: pa.Table, name: str, default: int) -> NDArray[np.int64]:
-    """An integer column with a default for nulls; all default where the table has none."""
-    if name not in rows.column_names:
-        return np.full(rows.num_rows, default, np.int64)
-    return np.asarray(rows[name].cast(pa.int64()).fill_null(default).to_numpy())
-
-
-def _verdicts(rows: pa.Table, direction: str) -> NDArray[np.int64]:
-    """What each row says of its partition."""
+    topics = {name: partitions[name].combine_chunks() for name in ("topic", "topic_id")}
+    raft = [_code_of(topics[name], text) for name, text in (("topic", RAFT_TOPIC), ("topic_id", RAFT_TOPIC_ID))]
+    rows = np.empty((len(_ROW), partitions.num_rows), np.int64)
+    for at, (name, none) in enumerate(_ROW.items()):
+        if name in topics:
+            rows[at] = pc.fill_null(topics[name].indices, none).to_numpy()
+        elif name in partitions.column_names:
+            rows[at] = pc.fill_null(partitions[name].combine_chunks(), none).to_numpy(zero_copy_only=False)
+        else:
+            rows[at] = api_key if at == API_KEY else none
     if direction == "request":
-        return np.full(rows.num_rows, _ASKED, np.int64)
-    no_code = np.iinfo(np.int16).max
-    codes = _numbers(rows, "error_code", no_code)
-    refused = np.where(np.isin(codes, _REFUSALS), _REFUSED, _OTHER)
-    return np.where(codes == 0, _CONFIRMED, np.where(codes == no_code, -1, refused))
+        rows[ERROR_CODE] = _NO_ANSWER
+    found = np.empty((partitions.num_rows, len(COUNTS_SCHEMA)), np.int64)
+    counts = found[: count_rows(rows, np.array(raft, np.int64), found)]
+    columns = []
+    for at, field in enumerate(COUNTS_SCHEMA):
+        values = pa.array(counts[:, at], mask=counts[:, at] == (_NO_TEXT if field.name in topics else _NONE))
+        columns.append(topics[field.name].dictionary.take(values) if field.name in topics else values.cast(field.type))
+    return pa.table(columns, COUNTS_SCHEMA)
 
 
-@njit(cache=True, nogil=True)
-def _count(keys, facts, slots, first, totals):  # type: ignore[no-untyped-def]
-    """Groups rows by their keys int64[n, 4] and adds up facts int64[n, 4] (number, ts_ns, verdict, preferred).
+def _code_of(texts: pa.DictionaryArray, text: str) -> int:
+    """The code of a text; one that no row has, where none has the text."""
+    code = pc.index(texts.dictionary, text).as_py()
+    return int(code) if code >= 0 else _NO_TEXT - 1
 
-    slots: zeros, a power of two above twice n. Fills first (row that opened each group) and totals; returns the number
-    of groups, in the order of their first rows.
+
+@nb.njit(cache=True, nogil=True)
+def count_rows(rows: NDArray[np.int64], raft: NDArray[np.int64], out: NDArray[np.int64]) -> int:
+    """Adds up rows of one key. rows: int64[_ROW, n]; raft: codes of the raft log's topic and id; out: int64[n,
+    COUNTS_SCHEMA], of which the first rows are written, by the first row of each key; returns how many.
     """
-    n_groups = 0
-    mask = np.uint64(len(slots) - 1)
-    for i in range(len(keys)):
-        h = np.uint64(0)
-        for k in range(keys.shape[1]):
-            h = (h ^ np.uint64(keys[i, k])) * _HASH
-            h ^= h >> np.uint64(29)
-        at = h & mask
-        group = -1
-        while slots[at] != 0:
-            group = slots[at] - 1
-            same = True
-            for k in range(keys.shape[1]):
-                same = same and keys[first[group], k] == keys[i, k]
-            if same:
-                break
-            group = -1
-            at = (at + np.uint64(1)) & mask
-        if group < 0:
-            group = n_groups
-            n_groups += 1
-            slots[at] = n_groups
-            first[group] = i
-            totals[group, :_FIRST] = 0
-            totals[group, _FIRST:] = _NEVER
-            totals[group, _LAST] = facts[i, 1]
-            totals[group, _PREFERRED] = -1
-        number, ts_ns, verdict, preferred = facts[i, 0], facts[i, 1], facts[i, 2], facts[i, 3]
-        totals[group, _FIRST] = min(totals[group, _FIRST], ts_ns)
-        totals[group, _LAST] = max(totals[group, _LAST], ts_ns)
-        totals[group, _PREFERRED] = max(totals[group, _PREFERRED], preferred)
-        if verdict >= 0 and verdict < _FIRST:
-            totals[group, verdict] += 1
-        if verdict == _CONFIRMED:
-            totals[group, _CONFIRMED_AT] = min(totals[group, _CONFIRMED_AT], ts_ns)
-        if verdict > _ASKED:
-            totals[group, _PROOF] = min(totals[group, _PROOF], number)
-    return n_groups
+    n, size = 0, 16
+    while size < 2 * rows.shape[1]:
+        size *= 2
+    slots = np.full(size, -1, np.int64)
+    for i in range(rows.shape[1]):
+        if rows[FROM_REPLICA, i] and rows[TOPIC, i] != raft[0] and rows[TOPIC_ID, i] != raft[1]:
+            continue
+        at, g = _slot(slots, out, rows, i)
+        if g < 0:
+            g, n = n, n + 1
+            if at >= 0:
+                slots[at] = g
+            out[g, :N_KEYS] = rows[:N_KEYS, i]
+            out[g, N_KEYS:FIRST_NS] = 0
+            out[g, FIRST_NS:] = _NONE
+        _add(out, g, rows, i)
+    return n
+
+
+@nb.njit(cache=True, nogil=True)
+def _slot(slots: NDArray[np.int64], out: NDArray[np.int64], rows: NDArray[np.int64], i: int) -> tuple[int, int]:
+    """The slot of row i's key and its count, -1 for none yet; without a slot (-1) where PROBE_LIMIT were taken: that
+    gives a key several counts, which are added up later, and no capture can make looking long.
+    """
+    mixed = np.int64(0)
+    for k in range(N_KEYS):
+        mixed = (mixed * 1_000_003 + rows[k, i]) & _HASH_BITS
+    spread = ((mixed ^ (mixed >> 21)) & _SPREAD_BITS) * 0x9E3779B1  # Knuth's multiplicative hash
+    at = (spread >> 16) & (len(slots) - 1)
+    for _ in range(PROBE_LIMIT):
+        if slots[at] < 0 or _same_key(out, slots[at], rows, i):
+            return int(at), int(slots[at])
+        at = (at + 1) & (len(slots) - 1)
+    return -1, -1
+
+
+@nb.njit(cache=True, nogil=True)
+def _same_key(out: NDArray[np.int64], g: int, rows: NDArray[np.int64], i: int) -> bool:
+    """Whether row i belongs to count g."""
+    for k in range(N_KEYS):  # noqa: SIM110 - numba makes no loop of a generator
+        if out[g, k] != rows[k, i]:
+            return False
+    return True
+
+
+@nb.njit(cache=True, nogil=True)
+def _add(out: NDArray[np.int64], g: int, rows: NDArray[np.int64], i: int) -> None:
+    """Adds row i to count g."""
+    asked_ns, error = rows[ASKED_NS, i], rows[ERROR_CODE, i]
+    _widen(out, g, FIRST_NS, asked_ns)
+    if error == _NO_ANSWER:
+        out[g, N_REQUESTS] += 1
+        return
+    _least(out, g, PROOF, rows[NUMBER, i])
+    if rows[PREFERRED_READ_REPLICA, i] >= 0:
+        out[g, PREFERRED] = max(out[g, PREFERRED], rows[PREFERRED_READ_REPLICA, i])
+    if error == 0:
+        out[g, N_CONFIRMED] += 1
+        _widen(out, g, CONFIRMED_FIRST_NS, asked_ns)
+        _least(out, g, CONFIRMED_NS, rows[TS_NS, i])
+    elif 0 < error < len(_IS_REFUSAL) and _IS_REFUSAL[error]:
+        out[g, N_REFUSED] += 1
+
+
+@nb.njit(cache=True, nogil=True)
+def _least(out: NDArray[np.int64], g: int, at: int, value: int) -> None:
+    """The smaller of what is there and the value."""
+    out[g, at] = value if out[g, at] == _NONE else min(out[g, at], value)
+
+
+@nb.njit(cache=True, nogil=True)
+def _widen(out: NDArray[np.int64], g: int, at: int, value: int) -> None:
+    """First and last, which stand side by side."""
+    _least(out, g, at, value)
+    out[g, at + 1] = max(out[g, at + 1], value)

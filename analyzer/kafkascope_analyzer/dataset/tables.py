@@ -118,12 +118,14 @@ CONNECTIONS = Table(
         text("tls_alpn", "application protocol chosen"),
         flag("tls_decrypted", "whether the TLS content could be read"),
         text("sasl_mechanism", "SASL mechanism asked for"),
-        text("principal", "principal, where the mechanism shows one"),
-        i64("session_lifetime_ms", "lifetime of the SASL session, milliseconds"),
+        text("principal", "user name of the first SASL token, where PLAIN or SCRAM shows one"),
+        i64("session_lifetime_ms", "lifetime of the SASL session that the broker set last, milliseconds"),
         texts("client_ids", "client ids of its requests, in order of appearance"),
         text("software_name", "client software of ApiVersions"),
         text("software_version", "version of the client software"),
-        texts("api_versions_offered", "what the broker offers, as Api:min-max"),
+        texts(
+            "api_versions_offered", "what the broker offers, as Api:min-max; null where no ApiVersions answer was seen"
+        ),
         texts("api_versions_used", "what the client used, as Api:version"),
         i32("node_id", "node id of the server; null where the capture does not tell"),
         text("node_id_why", "what told the node id"),
@@ -156,8 +158,8 @@ ROLE_ROWS = Table(
         i64("n_requests", "requests that asked for it"),
         i64("n_confirmed", "answers that proved it"),
         i64("n_refused", "answers that denied it"),
-        *time("first", "first request of the role"),
-        *time("last", "last request of the role"),
+        *time("first", "first request of the role; where it is confirmed, of those that an answer proved"),
+        *time("last", "last request of the role, likewise: a role that moves away ends here"),
         texts("evidence", "request ids that prove the verdict, the first three"),
         text("verdict", "how sure it is", "confirmed", "claimed", "refused"),
     ),
@@ -195,6 +197,7 @@ REQUESTS = Table(
         text("group_instance_id", "group.instance.id of the request"),
         i32("generation_or_epoch", "generation or member epoch of the request"),
         text("transactional_id", "transactional id of the request"),
+        text("described", "first group or transactional id that a request about several describes or deletes"),
         i64("producer_id", "producer id of the request, or of the response of InitProducerId"),
         i16("producer_epoch", "producer epoch beside it"),
         i16("acks", "acks of Produce"),
@@ -399,6 +402,25 @@ UNDECODED = Table(
     ),
 )
 
+DNS = Table(
+    "dns",
+    "question to a name server, with its answer",
+    (
+        *time("", "the question (the answer, where the capture lacks the question)"),
+        *_ENDPOINTS,
+        text("transport", "how it was carried", "udp", "tcp"),
+        text("name", "name asked for: lower case, without the last dot, odd bytes as \\DDD"),
+        text("type", "type asked for, as in A or AAAA"),
+        text("rcode", "the answer's code, as in NOERROR or NXDOMAIN; null where there is no answer"),
+        texts("addresses", "addresses of the answer, in its order"),
+        texts("aliases", "names that the answer says the name stands for (CNAME), in its order"),
+        i64("answer_ns", "the answer, nanoseconds since the epoch"),
+        i64("latency_us", "from question to answer, microseconds"),
+        _CAPTURE,
+        _PACKET,
+    ),
+)
+
 INGEST_TABLES: tuple[Table, ...] = (
     CAPTURES,
     CONNECTIONS,
@@ -410,6 +432,7 @@ INGEST_TABLES: tuple[Table, ...] = (
     ERRORS,
     TOPOLOGY,
     TCP_EVENTS,
+    DNS,
     UNDECODED,
 )
 

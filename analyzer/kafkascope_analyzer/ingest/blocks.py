@@ -29,13 +29,19 @@ MessageSink = Callable[[str, Columns, NDArray[np.void]], None]
 """Takes (API name, decoded columns, FRAME of each decoded row)."""
 
 
+class Asked(NamedTuple):
+    """The request behind each row: its number, its time, and whether a broker fetches."""
+
+    number: NDArray[np.int64]
+    asked_ns: NDArray[np.int64]
+    from_replica: NDArray[np.bool_]
+
+
 class NamedPartitions(NamedTuple):
-    """Rows for `partitions` of one message: conn, number, ts_ns and its part_schema; from_replica: bool per row,
-    whether the request is a broker's."""
+    """Rows for `partitions` of one message: conn, ts_ns, the columns of Asked and those of its part_schema."""
 
     message: MessageType
     rows: pa.Table
-    from_replica: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +77,11 @@ class RequestBlock:
 
     def partitions(self) -> Iterator[NamedPartitions]:
         """Rows for `partitions`, by message."""
+        numbers, asked_ns = (np.ascontiguousarray(self.frames[name]) for name in ("number", "ts_ns"))
         from_replica = self.decoded.facts.ints["replica_id"].values(-1) >= 0
         for message, part in self.decoded.partitions:
-            rows = _partition_table(message, part, self.frames, np.ascontiguousarray(self.frames["number"])[part.row])
-            yield NamedPartitions(message, rows, from_replica[part.row])
+            asked = Asked(numbers[part.row], asked_ns[part.row], from_replica[part.row])
+            yield NamedPartitions(message, _partition_table(message, part, self.frames, asked))
 
     def failed(self, streams: Streams) -> FailedFrames:
         """Whole frames that did not decode."""
@@ -108,14 +115,13 @@ class ResponseBlock:
 
     def partitions(self) -> Iterator[NamedPartitions]:
         """Rows for `partitions`, by message."""
-        asked = np.maximum(self.frames["row"], 0)  # an orphan is not decoded, and names nothing
-        numbers = self.asked["number"].to_numpy()
+        row = np.maximum(self.frames["row"], 0)  # an orphan is not decoded, and names nothing
+        numbers, asked_ns = (self.asked[name].to_numpy() for name in ("number", "ts_ns"))
         from_replica = self.asked["replica_id"].fill_null(-1).to_numpy() >= 0
         for message, part in self.decoded.partitions:
-            row = asked[part.row]
-            yield NamedPartitions(
-                message, _partition_table(message, part, self.frames, numbers[row]), from_replica[row]
-            )
+            rows = row[part.row]
+            asked = Asked(numbers[rows], asked_ns[rows], from_replica[rows])
+            yield NamedPartitions(message, _partition_table(message, part, self.frames, asked))
 
     def errors(self, capture_id: int) -> pa.Table:
         """Rows for `errors`, with what the request says of group and transactional id where the response does not."""
@@ -227,16 +233,13 @@ def _totals(decoded: Decoded, n: int, prefix: str) -> dict[str, pa.Array]:
     }
 
 
-def _partition_table(
-    message: MessageType, part: PartitionRows, frames: NDArray[np.void], numbers: NDArray[np.int64]
-) -> pa.Table:
-    """Partition rows with connection, request number and time of their frames; columns that this place lacks are
-    null."""
+def _partition_table(message: MessageType, part: PartitionRows, frames: NDArray[np.void], asked: Asked) -> pa.Table:
+    """Partition rows with connection and time of their frames; columns that this place lacks are null."""
     n = len(part.row)
     heads = {
         "conn": pa.array((frames["direction"] >> 1)[part.row]),
-        "number": pa.array(numbers),
         "ts_ns": pa.array(np.ascontiguousarray(frames["ts_ns"])[part.row]),
+        **{name: pa.array(values) for name, values in asked._asdict().items()},
     }
     schema = part_schema(message)
     columns = [part.columns[f.name] if f.name in part.columns else pa.nulls(n, f.type) for f in schema]

@@ -220,6 +220,9 @@ def undecoded_rows(rows: pa.Table, names: Names) -> pa.Table:
 def role_rows(rows: pa.Table, names: Names) -> pa.Table:
     """Rows of `roles` from added-up counts."""
     columns = _own(rows) | names.of(rows, ROLE_ROWS)
+    for name in ("first_ns", "last_ns"):
+        proven = pc.if_else(pc.greater(rows["n_confirmed"], 0), rows[f"confirmed_{name}"], None)
+        columns[name] = pc.coalesce(proven, rows[name])
     columns["verdict"] = verdicts(rows["n_confirmed"], rows["n_refused"])
     evidence = _flat(rows["evidence"])
     conn = _flat(rows["conn"]).take(pc.list_parent_indices(evidence))

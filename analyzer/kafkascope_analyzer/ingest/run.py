@@ -16,6 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.connections.hosts import Entry
 from kafkascope_analyzer.connections.learn import learn_cluster
 from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
@@ -37,12 +38,13 @@ _PROGRESS_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run: the dataset being written, its spill folder, how many buckets, how much of the records."""
+    """One run: the dataset being written, its spill folder, how many buckets, how much of the records, names given."""
 
     partial: Path
     spill: Path
     n_buckets: int
     detail: RecordDetail
+    hosts: tuple[Entry, ...]
 
     def bucket(self, number: int) -> Bucket:
         part = "part-0.parquet" if self.n_buckets == 1 else f"bucket={number}/part-0.parquet"
@@ -55,21 +57,22 @@ def ingest(
     *,
     workers: int | None = None,
     detail: RecordDetail = RecordDetail.COUNTS,
+    hosts: tuple[Entry, ...] = (),
     progress: Progress | None = None,
 ) -> None:
     """Reads captures and writes the dataset OUT; an existing OUT is replaced when the new one is whole.
 
     inputs: files of one capture point or several (or `-` for standard input), in any order. workers: processes to use;
     all cores when not given. detail: how much of the records to write (BATCHES is half again as much work where batches
-    are small, RECORDS many times). Raises CaptureError when a file cannot be read, UsageError when OUT cannot be
-    written; then nothing is left behind.
+    are small, RECORDS many times). hosts: names and addresses of brokers, as in a hosts file. Raises CaptureError when
+    a file cannot be read, UsageError when OUT cannot be written; then nothing is left behind.
     """
     partial = out.with_name(out.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     spill = Path(tempfile.mkdtemp(prefix=".spill-", dir=partial))
     try:
-        run = _Run(partial, spill, _n_buckets(inputs, workers), detail)
+        run = _Run(partial, spill, _n_buckets(inputs, workers), detail, hosts)
         _write_dataset(run, in_time_order([Path(path) for path in inputs]), progress)
         shutil.rmtree(spill)
         shutil.rmtree(out, ignore_errors=True)
@@ -91,14 +94,14 @@ def _write_dataset(run: _Run, inputs: tuple[Path, ...], progress: Progress | Non
     if run.n_buckets == 1:
         results = [scan_bucket(jobs[0], progress)]
         buckets = results[0].buckets
-        cluster = learn_cluster([bucket.spill for bucket in buckets])
+        cluster = learn_cluster([bucket.spill for bucket in buckets], run.hosts)
         finished = [finish_bucket(bucket, cluster) for bucket in buckets]
     else:
         gc.freeze()  # what is loaded by now stays: neither swept nor, by sweeping, copied into each worker
         with ProcessPoolExecutor(run.n_buckets, mp_context=_context()) as pool:
             results = _scanned(pool, jobs, progress)
             buckets = [bucket for result in results for bucket in result.buckets]
-            cluster = learn_cluster([bucket.spill for bucket in buckets])
+            cluster = learn_cluster([bucket.spill for bucket in buckets], run.hosts)
             finished = list(pool.map(finish_bucket, buckets, [cluster] * len(buckets)))
     rows = _rows(results, finished)
     _write_captures(run.partial, results[0].captures, rows)

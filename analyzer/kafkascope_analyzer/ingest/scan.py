@@ -21,7 +21,9 @@ from kafkascope_analyzer.ingest.blocks import (
     read_responses,
     with_frames,
 )
+from kafkascope_analyzer.ingest.connection_notes import ConnectionNotes
 from kafkascope_analyzer.ingest.connection_state import connection_table
+from kafkascope_analyzer.ingest.dns import DnsExchanges
 from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows
 from kafkascope_analyzer.ingest.messages import MessageWriters
 from kafkascope_analyzer.ingest.news import News
@@ -79,6 +81,8 @@ class BucketScan:
         self._exchanges = Exchanges()
         self.conn_ids = pa.array([], pa.string())
         self._news = News()
+        self._notes = ConnectionNotes()
+        self.dns = DnsExchanges(spill)
         self.ledger = Ledger()
         self._undecoded = np.zeros(0, np.int64)
         self._first_capture = np.zeros(0, np.int64)
@@ -97,6 +101,7 @@ class BucketScan:
         rows = connection_table(connections, sides, self.framer.connections, self.conn_ids, self._undecoded)
         rows = rows.append_column("capture_id", pa.array(self._first_capture.astype(np.int32)))
         self._spill.write("connections", rows)
+        self.dns.finish()
         self._spill.close()
         self.ledger.stream_bytes = int(sides["stream_bytes"].sum())
         self.ledger.missing_bytes = int(sides["missing_bytes"].sum() + sides["cut_bytes"].sum())
@@ -123,6 +128,9 @@ class BucketScan:
                 orphan_rows(responses.answers.take(pa.array(orphans)), responses.orphans(orphans, self._capture_id)),
             )
         self.framer.keep_rows(new_row)
+        self._notes.streams(streams, self.framer.connections)
+        self.dns.streams(streams, self.tcp.sides, self._capture_id)
+        self._spill.write("connection_notes", self._notes.take())
         self._spill_events()
 
     def _open_connections(self) -> None:
@@ -138,9 +146,11 @@ class BucketScan:
             self._first_capture = np.concatenate([self._first_capture, np.full(len(fresh), self._capture_id)])
 
     def _write_requests(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
+        self._notes.requests(name, columns, frames)
         self._write_messages(name, columns, frames, frames["number"])
 
     def _write_responses(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
+        self._notes.responses(name, columns, frames)
         numbers = self._exchanges.open["number"].to_numpy()[frames["row"]]
         self._write_messages(name, columns, frames, numbers)
 
@@ -171,11 +181,11 @@ class BucketScan:
         self._spill_partitions(block.partitions())
 
     def _spill_partitions(self, named: Iterator[NamedPartitions]) -> None:
-        for message, rows, from_replica in named:
+        for message, rows in named:
             if message.api_key is not None and message.direction is not None:
-                counts = count_partitions(rows, message.api_key, message.direction, from_replica)
-                self._spill.write(spill_name(message.api_key, message.direction), rows)
-                self._spill.write("partition_counts", counts)
+                self._spill.write("partition_counts", count_partitions(rows, message.api_key, message.direction))
+                kept = rows.drop_columns(["asked_ns", "from_replica"])
+                self._spill.write(spill_name(message.api_key, message.direction), kept)
 
     def _spill_responses(self, block: ResponseBlock) -> None:
         self._spill_partitions(block.partitions())

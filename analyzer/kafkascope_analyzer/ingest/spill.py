@@ -31,14 +31,29 @@ class Spill:
         self._writers = {}
 
 
-def read_spill(directory: Path, name: str) -> Iterator[pa.Table]:
-    """The rows of a spilled table, batch by batch, in the order written; none when nothing was spilled."""
+def read_spill(directory: Path, name: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
+    """The rows of a spilled table, batch by batch, in the order written; none when nothing was spilled. columns: all
+    where not given; others are not read.
+    """
     path = directory / f"{name}.arrow"
     if not path.exists():
         return
-    with pa.OSFile(str(path)) as source, pa.ipc.open_stream(source) as reader:  # mapped pages would count as resident
+    with pa.OSFile(str(path)) as source:
+        options = _only(source, columns)
+    with (
+        pa.OSFile(str(path)) as source,
+        pa.ipc.open_stream(source, options=options) as reader,
+    ):  # mapped pages would count as resident
         for batch in reader:
             yield pa.Table.from_batches([batch])
+
+
+def _only(source: pa.OSFile, columns: list[str] | None) -> pa.ipc.IpcReadOptions:
+    """Options that read those columns, in the file's order."""
+    if columns is None:
+        return pa.ipc.IpcReadOptions()
+    with pa.ipc.open_stream(source) as reader:
+        return pa.ipc.IpcReadOptions(included_fields=[reader.schema.get_field_index(name) for name in columns])
 
 
 def spilled_tables(directory: Path) -> list[str]:

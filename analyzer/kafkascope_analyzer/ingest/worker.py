@@ -115,6 +115,8 @@ def scan_bucket(job: ScanJob, progress: Callable[[int, int], None] | None) -> Bu
         for block in file.blocks():
             number, series = found = found or scans.of(path, int(block.packets.ts_ns[0]))
             buf, segments = series.link.read_segments(block.buf, block.packets)
+            if job.number == 0:  # every bucket reads all packets, and one of them the names
+                series.scan.dns.datagrams(series.link.take_datagrams(), capture_id)
             series.scan.push(buf, segments, capture_id)
             report(before + file.info.size_bytes, total)
         if found:

@@ -15,9 +15,11 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-SEGMENT, OTHER, MALFORMED, UNSUPPORTED, ODD, DUPLICATE = range(6)
+from kafkascope_parsers.link.datagrams import DNS_PORT
+
+SEGMENT, OTHER, MALFORMED, UNSUPPORTED, ODD, DUPLICATE, DNS = range(7)
 """A TCP segment; a sound packet without one; a broken packet; a link type that we do not read; one for `odd`; a segment
-that the capture shows once more."""
+that the capture shows once more; a sound packet without a segment that is UDP of port 53."""
 
 NULL, ETHERNET, PPP, PPP_HDLC, PPP_ETHER, CISCO_HDLC, LOOP, SLL, SLL2 = 0, 1, 9, 50, 51, 104, 108, 113, 276
 RAW_LINKTYPES = (12, 14, 101, 228, 229)
@@ -185,6 +187,8 @@ def tunnel_layer(buf: NDArray[np.uint8], at: int, end: int, protocol: int) -> An
         return gre_layer(buf, at, end)
     if protocol != PROTOCOL_UDP or end - at < UDP_HEADER:
         return 0, -OTHER
+    if big16(buf, at) == DNS_PORT or big16(buf, at + 2) == DNS_PORT:
+        return 0, -DNS
     port, at = big16(buf, at + 2), at + UDP_HEADER
     if port not in VXLAN_PORTS and port != VXLAN_GPE_PORT and port != GENEVE_PORT:
         return 0, -OTHER

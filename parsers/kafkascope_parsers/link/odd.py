@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import dpkt
 
+from kafkascope_parsers.link.datagrams import DNS_PORT, Datagram
 from kafkascope_parsers.link.kernel import SEGMENT_LAYERS, TCP_HEADER, TIMESTAMPED_HEADER
 from kafkascope_parsers.link.layers import (
     AUTHENTICATION,
@@ -49,6 +50,7 @@ from kafkascope_parsers.link.layers import (
     RAW_LINKTYPES,
     SLL,
     SLL2,
+    UDP_HEADER,
     UNSUPPORTED,
     VXLAN_GPE_PORT,
     VXLAN_HAS_ID,
@@ -115,20 +117,22 @@ class Fragment:
     whole: bool
 
 
-def read_odd(data: bytes, linktype: int, wirelen: int) -> Segment | Fragment:
+def read_odd(data: bytes, linktype: int, wirelen: int) -> Segment | Fragment | Datagram:
     """Reads a packet of any kind. Raises NotASegment."""
     return _peel(data, _link_layer(data, linktype), wirelen)
 
 
-def read_whole(data: bytes, packet: IpPacket) -> Segment | Fragment:
+def read_whole(data: bytes, packet: IpPacket) -> Segment | Fragment | Datagram:
     """Reads what the IP packet carried whose fragments make up `data`. Raises NotASegment."""
     packet = replace(packet, at=0, wire_end=len(data), fragment_at=0, more=False)
     if packet.protocol == PROTOCOL_TCP:
         return _tcp(data, packet)
+    if packet.protocol == PROTOCOL_UDP and _is_dns(data, 0):
+        return _udp(data, packet)
     return _peel(data, _tunnel_layer(data, packet), len(data))
 
 
-def _peel(data: bytes, layer: Layer, wire_end: int) -> Segment | Fragment:
+def _peel(data: bytes, layer: Layer, wire_end: int) -> Segment | Fragment | Datagram:
     for _ in range(SEGMENT_LAYERS):
         ethertype, at = layer
         if ethertype not in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
@@ -144,8 +148,21 @@ def _peel(data: bytes, layer: Layer, wire_end: int) -> Segment | Fragment:
             return _tcp(data, packet)
         wire_end = packet.wire_end
         data = data[:wire_end]
+        if packet.protocol == PROTOCOL_UDP and _is_dns(data, packet.at):
+            return _udp(data, packet)
         layer = _tunnel_layer(data, packet)
     raise NotASegment(MALFORMED)
+
+
+def _is_dns(data: bytes, at: int) -> bool:
+    return len(data) - at >= UDP_HEADER and DNS_PORT in (_big16(data, at), _big16(data, at + 2))
+
+
+def _udp(data: bytes, packet: IpPacket) -> Datagram:
+    source_port, destination_port, length = struct.unpack_from("!HHH", data, packet.at)
+    end = min(packet.at + length, packet.wire_end) if length else packet.wire_end
+    payload = data[packet.at + UDP_HEADER : end]
+    return Datagram(packet.source, packet.destination, source_port, destination_port, payload)
 
 
 def _need(data: bytes, at: int, n: int) -> None:
