@@ -42,6 +42,12 @@ def summarize(connection: Connection, row: Row) -> None:
     connection.first_request_ns = _least(connection.first_request_ns, row["first_request_ns"])
     connection.last_request_ns = _most(connection.last_request_ns, row["last_request_ns"])
     connection.ids = sorted([*connection.ids, *((s["ts_ns"], s["correlation_id"]) for s in row["ids"] or ())])
+    connection.last_id = _most(connection.last_id, row["last_id"])
+    if connection.first_api is None and row["first_call"] is not None:
+        connection.first_api = row["first_call"]["api_key"]
+    connection.produce_span = connection.produce_span or _span(row["first_produce_ns"], row["last_produce_ns"])
+    connection.fetch_span = connection.fetch_span or _span(row["first_fetch_ns"], row["last_fetch_ns"])
+    connection.producer_ids |= set(row["producer_ids"] or ())
     connection.apis |= set(row["apis"] or ())
     connection.groups |= set(row["groups"] or ())
     sought = [(s["coordinator_type"], s["coordinator_key"]) for s in row["sought"] or ()]
@@ -53,6 +59,10 @@ def summarize(connection: Connection, row: Row) -> None:
     connection.transactional_ids |= set(row["transactional_ids"] or ())
     connection.txn_v2 = connection.txn_v2 or bool(row["txn_v2"])
     connection.is_replica = connection.is_replica or bool(row["is_replica"])
+
+
+def _span(first: int | None, last: int | None) -> tuple[int, int] | None:
+    return None if first is None or last is None else (first, last)
 
 
 def _least(a: int | None, b: int | None) -> int | None:

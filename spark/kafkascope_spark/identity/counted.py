@@ -1,0 +1,56 @@
+"""Which connections of one name belong to one object, for clients that number correlation ids over all their
+connections: the Java client (NetworkClient.correlation). Two of its objects collide."""
+
+from kafkascope_spark.identity.counter import SharedCounter
+from kafkascope_spark.identity.draft import Draft
+from kafkascope_spark.wire import Connection
+
+JAVA = "apache-kafka-java"
+MIN_IDS, DENSE_IDS = 3, 16
+"""Fewest ids that tell whether they are dense, and most that are looked at: later ones are samples."""
+
+
+def counts_over_connections(members: list[Connection]) -> bool:
+    """Whether one counter numbers the requests of all these connections: the Java client, or ids that are not dense.
+
+    A first id above 1 alone says nothing: kafkajs and librdkafka go on counting when they connect to a broker again.
+    """
+    software = {c.software_name for c in members} - {None}
+    if software:
+        return JAVA in software
+    dense = [_is_dense(c) for c in members if len(c.ids) >= MIN_IDS]
+    return bool(dense) and 2 * sum(dense) < len(dense)
+
+
+def _is_dense(connection: Connection) -> bool:
+    """Whether the first ids follow one another."""
+    ids = [i for _, i in connection.ids[:DENSE_IDS]]
+    return sorted(ids) == list(range(min(ids), min(ids) + len(ids)))
+
+
+def objects_by_counter(members: list[Connection]) -> list[Draft]:
+    """Objects of the connections, which are in time order; each connection is in exactly one."""
+    counters: list[tuple[SharedCounter, Draft]] = []
+    for connection in members:
+        fits = [
+            (draft.is_gone(connection.begin_ns), distance, i)
+            for i, (counter, draft) in enumerate(counters)
+            if (distance := counter.distance(connection)) is not None and not _began_anew(draft, connection)
+        ]
+        if fits:
+            counter, draft = counters[min(fits)[2]]
+        else:
+            counter, draft = SharedCounter(), Draft()
+            counters.append((counter, draft))
+        counter.add(connection)
+        draft.add(connection)
+    if len(counters) > 1:
+        for _, draft in counters:
+            draft.reasons.add("one counter of correlation ids over all its connections")
+    return [draft for _, draft in counters]
+
+
+def _began_anew(draft: Draft, connection: Connection) -> bool:
+    """Whether the object was gone when the connection began, and its ids start anew."""
+    gone = all(c.close_ns is not None and c.close_ns < connection.begin_ns for c in draft.connections)
+    return gone and bool(connection.ids) and connection.ids[0][1] <= 1
