@@ -38,9 +38,9 @@ def objects_of(members: list[Connection]) -> list[Draft]:
     drafts: list[Draft] = []
     asked = False
     for connection in members:
-        at_birth = _begins_like_an_object(connection, asked)
+        begins = _may_begin(connection, asked)
         asked = asked or wire.API_VERSIONS in connection.apis
-        draft = _owner(drafts, connection) or _best(drafts, connection, at_birth)
+        draft = _owner(drafts, connection) or _best(drafts, connection, begins)
         if draft is None:
             drafts.append(Draft([connection]))
         else:
@@ -48,12 +48,10 @@ def objects_of(members: list[Connection]) -> list[Draft]:
     return _merged(drafts)
 
 
-def _begins_like_an_object(connection: Connection, asked: bool) -> bool:
-    """Whether it asks for Metadata before anything else. asked: whether any connection of the name ever asked for the
-    API versions: kafkajs does so on its first connection only, so that one which does not ask is no beginning."""
-    if first_id(connection) is not None or (asked and wire.API_VERSIONS not in connection.apis):
-        return False
-    return connection.first_api in (None, wire.METADATA) or not connection.apis - BOOTSTRAP_APIS
+def _may_begin(connection: Connection, asked: bool) -> bool:
+    """Whether it can be the first of an object. asked: whether any connection of the name ever asked for the API
+    versions: kafkajs does so on its first connection only, so that one which does not ask is no beginning."""
+    return first_id(connection) is None and (not asked or wire.API_VERSIONS in connection.apis)
 
 
 def _owner(drafts: list[Draft], connection: Connection) -> Draft | None:
@@ -80,7 +78,7 @@ def _join(draft: Draft, other: Draft) -> None:
     draft.doubtful = draft.doubtful or other.doubtful
 
 
-def _best(drafts: list[Draft], connection: Connection, at_birth: bool) -> Draft | None:
+def _best(drafts: list[Draft], connection: Connection, begins: bool) -> Draft | None:
     """The object that it fits best; None when it is the first of a new one."""
     ranked = []
     for draft in drafts:
@@ -89,7 +87,9 @@ def _best(drafts: list[Draft], connection: Connection, at_birth: bool) -> Draft 
             draft.reasons.add(reason)
             continue
         ranked.append((_rank(draft, connection), draft))
-    ranked = [(r, d) for r, d in ranked if not (at_birth and (r.gone or not (r.distance == 0 or _awaits(d))))]
+    if begins:
+        at_birth = connection.first_api == wire.METADATA
+        ranked = [(r, d) for r, d in ranked if not r.gone and (r.distance == 0 or _awaits(d) or not at_birth)]
     if not ranked:
         return None
     ranked.sort(key=lambda pair: pair[0])
@@ -142,7 +142,8 @@ def _may_be_one(host: Draft, draft: Draft) -> bool:
     if not draft.worked and len(draft.connections) == 1:
         return True
     mine, others = host.final_end, draft.final_end
-    return mine is None or others is None or max(mine[0], others[0]) - min(mine[1], others[1]) <= AT_ONCE_NS
+    together = AT_ONCE_NS if len(draft.connections) > 1 else TOGETHER_NS
+    return mine is None or others is None or max(mine[0], others[0]) - min(mine[1], others[1]) <= together
 
 
 def _other_work(a: Draft, b: Draft) -> bool:

@@ -63,7 +63,7 @@ class Draft:
     def add(self, connection: Connection) -> None:
         """Take the connection in."""
         self.connections.append(connection)
-        self.last_ns = max(self.last_ns, connection.last_ns)
+        self.last_ns = max(self.last_ns, end_of(connection))
         self.closed = self.closed and closed_by_client(connection)
         self.worked = self.worked or bool(connection.apis - BOOTSTRAP_APIS)
         self.apis |= connection.apis
