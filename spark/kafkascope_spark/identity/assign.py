@@ -9,17 +9,13 @@ moment at which the client closed it.
 from dataclasses import dataclass
 
 from kafkascope_spark import wire
-from kafkascope_spark.identity.draft import (
-    AT_ONCE_NS,
-    BOOTSTRAP_APIS,
-    TOGETHER_NS,
-    Draft,
-    first_id,
-)
+from kafkascope_spark.identity.draft import AT_ONCE_NS, TOGETHER_NS, Draft, first_id
 from kafkascope_spark.wire import Connection
 
 CLOSE_NS = 5_000_000
 """Ends nearer than this are of one object more likely than not."""
+LOOK_BACK = 64
+"""Objects that are gone which a connection that goes on counting is compared with: the last ones."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,19 +29,51 @@ class Rank:
     age_ns: int
 
 
+class Drafts:
+    """The objects of one name while its connections are gone through in time order."""
+
+    def __init__(self) -> None:
+        self._live: list[Draft] = []
+        self._gone: list[Draft] = []
+
+    def all(self) -> list[Draft]:
+        """All of them, by birth."""
+        return sorted(self._gone + self._live, key=lambda d: d.birth_ns)
+
+    def at(self, at_ns: int, begins: bool) -> list[Draft]:
+        """Those that the next connection can be of: what begins anew is not of one that is gone."""
+        still: list[Draft] = []
+        for draft in self._live:
+            (self._gone if draft.is_gone(at_ns) else still).append(draft)
+        self._live = still
+        return list(still) if begins else self._gone[-LOOK_BACK:] + still
+
+    def place(self, connection: Connection, draft: Draft | None) -> None:
+        """Add the connection to the object, or to a new one."""
+        if draft is None:
+            self._live.append(Draft([connection]))
+            return
+        draft.add(connection)
+        if draft in self._gone[-LOOK_BACK:]:
+            self._gone.remove(draft)
+            self._live.append(draft)
+
+    def join(self, draft: Draft, other: Draft) -> None:
+        """Make two one."""
+        draft.join(other)
+        (self._live if other in self._live else self._gone).remove(other)
+
+
 def objects_of(members: list[Connection]) -> list[Draft]:
     """Objects of the connections, which are in time order; each connection is in exactly one."""
-    drafts: list[Draft] = []
+    drafts = Drafts()
     asked = False
     for connection in members:
         begins = _may_begin(connection, asked)
         asked = asked or wire.API_VERSIONS in connection.apis
-        draft = _owner(drafts, connection) or _best(drafts, connection, begins)
-        if draft is None:
-            drafts.append(Draft([connection]))
-        else:
-            draft.add(connection)
-    return _merged(drafts)
+        possible = drafts.at(connection.begin_ns, begins)
+        drafts.place(connection, _owner(drafts, possible, connection) or _best(possible, connection, begins))
+    return _merged(drafts.all())
 
 
 def _may_begin(connection: Connection, asked: bool) -> bool:
@@ -54,42 +82,34 @@ def _may_begin(connection: Connection, asked: bool) -> bool:
     return first_id(connection) is None and (not asked or wire.API_VERSIONS in connection.apis)
 
 
-def _owner(drafts: list[Draft], connection: Connection) -> Draft | None:
+def _owner(drafts: Drafts, possible: list[Draft], connection: Connection) -> Draft | None:
     """The object that ids prove; objects that it proves to be one are joined."""
-    found: list[Draft] = []
-    for draft in drafts:
+    owner: Draft | None = None
+    for draft in possible:
         reason = draft.shares_owned(connection)
         if reason is None and draft.continues(connection):
-            reason = "correlation ids that go on"
-        if reason is not None and draft.forbids(connection) is None:
-            draft.reasons.add(reason)
-            found.append(draft)
-    for other in found[1:]:
-        if not found[0].forbids_all(other):
-            _join(found[0], other)
-            drafts.remove(other)
-    return found[0] if found else None
-
-
-def _join(draft: Draft, other: Draft) -> None:
-    for connection in other.connections:
-        draft.add(connection)
-    draft.reasons |= other.reasons
-    draft.doubtful = draft.doubtful or other.doubtful
-
-
-def _best(drafts: list[Draft], connection: Connection, begins: bool) -> Draft | None:
-    """The object that it fits best; None when it is the first of a new one."""
-    ranked = []
-    for draft in drafts:
-        reason = draft.forbids(connection)
-        if reason is not None:
-            draft.reasons.add(reason)
+            reason = "correlation ids that go on from one connection to the next"
+        if reason is None or draft.forbids(connection) is not None:
             continue
-        ranked.append((_rank(draft, connection), draft))
-    if begins:
-        at_birth = connection.first_api == wire.METADATA
-        ranked = [(r, d) for r, d in ranked if not r.gone and (r.distance == 0 or _awaits(d) or not at_birth)]
+        draft.reasons.add(reason)
+        if owner is None:
+            owner = draft
+        elif not owner.forbids_all(draft):
+            drafts.join(owner, draft)
+    return owner
+
+
+def _best(possible: list[Draft], connection: Connection, begins: bool) -> Draft | None:
+    """The object that it fits best; None when it is the first of a new one."""
+    ranked: list[tuple[Rank, Draft]] = []
+    for draft in possible:
+        reason = draft.forbids(connection)
+        if reason is None:
+            ranked.append((_rank(draft, connection), draft))
+        else:
+            draft.reasons.add(reason)
+    if begins and connection.first_api == wire.METADATA:
+        ranked = [(r, d) for r, d in ranked if r.distance == 0 or not d.worked]
     if not ranked:
         return None
     ranked.sort(key=lambda pair: pair[0])
@@ -101,45 +121,42 @@ def _best(drafts: list[Draft], connection: Connection, begins: bool) -> Draft | 
     return draft
 
 
-def _awaits(draft: Draft) -> bool:
-    """Whether it has asked for the cluster only and must open another connection to do its work."""
-    return not draft.worked
-
-
 def _rank(draft: Draft, connection: Connection) -> Rank:
     distance = draft.end_distance(connection)
-    age = connection.begin_ns - draft.birth_ns
     if distance is not None and distance <= AT_ONCE_NS:
         level = 0
     elif distance is not None and distance <= CLOSE_NS:
         level = 1
-    elif _awaits(draft) or (distance is not None and distance <= TOGETHER_NS):
+    elif not draft.worked or (distance is not None and distance <= TOGETHER_NS):
         level = 2
     else:
         level = 3 if distance is None else 4
     if draft.other_work(connection):
         level += 2
-    return Rank(draft.is_gone(connection.begin_ns), level, age)
+    return Rank(draft.is_gone(connection.begin_ns), level, connection.begin_ns - draft.birth_ns)
 
 
 def _merged(drafts: list[Draft]) -> list[Draft]:
     """Without those that only looked like a new object: nothing tells them from one that was there."""
     kept: list[Draft] = []
-    for draft in sorted(drafts, key=lambda d: d.birth_ns):
-        hosts = [d for d in kept if _may_be_one(d, draft)]
+    live: list[Draft] = []
+    for draft in drafts:
+        live = [d for d in live if not d.is_gone(draft.birth_ns)]
+        hosts = [d for d in live if _may_be_one(d, draft)]
         if hosts:
-            _join(hosts[-1], draft)
+            hosts[-1].join(draft)
             hosts[-1].doubtful = hosts[-1].doubtful or len(hosts) > 1
         else:
             kept.append(draft)
+            live.append(draft)
     return kept
 
 
 def _may_be_one(host: Draft, draft: Draft) -> bool:
-    """Whether the draft may be later connections of the host."""
-    if host.is_gone(draft.birth_ns) or host.forbids_all(draft) or _other_work(host, draft):
+    """Whether the draft may be later connections of the host, which was there when it began."""
+    if host.forbids_all(draft) or _other_work(host, draft):
         return False
-    if not draft.worked and len(draft.connections) == 1:
+    if (not draft.worked and len(draft.connections) == 1) or draft.lives_on_what(host):
         return True
     mine, others = host.final_end, draft.final_end
     together = AT_ONCE_NS if len(draft.connections) > 1 else TOGETHER_NS

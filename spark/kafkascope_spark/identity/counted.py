@@ -6,8 +6,13 @@ from kafkascope_spark.identity.draft import Draft
 from kafkascope_spark.wire import Connection
 
 JAVA = "apache-kafka-java"
+LOOK_BACK = 64
+"""Objects that are gone which a connection is compared with when it fits none that is there: the last ones."""
 MIN_IDS, DENSE_IDS = 3, 16
 """Fewest ids that tell whether they are dense, and most that are looked at: later ones are samples."""
+
+
+_Counted = tuple[SharedCounter, Draft]
 
 
 def counts_over_connections(members: list[Connection]) -> bool:
@@ -30,24 +35,34 @@ def _is_dense(connection: Connection) -> bool:
 
 def objects_by_counter(members: list[Connection]) -> list[Draft]:
     """Objects of the connections, which are in time order; each connection is in exactly one."""
-    counters: list[tuple[SharedCounter, Draft]] = []
+    live: list[_Counted] = []
+    gone: list[_Counted] = []
     for connection in members:
-        fits = [
-            (draft.is_gone(connection.begin_ns), distance, i)
-            for i, (counter, draft) in enumerate(counters)
-            if (distance := counter.distance(connection)) is not None and not _began_anew(draft, connection)
-        ]
-        if fits:
-            counter, draft = counters[min(fits)[2]]
-        else:
-            counter, draft = SharedCounter(), Draft()
-            counters.append((counter, draft))
-        counter.add(connection)
-        draft.add(connection)
-    if len(counters) > 1:
-        for _, draft in counters:
-            draft.reasons.add("one counter of correlation ids over all its connections")
-    return [draft for _, draft in counters]
+        gone += [c for c in live if c[1].is_gone(connection.begin_ns)]
+        live = [c for c in live if not c[1].is_gone(connection.begin_ns)]
+        found = _nearest(live, connection) or _nearest(gone[-LOOK_BACK:], connection)
+        if found is None:
+            found = (SharedCounter(), Draft())
+            live.append(found)
+        elif found in gone:
+            gone.remove(found)
+            live.append(found)
+        found[0].add(connection)
+        found[1].add(connection)
+    drafts = sorted((draft for _, draft in gone + live), key=lambda d: d.birth_ns)
+    for draft in drafts:
+        draft.reasons.add("one counter of correlation ids over all its connections")
+    return drafts
+
+
+def _nearest(counted: list[_Counted], connection: Connection) -> _Counted | None:
+    """The counter that fits the connection best; of equals the oldest."""
+    fits = [
+        (distance, i)
+        for i, (counter, draft) in enumerate(counted)
+        if not _began_anew(draft, connection) and (distance := counter.distance(connection)) is not None
+    ]
+    return counted[min(fits)[1]] if fits else None
 
 
 def _began_anew(draft: Draft, connection: Connection) -> bool:

@@ -51,6 +51,9 @@ class Draft:
         self.ends: list[int] = []
         """Times at which the client closed connections."""
         self.apis: set[int] = set()
+        self.groups: set[str] = set()
+        self.sought: set[str] = set()
+        """Groups that it named, and those of them whose coordinator it looked for."""
         self._owned: list[dict[str, Span]] = [{} for _ in _OWNED]
         for connection in connections:
             self.add(connection)
@@ -67,6 +70,8 @@ class Draft:
         self.closed = self.closed and closed_by_client(connection)
         self.worked = self.worked or bool(connection.apis - BOOTSTRAP_APIS)
         self.apis |= connection.apis
+        self.groups |= connection.groups
+        self.sought |= {key for kind, key in connection.sought if kind == "group"}
         if closed_by_client(connection):
             self.ends.append(end_of(connection))
         for mine, owned in zip(self._owned, _OWNED, strict=True):
@@ -74,6 +79,20 @@ class Draft:
             for key in owned(connection):
                 low, high = mine.get(key, span)
                 mine[key] = (min(low, span[0]), max(high, span[1]))
+
+    def join(self, other: "Draft") -> None:
+        """Take in all of another."""
+        for connection in other.connections:
+            self.add(connection)
+        self.connections.sort(key=lambda c: (c.begin_ns, c.conn_id))
+        self.reasons |= other.reasons
+        self.doubtful = self.doubtful or other.doubtful
+
+    def lives_on_what(self, host: "Draft") -> bool:
+        """Whether it works for a group whose coordinator it never looked for, but the host did: a member has to."""
+        if any(c.syn_ns is None for c in self.connections):
+            return False
+        return bool((self.groups - self.sought) & host.sought)
 
     def shares_owned(self, connection: Connection) -> str | None:
         """The kind of id of one owner that this and the connection both used; None when there is none."""
