@@ -30,6 +30,7 @@ def connection_of(row: Row) -> Connection:
         n_errors=row["n_errors"] or 0,
         near_idle_ms=row["near_idle_ms"],
         refused_after=row["refused_after"] or 0,
+        advertised=f"{row['advertised_host']}:{row['advertised_port']}" if row["advertised_host"] else None,
     )
 
 
@@ -59,6 +60,15 @@ def summarize(connection: Connection, row: Row) -> None:
     connection.transactional_ids |= set(row["transactional_ids"] or ())
     connection.txn_v2 = connection.txn_v2 or bool(row["txn_v2"])
     connection.is_replica = connection.is_replica or bool(row["is_replica"])
+
+
+def learn(connection: Connection, row: Row) -> None:
+    """Add what the answers and the records on a connection tell."""
+    connection.told |= set(row["servers"] or ())
+    connection.producer_ids |= set(row["producer_ids"] or ())
+    answers = sorted((s["ts_ns"], s["correlation_id"]) for s in row["answer_ids"] or ())
+    if connection.first_request_ns is None:
+        connection.ids = answers
 
 
 def _span(first: int | None, last: int | None) -> tuple[int, int] | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from kafkascope_spark.identity.assign import objects_of
 from kafkascope_spark.identity.counted import counts_over_connections, objects_by_counter
-from kafkascope_spark.identity.draft import Draft
+from kafkascope_spark.identity.draft import BOOTSTRAP_APIS, Draft
 from kafkascope_spark.wire import Connection
 
 ONLY_ONE = "the only client of its name at this address"
@@ -23,6 +23,13 @@ class Group:
     connections: list[Connection] = field(default_factory=list)
     shared: bool = False
     why: str = ONLY_ONE
+    n_unsure: int = 0
+    """Attempts to connect that were this object's or another's."""
+
+    @property
+    def worked(self) -> bool:
+        """Whether it ever did more than look for the cluster."""
+        return any(c.apis - BOOTSTRAP_APIS for c in self.connections)
 
     @property
     def first_ns(self) -> int:
@@ -47,9 +54,13 @@ def group_connections(connections: list[Connection]) -> list[Group]:
     """Groups of the connections that speak Kafka, in order of their first segment; each connection is in
     exactly one."""
     groups: list[Group] = []
-    nameless = [c for c in connections if c.first_request_ns is None]
-    if nameless:
-        groups.append(Group(sorted(nameless, key=_order), shared=True, why="no request seen: one by address only"))
+    nameless = sorted((c for c in connections if c.first_request_ns is None), key=_order)
+    counted = [c for c in nameless if counts_over_connections([c])]
+    if counted:
+        groups += [_group(d, 2) for d in objects_by_counter(counted)]
+    rest = [c for c in nameless if c not in counted]
+    if rest:
+        groups.append(Group(rest, shared=True, why="no request seen: one by address only"))
     for family in families([c for c in connections if c.first_request_ns is not None]):
         family.sort(key=_order)
         drafts = objects_by_counter(family) if counts_over_connections(family) else objects_of(family)
