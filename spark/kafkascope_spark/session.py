@@ -53,7 +53,9 @@ EMBEDDED_OPTIONS = {
 
 DUMP_S = 60
 """A JVM writes its archive within some 10 s; what was not touched for so long is whole, or the next JVM refuses it."""
-JVM_OPTIONS = "-Xms512m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
+JVM_OPTIONS = (
+    "-Xms512m -XX:ReservedCodeCacheSize=160m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
+)
 
 
 def java_problem() -> str | None:

@@ -27,6 +27,7 @@ SORTED_BY = {
     "clients": ["client_ip", "client_id", "first_ns", "client_instance_id"],
     "startups": ["start_ns", "startup_id"],
     "startup_steps": ["startup_id", "seq"],
+    "cadences": ["client_instance_id", "conn_id", "cadence"],
     "recoveries": ["start_ns", "recovery_id"],
     "recovery_steps": ["recovery_id", "seq"],
 }
@@ -62,13 +63,14 @@ def capture_span(dataset: pathlib.Path) -> tuple[int, int]:
 
 def tagged_stories(session: "SparkSession", dataset: pathlib.Path, capture_ns: tuple[int, int]) -> "DataFrame":
     """All story rows of the dataset, tagged with their table (see TAGGED). Lazy."""
-    from kafkascope_spark.events import client_events
-    from kafkascope_spark.read import load_metadata, load_table, spark_schema
+    from kafkascope_spark.events import Sources, client_events
+    from kafkascope_spark.read import load_learned, load_table, spark_schema
     from kafkascope_spark.recoveries.causes import with_causes
 
     tables = [load_table(session, dataset, t) for t in (CONNECTIONS, REQUESTS, ERRORS, PARTITIONS)]
-    tables.append(load_metadata(session, dataset))
-    return with_causes(client_events(*tables).mapInArrow(teller(capture_ns), spark_schema(TAGGED)))
+    learned = load_learned(session, dataset)
+    events = client_events(Sources(tables[0], tables[1], tables[2], tables[3], learned))
+    return with_causes(events.mapInArrow(teller(capture_ns), spark_schema(TAGGED)))
 
 
 def teller(capture_ns: tuple[int, int]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
