@@ -61,7 +61,8 @@ _TERMS = {
 
 def load_learned(session: SparkSession, dataset: pathlib.Path) -> DataFrame:
     """One row per connection on which something was learned: conn_id; servers, the `host:port` of the brokers that
-    Metadata named; producer_ids, of the records written on it; the longest of each of wire.TERMS. No rows where the dataset has no messages."""
+    Metadata named; producer_ids, of the records written on it; the longest of each of wire.TERMS. Of what the dataset
+    has no messages or batches, nothing."""
     told = [_servers_named(session, dataset), _producers(session, dataset)]
     told += [_terms(session, dataset, name, fields) for name, fields in _TERMS.items() if _has(dataset, name)]
     every = told[0]
