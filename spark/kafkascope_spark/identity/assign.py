@@ -109,7 +109,7 @@ def _best(possible: list[Draft], connection: Connection, begins: bool) -> Draft 
         else:
             draft.reasons.add(reason)
     if begins and connection.first_api == wire.METADATA:
-        ranked = [(r, d) for r, d in ranked if r.distance == 0 or not d.worked]
+        ranked = [(r, d) for r, d in ranked if r.distance == 0 or _awaits(d, r, connection)]
     if not ranked:
         return None
     ranked.sort(key=lambda pair: pair[0])
@@ -119,6 +119,15 @@ def _best(possible: list[Draft], connection: Connection, begins: bool) -> Draft 
     if best.distance <= 1:
         draft.reasons.add("closed at one moment")
     return draft
+
+
+def _awaits(draft: Draft, rank: Rank, connection: Connection) -> bool:
+    """Whether the object has only looked for the cluster, so that the connection may be its next one: it has closed
+    its first one by then, as librdkafka does, or will close both together, or nobody knows."""
+    if draft.worked:
+        return False
+    known = draft.end_distance(connection) is not None
+    return rank.distance <= 1 or not known or draft.last_ns <= connection.begin_ns + AT_ONCE_NS
 
 
 def _rank(draft: Draft, connection: Connection) -> Rank:
