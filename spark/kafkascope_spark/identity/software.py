@@ -22,7 +22,7 @@ _COLUMNS = (
     wire.INIT_PRODUCER_ID,
 )
 _HIGHEST: dict[str, tuple[tuple[int, ...], ...]] = {
-    #                Produce, Fetch, ListOffsets, OffsetCommit, OffsetFetch, FindCoordinator, Join, Heartbeat, Sync, Init
+    # in the order of _COLUMNS
     JAVA: ((13, 18, 11, 9, 9, 6, 9, 4, 5, 5), (11, 17, 9, 9, 9, 6, 9, 4, 5, 5)),
     "librdkafka": ((10, 16, 7, 9, 9, 2, 5, 3, 3, 4),),
     "kgo": ((13, 18, 11, 10, 10, 6, 9, 4, 5, 5),),
