@@ -40,12 +40,13 @@ def objects_by_counter(members: list[Connection]) -> list[Draft]:
     for connection in members:
         gone += [c for c in live if c[1].is_gone(connection.begin_ns)]
         live = [c for c in live if not c[1].is_gone(connection.begin_ns)]
-        found = _nearest(live, connection) or _nearest(gone[-LOOK_BACK:], connection)
+        found = _nearest(live, connection)
         if found is None:
-            found = (SharedCounter(), Draft())
-            live.append(found)
-        elif found in gone:
-            gone.remove(found)
+            found = _nearest(gone[-LOOK_BACK:], connection)
+            if found is None:
+                found = (SharedCounter(), Draft())
+            else:
+                gone.remove(found)
             live.append(found)
         found[0].add(connection)
         found[1].add(connection)
