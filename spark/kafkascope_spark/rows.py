@@ -31,7 +31,7 @@ def connection_of(row: Row) -> Connection:
         n_errors=row["n_errors"] or 0,
         near_idle_ms=row["near_idle_ms"],
         refused_after=row["refused_after"] or 0,
-        advertised=f"{row['advertised_host']}:{row['advertised_port']}" if row["advertised_host"] else None,
+        advertised=f"{row['advertised_host']}:{row['advertised_port']}" if row.get("advertised_host") else None,
         tls_start_ns=row["tls_start_ns"],
         tls_done_ns=row["tls_done_ns"],
         session_lifetime_ms=row["session_lifetime_ms"],
