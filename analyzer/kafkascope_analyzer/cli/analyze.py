@@ -23,6 +23,7 @@ from kafkascope_analyzer.cli.options import (
     Quiet,
     RecordBatches,
     Records,
+    Remote,
     Workers,
 )
 from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
@@ -39,6 +40,7 @@ def analyze(
     quiet: Quiet = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
     master: Master = None,
+    remote: Remote = None,
     workers: Workers = None,
     record_batches: RecordBatches = False,
     records: Records = False,
@@ -50,13 +52,14 @@ def analyze(
         check_out(place, overwrite=overwrite)
         detail = record_detail(record_batches, records=records, payloads=payloads)
         inputs = inputs_of(captures)
-        problem = java_problem()
+        problem = java_problem(remote)
+        here = problem is None and master is None and remote is None
         with Staged(place, overwrite=overwrite) as staged:
-            with spark_starting(wanted=problem is None and master is None and is_small(inputs)):
+            with spark_starting(wanted=here and is_small(inputs)):
                 write_tables(inputs, staged.work, workers=workers, detail=detail, quiet=quiet)
             staged.keep()
             if problem is None:
-                write_stories(staged.work, master=master, quiet=quiet)
+                write_stories(staged.work, (master, remote), quiet=quiet)
             model = _write_report(staged.work)
         show(model, format)
         if problem is not None:

@@ -6,10 +6,12 @@ import typer
 
 from kafkascope_analyzer.cli.analyze import analyze
 from kafkascope_analyzer.cli.decode_command import decode
+from kafkascope_analyzer.cli.diff import diff
 from kafkascope_analyzer.cli.info import info
 from kafkascope_analyzer.cli.ingest import ingest
 from kafkascope_analyzer.cli.protocol import protocol
 from kafkascope_analyzer.cli.stories import stories
+from kafkascope_analyzer.cli.timeline import timeline
 
 app = typer.Typer(
     name="kafkascope",
@@ -43,6 +45,8 @@ def _main(
 app.command()(analyze)
 app.command()(ingest)
 app.command()(stories)
+app.command()(timeline)
+app.command()(diff)
 app.command()(info)
 app.command()(decode)
 app.command()(protocol)

@@ -37,7 +37,8 @@ def gaps(requests: DataFrame) -> DataFrame:
     since_sent = _milliseconds(fn.col("ts_ns") - fn.lag("ts_ns").over(every))
     since_answer = _milliseconds(fn.col("ts_ns") - fn.lag("answered_ns").over(every))
     timed = sent.select("client_ip", "conn_id", "loop", since_sent.alias("gap"), since_answer.alias("pause"))
-    polls = fn.when(fn.col("loop") == "fetch", fn.greatest("pause", fn.lit(0).cast("long")))
+    polled = (fn.col("loop") == "fetch") & fn.col("pause").isNotNull()
+    polls = fn.when(polled, fn.greatest("pause", fn.lit(0).cast("long")))
     both = fn.array(
         fn.struct(fn.col("loop").alias("cadence"), fn.col("gap").alias("value")),
         fn.struct(fn.lit("poll_gap").alias("cadence"), polls.alias("value")),

@@ -3,6 +3,7 @@ plane that run over all of them (metadata refresh) or seldom (re-authentication)
 
 from collections import Counter
 from collections.abc import Iterable
+from operator import attrgetter
 
 from kafkascope_spark import wire
 from kafkascope_spark.cadences.expectations import LEAST_IDLE_MS
@@ -72,7 +73,7 @@ class Cadences:
         terms = self._terms()
         found: list[Measured | None] = [self._metadata.measured(None, "metadata_refresh")]
         for connection in self._instance.connections:
-            found += sorted(connection.cadences, key=_cadence)
+            found.extend(sorted(connection.cadences, key=attrgetter("cadence")))
             if connection.conn_id in self._authentications:
                 found.append(self._authentications[connection.conn_id].measured(connection.conn_id, "reauthentication"))
             idle = connection.idle_ms if connection.close_ns is not None else None
@@ -114,7 +115,3 @@ class Cadences:
 
 def _most(values: Iterable[int | None]) -> int | None:
     return max((v for v in values if v is not None), default=None)
-
-
-def _cadence(measured: Measured) -> str:
-    return measured.cadence

@@ -24,8 +24,8 @@ def compare(steps: list[Step], sequence: Sequence, *, whole: bool) -> Comparison
     return Comparison(
         missing=[s for s in sequence.required if s not in taken] if whole else [],
         extra=[s for s in taken if s not in sequence.usual],
-        repeated=repeated_steps(steps),
-        out_of_order=out_of_order(steps, sequence) if whole else [],
+        repeated=repeated_steps(steps, sequence.taken_again),
+        out_of_order=out_of_order(steps, sequence) if whole and sequence.is_first else [],
     )
 
 

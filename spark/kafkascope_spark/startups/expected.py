@@ -57,6 +57,34 @@ LIBRARY_CHANGES: dict[str, dict[str, str]] = {
 }
 """Library -> step -> what stands in its place, for every sequence of that library."""
 
+TAKEN_AGAIN: dict[str, frozenset[str]] = {
+    "librdkafka": frozenset({"find_coordinator_group"}),
+    "sarama": frozenset({"find_coordinator_group", "offset_fetch"}),
+    "kafkajs": frozenset({"offset_fetch"}),
+}
+"""Library -> steps that it takes more than once without a failure: librdkafka asks for the coordinator again by its
+query timer (rd_kafka_cgrp_coord_query) until the coordinator's connection is up; sarama's offset manager asks for it
+apart from the group, and fetches offsets per partition; kafkajs fetches them per consumer run and topic."""
+
+KEPT = frozenset(
+    {
+        "metadata",
+        "find_coordinator_group",
+        "find_coordinator_txn",
+        "init_producer_id",
+        "join_group",
+        "sync_group",
+        "consumer_group_heartbeat",
+        "share_group_heartbeat",
+        "streams_group_heartbeat",
+        "offset_fetch",
+        "add_partitions_to_txn",
+        "api_versions",
+    }
+)
+"""Steps whose result a client object keeps when all its connections are gone: it need not take them when it comes
+back."""
+
 AFTER: dict[str, tuple[str, ...]] = {
     "sasl_authenticate": ("sasl_handshake",),
     "metadata": ("tcp_connect", "sasl_authenticate"),
@@ -88,6 +116,9 @@ class Sequence:
     name: str
     required: tuple[str, ...]
     usual: frozenset[str]
+    taken_again: frozenset[str] = frozenset()
+    """Steps that it takes more than once without need."""
+    is_first: bool = True
 
 
 def sequence_name(kind: Kind, apis: set[int], acks: bool = True) -> str:
@@ -110,13 +141,11 @@ def sequence_name(kind: Kind, apis: set[int], acks: bool = True) -> str:
     )
 
 
-def sequence_of(name: str, library: str) -> Sequence:
-    """The sequence of that name as the library takes it."""
+def sequence_of(name: str, library: str, *, is_first: bool = True) -> Sequence:
+    """The sequence of that name as the library takes it; is_first: whether the client object never started before."""
     changes = LIBRARY_CHANGES.get(library, {})
-    words = [changes.get(word, word) for word in SEQUENCES[name].split()]
-    named = [w for w in words if w]
-    return Sequence(
-        f"{name}/{library}",
-        tuple(w for w in named if not w.endswith("?")),
-        frozenset(w.removesuffix("?") for w in named),
-    )
+    named = [changes.get(word, word) for word in SEQUENCES[name].split()]
+    required = [w for w in named if not w.endswith("?") and (is_first or w not in KEPT)]
+    usual = frozenset(w.removesuffix("?") for w in named)
+    again = TAKEN_AGAIN.get(library, frozenset())
+    return Sequence(f"{name}/{library}", tuple(required), usual, again, is_first)

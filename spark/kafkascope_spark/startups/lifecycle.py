@@ -183,6 +183,8 @@ class Startups:
         opened before."""
         if name in awaited_after_ready(self._instance.kind):
             return True
+        if name == "first_fetch" and (request.conn_id, "first_records") in start.done_on:
+            return False
         opening = name in OPENING or name in ONCE_A_CONNECTION
         return opening and request.conn_id in start.conn_ids and (request.conn_id, name) not in start.done_on
 

@@ -1,35 +1,37 @@
 """The chain of steps that made a start's total, and the rows of its steps.
 
 The chain is walked back from the step that made the client ready: before each step stands the one that ended last
-before it began; what lies between is waiting. Chain and waits cover start to ready without a hole or an overlap,
-so their durations add up to the total, to the microsecond.
+before it began, of those that it can depend on; what lies between is waiting. Chain and waits cover start to ready
+without a hole or an overlap, so their durations add up to the total, to the microsecond.
 """
 
 import bisect
 
-from kafkascope_spark.startups.steps import BROKER_WHY, EXPECTED_ERRORS, MANIFOLD, Step
+from kafkascope_spark.startups.steps import BROKER_WHY, MANIFOLD, OPENING, Step
 from kafkascope_spark.wire import Row
 
 
 def number_attempts(steps: list[Step]) -> None:
-    """Fill `attempt`, steps in order of their start: one more after each try of the same thing (Step.counted_by),
-    of what is MANIFOLD after each that failed since the last success."""
+    """Fill `attempt` and `after_failure`, steps in order of their start: one more after each try of the same thing
+    (Step.counted_by), of what is MANIFOLD after each that failed since the last success."""
     last: dict[tuple[str, str], Step] = {}
     for step in steps:
         before = last.get(step.counted_by)
-        again = before is not None and (before.failed or step.name not in MANIFOLD)
-        step.attempt = before.attempt + 1 if before is not None and again else 1
         last[step.counted_by] = step
+        if before is not None and (before.failed or step.name not in MANIFOLD):
+            step.attempt = before.attempt + 1
+        step.after_failure = before is not None and before.failed and not before.is_told
 
 
-def repeated_steps(steps: list[Step]) -> list[str]:
-    """Names of the steps that were taken again, sorted; a JoinGroup that was told its member id is no repetition."""
+def repeated_steps(steps: list[Step], usual: frozenset[str] = frozenset()) -> list[str]:
+    """Names of the steps that were taken again, sorted, but for what such a client usually takes again; a JoinGroup
+    that was told its member id is no repetition."""
     last: dict[tuple[str, str], Step] = {}
     repeated = set()
     for step in steps:
         before = last.get(step.counted_by)
         last[step.counted_by] = step
-        if before is None or before.error_name in EXPECTED_ERRORS:
+        if before is None or before.is_told or (step.name in usual and not before.failed):
             continue
         if before.failed or step.name not in MANIFOLD:
             repeated.add(step.name)
@@ -44,15 +46,34 @@ def on_critical_path(steps: list[Step], start_ns: int, ready_request_id: str) ->
         return {}
     by_end = sorted((s.end_ns, i) for i, s in enumerate(steps))
     chain: dict[int, int] = {}
-    at, limit = mine[-1], len(by_end)
+    at = mine[-1]
     while True:
-        limit = min(limit, bisect.bisect_right(by_end, (steps[at].start_ns, len(steps)))) - 1
-        while limit >= 0 and (by_end[limit][1] == at or by_end[limit][1] in chain):
-            limit -= 1
-        if limit < 0:
-            chain[at] = start_ns
+        chain[at] = start_ns
+        before = _before(steps, by_end, at, chain)
+        if before is None:
             return chain
-        chain[at], at = by_end[limit]
+        chain[at], at = steps[before].end_ns, before
+
+
+def _before(steps: list[Step], by_end: list[tuple[int, int]], at: int, chain: dict[int, int]) -> int | None:
+    """Index of the step that ended last before the step at began, of those that it can depend on."""
+    place = bisect.bisect_right(by_end, (steps[at].start_ns, len(steps)))
+    while place > 0:
+        place -= 1
+        other = by_end[place][1]
+        if other not in chain and _may_depend(steps[at], steps[other]):
+            return other
+    return None
+
+
+def _may_depend(step: Step, other: Step) -> bool:
+    """What opens a connection follows what went before on it; anything else follows any answer, but not the opening
+    of another connection, unless that failed."""
+    if step.conn_id == other.conn_id:
+        return True
+    if step.name in OPENING and step.name != "tcp_connect":
+        return False
+    return other.failed or other.name not in OPENING
 
 
 def total_us(start_ns: int, ready_ns: int) -> int:
@@ -85,7 +106,7 @@ def step_rows(startup_id: str, start_ns: int, steps: list[Step], path: dict[int,
                 "end_ns": step.end_ns,
                 "duration_us": duration_us,
                 "broker_us": broker_us,
-                "broker_why": None if broker_us is None else BROKER_WHY.get(step.name, "work"),
+                "broker_why": None if broker_us is None else _broker_why(step),
                 "network_us": duration_us - (broker_us or 0),
                 "wait_us": wait_us,
                 "wait_why": _wait_why(step, steps, ended.get(before)) if wait_us else None,
@@ -100,14 +121,14 @@ def step_rows(startup_id: str, start_ns: int, steps: list[Step], path: dict[int,
     return rows
 
 
+def _broker_why(step: Step) -> str:
+    return "work" if step.failed else BROKER_WHY.get(step.name, "work")
+
+
 def _wait_why(step: Step, steps: list[Step], before: int | None) -> str:
     """What the client waited for before the step: back-off after a failure, records that were not there, or nothing
     that the wire shows (poll not called, nothing to send)."""
-    if step.attempt > 1 or (before is not None and steps[before].failed and not _is_expected(steps[before])):
+    if step.after_failure or (before is not None and steps[before].failed and not steps[before].is_told):
         return "backoff"
     polled = before is not None and steps[before].name == "first_fetch" and steps[before].conn_id == step.conn_id
     return "no_records" if polled and step.name == "first_records" else "client"
-
-
-def _is_expected(step: Step) -> bool:
-    return step.error_name in EXPECTED_ERRORS

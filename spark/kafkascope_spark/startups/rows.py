@@ -73,7 +73,8 @@ def _start_row(startup_id: str, ended: Ended, steps: list[Step], path: dict[int,
 
 def _sequence(ended: Ended) -> Sequence:
     apis: set[int] = set().union(*(c.apis for c in ended.instance.connections))
-    return sequence_of(sequence_name(ended.instance.kind, apis, ended.asks_acks), ended.library)
+    name = sequence_name(ended.instance.kind, apis, ended.asks_acks)
+    return sequence_of(name, ended.library, is_first=ended.number == 1)
 
 
 def _compared(ended: Ended, steps: list[Step], sequence: Sequence) -> Comparison:

@@ -68,8 +68,9 @@ MANIFOLD = (
 )
 """Steps that a client takes once for each connection, broker, partition or beat: taking them again is a new attempt,
 and means something, only after a failure."""
-EXPECTED_ERRORS = frozenset({"MEMBER_ID_REQUIRED"})
-"""Errors that every client meets: the group gives a new member its id by one (KIP-394)."""
+TOLD_BY_ERROR = frozenset({("join_group", "MEMBER_ID_REQUIRED"), ("api_versions", "UNSUPPORTED_VERSION")})
+"""Errors by which a client is told what it asked for: its member id (KIP-394), the versions that the broker has
+(KIP-511). It goes on at once."""
 BROKER_WHY = {
     "join_group": "rebalance",
     "sync_group": "rebalance",
@@ -99,10 +100,18 @@ class Step:
     server: str | None = None
     """`address:port` of the connection's server."""
 
+    after_failure: bool = False
+    """Whether the try before it failed."""
+
     @property
     def failed(self) -> bool:
         """Whether it has to be taken again."""
         return self.outcome != "ok"
+
+    @property
+    def is_told(self) -> bool:
+        """Whether its error told the client what it asked for."""
+        return (self.name, self.error_name) in TOLD_BY_ERROR
 
     @property
     def counted_by(self) -> tuple[str, str]:
