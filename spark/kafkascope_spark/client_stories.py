@@ -9,9 +9,21 @@ open episodes hold.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from kafkascope_spark.cadences.watch import Cadences
 from kafkascope_spark.identity.instances import Instance, instances_of
+from kafkascope_spark.identity.rows import client_row
 from kafkascope_spark.recoveries.watch import Recoveries
-from kafkascope_spark.rows import connection_of, failure_of, request_of, summarize, touch_of
+from kafkascope_spark.rows import (
+    add_beat,
+    add_samples,
+    add_told,
+    add_usage,
+    connection_of,
+    failure_of,
+    first_of,
+    request_of,
+    touch_of,
+)
 from kafkascope_spark.startups.lifecycle import Startups
 from kafkascope_spark.timeline import Event, Kind, Timeline
 from kafkascope_spark.wire import Connection, Request, Row
@@ -52,6 +64,7 @@ class Client:
     def __init__(self, instance: Instance, capture_ns: tuple[int, int]) -> None:
         self.instance = instance
         self.startups = Startups(instance, capture_ns)
+        self.cadences = Cadences(instance)
         self.recoveries = Recoveries(instance, capture_ns)
         self.member_ids: list[str] = []
         self.evicted_ns = 0
@@ -63,7 +76,7 @@ class Client:
             self._on_request(what)
         elif event.kind is Kind.ANSWER:
             failures = timeline.failures_of(what)
-            self.startups.on_answer(what)
+            self.startups.on_answer(what, failures)
             self.recoveries.on_answer(what, failures)
         elif event.kind is Kind.OPEN:
             self.startups.on_open(what)
@@ -82,16 +95,16 @@ class Client:
         if request.error_name in ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"):
             self.evicted_ns = request.ts_ns
         self.startups.on_request(request)
+        self.cadences.on_request(request)
         if request.status == "no_response_expected":
             self.startups.on_sent_unasked(request)
         self.recoveries.on_request(request)
 
     def finish(self, capture_ns: tuple[int, int]) -> Iterator[TableRow]:
         """The client's rows."""
-        from kafkascope_spark.identity.rows import client_row
-
         yield "clients", client_row(self.instance, self.member_ids, self.evicted_ns, capture_ns)
         yield from self.startups.finish()
+        yield from self.cadences.finish()
         yield from self.recoveries.finish()
 
 
@@ -104,37 +117,43 @@ class Address:
         self._connections: dict[str, Connection] = {}
         self._clients: dict[str, Client] = {}
         self._timeline: Timeline | None = None
-        self._summaries: list[Row] = []
-        self._told: list[Row] = []
+        self._known: dict[str, list[Row]] = {name: [] for name in _ADDERS}
+        self._told_ids: set[str] = set()
+        """The first requests of each kind: some have a row of their own too."""
+        self._last_id = ""
 
     def take(self, row: Row) -> None:
         """The next row."""
         if row["section"] == 0:
-            if row["connection"] is not None:
-                connection = connection_of(row["connection"])
-                self._connections[connection.conn_id] = connection
-            elif row["summary"] is not None:
-                self._summaries.append(row["summary"])
-            else:
-                self._told.append(row["told"])
+            self._know(row)
             return
         timeline = self._begin()
         if row["request"] is not None:
-            self._follow(timeline.request(request_of(row["request"])))
+            request = request_of(row["request"])
+            if request.request_id != self._last_id and request.request_id not in self._told_ids:
+                self._follow(timeline.request(request))
+            self._last_id = request.request_id
         elif row["failure"] is not None:
             self._follow(timeline.failure(row["failure"]["request_id"], row["ts_ns"], failure_of(row["failure"])))
         else:
             self._follow(timeline.touch(touch_of(row["touch"])))
 
+    def _know(self, row: Row) -> None:
+        if row["connection"] is not None:
+            connection = connection_of(row["connection"])
+            self._connections[connection.conn_id] = connection
+            return
+        for name, known in self._known.items():
+            if row[name] is not None:
+                known.append(row[name])
+
     def _begin(self) -> Timeline:
         """Once all connections are known: who is who."""
         if self._timeline is None:
-            for summary in self._summaries:
-                if summary["conn_id"] in self._connections:
-                    summarize(self._connections[summary["conn_id"]], summary)
-            for told in self._told:
-                if told["conn_id"] in self._connections:
-                    self._connections[told["conn_id"]].told |= set(told["servers"] or ())
+            for name, add in _ADDERS.items():
+                for row in self._known[name]:
+                    if row["conn_id"] in self._connections:
+                        add(self._connections[row["conn_id"]], row)
             connections = list(self._connections.values())
             clients = {}
             for conn_id, instance in instances_of(self.client_ip, connections).items():
@@ -142,7 +161,16 @@ class Address:
                     clients[instance.instance_id] = Client(instance, self._capture_ns)
                 self._clients[conn_id] = clients[instance.instance_id]
             self._timeline = Timeline([c for c in connections if c.conn_id in self._clients], self._capture_ns[1])
+            self._tell_firsts(self._timeline)
+            self._known = {}
         return self._timeline
+
+    def _tell_firsts(self, timeline: Timeline) -> None:
+        for row in self._known["usage"]:
+            request = first_of(row)
+            if request is not None:
+                self._told_ids.add(request.request_id)
+                timeline.tell(request)
 
     def _follow(self, events: Iterable[Event]) -> None:
         timeline = self._begin()
@@ -156,3 +184,7 @@ class Address:
         self._follow(self._begin().rest())
         for client in dict.fromkeys(self._clients.values()):
             yield from client.finish(self._capture_ns)
+
+
+_ADDERS = {"usage": add_usage, "samples": add_samples, "told": add_told, "beat": add_beat}
+"""Struct of what is known of a connection -> what adds it."""

@@ -1,25 +1,22 @@
 """From the dataset's tables to the few rows that decide the stories, one address of a client after the other.
 
-What is kept: every connection; of each connection a summary of its requests; every call of the control plane; of
-the calls that a healthy client makes all the time (HOT_APIS) those that failed, the first ones of a connection,
-the first with records, and the first after a failure of the same call on the same group or transactional id;
-every error code; of the topic-partitions that had an error, the mentions that follow one. All transforms are
-lazy; rows of one `client_ip` stay together, sorted by section (connections and summaries first), time, rank and
-packet.
+What is kept: every connection; how it was used (usage); the requests that decide by themselves (deciding); its
+loops' percentiles (cadences); what Metadata, JoinGroup and group heartbeats told; every error code; of the
+topic-partitions that had an error, the mentions that follow one. All transforms are lazy; rows of one `client_ip`
+stay together, sorted by section (what is known of connections first), time, rank and packet.
 """
+
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
 
 from kafkascope_spark import wire
+from kafkascope_spark.cadences.intervals import cadence_rows
+from kafkascope_spark.deciding import deciding_requests
+from kafkascope_spark.neighbours import with_near_closes
+from kafkascope_spark.usage import FIRST, KEYS, answer_samples, id_samples, usages, with_luck
 
-SAMPLES = 64
-"""Requests of a connection whose correlation ids are all looked at; after them one a second, and after FINE one a
-minute."""
-SECOND = 1_000_000_000
-FINE = 600 * SECOND
-NEAR = SECOND // 2
-SOON = 5 * SECOND
 AFTER_ERROR = 16
 """Mentions of a topic-partition kept after each error on it: those in flight, and the first success."""
 MENTIONED_BY = (wire.PRODUCE, wire.FETCH, wire.LIST_OFFSETS, wire.METADATA, wire.OFFSET_FOR_LEADER_EPOCH)
@@ -42,11 +39,16 @@ CONNECTION = [
     "tls_version",
     "sasl_mechanism",
     "principal",
+    "session_lifetime_ms",
     "software_name",
     "software_version",
     "n_requests",
     "n_errors",
+    "advertised_host",
+    "advertised_port",
 ]
+CONNECTION_LATER = ["tls_start_ns", "tls_done_ns"]
+"""Columns that a dataset may lack."""
 REQUEST = [
     "request_id",
     "conn_id",
@@ -58,6 +60,7 @@ REQUEST = [
     "ts_ns",
     "request_last_ns",
     "response_ns",
+    "response_last_ns",
     "latency_us",
     "error_code",
     "error_name",
@@ -86,100 +89,44 @@ FAILURE = [
 ]
 TOUCH = ["request_id", "conn_id", "ts_ns", "api_key", "answered", "topic", "partition"]
 SORT = ["client_ip", "section", "ts_ns", "rank", "packet_no", "tie"]
+LAST = ["max_wait_ms", "last_id", "producer_id"]
+"""What a usage has of the last requests."""
+USED, SAMPLED, TOLD, BEAT = 1, 2, 3, 4
+"""Ranks of what is known of a connection, after the connection itself."""
 
 
-def client_events(
-    connections: DataFrame, requests: DataFrame, errors: DataFrame, partitions: DataFrame, metadata: DataFrame
-) -> DataFrame:
-    """One row per event, partitioned by `client_ip` and sorted by SORT: a struct each of connection, summary, told,
-    request, failure, touch, one of them set."""
-    ranked = with_ranks(requests.where(fn.col("api_key").isNotNull() & (fn.col("status") != "orphan_response")))
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The tables that the events are made of; learned: what Metadata, JoinGroup and heartbeats told, by conn_id
+    (read.load_learned)."""
+
+    connections: DataFrame
+    requests: DataFrame
+    errors: DataFrame
+    partitions: DataFrame
+    learned: DataFrame
+
+
+def client_events(sources: Sources) -> DataFrame:
+    """One row per event, partitioned by `client_ip` and sorted by SORT: a struct each of connection, usage, samples,
+    told, beat, request, failure, touch, one of them set."""
+    known = sources.requests.where(fn.col("api_key").isNotNull() & (fn.col("status") != "orphan_response"))
+    requests = with_luck(known)
     parts = [
-        connection_events(with_near_closes(connections)),
-        summary_events(per_connection(ranked)),
-        told_events(servers_told(metadata, connections)),
-        request_events(only_deciding(ranked)),
-        failure_events(errors),
-        touch_events(only_after_errors(partitions, errors, connections)),
+        connection_events(with_near_closes(sources.connections)),
+        usage_events(usages(requests)),
+        sample_events(id_samples(requests), of_answers=False),
+        sample_events(answer_samples(sources.requests), of_answers=True),
+        told_events(told_to(sources.learned, sources.connections)),
+        beat_events(cadence_rows(known)),
+        request_events(deciding_requests(requests)),
+        failure_events(sources.errors),
+        touch_events(only_after_errors(sources.partitions, sources.errors, sources.connections)),
     ]
     events = parts[0]
     for part in parts[1:]:
         events = events.unionByName(part, allowMissingColumns=True)
     return events.repartition("client_ip").sortWithinPartitions(*SORT)
-
-
-def with_near_closes(connections: DataFrame) -> DataFrame:
-    """Add near_idle_ms and refused_after, which tell a broker that dies from one that closes an idle connection.
-
-    near_idle_ms: shortest idle time among what the server closed within half a second; refused_after: connections
-    that it refused soon after.
-    """
-    ends = Window.partitionBy("server_ip", "server_port").orderBy("close_ns")
-    by_server = fn.col("close_kind").isin("fin_server", "rst_server")
-    idle = fn.min(fn.when(by_server, fn.col("idle_before_close_ms"))).over(ends.rangeBetween(-NEAR, NEAR))
-    refused = fn.count(fn.when(fn.col("close_kind") == "refused", 1)).over(ends.rangeBetween(0, SOON))
-    return connections.withColumns({"near_idle_ms": idle, "refused_after": refused})
-
-
-def with_ranks(requests: DataFrame) -> DataFrame:
-    """Add, per connection: nth (from 1) and new_slot (first of a second, later of a minute); nth_alike (of the same
-    API with as much luck); after_bad."""
-    order = ["ts_ns", "request_packet_no", "request_id"]
-    connection = Window.partitionBy("client_ip", "client_id", "conn_id").orderBy(*order)
-    alike = Window.partitionBy("client_ip", "client_id", "conn_id", "api_key", "lucky").orderBy(*order)
-    subject = Window.partitionBy("client_ip", "client_id", "api_key", "group_id", "transactional_id").orderBy(*order)
-    bad = (fn.coalesce("error_code", fn.lit(0)) != 0) | fn.col("status").isin("unanswered", "undecoded")
-    age = fn.col("ts_ns") - fn.first("ts_ns").over(connection)
-    slot = fn.floor(fn.col("ts_ns") / fn.when(age < FINE, SECOND).otherwise(60 * SECOND))
-    marked = requests.repartition("client_ip", "client_id").withColumns(
-        {"bad": bad, "lucky": fn.coalesce(fn.col("n_records") > 0, fn.lit(False)) & ~bad, "slot": slot}
-    )
-    return marked.withColumns(
-        {
-            "nth": fn.row_number().over(connection),
-            "new_slot": fn.coalesce(fn.lag("slot").over(connection) != fn.col("slot"), fn.lit(True)),
-            "nth_alike": fn.row_number().over(alike),
-            "after_bad": fn.coalesce(fn.lag("bad").over(subject), fn.lit(False)),
-        }
-    )
-
-
-def only_deciding(ranked: DataFrame) -> DataFrame:
-    """The requests that decide a story: see the module."""
-    hot = fn.col("api_key").isin(*wire.HOT_APIS)
-    return ranked.where(~hot | fn.col("bad") | (fn.col("nth_alike") <= 1) | fn.col("after_bad"))
-
-
-def per_connection(ranked: DataFrame) -> DataFrame:
-    """One row per connection (and client id on it): its ids, groups, members, APIs, and samples of its correlation
-    ids."""
-    sampled = ((fn.col("nth") <= SAMPLES) | fn.col("new_slot")) & (
-        fn.col("correlation_id") < wire.FIRST_RESERVED_CORRELATION_ID
-    )
-    member = fn.col("api_key").isin(*wire.GROUP_APIS) & fn.col("member_id").isNotNull() & (fn.col("member_id") != "")
-    return ranked.groupBy("client_ip", "client_id", "conn_id").agg(
-        fn.min("ts_ns").alias("first_request_ns"),
-        fn.max("ts_ns").alias("last_request_ns"),
-        fn.max("software_name").alias("software_name"),
-        fn.max("software_version").alias("software_version"),
-        fn.collect_list(fn.when(sampled, fn.struct("ts_ns", "correlation_id"))).alias("ids"),
-        fn.collect_set("api_key").alias("apis"),
-        fn.collect_set("group_id").alias("groups"),
-        fn.collect_set(fn.struct("coordinator_type", "coordinator_key")).alias("sought"),
-        fn.collect_set(fn.when(member, fn.col("member_id"))).alias("members"),
-        fn.min(fn.when(member, fn.col("ts_ns"))).alias("member_first_ns"),
-        fn.max(fn.when(member, fn.col("ts_ns"))).alias("member_last_ns"),
-        fn.collect_set("group_instance_id").alias("group_instances"),
-        fn.collect_set("transactional_id").alias("transactional_ids"),
-        fn.max(_second_transaction_protocol()).alias("txn_v2"),
-        fn.max(fn.coalesce(fn.col("replica_id") >= 0, fn.lit(False))).alias("is_replica"),
-    )
-
-
-def _second_transaction_protocol() -> Column:
-    """KIP-890: Produce 12, EndTxn 5 and TxnOffsetCommit 5 are sent only where transaction.version is 2."""
-    key, version = fn.col("api_key"), fn.col("api_version")
-    return ((key == wire.END_TXN) | (key == wire.TXN_OFFSET_COMMIT)) & (version >= 5)
 
 
 def only_after_errors(partitions: DataFrame, errors: DataFrame, connections: DataFrame) -> DataFrame:
@@ -210,28 +157,41 @@ def only_after_errors(partitions: DataFrame, errors: DataFrame, connections: Dat
 
 def connection_events(connections: DataFrame) -> DataFrame:
     """Section 0, rank 0."""
-    body = fn.struct(*CONNECTION, "near_idle_ms", "refused_after").alias("connection")
+    later = [fn.col(c) if c in connections.columns else fn.lit(None).cast("long").alias(c) for c in CONNECTION_LATER]
+    body = fn.struct(*CONNECTION, *later, "near_idle_ms", "refused_after").alias("connection")
     return connections.select(*_keys(0, "first_ns", 0, fn.lit(0), "conn_id"), body)
 
 
-def summary_events(summaries: DataFrame) -> DataFrame:
-    """Section 0, rank 1: nothing depends on the order among them but the first client id of a connection."""
-    body = fn.struct(*(c for c in summaries.columns if c != "client_ip")).alias("summary")
-    return summaries.select(*_keys(0, "first_request_ns", 1, fn.lit(0), "conn_id"), body)
+def usage_events(used: DataFrame) -> DataFrame:
+    """Section 0: what the connection was used for, in order of the first request."""
+    body = fn.struct(*(c for c in KEYS if c != "client_ip"), "n", "first_no", "last_ns", *LAST, *FIRST)
+    return used.select(*_keys(0, "ts_ns", USED, fn.col("first_no"), "conn_id"), body.alias("usage"))
 
 
-def servers_told(metadata: DataFrame, connections: DataFrame) -> DataFrame:
-    """One row per connection on which Metadata was answered: the `host:port` of the brokers it was told of."""
-    broker = fn.explode("brokers").alias("broker")
-    server = fn.concat("broker.host", fn.lit(":"), "broker.port")
-    named = metadata.select("conn_id", broker).groupBy("conn_id").agg(fn.collect_set(server).alias("servers"))
-    return named.join(connections.select("conn_id", "client_ip", "first_ns"), on="conn_id", how="inner")
+def sample_events(samples: DataFrame, of_answers: bool) -> DataFrame:
+    """Section 0: times and correlation ids."""
+    first = samples.withColumn("first_ns", fn.get("times", fn.lit(0)))
+    which = fn.lit(of_answers).alias("of_answers")
+    body = fn.struct("conn_id", "times", "correlation_ids", which).alias("samples")
+    return first.select(*_keys(0, "first_ns", SAMPLED, fn.lit(0), "conn_id"), body)
+
+
+def told_to(learned: DataFrame, connections: DataFrame) -> DataFrame:
+    """One row per connection on which something was learned: what, with the connection's client_ip and first_ns."""
+    return learned.join(connections.select("conn_id", "client_ip", "first_ns"), on="conn_id", how="inner")
 
 
 def told_events(told: DataFrame) -> DataFrame:
-    """Section 0, rank 2."""
-    body = fn.struct("conn_id", "servers").alias("told")
-    return told.select(*_keys(0, "first_ns", 2, fn.lit(0), "conn_id"), body)
+    """Section 0: servers that Metadata named, the group's terms."""
+    body = fn.struct("conn_id", "servers", "producer_ids", *wire.TERMS).alias("told")
+    return told.select(*_keys(0, "first_ns", TOLD, fn.lit(0), "conn_id"), body)
+
+
+def beat_events(beats: DataFrame) -> DataFrame:
+    """Section 0: the percentiles of a loop."""
+    body = fn.struct("conn_id", "cadence", "n", "p50", "p99", "max").alias("beat")
+    timed = beats.withColumn("zero", fn.lit(0)).withColumn("path", fn.concat_ws("|", "conn_id", "cadence"))
+    return timed.select(*_keys(0, "zero", BEAT, fn.lit(0), "path"), body)
 
 
 def request_events(requests: DataFrame) -> DataFrame:

@@ -4,10 +4,13 @@ import pathlib
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.tables import RECORD_BATCHES
 from kafkascope_parsers.errors import UsageError
+from kafkascope_spark import wire
 
 _ATOMS: dict[pa.DataType, t.DataType] = {
     pa.string(): t.StringType(),
@@ -47,11 +50,63 @@ def load_table(session: SparkSession, dataset: pathlib.Path, table: Table) -> Da
     return session.read.schema(schema).parquet(str(place)).select(*schema.names)
 
 
-def load_metadata(session: SparkSession, dataset: pathlib.Path) -> DataFrame:
-    """Connection and brokers of each Metadata answer; none where the dataset has no messages."""
+_TERMS = {
+    "JoinGroup/request": ("session_timeout_ms", "rebalance_timeout_ms"),
+    "ConsumerGroupHeartbeat/response": ("heartbeat_interval_ms",),
+    "ShareGroupHeartbeat/response": ("heartbeat_interval_ms",),
+    "StreamsGroupHeartbeat/response": ("heartbeat_interval_ms",),
+}
+"""Messages that tell a group's terms, and by which fields."""
+
+
+def load_learned(session: SparkSession, dataset: pathlib.Path) -> DataFrame:
+    """One row per connection on which something was learned: conn_id; servers, the `host:port` of the brokers that
+    Metadata named; producer_ids, of the records written on it; the longest of each of wire.TERMS. Of what the dataset
+    has no messages or batches, nothing."""
+    told = [_servers_named(session, dataset), _producers(session, dataset)]
+    told += [_terms(session, dataset, name, fields) for name, fields in _TERMS.items() if _has(dataset, name)]
+    every = told[0]
+    for part in told[1:]:
+        every = every.unionByName(part, allowMissingColumns=True)
+    for name in wire.TERMS:
+        if name not in every.columns:
+            every = every.withColumn(name, fn.lit(None).cast("int"))
+    servers = fn.array_distinct(fn.flatten(fn.collect_list("servers"))).alias("servers")
+    producers = fn.array_distinct(fn.flatten(fn.collect_list("producer_ids"))).alias("producer_ids")
+    return every.groupBy("conn_id").agg(servers, producers, *(fn.max(name).alias(name) for name in wire.TERMS))
+
+
+def _has(dataset: pathlib.Path, message: str) -> bool:
+    place = dataset / "messages" / message
+    return place.is_dir() and next(place.rglob("*.parquet"), None) is not None
+
+
+def _servers_named(session: SparkSession, dataset: pathlib.Path) -> DataFrame:
     broker = t.StructType([t.StructField("host", t.StringType()), t.StructField("port", t.IntegerType())])
     schema = t.StructType([t.StructField("conn_id", t.StringType()), t.StructField("brokers", t.ArrayType(broker))])
+    if not _has(dataset, "Metadata/response"):
+        empty = t.StructType([schema["conn_id"], t.StructField("servers", t.ArrayType(t.StringType()))])
+        return session.createDataFrame([], empty)
     place = dataset / "messages" / "Metadata" / "response"
+    named = session.read.schema(schema).parquet(str(place)).select("conn_id", fn.inline("brokers"))
+    server = fn.concat("host", fn.lit(":"), "port")
+    return named.groupBy("conn_id").agg(fn.collect_set(server).alias("servers"))
+
+
+def _producers(session: SparkSession, dataset: pathlib.Path) -> DataFrame:
+    """Producer ids in the records that a connection wrote: no client but the one that was given the id has it."""
+    columns = ("conn_id", t.StringType()), ("direction", t.StringType()), ("producer_id", t.LongType())
+    schema = t.StructType([t.StructField(name, kind) for name, kind in columns])
+    place = dataset / RECORD_BATCHES.name
     if not place.is_dir() or next(place.rglob("*.parquet"), None) is None:
-        return session.createDataFrame([], schema)
-    return session.read.schema(schema).parquet(str(place)).select("conn_id", "brokers")
+        batches = session.createDataFrame([], schema)
+    else:
+        batches = session.read.schema(schema).parquet(str(place))
+    written = batches.where((fn.col("direction") == "request") & (fn.col("producer_id") >= 0))
+    return written.groupBy("conn_id").agg(fn.collect_set("producer_id").alias("producer_ids"))
+
+
+def _terms(session: SparkSession, dataset: pathlib.Path, message: str, fields: tuple[str, ...]) -> DataFrame:
+    columns = [t.StructField("conn_id", t.StringType()), *(t.StructField(f, t.IntegerType()) for f in fields)]
+    found = session.read.schema(t.StructType(columns)).parquet(str(dataset / "messages" / message))
+    return found.groupBy("conn_id").agg(*(fn.max(f).alias(f) for f in fields))

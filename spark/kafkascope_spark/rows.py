@@ -1,6 +1,7 @@
 """Typed objects from rows: the structs of events.client_events, as dicts."""
 
-from kafkascope_spark.wire import Connection, Failure, Request, Row, Touch
+from kafkascope_spark import wire
+from kafkascope_spark.wire import Connection, Failure, Measured, Request, Row, Touch
 
 _REQUEST_FIELDS = tuple(f for f in Request.__dataclass_fields__)
 _FAILURE_FIELDS = tuple(f for f in Failure.__dataclass_fields__)
@@ -30,29 +31,83 @@ def connection_of(row: Row) -> Connection:
         n_errors=row["n_errors"] or 0,
         near_idle_ms=row["near_idle_ms"],
         refused_after=row["refused_after"] or 0,
+        advertised=f"{row['advertised_host']}:{row['advertised_port']}" if row.get("advertised_host") else None,
+        tls_start_ns=row["tls_start_ns"],
+        tls_done_ns=row["tls_done_ns"],
+        session_lifetime_ms=row["session_lifetime_ms"],
     )
 
 
-def summarize(connection: Connection, row: Row) -> None:
-    """Add what the requests of a connection (under one client id) tell."""
+def add_usage(connection: Connection, row: Row) -> None:
+    """Add what one kind of request on a connection tells; rows come in order of the first request."""
     if connection.client_id is None:
         connection.client_id = row["client_id"]
     connection.software_name = connection.software_name or row["software_name"]
     connection.software_version = connection.software_version or row["software_version"]
-    connection.first_request_ns = _least(connection.first_request_ns, row["first_request_ns"])
-    connection.last_request_ns = _most(connection.last_request_ns, row["last_request_ns"])
-    connection.ids = sorted([*connection.ids, *((s["ts_ns"], s["correlation_id"]) for s in row["ids"] or ())])
-    connection.apis |= set(row["apis"] or ())
-    connection.groups |= set(row["groups"] or ())
-    sought = [(s["coordinator_type"], s["coordinator_key"]) for s in row["sought"] or ()]
-    connection.sought |= {(kind, key) for kind, key in sought if kind and key}
-    connection.members |= set(row["members"] or ())
-    connection.member_first_ns = _least(connection.member_first_ns, row["member_first_ns"])
-    connection.member_last_ns = _most(connection.member_last_ns, row["member_last_ns"])
-    connection.group_instances |= set(row["group_instances"] or ())
-    connection.transactional_ids |= set(row["transactional_ids"] or ())
-    connection.txn_v2 = connection.txn_v2 or bool(row["txn_v2"])
-    connection.is_replica = connection.is_replica or bool(row["is_replica"])
+    connection.first_request_ns = _least(connection.first_request_ns, row["ts_ns"])
+    connection.last_request_ns = _most(connection.last_request_ns, row["last_ns"])
+    key, version = row["api_key"], row["api_version"]
+    if connection.first_api is None and key not in wire.HANDSHAKE_APIS:
+        connection.first_api = key
+    if key == wire.PRODUCE:
+        connection.produce_span = _wider(connection.produce_span, row["ts_ns"], row["last_ns"])
+    if key == wire.FETCH:
+        connection.fetch_span = _wider(connection.fetch_span, row["ts_ns"], row["last_ns"])
+    connection.last_id = _most(connection.last_id, row["last_id"])
+    if row["producer_id"] is not None:
+        connection.producer_ids.add(row["producer_id"])
+    connection.apis.add(key)
+    connection.versions.setdefault(key, version)
+    connection.txn_v2 = connection.txn_v2 or (key in wire.TXN_V2_APIS and version >= wire.TXN_V2_VERSION)
+    connection.is_replica = connection.is_replica or row["is_replica"]
+    connection.max_wait_ms = _most(connection.max_wait_ms, row["max_wait_ms"])
+    if row["group_id"] is not None:
+        connection.groups.add(row["group_id"])
+    if row["coordinator_type"] and row["coordinator_key"]:
+        connection.sought.add((row["coordinator_type"], row["coordinator_key"]))
+    if row["group_instance_id"] is not None:
+        connection.group_instances.add(row["group_instance_id"])
+    if row["transactional_id"] is not None:
+        connection.transactional_ids.add(row["transactional_id"])
+    if row["member_id"] and key in wire.GROUP_APIS:
+        connection.members.add(row["member_id"])
+        connection.member_first_ns = _least(connection.member_first_ns, row["ts_ns"])
+        connection.member_last_ns = _most(connection.member_last_ns, row["last_ns"])
+
+
+def add_samples(connection: Connection, row: Row) -> None:
+    """Add samples of the correlation ids; of the answers, only where no request was seen."""
+    if row["of_answers"] and connection.first_request_ns is not None:
+        return
+    connection.ids = sorted([*connection.ids, *zip(row["times"], row["correlation_ids"], strict=True)])
+
+
+def add_told(connection: Connection, row: Row) -> None:
+    """Add what its answers told."""
+    connection.told |= set(row["servers"] or ())
+    connection.producer_ids |= set(row["producer_ids"] or ())
+    connection.session_timeout_ms = row["session_timeout_ms"]
+    connection.rebalance_timeout_ms = row["rebalance_timeout_ms"]
+    connection.heartbeat_interval_ms = row["heartbeat_interval_ms"]
+
+
+def add_beat(connection: Connection, row: Row) -> None:
+    """Add the percentiles of a loop."""
+    measured = Measured(row["conn_id"], row["cadence"], row["n"], row["p50"], row["p99"], row["max"])
+    connection.cadences.append(measured)
+
+
+def first_of(usage: Row) -> Request | None:
+    """The first request of a kind that healthy clients send all the time, where it went well; other requests have
+    rows of their own."""
+    if usage["api_key"] not in wire.HOT_APIS or usage["bad"]:
+        return None
+    request_id = f"{usage['conn_id']}-{usage['first_no']}"
+    return request_of({**usage, "request_id": request_id, "error_code": 0, "error_name": None, "sasl_mechanism": None})
+
+
+def _wider(span: tuple[int, int] | None, first: int, last: int) -> tuple[int, int]:
+    return (first, last) if span is None else (min(span[0], first), max(span[1], last))
 
 
 def _least(a: int | None, b: int | None) -> int | None:

@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from kafkascope_parsers.errors import UsageError
@@ -53,7 +54,17 @@ EMBEDDED_OPTIONS = {
 
 DUMP_S = 60
 """A JVM writes its archive within some 10 s; what was not touched for so long is whole, or the next JVM refuses it."""
-JVM_OPTIONS = "-Xms512m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
+JVM_OPTIONS = (
+    "-Xms512m -XX:ReservedCodeCacheSize=160m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
+)
+LARGE_REQUESTS = 1_000_000
+"""From so many requests on the work takes longer than the start, and the JVM's second compiler pays."""
+LARGE_JVM_OPTIONS = "-Xms512m -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
+LARGE_OPTIONS = {
+    "spark.sql.shuffle.partitions": "8",
+    "spark.driver.memory": "1536m",
+}
+"""More and smaller partitions: a partition is what one worker sorts at a time."""
 
 
 def java_problem() -> str | None:
@@ -86,32 +97,62 @@ def _java() -> str | None:
     return shutil.which("java")
 
 
-def open_session(master: str | None = None) -> "SparkSession":
-    """The session for master, for `SPARK_REMOTE`, or embedded when neither is given.
+def open_session(master: str | None = None, remote: str | None = None, *, n_requests: int = 0) -> "SparkSession":
+    """The session for master, for remote (a Spark Connect URL), for `SPARK_REMOTE`, or embedded when none is given;
+    n_requests: how much there is to do, for the embedded one.
 
-    Raises UsageError when Java is missing, or the session does not start.
+    Raises UsageError when Java is missing (where it is needed), or the session does not start.
     """
-    remote = os.environ.get("SPARK_REMOTE")
-    if master is None and remote is None:
-        return _embedded()
+    if master is not None and remote is not None:
+        raise UsageError(
+            "give --master or --remote, not both: one is a Spark cluster, the other a Spark Connect server"
+        )
+    remote = remote or (os.environ.get("SPARK_REMOTE") if master is None else None)
+    if master is None and not remote:
+        return _embedded(n_requests)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return _connected(remote) if remote else _on_cluster(str(master))
+
+
+def _on_cluster(master: str) -> "SparkSession":
+    problem = java_problem()
+    if problem:
+        raise UsageError(problem)
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.appName("kafkascope")
-    builder = builder.remote(remote) if master is None and remote else builder.master(str(master))
     try:
-        return builder.config(map=dict(DATA_OPTIONS)).getOrCreate()
+        return SparkSession.builder.appName("kafkascope").master(master).config(map=dict(DATA_OPTIONS)).getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
-        raise UsageError(f"no Spark session at {master or remote}: {error}") from error
+        raise UsageError(f"no Spark session at {master}: {_first_line(error)}") from error
 
 
-def is_embedded(master: str | None) -> bool:
-    """Whether open_session(master) stays in this process's machine, results and all."""
-    return master is None and "SPARK_REMOTE" not in os.environ
+def _connected(remote: str) -> "SparkSession":
+    """A session of a Spark Connect server: the data options are set on it one by one, as some are the server's."""
+    if find_spec("grpc") is None or find_spec("grpc_status") is None:
+        raise UsageError("Spark Connect needs more packages: pip install 'pyspark[connect]'")
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        session = SparkSession.builder.appName("kafkascope").remote(remote).getOrCreate()
+        for name, value in DATA_OPTIONS.items():
+            session.conf.set(name, value)
+    except (PySparkException, OSError, RuntimeError) as error:
+        raise UsageError(f"no Spark Connect session at {remote}: {_first_line(error)}") from error
+    return session
 
 
-def _embedded() -> "SparkSession":
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+def is_embedded(master: str | None, remote: str | None = None) -> bool:
+    """Whether open_session(master, remote) stays in this process's machine, results and all."""
+    return master is None and remote is None and not os.environ.get("SPARK_REMOTE")
+
+
+def _embedded(n_requests: int) -> "SparkSession":
     problem = java_problem()
     if problem:
         raise UsageError(problem)
@@ -122,7 +163,10 @@ def _embedded() -> "SparkSession":
 
     options = DATA_OPTIONS | EMBEDDED_OPTIONS
     options["spark.sql.warehouse.dir"] = tempfile.gettempdir()
-    options["spark.driver.extraJavaOptions"] = f"{JVM_OPTIONS} {class_archive_option()}".strip()
+    jvm = JVM_OPTIONS if n_requests < LARGE_REQUESTS else LARGE_JVM_OPTIONS
+    options["spark.driver.extraJavaOptions"] = f"{jvm} {class_archive_option()}".strip()
+    if n_requests >= LARGE_REQUESTS:
+        options |= LARGE_OPTIONS
     builder = SparkSession.builder.master("local[*]").appName("kafkascope").config(map=dict(options))
     with tempfile.TemporaryFile() as said:
         try:

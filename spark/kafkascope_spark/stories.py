@@ -1,5 +1,6 @@
 """`write_stories`: read the dataset's tables, run the state machines over them on Spark, write the story tables."""
 
+import json
 import pathlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafkascope_analyzer.dataset.contract import Table
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
+from kafkascope_analyzer.dataset.stories import RECOVERIES, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.client_stories import ClientStories, TableRow
@@ -23,31 +24,45 @@ TAGGED = pa.schema([("table", pa.string()), *((t.name, pa.struct(list(t.schema))
 """What the state machines give: a struct per story table, of which `table` names the one that is set."""
 
 BATCH_ROWS = 4_096
+SMALL_CONNECTIONS = 20_000
+"""Up to so many connections the stories' rows (some 30 each) pass through this process."""
 SORTED_BY = {
     "clients": ["client_ip", "client_id", "first_ns", "client_instance_id"],
     "startups": ["start_ns", "startup_id"],
     "startup_steps": ["startup_id", "seq"],
+    "cadences": ["client_instance_id", "conn_id", "cadence"],
     "recoveries": ["start_ns", "recovery_id"],
     "recovery_steps": ["recovery_id", "seq"],
 }
 
 
-def write_stories(dataset: pathlib.Path, *, master: str | None = None) -> None:
-    """Write DATASET/stories/{clients,startups,startup_steps,recoveries,recovery_steps} from the dataset's tables;
-    older ones are replaced.
+def write_stories(dataset: pathlib.Path, *, master: str | None = None, remote: str | None = None) -> None:
+    """Write DATASET/stories/ from the dataset's tables (dataset.stories.STORY_TABLES); older ones are replaced.
 
-    master: a Spark master; None for the embedded one, or for `SPARK_REMOTE` where that is set. Raises UsageError
-    when Spark or a table is missing.
+    master: a Spark master; remote: a Spark Connect server; neither: `SPARK_REMOTE` where that is set, else Spark
+    inside this process. A cluster reads and writes the dataset under the same path. Raises UsageError when Spark or
+    a table is missing.
     """
     if not (dataset / "_dataset.json").exists():
         raise UsageError(f"{dataset} is not a dataset: it has no _dataset.json")
     capture_ns = capture_span(dataset)
-    session = open_session(master)
+    rows = table_rows(dataset)
+    session = open_session(master, remote, n_requests=rows.get(REQUESTS.name, 0))
     told = tagged_stories(session, dataset, capture_ns)
-    if is_embedded(master):
-        _write_here(told, dataset / "stories")
+    if is_embedded(master, remote) and rows.get(CONNECTIONS.name, 0) <= SMALL_CONNECTIONS:
+        write_here(told, dataset / "stories")
     else:
-        _write_there(told, dataset / "stories")
+        write_there(told, dataset / "stories")
+
+
+def table_rows(dataset: pathlib.Path) -> dict[str, int]:
+    """Rows of each table, as the manifest says; empty where it does not. Raises UsageError when it is no JSON."""
+    try:
+        manifest = json.loads((dataset / "_dataset.json").read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UsageError(f"{dataset}/_dataset.json is damaged: {error}") from error
+    rows = manifest.get("rows") if isinstance(manifest, dict) else None
+    return rows if isinstance(rows, dict) else {}
 
 
 def capture_span(dataset: pathlib.Path) -> tuple[int, int]:
@@ -61,14 +76,14 @@ def capture_span(dataset: pathlib.Path) -> tuple[int, int]:
 
 
 def tagged_stories(session: "SparkSession", dataset: pathlib.Path, capture_ns: tuple[int, int]) -> "DataFrame":
-    """All story rows of the dataset, tagged with their table (see TAGGED). Lazy."""
-    from kafkascope_spark.events import client_events
-    from kafkascope_spark.read import load_metadata, load_table, spark_schema
-    from kafkascope_spark.recoveries.causes import with_causes
+    """All story rows of the dataset, tagged with their table (see TAGGED), recoveries without causes. Lazy."""
+    from kafkascope_spark.events import Sources, client_events
+    from kafkascope_spark.read import load_learned, load_table, spark_schema
 
     tables = [load_table(session, dataset, t) for t in (CONNECTIONS, REQUESTS, ERRORS, PARTITIONS)]
-    tables.append(load_metadata(session, dataset))
-    return with_causes(client_events(*tables).mapInArrow(teller(capture_ns), spark_schema(TAGGED)))
+    learned = load_learned(session, dataset)
+    events = client_events(Sources(tables[0], tables[1], tables[2], tables[3], learned))
+    return events.mapInArrow(teller(capture_ns), spark_schema(TAGGED))
 
 
 def teller(capture_ns: tuple[int, int]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -112,9 +127,11 @@ def with_timestamps(table: str, row: dict[str, object]) -> dict[str, object]:
     return row
 
 
-def _write_here(told: "DataFrame", place: pathlib.Path) -> None:
-    """One file a table, written by this process: the stories of a capture that one machine reads fit its memory."""
-    rows = told.toArrow()
+def write_here(told: "DataFrame", place: pathlib.Path) -> None:
+    """One file a table, written by this process: few enough for its memory, and quicker than a job a table."""
+    from kafkascope_spark.recoveries.causes import with_causes
+
+    rows = with_causes(told).toArrow()
     for table in STORY_TABLES:
         mine = rows.filter(pc.field("table") == table.name)
         write_table(table, flattened(mine[table.name], table.schema), place / table.name)
@@ -134,14 +151,23 @@ def write_table(table: Table, rows: pa.Table, folder: pathlib.Path) -> None:
     pq.write_table(ordered, folder / "part-0.parquet", compression="zstd")
 
 
-def _write_there(told: "DataFrame", place: pathlib.Path) -> None:
-    """Written by the workers: the dataset has to be where all of them see it."""
-    told = told.persist()
+def write_there(told: "DataFrame", place: pathlib.Path) -> None:
+    """A file a table and partition, sorted, written by the workers: the dataset has to be where all of them see it.
+
+    The rows wait on the workers' disks meanwhile; this process sees none of them.
+    """
+    from pyspark import StorageLevel
+    from pyspark.sql import functions as fn
+
+    from kafkascope_spark.recoveries.causes import with_causes
+
+    told = told.persist(StorageLevel.DISK_ONLY)
     try:
         for table in STORY_TABLES:
-            mine = told.where(told["table"] == table.name).select(f"{table.name}.*")
-            mine.coalesce(1).sortWithinPartitions(*SORTED_BY[table.name]).write.mode("overwrite").parquet(
-                str((place / table.name).absolute())
-            )
+            mine = told.where(told["table"] == table.name)
+            mine = with_causes(mine) if table is RECOVERIES else mine
+            order = [fn.col(c).asc_nulls_last() for c in SORTED_BY[table.name]]
+            ordered = mine.select(f"{table.name}.*").sortWithinPartitions(*order)
+            ordered.write.mode("overwrite").parquet(str((place / table.name).absolute()))
     finally:
         told.unpersist()

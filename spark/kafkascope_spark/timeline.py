@@ -62,6 +62,10 @@ class Timeline:
     def request(self, request: Request) -> Iterator[Event]:
         """The request was sent: what happened before it, then itself."""
         yield from self._until(request.ts_ns)
+        self.tell(request)
+
+    def tell(self, request: Request) -> None:
+        """The request will be sent, at a time that has not come yet."""
         self._push(request.ts_ns, Kind.REQUEST, request.request_id, request)
         if request.response_ns is not None:
             self._push(request.response_ns, Kind.ANSWER, request.request_id, request)

@@ -40,8 +40,26 @@ HOT_APIS = frozenset(
 )
 """APIs that a healthy client calls all the time: of their successes only the deciding ones are kept."""
 
+TXN_V2_APIS, TXN_V2_VERSION = frozenset({END_TXN, TXN_OFFSET_COMMIT}), 5
+"""KIP-890: EndTxn 5 and TxnOffsetCommit 5 are sent only where transaction.version is 2."""
+
+TERMS = ("session_timeout_ms", "rebalance_timeout_ms", "heartbeat_interval_ms")
+"""What JoinGroup asks for and group heartbeats are answered with."""
+
 FIRST_RESERVED_CORRELATION_ID = 0x7FFFFFF8
 """From here the Java client numbers its SASL requests, apart from its counter (KAFKA-9854)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A loop on a connection: number of gaps, percentiles and the longest, in ms (for in_flight: requests)."""
+
+    conn_id: str | None
+    cadence: str
+    n: int
+    p50: int
+    p99: int
+    longest: int
 
 
 @dataclass(slots=True)
@@ -72,12 +90,23 @@ class Connection:
     """Shortest idle time among what the same server closed within half a second of this one's end."""
     refused_after: int
     """Connections that the server refused within five seconds after."""
+    advertised: str | None = None
+    """`host:port` under which the server is advertised, where that is known."""
     client_id: str | None = None
     first_request_ns: int | None = None
     last_request_ns: int | None = None
     ids: list[tuple[int, int]] = field(default_factory=list)
     """(ts_ns, correlation id) of the first requests and of one a second after, in time order, without SASL's
-    reserved ones."""
+    reserved ones; of the answers where no request was seen."""
+    last_id: int | None = None
+    """Highest correlation id, without SASL's reserved ones."""
+    first_api: int | None = None
+    """First API after API versions and SASL."""
+    produce_span: tuple[int, int] | None = None
+    fetch_span: tuple[int, int] | None = None
+    """First and last request of Produce, and of Fetch."""
+    producer_ids: set[int] = field(default_factory=set)
+    """Producer ids that it asked for, or wrote records with."""
     apis: set[int] = field(default_factory=set)
     told: set[str] = field(default_factory=set)
     """`host:port` of the brokers that Metadata named on it."""
@@ -91,6 +120,20 @@ class Connection:
     transactional_ids: set[str] = field(default_factory=set)
     txn_v2: bool = False
     is_replica: bool = False
+    versions: dict[int, int] = field(default_factory=dict)
+    """API key -> version of its first request."""
+    tls_start_ns: int | None = None
+    tls_done_ns: int | None = None
+    """First byte of the client's hello, end of the handshake, where the capture tells."""
+    session_lifetime_ms: int | None = None
+    session_timeout_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
+    """Of JoinGroup."""
+    heartbeat_interval_ms: int | None = None
+    """Of the answers to ConsumerGroupHeartbeat and its like."""
+    max_wait_ms: int | None = None
+    """Longest wait that its Fetch requests allow."""
+    cadences: list[Measured] = field(default_factory=list)
 
     @property
     def port(self) -> str:
@@ -141,6 +184,14 @@ class Request:
     coordinator_key: str | None
     sasl_mechanism: str | None
     n_records: int | None
+    response_last_ns: int | None = None
+
+    @property
+    def answered_ns(self) -> int | None:
+        """Last byte of the answer (the first where the last is not known); None without an answer."""
+        if self.response_ns is None or self.response_last_ns is None:
+            return self.response_ns
+        return max(self.response_ns, self.response_last_ns)
 
     @property
     def ok(self) -> bool:

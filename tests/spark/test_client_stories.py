@@ -13,14 +13,15 @@ MS = 1_000_000
 
 
 def row(client_ip: str, section: int, ts_ns: int, rank: int = 0, **body: Any) -> dict[str, Any]:
-    empty = dict.fromkeys(("connection", "summary", "told", "request", "failure", "touch"))
+    empty = dict.fromkeys(("connection", "usage", "samples", "told", "beat", "request", "failure", "touch"))
     return {**empty, "client_ip": client_ip, "section": section, "ts_ns": ts_ns, "rank": rank, **body}
 
 
 def connection_row(conn_id: str, first_ms: int) -> dict[str, Any]:
     names = (
         "server_ip server_port node_id last_ns close_kind close_ns idle_before_close_ms tls_version sasl_mechanism "
-        "principal software_name software_version n_errors near_idle_ms refused_after synack_ns"
+        "principal software_name software_version n_errors near_idle_ms refused_after synack_ns tls_start_ns "
+        "tls_done_ns session_lifetime_ms"
     )
     return dict.fromkeys(names.split()) | {
         "conn_id": conn_id,

@@ -10,9 +10,13 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_spark import events, wire
+from kafkascope_spark.deciding import EARLY, deciding_requests
+from kafkascope_spark.neighbours import with_near_closes
 from kafkascope_spark.read import spark_schema
 from kafkascope_spark.recoveries.causes import with_causes
+from kafkascope_spark.rows import first_of
 from kafkascope_spark.stories import TAGGED
+from kafkascope_spark.usage import id_samples, usages, with_luck
 
 pytestmark = pytest.mark.spark
 
@@ -31,7 +35,7 @@ def frame(spark: Any) -> Frame:
 
 def request(number: int, api_key: int, **changes: Any) -> dict[str, Any]:
     row = {
-        "request_id": f"r{number:03}",
+        "request_id": f"c1-{number}",
         "conn_id": "c1",
         "client_ip": "10.0.0.1",
         "client_id": "app",
@@ -46,31 +50,64 @@ def request(number: int, api_key: int, **changes: Any) -> dict[str, Any]:
     return row | changes
 
 
+def kept(table: Any) -> list[str]:
+    """Ids of the requests that become events: those that decide by themselves, and the first of each hot kind."""
+    marked = with_luck(table)
+    firsts = [first_of(r.asDict()) for r in usages(marked).collect()]
+    own = [r["request_id"] for r in deciding_requests(marked).collect()]
+    return sorted({*own, *(f.request_id for f in firsts if f is not None)})
+
+
 def test_of_a_healthy_fetch_loop_the_first_ones_are_left(frame: Frame) -> None:
     loop = [request(n, wire.FETCH, n_records=n % 2) for n in range(40)]
-    kept = events.only_deciding(events.with_ranks(frame(REQUESTS, *loop)))
-    assert sorted(r["request_id"] for r in kept.collect()) == ["r000", "r001"]
+    assert kept(frame(REQUESTS, *loop)) == ["c1-0", "c1-1"]
+
+
+def test_the_first_of_a_kind_is_whole(frame: Frame) -> None:
+    loop = [request(n, wire.FETCH, n_records=3, max_wait_ms=500 + n, response_ns=n + 1) for n in (7, 8, 9)]
+    (row,) = usages(with_luck(frame(REQUESTS, *loop))).collect()
+    first = first_of(row.asDict())
+    assert first is not None
+    told = (first.request_id, first.ts_ns, first.response_ns, first.n_records, first.correlation_id)
+    assert told == ("c1-7", 7 * SECOND // 10, 8, 3, 7)
+    assert (row["n"], row["last_ns"], row["max_wait_ms"]) == (3, 9 * SECOND // 10, 509)
 
 
 def test_failures_and_what_follows_them_are_left(frame: Frame) -> None:
     beats = [request(n, wire.HEARTBEAT, group_id="g") for n in range(9)]
     beats[5] |= {"error_code": 16}
     other = [request(n + 20, wire.HEARTBEAT, group_id="h") for n in range(3)]
-    kept = events.only_deciding(events.with_ranks(frame(REQUESTS, *beats, *other)))
-    assert sorted(r["request_id"] for r in kept.collect()) == ["r000", "r005", "r006"]
+    assert kept(frame(REQUESTS, *beats, *other)) == ["c1-0", "c1-20", "c1-5", "c1-6"]
+
+
+def test_an_error_of_another_name_is_a_failure(frame: Frame) -> None:
+    """AddPartitionsToTxn tells its errors in partition_error_code."""
+    calls = [request(n + 40, wire.ADD_PARTITIONS_TO_TXN, n_errors=int(n == 2)) for n in range(6)]
+    assert kept(frame(REQUESTS, *calls)) == ["c1-40", "c1-42", "c1-43"]
 
 
 def test_the_control_plane_is_left_whole(frame: Frame) -> None:
     calls = [request(n, wire.METADATA) for n in range(7)]
-    assert events.only_deciding(events.with_ranks(frame(REQUESTS, *calls))).count() == 7
+    assert len(kept(frame(REQUESTS, *calls))) == 7
+
+
+def test_early_beats_of_a_group_are_left(frame: Frame) -> None:
+    beats = [request(n, wire.CONSUMER_GROUP_HEARTBEAT) for n in range(40)]
+    assert len(kept(frame(REQUESTS, *beats))) == EARLY
 
 
 def test_correlation_ids_are_sampled_and_sasl_ones_left_out(frame: Frame) -> None:
     calls = [request(n, wire.FETCH) for n in range(200)]
     calls[3] |= {"correlation_id": wire.FIRST_RESERVED_CORRELATION_ID}
-    (row,) = events.per_connection(events.with_ranks(frame(REQUESTS, *calls))).collect()
-    ids = sorted(s["correlation_id"] for s in row["ids"])
-    assert ids == [n for n in range(64) if n != 3] + list(range(70, 200, 10))
+    (row,) = id_samples(with_luck(frame(REQUESTS, *calls))).collect()
+    assert row["correlation_ids"] == [n for n in range(65) if n != 3] + list(range(70, 200, 10))
+    assert row["times"] == [n * SECOND // 10 for n in row["correlation_ids"]]
+
+
+def test_of_a_long_connection_one_sample_a_minute_is_left(frame: Frame) -> None:
+    calls = [request(n, wire.FETCH, ts_ns=n * 10 * SECOND) for n in range(300)]
+    (row,) = id_samples(with_luck(frame(REQUESTS, *calls))).collect()
+    assert row["correlation_ids"] == [*range(64), *range(66, 300, 6)]
 
 
 def test_mentions_follow_an_error_of_the_same_client_and_partition(frame: Frame) -> None:
@@ -128,7 +165,7 @@ def test_closes_of_one_moment_and_refusals_after_them_are_seen(frame: Frame) -> 
         closed("refused", 13, "refused", 0),
         closed("later", 40, "fin_server", 600_000),
     )
-    found = {r["conn_id"]: (r["near_idle_ms"], r["refused_after"]) for r in events.with_near_closes(table).collect()}
+    found = {r["conn_id"]: (r["near_idle_ms"], r["refused_after"]) for r in with_near_closes(table).collect()}
     assert found["idle"] == (20, 1)
     assert found["elsewhere"] == (7, 0)
     assert found["later"] == (600_000, 0)

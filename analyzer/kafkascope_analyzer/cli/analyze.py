@@ -24,6 +24,7 @@ from kafkascope_analyzer.cli.options import (
     Quiet,
     RecordBatches,
     Records,
+    Remote,
     Workers,
 )
 from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
@@ -40,6 +41,7 @@ def analyze(
     quiet: Quiet = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
     master: Master = None,
+    remote: Remote = None,
     workers: Workers = None,
     record_batches: RecordBatches = False,
     records: Records = False,
@@ -52,14 +54,15 @@ def analyze(
         check_out(place, overwrite=overwrite)
         detail = record_detail(record_batches, records=records, payloads=payloads)
         inputs, names = inputs_of(captures), host_names(hosts)
-        problem = java_problem()
+        problem = java_problem(remote)
+        here = problem is None and master is None and remote is None
         with Staged(place, overwrite=overwrite) as staged:
-            with spark_starting(wanted=problem is None and master is None and is_small(inputs)):
+            with spark_starting(wanted=here and is_small(inputs)):
                 write_tables(inputs, staged.work, workers=workers, detail=detail, hosts=names, quiet=quiet)
             staged.keep()
             say_what_was_cut(staged.work)
             if problem is None:
-                write_stories(staged.work, master=master, quiet=quiet)
+                write_stories(staged.work, (master, remote), quiet=quiet)
             model = _write_report(staged.work)
         show(model, format)
         if problem is not None:

@@ -7,10 +7,12 @@ import typer
 from kafkascope_analyzer.cli.analyze import analyze
 from kafkascope_analyzer.cli.cut import cut
 from kafkascope_analyzer.cli.decode_command import decode
+from kafkascope_analyzer.cli.diff import diff
 from kafkascope_analyzer.cli.info import info
 from kafkascope_analyzer.cli.ingest import ingest
 from kafkascope_analyzer.cli.protocol import protocol
 from kafkascope_analyzer.cli.stories import stories
+from kafkascope_analyzer.cli.timeline import timeline
 from kafkascope_analyzer.cli.topology import topology
 
 app = typer.Typer(
@@ -45,6 +47,8 @@ def _main(
 app.command()(analyze)
 app.command()(ingest)
 app.command()(stories)
+app.command()(timeline)
+app.command()(diff)
 app.command()(info)
 app.command()(topology)
 app.command()(cut)

@@ -40,7 +40,19 @@ FormatOption = Annotated[
 Master = Annotated[
     str | None,
     typer.Option(
-        "--master", metavar="URL", help="Spark master. [default: this machine, all cores]", show_default=False
+        "--master",
+        metavar="URL",
+        help="Spark master, as spark://host:7077. [default: this machine, all cores]",
+        show_default=False,
+    ),
+]
+Remote = Annotated[
+    str | None,
+    typer.Option(
+        "--remote",
+        metavar="URL",
+        help="Spark Connect server, as sc://host:15002. [default: SPARK_REMOTE, if it is set]",
+        show_default=False,
     ),
 ]
 Workers = Annotated[

@@ -1,9 +1,10 @@
 """`kafkascope stories`: the part that needs Spark, on a dataset that is there."""
 
+import os
 from pathlib import Path
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.options import Dataset, Format, FormatOption, Master, Quiet
+from kafkascope_analyzer.cli.options import Dataset, Format, FormatOption, Master, Quiet, Remote
 from kafkascope_analyzer.cli.outputs import replaced
 from kafkascope_analyzer.cli.progress import note, waiting
 from kafkascope_analyzer.cli.show import show
@@ -13,6 +14,7 @@ from kafkascope_parsers.errors import UsageError
 def stories(
     dataset: Dataset,
     master: Master = None,
+    remote: Remote = None,
     quiet: Quiet = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
@@ -21,28 +23,32 @@ def stories(
         from kafkascope_analyzer.report.scan import load_manifest
 
         load_manifest(dataset)
-        problem = java_problem()
+        problem = java_problem(remote)
         if problem:
             raise UsageError(problem)
-        write_stories(dataset, master=master, quiet=quiet)
+        write_stories(dataset, (master, remote), quiet=quiet)
         show_report(dataset, format)
         note(f"dataset: {dataset}, report: {dataset / 'report.json'}", quiet=quiet)
 
 
-def java_problem() -> str | None:
-    """Why Spark cannot start here; None where it can."""
+def java_problem(remote: str | None = None) -> str | None:
+    """Why Spark cannot start here; None where it can, or where it runs elsewhere (remote, or SPARK_REMOTE)."""
     from kafkascope_spark.session import java_problem as problem
 
+    if remote or os.environ.get("SPARK_REMOTE"):
+        return None
     found: str | None = problem()
     return found
 
 
-def write_stories(dataset: Path, *, master: str | None, quiet: bool) -> None:
-    """Runs Spark over the tables; the stories are there when it ends."""
+def write_stories(dataset: Path, where: tuple[str | None, str | None], *, quiet: bool) -> None:
+    """Runs Spark over the tables; the stories are there when it ends. where: master, remote."""
     from kafkascope_spark.stories import write_stories as run_stories
 
-    with waiting("stories: clients, starts, recoveries (Spark)", quiet=quiet), replaced(dataset / "stories"):
-        run_stories(dataset, master=master)
+    master, remote = where
+    what = "stories: clients, starts, recoveries (Spark)"
+    with waiting(what, quiet=quiet), replaced(dataset / "stories"):
+        run_stories(dataset, master=master, remote=remote)
 
 
 def show_report(dataset: Path, how: Format) -> None:

@@ -78,6 +78,7 @@ CLIENTS = Table(
         text("principal", "principal, where the capture shows one"),
         text("software_name", "client software"),
         text("software_version", "its version"),
+        text("software_from", "what told the software: ApiVersions, or a guess from behaviour", "api_versions", "behaviour"),
         text("kind", "what it does", *CLIENT_KINDS),
         text("group_protocol", "group protocol", "classic", "consumer", "share", "streams", "none"),
         text("transactions", "transaction protocol", "v1", "v2", "none"),
@@ -106,13 +107,18 @@ STARTUPS = Table(
         *time("start", "first SYN or first request"),
         *time("ready", "first records, first produce acknowledged, or first answer (admin); null unless ready"),
         i64("total_ms", "from start to ready, milliseconds"),
+        i64("total_us", "the same, microseconds: durations and waits of the critical path add up to it"),
         text("outcome", "how it went", "ready", "failed", "gave_up", "cut"),
         text("failed_step", "step at which it failed", *STARTUP_STEPS),
+        text("failed_subject", "address, group, transactional id or mechanism at which it failed"),
         text("error_name", "error at that step"),
         texts("critical_path", "steps that made the total, in order"),
-        texts("missing_steps", "steps that such a client takes and this one did not"),
+        text("expected_sequence", "what such a client is expected to do: kind of client / library"),
+        texts("expected_steps", "steps that it cannot do without, in order"),
+        texts("missing_steps", "of them, those that it did not take"),
         texts("extra_steps", "steps that such a client does not take"),
-        texts("repeated_steps", "steps taken more than once on one subject"),
+        texts("repeated_steps", "steps taken again on one subject, or after a failure"),
+        texts("out_of_order_steps", "steps first taken before those that they depend on had succeeded"),
         i32("n_connections", "connections of the start"),
         texts("evidence", "request ids that prove outcome and time"),
     ),
@@ -133,8 +139,14 @@ STARTUP_STEP_ROWS = Table(
         _ns("end_ns", "when it ended"),
         i64("duration_us", "from begin to end, microseconds"),
         i64("broker_us", "last byte of the request to first byte of the answer, microseconds"),
-        i64("wait_us", "time with nothing in flight before it, microseconds"),
-        i32("attempt", "1 for the first try of this step on this subject"),
+        text("broker_why", "what the broker did in it", "work", "rebalance", "long_poll"),
+        i64("network_us", "rest of the duration: bytes on the way, the TCP and TLS handshakes; microseconds"),
+        i64(
+            "wait_us",
+            "time before it with nothing in flight (critical path: since the step before), microseconds",
+        ),
+        text("wait_why", "what the client waited for", "client", "backoff", "no_records"),
+        i32("attempt", "1, and one more after each try of this step on this subject that failed"),
         text("outcome", "how it ended", "ok", "error", "unanswered", "cut"),
         text("error_name", "error of the answer"),
         flag("on_critical_path", "whether it made the total"),
@@ -189,4 +201,41 @@ RECOVERY_STEP_ROWS = Table(
     ),
 )
 
-STORY_TABLES: tuple[Table, ...] = (CLIENTS, STARTUPS, STARTUP_STEP_ROWS, RECOVERIES, RECOVERY_STEP_ROWS)
+CADENCE_NAMES = (
+    "heartbeat",
+    "fetch",
+    "commit",
+    "metadata_refresh",
+    "poll_gap",
+    "idle_before_close",
+    "in_flight",
+    "reauthentication",
+)
+
+CADENCES = Table(
+    "cadences",
+    "loop of a client on a connection",
+    (
+        _INSTANCE,
+        text("conn_id", "connection; null for metadata_refresh, which runs over all of them"),
+        text("cadence", "the loop", *CADENCE_NAMES),
+        i64("n", "times between two rounds that were measured"),
+        i64("p50_ms", "half of them are not longer, milliseconds (in_flight: requests)"),
+        i64("p99_ms", "99 % of them are not longer, milliseconds (in_flight: requests)"),
+        i64("max_ms", "the longest, milliseconds (in_flight: requests)"),
+        i64("expected_ms", "what it should be, milliseconds (in_flight: requests); null where nothing says"),
+        text(
+            "expected_from",
+            "what says so",
+            "default",
+            "join_group",
+            "heartbeat_response",
+            "fetch_request",
+            "sasl_authenticate",
+            "user",
+        ),
+        text("verdict", "how it compares", "as_expected", "late", "fast", "unknown"),
+    ),
+)
+
+STORY_TABLES: tuple[Table, ...] = (CLIENTS, STARTUPS, STARTUP_STEP_ROWS, RECOVERIES, RECOVERY_STEP_ROWS, CADENCES)

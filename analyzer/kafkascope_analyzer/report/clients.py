@@ -9,7 +9,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, RECOVERY_STEP_ROWS, STARTUP_STEP_ROWS, STARTUPS
+from kafkascope_analyzer.dataset.stories import (
+    CADENCES,
+    CLIENTS,
+    RECOVERIES,
+    RECOVERY_STEP_ROWS,
+    STARTUP_STEP_ROWS,
+    STARTUPS,
+)
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS
 from kafkascope_analyzer.report.scan import has_table, one_of, rows
 from kafkascope_analyzer.report.words import address
@@ -18,6 +25,7 @@ MOST_CLIENTS = 200
 MOST_CONNECTIONS = 100
 MOST_STARTS = 10
 MOST_CAUSES = 25
+MOST_LOOPS = 20
 FIRST_STEPS, LAST_STEPS = 60, 20
 MOST_NAMES = 5
 """Limits of report.json, so that a capture of a whole day still makes a report that a person can open; the tables
@@ -43,12 +51,14 @@ def clients(dataset: Path) -> Row:
     ids = [c["client_instance_id"] for c in chosen]
     wires = _connections(dataset, chosen)
     starts, recoveries = _startups(dataset, ids), _recoveries(dataset, ids)
+    loops = _odd_loops(dataset, ids)
     for client in chosen:
         identity = client["client_instance_id"]
         conn_ids = client.pop("conn_ids") or []
         client["n_connections"] = len(conn_ids)
         client["connections"] = [wires[c] for c in conn_ids[:MOST_CONNECTIONS] if c in wires]
         client["n_starts"], client["starts"] = len(starts[identity]), starts[identity][:MOST_STARTS]
+        client["n_odd_loops"], client["odd_loops"] = len(loops[identity]), loops[identity][:MOST_LOOPS]
         client["n_causes"], client["recoveries"] = len(recoveries[identity]), recoveries[identity][:MOST_CAUSES]
     return {
         "present": True,
@@ -168,6 +178,17 @@ def slowest(steps: list[Row]) -> list[Row]:
                     {"step": step["step"], "subject": step["subject"], "node_id": step["node_id"], "who": who, "us": us}
                 )
     return sorted(parts, key=lambda part: -part["us"])[:3]
+
+
+def _odd_loops(dataset: Path, ids: list[str]) -> dict[str, list[Row]]:
+    """Loops that are late or fast, by client instance."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in rows(dataset, CADENCES, _without_ts(CADENCES.columns), one_of("client_instance_id", ids)):
+        if row["verdict"] in ("late", "fast"):
+            found[row["client_instance_id"]].append(row)
+    for of_client in found.values():
+        of_client.sort(key=lambda row: (row["verdict"] != "late", row["cadence"], row["conn_id"] or ""))
+    return found
 
 
 def _recoveries(dataset: Path, ids: list[str]) -> dict[str, list[Row]]:

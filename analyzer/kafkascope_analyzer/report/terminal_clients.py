@@ -146,6 +146,7 @@ def _client(client: Model, start_ns: int, addresses: dict[int, str]) -> Iterator
         yield line("")
         yield from _start(start, start_ns)
     yield from more(client["n_starts"] - MOST_STARTS, "start", "table stories/startups")
+    yield from _odd_loops(client)
     worst = sorted(client["recoveries"], key=_severity)[:MOST_TOLD]
     for cause in client["recoveries"][:MOST_CAUSES]:
         yield line("")
@@ -232,11 +233,32 @@ def _start(start: Model, start_ns: int) -> Iterator[RenderableType]:
         parts = [_slow(part, total_us) for part in start["slowest"] if part["us"] * 20 >= total_us]
         if parts:
             yield line("slowest: " + "; ".join(parts), indent=4)
-    for name in ("missing", "extra", "repeated"):
+    for name in ("missing", "extra", "repeated", "out_of_order"):
         steps = start[f"{name}_steps"]
         if steps:
-            yield line(f"{name} steps: " + list_of([safe(s).replace("_", " ") for s in steps], 5), indent=4)
+            yield line(
+                f"{name.replace('_', ' ')} steps: " + list_of([safe(s).replace("_", " ") for s in steps], 5), indent=4
+            )
     yield from _steps(start, start_ns)
+
+
+def _odd_loops(client: Model) -> Iterator[RenderableType]:
+    """Loops that are not as they should be, one line a kind: the worst of it."""
+    worst: dict[tuple[str, str], Model] = {}
+    for loop in client["odd_loops"]:
+        kind = loop["cadence"], loop["verdict"]
+        if kind not in worst or loop["max_ms"] > worst[kind]["max_ms"]:
+            worst[kind] = loop
+    for (cadence, verdict), loop in sorted(worst.items()):
+        shown = str if cadence == "in_flight" else _ms
+        wanted = f", should be {shown(loop['expected_ms'])}" if loop["expected_ms"] is not None else ""
+        source = f" ({loop['expected_from'].replace('_', ' ')})" if wanted and loop["expected_from"] else ""
+        figures = f"half within {shown(loop['p50_ms'])}, longest {shown(loop['max_ms'])}"
+        yield line((f"{cadence.replace('_', ' ')} {verdict}: ", "yellow"), f"{figures}{wanted}{source}", indent=2)
+
+
+def _ms(value: int) -> str:
+    return span(value * 1000)
 
 
 def _slow(part: Model, total_us: int) -> str:

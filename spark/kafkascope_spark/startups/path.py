@@ -1,80 +1,39 @@
-"""Steps of a start, and the chain of them that made its total.
+"""The chain of steps that made a start's total, and the rows of its steps.
 
 The chain is walked back from the step that made the client ready: before each step stands the one that ended last
-before it began; what lies between is waiting. Chain and waits cover start to ready without a hole or an overlap,
-so their durations add up to the total, to the microsecond.
+before it began, of those that it can depend on; what lies between is waiting. Chain and waits cover start to ready
+without a hole or an overlap, so their durations add up to the total, to the microsecond.
 """
 
-from dataclasses import dataclass, field
+import bisect
 
-from kafkascope_spark.wire import Request, Row
-
-
-@dataclass(slots=True)
-class Step:
-    """A step of a start."""
-
-    name: str
-    tie: str
-    conn_id: str
-    node_id: int | None
-    start_ns: int
-    end_ns: int
-    broker_us: int | None
-    subject: str | None
-    outcome: str
-    error_name: str | None
-    request_ids: list[str] = field(default_factory=list)
-    attempt: int = 1
-
-    @classmethod
-    def of(cls, name: str, request: Request) -> "Step":
-        """The step that a request is."""
-        end = request.response_ns if request.response_ns is not None else request.request_last_ns
-        error = request.error_name if request.error_code else None
-        outcome = "error" if error else "ok" if request.status in ("ok", "no_response_expected") else "unanswered"
-        return cls(
-            name=name,
-            tie=request.request_id,
-            conn_id=request.conn_id,
-            node_id=request.node_id,
-            start_ns=request.ts_ns,
-            end_ns=max(end, request.ts_ns),
-            broker_us=request.latency_us,
-            subject=request.coordinator_key or request.group_id or request.transactional_id or request.sasl_mechanism,
-            outcome=outcome,
-            error_name=error,
-            request_ids=[request.request_id],
-        )
+from kafkascope_spark.startups.steps import BROKER_WHY, MANIFOLD, OPENING, Step
+from kafkascope_spark.wire import Row
 
 
-MANIFOLD = frozenset(
-    {
-        "tcp_connect",
-        "tls_handshake",
-        "api_versions",
-        "metadata",
-        "list_offsets",
-        "offset_for_leader_epoch",
-        "first_fetch",
-    }
-)
-"""Steps that a client takes once for each connection, broker or partition: taking them again means something only
-after a failure."""
+def number_attempts(steps: list[Step]) -> None:
+    """Fill `attempt` and `after_failure`, steps in order of their start: one more after each try of the same thing
+    (Step.counted_by), of what is MANIFOLD after each that failed since the last success."""
+    last: dict[tuple[str, str], Step] = {}
+    for step in steps:
+        before = last.get(step.counted_by)
+        last[step.counted_by] = step
+        if before is not None and (before.failed or step.name not in MANIFOLD):
+            step.attempt = before.attempt + 1
+        step.after_failure = before is not None and before.failed and not before.is_told
 
 
-def repeated_steps(steps: list[Step]) -> list[str]:
-    """Names of the steps that were taken again on one subject; a JoinGroup that was told its member id is no
-    repetition."""
+def repeated_steps(steps: list[Step], usual: frozenset[str] = frozenset()) -> list[str]:
+    """Names of the steps that were taken again, sorted, but for what such a client usually takes again; a JoinGroup
+    that was told its member id is no repetition."""
     last: dict[tuple[str, str], Step] = {}
     repeated = set()
     for step in steps:
-        key = (step.name, step.subject or step.conn_id)
-        before = last.get(key)
-        last[key] = step
-        if before is None or before.error_name == "MEMBER_ID_REQUIRED":
+        before = last.get(step.counted_by)
+        last[step.counted_by] = step
+        if before is None or before.is_told or (step.name in usual and not before.failed):
             continue
-        if step.name not in MANIFOLD or before.outcome != "ok":
+        if before.failed or step.name not in MANIFOLD:
             repeated.add(step.name)
     return sorted(repeated)
 
@@ -85,26 +44,41 @@ def on_critical_path(steps: list[Step], start_ns: int, ready_request_id: str) ->
     mine = [i for i, s in enumerate(steps) if ready_request_id in s.request_ids]
     if not mine:
         return {}
-    by_end = sorted(range(len(steps)), key=lambda i: (steps[i].end_ns, i))
+    by_end = sorted((s.end_ns, i) for i, s in enumerate(steps))
     chain: dict[int, int] = {}
     at = mine[-1]
-    limit = len(by_end)
     while True:
-        limit = _last_ended(steps, by_end[:limit], at)
-        if limit < 0:
-            chain[at] = start_ns
+        chain[at] = start_ns
+        before = _before(steps, by_end, at, chain)
+        if before is None:
             return chain
-        chain[at] = steps[by_end[limit]].end_ns
-        at = by_end[limit]
+        chain[at], at = steps[before].end_ns, before
 
 
-def _last_ended(steps: list[Step], by_end: list[int], at: int) -> int:
-    """Place in by_end of the step that ended last before the step at began; -1 when there is none."""
-    for place in range(len(by_end) - 1, -1, -1):
-        other = by_end[place]
-        if other != at and steps[other].end_ns <= steps[at].start_ns and steps[other].outcome != "cut":
-            return place
-    return -1
+def _before(steps: list[Step], by_end: list[tuple[int, int]], at: int, chain: dict[int, int]) -> int | None:
+    """Index of the step that ended last before the step at began, of those that it can depend on."""
+    place = bisect.bisect_right(by_end, (steps[at].start_ns, len(steps)))
+    while place > 0:
+        place -= 1
+        other = by_end[place][1]
+        if other not in chain and _may_depend(steps[at], steps[other]):
+            return other
+    return None
+
+
+def _may_depend(step: Step, other: Step) -> bool:
+    """What opens a connection follows what went before on it; anything else follows any answer, but not the opening
+    of another connection, unless that failed."""
+    if step.conn_id == other.conn_id:
+        return True
+    if step.name in OPENING and step.name != "tcp_connect":
+        return False
+    return other.failed or other.name not in OPENING
+
+
+def total_us(start_ns: int, ready_ns: int) -> int:
+    """What the chain adds up to."""
+    return (ready_ns - start_ns) // 1000
 
 
 def step_rows(startup_id: str, start_ns: int, steps: list[Step], path: dict[int, int], phases: list[str]) -> list[Row]:
@@ -112,9 +86,13 @@ def step_rows(startup_id: str, start_ns: int, steps: list[Step], path: dict[int,
     exactly."""
     rows = []
     busy_until = start_ns
+    ended: dict[int, int] = {}
     for i, step in enumerate(steps):
         before = path.get(i, min(busy_until, step.start_ns))
         busy_until = max(busy_until, step.end_ns)
+        duration_us = (step.end_ns - start_ns) // 1000 - (step.start_ns - start_ns) // 1000
+        wait_us = (step.start_ns - start_ns) // 1000 - (before - start_ns) // 1000
+        broker_us = None if step.broker_us is None else max(0, min(step.broker_us, duration_us))
         rows.append(
             {
                 "startup_id": startup_id,
@@ -126,9 +104,12 @@ def step_rows(startup_id: str, start_ns: int, steps: list[Step], path: dict[int,
                 "node_id": step.node_id,
                 "start_ns": step.start_ns,
                 "end_ns": step.end_ns,
-                "duration_us": (step.end_ns - start_ns) // 1000 - (step.start_ns - start_ns) // 1000,
-                "broker_us": step.broker_us,
-                "wait_us": (step.start_ns - start_ns) // 1000 - (before - start_ns) // 1000,
+                "duration_us": duration_us,
+                "broker_us": broker_us,
+                "broker_why": None if broker_us is None else _broker_why(step),
+                "network_us": duration_us - (broker_us or 0),
+                "wait_us": wait_us,
+                "wait_why": _wait_why(step, steps, ended.get(before)) if wait_us else None,
                 "attempt": step.attempt,
                 "outcome": step.outcome,
                 "error_name": step.error_name,
@@ -136,4 +117,18 @@ def step_rows(startup_id: str, start_ns: int, steps: list[Step], path: dict[int,
                 "request_ids": step.request_ids,
             }
         )
+        ended[step.end_ns] = i
     return rows
+
+
+def _broker_why(step: Step) -> str:
+    return "work" if step.failed else BROKER_WHY.get(step.name, "work")
+
+
+def _wait_why(step: Step, steps: list[Step], before: int | None) -> str:
+    """What the client waited for before the step: back-off after a failure, records that were not there, or nothing
+    that the wire shows (poll not called, nothing to send)."""
+    if step.after_failure or (before is not None and steps[before].failed and not steps[before].is_told):
+        return "backoff"
+    polled = before is not None and steps[before].name == "first_fetch" and steps[before].conn_id == step.conn_id
+    return "no_records" if polled and step.name == "first_records" else "client"

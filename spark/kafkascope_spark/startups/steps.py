@@ -1,9 +1,10 @@
-"""Steps of a start, as data: which API is which step, in which phase it is, and what each kind of client is expected
-to do."""
+"""Steps of a start, as data: which API is which step, in which phase it is, what it is counted by."""
+
+from dataclasses import dataclass, field
 
 from kafkascope_spark import wire
 from kafkascope_spark.identity.kinds import Kind
-from kafkascope_spark.wire import Request
+from kafkascope_spark.wire import Connection, Request
 
 STEP_OF_API = {
     wire.API_VERSIONS: "api_versions",
@@ -22,6 +23,7 @@ STEP_OF_API = {
     wire.ADD_PARTITIONS_TO_TXN: "add_partitions_to_txn",
     wire.HEARTBEAT: "first_heartbeat",
     wire.OFFSET_COMMIT: "first_commit",
+    wire.TXN_OFFSET_COMMIT: "first_commit",
 }
 FIND_COORDINATOR_STEPS = {
     "group": "find_coordinator_group",
@@ -45,6 +47,7 @@ PHASE_OF_STEP = {
     "first_produce_ack": "steady",
     "admin_request": "steady",
     "metadata": "discovery",
+    "dns": "discovery",
     "find_coordinator_group": "discovery",
     "find_coordinator_txn": "discovery",
     "find_coordinator_share": "discovery",
@@ -53,20 +56,146 @@ PHASE_OF_STEP = {
 connection to a broker it was told of."""
 ONCE = frozenset({"first_heartbeat", "first_commit"})
 """Steps that are taken once: later ones are no part of the start."""
-
-_OPENING = {"tcp_connect", "tls_handshake", "api_versions", "sasl_handshake", "sasl_authenticate", "metadata", "dns"}
-_CONSUMING = {"offset_fetch", "list_offsets", "offset_for_leader_epoch", "first_fetch", "first_records", "first_commit"}
-_GROUP_STEPS: dict[str, set[str]] = {
-    "classic": {"find_coordinator_group", "join_group", "sync_group", "offset_fetch"},
-    "consumer": {"find_coordinator_group", "consumer_group_heartbeat", "offset_fetch"},
-    "share": {"find_coordinator_group", "share_group_heartbeat"},
-    "streams": {"find_coordinator_group", "streams_group_heartbeat", "offset_fetch"},
-    "none": set(),
+ONCE_A_CONNECTION = frozenset({"first_fetch", "first_records", "first_produce", "first_produce_ack"})
+"""Steps of the data plane: the first of each on a connection."""
+OPENING = frozenset({"tcp_connect", "tls_handshake", "api_versions", "sasl_handshake", "sasl_authenticate"})
+"""Steps that open a connection: a client takes them for every one, and again after a failure."""
+MANIFOLD = (
+    OPENING
+    | ONCE_A_CONNECTION
+    | {"dns", "metadata", "list_offsets", "offset_for_leader_epoch", "add_partitions_to_txn", "admin_request"}
+    | {"consumer_group_heartbeat", "share_group_heartbeat", "streams_group_heartbeat"}
+)
+"""Steps that a client takes once for each connection, broker, partition or beat: taking them again is a new attempt,
+and means something, only after a failure."""
+TOLD_BY_ERROR = frozenset({("join_group", "MEMBER_ID_REQUIRED"), ("api_versions", "UNSUPPORTED_VERSION")})
+"""Errors by which a client is told what it asked for: its member id (KIP-394), the versions that the broker has
+(KIP-511). It goes on at once."""
+BROKER_WHY = {
+    "join_group": "rebalance",
+    "sync_group": "rebalance",
+    "first_fetch": "long_poll",
+    "first_records": "long_poll",
 }
+"""What the broker's time in an answer is, where it is no work: JoinGroup waits group.initial.rebalance.delay.ms or
+for the other members, SyncGroup for the leader's assignment, Fetch for records."""
 
 
-_UNTOLD_APIS = wire.HANDSHAKE_APIS | wire.TELEMETRY_APIS
-"""APIs whose answers make nobody ready."""
+@dataclass(slots=True)
+class Step:
+    """A step of a start."""
+
+    name: str
+    tie: str
+    conn_id: str
+    node_id: int | None
+    start_ns: int
+    end_ns: int
+    broker_us: int | None
+    subject: str | None
+    outcome: str
+    error_name: str | None
+    request_ids: list[str] = field(default_factory=list)
+    attempt: int = 1
+    server: str | None = None
+    """`address:port` of the connection's server."""
+
+    after_failure: bool = False
+    """Whether the try before it failed."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has to be taken again."""
+        return self.outcome != "ok"
+
+    @property
+    def is_told(self) -> bool:
+        """Whether its error told the client what it asked for."""
+        return (self.name, self.error_name) in TOLD_BY_ERROR
+
+    @property
+    def counted_by(self) -> tuple[str, str]:
+        """What makes two steps tries of the same thing: the server of a connection's steps, else the subject."""
+        scope = self.server if self.name in OPENING or self.name in ONCE_A_CONNECTION else self.subject
+        return self.name, scope or self.server or self.conn_id
+
+    @classmethod
+    def of(cls, name: str, request: Request, server: str | None = None) -> "Step":
+        """The step that a request is: it ends with the last byte of the answer."""
+        end = request.answered_ns
+        error = request.error_name if request.error_code else None
+        outcome = "error" if error else "ok" if request.status in ("ok", "no_response_expected") else "unanswered"
+        return cls(
+            name=name,
+            tie=request.request_id,
+            conn_id=request.conn_id,
+            node_id=request.node_id,
+            start_ns=request.ts_ns,
+            end_ns=max(end if end is not None else request.request_last_ns, request.ts_ns),
+            broker_us=request.latency_us,
+            subject=request.coordinator_key or request.group_id or request.transactional_id or request.sasl_mechanism,
+            outcome=outcome,
+            error_name=error,
+            request_ids=[request.request_id],
+            server=server,
+        )
+
+
+def tcp_connect(connection: Connection) -> Step:
+    """The step that opens the connection, from its first SYN to SYN-ACK, refusal or its last SYN."""
+    assert connection.syn_ns is not None
+    up = connection.up_ns
+    refused = connection.close_kind == "refused"
+    end = up if up is not None else connection.close_ns if connection.close_ns is not None else connection.last_ns
+    answered = up is not None and not refused
+    return Step(
+        name="tcp_connect",
+        tie=connection.conn_id,
+        conn_id=connection.conn_id,
+        node_id=connection.node_id,
+        start_ns=connection.syn_ns,
+        end_ns=max(end, connection.syn_ns),
+        broker_us=None,
+        subject=connection.server,
+        outcome="ok" if answered else "error" if refused else "unanswered",
+        error_name=None if answered else "CONNECTION_REFUSED" if refused else "CONNECTION_UNANSWERED",
+        server=connection.server,
+    )
+
+
+def tls_handshake(connection: Connection) -> Step | None:
+    """The step that secures the connection: between the two hellos' times where they are known, else from SYN-ACK to
+    the first request; None where there was none, or the capture does not show it."""
+    begin = connection.tls_start_ns if connection.tls_start_ns is not None else connection.up_ns
+    end = connection.tls_done_ns if connection.tls_done_ns is not None else connection.first_request_ns
+    if not connection.tls or begin is None:
+        return None
+    done = end is not None and end >= begin
+    return Step(
+        name="tls_handshake",
+        tie=f"{connection.conn_id}-",
+        conn_id=connection.conn_id,
+        node_id=connection.node_id,
+        start_ns=begin,
+        end_ns=end if end is not None and done else max(connection.close_ns or connection.last_ns, begin),
+        broker_us=None,
+        subject=connection.server,
+        outcome="ok" if done else "error" if connection.close_ns is not None else "unanswered",
+        error_name=None if done else "TLS_HANDSHAKE_FAILED" if connection.close_ns is not None else None,
+        server=connection.server,
+    )
+
+
+def produce_steps(request: Request, server: str | None) -> list[Step]:
+    """The first Produce, and apart from it the broker's answer."""
+    step = Step.of("first_produce", request, server)
+    if not request.ok:
+        return [step]
+    step.broker_us = None
+    ack = Step.of("first_produce_ack", request, server)
+    step.end_ns = ack.start_ns = min(request.request_last_ns, ack.end_ns)
+    ack.tie += "+"
+    return [step, ack] if request.response_ns is not None else [step]
 
 
 def step_of(request: Request, kind: Kind) -> str | None:
@@ -85,58 +214,23 @@ def step_of(request: Request, kind: Kind) -> str | None:
     return None
 
 
+_UNTOLD_APIS = wire.HANDSHAKE_APIS | wire.TELEMETRY_APIS
+"""APIs whose answers make nobody ready."""
+_READERS = ("consumer", "share_consumer", "streams", "connect")
+
+
 def is_ready_answer(request: Request, kind: Kind) -> bool:
     """Whether the answer to the request makes such a client ready: records, an acknowledged produce, an answer to an
     administrator's question."""
     if kind.kind in ("producer", "transactional_producer"):
         return request.api_key == wire.PRODUCE and request.ok
-    if kind.kind in ("consumer", "share_consumer", "streams", "connect"):
+    if kind.kind in _READERS:
         return request.api_key in (wire.FETCH, wire.SHARE_FETCH) and (request.n_records or 0) > 0 and request.ok
     return kind.kind != "unknown" and request.api_key not in _UNTOLD_APIS and request.ok
 
 
-def required_steps(kind: Kind) -> tuple[str, ...]:
-    """Steps that such a client cannot do without, in order."""
-    if kind.kind in ("consumer", "share_consumer", "streams", "connect"):
-        group = tuple(s for s in PHASE_ORDER if s in _GROUP_STEPS[kind.group_protocol])
-        return ("tcp_connect", "metadata", *group, "first_records")
-    if kind.kind == "transactional_producer":
-        return (
-            "tcp_connect",
-            "metadata",
-            "find_coordinator_txn",
-            "init_producer_id",
-            "first_produce",
-            "first_produce_ack",
-        )
-    if kind.kind == "producer":
-        return ("tcp_connect", "metadata", "first_produce", "first_produce_ack")
-    return ("tcp_connect",)
-
-
-def usual_steps(kind: Kind) -> set[str]:
-    """Steps that are no surprise for such a client: the required ones and those that depend on versions and
-    settings."""
-    usual = _OPENING | set(required_steps(kind))
-    if kind.kind in ("consumer", "share_consumer", "streams", "connect"):
-        usual |= (
-            _CONSUMING | {"first_heartbeat"} | ({"find_coordinator_share"} if kind.kind == "share_consumer" else set())
-        )
-    elif kind.kind == "transactional_producer":
-        usual |= {"add_partitions_to_txn"}
-    elif kind.kind == "producer":
-        usual |= {"init_producer_id"}
-    else:
-        usual |= {"admin_request", *FIND_COORDINATOR_STEPS.values(), "list_offsets", "offset_fetch"}
-    return usual
-
-
-PHASE_ORDER = (
-    "find_coordinator_group",
-    "join_group",
-    "sync_group",
-    "consumer_group_heartbeat",
-    "share_group_heartbeat",
-    "streams_group_heartbeat",
-    "offset_fetch",
-)
+def awaited_after_ready(kind: Kind) -> frozenset[str]:
+    """Steps of the start of such a client that come after it is ready."""
+    if kind.kind not in _READERS or kind.group_protocol in ("none", "share"):
+        return frozenset()
+    return ONCE if kind.group_protocol == "classic" else frozenset({"first_commit"})

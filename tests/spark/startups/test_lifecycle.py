@@ -4,7 +4,7 @@ from typing import Any
 from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.startups.lifecycle import Startups
-from kafkascope_spark.wire import Connection, Request
+from kafkascope_spark.wire import Connection, Failure, Request
 
 MS = 1_000_000
 CAPTURE = (0, 60_000 * MS)
@@ -144,3 +144,74 @@ def test_a_client_that_comes_back_after_a_long_silence_starts_anew(
     startups.on_answer(fetch)
     starts = [row for table, row in startups.finish() if table == "startups"]
     assert [(s["start_no"], s["outcome"]) for s in starts] == [(1, "gave_up"), (2, "ready")]
+
+
+def test_heartbeat_and_commit_after_ready_are_part_of_the_start_and_later_ones_not(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one = connection("c1", 0, 50_000, **CONSUMER)
+    sent = [
+        request_row(wire.JOIN_GROUP, 5, 9),
+        request_row(wire.FETCH, 10, 20, n_records=1),
+        request_row(wire.HEARTBEAT, 3_000, 3_001),
+        request_row(wire.OFFSET_COMMIT, 5_000, 5_001),
+        request_row(wire.HEARTBEAT, 6_000, 6_001),
+        request_row(wire.METADATA, 9_000, 9_001),
+    ]
+    found = rows_of(instance(one), one, sent)
+    steps = [(s["step"], s["phase"], s["on_critical_path"]) for s in found["startup_steps"]]
+    assert steps[2:] == [
+        ("first_records", "bootstrap", True),
+        ("first_heartbeat", "steady", False),
+        ("first_commit", "steady", False),
+    ]
+    assert found["startups"][0]["ready_ns"] == 20 * MS
+
+
+def test_errors_inside_a_start_are_steps_of_it(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one = connection("c1", 0, 9_000, **CONSUMER)
+    sent = [
+        request_row(wire.API_VERSIONS, 1, 2, error_code=35, error_name="UNSUPPORTED_VERSION"),
+        request_row(wire.API_VERSIONS, 3, 4),
+        request_row(wire.METADATA, 5, 6, error_code=5, error_name="LEADER_NOT_AVAILABLE"),
+        request_row(wire.METADATA, 105, 106),
+        request_row(wire.JOIN_GROUP, 107, 108, group_id="g", error_code=79, error_name="MEMBER_ID_REQUIRED"),
+        request_row(wire.JOIN_GROUP, 109, 3_109, group_id="g"),
+        request_row(wire.FETCH, 3_110, 3_120, n_records=1),
+    ]
+    found = rows_of(instance(one), one, sent)
+    told = [(s["step"], s["attempt"], s["error_name"], s["wait_why"], s["broker_why"]) for s in found["startup_steps"]]
+    assert told[1:] == [
+        ("api_versions", 1, "UNSUPPORTED_VERSION", "client", "work"),
+        ("api_versions", 2, None, "client", "work"),
+        ("metadata", 1, "LEADER_NOT_AVAILABLE", "client", "work"),
+        ("metadata", 2, None, "backoff", "work"),
+        ("join_group", 1, "MEMBER_ID_REQUIRED", "client", "work"),
+        ("join_group", 2, None, "client", "rebalance"),
+        ("first_records", 1, None, "client", "long_poll"),
+    ]
+    assert found["startups"][0]["outcome"] == "ready"
+
+
+def test_an_error_that_only_the_failures_tell_is_the_steps(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one = connection("c1", 0, 9_000, apis={wire.PRODUCE}, transactional_ids={"t"})
+    startups = Startups(instance(one), CAPTURE)
+    startups.on_open(one)
+    added = request_row(wire.ADD_PARTITIONS_TO_TXN, 5, 6, transactional_id="t")
+    startups.on_request(added)
+    startups.on_answer(added, [Failure(wire.ADD_PARTITIONS_TO_TXN, "CONCURRENT_TRANSACTIONS", "t", 0, None, "t", None)])
+    step = [row for table, row in startups.finish() if table == "startup_steps"][-1]
+    assert (step["outcome"], step["error_name"]) == ("error", "CONCURRENT_TRANSACTIONS")
+
+
+def test_tls_is_a_step_between_the_connection_and_its_first_request(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    one = connection("c1", 0, 9_000, tls=True, first_request_ns=8 * MS, **CONSUMER)
+    found = rows_of(instance(one), one, [request_row(wire.FETCH, 8, 9, n_records=1)])
+    told = [(s["step"], s["start_ns"], s["end_ns"], s["on_critical_path"]) for s in found["startup_steps"]]
+    assert told[1] == ("tls_handshake", MS // 2, 8 * MS, True)

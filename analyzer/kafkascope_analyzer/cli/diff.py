@@ -1,0 +1,32 @@
+"""`kafkascope diff`: two captures of the same application. Reads the stories, starts no Spark."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.options import Format, FormatOption
+
+
+def diff(
+    before: Annotated[
+        Path, typer.Argument(metavar="A.kscope", help="The dataset to compare with.", show_default=False)
+    ],
+    after: Annotated[Path, typer.Argument(metavar="B.kscope", help="The dataset to judge.", show_default=False)],
+    format: FormatOption = Format.rich,  # noqa: A002 - the option's name
+) -> None:
+    """Say which clients start slower in B than in A, and in which step."""
+    with exit_codes():
+        from kafkascope_analyzer.report.compare import comparison
+
+        model = comparison(before, after)
+        if format is Format.json:
+            sys.stdout.write(json.dumps(model, indent=2, ensure_ascii=True) + "\n")
+            return
+        from kafkascope_analyzer.report.terminal import write_parts
+        from kafkascope_analyzer.report.terminal_compare import render_comparison
+
+        write_parts(render_comparison(model), sys.stdout, plain=format is Format.plain)

@@ -1,0 +1,41 @@
+"""`kafkascope timeline`: how clients started, as a waterfall. Reads the stories, starts no Spark."""
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.options import Dataset, Format, FormatOption
+
+
+def timeline(
+    dataset: Dataset,
+    client: Annotated[
+        str | None,
+        typer.Option(
+            "--client", metavar="ID", help="Only this client: its client id or client_instance_id.", show_default=False
+        ),
+    ] = None,
+    format: FormatOption = Format.rich,  # noqa: A002 - the option's name
+) -> None:
+    """Draw how clients started, step by step, and whose time each step was."""
+    with exit_codes():
+        from kafkascope_analyzer.report.starts import cadences_of, clients_of, starts_of
+
+        found = clients_of(dataset, client)
+        ids = [c["client_instance_id"] for c in found]
+        starts, loops = starts_of(dataset, ids), cadences_of(dataset, ids)
+        for row in found:
+            row["starts"] = starts[row["client_instance_id"]]
+            row["cadences"] = loops[row["client_instance_id"]]
+        begun = [s["start_ns"] for row in found for s in row["starts"]]
+        model = {"start_ns": min(begun, default=0), "clients": found}
+        if format is Format.json:
+            sys.stdout.write(json.dumps(model, indent=2, ensure_ascii=True) + "\n")
+            return
+        from kafkascope_analyzer.report.terminal import write_parts
+        from kafkascope_analyzer.report.waterfall import render_timeline
+
+        write_parts(render_timeline(model), sys.stdout, plain=format is Format.plain)

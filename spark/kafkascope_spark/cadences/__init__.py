@@ -1,0 +1,1 @@
+"""What the loops of a client do once it is up: heartbeats, fetches, commits, metadata, idle connections."""

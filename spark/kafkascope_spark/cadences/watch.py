@@ -1,0 +1,117 @@
+"""The cadences of one client instance: what Spark measured on its connections, and the two loops of the control
+plane that run over all of them (metadata refresh) or seldom (re-authentication)."""
+
+from collections import Counter
+from collections.abc import Iterable
+from operator import attrgetter
+
+from kafkascope_spark import wire
+from kafkascope_spark.cadences.expectations import LEAST_IDLE_MS
+from kafkascope_spark.cadences.verdicts import Terms, verdict_of
+from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.startups.libraries import library_of
+from kafkascope_spark.wire import Measured, Request, Row
+
+MAX_VALUES = 10_000
+"""Different gaps that are kept of one loop; more are counted as the longest of the others."""
+READERS = ("consumer", "share_consumer", "streams", "connect")
+_MS = 1_000_000
+
+
+class Gaps:
+    """Gaps in milliseconds, counted."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[int] = Counter()
+        self._last_ns: int | None = None
+
+    def at(self, ts_ns: int) -> None:
+        """The loop came round."""
+        if self._last_ns is not None:
+            gap = max(0, ts_ns - self._last_ns) // _MS
+            known = gap in self._counts or len(self._counts) < MAX_VALUES
+            self._counts[gap if known else max(self._counts)] += 1
+        self._last_ns = ts_ns
+
+    def measured(self, conn_id: str | None, cadence: str) -> Measured | None:
+        """What was counted; None for fewer than two rounds."""
+        n = self._counts.total()
+        if not n:
+            return None
+        return Measured(conn_id, cadence, n, self._part(n, 50), self._part(n, 99), max(self._counts))
+
+    def _part(self, n: int, percent: int) -> int:
+        """The smallest value that so many percent do not exceed."""
+        need = -(-n * percent // 100)
+        seen = 0
+        for value in sorted(self._counts):
+            seen += self._counts[value]
+            if seen >= need:
+                break
+        return value
+
+
+class Cadences:
+    """Feed it the client's requests in order; finish gives the rows."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._metadata = Gaps()
+        self._authentications: dict[str, Gaps] = {}
+
+    def on_request(self, request: Request) -> None:
+        """A request of the control plane was sent."""
+        if request.api_key == wire.METADATA:
+            self._metadata.at(request.ts_ns)
+        elif request.api_key == wire.SASL_HANDSHAKE:
+            self._authentications.setdefault(request.conn_id, Gaps()).at(request.ts_ns)
+
+    def finish(self) -> list[tuple[str, Row]]:
+        """The rows of `cadences`, by connection in order of time; brokers among themselves have none."""
+        if self._instance.kind.kind == "broker":
+            return []
+        terms = self._terms()
+        found: list[Measured | None] = [self._metadata.measured(None, "metadata_refresh")]
+        for connection in self._instance.connections:
+            found.extend(sorted(connection.cadences, key=attrgetter("cadence")))
+            if connection.conn_id in self._authentications:
+                found.append(self._authentications[connection.conn_id].measured(connection.conn_id, "reauthentication"))
+            idle = connection.idle_ms if connection.close_ns is not None else None
+            if idle is not None and idle >= LEAST_IDLE_MS:
+                found.append(Measured(connection.conn_id, "idle_before_close", 1, idle, idle, idle))
+        return [("cadences", self._row(m, terms)) for m in found if m is not None and self._concerns(m)]
+
+    def _concerns(self, measured: Measured) -> bool:
+        """Who does not fetch in a loop (an administrator's tool) polls nothing."""
+        return measured.cadence not in ("fetch", "poll_gap") or self._instance.kind.kind in READERS
+
+    def _terms(self) -> Terms:
+        connections = self._instance.connections
+        return Terms(
+            library=library_of(connections),
+            session_timeout_ms=_most(c.session_timeout_ms for c in connections),
+            rebalance_timeout_ms=_most(c.rebalance_timeout_ms for c in connections),
+            heartbeat_interval_ms=_most(c.heartbeat_interval_ms for c in connections),
+            max_wait_ms=_most(c.max_wait_ms for c in connections),
+            session_lifetime_ms=_most(c.session_lifetime_ms for c in connections),
+            lived_ms=(max(c.last_ns for c in connections) - min(c.first_ns for c in connections)) // _MS,
+        )
+
+    def _row(self, measured: Measured, terms: Terms) -> Row:
+        told = verdict_of(measured, terms)
+        return {
+            "client_instance_id": self._instance.instance_id,
+            "conn_id": measured.conn_id,
+            "cadence": measured.cadence,
+            "n": measured.n,
+            "p50_ms": measured.p50,
+            "p99_ms": measured.p99,
+            "max_ms": measured.longest,
+            "expected_ms": told.expected_ms,
+            "expected_from": told.expected_from,
+            "verdict": told.verdict,
+        }
+
+
+def _most(values: Iterable[int | None]) -> int | None:
+    return max((v for v in values if v is not None), default=None)

@@ -1,0 +1,134 @@
+"""The waterfall and the comparison, on the small dataset."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkascope_analyzer.report.compare import comparison
+from kafkascope_analyzer.report.starts import clients_of
+from kafkascope_analyzer.report.waterfall import bar
+from kafkascope_parsers.errors import UsageError
+
+Write = Callable[..., Path]
+MS = 1_000_000
+
+
+def run(*arguments: object, width: int = 80) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kafkascope_analyzer.cli", *map(str, arguments)]
+    environment = {"COLUMNS": str(width), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def step(start: int, end: int, wait: int = 0, broker: int = 0) -> dict[str, Any]:
+    row = {"start_ns": start * MS, "end_ns": end * MS, "wait_us": wait * 1000, "broker_us": broker * 1000}
+    return row | {"on_critical_path": True}
+
+
+def test_a_bar_shows_whose_time_it_was() -> None:
+    scale = (0, 10 * MS)
+    assert bar(step(4, 8, wait=2, broker=2), scale, 10) == "  ..==##  "
+    assert bar(step(0, 10), scale, 10) == "=========="
+    assert bar(step(5, 5), scale, 10) == "     =    "
+    assert bar(step(10, 12), scale, 10) == "         >"
+
+
+@given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20), st.integers(0, 20), st.integers(1, 20))
+def test_a_bar_is_as_wide_as_it_should_be(start: int, took: int, wait: int, broker: int, end: int) -> None:
+    made = bar(step(start, start + took, min(wait, start), min(broker, took)), (0, end * MS), 24)
+    assert len(made) == 24
+    assert made.strip()
+
+
+@pytest.mark.parametrize("how", ["plain", "rich"])
+def test_timeline_fits_80_columns_and_is_ascii_when_plain(dataset: Write, how: str) -> None:
+    told = run("timeline", dataset(text="\x1b[31mé"), "--format", how)
+    assert told.returncode == 0, told.stderr
+    lines = told.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in told.stdout
+    assert any("init producer id #2" in line for line in lines)
+    assert any("COORDINATOR_LOAD" in line for line in lines)
+    if how == "plain":
+        assert told.stdout.isascii()
+
+
+def test_timeline_of_one_client_as_json(dataset: Write) -> None:
+    told = run("timeline", dataset(), "--client", "reader", "--format", "json")
+    (client,) = json.loads(told.stdout)["clients"]
+    assert (client["client_instance_id"], client["starts"][0]["outcome"]) == ("g1", "failed")
+
+
+def test_who_is_not_there_is_said(dataset: Write) -> None:
+    told = run("timeline", dataset(), "--client", "nobody")
+    assert told.returncode == 2
+    assert "no client nobody; it has reader, svc" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_brokers_are_shown_when_asked_for(dataset: Write) -> None:
+    place = dataset()
+    assert "b1" not in [c["client_instance_id"] for c in clients_of(place)]
+    assert [c["client_instance_id"] for c in clients_of(place, "broker-1")] == ["b1"]
+
+
+def test_without_stories_it_says_how_to_make_them(dataset: Write) -> None:
+    with pytest.raises(UsageError, match="kafkascope stories"):
+        clients_of(dataset(stories=False))
+
+
+@pytest.fixture
+def two(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """The same client, ready after 400 ms and after 1,400 ms: a wait before its first Produce grew by 1,000 ms."""
+
+    def told(total_ms: int, wait_ms: int) -> Callable[[str], Any]:
+        def rows(text: str) -> Any:
+            found = original(text)
+            for start in found["startups"]:
+                if start["outcome"] == "ready":
+                    start |= {"ready_ns": small.at(total_ms), "total_us": total_ms * 1000}
+            found["startup_steps"][2] |= {"wait_us": wait_ms * 1000}
+            return found
+
+        return rows
+
+    original = small.story_rows
+    places = tmp_path / "a.kscope", tmp_path / "b.kscope"
+    for place, total, wait in ((places[0], 400, 300), (places[1], 1_400, 1_300)):
+        monkeypatch.setattr(small, "story_rows", told(total, wait))
+        small.write_dataset(place)
+    return places
+
+
+def test_a_slower_start_names_the_step_and_whose_time(two: tuple[Path, Path]) -> None:
+    model = comparison(*two)
+    slower = next(row for row in model["matched"] if row["kind"] == "producer")
+    assert (slower["verdict"], slower["change_us"], model["n_slower"]) == ("slower", 1_000_000, 1)
+    assert slower["steps"] == [
+        {
+            "step": "first_produce",
+            "before_us": 390_000,
+            "after_us": 1_390_000,
+            "change_us": 1_000_000,
+            "wait_us": 1_000_000,
+            "broker_us": 0,
+            "network_us": 0,
+        }
+    ]
+    told = run("diff", *two, "--format", "plain")
+    assert "slower by 1.00 s" in told.stdout
+    assert "+1.00 s first produce" in told.stdout
+    assert "mostly the client's wait" in told.stdout
+    assert max(map(len, told.stdout.splitlines())) <= 80
+
+
+def test_a_capture_against_itself_has_no_change(two: tuple[Path, Path]) -> None:
+    model = comparison(two[0], two[0])
+    assert {row["verdict"] for row in model["matched"]} == {"same"}
+    assert model["only_before"] == model["only_after"] == []
