@@ -3,7 +3,9 @@ import pathlib
 
 import pytest
 
-from kafkascope_spark.session import class_archive_option, java_problem, java_release
+from kafkascope_parsers.errors import UsageError
+from kafkascope_spark import session
+from kafkascope_spark.session import class_archive_option, is_embedded, java_problem, java_release, open_session
 
 
 @pytest.mark.parametrize(
@@ -58,3 +60,41 @@ def test_archive_is_written_once_then_used(tmp_path: pathlib.Path, monkeypatch: 
     os.utime(part, (0, 0))
     assert class_archive_option().startswith("-XX:SharedArchiveFile=")
     assert not part.exists()
+
+
+def test_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An option goes before SPARK_REMOTE, a master is a cluster, neither is this process."""
+    asked: list[tuple[str, object]] = []
+    for name in ("_connected", "_on_cluster", "_embedded"):
+        monkeypatch.setattr(session, name, lambda where, name=name: asked.append((name, where)))
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    open_session(n_requests=7)
+    open_session(None, "sc://a:15002")
+    open_session("spark://m:7077")
+    monkeypatch.setenv("SPARK_REMOTE", "sc://b:15002")
+    open_session()
+    open_session(None, "sc://a:15002")
+    open_session("spark://m:7077")
+    assert asked == [
+        ("_embedded", 7),
+        ("_connected", "sc://a:15002"),
+        ("_on_cluster", "spark://m:7077"),
+        ("_connected", "sc://b:15002"),
+        ("_connected", "sc://a:15002"),
+        ("_on_cluster", "spark://m:7077"),
+    ]
+    assert not is_embedded(None)
+    monkeypatch.delenv("SPARK_REMOTE")
+    assert is_embedded(None)
+    assert not is_embedded(None, "sc://a:15002")
+
+
+def test_master_and_remote_at_once_are_refused() -> None:
+    with pytest.raises(UsageError, match="not both"):
+        open_session("spark://m:7077", "sc://a:15002")
+
+
+def test_connect_without_its_packages_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"pyspark\[connect\]"):
+        open_session(None, "sc://a:15002")

@@ -1,0 +1,152 @@
+"""The same stories on a cluster: a standalone master and two workers from the pyspark package, on loopback, reached
+as `--master` and, through a Spark Connect server on it, as `--remote` and SPARK_REMOTE."""
+
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pyarrow.parquet as pq
+import pyspark
+import pytest
+
+from kafkascope_analyzer.dataset.stories import STORY_TABLES
+
+pytestmark = pytest.mark.spark
+
+HOME = pathlib.Path(pyspark.__file__).parent
+PATIENCE_S = 120
+Told = Callable[[str], pathlib.Path]
+
+
+class Daemons:
+    """Spark's own daemons, each with its log; all are stopped at the end."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._folder = folder
+        self._running: list[subprocess.Popen[bytes]] = []
+        self.environment = os.environ | {
+            "SPARK_HOME": str(HOME),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+            "SPARK_DAEMON_MEMORY": "640m",
+            "SPARK_WORKER_DIR": str(folder / "work"),
+        }
+        self.environment.pop("SPARK_REMOTE", None)
+
+    def start(self, name: str, *command: str, until: str) -> re.Match[str]:
+        """Start a daemon and wait for a line in its log."""
+        log = self._folder / f"{name}.log"
+        with log.open("wb") as out:
+            daemon = subprocess.Popen(
+                [str(HOME / "bin" / command[0]), *command[1:]],
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env=self.environment,
+                cwd=self._folder,
+                start_new_session=True,
+            )
+        self._running.append(daemon)
+        ends = time.monotonic() + PATIENCE_S
+        while time.monotonic() < ends and daemon.poll() is None:
+            found = re.search(until, log.read_text(errors="replace"))
+            if found:
+                return found
+            time.sleep(0.2)
+        raise AssertionError(f"{name} did not start: {log.read_text(errors='replace')[-2000:]}")
+
+    def stop(self) -> None:
+        for daemon in reversed(self._running):
+            daemon.terminate()
+        for daemon in self._running:
+            try:
+                daemon.wait(20)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemons, str]]:
+    """A master and two workers of one core each; gives the master's URL."""
+    daemons = Daemons(tmp_path_factory.mktemp("cluster"))
+    deploy = "org.apache.spark.deploy"
+    loopback = ("--host", "127.0.0.1", "--webui-port", "0")
+    try:
+        master = daemons.start(
+            "master",
+            "spark-class",
+            f"{deploy}.master.Master",
+            *loopback,
+            "--port",
+            "0",
+            until=r"Starting Spark master at (spark://\S+)",
+        ).group(1)
+        for name in ("one", "two"):
+            daemons.start(
+                name,
+                "spark-class",
+                f"{deploy}.worker.Worker",
+                *loopback,
+                *("-c", "1", "-m", "1g"),
+                master,
+                until="Successfully registered with master",
+            )
+        yield daemons, master
+    finally:
+        daemons.stop()
+
+
+def stories_of(daemons: Daemons, dataset: pathlib.Path, place: pathlib.Path, where: dict[str, str]) -> pathlib.Path:
+    """A copy of the dataset with stories made there: by options (--master, --remote) or by environment."""
+    shutil.copytree(dataset, place, ignore=shutil.ignore_patterns("stories"))
+    options = [x for name, value in where.items() if name.startswith("--") for x in (name, value)]
+    environment = daemons.environment | {n: v for n, v in where.items() if not n.startswith("--")}
+    (place.parent / "spark-defaults.conf").write_text("spark.sql.shuffle.partitions 3\nspark.ui.enabled false\n")
+    environment["SPARK_CONF_DIR"] = str(place.parent)
+    command = [sys.executable, "-m", "kafkascope_analyzer.cli", "stories", str(place), "-q", "--format", "json"]
+    made = subprocess.run([*command, *options], env=environment, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr[-3000:]
+    return place
+
+
+def assert_same_rows(found: pathlib.Path, expected: pathlib.Path) -> None:
+    for table in STORY_TABLES:
+        mine, theirs = (pq.read_table(d / "stories" / table.name).cast(table.schema) for d in (found, expected))
+        assert theirs.num_rows, table.name
+        assert sorted(map(repr, mine.to_pylist())) == sorted(map(repr, theirs.to_pylist())), table.name
+
+
+def test_a_master_with_two_workers_tells_the_same(
+    cluster: tuple[Daemons, str], told: Told, tmp_path: pathlib.Path
+) -> None:
+    daemons, master = cluster
+    dataset = told("healthy_basic")
+    assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"--master": master}), dataset)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect needs pyspark[connect]")
+def test_a_connect_server_tells_the_same(cluster: tuple[Daemons, str], told: Told, tmp_path: pathlib.Path) -> None:
+    daemons, master = cluster
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    daemons.start(
+        "connect",
+        "spark-submit",
+        *("--master", master, "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
+        *("--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.ui.enabled=false"),
+        *("--conf", "spark.connect.grpc.binding.address=127.0.0.1", "--conf", "spark.sql.shuffle.partitions=3"),
+        "spark-internal",
+        until="Spark Connect server started at",
+    )
+    url = f"sc://127.0.0.1:{port}"
+    dataset = told("healthy_basic")
+    assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"SPARK_REMOTE": url}), dataset)
