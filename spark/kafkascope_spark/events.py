@@ -15,7 +15,7 @@ from kafkascope_spark import wire
 from kafkascope_spark.cadences.intervals import cadence_rows
 from kafkascope_spark.deciding import deciding_requests
 from kafkascope_spark.neighbours import with_near_closes
-from kafkascope_spark.usage import FIRST, KEYS, id_samples, usages, with_luck
+from kafkascope_spark.usage import FIRST, KEYS, answer_samples, id_samples, usages, with_luck
 
 AFTER_ERROR = 16
 """Mentions of a topic-partition kept after each error on it: those in flight, and the first success."""
@@ -44,6 +44,8 @@ CONNECTION = [
     "software_version",
     "n_requests",
     "n_errors",
+    "advertised_host",
+    "advertised_port",
 ]
 CONNECTION_LATER = ["tls_start_ns", "tls_done_ns"]
 """Columns that a dataset may lack."""
@@ -87,6 +89,8 @@ FAILURE = [
 ]
 TOUCH = ["request_id", "conn_id", "ts_ns", "api_key", "answered", "topic", "partition"]
 SORT = ["client_ip", "section", "ts_ns", "rank", "packet_no", "tie"]
+LAST = ["max_wait_ms", "last_id", "producer_id"]
+"""What a usage has of the last requests."""
 USED, SAMPLED, TOLD, BEAT = 1, 2, 3, 4
 """Ranks of what is known of a connection, after the connection itself."""
 
@@ -111,7 +115,8 @@ def client_events(sources: Sources) -> DataFrame:
     parts = [
         connection_events(with_near_closes(sources.connections)),
         usage_events(usages(requests)),
-        sample_events(id_samples(requests)),
+        sample_events(id_samples(requests), of_answers=False),
+        sample_events(answer_samples(sources.requests), of_answers=True),
         told_events(told_to(sources.learned, sources.connections)),
         beat_events(cadence_rows(known)),
         request_events(deciding_requests(requests)),
@@ -159,14 +164,15 @@ def connection_events(connections: DataFrame) -> DataFrame:
 
 def usage_events(used: DataFrame) -> DataFrame:
     """Section 0: what the connection was used for, in order of the first request."""
-    body = fn.struct(*(c for c in KEYS if c != "client_ip"), "n", "first_no", "last_ns", "max_wait_ms", *FIRST)
+    body = fn.struct(*(c for c in KEYS if c != "client_ip"), "n", "first_no", "last_ns", *LAST, *FIRST)
     return used.select(*_keys(0, "ts_ns", USED, fn.col("first_no"), "conn_id"), body.alias("usage"))
 
 
-def sample_events(samples: DataFrame) -> DataFrame:
+def sample_events(samples: DataFrame, of_answers: bool) -> DataFrame:
     """Section 0: times and correlation ids."""
     first = samples.withColumn("first_ns", fn.get("times", fn.lit(0)))
-    body = fn.struct("conn_id", "times", "correlation_ids").alias("samples")
+    which = fn.lit(of_answers).alias("of_answers")
+    body = fn.struct("conn_id", "times", "correlation_ids", which).alias("samples")
     return first.select(*_keys(0, "first_ns", SAMPLED, fn.lit(0), "conn_id"), body)
 
 
@@ -177,7 +183,7 @@ def told_to(learned: DataFrame, connections: DataFrame) -> DataFrame:
 
 def told_events(told: DataFrame) -> DataFrame:
     """Section 0: servers that Metadata named, the group's terms."""
-    body = fn.struct("conn_id", "servers", *wire.TERMS).alias("told")
+    body = fn.struct("conn_id", "servers", "producer_ids", *wire.TERMS).alias("told")
     return told.select(*_keys(0, "first_ns", TOLD, fn.lit(0), "conn_id"), body)
 
 

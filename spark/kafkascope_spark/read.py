@@ -8,6 +8,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.tables import RECORD_BATCHES
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark import wire
 
@@ -60,8 +61,9 @@ _TERMS = {
 
 def load_learned(session: SparkSession, dataset: pathlib.Path) -> DataFrame:
     """One row per connection on which something was learned: conn_id; servers, the `host:port` of the brokers that
-    Metadata named; the longest of each of wire.TERMS. No rows where the dataset has no messages."""
-    told = [_servers_named(session, dataset)]
+    Metadata named; producer_ids, of the records written on it; the longest of each of wire.TERMS. Of what the dataset
+    has no messages or batches, nothing."""
+    told = [_servers_named(session, dataset), _producers(session, dataset)]
     told += [_terms(session, dataset, name, fields) for name, fields in _TERMS.items() if _has(dataset, name)]
     every = told[0]
     for part in told[1:]:
@@ -70,7 +72,8 @@ def load_learned(session: SparkSession, dataset: pathlib.Path) -> DataFrame:
         if name not in every.columns:
             every = every.withColumn(name, fn.lit(None).cast("int"))
     servers = fn.array_distinct(fn.flatten(fn.collect_list("servers"))).alias("servers")
-    return every.groupBy("conn_id").agg(servers, *(fn.max(name).alias(name) for name in wire.TERMS))
+    producers = fn.array_distinct(fn.flatten(fn.collect_list("producer_ids"))).alias("producer_ids")
+    return every.groupBy("conn_id").agg(servers, producers, *(fn.max(name).alias(name) for name in wire.TERMS))
 
 
 def _has(dataset: pathlib.Path, message: str) -> bool:
@@ -88,6 +91,19 @@ def _servers_named(session: SparkSession, dataset: pathlib.Path) -> DataFrame:
     named = session.read.schema(schema).parquet(str(place)).select("conn_id", fn.inline("brokers"))
     server = fn.concat("host", fn.lit(":"), "port")
     return named.groupBy("conn_id").agg(fn.collect_set(server).alias("servers"))
+
+
+def _producers(session: SparkSession, dataset: pathlib.Path) -> DataFrame:
+    """Producer ids in the records that a connection wrote: no client but the one that was given the id has it."""
+    columns = ("conn_id", t.StringType()), ("direction", t.StringType()), ("producer_id", t.LongType())
+    schema = t.StructType([t.StructField(name, kind) for name, kind in columns])
+    place = dataset / RECORD_BATCHES.name
+    if not place.is_dir() or next(place.rglob("*.parquet"), None) is None:
+        batches = session.createDataFrame([], schema)
+    else:
+        batches = session.read.schema(schema).parquet(str(place))
+    written = batches.where((fn.col("direction") == "request") & (fn.col("producer_id") >= 0))
+    return written.groupBy("conn_id").agg(fn.collect_set("producer_id").alias("producer_ids"))
 
 
 def _terms(session: SparkSession, dataset: pathlib.Path, message: str, fields: tuple[str, ...]) -> DataFrame:

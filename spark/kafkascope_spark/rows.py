@@ -31,6 +31,7 @@ def connection_of(row: Row) -> Connection:
         n_errors=row["n_errors"] or 0,
         near_idle_ms=row["near_idle_ms"],
         refused_after=row["refused_after"] or 0,
+        advertised=f"{row['advertised_host']}:{row['advertised_port']}" if row.get("advertised_host") else None,
         tls_start_ns=row["tls_start_ns"],
         tls_done_ns=row["tls_done_ns"],
         session_lifetime_ms=row["session_lifetime_ms"],
@@ -46,6 +47,15 @@ def add_usage(connection: Connection, row: Row) -> None:
     connection.first_request_ns = _least(connection.first_request_ns, row["ts_ns"])
     connection.last_request_ns = _most(connection.last_request_ns, row["last_ns"])
     key, version = row["api_key"], row["api_version"]
+    if connection.first_api is None and key not in wire.HANDSHAKE_APIS:
+        connection.first_api = key
+    if key == wire.PRODUCE:
+        connection.produce_span = _wider(connection.produce_span, row["ts_ns"], row["last_ns"])
+    if key == wire.FETCH:
+        connection.fetch_span = _wider(connection.fetch_span, row["ts_ns"], row["last_ns"])
+    connection.last_id = _most(connection.last_id, row["last_id"])
+    if row["producer_id"] is not None:
+        connection.producer_ids.add(row["producer_id"])
     connection.apis.add(key)
     connection.versions.setdefault(key, version)
     connection.txn_v2 = connection.txn_v2 or (key in wire.TXN_V2_APIS and version >= wire.TXN_V2_VERSION)
@@ -66,13 +76,16 @@ def add_usage(connection: Connection, row: Row) -> None:
 
 
 def add_samples(connection: Connection, row: Row) -> None:
-    """Add samples of the correlation ids."""
+    """Add samples of the correlation ids; of the answers, only where no request was seen."""
+    if row["of_answers"] and connection.first_request_ns is not None:
+        return
     connection.ids = sorted([*connection.ids, *zip(row["times"], row["correlation_ids"], strict=True)])
 
 
 def add_told(connection: Connection, row: Row) -> None:
     """Add what its answers told."""
     connection.told |= set(row["servers"] or ())
+    connection.producer_ids |= set(row["producer_ids"] or ())
     connection.session_timeout_ms = row["session_timeout_ms"]
     connection.rebalance_timeout_ms = row["rebalance_timeout_ms"]
     connection.heartbeat_interval_ms = row["heartbeat_interval_ms"]
@@ -91,6 +104,10 @@ def first_of(usage: Row) -> Request | None:
         return None
     request_id = f"{usage['conn_id']}-{usage['first_no']}"
     return request_of({**usage, "request_id": request_id, "error_code": 0, "error_name": None, "sasl_mechanism": None})
+
+
+def _wider(span: tuple[int, int] | None, first: int, last: int) -> tuple[int, int]:
+    return (first, last) if span is None else (min(span[0], first), max(span[1], last))
 
 
 def _least(a: int | None, b: int | None) -> int | None:

@@ -71,13 +71,17 @@ def with_luck(requests: DataFrame) -> DataFrame:
 
 def usages(requests: DataFrame) -> DataFrame:
     """One row per connection and kind of request: KEYS, n, first_no (number of the first), FIRST, last_ns (when the
-    last was sent), max_wait_ms (the longest)."""
+    last was sent), max_wait_ms (the longest), last_id (highest correlation id without SASL's reserved ones),
+    producer_id (of the answers to InitProducerId)."""
     first = [fn.min_by(c, "number").alias(c) for c in FIRST]
+    counted = fn.col("correlation_id") < wire.FIRST_RESERVED_CORRELATION_ID
     return requests.groupBy(*KEYS).agg(
         fn.count("*").alias("n"),
         fn.min("number").alias("first_no"),
         fn.max("ts_ns").alias("last_ns"),
         fn.max("max_wait_ms").alias("max_wait_ms"),
+        fn.max(fn.when(counted, fn.col("correlation_id"))).alias("last_id"),
+        fn.max(fn.when(fn.col("producer_id") >= 0, fn.col("producer_id"))).alias("producer_id"),
         *first,
     )
 
@@ -105,6 +109,13 @@ def id_samples(requests: DataFrame) -> DataFrame:
             fn.col("samples.correlation_id").alias("correlation_ids"),
         )
     )
+
+
+def answer_samples(requests: DataFrame) -> DataFrame:
+    """As id_samples, of the answers whose requests the capture lacks (`r` and a number in their ids)."""
+    orphans = requests.where(fn.col("status") == "orphan_response")
+    number = fn.regexp_extract("request_id", r"-r(\d+)$", 1).cast("long")
+    return id_samples(orphans.withColumn("number", number))
 
 
 def _is_worth(sample: Column, index: Column) -> Column:

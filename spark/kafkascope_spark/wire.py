@@ -90,12 +90,23 @@ class Connection:
     """Shortest idle time among what the same server closed within half a second of this one's end."""
     refused_after: int
     """Connections that the server refused within five seconds after."""
+    advertised: str | None = None
+    """`host:port` under which the server is advertised, where that is known."""
     client_id: str | None = None
     first_request_ns: int | None = None
     last_request_ns: int | None = None
     ids: list[tuple[int, int]] = field(default_factory=list)
     """(ts_ns, correlation id) of the first requests and of one a second after, in time order, without SASL's
-    reserved ones."""
+    reserved ones; of the answers where no request was seen."""
+    last_id: int | None = None
+    """Highest correlation id, without SASL's reserved ones."""
+    first_api: int | None = None
+    """First API after API versions and SASL."""
+    produce_span: tuple[int, int] | None = None
+    fetch_span: tuple[int, int] | None = None
+    """First and last request of Produce, and of Fetch."""
+    producer_ids: set[int] = field(default_factory=set)
+    """Producer ids that it asked for, or wrote records with."""
     apis: set[int] = field(default_factory=set)
     told: set[str] = field(default_factory=set)
     """`host:port` of the brokers that Metadata named on it."""

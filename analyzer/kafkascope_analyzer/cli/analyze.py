@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
-from kafkascope_analyzer.cli.ingest import inputs_of, record_detail, write_tables
+from kafkascope_analyzer.cli.ingest import host_names, inputs_of, record_detail, say_what_was_cut, write_tables
 from kafkascope_analyzer.cli.options import (
     Captures,
     Format,
     FormatOption,
+    Hosts,
     Master,
     Out,
     Overwrite,
@@ -45,19 +46,21 @@ def analyze(
     record_batches: RecordBatches = False,
     records: Records = False,
     payloads: Payloads = False,
+    hosts: Hosts = None,
 ) -> None:
     """Write the whole dataset, tables and stories and report.json, and print the report."""
     with exit_codes():
         place = out or default_out(captures[0])
         check_out(place, overwrite=overwrite)
         detail = record_detail(record_batches, records=records, payloads=payloads)
-        inputs = inputs_of(captures)
+        inputs, names = inputs_of(captures), host_names(hosts)
         problem = java_problem(remote)
         here = problem is None and master is None and remote is None
         with Staged(place, overwrite=overwrite) as staged:
             with spark_starting(wanted=here and is_small(inputs)):
-                write_tables(inputs, staged.work, workers=workers, detail=detail, quiet=quiet)
+                write_tables(inputs, staged.work, workers=workers, detail=detail, hosts=names, quiet=quiet)
             staged.keep()
+            say_what_was_cut(staged.work)
             if problem is None:
                 write_stories(staged.work, (master, remote), quiet=quiet)
             model = _write_report(staged.work)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from kafkascope_analyzer.cli.analyze import analyze
+from kafkascope_analyzer.cli.cut import cut
 from kafkascope_analyzer.cli.decode_command import decode
 from kafkascope_analyzer.cli.diff import diff
 from kafkascope_analyzer.cli.info import info
@@ -12,6 +13,7 @@ from kafkascope_analyzer.cli.ingest import ingest
 from kafkascope_analyzer.cli.protocol import protocol
 from kafkascope_analyzer.cli.stories import stories
 from kafkascope_analyzer.cli.timeline import timeline
+from kafkascope_analyzer.cli.topology import topology
 
 app = typer.Typer(
     name="kafkascope",
@@ -48,5 +50,7 @@ app.command()(stories)
 app.command()(timeline)
 app.command()(diff)
 app.command()(info)
+app.command()(topology)
+app.command()(cut)
 app.command()(decode)
 app.command()(protocol)

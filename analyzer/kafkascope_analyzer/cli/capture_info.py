@@ -11,9 +11,10 @@ from rich.text import Text
 
 from kafkascope_analyzer.cli.options import Format
 from kafkascope_analyzer.cli.servers import Seen
-from kafkascope_analyzer.ingest.source import CaptureFile, expand_inputs
+from kafkascope_analyzer.ingest.source import CaptureFile, expand_inputs, is_stream
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
 from kafkascope_analyzer.report.terminal import write_parts
+from kafkascope_analyzer.report.unread import cut_sentence
 from kafkascope_analyzer.report.words import absolute, count, link_types, list_of, safe, size, span
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.schema import API_VERSION_RANGE
@@ -43,7 +44,8 @@ def capture_model(places: Sequence[str]) -> Model:
     inputs = expand_inputs(places)
     versions = np.ascontiguousarray(API_VERSION_RANGE, np.int16)
     seen = Seen()
-    files = [_file(path, seen, versions) for path in inputs[:MOST_FILES]]
+    files = [_file(path, seen, versions, alone=len(inputs) == 1) for path in inputs[:MOST_FILES]]
+    files.sort(key=lambda file: file["first_ns"] or 0)
     starts = [f["first_ns"] for f in files if f["first_ns"] is not None]
     ends = [f["last_ns"] for f in files if f["last_ns"] is not None]
     return {
@@ -59,14 +61,16 @@ def capture_model(places: Sequence[str]) -> Model:
     }
 
 
-def _file(path: Path, seen: Seen, versions: "np.typing.NDArray[np.int16]") -> Model:
-    """What the file's first block tells; adds its segments to `seen`."""
-    capture, link = CaptureFile(path, BLOCK_BYTES), LinkReader()
-    blocks = capture.blocks()
+def _file(path: Path, seen: Seen, versions: "np.typing.NDArray[np.int16]", *, alone: bool) -> Model:
+    """What the file's first part tells; adds its segments to `seen`."""
+    capture, link = CaptureFile(path, BLOCK_BYTES, may_be_empty=not alone), LinkReader()
+    blocks, n_bytes = capture.blocks(), 0
     for block in blocks:
         buf, segments = link.read_segments(block.buf, block.packets)
         seen.add(buf, segments, versions)
-        break
+        n_bytes += int(block.packets.caplen.sum())
+        if n_bytes > BLOCK_BYTES // 2:  # a corrupt place makes small blocks of a large one
+            break
     whole = next(blocks, None) is None
     info = capture.info
     return {
@@ -75,10 +79,13 @@ def _file(path: Path, seen: Seen, versions: "np.typing.NDArray[np.int16]") -> Mo
         "compression": info.compression,
         "link_types": link_types(info.linktypes),
         "snaplen": info.snaplen,
-        "size_bytes": info.size_bytes if str(path) == "-" else path.stat().st_size,
+        "size_bytes": info.size_bytes if is_stream(path) else path.stat().st_size,
         "n_packets": info.n_packets,
         "n_truncated": info.n_truncated,
         "n_dropped": info.n_dropped,
+        "cut_at_byte": info.cut_at_byte,
+        "cut_why": info.cut_why,
+        "unread_bytes": info.unread_bytes,
         "first_ns": info.first_ts_ns,
         "last_ns": info.last_ts_ns,
         "whole": whole,
@@ -91,6 +98,9 @@ def _parts(model: Model) -> Iterator[RenderableType]:
         yield line(f"{model['start']} · {span(model['duration_us'])} · {count(model['n_packets'], 'packet')}")
     if not model["whole"]:
         yield line(("only the first part was looked at: kafkascope ingest reads all of it", "yellow"))
+    for sentence in map(cut_sentence, model["files"]):
+        if sentence:
+            yield line((sentence, "yellow"))
     yield heading("Files")
     table = grid(
         ("file", ""), ("format", ""), ("link", ""), ("size", "rn"), ("packets", "rn"), ("cut", "rn"), ("dropped", "rn")

@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.exits import complain, exit_codes
+from kafkascope_analyzer.cli.lean import arrow_without_pandas
 from kafkascope_analyzer.cli.options import (
     Captures,
     Format,
     FormatOption,
+    Hosts,
     Out,
     Overwrite,
     Payloads,
@@ -35,15 +37,18 @@ def ingest(
     record_batches: RecordBatches = False,
     records: Records = False,
     payloads: Payloads = False,
+    hosts: Hosts = None,
 ) -> None:
     """Write a dataset of Parquet tables, without the stories that need Spark."""
     with exit_codes():
+        arrow_without_pandas()
         place = out or default_out(captures[0])
         check_out(place, overwrite=overwrite)
         detail = record_detail(record_batches, records=records, payloads=payloads)
-        inputs = inputs_of(captures)
+        inputs, names = inputs_of(captures), host_names(hosts)
         with Staged(place, overwrite=overwrite) as staged:
-            write_tables(inputs, staged.work, workers=workers, detail=detail, quiet=quiet)
+            write_tables(inputs, staged.work, workers=workers, detail=detail, hosts=names, quiet=quiet)
+            say_what_was_cut(staged.work)
         show_overview(place, format)
         note(f"dataset: {place}", quiet=quiet)
 
@@ -66,14 +71,39 @@ def record_detail(record_batches: bool, *, records: bool, payloads: bool) -> "Re
     return RecordDetail.BATCHES if record_batches else RecordDetail.COUNTS
 
 
+def host_names(path: Path | None) -> tuple[tuple[str, str], ...]:
+    """The names and addresses of a hosts file. UsageError, with its line, where it is none."""
+    if path is None:
+        return ()
+    from kafkascope_analyzer.connections.hosts import read_hosts
+
+    return read_hosts(path)
+
+
 def write_tables(
-    inputs: list[Path | str], work: Path, *, workers: int | None, detail: "RecordDetail", quiet: bool
+    inputs: list[Path | str],
+    work: Path,
+    *,
+    workers: int | None,
+    detail: "RecordDetail",
+    hosts: tuple[tuple[str, str], ...] = (),
+    quiet: bool,
 ) -> None:
     """Reads the captures into a dataset at `work`. Raises CaptureError, UsageError."""
     from kafkascope_analyzer.ingest.run import ingest as run_ingest
 
     with bar("reading captures", quiet=quiet) as shown:
-        run_ingest(inputs, work, workers=workers, detail=detail, progress=shown.at)
+        run_ingest(inputs, work, workers=workers, detail=detail, hosts=hosts, progress=shown.at)
+
+
+def say_what_was_cut(dataset: Path) -> None:
+    """A sentence on standard error for each capture that could not be read whole."""
+    from kafkascope_analyzer.dataset.manifest import read_manifest
+    from kafkascope_analyzer.report.unread import cut_sentence
+
+    for sentence in map(cut_sentence, read_manifest(dataset)["inputs"]):
+        if sentence:
+            complain(sentence)
 
 
 def show_overview(dataset: Path, how: Format) -> None:

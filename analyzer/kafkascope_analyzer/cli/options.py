@@ -18,7 +18,8 @@ class Format(str, Enum):  # noqa: UP042 - typer's choices want the value as text
 Captures = Annotated[
     list[str],
     typer.Argument(
-        metavar="CAPTURE", help="pcap or pcapng files (also .gz, .zst), directories, globs, or - for standard input."
+        metavar="CAPTURE",
+        help="pcap or pcapng files, also compressed; directories, globs, or - for standard input.",
     ),
 ]
 Out = Annotated[
@@ -78,6 +79,15 @@ Records = Annotated[
 ]
 Payloads = Annotated[
     bool, typer.Option("--payloads", help="With --records: keys, values and header values too. They may be secret.")
+]
+Hosts = Annotated[
+    Path | None,
+    typer.Option(
+        "--hosts",
+        metavar="FILE",
+        help="Names of brokers and their addresses, in hosts syntax, where the capture has no DNS answers.",
+        show_default=False,
+    ),
 ]
 Dataset = Annotated[
     Path, typer.Argument(metavar="OUT.kscope", help="A dataset that kafkascope wrote.", show_default=False)

@@ -14,7 +14,7 @@ from kafkascope_parsers.errors import UsageError
 
 SUFFIX = ".kscope"
 MANIFEST = "_dataset.json"
-_CAPTURE_SUFFIXES = (".gz", ".zst", ".pcap", ".pcapng", ".cap", ".dmp")
+_CAPTURE_SUFFIXES = (".gz", ".zst", ".lz4", ".xz", ".bz2", ".pcap", ".pcapng", ".cap", ".dmp")
 
 
 def default_out(first_input: str) -> Path:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.report.words import address
 from kafkascope_parsers.framing.header import YES, looks_like_request
 from kafkascope_parsers.framing.layout import HTTP, TLS
-from kafkascope_parsers.framing.requests import foreign_protocol
+from kafkascope_parsers.framing.proof import foreign_protocol
 from kafkascope_parsers.link import Segments
 
 SAMPLES_PER_FLOW = 3

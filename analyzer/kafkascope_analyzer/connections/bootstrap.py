@@ -20,6 +20,10 @@ SASL_IDS_FROM = 0x7FFFFFF8
 """The Java client's correlation ids of SASL requests begin here."""
 _FIRST_IDS = 1
 """The ApiVersions request of the bootstrap connection, or the Metadata request that waits for it, has id 0 or 1."""
+REQUEST_COLUMNS = ["conn", "number", "ts_ns", "api_key", "correlation_id", "response_last_ns", "client_id"]
+REQUEST_COLUMNS += ["software_name"]
+_FIRST_REQUESTS = 16
+"""Requests of a connection that say whose it is: the least correlation id is among them."""
 _ASKING = pa.array([key for key in api_keys() if api_name(key) in BOOTSTRAP_APIS], pa.int16())
 _METADATA = next(key for key in api_keys() if api_name(key) == "Metadata")
 _HARMLESS = pa.array([key for key in api_keys() if api_name(key) in BOOTSTRAP_APIS | HANDSHAKE_APIS], pa.int16())
@@ -29,8 +33,9 @@ _HARMLESS = pa.array([key for key in api_keys() if api_name(key) in BOOTSTRAP_AP
 class Asker:
     """What bootstrap needs of a connection.
 
-    first_ns, last_ns: segments; asked_ns: first request about the cluster; told_ns: first Metadata answer; first_id:
-    least correlation id; only_asked: whether it did nothing else.
+    first_ns, last_ns: segments; asked_ns, last_asked_ns, n_asked, number: first and last request about the cluster,
+    how many, and the first one's number on the connection; told_ns: first Metadata answer; first_id: least
+    correlation id; only_asked: whether it did nothing else.
     """
 
     conn_id: str
@@ -44,11 +49,29 @@ class Asker:
     told_ns: int | None = None
     first_id: int = SASL_IDS_FROM
     only_asked: bool = True
+    last_asked_ns: int = 0
+    n_asked: int = 0
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """What a bootstrap connection was asked about the cluster: requests, first, last, the first one's number."""
+
+    is_proven: bool
+    n_asked: int
+    first_ns: int
+    last_ns: int
+    number: int
 
 
 def note_requests(askers: list[Asker], rows: pa.Table) -> None:
     """Takes a batch of settled requests; askers: by connection number."""
-    rows = rows.filter(pc.is_valid(rows["api_key"]))
+    rows = rows.select(REQUEST_COLUMNS).filter(pc.is_valid(rows["api_key"]))
+    harmless = pc.is_in(rows["api_key"], _HARMLESS)
+    for conn in pc.unique(rows["conn"].filter(pc.invert(harmless))).to_pylist():
+        askers[conn].only_asked = False
+    rows = rows.filter(pc.or_(harmless, pc.less(rows["number"], _FIRST_REQUESTS)))
     ids = rows["correlation_id"]
     own = pc.and_(pc.greater_equal(ids, 0), pc.less(ids, SASL_IDS_FROM))
     asking = pc.is_in(rows["api_key"], _ASKING)
@@ -57,16 +80,18 @@ def note_requests(askers: list[Asker], rows: pa.Table) -> None:
         "conn": rows["conn"],
         "id": pc.if_else(own, ids, None),
         "asked": pc.if_else(asking, rows["ts_ns"], None),
+        "number": pc.if_else(asking, rows["number"], None),
         "told": pc.if_else(answered, rows["response_last_ns"], None),
-        "harmless": pc.is_in(rows["api_key"], _HARMLESS),
         "client_id": rows["client_id"],
         "software": rows["software_name"],
     }
     sums = [
         ("id", "min"),
         ("asked", "min"),
+        ("asked", "max"),
+        ("asked", "count"),
+        ("number", "min"),
         ("told", "min"),
-        ("harmless", "all"),
         ("client_id", "first"),
         ("software", "first"),
     ]
@@ -79,13 +104,25 @@ def _note(asker: Asker, row: dict[str, Any]) -> None:
     asker.first_id = asker.first_id if row["id_min"] is None else min(asker.first_id, row["id_min"])
     asker.asked_ns = _earlier(asker.asked_ns, row["asked_min"])
     asker.told_ns = _earlier(asker.told_ns, row["told_min"])
-    asker.only_asked = asker.only_asked and row["harmless_all"]
+    asker.last_asked_ns = max(asker.last_asked_ns, row["asked_max"] or 0)
+    asker.n_asked += row["asked_count"]
+    asker.number = _earlier(asker.number, row["number_min"])
     asker.client_id = asker.client_id if asker.client_id is not None else row["client_id_first"]
     asker.software = asker.software or row["software_first"]
 
 
 def _earlier(one: int | None, other: int | None) -> int | None:
     return other if one is None else one if other is None else min(one, other)
+
+
+def bootstraps(askers: list[Asker]) -> dict[str, Bootstrap]:
+    """What the connections that bootstrapped a client were asked, by conn_id."""
+    proven = bootstrap_connections(askers)
+    return {
+        a.conn_id: Bootstrap(proven[a.conn_id], a.n_asked, a.asked_ns, a.last_asked_ns, a.number or 0)
+        for a in askers
+        if a.conn_id in proven and a.asked_ns is not None
+    }
 
 
 def bootstrap_connections(askers: list[Asker]) -> dict[str, bool]:

@@ -1,29 +1,85 @@
-"""Who led which topic-partition when, as the brokers told it."""
+"""Who led which topic-partition when, as the brokers told it.
+
+Leader epochs only rise while a topic lives, so what a broker with old metadata says later is passed over (KIP-320); a
+topic made anew under the same name has another id and begins again.
+"""
 
 from bisect import bisect_right
+from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.role_rules import FOLLOWER_FETCH
+from kafkascope_parsers.schema import api_keys, api_name
+
+_FETCHES = pa.array([key for key in api_keys() if api_name(key) in FOLLOWER_FETCH.apis], pa.int16())
+_SEVERAL, _UNKNOWN = -2, -1
+
+
+@dataclass(slots=True)
+class _Told:
+    """What was told of one topic-partition: times and nodes, the newest epoch and the topic's id."""
+
+    times: list[int] = field(default_factory=list)
+    nodes: list[int] = field(default_factory=list)
+    epoch: int = -1
+    topic_id: str | None = None
+
+    def add(self, ts_ns: int, node_id: int, epoch: int | None, topic_id: str | None) -> None:
+        """Takes what was told next, unless it is older than what is known."""
+        if topic_id is not None and topic_id != self.topic_id:
+            if self.topic_id is not None:
+                self.epoch = -1
+            self.topic_id = topic_id
+        if epoch is not None and epoch >= 0:
+            if epoch < self.epoch:
+                return
+            self.epoch = epoch
+        self.times.append(ts_ns)
+        self.nodes.append(node_id)
 
 
 class Leaders:
-    """Leader of each topic-partition over time, as Metadata told it."""
+    """Leader of each topic-partition over time, as Metadata told it. topology: rows in time order; topics: name by
+    id.
+    """
 
     def __init__(self, topology: pa.Table, topics: dict[str, str]) -> None:
         is_leader = pc.equal(topology["kind"], "leader")
         rows = topology.filter(pc.fill_null(pc.and_(is_leader, pc.greater_equal(topology["node_id"], 0)), False))
         self._topics = topics
-        self._told: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
-        columns = (rows[name].to_pylist() for name in ("topic", "topic_id", "partition", "ts_ns", "node_id"))
-        for topic, topic_id, partition, ts_ns, node_id in zip(*columns, strict=True):
-            times, nodes = self._told.setdefault((topic or topics.get(topic_id, ""), partition), ([], []))
-            times.append(ts_ns)
-            nodes.append(node_id)
+        self._told: dict[tuple[str, int], _Told] = {}
+        names = ("topic", "topic_id", "partition", "ts_ns", "node_id", "leader_epoch")
+        columns = (rows[name].to_pylist() for name in names)
+        for topic, topic_id, partition, ts_ns, node_id, epoch in zip(*columns, strict=True):
+            told = self._told.setdefault((topic or topics.get(topic_id, ""), partition), _Told())
+            told.add(ts_ns, node_id, epoch, topic_id)
+        self._places = pa.array([f"{topic}-{partition}" for topic, partition in self._told], pa.string())
+        only = [told.nodes[0] if len(set(told.nodes)) == 1 else _SEVERAL for told in self._told.values()]
+        self._only = np.array([*only, _UNKNOWN], np.int64)
 
     def at(self, topic: str | None, topic_id: str | None, partition: int, ts_ns: int) -> int | None:
         """The node that led the partition at that time, None where it was not told before it."""
         told = self._told.get((topic or self._topics.get(topic_id or "", ""), partition))
         if told is None:
             return None
-        index = bisect_right(told[0], ts_ns) - 1
-        return told[1][index] if index >= 0 else None
+        index = bisect_right(told.times, ts_ns) - 1
+        return told.nodes[index] if index >= 0 else None
+
+    def followed(self, counts: pa.Table, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which partition counts (COUNTS_SCHEMA, topics resolved) are fetches that another node than the leader
+        answered. nodes: node id of each row's connection, -1 for unknown.
+        """
+        places = pc.binary_join_element_wise(counts["topic"], pc.cast(counts["partition"], pa.string()), "-")
+        index = pc.fill_null(pc.index_in(places, self._places), len(self._only) - 1)
+        leader = self._only[index.to_numpy()]
+        answered = pc.and_(pc.is_in(counts["api_key"], _FETCHES), pc.is_valid(counts["confirmed_ns"]))
+        maybe = np.asarray(answered) & (nodes >= 0) & (leader != _UNKNOWN) & (leader != nodes)
+        rows = np.flatnonzero(maybe)
+        chosen = counts.select(["topic", "topic_id", "partition", "confirmed_ns"]).take(pa.array(rows))
+        leads = [self.at(*row) for row in zip(*chosen.to_pydict().values(), strict=True)]
+        other = [lead is not None and lead != node for lead, node in zip(leads, nodes[rows].tolist(), strict=True)]
+        return rows[np.array(other, np.bool_)]

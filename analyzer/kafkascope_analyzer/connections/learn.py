@@ -5,7 +5,7 @@ Reads what the buckets spilled, reduced by Arrow to the first row of each kind p
 it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.connections.bootstrap import Asker, bootstrap_connections, note_requests
+from kafkascope_analyzer.connections.bootstrap import REQUEST_COLUMNS, Asker, Bootstrap, bootstraps, note_requests
+from kafkascope_analyzer.connections.hosts import Entry, HostNames
 from kafkascope_analyzer.connections.leaders import Leaders
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, Node, resolve_nodes
 from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TOPIC_ID
@@ -61,8 +62,7 @@ Follower = tuple[str, str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """nodes: by server endpoint; advertised: endpoints each node is told by; topics: name by id; bootstrap: conn_ids,
-    and whether it is proven.
+    """nodes: by server endpoint; advertised: endpoints each node is told by; topics: name by id; bootstrap: by conn_id.
 
     topology: per spill folder its spilled topology rows that are news to the whole capture. followers: where brokers
     sent consumers to read from a replica (KIP-392).
@@ -71,15 +71,19 @@ class Cluster:
     nodes: dict[Endpoint, Node]
     advertised: dict[int, list[Endpoint]]
     topics: dict[str, str]
-    bootstrap: dict[str, bool]
+    bootstrap: dict[str, Bootstrap]
     topology: dict[Path, pa.Table]
     leaders: Leaders
     followers: frozenset[Follower]
 
 
-def learn_cluster(spills: Iterable[Path]) -> Cluster:
-    """Learns from the spilled connections, requests, partitions and topology of all buckets."""
-    evidence = Evidence()
+def learn_cluster(spills: Sequence[Path], hosts: Iterable[Entry] = ()) -> Cluster:
+    """Learns from the spilled connections, requests, partitions, topology and names of all buckets.
+
+    hosts: names and addresses that the user gives.
+    """
+    evidence = Evidence(names=HostNames(hosts))
+    _note_names(spills, evidence.names)
     connections = {spill: pa.concat_tables(read_spill(spill, "connections")) for spill in spills if _has_any(spill)}
     topology = _topology(connections)
     advertised = _note_advertised(topology, evidence)
@@ -94,10 +98,21 @@ def learn_cluster(spills: Iterable[Path]) -> Cluster:
         _note_leaders(spill, ends, leaders, evidence)
         followers |= _followers(spill, rows["client_ip"].to_pylist(), topics)
         askers += _note_requests(spill, rows, ends, coordinators, evidence)
-    bootstrap = bootstrap_connections(askers)
+    bootstrap = bootstraps(askers)
     by_spill = {spill: topology.filter(pc.equal(topology["spill"], n)) for n, spill in enumerate(connections)}
     news = {spill: rows.drop_columns(["spill", "conn_id", "place"]) for spill, rows in by_spill.items()}
     return Cluster(resolve_nodes(evidence), advertised, topics, bootstrap, news, leaders, frozenset(followers))
+
+
+def _note_names(spills: Iterable[Path], names: HostNames) -> None:
+    """Takes the DNS answers that have addresses, those of an alias too."""
+    for spill in spills:
+        for table in read_spill(spill, "dns"):
+            columns = (table[name].to_pylist() for name in ("name", "addresses", "aliases"))
+            for name, addresses, aliases in zip(*columns, strict=True):
+                if addresses:
+                    for each in (name, *aliases):
+                        names.note_answer(each, addresses)
 
 
 def _has_any(spill: Path) -> bool:
@@ -193,7 +208,7 @@ def _note_requests(
     clients = connections["client_ip"].to_pylist()
     columns = ("conn_id", "client_ip", "first_ns", "last_ns", "seen_from_start")
     askers = [Asker(*row) for row in zip(*(connections[name].to_pylist() for name in columns), strict=True)]
-    for rows in read_spill(spill, "requests"):
+    for rows in read_spill(spill, "requests", [*REQUEST_COLUMNS, "error_code", "group_id", "replica_id"]):
         note_requests(askers, rows)
         confirmed = pc.and_(pc.is_in(rows["api_key"], _GROUP_APIS), pc.equal(pc.fill_null(rows["error_code"], -1), 0))
         for conn, group in _pairs(rows, confirmed, "group_id"):

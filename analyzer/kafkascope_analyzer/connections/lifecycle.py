@@ -39,7 +39,7 @@ class ConnectionFacts:
         self.node_ids = pa.array([node and node.node_id for node in nodes], pa.int32())
         self.node_why = pa.array([node and node.why for node in nodes], pa.string())
         told = [
-            _nearest(cluster.advertised.get(node.node_id, []), end) if node else None
+            _nearest(cluster.advertised.get(node.node_id, []), end) if node and node.node_id is not None else None
             for node, end in zip(nodes, ends, strict=True)
         ]
         self.advertised_host = pa.array([end and end[0] for end in told], pa.string())
@@ -48,6 +48,9 @@ class ConnectionFacts:
         self.client_ids: dict[int, list[str]] = {}
         self.used: dict[int, set[tuple[int, int]]] = {}
         self.texts: dict[str, dict[int, str]] = {"software_name": {}, "software_version": {}, "sasl_mechanism": {}}
+        self.texts |= {name: {} for name in ("principal", "tls_version", "tls_sni", "tls_alpn")}
+        self.offered: dict[int, list[str]] = {}
+        self.lifetimes_ms: dict[int, int] = {}
 
     def names(self) -> pa.Table:
         """conn_id, endpoints, node_id and client_side by connection number."""
@@ -68,9 +71,21 @@ class ConnectionFacts:
         for row in _groups(rows, ["conn", "api_key", "api_version"]):
             if row["api_key"] is not None:
                 self.used.setdefault(row["conn"], set()).add((row["api_key"], row["api_version"]))
-        for name, found in self.texts.items():
+        for name in ("software_name", "software_version", "sasl_mechanism"):
+            found = self.texts[name]
             for row in _groups(rows.filter(pc.is_valid(rows[name])), ["conn", name]):
                 found.setdefault(row["conn"], row[name])
+
+    def note(self, notes: pa.Table) -> None:
+        """Takes a batch of what connections showed once (ingest.connection_notes.NOTES_SCHEMA)."""
+        lists: dict[str, list[str]] = {}
+        for conn, what, text in zip(*(notes[name].to_pylist() for name in ("conn", "what", "text")), strict=True):
+            if what == "api_versions_offered":
+                self.offered.setdefault(conn, lists.setdefault(text, text.split(",")))
+            elif what == "session_lifetime_ms":
+                self.lifetimes_ms[conn] = int(text)
+            else:
+                self.texts[what].setdefault(conn, text)
 
 
 def _nearest(advertised: list[Endpoint], end: Endpoint) -> Endpoint | None:
@@ -98,6 +113,9 @@ def connection_rows(facts: ConnectionFacts, roles: pa.Table) -> pa.Table:
         "handshake_us": pc.divide(pc.subtract(raw["synack_ns"], raw["syn_ns"]), 1000),
         "client_ids": pa.array([facts.client_ids.get(i, []) for i in range(n)], pa.list_(pa.string())),
         "api_versions_used": pa.array([_versions(facts.used.get(i, set())) for i in range(n)], pa.list_(pa.string())),
+        "api_versions_offered": pa.array([facts.offered.get(i) for i in range(n)], pa.list_(pa.string())),
+        "session_lifetime_ms": pa.array([facts.lifetimes_ms.get(i) for i in range(n)], pa.int64()),
+        "tls_decrypted": pc.if_else(pc.equal(raw["protocol"], TLS), pa.scalar(False), None),
         "node_id": facts.node_ids,
         "node_id_why": facts.node_why,
         "advertised_host": facts.advertised_host,

@@ -1,19 +1,26 @@
 """Which broker is it: server address -> node id.
 
-Told, in this order, by the advertised host:port of Metadata, FindCoordinator, DescribeCluster and KIP-951 endpoints;
-by what the address confirmed (it answered for partitions and groups that the cluster says a node leads); by the
-replica id that a broker at the same address uses. An address that several nodes answer on stays without one.
+Told, in this order, by the advertised host:port of Metadata, FindCoordinator, DescribeCluster and KIP-951 endpoints,
+resolved by literal address, by DNS answers in the capture, by the user's hosts file; by what the address confirmed (it
+answered for partitions and groups that the cluster says a node leads); by the replica id that a broker at the same
+address uses. An address that several nodes answer on, or that answers as another node than it is advertised for, has
+no node id, and says why.
 """
 
-import ipaddress
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+
+from kafkascope_analyzer.connections.hosts import HostNames
 
 Endpoint = tuple[str, int]
 
 _AGREEMENT = 0.9
 """Share of an address's confirmed answers that must speak for one node: leadership moves while answers are under
 way.
+"""
+_FEWEST_ANSWERS = 3
+"""Answers of a node below which an address is not said to be several nodes' (they come once per connection, API,
+partition and block).
 """
 
 
@@ -26,6 +33,7 @@ class Evidence:
     fetched     server endpoint -> likewise, by Fetch alone: a follower may answer it too
     replicas    client address -> how often it fetched as each replica id
     servers     every server endpoint
+    names       addresses by host name
     """
 
     advertised: dict[Endpoint, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
@@ -33,24 +41,35 @@ class Evidence:
     fetched: dict[Endpoint, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     replicas: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     servers: set[Endpoint] = field(default_factory=set)
+    names: HostNames = field(default_factory=HostNames)
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node id and what told it."""
+    """A node id (None where the evidence does not agree) and what told it."""
 
-    node_id: int
+    node_id: int | None
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """An advertised endpoint that stands for an address: its text, what resolved it, and for which nodes."""
+
+    text: str
+    by: str | None
+    nodes: frozenset[int]
+
+
 def resolve_nodes(evidence: Evidence) -> dict[Endpoint, Node]:
-    """The node of each server endpoint that the evidence tells."""
+    """The node of each server endpoint, or why it is open, as far as the evidence says anything."""
+    told = _resolved(evidence)
     found: dict[Endpoint, Node] = {}
     for endpoint in sorted(evidence.servers):
-        node = _advertised(evidence, endpoint) or _confirmed(evidence, endpoint)
+        node = _advertised(evidence, endpoint, told.get(endpoint, [])) or _confirmed(evidence, endpoint)
         if node is not None:
             found[endpoint] = node
-    on_address = _nodes_on_addresses(found, evidence)
+    on_address = _nodes_on_addresses(found, told, evidence)
     for endpoint in sorted(evidence.servers - set(found)):
         nodes = on_address.get(endpoint[0], set())
         if len(nodes) == 1 and endpoint not in evidence.confirmed:
@@ -58,45 +77,62 @@ def resolve_nodes(evidence: Evidence) -> dict[Endpoint, Node]:
     return found
 
 
-def _advertised(evidence: Evidence, endpoint: Endpoint) -> Node | None:
-    """An endpoint that is advertised for one node, unless its own answers speak for another."""
-    told = evidence.advertised.get(endpoint)
-    if not told or len(told) > 1:
+def _resolved(evidence: Evidence) -> dict[Endpoint, list[_Told]]:
+    """The advertised endpoints by address and port."""
+    found: dict[Endpoint, list[_Told]] = defaultdict(list)
+    for (host, port), nodes in sorted(evidence.advertised.items()):
+        addresses, by = evidence.names.addresses(host)
+        for address in addresses:
+            found[address, port].append(_Told(f"{host}:{port}", by, frozenset(nodes)))
+    return found
+
+
+def _advertised(evidence: Evidence, endpoint: Endpoint, told: list[_Told]) -> Node | None:
+    """An endpoint that is advertised for one node; without id where several are, or its answers speak for another."""
+    nodes = frozenset[int]().union(*(one.nodes for one in told))
+    if not nodes:
         return None
-    (node_id,) = told
+    if len(nodes) > 1:
+        return Node(None, f"advertised for {_named(nodes)}: more than one broker is behind this address")
+    (node_id,) = nodes
+    by = f", resolved by {told[0].by}" if told[0].by else ""
+    why = f"advertised as {told[0].text}{by}"
     answers = evidence.confirmed.get(endpoint)
     if answers and answers[node_id] < _AGREEMENT / 2 * answers.total():
-        return None
-    return Node(node_id, f"advertised as {endpoint[0]}:{endpoint[1]}")
+        others = frozenset(answers) - {node_id}
+        return Node(None, f"advertised as {told[0].text} for node {node_id}, but answers for {_named(others)}")
+    return Node(node_id, why)
 
 
 def _confirmed(evidence: Evidence, endpoint: Endpoint) -> Node | None:
-    """An endpoint whose answers speak for one node."""
+    """An endpoint whose answers speak for one node; without id where they speak for several."""
     answers = evidence.confirmed.get(endpoint) or evidence.fetched.get(endpoint)
     if not answers:
         return None
     node_id, n = min(answers.items(), key=lambda item: (-item[1], item[0]))
-    return (
-        Node(node_id, "answers for what this node leads or coordinates") if n >= _AGREEMENT * answers.total() else None
-    )
+    if n >= _AGREEMENT * answers.total():
+        return Node(node_id, "answers for what this node leads or coordinates")
+    several = frozenset(node for node, votes in answers.items() if votes >= _FEWEST_ANSWERS)
+    if len(several) < 2 or not evidence.confirmed.get(endpoint):
+        return None
+    return Node(None, f"answers for {_named(several)}: more than one broker is behind this address")
 
 
-def _nodes_on_addresses(found: dict[Endpoint, Node], evidence: Evidence) -> dict[str, set[int]]:
+def _named(nodes: frozenset[int]) -> str:
+    """`node 1`, `nodes 1, 2`."""
+    return ("node " if len(nodes) == 1 else "nodes ") + ", ".join(str(node) for node in sorted(nodes))
+
+
+def _nodes_on_addresses(
+    found: dict[Endpoint, Node], told: dict[Endpoint, list[_Told]], evidence: Evidence
+) -> dict[str, set[int]]:
     """Node ids known at each address."""
     nodes: dict[str, set[int]] = defaultdict(set)
     for (address, _), node in found.items():
-        nodes[address].add(node.node_id)
-    for (address, _), told in evidence.advertised.items():
-        if _is_address(address):
-            nodes[address].update(told)
+        if node.node_id is not None:
+            nodes[address].add(node.node_id)
+    for (address, _), ones in told.items():
+        nodes[address].update(*(one.nodes for one in ones))
     for address, replicas in evidence.replicas.items():
         nodes[address].update(replicas)
     return nodes
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True

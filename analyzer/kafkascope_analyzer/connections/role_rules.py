@@ -24,12 +24,11 @@ _NOT_LEADER = frozenset(
         "NOT_LEADER_OR_FOLLOWER",
         "UNKNOWN_TOPIC_OR_PARTITION",
         "FENCED_LEADER_EPOCH",
-        "UNKNOWN_LEADER_EPOCH",
         "UNKNOWN_TOPIC_ID",
-        "LEADER_NOT_AVAILABLE",
     }
 )
-_NOT_COORDINATOR = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"})
+_NOT_COORDINATOR = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"})
+"""COORDINATOR_LOAD_IN_PROGRESS does not deny it: the broker is the coordinator, and not ready yet."""
 
 PARTITION_LEADER = RoleRule(
     "partition_leader",
@@ -55,6 +54,14 @@ GROUP_COORDINATOR = RoleRule(
             "ShareGroupHeartbeat",
             "StreamsGroupHeartbeat",
             "OffsetDelete",
+            "DescribeGroups",
+            "DeleteGroups",
+            "ConsumerGroupDescribe",
+            "ShareGroupDescribe",
+            "StreamsGroupDescribe",
+            "DescribeShareGroupOffsets",
+            "AlterShareGroupOffsets",
+            "DeleteShareGroupOffsets",
         }
     ),
     _NOT_COORDINATOR,
@@ -62,12 +69,12 @@ GROUP_COORDINATOR = RoleRule(
 TRANSACTION_COORDINATOR = RoleRule(
     "transaction_coordinator",
     "transactional_id",
-    frozenset({"InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn"}),
+    frozenset({"InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "DescribeTransactions"}),
     _NOT_COORDINATOR,
 )
 SHARE_COORDINATOR = RoleRule(
     "share_coordinator",
-    "none",
+    "group",
     frozenset(
         {
             "InitializeShareGroupState",
@@ -152,10 +159,17 @@ ADMIN = RoleRule(
             "DescribeShareGroupOffsets",
             "AlterShareGroupOffsets",
             "DeleteShareGroupOffsets",
+            "DescribeTopicPartitions",
+            "OffsetDelete",
         }
     ),
 )
 TELEMETRY = RoleRule("telemetry", "none", frozenset({"GetTelemetrySubscriptions", "PushTelemetry"}))
+
+FOLLOWER_FETCH = RoleRule("follower_fetch", "partition", frozenset({"Fetch"}), PARTITION_LEADER.refused_by)
+"""A consumer's Fetch that a replica answers although another node leads (KIP-392): confirmed where a broker had sent
+the consumer there, else claimed.
+"""
 
 REQUEST_RULES = (
     GROUP_COORDINATOR,

@@ -8,9 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkascope_analyzer.connections.bootstrap import Bootstrap
 from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC
 from kafkascope_analyzer.connections.role_rules import (
     BETWEEN_BROKERS,
+    FOLLOWER_FETCH,
     INTER_BROKER,
     PARTITION_LEADER,
     REQUEST_RULES,
@@ -20,6 +22,10 @@ from kafkascope_analyzer.connections.role_rules import (
 from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
 
 _EVIDENCE_ROWS = 3
+COMPACT_ROWS = 200_000
+_SUMS = ("n_requests", "n_confirmed", "n_refused")
+_SUBJECTS = {"group": "group_id", "transactional_id": "transactional_id"}
+"""The column of requests that names the subject; describes and deletes name it in `described`."""
 
 PARTIAL_SCHEMA = pa.schema(
     [
@@ -31,10 +37,18 @@ PARTIAL_SCHEMA = pa.schema(
         ("n_refused", pa.int64()),
         ("first_ns", pa.int64()),
         ("last_ns", pa.int64()),
+        ("confirmed_first_ns", pa.int64()),
+        ("confirmed_last_ns", pa.int64()),
         ("evidence", pa.list_(pa.int64())),
     ]
 )
-"""Counts of one batch. `evidence`: numbers of the first requests that prove the verdict."""
+"""Counts of one batch; times are those of requests, confirmed_*: of the requests that an answer proved. `evidence`:
+numbers of the first requests that prove the verdict.
+"""
+
+_COLUMNS = ["conn", "number", "ts_ns", "api_key", "api_version", "client_id", "replica_id", "error_code"]
+_COLUMNS += ["group_id", "transactional_id", "described"]
+_TIMES = ("first_ns", "last_ns", "confirmed_first_ns", "confirmed_last_ns")
 
 _CODES = {error_name(code): code for code in error_codes()}
 _KEYS = {api_name(key): key for key in api_keys()}
@@ -52,15 +66,21 @@ def request_roles(requests: pa.Table) -> list[pa.Table]:
     """Counts of the roles that request rows alone decide. requests: spilled requests with columns as in
     SETTLED_SCHEMA.
     """
-    return [table for rule in REQUEST_RULES if (table := _of_rule(requests, rule)).num_rows] + _broker_roles(requests)
+    asking = requests.filter(
+        pc.is_in(requests["api_key"], _ASKING)
+    )  # most requests are Produce and Fetch: none of these
+    return [table for rule in REQUEST_RULES if (table := _of_rule(asking, rule)).num_rows] + _broker_roles(requests)
+
+
+_ASKING = pa.array(sorted({key for rule in REQUEST_RULES for key in _keys(rule).to_pylist()}), pa.int16())
 
 
 def _of_rule(requests: pa.Table, rule: RoleRule) -> pa.Table:
     rows = requests.filter(pc.is_in(requests["api_key"], _keys(rule)))
-    if rule.subject == "group":
-        rows = rows.append_column("subject", rows["group_id"])
-    elif rule.subject == "transactional_id":
-        rows = rows.append_column("subject", rows["transactional_id"])
+    if not rows.num_rows:
+        return PARTIAL_SCHEMA.empty_table()
+    if rule.subject in _SUBJECTS:
+        rows = rows.append_column("subject", pc.coalesce(rows[_SUBJECTS[rule.subject]], rows["described"]))
     else:
         rows = rows.append_column("subject", pa.nulls(rows.num_rows, pa.string()))
     if rule.subject != "none":
@@ -86,13 +106,15 @@ def _broker_roles(requests: pa.Table) -> list[pa.Table]:
     return [_counted(rows, INTER_BROKER.role, _refusing(INTER_BROKER))] if rows.num_rows else []
 
 
-def partition_roles(counts: pa.Table, follows: pa.Array) -> list[pa.Table]:
+def partition_roles(counts: pa.Table, follows: pa.Array, sent: pa.Array) -> list[pa.Table]:
     """Counts of partition_leader and follower_fetch per topic-partition, and of the controller by fetches of the raft
     log.
 
     counts: partition counts (COUNTS_SCHEMA) with the topic resolved; those without a topic are left out. follows: bool
-    per count, whether a follower answered.
+    per count, whether a follower answered; sent: whether a broker had sent the consumer to it, which proves it.
     """
+    proven = pc.if_else(pc.or_(pc.invert(follows), sent), counts["n_confirmed"], pa.scalar(0, pa.int64()))
+    counts = counts.set_column(counts.column_names.index("n_confirmed"), "n_confirmed", proven)
     counts = counts.append_column("follows", follows).filter(pc.is_valid(counts["topic"]))
     is_raft = pc.equal(counts["topic"], RAFT_TOPIC)
     raft, rows = counts.filter(is_raft), counts.filter(pc.invert(is_raft))
@@ -100,7 +122,7 @@ def partition_roles(counts: pa.Table, follows: pa.Array) -> list[pa.Table]:
     return [
         _partial(raft, "controller", pa.nulls(raft.num_rows, pa.string())),
         _partial(led, PARTITION_LEADER.role, _places(led)),
-        _partial(followed, "follower_fetch", _places(followed)),
+        _partial(followed, FOLLOWER_FETCH.role, _places(followed)),
     ]
 
 
@@ -113,7 +135,7 @@ def _partial(counts: pa.Table, role: str, subject: pa.Array | pa.ChunkedArray) -
     """Partition counts as counts of a role."""
     n = counts.num_rows
     proof = pa.ListArray.from_arrays(pa.array(np.arange(n + 1, dtype=np.int32)), counts["proof"].combine_chunks())
-    sums = [counts[name] for name in ("n_requests", "n_confirmed", "n_refused", "first_ns", "last_ns")]
+    sums = [counts[name] for name in (*_SUMS, *_TIMES)]
     return pa.table([counts["conn"], pa.repeat(pa.scalar(role), n), subject, *sums, proof], PARTIAL_SCHEMA)
 
 
@@ -127,6 +149,7 @@ def _counted(rows: pa.Table, role: str, refusing: pa.Array) -> pa.Table:
 
 
 def _grouped(rows: pa.Table, role: str, counts: tuple[pa.ChunkedArray, pa.ChunkedArray, pa.ChunkedArray]) -> pa.Table:
+    confirmed_flag = counts[1]
     asked, confirmed, refused = (pc.cast(flag, pa.int64()) for flag in counts)
     proof = pc.if_else(pc.equal(pc.add(confirmed, refused), 0), None, rows["number"])
     table = pa.table(
@@ -137,6 +160,7 @@ def _grouped(rows: pa.Table, role: str, counts: tuple[pa.ChunkedArray, pa.Chunke
             "confirmed": confirmed,
             "refused": refused,
             "ts_ns": rows["ts_ns"],
+            "confirmed_ns": pc.if_else(confirmed_flag, rows["ts_ns"], None),
             "proof": proof,
         }
     )
@@ -147,6 +171,8 @@ def _grouped(rows: pa.Table, role: str, counts: tuple[pa.ChunkedArray, pa.Chunke
             ("refused", "sum"),
             ("ts_ns", "min"),
             ("ts_ns", "max"),
+            ("confirmed_ns", "min"),
+            ("confirmed_ns", "max"),
             ("proof", "min"),
         ]
     )
@@ -164,34 +190,34 @@ def _grouped(rows: pa.Table, role: str, counts: tuple[pa.ChunkedArray, pa.Chunke
             grouped["refused_sum"],
             grouped["ts_ns_min"],
             grouped["ts_ns_max"],
+            grouped["confirmed_ns_min"],
+            grouped["confirmed_ns_max"],
             evidence,
         ],
         PARTIAL_SCHEMA,
     )
 
 
-def bootstrap_roles(connections: pa.Table, bootstrap: dict[str, bool]) -> pa.Table:
-    """One count for each connection that bootstrapped a client; confirmed where that is proven.
-
-    connections: spilled connections with conn_id, first_ns, last_ns.
-    """
+def bootstrap_roles(connections: pa.Table, bootstrap: dict[str, Bootstrap]) -> pa.Table:
+    """One row for each connection that bootstrapped a client. connections: spilled connections with conn_id."""
     ids = connections["conn_id"].to_pylist()
-    conn = [i for i, conn_id in enumerate(ids) if conn_id in bootstrap]
-    n = len(conn)
-    rows = connections.take(pa.array(conn, pa.int64()))
-    confirmed = [int(bootstrap[ids[i]]) for i in conn]
-    columns = {
-        "conn": pa.array(conn, pa.int64()),
-        "role": pa.repeat(pa.scalar("bootstrap"), n),
-        "subject": pa.nulls(n, pa.string()),
-        "n_requests": pa.repeat(pa.scalar(1, pa.int64()), n),
-        "n_confirmed": pa.array(confirmed, pa.int64()),
-        "n_refused": pa.repeat(pa.scalar(0, pa.int64()), n),
-        "first_ns": rows["first_ns"],
-        "last_ns": rows["last_ns"],
-        "evidence": pa.array([[0]] * n, pa.list_(pa.int64())),
-    }
-    return pa.table([columns[name] for name in PARTIAL_SCHEMA.names], PARTIAL_SCHEMA)
+    found = [(i, bootstrap[conn_id]) for i, conn_id in enumerate(ids) if conn_id in bootstrap]
+    rows = [
+        {
+            "conn": conn,
+            "role": "bootstrap",
+            "n_requests": one.n_asked,
+            "n_confirmed": one.n_asked if one.is_proven else 0,
+            "n_refused": 0,
+            "first_ns": one.first_ns,
+            "last_ns": one.last_ns,
+            "confirmed_first_ns": one.first_ns,
+            "confirmed_last_ns": one.last_ns,
+            "evidence": [one.number],
+        }
+        for conn, one in found
+    ]
+    return pa.Table.from_pylist(rows, PARTIAL_SCHEMA)
 
 
 def added_up(partials: list[pa.Table]) -> pa.Table:
@@ -199,7 +225,7 @@ def added_up(partials: list[pa.Table]) -> pa.Table:
     if not partials:
         return PARTIAL_SCHEMA.empty_table()
     table = pa.concat_tables(partials)
-    table = table.set_column(8, "proof", pc.list_element(table["evidence"], 0))
+    table = table.append_column("proof", pc.list_element(table["evidence"], 0)).drop_columns(["evidence"])
     grouped = table.group_by(["conn", "role", "subject"], use_threads=False).aggregate(
         [
             ("n_requests", "sum"),
@@ -207,6 +233,8 @@ def added_up(partials: list[pa.Table]) -> pa.Table:
             ("n_refused", "sum"),
             ("first_ns", "min"),
             ("last_ns", "max"),
+            ("confirmed_first_ns", "min"),
+            ("confirmed_last_ns", "max"),
             ("proof", "list"),
         ]
     )
@@ -222,8 +250,67 @@ def added_up(partials: list[pa.Table]) -> pa.Table:
         "n_refused_sum",
         "first_ns_min",
         "last_ns_max",
+        "confirmed_first_ns_min",
+        "confirmed_last_ns_max",
     ]
     return pa.table([*(grouped[name] for name in columns), pa.array(proofs, pa.list_(pa.int64()))], PARTIAL_SCHEMA)
+
+
+class RoleCounts:
+    """Partial counts of a bucket, added up whenever COMPACT_ROWS have come: memory by connection and subject."""
+
+    def __init__(self) -> None:
+        self._partials: list[pa.Table] = []
+        self._n_new = 0
+
+    def add(self, partials: list[pa.Table]) -> None:
+        """Takes partial counts (PARTIAL_SCHEMA)."""
+        self._partials += partials
+        self._n_new += sum(table.num_rows for table in partials)
+        if self._n_new > COMPACT_ROWS:
+            self._partials, self._n_new = _with_single_proofs(added_up(self._partials)), 0
+
+    def total(self) -> pa.Table:
+        """One row per connection, role and subject."""
+        return without_false_claims(added_up(self._partials))
+
+
+def _with_single_proofs(counts: pa.Table) -> list[pa.Table]:
+    """The same counts as added_up takes them: one request of the evidence a row, further ones in rows that count
+    nothing.
+    """
+    place = counts.column_names.index("evidence")
+    lengths = pc.list_value_length(counts["evidence"])
+    single = [counts.set_column(place, "evidence", pc.list_slice(counts["evidence"], 0, 1))]
+    for k in range(1, _EVIDENCE_ROWS):
+        more = counts.filter(pc.greater(lengths, k))
+        columns = {name: more[name] for name in ("conn", "role", "subject")}
+        columns |= {name: pa.array(np.zeros(more.num_rows, np.int64)) for name in _SUMS}
+        columns |= {name: pa.nulls(more.num_rows, pa.int64()) for name in _TIMES}
+        columns["evidence"] = pc.list_slice(more["evidence"], k, k + 1)
+        single.append(pa.table([columns[field.name] for field in PARTIAL_SCHEMA], PARTIAL_SCHEMA))
+    return single
+
+
+def without_false_claims(roles: pa.Table) -> pa.Table:
+    """Added-up roles where requests to a follower count for follower_fetch: a request alone looks like one to the
+    leader, and only the answers, which are counted apart, tell.
+    """
+    if not pc.any(pc.equal(roles["role"], FOLLOWER_FETCH.role)).as_py():
+        return roles
+    rows = roles.to_pylist()
+    followed = {(row["conn"], row["subject"]): row for row in rows if row["role"] == FOLLOWER_FETCH.role}
+    kept = []
+    for row in rows:
+        answered = row["n_confirmed"] or row["n_refused"]
+        follower = followed.get((row["conn"], row["subject"]))
+        if row["role"] != PARTITION_LEADER.role or answered or follower is None:
+            kept.append(row)
+            continue
+        follower["n_requests"] += row["n_requests"]
+        follower["first_ns"] = min(follower["first_ns"], row["first_ns"])
+        follower["last_ns"] = max(follower["last_ns"], row["last_ns"])
+    return pa.Table.from_pylist(kept, PARTIAL_SCHEMA)
 
 
 def verdicts(confirmed: pa.ChunkedArray, refused: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -5,7 +5,7 @@ The writer checks against these declarations, Spark reads with them, the referen
 unit in the name; no uint64, no timestamp[ns], no Arrow uuid.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -23,6 +23,13 @@ class Column:
     doc: str
     values: tuple[str, ...] = ()
     """The closed list of an enumeration; empty where any value may stand."""
+    required: bool = False
+    """Whether every row has a value: then Parquet keeps no word of nulls."""
+
+    @property
+    def field(self) -> pa.Field:
+        """The Arrow field."""
+        return pa.field(self.name, self.type, nullable=not self.required)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,7 @@ class Table:
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema, without metadata."""
-        return pa.schema([(c.name, c.type) for c in self.columns])
+        return pa.schema([c.field for c in self.columns])
 
     def column(self, name: str) -> Column:
         """The column of that name. Raises KeyError."""
@@ -87,3 +94,8 @@ def time(prefix: str, doc: str) -> tuple[Column, Column]:
     """
     stem, ns = (f"{prefix}_ts", f"{prefix}_ns") if prefix else ("ts", "ts_ns")
     return Column(stem, TIMESTAMP, doc), Column(ns, pa.int64(), f"{doc} (nanoseconds since the epoch)")
+
+
+def required(*columns: Column) -> tuple[Column, ...]:
+    """Columns that have a value in every row."""
+    return tuple(replace(column, required=True) for column in columns)

@@ -78,6 +78,12 @@ CLIENTS = Table(
         text("principal", "principal, where the capture shows one"),
         text("software_name", "client software"),
         text("software_version", "its version"),
+        text(
+            "software_from",
+            "what told the software: ApiVersions, or a guess from behaviour",
+            "api_versions",
+            "behaviour",
+        ),
         text("kind", "what it does", *CLIENT_KINDS),
         text("group_protocol", "group protocol", "classic", "consumer", "share", "streams", "none"),
         text("transactions", "transaction protocol", "v1", "v2", "none"),

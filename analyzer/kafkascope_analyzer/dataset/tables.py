@@ -4,7 +4,7 @@ schemas and are not listed here.
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.contract import Column, Table, flag, i16, i32, i64, text, texts, time
+from kafkascope_analyzer.dataset.contract import Column, Table, flag, i16, i32, i64, required, text, texts, time
 
 ROLES = (
     "bootstrap",
@@ -70,7 +70,15 @@ CAPTURES = Table(
         i64("n_packets", "packets in the file"),
         i64("n_truncated", "packets cut by the snap length"),
         i64("n_dropped", "packets the capturing program says it dropped; null where it does not say"),
+        i64("n_duplicates", "packets that the file shows once more: several interfaces, port mirroring; not counted"),
+        i64("n_not_tcp", "sound packets without TCP"),
+        i64("n_malformed", "packets whose headers are broken, or cut before the end of the TCP header"),
+        i64("n_unsupported", "packets of a link type that is not read"),
+        i64("n_incomplete", "IP packets in fragments that did not all come"),
         i64("size_bytes", "size of the file"),
+        i64("cut_at_byte", "first byte of the unpacked file that could not be read; null where all could"),
+        text("cut_why", "why it could not be read"),
+        i64("unread_bytes", "bytes of the unpacked file that could not be read, there and further on"),
         *time("first", "time of the first packet"),
         *time("last", "time of the last packet"),
     ),
@@ -110,12 +118,14 @@ CONNECTIONS = Table(
         text("tls_alpn", "application protocol chosen"),
         flag("tls_decrypted", "whether the TLS content could be read"),
         text("sasl_mechanism", "SASL mechanism asked for"),
-        text("principal", "principal, where the mechanism shows one"),
-        i64("session_lifetime_ms", "lifetime of the SASL session, milliseconds"),
+        text("principal", "user name of the first SASL token, where PLAIN or SCRAM shows one"),
+        i64("session_lifetime_ms", "lifetime of the SASL session that the broker set last, milliseconds"),
         texts("client_ids", "client ids of its requests, in order of appearance"),
         text("software_name", "client software of ApiVersions"),
         text("software_version", "version of the client software"),
-        texts("api_versions_offered", "what the broker offers, as Api:min-max"),
+        texts(
+            "api_versions_offered", "what the broker offers, as Api:min-max; null where no ApiVersions answer was seen"
+        ),
         texts("api_versions_used", "what the client used, as Api:version"),
         i32("node_id", "node id of the server; null where the capture does not tell"),
         text("node_id_why", "what told the node id"),
@@ -148,8 +158,8 @@ ROLE_ROWS = Table(
         i64("n_requests", "requests that asked for it"),
         i64("n_confirmed", "answers that proved it"),
         i64("n_refused", "answers that denied it"),
-        *time("first", "first request of the role"),
-        *time("last", "last request of the role"),
+        *time("first", "first request of the role; where it is confirmed, of those that an answer proved"),
+        *time("last", "last request of the role, likewise: a role that moves away ends here"),
         texts("evidence", "request ids that prove the verdict, the first three"),
         text("verdict", "how sure it is", "confirmed", "claimed", "refused"),
     ),
@@ -159,8 +169,7 @@ REQUESTS = Table(
     "requests",
     "request with its response",
     (
-        _REQUEST,
-        _CONN,
+        *required(_REQUEST, _CONN),
         *_ENDPOINTS,
         text("client_id", "client id of the request header"),
         i32("node_id", "node id of the server; null where the capture does not tell"),
@@ -168,7 +177,7 @@ REQUESTS = Table(
         text("api_name", "API name"),
         i16("api_version", "version of the request"),
         i32("correlation_id", "correlation id"),
-        *time("", "first byte of the request (of the response, for an orphan)"),
+        *required(*time("", "first byte of the request (of the response, for an orphan)")),
         i64("request_last_ns", "last byte of the request, nanoseconds since the epoch"),
         i64("response_ns", "first byte of the response, nanoseconds since the epoch"),
         i64("response_last_ns", "last byte of the response, nanoseconds since the epoch"),
@@ -188,6 +197,7 @@ REQUESTS = Table(
         text("group_instance_id", "group.instance.id of the request"),
         i32("generation_or_epoch", "generation or member epoch of the request"),
         text("transactional_id", "transactional id of the request"),
+        text("described", "first group or transactional id that a request about several describes or deletes"),
         i64("producer_id", "producer id of the request, or of the response of InitProducerId"),
         i16("producer_epoch", "producer epoch beside it"),
         i16("acks", "acks of Produce"),
@@ -205,8 +215,7 @@ REQUESTS = Table(
         i32("n_partitions", "topic-partitions named in request and response, the larger of the two"),
         i64("n_records", "records in Produce, or in the response of Fetch and ShareFetch"),
         i64("record_bytes", "bytes of their record batches"),
-        text("status", "what became of it", *REQUEST_STATUSES),
-        _CAPTURE,
+        *required(text("status", "what became of it", *REQUEST_STATUSES), _CAPTURE),
         i64("request_packet_no", "packet of the request's first byte"),
         i64("response_packet_no", "packet of the response's first byte"),
     ),
@@ -216,14 +225,11 @@ PARTITIONS = Table(
     "partitions",
     "request and topic-partition that it or its response names",
     (
-        _REQUEST,
-        _CONN,
-        *time("", "first byte of the frame"),
-        i16("api_key", "API key"),
-        text("direction", "which frame names it", "request", "response"),
+        *required(_REQUEST, _CONN, *time("", "first byte of the frame"), i16("api_key", "API key")),
+        *required(text("direction", "which frame names it", "request", "response")),
         text("topic", "topic name, looked up by the topic id where the frame has only that"),
         text("topic_id", "topic id, 22 characters"),
-        i32("partition", "partition"),
+        *required(i32("partition", "partition")),
         i64("offset", "offset asked for, committed or given"),
         i32("leader_epoch", "leader epoch of the frame"),
         i32("leader_id", "leader that Metadata names"),
@@ -358,6 +364,8 @@ TCP_EVENT_KINDS = (
     "zero_window",
     "keepalive",
     "gap",
+    "retransmit_differs",
+    "buffer_limit",
 )
 
 TCP_EVENTS = Table(
@@ -394,6 +402,25 @@ UNDECODED = Table(
     ),
 )
 
+DNS = Table(
+    "dns",
+    "question to a name server, with its answer",
+    (
+        *time("", "the question (the answer, where the capture lacks the question)"),
+        *_ENDPOINTS,
+        text("transport", "how it was carried", "udp", "tcp"),
+        text("name", "name asked for: lower case, without the last dot, odd bytes as \\DDD"),
+        text("type", "type asked for, as in A or AAAA"),
+        text("rcode", "the answer's code, as in NOERROR or NXDOMAIN; null where there is no answer"),
+        texts("addresses", "addresses of the answer, in its order"),
+        texts("aliases", "names that the answer says the name stands for (CNAME), in its order"),
+        i64("answer_ns", "the answer, nanoseconds since the epoch"),
+        i64("latency_us", "from question to answer, microseconds"),
+        _CAPTURE,
+        _PACKET,
+    ),
+)
+
 INGEST_TABLES: tuple[Table, ...] = (
     CAPTURES,
     CONNECTIONS,
@@ -405,10 +432,11 @@ INGEST_TABLES: tuple[Table, ...] = (
     ERRORS,
     TOPOLOGY,
     TCP_EVENTS,
+    DNS,
     UNDECODED,
 )
 
-MESSAGE_KEYS: tuple[Column, ...] = (
+MESSAGE_KEYS: tuple[Column, ...] = required(
     _REQUEST,
     _CONN,
     *time("", "first byte of the frame"),

@@ -1,7 +1,8 @@
 """The frames of one block as rows: requests, responses, and what they name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +12,13 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.ingest.decode import Decoded, decode_frames
 from kafkascope_analyzer.ingest.errors import worst_errors
 from kafkascope_analyzer.ingest.exchanges import ANSWER_SCHEMA, OPEN_SCHEMA
+from kafkascope_analyzer.ingest.partitions import PartitionRows, part_schema
 from kafkascope_analyzer.ingest.request_facts import REQUEST_INTS, REQUEST_TEXTS, RESPONSE_INTS, RESPONSE_TEXTS
 from kafkascope_analyzer.ingest.undecoded import FailedFrames
 from kafkascope_parsers.framing.layout import CLIENT_ID_AT, WHOLE
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.gather import gather_strings
+from kafkascope_parsers.schema import MessageType
 from kafkascope_parsers.tcp import Streams
 
 _PRODUCE = 0
@@ -24,6 +27,21 @@ _ASKED_OF_ERRORS = ("group_id", "transactional_id", "coordinator_key", "coordina
 
 MessageSink = Callable[[str, Columns, NDArray[np.void]], None]
 """Takes (API name, decoded columns, FRAME of each decoded row)."""
+
+
+class Asked(NamedTuple):
+    """The request behind each row: its number, its time, and whether a broker fetches."""
+
+    number: NDArray[np.int64]
+    asked_ns: NDArray[np.int64]
+    from_replica: NDArray[np.bool_]
+
+
+class NamedPartitions(NamedTuple):
+    """Rows for `partitions` of one message: conn, ts_ns, the columns of Asked and those of its part_schema."""
+
+    message: MessageType
+    rows: pa.Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +56,7 @@ class RequestBlock:
 
     def rows(self, frames: NDArray[np.void]) -> pa.Table:
         """The requests as open rows (OPEN_SCHEMA); frames: as given, with `in_flight` filled by pairing."""
-        partitions = self.decoded.partition_table()
-        columns = self.decoded.facts.arrow() | _totals(partitions, len(frames), "")
+        columns = self.decoded.facts.arrow() | _totals(self.decoded, len(frames), "")
         columns |= {
             "conn": pa.array(frames["direction"] >> 1),
             "number": _array(frames["number"]),
@@ -58,13 +75,13 @@ class RequestBlock:
         }
         return pa.table([columns[f.name] for f in OPEN_SCHEMA], OPEN_SCHEMA)
 
-    def partitions(self) -> pa.Table:
-        """Rows for `partitions`."""
-        table = self.decoded.partition_table()
-        rows = table["row"].to_numpy()
-        from_replica = self.decoded.facts.ints["replica_id"].values(-1)[rows] >= 0
-        table = table.append_column("from_replica", pa.array(from_replica))
-        return with_frames(table, self.frames, rows, np.ascontiguousarray(self.frames["number"])[rows], "request")
+    def partitions(self) -> Iterator[NamedPartitions]:
+        """Rows for `partitions`, by message."""
+        numbers, asked_ns = (np.ascontiguousarray(self.frames[name]) for name in ("number", "ts_ns"))
+        from_replica = self.decoded.facts.ints["replica_id"].values(-1) >= 0
+        for message, part in self.decoded.partitions:
+            asked = Asked(numbers[part.row], asked_ns[part.row], from_replica[part.row])
+            yield NamedPartitions(message, _partition_table(message, part, self.frames, asked))
 
     def failed(self, streams: Streams) -> FailedFrames:
         """Whole frames that did not decode."""
@@ -96,14 +113,15 @@ class ResponseBlock:
         """Those columns of the requests that the frames of these rows answer, and their numbers."""
         return self.asked.select(["number", *columns]).take(pa.array(np.ascontiguousarray(self.frames["row"])[rows]))
 
-    def partitions(self) -> pa.Table:
-        """Rows for `partitions`."""
-        table = self.decoded.partition_table()
-        rows = table["row"].to_numpy()
-        asked = self._requests_of(rows, "replica_id")
-        from_replica = pc.fill_null(pc.greater_equal(asked["replica_id"], 0), False)
-        table = table.append_column("from_replica", from_replica)
-        return with_frames(table, self.frames, rows, asked["number"].to_numpy(), "response")
+    def partitions(self) -> Iterator[NamedPartitions]:
+        """Rows for `partitions`, by message."""
+        row = np.maximum(self.frames["row"], 0)  # an orphan is not decoded, and names nothing
+        numbers, asked_ns = (self.asked[name].to_numpy() for name in ("number", "ts_ns"))
+        from_replica = self.asked["replica_id"].fill_null(-1).to_numpy() >= 0
+        for message, part in self.decoded.partitions:
+            rows = row[part.row]
+            asked = Asked(numbers[rows], asked_ns[rows], from_replica[rows])
+            yield NamedPartitions(message, _partition_table(message, part, self.frames, asked))
 
     def errors(self, capture_id: int) -> pa.Table:
         """Rows for `errors`, with what the request says of group and transactional id where the response does not."""
@@ -182,7 +200,7 @@ def read_responses(
         "answer_producer_epoch": facts["producer_epoch"],
         "answer_decoded": known,
     }
-    columns |= _totals(decoded.partition_table(), len(frames), "answer_")
+    columns |= _totals(decoded, len(frames), "answer_")
     answers = pa.table([columns[f.name] for f in ANSWER_SCHEMA], ANSWER_SCHEMA)
     return ResponseBlock(frames, decoded, answers, asked)
 
@@ -197,19 +215,36 @@ def _key_of(asked: pa.Table, kind: str) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(asked["coordinator_type"], kind), asked["coordinator_key"], None)
 
 
-def _totals(partitions: pa.Table, n: int, prefix: str) -> dict[str, pa.Array]:
+def _totals(decoded: Decoded, n: int, prefix: str) -> dict[str, pa.Array]:
     """Partitions, records and record bytes per frame; null where a frame has no record sets."""
-    rows = partitions["row"].to_numpy()
-    has_records = np.asarray(partitions["record_bytes"].combine_chunks().is_valid())
+    n_partitions, n_records, n_bytes = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
     with_records = np.zeros(n, np.bool_)
-    with_records[rows[has_records]] = True
-    totals = {"n_partitions": pa.array(np.bincount(rows, minlength=n).astype(np.int32))}
-    for name in ("n_records", "record_bytes"):
-        values = partitions[name].fill_null(0).combine_chunks().to_numpy(zero_copy_only=False)
-        sums = np.zeros(n, np.int64)
-        np.add.at(sums, rows, values)
-        totals[name] = pa.array(sums, mask=~with_records)
-    return {prefix + name: values for name, values in totals.items()}
+    for _, part in decoded.partitions:
+        n_partitions += np.bincount(part.row, minlength=n)
+        for name, sums in (("n_records", n_records), ("record_bytes", n_bytes)):
+            values = part.numbers(name)
+            if values is not None:
+                np.add.at(sums, part.row, values)
+                with_records[part.row] = True
+    return {
+        f"{prefix}n_partitions": pa.array(n_partitions.astype(np.int32)),
+        f"{prefix}n_records": pa.array(n_records, mask=~with_records),
+        f"{prefix}record_bytes": pa.array(n_bytes, mask=~with_records),
+    }
+
+
+def _partition_table(message: MessageType, part: PartitionRows, frames: NDArray[np.void], asked: Asked) -> pa.Table:
+    """Partition rows with connection and time of their frames; columns that this place lacks are null."""
+    n = len(part.row)
+    heads = {
+        "conn": pa.array((frames["direction"] >> 1)[part.row]),
+        "ts_ns": pa.array(np.ascontiguousarray(frames["ts_ns"])[part.row]),
+        **{name: pa.array(values) for name, values in asked._asdict().items()},
+    }
+    schema = part_schema(message)
+    columns = [part.columns[f.name] if f.name in part.columns else pa.nulls(n, f.type) for f in schema]
+    types = [(name, values.type) for name, values in heads.items()]
+    return pa.table([*heads.values(), *columns], pa.schema([*types, *schema]))
 
 
 def with_frames(

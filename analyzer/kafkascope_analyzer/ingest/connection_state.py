@@ -68,7 +68,8 @@ def connection_table(
         ("close", "close_ts_ns"),
     ):
         times = np.ascontiguousarray(connections[source])
-        columns[f"{name}_ns"] = pa.array(times, mask=times == 0)
+        unknown = times == 0 if name not in ("first", "last") else None  # a capture may begin at 1970
+        columns[f"{name}_ns"] = pa.array(times, mask=unknown)
     return pa.table(columns)
 
 

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.ingest.errors import SPILL_SCHEMA as ERROR_SCHEMA
 from kafkascope_analyzer.ingest.errors import error_rows
-from kafkascope_analyzer.ingest.partitions import SPILL_SCHEMA as PARTITION_SCHEMA
-from kafkascope_analyzer.ingest.partitions import partition_rows
+from kafkascope_analyzer.ingest.partitions import PartitionRows, partition_rows
 from kafkascope_analyzer.ingest.request_facts import Fact, FactColumns
 from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
 from kafkascope_analyzer.ingest.topology import topology_rows
 from kafkascope_parsers.framing.layout import WHOLE
 from kafkascope_parsers.machine import Columns, decode_messages
-from kafkascope_parsers.schema import Direction, api_name, message_type
+from kafkascope_parsers.schema import Direction, MessageType, api_name, message_type
 
 _SIZE_BYTES = 4
 
@@ -28,23 +27,16 @@ Sink = Callable[[str, Columns, NDArray[np.int64]], None]
 class Decoded:
     """What was decoded of n frames of one direction.
 
-    decoded: bool per frame; facts: columns per frame; partitions, errors, topology: rows with `row`, the
-    frame;
-    reasons, details: of the whole frames that did not decode.
+    decoded: bool per frame; facts: columns per frame; partitions: by message; errors, topology: rows with `row`, the
+    frame; reasons, details: of the whole frames that did not decode.
     """
 
     decoded: NDArray[np.bool_]
     facts: FactColumns
-    partitions: list[pa.Table] = field(default_factory=list)
+    partitions: list[tuple[MessageType, PartitionRows]] = field(default_factory=list)
     errors: list[pa.Table] = field(default_factory=list)
     topology: list[pa.Table] = field(default_factory=list)
     reasons: dict[int, tuple[str, str]] = field(default_factory=dict)
-
-    def partition_table(self) -> pa.Table:
-        """All partition rows, put together once."""
-        if len(self.partitions) != 1:
-            self.partitions = [pa.concat_tables([PARTITION_SCHEMA.empty_table(), *self.partitions]).combine_chunks()]
-        return self.partitions[0]
 
     def error_table(self) -> pa.Table:
         """All error rows."""
@@ -95,7 +87,7 @@ def _take(out: Decoded, columns: Columns, members: NDArray[np.int64], direction:
     name = api_name(-1 if key is None else key)
     out.decoded[frames] = True
     out.facts.put(columns.message, columns, frames)
-    out.partitions.append(partition_rows(columns, frames))
+    out.partitions += [(columns.message, rows) for rows in partition_rows(columns, frames)]
     if direction == "response":
         out.errors.append(error_rows(columns, frames))
         out.topology.append(topology_rows(columns, frames, name))

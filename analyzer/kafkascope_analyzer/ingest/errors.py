@@ -82,6 +82,14 @@ def error_names(codes: pa.Array) -> pa.Array:
     )
 
 
+def coded_error_names(codes: pa.Array) -> pa.DictionaryArray:
+    """The same, coded."""
+    numbers = codes.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int32)
+    if len(numbers) and (numbers.min() < _FIRST or numbers.max() - _FIRST >= len(_NAMES)):
+        return error_names(codes).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(pa.array(numbers - _FIRST, mask=np.asarray(codes.is_null())), _NAMES)
+
+
 def retriable(codes: pa.Array) -> pa.Array:
     """Whether Kafka's clients may try again after each error code (int16 without nulls)."""
     numbers = codes.to_numpy(zero_copy_only=False).astype(np.int64)

@@ -3,16 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.connections.lifecycle import ConnectionFacts, connection_rows
-from kafkascope_analyzer.connections.roles import added_up, bootstrap_roles, partition_roles, request_roles
+from kafkascope_analyzer.connections.roles import RoleCounts, bootstrap_roles, partition_roles, request_roles
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.tables import (
     CONNECTIONS,
+    DNS,
     ERRORS,
     PARTITIONS,
     RECORD_BATCHES,
@@ -26,8 +28,9 @@ from kafkascope_analyzer.dataset.tables import (
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.ingest import finish_rows
 from kafkascope_analyzer.ingest.finish_rows import Names
-from kafkascope_analyzer.ingest.record_batches import WRITTEN_SCHEMA, read_record_sets
-from kafkascope_analyzer.ingest.spill import read_spill
+from kafkascope_analyzer.ingest.partitions import message_of_spill
+from kafkascope_analyzer.ingest.record_batches import read_record_sets
+from kafkascope_analyzer.ingest.spill import read_spill, spilled_tables
 
 _SORT = {
     "requests": ("client_ip", "client_id", "ts_ns", "request_packet_no"),
@@ -62,7 +65,7 @@ class BucketFinish:
         self._names = Names(
             self._facts.names(), pa.array(list(topics), pa.string()), pa.array(list(topics.values()), pa.string())
         )
-        self._roles: list[pa.Table] = []
+        self._roles = RoleCounts()
         self.rows: dict[str, int] = {}
 
     def write(self) -> dict[str, int]:
@@ -77,28 +80,34 @@ class BucketFinish:
         self._partitions()
         self._record_batches()
         self._partition_roles()
-        roles = added_up([*self._roles, bootstrap_roles(self._facts.raw, self._cluster.bootstrap)])
+        self._roles.add([bootstrap_roles(self._facts.raw, self._cluster.bootstrap)])
+        roles = self._roles.total()
         self._write(ROLE_ROWS, finish_rows.role_rows(roles, self._names))
         self._write(CONNECTIONS, connection_rows(self._facts, roles))
         return self.rows
 
     def _requests(self) -> None:
+        for notes in read_spill(self._bucket.spill, "connection_notes"):
+            self._facts.note(notes)
         with self._writer(REQUESTS) as writer:
             for batch in read_spill(self._bucket.spill, "requests"):
                 writer.write(finish_rows.request_rows(batch, self._names))
                 self._facts.note_requests(batch)
-                self._roles += request_roles(batch)
+                self._roles.add(request_roles(batch))
         self.rows[REQUESTS.name] = writer.n_rows
 
     def _partitions(self) -> None:
         with self._writer(PARTITIONS) as writer:
-            for batch in read_spill(self._bucket.spill, "partitions"):
-                writer.write(finish_rows.partition_rows(batch, self._names))
+            for name in spilled_tables(self._bucket.spill):
+                message = message_of_spill(name)
+                if message is None:
+                    continue
+                for batch in read_spill(self._bucket.spill, name):
+                    writer.write(finish_rows.partition_rows(batch, message, self._names))
         self.rows[PARTITIONS.name] = writer.n_rows
 
     def _record_batches(self) -> None:
-        place = self._bucket.dataset / RECORD_BATCHES.name / self._bucket.part
-        with TableWriter(place, WRITTEN_SCHEMA) as writer:
+        with self._writer(RECORD_BATCHES) as writer:
             for sets, batches in read_record_sets(self._bucket.spill):
                 writer.write(finish_rows.record_batch_rows(sets, batches, self._names))
         self.rows[RECORD_BATCHES.name] = writer.n_rows
@@ -107,23 +116,21 @@ class BucketFinish:
         for counts in read_spill(self._bucket.spill, "partition_counts"):
             topic = self._names.topics(counts["topic"], counts["topic_id"])
             counts = counts.set_column(counts.column_names.index("topic"), "topic", topic)
-            self._roles += partition_roles(counts, self._follows(counts))
+            self._roles.add(partition_roles(counts, *self._follows(counts)))
 
-    def _follows(self, counts: pa.Table) -> pa.Array:
-        """Whether a follower answered: a broker had sent the consumer there, and another node led at the time."""
-        if not self._cluster.followers:
-            return pa.repeat(pa.scalar(False), counts.num_rows)
-        conn = self._names.conn.select(["client_ip", "node_id"]).to_pydict()
-        return pa.array([self._is_follower(row, conn) for row in counts.to_pylist()], pa.bool_())
-
-    def _is_follower(self, row: dict[str, Any], conn: dict[str, list[Any]]) -> bool:
-        node_id = conn["node_id"][row["conn"]]
-        if row["confirmed_ns"] is None or node_id is None:
-            return False
-        if (conn["client_ip"][row["conn"]], row["topic"], row["partition"], node_id) not in self._cluster.followers:
-            return False
-        leader = self._cluster.leaders.at(row["topic"], row["topic_id"], row["partition"], row["confirmed_ns"])
-        return leader is not None and leader != node_id
+    def _follows(self, counts: pa.Table) -> tuple[pa.Array, pa.Array]:
+        """Whether a follower answered, as another node led at the time, and whether a broker had sent the consumer."""
+        conn = self._names.conn
+        numbers = counts["conn"].to_numpy()
+        nodes = pc.fill_null(conn["node_id"], -1).to_numpy().astype(np.int64)[numbers]
+        follows, sent = np.zeros(counts.num_rows, np.bool_), np.zeros(counts.num_rows, np.bool_)
+        rows = self._cluster.leaders.followed(counts, nodes)
+        follows[rows] = True
+        chosen = counts.take(pa.array(rows))
+        clients = conn["client_ip"].take(chosen["conn"]).to_pylist()
+        places = zip(clients, chosen["topic"].to_pylist(), chosen["partition"].to_pylist(), nodes[rows], strict=True)
+        sent[rows] = [place in self._cluster.followers for place in places]
+        return pa.array(follows), pa.array(sent)
 
     def _writer(self, table: Table) -> TableWriter:
         return TableWriter(
@@ -138,6 +145,17 @@ class BucketFinish:
 
 def finish_bucket(bucket: Bucket, cluster: Cluster) -> dict[str, int]:
     """Writes the tables of a scanned bucket. Returns rows per table."""
-    if not (bucket.spill / "connections.arrow").exists():
+    rows = _write_dns(bucket)
+    if (bucket.spill / "connections.arrow").exists():
+        rows |= BucketFinish(bucket, cluster).write()
+    return rows
+
+
+def _write_dns(bucket: Bucket) -> dict[str, int]:
+    """Names may have been asked for where no connection is."""
+    if not (bucket.spill / f"{DNS.name}.arrow").exists():
         return {}
-    return BucketFinish(bucket, cluster).write()
+    with TableWriter(bucket.dataset / DNS.name / bucket.part, DNS.schema, sort_by=("ts_ns",)) as writer:
+        for batch in read_spill(bucket.spill, DNS.name):
+            writer.write(batch)
+    return {DNS.name: writer.n_rows}

@@ -26,8 +26,9 @@ from kafkascope_analyzer.dataset.tables import (
     TOPOLOGY,
     UNDECODED,
 )
-from kafkascope_analyzer.ingest.errors import error_names, retriable
+from kafkascope_analyzer.ingest.errors import coded_error_names, error_names, retriable
 from kafkascope_analyzer.ingest.messages import microseconds
+from kafkascope_analyzer.ingest.partitions import CODED_TEXT
 from kafkascope_analyzer.ingest.record_batches import batch_rows
 from kafkascope_parsers.schema import api_keys, api_name
 
@@ -59,6 +60,24 @@ class Names:
     def request_ids(self, conn: NDArray[np.int64], numbers: NDArray[np.int64]) -> pa.Array:
         """Ids of requests by connection number and number on the connection."""
         return request_ids(_flat(self.conn["conn_id"]), conn, numbers)
+
+    def coded(self, name: str, conn: NDArray[np.int64]) -> pa.DictionaryArray:
+        """A text of the connection for each row, coded; the dictionary holds those that occur."""
+        column = _flat(self.conn[name])
+        occurs = np.zeros(len(column), np.bool_)
+        occurs[conn] = True
+        code = np.cumsum(occurs, dtype=np.int32) - 1
+        return pa.DictionaryArray.from_arrays(pa.array(code[conn]), column.take(pa.array(np.flatnonzero(occurs))))
+
+    def coded_topics(self, names: pa.DictionaryArray, ids: pa.DictionaryArray) -> pa.DictionaryArray:
+        """`topics` for coded names and ids."""
+        by_id = self.topic_names.take(pc.index_in(ids.dictionary, self.topic_ids)) if len(self.topic_ids) else None
+        if names.null_count == 0 and pc.index(names.dictionary, "").as_py() < 0:
+            return names
+        if names.null_count == len(names) and by_id is not None and by_id.null_count == 0:
+            return pa.DictionaryArray.from_arrays(ids.indices, by_id)
+        texts = self.topics(pa.chunked_array([names.dictionary_decode()]), pa.chunked_array([ids.dictionary_decode()]))
+        return texts.combine_chunks().dictionary_encode()
 
     def topics(self, names: pa.ChunkedArray, ids: pa.ChunkedArray) -> pa.ChunkedArray:
         """Topic names, looked up by id where there is no name (or an empty one)."""
@@ -118,12 +137,26 @@ def request_rows(rows: pa.Table, names: Names) -> pa.Table:
     return _rows(REQUESTS, columns, rows.num_rows)
 
 
-def partition_rows(rows: pa.Table, names: Names) -> pa.Table:
-    """Rows of `partitions`."""
-    columns = _own(rows) | names.of(rows, PARTITIONS)
-    columns["topic"] = names.topics(rows["topic"], rows["topic_id"])
-    columns["error_name"] = error_names(_flat(rows["error_code"]))
-    return _rows(PARTITIONS, columns, rows.num_rows)
+_CODED_PARTITIONS = pa.schema(
+    [f.with_type(CODED_TEXT) if pa.types.is_string(f.type) and f.name != "request_id" else f for f in PARTITIONS.schema]
+)
+
+
+def partition_rows(rows: pa.Table, message: tuple[int, str], names: Names) -> pa.Table:
+    """Rows of `partitions` of one message (API key, direction), texts coded: a few of each stand in many rows."""
+    n = rows.num_rows
+    conn = rows["conn"].to_numpy()
+    columns = {name: _flat(rows[name]) for name in rows.column_names}
+    columns["request_id"] = names.request_ids(conn, rows["number"].to_numpy())
+    columns["conn_id"] = names.coded("conn_id", conn)
+    columns["ts"] = microseconds(columns["ts_ns"])
+    columns["api_key"] = pa.array(np.full(n, message[0], np.int16))
+    columns["direction"] = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array([message[1]]))
+    columns["topic"] = names.coded_topics(columns["topic"], columns["topic_id"])
+    if "error_code" in columns:
+        columns["error_name"] = coded_error_names(columns["error_code"])
+    arrays = [columns[f.name] if f.name in columns else pa.nulls(n, f.type) for f in _CODED_PARTITIONS]
+    return pa.Table.from_arrays(arrays, schema=_CODED_PARTITIONS)
 
 
 def record_batch_rows(sets: pa.Table, batches: NDArray[np.void], names: Names) -> pa.Table:
@@ -187,6 +220,9 @@ def undecoded_rows(rows: pa.Table, names: Names) -> pa.Table:
 def role_rows(rows: pa.Table, names: Names) -> pa.Table:
     """Rows of `roles` from added-up counts."""
     columns = _own(rows) | names.of(rows, ROLE_ROWS)
+    for name in ("first_ns", "last_ns"):
+        proven = pc.if_else(pc.greater(rows["n_confirmed"], 0), rows[f"confirmed_{name}"], None)
+        columns[name] = pc.coalesce(proven, rows[name])
     columns["verdict"] = verdicts(rows["n_confirmed"], rows["n_refused"])
     evidence = _flat(rows["evidence"])
     conn = _flat(rows["conn"]).take(pc.list_parent_indices(evidence))

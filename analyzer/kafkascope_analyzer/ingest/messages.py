@@ -13,7 +13,7 @@ from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import to_arrow
 from kafkascope_parsers.schema import Direction
 
-KEY_SCHEMA = pa.schema([(c.name, c.type) for c in MESSAGE_KEYS])
+KEY_SCHEMA = pa.schema([c.field for c in MESSAGE_KEYS])
 
 
 def microseconds(ns: pa.Array) -> pa.Array:

@@ -12,6 +12,7 @@ _KEY = {
     "leader": ("topic", "topic_id", "partition"),
     "coordinator": ("coordinator_key", "coordinator_type"),
     "controller": (),
+    "cluster": ("cluster_id",),
     "topic": ("topic", "topic_id"),
 }
 """What a fact is about, by its kind; the other columns are what it says."""
@@ -20,6 +21,7 @@ _VALUE = {
     "leader": ("node_id", "leader_epoch"),
     "coordinator": ("node_id", "host", "port"),
     "controller": ("node_id",),
+    "cluster": (),
     "topic": (),
 }
 _SEPARATOR = "\x1f"

@@ -1,4 +1,11 @@
-"""Rows of `partitions`: every topic-partition that a decoded message names, with what stands beside it."""
+"""Rows of `partitions`: every topic-partition that a decoded message names, with what stands beside it.
+
+Rows are kept by message, with the columns that the message can fill and no others, and topics as codes into the few
+names of a batch: there are more of these rows than of any other, and most of their columns are null.
+"""
+
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -9,8 +16,9 @@ from kafkascope_analyzer.ingest.mentions import PartitionMention, instances_abov
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
 from kafkascope_parsers.records import summarize_record_sets
-from kafkascope_parsers.schema import Node
+from kafkascope_parsers.schema import MessageType, Node
 
+CODED_TEXT = pa.dictionary(pa.int32(), pa.string())
 _INTS = (
     "offset",
     "leader_epoch",
@@ -27,47 +35,73 @@ _MINUS_ONE_IS_NONE = frozenset(_INTS) - {"offset", "error_code"}
 """Kafka writes -1 for a leader, epoch or offset that is not known; an offset of -1 or -2 is a question (latest,
 earliest).
 """
-
-SPILL_SCHEMA = pa.schema(
-    [
-        ("row", pa.int64()),
-        ("topic", pa.string()),
-        ("topic_id", pa.string()),
-        ("partition", pa.int32()),
-        *((name, PARTITIONS.column(name).type) for name in _INTS),
-        ("record_bytes", pa.int64()),
-        ("n_batches", pa.int32()),
-        ("n_records", pa.int64()),
-    ]
-)
-"""Columns of `partition_rows`; `row` is the index of the decoded message's frame."""
+_RECORD_COLUMNS = ("record_bytes", "n_batches", "n_records")
+Kept = NDArray[np.int64] | slice
+"""Instances of a level that name a partition: all, or these."""
 
 
-def partition_rows(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
-    """The partitions that decoded messages name. frames[i] is the frame of decoded row i. Columns: SPILL_SCHEMA."""
-    tables = [
+@dataclass(frozen=True, slots=True)
+class PartitionRows:
+    """The partitions that one place of a message names. row: the frame of each; columns: as long, in part_schema."""
+
+    row: NDArray[np.int64]
+    columns: dict[str, pa.Array]
+
+    def numbers(self, name: str) -> NDArray[np.int64] | None:
+        """A column without nulls as numpy; None where the place does not have it."""
+        return self.columns[name].to_numpy() if name in self.columns else None
+
+
+def spill_name(api_key: int, direction: str) -> str:
+    """The spilled table of a message's partitions."""
+    return f"partitions.{api_key}.{direction}"
+
+
+def message_of_spill(name: str) -> tuple[int, str] | None:
+    """API key and direction of a spilled table; None where it does not hold partitions."""
+    table, _, message = name.partition(".")
+    api_key, _, direction = message.partition(".")
+    return (int(api_key), direction) if table == "partitions" and direction else None
+
+
+@cache
+def part_schema(message: MessageType) -> pa.Schema:
+    """The columns of `partitions` that a message can fill, topics as CODED_TEXT."""
+    mentions = partition_mentions(message)
+    filled = {name for mention in mentions for name in mention.fields} & set(_INTS)
+    if any(mention.records is not None for mention in mentions):
+        filled |= set(_RECORD_COLUMNS)
+    names = ("partition", *_INTS, *_RECORD_COLUMNS)
+    numbers = [(name, PARTITIONS.column(name).type) for name in names if name in filled or name == "partition"]
+    return pa.schema([("topic", CODED_TEXT), ("topic_id", CODED_TEXT), *numbers])
+
+
+def partition_rows(columns: Columns, frames: NDArray[np.int64]) -> list[PartitionRows]:
+    """The partitions that decoded messages name, by the place that names them. frames[i] is the frame of decoded
+    row i.
+    """
+    return [
         _of_mention(columns, mention, frames)
         for mention in partition_mentions(columns.message)
         if columns.size(mention.partition)
     ]
-    return pa.concat_tables(tables) if tables else SPILL_SCHEMA.empty_table()
 
 
-def _of_mention(columns: Columns, mention: PartitionMention, frames: NDArray[np.int64]) -> pa.Table:
+def _of_mention(columns: Columns, mention: PartitionMention, frames: NDArray[np.int64]) -> PartitionRows:
     leaf = mention.partition
-    present = ~columns.is_null(leaf)
-    n = int(present.sum())
-    keep = np.flatnonzero(present)
+    null = columns.is_null(leaf)
+    kept: Kept = np.flatnonzero(~null) if null.any() else slice(None)
     out = {
-        "row": pa.array(frames[columns.row(leaf)[keep]]),
-        "topic": outer_text(columns, leaf, mention.topic, keep),
-        "topic_id": outer_text(columns, leaf, mention.topic_id, keep),
-        "partition": pa.array(columns.values(leaf)[keep].astype(np.int32)),
+        "topic": _outer_codes(columns, leaf, mention.topic, kept),
+        "topic_id": _outer_codes(columns, leaf, mention.topic_id, kept),
+        "partition": pa.array(columns.values(leaf)[kept].astype(np.int32, copy=False)),
     }
-    for name in _INTS:
-        out[name] = _int_column(columns, name, mention.fields.get(name, ()), keep)
-    out |= _record_columns(columns, mention.records, keep, n)
-    return pa.table([out[f.name] for f in SPILL_SCHEMA], SPILL_SCHEMA)
+    for name, nodes in mention.fields.items():
+        if name in _INTS:
+            out[name] = _int_column(columns, name, nodes, kept)
+    if mention.records is not None and columns.has(mention.records):
+        out |= _record_columns(columns, mention.records, kept)
+    return PartitionRows(frames[columns.row(leaf)[kept]], {k: v for k, v in out.items() if v is not None})
 
 
 def outer_text(columns: Columns, leaf: Node, node: Node | None, keep: NDArray[np.int64]) -> pa.Array:
@@ -81,28 +115,30 @@ def outer_text(columns: Columns, leaf: Node, node: Node | None, keep: NDArray[np
     return texts.take(pa.array(index))
 
 
-def _int_column(columns: Columns, name: str, nodes: tuple[Node, ...], keep: NDArray[np.int64]) -> pa.Array:
+def _outer_codes(columns: Columns, leaf: Node, node: Node | None, kept: Kept) -> pa.Array | None:
+    """The same as codes; None where there is none."""
+    if node is None or not columns.has(node):
+        return None
+    texts = strings(columns, node).dictionary_encode()
+    codes = texts.indices.take(pa.array(instances_above(columns, leaf, node.level)[kept]))
+    return pa.DictionaryArray.from_arrays(codes, texts.dictionary)
+
+
+def _int_column(columns: Columns, name: str, nodes: tuple[Node, ...], kept: Kept) -> pa.Array | None:
     kind = PARTITIONS.column(name).type
     nodes = tuple(node for node in nodes if columns.has(node))
     if not nodes:
-        return pa.nulls(len(keep), kind)
-    values, nulls = np.zeros(len(keep), np.int64), np.ones(len(keep), np.bool_)
-    for node in nodes:
-        fresh = nulls & ~columns.is_null(node)[keep]
-        values = np.where(fresh, columns.values(node)[keep], values)
-        nulls &= ~fresh
+        return None
+    values, nulls = columns.values(nodes[0])[kept], columns.is_null(nodes[0])[kept]
+    for node in nodes[1:]:
+        values = np.where(nulls, columns.values(node)[kept], values)
+        nulls = nulls & columns.is_null(node)[kept]
     if name in _MINUS_ONE_IS_NONE:
-        nulls |= values == -1
-    return pa.array(values.astype(kind.to_pandas_dtype()), kind, mask=nulls)
+        nulls = nulls | (values == -1)
+    return pa.array(values.astype(kind.to_pandas_dtype(), copy=False), kind, mask=nulls)
 
 
-def _record_columns(columns: Columns, node: Node | None, keep: NDArray[np.int64], n: int) -> dict[str, pa.Array]:
-    if node is None or not columns.has(node):
-        return {
-            "record_bytes": pa.nulls(n, pa.int64()),
-            "n_batches": pa.nulls(n, pa.int32()),
-            "n_records": pa.nulls(n, pa.int64()),
-        }
-    lengths = np.maximum(columns.lengths(node)[keep].astype(np.int64), 0)
-    n_batches, n_records, n_bytes = summarize_record_sets(columns.buf, columns.offsets(node)[keep], lengths)
+def _record_columns(columns: Columns, node: Node, kept: Kept) -> dict[str, pa.Array]:
+    lengths = np.maximum(columns.lengths(node)[kept].astype(np.int64), 0)
+    n_batches, n_records, n_bytes = summarize_record_sets(columns.buf, columns.offsets(node)[kept], lengths)
     return {"record_bytes": pa.array(n_bytes), "n_batches": pa.array(n_batches), "n_records": pa.array(n_records)}

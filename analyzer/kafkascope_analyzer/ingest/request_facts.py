@@ -41,6 +41,7 @@ REQUEST_TEXTS = (
     Fact("member_id", ("member_id", "members[].member_id", "groups[].member_id")),
     Fact("group_instance_id", ("group_instance_id", "instance_id", "members[].group_instance_id")),
     Fact("transactional_id", ("transactional_id", "v3_and_below_transactional_id", "transactions[].transactional_id")),
+    Fact("described", ("groups[]", "groups_names[]", "group_ids[]", "transactional_ids[]")),
     Fact("coordinator_key", ("key", "coordinator_keys[]")),
     Fact("software_name", ("client_software_name",)),
     Fact("software_version", ("client_software_version",)),

@@ -1,10 +1,11 @@
 """Ingest: capture files in, a dataset of Parquet tables out.
 
-The files of one capture point are read in time order by one worker per bucket; workers share nothing but the spill
-folder. Then the cluster is learned from all spills, and each bucket is finished. The dataset is written beside its
-place and renamed when it is whole.
+The files are read in time order by one worker per bucket, capture points that overlap in time apart from each other;
+workers share nothing but the spill folder. Then the cluster is learned from all spills, and each bucket is finished.
+The dataset is written beside its place and renamed when it is whole.
 """
 
+import gc
 import os
 import shutil
 import tempfile
@@ -15,6 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.connections.hosts import Entry
 from kafkascope_analyzer.connections.learn import learn_cluster
 from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
@@ -22,8 +24,9 @@ from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
 from kafkascope_analyzer.ingest.captures import captures_table, manifest_entry
 from kafkascope_analyzer.ingest.finish import Bucket, finish_bucket
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
-from kafkascope_analyzer.ingest.source import CaptureInfo
-from kafkascope_analyzer.ingest.worker import BucketResult, ScanJob, in_time_order, scan_bucket
+from kafkascope_analyzer.ingest.series import in_time_order
+from kafkascope_analyzer.ingest.source import CaptureInfo, is_stream
+from kafkascope_analyzer.ingest.worker import BucketResult, ScanJob, scan_bucket
 
 Progress = Callable[[int, int], None]
 """Takes (bytes read, bytes in all)."""
@@ -35,12 +38,13 @@ _PROGRESS_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run: the dataset being written, its spill folder, how many buckets, how much of the records."""
+    """One run: the dataset being written, its spill folder, how many buckets, how much of the records, names given."""
 
     partial: Path
     spill: Path
     n_buckets: int
     detail: RecordDetail
+    hosts: tuple[Entry, ...]
 
     def bucket(self, number: int) -> Bucket:
         part = "part-0.parquet" if self.n_buckets == 1 else f"bucket={number}/part-0.parquet"
@@ -53,21 +57,22 @@ def ingest(
     *,
     workers: int | None = None,
     detail: RecordDetail = RecordDetail.COUNTS,
+    hosts: tuple[Entry, ...] = (),
     progress: Progress | None = None,
 ) -> None:
     """Reads captures and writes the dataset OUT; an existing OUT is replaced when the new one is whole.
 
-    inputs: files of one capture point (or `-` for standard input), in any order. workers: processes to use; all cores
-    when not given. detail: how much of the records to write (BATCHES is half again as much work where batches are
-    small, RECORDS many times). Raises CaptureError when a file cannot be read, UsageError when OUT cannot be written;
-    then nothing is left behind.
+    inputs: files of one capture point or several (or `-` for standard input), in any order. workers: processes to use;
+    all cores when not given. detail: how much of the records to write (BATCHES is half again as much work where batches
+    are small, RECORDS many times). hosts: names and addresses of brokers, as in a hosts file. Raises CaptureError when
+    a file cannot be read, UsageError when OUT cannot be written; then nothing is left behind.
     """
     partial = out.with_name(out.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     spill = Path(tempfile.mkdtemp(prefix=".spill-", dir=partial))
     try:
-        run = _Run(partial, spill, _n_buckets(inputs, workers), detail)
+        run = _Run(partial, spill, _n_buckets(inputs, workers), detail, hosts)
         _write_dataset(run, in_time_order([Path(path) for path in inputs]), progress)
         shutil.rmtree(spill)
         shutil.rmtree(out, ignore_errors=True)
@@ -77,8 +82,8 @@ def ingest(
 
 
 def _n_buckets(inputs: Sequence[Path | str], workers: int | None) -> int:
-    """One bucket per worker; fewer for small inputs, one for standard input, which can be read only once."""
-    if any(str(path) == "-" for path in inputs):
+    """One bucket per worker; fewer for small inputs, one for a pipe, which can be read only once."""
+    if any(is_stream(Path(path)) for path in inputs):
         return 1
     size = sum(Path(path).stat().st_size for path in inputs)
     return max(1, min(workers or os.cpu_count() or 1, -(-size // BYTES_PER_WORKER)))
@@ -88,13 +93,16 @@ def _write_dataset(run: _Run, inputs: tuple[Path, ...], progress: Progress | Non
     jobs = [ScanJob(inputs, run.bucket(n), n, run.n_buckets, run.detail) for n in range(run.n_buckets)]
     if run.n_buckets == 1:
         results = [scan_bucket(jobs[0], progress)]
-        cluster = learn_cluster([jobs[0].bucket.spill])
-        finished = [finish_bucket(jobs[0].bucket, cluster)]
+        buckets = results[0].buckets
+        cluster = learn_cluster([bucket.spill for bucket in buckets], run.hosts)
+        finished = [finish_bucket(bucket, cluster) for bucket in buckets]
     else:
+        gc.freeze()  # what is loaded by now stays: neither swept nor, by sweeping, copied into each worker
         with ProcessPoolExecutor(run.n_buckets, mp_context=_context()) as pool:
             results = _scanned(pool, jobs, progress)
-            cluster = learn_cluster([job.bucket.spill for job in jobs])
-            finished = list(pool.map(finish_bucket, [job.bucket for job in jobs], [cluster] * len(jobs)))
+            buckets = [bucket for result in results for bucket in result.buckets]
+            cluster = learn_cluster([bucket.spill for bucket in buckets], run.hosts)
+            finished = list(pool.map(finish_bucket, buckets, [cluster] * len(buckets)))
     rows = _rows(results, finished)
     _write_captures(run.partial, results[0].captures, rows)
     for table in INGEST_TABLES:

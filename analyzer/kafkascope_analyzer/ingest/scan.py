@@ -4,6 +4,7 @@ A bucket is the connections whose flow hash falls into it; buckets share nothing
 ids, topic names, who the client was where no SYN told) waits in the spill for the second pass, `finish`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,11 +13,21 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import connection_ids, request_ids
 from kafkascope_analyzer.connections.partition_counts import count_partitions
-from kafkascope_analyzer.ingest.blocks import RequestBlock, ResponseBlock, read_requests, read_responses, with_frames
-from kafkascope_analyzer.ingest.connection_state import connection_table, server_side_by_port
+from kafkascope_analyzer.ingest.blocks import (
+    NamedPartitions,
+    RequestBlock,
+    ResponseBlock,
+    read_requests,
+    read_responses,
+    with_frames,
+)
+from kafkascope_analyzer.ingest.connection_notes import ConnectionNotes
+from kafkascope_analyzer.ingest.connection_state import connection_table
+from kafkascope_analyzer.ingest.dns import DnsExchanges
 from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows
 from kafkascope_analyzer.ingest.messages import MessageWriters
 from kafkascope_analyzer.ingest.news import News
+from kafkascope_analyzer.ingest.partitions import spill_name
 from kafkascope_analyzer.ingest.record_batches import record_sets, spill_record_sets
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.records import spill_records
@@ -70,6 +81,8 @@ class BucketScan:
         self._exchanges = Exchanges()
         self.conn_ids = pa.array([], pa.string())
         self._news = News()
+        self._notes = ConnectionNotes()
+        self.dns = DnsExchanges(spill)
         self.ledger = Ledger()
         self._undecoded = np.zeros(0, np.int64)
         self._first_capture = np.zeros(0, np.int64)
@@ -88,6 +101,7 @@ class BucketScan:
         rows = connection_table(connections, sides, self.framer.connections, self.conn_ids, self._undecoded)
         rows = rows.append_column("capture_id", pa.array(self._first_capture.astype(np.int32)))
         self._spill.write("connections", rows)
+        self.dns.finish()
         self._spill.close()
         self.ledger.stream_bytes = int(sides["stream_bytes"].sum())
         self.ledger.missing_bytes = int(sides["missing_bytes"].sum() + sides["cut_bytes"].sum())
@@ -96,7 +110,7 @@ class BucketScan:
 
     def _read(self, streams: Streams, *, final: bool) -> None:
         self._open_connections()
-        frames = self.framer.requests(streams, server_side_by_port(self.tcp.sides["port"]), final=final)
+        frames = self.framer.requests(streams, final=final)
         requests = read_requests(streams.data, frames.frames, self._capture_id, self._write_requests)
         n_open = self._exchanges.open.num_rows
         answered, abandoned = self.framer.responses(streams, frames, requests.silent, n_open, final=final)
@@ -114,6 +128,9 @@ class BucketScan:
                 orphan_rows(responses.answers.take(pa.array(orphans)), responses.orphans(orphans, self._capture_id)),
             )
         self.framer.keep_rows(new_row)
+        self._notes.streams(streams, self.framer.connections)
+        self.dns.streams(streams, self.tcp.sides, self._capture_id)
+        self._spill.write("connection_notes", self._notes.take())
         self._spill_events()
 
     def _open_connections(self) -> None:
@@ -129,9 +146,11 @@ class BucketScan:
             self._first_capture = np.concatenate([self._first_capture, np.full(len(fresh), self._capture_id)])
 
     def _write_requests(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
+        self._notes.requests(name, columns, frames)
         self._write_messages(name, columns, frames, frames["number"])
 
     def _write_responses(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
+        self._notes.responses(name, columns, frames)
         numbers = self._exchanges.open["number"].to_numpy()[frames["row"]]
         self._write_messages(name, columns, frames, numbers)
 
@@ -161,9 +180,12 @@ class BucketScan:
     def _spill_requests(self, block: RequestBlock) -> None:
         self._spill_partitions(block.partitions())
 
-    def _spill_partitions(self, partitions: pa.Table) -> None:
-        self._spill.write("partitions", partitions)
-        self._spill.write("partition_counts", count_partitions(partitions))
+    def _spill_partitions(self, named: Iterator[NamedPartitions]) -> None:
+        for message, rows in named:
+            if message.api_key is not None and message.direction is not None:
+                self._spill.write("partition_counts", count_partitions(rows, message.api_key, message.direction))
+                kept = rows.drop_columns(["asked_ns", "from_replica"])
+                self._spill.write(spill_name(message.api_key, message.direction), kept)
 
     def _spill_responses(self, block: ResponseBlock) -> None:
         self._spill_partitions(block.partitions())

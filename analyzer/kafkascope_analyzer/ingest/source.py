@@ -15,25 +15,29 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.ingest.window import Window
 from kafkascope_parsers.capture import (
     HEAD_BYTES,
-    RECORD_LIMIT,
     CaptureReader,
     Packets,
-    Unpacked,
+    Secrets,
+    begins_like_capture,
     compression_of,
     decompressed,
     is_capture,
     open_reader,
 )
 from kafkascope_parsers.errors import CaptureError, UsageError
+from kafkascope_parsers.link import PacketCounts
 
 BLOCK_BYTES = 32 << 20
 """Bytes read at a time. Larger ones leave the processor's caches between the stages and are slower, not faster."""
 
 STANDARD_INPUT = Path("-")
 CAPTURE_SUFFIXES = frozenset({".pcap", ".pcapng", ".cap", ".dmp"})
-COMPRESSED_SUFFIXES = frozenset({".gz", ".zst"})
+COMPRESSED_SUFFIXES = frozenset({".gz", ".zst", ".lz4", ".xz", ".bz2"})
+LAST_PACKET_CUT = "the last packet is not whole: the file is still being written, or its disk was full"
+LONGER_THAN_FILE = "a packet that says it is longer than the file"
 _DIGEST_BYTES = 1 << 20
 
 
@@ -49,9 +53,12 @@ class Block:
 class CaptureInfo:
     """What is known of a capture after (and, growing, while) it was read.
 
-    n_truncated counts packets cut by the snap length; n_dropped is None where the file does not say;
-    truncated_tail_bytes is what the end of the file left of a last record; sha256 is over the first and last MiB of the
-    file as it lies there, None for standard input.
+    n_truncated counts packets cut by the snap length; n_dropped is None where the file does not say; sha256 is over the
+    first and last MiB of the file as it lies there, None for a pipe; size_bytes is what was read of it. cut_at_byte is
+    the first place in the unpacked capture that could not be read, None where there is none; unread_bytes counts what
+    was passed over there and further on. end_ts_ns is the time of the file's last packet, which is not always the
+    latest. names are (address, name) that the file itself gives; kinds: what its packets were, once the
+    link layer has read them.
     """
 
     path: str
@@ -64,14 +71,19 @@ class CaptureInfo:
     n_dropped: int | None = None
     first_ts_ns: int | None = None
     last_ts_ns: int | None = None
-    truncated_tail_bytes: int = 0
+    end_ts_ns: int | None = None
     size_bytes: int = 0
     sha256: str | None = None
+    kinds: PacketCounts = field(default_factory=PacketCounts)
+    cut_at_byte: int | None = None
+    unread_bytes: int = 0
+    names: list[tuple[str, str]] = field(default_factory=list)
+    _cut: str | None = None
+    _n_cuts: int = 0
 
     def take(self, packets: Packets, reader: CaptureReader) -> None:
         """Counts the packets of a block."""
         self.linktypes, self.snaplen, self.n_dropped = list(reader.linktypes), reader.snaplen, reader.n_dropped
-        self.truncated_tail_bytes = reader.truncated_tail_bytes
         if not len(packets):
             return
         first, last = int(packets.ts_ns.min()), int(packets.ts_ns.max())
@@ -79,6 +91,21 @@ class CaptureInfo:
         self.n_truncated += int((packets.caplen < packets.wirelen).sum())
         self.first_ts_ns = first if self.first_ts_ns is None else min(first, self.first_ts_ns)
         self.last_ts_ns = last if self.last_ts_ns is None else max(last, self.last_ts_ns)
+        self.end_ts_ns = int(packets.ts_ns[-1])
+
+    def note_cut(self, byte: int, n_unread: int, why: str) -> None:
+        """Takes down a place that could not be read."""
+        if self.cut_at_byte is None:
+            self.cut_at_byte, self._cut = byte, why
+        self.unread_bytes += n_unread
+        self._n_cuts += 1
+
+    @property
+    def cut_why(self) -> str | None:
+        """Why the place at cut_at_byte could not be read, and at how many more the same happened."""
+        more = self._n_cuts - 1
+        places = "" if more < 1 else f" (and {more:,} more {'place' if more == 1 else 'places'})"
+        return self._cut and self._cut + places
 
 
 class _Input:
@@ -125,16 +152,23 @@ class _Input:
 
 
 class CaptureFile:
-    """One capture. Iterate `blocks`; `info` is complete when they are through."""
+    """One capture. Iterate `blocks`; `info` is complete when they are through.
 
-    def __init__(self, path: Path, block_bytes: int = BLOCK_BYTES) -> None:
+    secrets grows while the blocks are read: a secret comes before the packets that need it. Nothing else keeps it.
+    """
+
+    def __init__(self, path: Path, block_bytes: int = BLOCK_BYTES, *, may_be_empty: bool = False) -> None:
+        """may_be_empty: a file that ends before its first packet is one without packets, as in a series whose next
+        file was just begun; else it is an error."""
         self.info = CaptureInfo(str(path))
+        self.secrets: list[Secrets] = []
         self._path = path
+        self._may_be_empty = may_be_empty
         self._block_bytes = max(block_bytes, HEAD_BYTES)
 
     def blocks(self) -> Iterator[Block]:
-        """The capture's blocks. Raises CaptureError: before the first block, or at a corrupt record once all before it
-        was given."""
+        """The capture's blocks. Raises CaptureError before the first packet; what cannot be read behind it is passed
+        over, and `info` says so."""
         try:
             if self._path == STANDARD_INPUT:
                 yield from self._blocks_of(sys.stdin.buffer)
@@ -146,29 +180,71 @@ class CaptureFile:
             raise CaptureError(error.strerror or str(error), name=str(self._path)) from error
 
     def _blocks_of(self, file: BinaryIO) -> Iterator[Block]:
-        name = str(self._path)
         packed = _Input(file)
         self.info.compression = compression_of(packed.head())
-        source = decompressed(packed, self.info.compression, name)
-        buf = np.empty(self._block_bytes, np.uint8)
-        filled = _fill(source, buf, 0)
-        reader = open_reader(buf[: min(filled, HEAD_BYTES)].tobytes(), name)
-        self.info.format = reader.format
-        start, final = 0, False
-        while True:
-            packets, consumed = reader.read_packets(buf, start, filled, final)
+        window = Window(decompressed(packed, self.info.compression), self._block_bytes)
+        reader = self._open(window)
+        while reader is not None:
+            packets, consumed = self._read(reader, window)
             self.info.take(packets, reader)
             self.info.size_bytes = packed.n_read
             if len(packets):
-                yield Block(buf[:filled], packets)
-            start += consumed
+                yield Block(window.buf[: window.filled], packets)
+            window.start += consumed
             if consumed:
                 continue
-            if final:
+            if not window.final:
+                window.more()
+            elif not self._goes_on(reader, window):
                 return
-            buf, start, filled = _move_rest(buf, start, filled)
-            filled = _fill(source, buf, filled)
-            final = filled < len(buf)
+
+    def _open(self, window: Window) -> CaptureReader | None:
+        """The reader for the file's format; None for a file that has none yet, where that may be."""
+        head = window.buf[: min(window.filled, HEAD_BYTES)].tobytes()
+        try:
+            if not head and window.problem:
+                raise CaptureError(window.problem, name=self.info.path)
+            reader = open_reader(head, self.info.path)
+        except CaptureError as error:
+            if not self._may_be_empty or (head and not begins_like_capture(head)):
+                raise
+            self.info.note_cut(0, len(head), error.why)
+            return None
+        self.info.format, self.info.names, self.secrets = reader.format, reader.names, reader.secrets
+        return reader
+
+    def _read(self, reader: CaptureReader, window: Window) -> tuple[Packets, int]:
+        """The next packets, and how many bytes they took. Passes over what is corrupt, once there was a packet."""
+        while True:
+            try:
+                return reader.read_packets(window.buf, window.start, window.filled, window.final)
+            except CaptureError as error:
+                if not self.info.n_packets:
+                    raise
+                self._pass_over(reader, window, error.why)
+
+    def _pass_over(self, reader: CaptureReader, window: Window, why: str) -> None:
+        """Goes to the next record that can be proved to be one, or to the file's end."""
+        self.info.note_cut(reader.position, 0, why)
+        while True:
+            n, found = reader.pass_over(window.buf, window.start, window.filled, window.final)
+            window.start += n
+            self.info.unread_bytes += n
+            if found or window.final:
+                return
+            window.more()
+
+    def _goes_on(self, reader: CaptureReader, window: Window) -> bool:
+        """Notes what the end of the file left of a last record; True where that record's length was a lie and others
+        follow in what seemed to be a part of it."""
+        place, rest = reader.position, window.filled - window.start
+        n, found = rest, False
+        if rest and self.info.n_packets:
+            n, found = reader.pass_over(window.buf, window.start, window.filled, True)
+            window.start += n
+        if rest or window.problem:
+            self.info.note_cut(place, n, LONGER_THAN_FILE if found else window.problem or LAST_PACKET_CUT)
+        return found
 
 
 def iter_blocks(path: str | Path, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
@@ -185,7 +261,11 @@ def expand_inputs(arguments: Sequence[str | Path]) -> list[Path]:
     found: dict[Path, None] = {}
     for argument in arguments:
         path = Path(argument)
-        if path == STANDARD_INPUT or path.is_file():
+        if path == STANDARD_INPUT:
+            if sys.stdin.isatty():
+                raise UsageError("standard input is a terminal: give a capture through a pipe, as in: xzcat F | ... -")
+            matches = [path]
+        elif path.is_file():
             matches = [path]
         elif path.is_dir():
             matches = [file for file in sorted(path.rglob("*")) if file.is_file() and _looks_like_capture(file)]
@@ -197,46 +277,32 @@ def expand_inputs(arguments: Sequence[str | Path]) -> list[Path]:
         else:
             raise CaptureError("no such file or directory", name=str(argument))
         if not matches:
-            raise UsageError(f"{argument}: no capture (pcap, pcapng, also as .gz or .zst) in there")
+            raise UsageError(f"{argument}: no capture (pcap or pcapng, also compressed) in there")
         found.update(dict.fromkeys(matches))
     if not found:
         raise UsageError("name at least one capture file, directory or glob, or - for standard input")
     return list(found)
 
 
+def is_stream(path: Path) -> bool:
+    """Whether it can be read only once, from its beginning on: standard input, a pipe."""
+    return path == STANDARD_INPUT or not path.is_file()
+
+
 def _looks_like_capture(path: Path) -> bool:
     """By name, else by the first bytes. What cannot be read is left to be reported when it is opened."""
-    suffixes = path.suffixes[-2:]
+    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
     if suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
         suffixes = suffixes[:-1]
-    if suffixes and suffixes[-1].lower() in CAPTURE_SUFFIXES:
+    if suffixes and suffixes[-1] in CAPTURE_SUFFIXES:
         return True
     try:
-        with path.open("rb") as file:
-            return is_capture(file.read(HEAD_BYTES))
+        with path.open("rb", buffering=0) as file:
+            packed = _Input(file)
+            window = Window(decompressed(packed, compression_of(packed.head())), HEAD_BYTES)
+            return is_capture(window.buf[: window.filled].tobytes())
     except OSError:
         return False
-
-
-def _fill(source: Unpacked, buf: NDArray[np.uint8], filled: int) -> int:
-    """Reads until the buffer is full or the source ends; returns how much of the buffer is filled."""
-    view = memoryview(buf)  # type: ignore[arg-type]
-    while filled < len(buf):
-        n = source.readinto(view[filled:])
-        if not n:
-            break
-        filled += n
-    return filled
-
-
-def _move_rest(buf: NDArray[np.uint8], start: int, filled: int) -> tuple[NDArray[np.uint8], int, int]:
-    """Moves what was not consumed to the front; a record larger than the buffer gets a larger one."""
-    rest = filled - start
-    if rest == len(buf):
-        buf = np.concatenate([buf, np.empty(min(len(buf), RECORD_LIMIT), np.uint8)])
-    else:
-        buf[:rest] = buf[start:filled].copy()
-    return buf, 0, rest
 
 
 def _digest(file: BinaryIO) -> str | None:

@@ -1,5 +1,5 @@
-"""Rows that wait on disk between the scan and the finish of a bucket: Arrow IPC files, one a table, written and
-read batch by batch.
+"""Rows that wait on disk between the scan and the finish of a bucket: Arrow IPC streams, one a table, written and
+read batch by batch. Each batch may have dictionaries of its own.
 """
 
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ class Spill:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._directory.mkdir(parents=True, exist_ok=True)
-        self._writers: dict[str, pa.ipc.RecordBatchFileWriter] = {}
+        self._writers: dict[str, pa.ipc.RecordBatchStreamWriter] = {}
 
     def write(self, name: str, table: pa.Table) -> None:
         """Adds rows to a table."""
         if not table.num_rows:
             return
         if name not in self._writers:
-            self._writers[name] = pa.ipc.new_file(str(self._directory / f"{name}.arrow"), table.schema)
+            self._writers[name] = pa.ipc.new_stream(str(self._directory / f"{name}.arrow"), table.schema)
         self._writers[name].write_table(table)
 
     def close(self) -> None:
@@ -31,11 +31,31 @@ class Spill:
         self._writers = {}
 
 
-def read_spill(directory: Path, name: str) -> Iterator[pa.Table]:
-    """The rows of a spilled table, batch by batch, in the order written; none when nothing was spilled."""
+def read_spill(directory: Path, name: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
+    """The rows of a spilled table, batch by batch, in the order written; none when nothing was spilled. columns: all
+    where not given; others are not read.
+    """
     path = directory / f"{name}.arrow"
     if not path.exists():
         return
-    with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as reader:  # mapped pages would count as resident
-        for i in range(reader.num_record_batches):
-            yield pa.Table.from_batches([reader.get_batch(i)])
+    with pa.OSFile(str(path)) as source:
+        options = _only(source, columns)
+    with (
+        pa.OSFile(str(path)) as source,
+        pa.ipc.open_stream(source, options=options) as reader,
+    ):  # mapped pages would count as resident
+        for batch in reader:
+            yield pa.Table.from_batches([batch])
+
+
+def _only(source: pa.OSFile, columns: list[str] | None) -> pa.ipc.IpcReadOptions:
+    """Options that read those columns, in the file's order."""
+    if columns is None:
+        return pa.ipc.IpcReadOptions()
+    with pa.ipc.open_stream(source) as reader:
+        return pa.ipc.IpcReadOptions(included_fields=[reader.schema.get_field_index(name) for name in columns])
+
+
+def spilled_tables(directory: Path) -> list[str]:
+    """Names of the tables of a bucket."""
+    return sorted(path.name.removesuffix(".arrow") for path in directory.glob("*.arrow"))

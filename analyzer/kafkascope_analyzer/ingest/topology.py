@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.ingest.partitions import outer_text
 from kafkascope_analyzer.ingest.request_facts import nodes_of
 from kafkascope_parsers.machine import Columns
-from kafkascope_parsers.schema import Node
+from kafkascope_parsers.schema import Node, error_codes, error_name
 
 SPILL_SCHEMA = pa.schema(
     [
@@ -29,6 +29,11 @@ SPILL_SCHEMA = pa.schema(
     ]
 )
 """Columns of `topology_rows`; `row` is the index of the frame."""
+
+_MOVED = [code for code in error_codes() if error_name(code) in ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")]
+
+Reader = Callable[[Columns, NDArray[np.int64]], pa.Table]
+"""Takes (decoded columns, frame of each decoded row)."""
 
 _BROKER_LISTS = {
     "Metadata": "brokers",
@@ -113,14 +118,26 @@ def _controller(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
     )
 
 
-def _metadata_leaders(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
-    leaf = _one(columns, "topics[].partitions[].leader_id")
+def _cluster(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
+    leaf = _one(columns, "cluster_id")
     if leaf is None:
         return SPILL_SCHEMA.empty_table()
-    keep = np.flatnonzero(columns.values(leaf).astype(np.int64) >= 0)
-    return _leaders(
-        columns, frames, leaf, keep, "topics[].name", ("topics[].topic_id", "topics[].partitions[].partition_index")
-    )
+    keep = np.flatnonzero(columns.lengths(leaf) > 0)
+    return _facts(columns, frames, leaf, keep, "cluster", cluster_id=_texts(columns, leaf, "cluster_id", keep))
+
+
+def _topic_leaders(topic: str) -> Reader:
+    """A reader of the leaders that an answer lists; topic: the field that names the topic."""
+
+    def read(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
+        leaf = _one(columns, "topics[].partitions[].leader_id")
+        if leaf is None:
+            return SPILL_SCHEMA.empty_table()
+        keep = np.flatnonzero(columns.values(leaf).astype(np.int64) >= 0)
+        places = ("topics[].topic_id", "topics[].partitions[].partition_index")
+        return _leaders(columns, frames, leaf, keep, f"topics[].{topic}", places)
+
+    return read
 
 
 def _leaders(
@@ -147,14 +164,19 @@ def _leaders(
     )
 
 
-def _hints(prefix: str, topic: str, topic_id: str, partition: str) -> Callable[[Columns, NDArray[np.int64]], pa.Table]:
-    """A reader of KIP-951 hints: the current leader that a Produce or Fetch answer names."""
+def _hints(prefix: str, topic: str, topic_id: str, partition: str) -> Reader:
+    """A reader of KIP-951 hints: the current leader that an answer names beside an error that says so. (Without one,
+    ShareFetch and ShareAcknowledge hold node 0, which is nobody.)
+    """
 
     def read(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
         leaf = _one(columns, f"{prefix}.current_leader.leader_id")
         if leaf is None:
             return SPILL_SCHEMA.empty_table()
-        keep = np.flatnonzero(~columns.is_null(leaf) & (columns.values(leaf).astype(np.int64) >= 0))
+        codes = [_one(columns, f"{prefix}.{name}") for name in ("error_code", "acknowledge_error_code")]
+        moved = [np.isin(columns.values(code), _MOVED) for code in codes if code is not None]
+        told = ~columns.is_null(leaf) & (columns.values(leaf).astype(np.int64) >= 0)
+        keep = np.flatnonzero(told & np.logical_or.reduce(moved))
         return _leaders(columns, frames, leaf, keep, topic, (topic_id, f"{prefix}.{partition}"))
 
     return read
@@ -203,11 +225,19 @@ def _coordinators(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
     return pa.concat_tables(found) if found else SPILL_SCHEMA.empty_table()
 
 
-_READERS: dict[str, tuple[Callable[[Columns, NDArray[np.int64]], pa.Table], ...]] = {
-    "Metadata": (_controller, _metadata_leaders, _topics),
-    "DescribeCluster": (_controller,),
+_SHARE_HINTS = _hints("responses[].partitions[]", "responses[].topic", "responses[].topic_id", "partition_index")
+_READERS: dict[str, tuple[Reader, ...]] = {
+    "Metadata": (_cluster, _controller, _topic_leaders("name"), _topics),
+    "DescribeCluster": (_cluster, _controller),
+    "DescribeTopicPartitions": (_topic_leaders("name"), _topics),
+    "DescribeQuorum": (_topic_leaders("topic_name"),),
     "FindCoordinator": (_coordinators,),
     "Produce": (_hints("responses[].partition_responses[]", "responses[].name", "responses[].topic_id", "index"),),
     "Fetch": (_hints("responses[].partitions[]", "responses[].topic", "responses[].topic_id", "partition_index"),),
+    "ShareFetch": (_SHARE_HINTS,),
+    "ShareAcknowledge": (_SHARE_HINTS,),
     "CreateTopics": (_topics,),
 }
+"""Where answers tell of leaders, coordinators, controllers, the cluster and topics; brokers: see _BROKER_LISTS. The
+raft log's leader, which DescribeQuorum tells, is the active controller.
+"""

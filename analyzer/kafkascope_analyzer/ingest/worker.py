@@ -1,5 +1,6 @@
-"""The unit of parallel work: one bucket of the connections in the files of one capture point."""
+"""The unit of parallel work: one bucket of the connections in the files that were given."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -8,11 +9,10 @@ from kafkascope_analyzer.ingest.finish import Bucket
 from kafkascope_analyzer.ingest.messages import MessageWriters
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.scan import BucketScan
-from kafkascope_analyzer.ingest.source import STANDARD_INPUT, CaptureFile, CaptureInfo, iter_blocks
+from kafkascope_analyzer.ingest.series import SeriesFinder
+from kafkascope_analyzer.ingest.source import CaptureFile, CaptureInfo, is_stream
 from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_parsers.link import LinkReader
-
-_PEEK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,40 +44,88 @@ class ScanJob:
 
 @dataclass(frozen=True, slots=True)
 class BucketResult:
-    """What a scan found: the input files, rows per message table, and the bucket's part of the byte ledger."""
+    """What a scan found: the input files, rows per message table, the bucket's part of the byte ledger, and the buckets
+    to finish: the job's own, and one more for each further capture point.
+    """
 
     captures: list[CaptureInfo]
     message_rows: dict[str, int]
     ledger: dict[str, int]
+    buckets: list[Bucket]
 
 
-def in_time_order(inputs: list[Path]) -> tuple[Path, ...]:
-    """Files by their first packet; one without packets comes first. Raises CaptureError when a file cannot be read."""
-    if len(inputs) < 2:
-        return tuple(inputs)
-    return tuple(sorted(inputs, key=lambda path: (_first_ns(path), str(path))))
+@dataclass(slots=True)
+class _Series:
+    """A series of files that is being scanned: its bucket, and what lives from one file to the next."""
+
+    bucket: Bucket
+    scan: BucketScan
+    link: LinkReader
 
 
-def _first_ns(path: Path) -> int:
-    if path == STANDARD_INPUT:
-        return 0
-    return next((int(block.packets.ts_ns[0]) for block in iter_blocks(path, _PEEK_BYTES)), 0)
+class _SeriesScans:
+    """The scans of a job, one for each series of files that its inputs turn out to be."""
+
+    def __init__(self, job: ScanJob) -> None:
+        self._job = job
+        self._finder = SeriesFinder()
+        self.all: list[_Series] = []
+        self._at(0)
+
+    def of(self, path: Path, first_ns: int) -> tuple[int, _Series]:
+        """The series that a file belongs to, and its number."""
+        number = self._finder.series_of(path, first_ns)
+        return number, self._at(number)
+
+    def ended(self, number: int, info: CaptureInfo) -> None:
+        """Takes down that a file of the series was read."""
+        self._finder.ended(number, info)
+
+    def _at(self, number: int) -> _Series:
+        if number == len(self.all):
+            bucket = _bucket_of_series(self._job.bucket, number)
+            scan = BucketScan(
+                Spill(bucket.spill),
+                MessageWriters(bucket.dataset / "messages", bucket.part),
+                (self._job.number, self._job.n_buckets),
+                detail=self._job.detail,
+            )
+            self.all.append(_Series(bucket, scan, LinkReader()))
+        return self.all[number]
+
+
+def _bucket_of_series(bucket: Bucket, number: int) -> Bucket:
+    """The bucket's own place for the first series, one beside it for each further one."""
+    if number == 0:
+        return bucket
+    part = bucket.part.replace("part-0", f"part-{number}")
+    return Bucket(bucket.spill.with_name(f"{bucket.spill.name}-{number}"), bucket.dataset, part)
 
 
 def scan_bucket(job: ScanJob, progress: Callable[[int, int], None] | None) -> BucketResult:
     """Reads the files and spills the bucket's rows. Raises CaptureError when a file cannot be read."""
-    messages = MessageWriters(job.bucket.dataset / "messages", job.bucket.part)
-    scan = BucketScan(Spill(job.bucket.spill), messages, (job.number, job.n_buckets), detail=job.detail)
+    scans = _SeriesScans(job)
     report = progress or job.note_progress
-    total = sum(path.stat().st_size for path in job.inputs if path != STANDARD_INPUT)
+    total = sum(path.stat().st_size for path in job.inputs if not is_stream(path))
     captures: list[CaptureInfo] = []
     for capture_id, path in enumerate(job.inputs):
-        file, link = CaptureFile(path), LinkReader()
+        file = CaptureFile(path, may_be_empty=len(job.inputs) > 1)
         before = sum(info.size_bytes for info in captures)
+        found: tuple[int, _Series] | None = None
         for block in file.blocks():
-            buf, segments = link.read_segments(block.buf, block.packets)
-            scan.push(buf, segments, capture_id)
+            number, series = found = found or scans.of(path, int(block.packets.ts_ns[0]))
+            buf, segments = series.link.read_segments(block.buf, block.packets)
+            if job.number == 0:  # every bucket reads all packets, and one of them the names
+                series.scan.dns.datagrams(series.link.take_datagrams(), capture_id)
+            series.scan.push(buf, segments, capture_id)
             report(before + file.info.size_bytes, total)
+        if found:
+            scans.ended(number, file.info)
+            file.info.kinds = series.link.take_counts()
         captures.append(file.info)
-    rows = scan.finish()
-    return BucketResult(captures, rows, asdict(scan.ledger))
+    rows: Counter[str] = Counter()
+    ledger: Counter[str] = Counter()
+    for series in scans.all:
+        rows.update(series.scan.finish())
+        ledger.update(asdict(series.scan.ledger))
+    return BucketResult(captures, dict(rows), dict(ledger), [series.bucket for series in scans.all])

@@ -33,7 +33,11 @@ def capture(dataset: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         "n_packets",
         "n_truncated",
         "n_dropped",
+        "n_duplicates",
         "size_bytes",
+        "cut_at_byte",
+        "cut_why",
+        "unread_bytes",
         "first_ns",
         "last_ns",
     ]
@@ -49,6 +53,7 @@ def capture(dataset: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         "duration_us": None if start_ns is None or end_ns is None else (end_ns - start_ns) // 1000,
         "n_packets": sum(f["n_packets"] or 0 for f in files),
         "n_truncated": sum(f["n_truncated"] or 0 for f in files),
+        "n_duplicates": sum(f["n_duplicates"] or 0 for f in files),
         "n_dropped": sum(f["n_dropped"] or 0 for f in files)
         if any(f["n_dropped"] is not None for f in files)
         else None,

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
 from kafkascope_analyzer.report.terminal_clients import render_clients
+from kafkascope_analyzer.report.unread import cut_sentence
 from kafkascope_analyzer.report.words import clock, count, list_of, node, percent, safe, size, span
 
 Model = dict[str, Any]
@@ -212,7 +213,13 @@ def _doubts(found: Model, capture: Model) -> Iterable[str]:
         yield f"{found['n_with_gaps']:,} {of} have gaps, {size(found['missing_bytes'])} together"
     if found["n_encrypted"]:
         yield f"{found['n_encrypted']:,} {of} are encrypted: their Kafka requests cannot be seen"
+    cut = [sentence for sentence in map(cut_sentence, capture["files"]) if sentence]
+    yield from cut[:MOST_FILES]
+    if len(cut) > MOST_FILES:
+        yield f"{count(len(cut) - MOST_FILES, 'more file')} could not be read whole; the table captures has them"
     if capture["n_truncated"]:
         yield f"{capture['n_truncated']:,} of {count(capture['n_packets'], 'packet')} were cut by the snap length"
+    if capture["n_duplicates"]:
+        yield f"{capture['n_duplicates']:,} of {count(capture['n_packets'], 'packet')} show another once more: left out"
     if capture["n_dropped"]:
         yield f"the capturing program dropped {count(capture['n_dropped'], 'packet')}"

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, TCP_EVENTS, UNDECODED
 from kafkascope_analyzer.report.scan import one_of, scan
+from kafkascope_analyzer.report.words import count, safe
 
 MOST_DETAILS = 3
 
@@ -17,6 +18,17 @@ MOST_DETAILS = 3
 def unread(dataset: Path) -> dict[str, Any]:
     """Stretches by reason, missing bytes, and connections of which the capture has only a part."""
     return {"undecoded": _undecoded(dataset), **_partial(dataset), "tcp_events": _tcp_events(dataset)}
+
+
+def cut_sentence(file: dict[str, Any]) -> str | None:
+    """What to tell of a file (a row of `captures`, an input of the manifest) that could not be read whole; None for one
+    that could.
+    """
+    if file.get("cut_at_byte") is None:
+        return None
+    n = file["unread_bytes"]
+    unread = f"; {count(n, 'byte')} could not be read" if n else ""
+    return f"{safe(file['path'])}: byte {file['cut_at_byte']}: {safe(file['cut_why'])}{unread}"
 
 
 def _undecoded(dataset: Path) -> list[dict[str, Any]]:
@@ -79,7 +91,7 @@ def _partial(dataset: Path) -> dict[str, int]:
 def _tcp_events(dataset: Path) -> list[dict[str, Any]]:
     """How often each TCP event that hints at trouble occurred."""
     found: Counter[str] = Counter()
-    trouble = ["syn_retry", "refused", "rst", "retransmit", "zero_window", "gap"]
+    trouble = ["syn_retry", "refused", "rst", "retransmit", "retransmit_differs", "zero_window", "gap", "buffer_limit"]
     for batch in scan(dataset, TCP_EVENTS, ["event"], one_of("event", trouble)):
         found.update(str(event) for event in batch.column("event").to_pylist())
     return [{"event": event, "n": found[event]} for event in trouble if found[event]]

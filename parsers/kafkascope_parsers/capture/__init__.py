@@ -4,20 +4,26 @@ packets      the columns of packets
 reader       tells the format by its magic
 pcap         the classic format
 pcapng       the format of Wireshark
-compression  gzip and zstd around either
+extras       secrets and names that a capture carries
+resume       where records go on behind a corrupt place
+compression  gzip, zstd, lz4, xz and bzip2 around either
 """
 
 from kafkascope_parsers.capture.compression import Unpacked, compression_of, decompressed
+from kafkascope_parsers.capture.extras import TLS_KEY_LOG, Secrets
 from kafkascope_parsers.capture.limits import HEAD_BYTES, RECORD_LIMIT
 from kafkascope_parsers.capture.packets import Packets
-from kafkascope_parsers.capture.reader import CaptureReader, is_capture, open_reader
+from kafkascope_parsers.capture.reader import CaptureReader, begins_like_capture, is_capture, open_reader
 
 __all__ = [
     "HEAD_BYTES",
     "RECORD_LIMIT",
+    "TLS_KEY_LOG",
     "CaptureReader",
     "Packets",
+    "Secrets",
     "Unpacked",
+    "begins_like_capture",
     "compression_of",
     "decompressed",
     "is_capture",

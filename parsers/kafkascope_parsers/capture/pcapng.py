@@ -1,7 +1,8 @@
 """pcapng files: sections of blocks, in either byte order, with any number of interfaces.
 
-Packets come from enhanced, simple and (old) packet blocks; drop counts from interface statistics; every other block is
-passed over. A simple packet block has no time: it gets that of the packet before it. Source: draft-ietf-opsawg-pcapng.
+Packets come from enhanced, simple and (old) packet blocks; drop counts from interface statistics; secrets and names are
+kept as they are; every other block is passed over. A simple packet block has no time: it gets that of the packet
+before it. Source: draft-ietf-opsawg-pcapng.
 """
 
 import struct
@@ -12,17 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.capture.columns import PacketArrays, record_type, room_for, uint32_at, written
-from kafkascope_parsers.capture.limits import INTERFACE_LIMIT, RECORD_LIMIT
+from kafkascope_parsers.capture.extras import Secrets, names_of, secrets_of
+from kafkascope_parsers.capture.limits import INTERFACE_LIMIT, NAME_LIMIT, RECORD_LIMIT, SECRETS_LIMIT
 from kafkascope_parsers.capture.packets import Packets
+from kafkascope_parsers.capture.resume import next_pcapng_block
 from kafkascope_parsers.errors import CaptureError
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
 SECTION, INTERFACE_DESCRIPTION, OLD_PACKET, SIMPLE_PACKET, STATISTICS, ENHANCED_PACKET = 0x0A0D0D0A, 1, 2, 3, 5, 6
+NAMES, SECRETS = 4, 10
+_MANAGEMENT = (INTERFACE_DESCRIPTION, STATISTICS, NAMES, SECRETS)
 SMALLEST_BLOCK = 12
+SHORTEST_HEAD = 28
+"""A section header block without options."""
 _ORDERS = {b"\x1a\x2b\x3c\x4d": True, b"\x4d\x3c\x2b\x1a": False}
-_SMALLEST_BODY = {SECTION: 16, INTERFACE_DESCRIPTION: 8, STATISTICS: 12}
+_SMALLEST_BODY = {SECTION: 16, INTERFACE_DESCRIPTION: 8, STATISTICS: 12, NAMES: 0, SECRETS: 8}
 _OPTION_END, _IF_TSRESOL, _IF_TSOFFSET, _ISB_IFDROP, _ISB_OSDROP = 0, 9, 14, 5, 7
-_FINEST_BINARY, _FINEST_DECIMAL = 62, 18
+_FINEST_BINARY, _FINEST_DECIMAL = 62, 27
+"""Finer than these, 64 bits hold less than a second: every time is the interface's offset."""
 _MASK63 = 0x7FFFFFFFFFFFFFFF
 
 INTERFACE = record_type(
@@ -89,7 +97,7 @@ def read_packet_block(
             caplen = min(caplen, interfaces[0].snaplen)
         ts_ns = last_ns
     else:
-        units = uint32_at(buf, at + 12, big) << 32 | uint32_at(buf, at + 16, big)
+        units = (uint32_at(buf, at + 12, big) & 0x7FFFFFFF) << 32 | uint32_at(buf, at + 16, big)
         caplen = uint32_at(buf, at + 20, big)
         wirelen = uint32_at(buf, at + 24, big)
         ts_ns = to_ns(units, interfaces[number])
@@ -131,7 +139,7 @@ def walk_blocks(
             break
         if uint32_at(buf, at + padded - 4, big) != length:
             return row, at, BAD_TRAILER
-        if kind in (INTERFACE_DESCRIPTION, STATISTICS):
+        if kind in _MANAGEMENT:
             return row, at, MANAGEMENT
         if kind in (ENHANCED_PACKET, SIMPLE_PACKET, OLD_PACKET):
             wrong = read_packet_block(buf, (at, length, kind), (big, row, first_no, last_ns), interfaces, out)
@@ -149,21 +157,22 @@ class PcapngReader:
     format = "pcapng"
 
     def __init__(self, head: bytes, name: str) -> None:
-        if len(head) < 28:
+        if len(head) < SHORTEST_HEAD:
             raise CaptureError("ends inside the first pcapng section header", name=name, byte=len(head))
         if head[8:12] not in _ORDERS:
             raise CaptureError("the pcapng section header has no byte-order magic", name=name, byte=8)
         self.snaplen = 0
         self.linktypes: list[int] = []
         self.n_packets = 0
-        self.truncated_tail_bytes = 0
+        self.position = 0
+        self.secrets: list[Secrets] = []
+        self.names: list[tuple[str, str]] = []
         self._big = _ORDERS[head[8:12]]
         self._interfaces = np.zeros(0, INTERFACE)
         self._drops: dict[tuple[int, int], int] = {}
         self._section = 0
         self._last_ns = 0
         self._name = name
-        self._position = 0
 
     @property
     def n_dropped(self) -> int | None:
@@ -180,18 +189,24 @@ class PcapngReader:
             if row:
                 self._last_ns = int(out.ts_ns[row - 1])
             if why == MANAGEMENT:
-                length, why = self._read_management(buf, at, end, self._position + at - start)
+                length, why = self._read_management(buf, at, end)
                 at += length
         if why != ENDS and row == 0 and at == start:
-            raise CaptureError(f"{_WHY[why]}: the file is corrupt from here on", name=self._name, byte=self._position)
-        self._position += at - start
+            raise CaptureError(_WHY[why], name=self._name, byte=self.position)
+        self.position += at - start
         self.n_packets += row
-        if final and why == ENDS:
-            self.truncated_tail_bytes = end - at
         return written(out, row), at - start
 
-    def _read_management(self, buf: NDArray[np.uint8], at: int, end: int, position: int) -> tuple[int, int]:
-        """Reads a section header, interface or statistics; returns its length and MANAGEMENT, or 0 and why not."""
+    def pass_over(self, buf: NDArray[np.uint8], start: int, end: int, final: bool) -> tuple[int, bool]:
+        """As `CaptureReader.pass_over`."""
+        place, found = next_pcapng_block(buf, (start + 1, end), self._big, final)
+        if not (found or final):
+            place -= 1  # so that the next call looks at this place again
+        self.position += place - start
+        return place - start, found
+
+    def _read_management(self, buf: NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
+        """Reads a block that is no packet; returns its length and MANAGEMENT, or 0 and why not."""
         kind = uint32_at(buf, at, self._big)
         big = self._big
         if kind == SECTION:
@@ -206,19 +221,32 @@ class PcapngReader:
             return 0, ENDS
         if uint32_at(buf, at + padded - 4, big) != length:
             return 0, BAD_TRAILER
-        body = buf[at + 8 : at + length - 4].tobytes()
+        self._take(kind, big, buf[at + 8 : at + length - 4].tobytes())
+        return padded, MANAGEMENT
+
+    def _take(self, kind: int, big: bool, body: bytes) -> None:
+        order = ">" if big else "<"
         if kind == SECTION:
             self._big, self._interfaces = big, self._interfaces[:0]
             self._section += 1
         elif kind == INTERFACE_DESCRIPTION:
-            self._add_interface(body, position)
-        else:
+            self._add_interface(body)
+        elif kind == STATISTICS:
             self._note_drops(body)
-        return padded, MANAGEMENT
+        elif kind == NAMES:
+            self.names += names_of(body, order)[: NAME_LIMIT - len(self.names)]
+        else:
+            self._keep_secrets(secrets_of(body, order))
 
-    def _add_interface(self, body: bytes, position: int) -> None:
+    def _keep_secrets(self, found: Secrets | None) -> None:
+        kept = sum(len(known.data) for known in self.secrets)
+        if found is not None and kept + len(found.data) <= SECRETS_LIMIT:
+            self.secrets.append(found)
+
+    def _add_interface(self, body: bytes) -> None:
+        """Interfaces beyond the limit are left out, and then so are their packets."""
         if len(self._interfaces) >= INTERFACE_LIMIT:
-            raise CaptureError(f"more than {INTERFACE_LIMIT} interfaces in a section", name=self._name, byte=position)
+            return
         order = ">" if self._big else "<"
         linktype, snaplen = struct.unpack_from(f"{order}H2xI", body)
         options = self._options(body, 8)
@@ -226,12 +254,11 @@ class PcapngReader:
         row["linktype"], row["snaplen"] = linktype, snaplen
         resolution = options[_IF_TSRESOL][0] if options.get(_IF_TSRESOL) else 6
         exponent = resolution & 0x7F
-        if exponent > (_FINEST_BINARY if resolution & 0x80 else _FINEST_DECIMAL):
-            raise CaptureError(f"time resolution {resolution:#x} is too fine", name=self._name, byte=position)
-        if resolution & 0x80:
+        row["shift"], row["multiply"], row["divide"] = -1, 0, 1
+        if exponent <= _FINEST_BINARY and resolution & 0x80:
             row["shift"] = exponent
-        else:
-            row["shift"], row["multiply"], row["divide"] = -1, 10 ** max(9 - exponent, 0), 10 ** max(exponent - 9, 0)
+        elif exponent <= _FINEST_DECIMAL and not resolution & 0x80:
+            row["multiply"], row["divide"] = 10 ** max(9 - exponent, 0), 10 ** max(exponent - 9, 0)
         if len(options.get(_IF_TSOFFSET, b"")) == 8:
             (seconds,) = struct.unpack(f"{order}q", options[_IF_TSOFFSET])
             row["offset_ns"] = seconds * 10**9 if abs(seconds) < 1 << 33 else 0

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.capture import pcap, pcapng
+from kafkascope_parsers.capture.extras import Secrets
 from kafkascope_parsers.capture.packets import Packets
 from kafkascope_parsers.errors import CaptureError
 
@@ -14,9 +15,10 @@ _NOT_CAPTURES = {
     b"\x54\x52\x53\x4e": "a NetXRay file; convert it with: editcap -F pcapng IN OUT",
     b"PAR1": "a Parquet file, not a capture",
     b"PK\x03\x04": "a zip archive; unpack it first",
-    b"BZh": "bzip2-compressed; unpack it first (gzip and zstd are read as they are)",
-    b"\xfd7zXZ\0": "xz-compressed; unpack it first (gzip and zstd are read as they are)",
-    b"\x04\x22\x4d\x18": "lz4-compressed; unpack it first (gzip and zstd are read as they are)",
+    b"7z\xbc\xaf": "a 7z archive; unpack it first",
+    b"\x02\x21\x4c\x18": "lz4-compressed in its legacy format; unpack it first with: lz4 -d",
+    b"\x1f\x8b": "compressed twice; unpack it first",
+    b"\x28\xb5\x2f\xfd": "compressed twice; unpack it first",
 }
 
 
@@ -28,14 +30,18 @@ class CaptureReader(Protocol):
     snaplen               longest snap length seen so far; 0 is no limit
     n_packets             packets read so far
     n_dropped             packets the capturing program says it dropped; None where it does not say
-    truncated_tail_bytes  bytes of a record cut off by the end of the file; known after the read that is final
+    position              bytes of the file passed so far: whole records, and what was passed over
+    secrets               secrets for decryption seen so far; they come before the packets that need them
+    names                 (address, name) of the file's own name resolution seen so far
     """
 
     format: str
     linktypes: list[int]
     snaplen: int
     n_packets: int
-    truncated_tail_bytes: int
+    position: int
+    secrets: list[Secrets]
+    names: list[tuple[str, str]]
 
     @property
     def n_dropped(self) -> int | None:
@@ -51,10 +57,25 @@ class CaptureReader(Protocol):
         """
         ...
 
+    def pass_over(self, buf: NDArray[np.uint8], start: int, end: int, final: bool) -> tuple[int, bool]:
+        """How many bytes from the corrupt place `start` on to pass over, and whether a record was found behind them.
+
+        Where none was, the caller brings the rest again, followed by more; where final says that no more follows, all
+        are passed over.
+        """
+        ...
+
 
 def is_capture(head: bytes) -> bool:
     """Whether a file that begins with `head` is an uncompressed capture."""
     return head[:4] in pcap.MAGICS or head[:4] == pcapng.MAGIC
+
+
+def begins_like_capture(head: bytes) -> bool:
+    """Whether this, all of a file, could become a capture if only it went on."""
+    return len(head) < pcapng.SHORTEST_HEAD and any(
+        magic.startswith(head[:4]) for magic in (*pcap.MAGICS, pcapng.MAGIC)
+    )
 
 
 def open_reader(head: bytes, name: str) -> CaptureReader:
@@ -66,10 +87,6 @@ def open_reader(head: bytes, name: str) -> CaptureReader:
         return pcap.PcapReader(head, name)
     if head[:4] == pcapng.MAGIC:
         return pcapng.PcapngReader(head, name)
-    if head[:4] in pcap.MODIFIED_MAGICS:
-        raise CaptureError(
-            "a pcap of the modified kind (magic a1b2cd34); convert it with: editcap -F pcapng IN OUT", name=name, byte=0
-        )
     for magic, what in _NOT_CAPTURES.items():
         if head.startswith(magic):
             raise CaptureError(what, name=name, byte=0)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers.framing.cutting import Cut, Framing
 from kafkascope_parsers.framing.layout import (
     BY_SYN,
     CONNECTION,
@@ -21,7 +22,8 @@ from kafkascope_parsers.framing.layout import (
     STRETCH,
 )
 from kafkascope_parsers.framing.pool import NONE, Waiting, empty_pool, with_room
-from kafkascope_parsers.framing.requests import Cut, Framing, cut_requests, pass_over_foreign, tell_clients
+from kafkascope_parsers.framing.prover import prove_connections
+from kafkascope_parsers.framing.requests import cut_requests, pass_over_foreign
 from kafkascope_parsers.framing.responses import Asked, Pairing, cut_responses
 from kafkascope_parsers.tcp.streams import Streams
 
@@ -65,15 +67,12 @@ class Framer:
         self.directions = np.concatenate([self.directions, directions])
         self.connections = np.concatenate([self.connections, connections])
 
-    def requests(self, streams: Streams, server_side_by_port: NDArray[np.int8], *, final: bool) -> Frames:
-        """Cuts the block's requests.
-
-        server_side_by_port: int8 per connection, the side that is the server judging by ports alone (0 or 1); used
-        where nothing else tells.
-        """
-        tell_clients(streams, self.connections, server_side_by_port, self._versions, final)
+    def requests(self, streams: Streams, *, final: bool) -> Frames:
+        """Tells which connections are Kafka and cuts the block's requests."""
         cut = _room(streams)
-        cut_requests(streams, cut, Framing(self.directions, self.connections, self._versions), final)
+        framing = Framing(self.directions, self.connections, self._versions)
+        prove_connections(streams, cut, framing, final=final)
+        cut_requests(streams, cut, framing, final)
         pass_over_foreign(streams, cut, self.connections)
         return _written(cut)
 
@@ -108,7 +107,12 @@ def _room(streams: Streams) -> Cut:
     """Room for every frame there could be. Pages that are never written cost nothing."""
     n_frames = len(streams.data) // _SMALLEST_FRAME + 2 * len(streams.start) + 1
     n_stretches = n_frames + _STRETCHES_PER_RUN * len(streams.start)
-    return Cut(np.empty(n_frames, FRAME), np.empty(n_stretches, STRETCH), np.zeros(2, np.int64))
+    return Cut(
+        np.empty(n_frames, FRAME),
+        np.empty(n_stretches, STRETCH),
+        np.zeros(2, np.int64),
+        np.zeros(len(streams.start), np.uint8),
+    )
 
 
 def _written(cut: Cut) -> Frames:

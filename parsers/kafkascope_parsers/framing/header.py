@@ -66,22 +66,3 @@ def looks_like_request(data: NDArray[np.uint8], at: int, end: int, versions: NDA
         if data[i] < 0x20 or data[i] == 0x7F:
             return NO
     return YES
-
-
-@nb.njit(cache=True, nogil=True)
-def request_starts_chain(
-    data: NDArray[np.uint8], at: int, end: int, versions: NDArray[np.int16], aligned: bool
-) -> bool:
-    """Whether a request header at `at` proves itself: it looks like one, and so does what follows it.
-
-    aligned: a packet starts here, which stands for the proof where the frame reaches the end of what is there.
-    """
-    if looks_like_request(data, at, end, versions) != YES:
-        return False
-    after = at + 4 + int32_at(data, at)
-    if after == end:
-        return True
-    if after > end:
-        return aligned
-    follows = looks_like_request(data, after, end, versions)
-    return follows == YES or (follows == MORE and aligned)

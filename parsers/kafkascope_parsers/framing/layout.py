@@ -79,6 +79,7 @@ DIRECTION = np.dtype(
         [
             ("mode", "u1"),
             ("reason", "u1"),  # why bytes are passed over in EXPECT and HUNT
+            ("seen", "u1"),  # whether it brought a byte
             ("expect", "i8"),  # EXPECT: stream offset of the next frame
         ],
     )
@@ -98,11 +99,6 @@ CONNECTION = np.dtype(
             ("raw_sasl", "u1"),  # SaslHandshake v0 was sent: tokens without a header may follow
             ("n_requests", "i8"),
             ("n_orphans", "i8"),
-            ("last_orphan", "i4"),  # correlation id of the last orphan
-            (
-                "n_rising",
-                "i4",
-            ),  # orphans in a row whose correlation id rose a little: what Kafka responses alone look like
             ("head", "i8"),  # oldest waiting request in the pool, -1 for none
             ("tail", "i8"),
             ("n_waiting", "i4"),
@@ -120,9 +116,9 @@ WAITING = np.dtype(
 )
 """A request that waits for its response: a node of a list in one pool for all connections."""
 
-FRAME_LIMIT = 32 << 20
-"""Largest frame that is read whole. Above it lie only Fetch responses with extreme settings; a partial frame is
-kept between blocks, so this bounds memory.
+FRAME_LIMIT = 64 << 20
+"""Largest frame that is read whole: above Kafka's fetch.max.bytes (50 MiB). Brokers take requests up to 100 MiB
+(socket.request.max.bytes); a partial frame is kept between blocks, so this bounds memory.
 """
 SIZE_LIMIT = (1 << 31) - 1
 """Largest size a frame can say."""
@@ -133,4 +129,4 @@ SEARCH_LIMIT = 4096
 hostile stream costs little.
 """
 UNDECIDED_LIMIT = 64 << 10
-"""Bytes of a direction after which an unknown connection is called by its port."""
+"""Bytes of each direction that wait for the proof of what the connection speaks."""

@@ -10,13 +10,26 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_parsers.framing.header import int32_at
+from kafkascope_parsers.framing.cutting import (
+    Cut,
+    add_frame,
+    add_stretch,
+    begins_packet,
+    cut_reason,
+    enter_once,
+    has_later_run,
+    packet_start,
+    pass_over_expected,
+    piece_at,
+)
+from kafkascope_parsers.framing.header import MORE, NO, YES, int32_at
 from kafkascope_parsers.framing.layout import (
     EXPECT,
     FRAME_LIMIT,
     HUNT,
     KAFKA,
     OVERSIZE,
+    REASON_MID_STREAM,
     REASON_NOT_KAFKA,
     REASON_OVERSIZE,
     REASON_SASL,
@@ -24,28 +37,14 @@ from kafkascope_parsers.framing.layout import (
     START,
     SYNC,
     TOKEN_LIMIT,
-    UNKNOWN,
     WHOLE,
 )
 from kafkascope_parsers.framing.pool import NONE, Waiting, enqueue, take, waits
-from kafkascope_parsers.framing.requests import (
-    Cut,
-    add_frame,
-    add_stretch,
-    cut_reason,
-    enter_run,
-    has_later_run,
-    pass_over_expected,
-    piece_at,
-)
+from kafkascope_parsers.framing.proof import PROOF_LIMIT
 from kafkascope_parsers.tcp.streams import Streams
 
 RESPONSE_HEAD = 8
 """Size and correlation id."""
-RISING_STEP = 1024
-"""Orphans whose correlation id rises by at most so much look like one client's."""
-RISING_ENOUGH = 3
-"""So many in a row make a connection Kafka of which only responses were captured."""
 
 
 class Asked(NamedTuple):
@@ -115,35 +114,35 @@ def answers(s: Streams, run: int, at: int, w: Waiting, c: NDArray[np.void]) -> b
 
 
 @nb.njit(cache=True, nogil=True)
-def response_proves(s: Streams, run: int, at: int, w: Waiting, c: NDArray[np.void]) -> bool:
-    """HUNT: a response header that answers a waiting request; or, where the request was before the capture, one
-    that begins a packet and fills packets exactly.
+def response_proves(s: Streams, run: int, at: int, p: Pairing, last: bool) -> int:
+    """HUNT: whether a response stands at `at`: YES, NO or MORE.
+
+    One that answers a waiting request has to fill packets, or to be followed by one that answers too:
+    bodies are full of small numbers that read as a size and a correlation id. One whose request was before the capture
+    has to fill packets exactly.
     """
     end = s.end[run]
     if end - at < RESPONSE_HEAD:
-        return False
+        return NO if last else MORE
     size = int32_at(s.data, at)
     if size < 4 or size > FRAME_LIMIT:
-        return False
-    after = at + 4 + size
-    if waits(w, c, s.direction[run] >> 1, int32_at(s.data, at + 4)):
-        return True
-    piece = piece_at(s, at)
-    if s.piece_start[piece] != at and at != s.start[run]:
-        return False
-    if after >= end:
-        return after == end
-    return s.piece_start[piece_at(s, after)] == after
-
-
-@nb.njit(cache=True, nogil=True)
-def note_orphan(c: NDArray[np.void], i: int, correlation_id: int) -> None:
-    """Responses alone, with correlation ids that rise, make a connection Kafka."""
-    rise = correlation_id - c[i].last_orphan
-    c[i].n_rising = c[i].n_rising + 1 if 0 < rise <= RISING_STEP else 1
-    c[i].last_orphan = correlation_id
-    if c[i].n_rising >= RISING_ENOUGH and c[i].protocol == UNKNOWN:
-        c[i].protocol = KAFKA
+        return NO
+    starts, after = begins_packet(s, run, at), at + 4 + size
+    known = answers(s, run, at, p.waiting, p.connections)
+    if after > end:
+        if not known or size > PROOF_LIMIT:
+            return YES if known and starts else NO
+        return YES if last and starts else (NO if last else MORE)
+    ends = after == end or begins_packet(s, run, after)
+    if starts and ends and (known or p.directions[s.direction[run]].reason == REASON_MID_STREAM):
+        return YES
+    if not known:
+        return NO
+    if end - after < RESPONSE_HEAD:
+        return NO if last else MORE
+    if int32_at(s.data, after + 4) == int32_at(s.data, at + 4):
+        return NO
+    return YES if answers(s, run, after, p.waiting, p.connections) else NO
 
 
 @nb.njit(cache=True, nogil=True)
@@ -157,7 +156,6 @@ def take_response(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: i
     if node == NONE:
         row.number = c[i].n_orphans
         c[i].n_orphans += 1
-        note_orphan(c, i, row.correlation_id)
         return
     row.row = w.nodes[node].row
     row.api_key = w.nodes[node].api_key
@@ -220,18 +218,20 @@ def hunt_response(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: boo
     """HUNT: looks for a response that proves itself and returns the new place; SYNC when it is found."""
     asked, w, d, c = p.asked, p.waiting, p.directions, p.connections
     k = s.direction[run]
-    end = s.end[run]
-    piece = piece_at(s, at)
-    ask_until(asked, w, c, k >> 1, s.piece_ts_ns[piece])
-    for q in range(at, end - RESPONSE_HEAD + 1):
-        while piece + 1 < len(s.piece_start) and s.piece_start[piece + 1] <= q:
-            piece += 1
+    to = s.end[run]
+    piece = -1
+    for q in range(at, s.end[run]):
+        if piece < 0 or (piece + 1 < len(s.piece_start) and s.piece_start[piece + 1] <= q):
+            piece = piece_at(s, q)
             ask_until(asked, w, c, k >> 1, s.piece_ts_ns[piece])
-        if response_proves(s, run, q, w, c):
-            add_stretch(s, cut, run, at, q, d[k].reason)
+        verdict = response_proves(s, run, q, p, last)
+        if verdict == MORE:
+            to = max(at, packet_start(s, run, q))
+            break
+        if verdict == YES:
             d[k].mode = SYNC
-            return q
-    to = end if last else max(at, end - RESPONSE_HEAD + 1)
+            to = q
+            break
     add_stretch(s, cut, run, at, to, d[k].reason)
     return to
 
@@ -245,17 +245,15 @@ def cut_responses(s: Streams, cut: Cut, p: Pairing, final: bool) -> None:
     for run in range(len(s.direction)):
         k = s.direction[run]
         i = k >> 1
-        if c[i].client_side < 0 or c[i].client_side == k & 1 or c[i].protocol > KAFKA:
+        if c[i].client_side < 0 or c[i].client_side == k & 1 or c[i].protocol != KAFKA:
             continue
         last = final or has_later_run(s, run)
-        enter_run(s, run, d, k)
-        at = s.start[run]
+        enter_once(s, cut, run, d)
+        at = s.consumed[run]
         while at < s.end[run]:
             before, mode = at, d[k].mode
             if mode == START:
-                d[k].mode = (
-                    SYNC if c[i].protocol == KAFKA else HUNT
-                )  # requests come first: without one they were not captured
+                d[k].mode = SYNC
             elif mode == SYNC:
                 at = response_synced(s, cut, run, at, p, last)
             elif mode == EXPECT:

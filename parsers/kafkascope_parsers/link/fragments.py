@@ -1,59 +1,121 @@
-"""Puts IP fragments that carry TCP together. First data wins where fragments overlap; what is incomplete at a limit is
-given up."""
+"""Puts IP fragments together that may carry TCP. Where fragments overlap the first data wins; what is incomplete at a
+limit is given up.
+
+Times are the packets' own. A packet that has become whole is remembered for a while, so that copies of its fragments
+(see `duplicates`) do not begin another one.
+"""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from kafkascope_parsers.link.odd import Fragment
+from kafkascope_parsers.link.duplicates import COPY_NS
+from kafkascope_parsers.link.odd import Fragment, IpPacket
 
 PACKET_LIMIT = 1024
-"""Incomplete packets kept. A 64 kB packet each makes 64 MiB at most."""
+"""Incomplete packets kept, and those just completed."""
 
-PARTS_LIMIT = 8192
-"""Fragments of one packet: 64 kB in pieces of 8 bytes."""
+BYTES_LIMIT = 32 << 20
+"""Bytes of incomplete packets kept; the oldest are given up."""
+
+PARTS_LIMIT = 1400
+"""Fragments of one packet: 64 kB over the smallest MTU there may be, 68 bytes (RFC 791)."""
+
+SIZE_LIMIT = 2 * 0xFFFF
+"""Bytes of one packet's fragments; more than 64 kB only where they overlap."""
+
+TIMEOUT_NS = 30_000_000_000
+"""As in Linux (ipfrag_time). After it the identification means another packet."""
 
 
 @dataclass(slots=True)
 class _Packet:
-    parts: dict[int, bytes] = field(default_factory=dict)
+    ts_ns: int
+    parts: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    first: IpPacket | None = None
+    size: int = 0
     end: int = -1
+    done: bool = False
+
+
+_Key = tuple[bytes, bytes, int, int]
 
 
 class Fragments:
-    """Incomplete IP packets, oldest first. n_given_up counts those that never became whole."""
+    """Incomplete IP packets, oldest first. n_given_up counts those that never became whole; n_copies fragments of
+    packets that were whole already."""
 
     def __init__(self) -> None:
-        self._packets: OrderedDict[tuple[bytes, bytes, int], _Packet] = OrderedDict()
+        self._packets: OrderedDict[_Key, _Packet] = OrderedDict()
+        self._bytes = 0
         self.n_given_up = 0
+        self.n_copies = 0
 
     def __len__(self) -> int:
         return len(self._packets)
 
-    def add(self, fragment: Fragment) -> bytes | None:
-        """Takes a fragment; gives what the IP packet carries once it is whole."""
-        key = (fragment.source, fragment.destination, fragment.identification)
-        packet = self._packets.setdefault(key, _Packet())
-        if fragment.at + len(fragment.data) > 0xFFFF or not fragment.whole or len(packet.parts) >= PARTS_LIMIT:
-            del self._packets[key]
-            self.n_given_up += 1
+    def add(self, fragment: Fragment, ts_ns: int) -> tuple[bytes, IpPacket] | None:
+        """Takes a fragment; gives what the IP packet carries, and its first fragment's header, once it is whole."""
+        ip = fragment.packet
+        self._forget_before(ts_ns - TIMEOUT_NS)
+        key = (ip.source, ip.destination, ip.protocol, ip.identification)
+        packet = self._packet(key, ts_ns)
+        if packet.done:
+            self.n_copies += 1
             return None
-        packet.parts.setdefault(fragment.at, fragment.data)
-        if not fragment.more:
-            packet.end = fragment.at + len(fragment.data)
-        whole = _joined(packet) if packet.end >= 0 else None
-        if whole is not None:
-            del self._packets[key]
-        elif len(self._packets) > PACKET_LIMIT:
-            self._packets.popitem(last=False)
-            self.n_given_up += 1
-        return whole
+        end = ip.fragment_at + len(fragment.data)
+        if end > 0xFFFF or not fragment.whole or len(packet.parts) >= PARTS_LIMIT or packet.size > SIZE_LIMIT:
+            self._drop(key)
+            return None
+        self._take(packet, fragment, end)
+        # joining is tried only when there are bytes enough, or many small parts would cost their number squared
+        whole = _joined(packet) if packet.first is not None and 0 <= packet.end <= packet.size else None
+        if whole is not None and packet.first is not None:
+            self._bytes -= packet.size
+            self._packets[key] = _Packet(ts_ns, done=True)
+            return whole, packet.first
+        if len(self._packets) > PACKET_LIMIT or self._bytes > BYTES_LIMIT:
+            self._drop(next(iter(self._packets)))
+        return None
+
+    def _packet(self, key: _Key, ts_ns: int) -> _Packet:
+        packet = self._packets.get(key)
+        if packet is not None and packet.done and abs(ts_ns - packet.ts_ns) > COPY_NS:
+            self._drop(key)
+            packet = None
+        if packet is None:
+            packet = self._packets[key] = _Packet(ts_ns)
+        return packet
+
+    def _take(self, packet: _Packet, fragment: Fragment, end: int) -> None:
+        ip = fragment.packet
+        if ip.fragment_at == 0 and packet.first is None:
+            packet.first = ip
+        if not ip.more and packet.end < 0:
+            packet.end = end
+        if packet.parts.setdefault((ip.fragment_at, end), fragment.data) is fragment.data:
+            packet.size += len(fragment.data)
+            self._bytes += len(fragment.data)
+
+    def _forget_before(self, ts_ns: int) -> None:
+        while self._packets and (oldest := next(iter(self._packets.items())))[1].ts_ns < ts_ns:
+            self._drop(oldest[0])
+
+    def _drop(self, key: _Key) -> None:
+        packet = self._packets.pop(key)
+        self._bytes -= packet.size
+        self.n_given_up += not packet.done
 
 
 def _joined(packet: _Packet) -> bytes | None:
     """All parts in order, or None while one is missing."""
-    whole = bytearray()
-    for at in sorted(packet.parts):
-        if at > len(whole):
+    reached = 0
+    for start, end in sorted(packet.parts):
+        if start > reached:
             return None
-        whole += packet.parts[at][len(whole) - at :]
-    return bytes(whole[: packet.end]) if len(whole) >= packet.end else None
+        reached = max(reached, end)
+    if reached < packet.end:
+        return None
+    whole = bytearray(reached)
+    for (start, end), data in reversed(packet.parts.items()):
+        whole[start:end] = data
+    return bytes(whole[: packet.end])

@@ -1,28 +1,47 @@
-"""Reads packets one by one: what the kernel leaves (fragments, extension headers, tunnels, MPLS, PPPoE), and its slow
-twin for all others.
+"""Reads packets one by one: the fragments that the kernel leaves, and, as its slow twin, all others.
 
-Layers are peeled in a loop, each giving the next one and its place; dpkt reads the IPv4 and TCP headers. Tunnels (GRE,
-ERSPAN, VXLAN, IP in IP) are opened, so a mirrored segment counts as the segment that was mirrored. Same rules as
-`kernel`.
+Layers are peeled in a loop, each giving the next one and its place, as in `layers`, whose rules and names these are;
+dpkt reads the IPv4 and TCP headers. What an IP packet in fragments carries is read once it is whole.
 """
 
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import dpkt
 
-from kafkascope_parsers.link.kernel import (
+from kafkascope_parsers.link.datagrams import DNS_PORT, Datagram
+from kafkascope_parsers.link.kernel import SEGMENT_LAYERS, TCP_HEADER, TIMESTAMPED_HEADER
+from kafkascope_parsers.link.layers import (
+    AUTHENTICATION,
+    CARRIERS,
+    CISCO_HDLC,
     ETHERNET,
+    ETHERTYPE_BRIDGED,
+    ETHERTYPE_ERSPAN_2,
+    ETHERTYPE_ERSPAN_3,
     ETHERTYPE_IPV4,
     ETHERTYPE_IPV6,
+    ETHERTYPE_PPPOE,
+    ETHERTYPES_MPLS,
     ETHERTYPES_VLAN,
+    EXTENSION_LIMIT,
     FAMILIES_IPV6,
     FAMILY_IPV4,
+    FRAGMENT,
+    GENEVE_PORT,
     LOOP,
     MALFORMED,
+    MAX_VLAN_TAGS,
+    MPLS_LIMIT,
     NULL,
     OTHER,
+    PLAIN_EXTENSIONS,
+    PPP_ETHER,
+    PPP_HDLC,
+    PPP_IPV4,
+    PPP_IPV6,
+    PPP_LINKTYPES,
+    PPP_MPLS,
     PROTOCOL_GRE,
     PROTOCOL_IPV4,
     PROTOCOL_IPV6,
@@ -31,19 +50,21 @@ from kafkascope_parsers.link.kernel import (
     RAW_LINKTYPES,
     SLL,
     SLL2,
-    TCP_HEADER,
+    UDP_HEADER,
     UNSUPPORTED,
-    VXLAN_PORT,
+    VXLAN_GPE_PORT,
+    VXLAN_HAS_ID,
+    VXLAN_PORTS,
 )
 
-LAYER_LIMIT = 16
-"""Headers peeled off one packet. A mirrored VLAN packet in VXLAN in IPv6 with two extension headers has 9."""
-
-_MPLS, _PPPOE, _BRIDGED, _ERSPAN_2, _ERSPAN_3, _LLC_LIMIT = (0x8847, 0x8848), 0x8864, 0x6558, 0x88BE, 0x22EB, 0x600
-_PPP_TYPES = {0x0021: ETHERTYPE_IPV4, 0x0057: ETHERTYPE_IPV6}
-_HOP_BY_HOP, _ROUTING, _FRAGMENT, _AUTHENTICATION, _DESTINATION, _MOBILITY = 0, 43, 44, 51, 60, 135
-_GRE_SEQUENCE = 0x1000
+_ETHERTYPE_AT = {ETHERNET: (12, 14), SLL: (14, 16), SLL2: (0, 20), CISCO_HDLC: (2, 4)}
+_PPP_LAYERS = {PPP_IPV4: ETHERTYPE_IPV4, PPP_IPV6: ETHERTYPE_IPV6, PPP_MPLS: ETHERTYPES_MPLS[0]}
+_IP_VERSIONS = {4: ETHERTYPE_IPV4, 6: ETHERTYPE_IPV6}
+_GRE_ERSPAN_3_IP = 2
 _MAPPED_IPV4 = b"\0" * 10 + b"\xff\xff"
+
+Layer = tuple[int, int]
+"""A layer and its place."""
 
 
 class NotASegment(Exception):  # noqa: N818 - a verdict, not an error
@@ -56,7 +77,7 @@ class NotASegment(Exception):  # noqa: N818 - a verdict, not an error
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A TCP segment; offset counts from the packet's first byte. Fields as in `Segments`."""
+    """A TCP segment; offset counts from the packet's first byte. Fields as in `Segments`; mark as in `duplicates`."""
 
     source: bytes
     destination: bytes
@@ -69,50 +90,79 @@ class Segment:
     offset: int
     captured: int
     length: int
+    mark: int
 
 
 @dataclass(frozen=True, slots=True)
-class Fragment:
-    """A part of an IP packet that carries TCP: data belongs at `at` of what the IP header carries."""
+class IpPacket:
+    """An IP packet's header: what it carries is at `at`, up to `wire_end`; fragment_at counts bytes of the whole."""
 
     source: bytes
     destination: bytes
     identification: int
+    ttl: int
+    protocol: int
     at: int
-    more: bool
+    wire_end: int
+    fragment_at: int = 0
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A part of an IP packet, and its bytes; whole: all of them were captured."""
+
+    packet: IpPacket
     data: bytes
     whole: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Cursor:
-    """Where peeling stands: the next layer's reader, its place, and the end of what holds it, on the wire."""
-
-    read: "Callable[[bytes, _Cursor], _Cursor | Segment | Fragment]"
-    at: int
-    wire_end: int
-    source: bytes = b""
-    destination: bytes = b""
-
-
-def read_odd(data: bytes, linktype: int, wirelen: int) -> Segment | Fragment:
+def read_odd(data: bytes, linktype: int, wirelen: int) -> Segment | Fragment | Datagram:
     """Reads a packet of any kind. Raises NotASegment."""
-    layer: _Cursor | Segment | Fragment = _link_layer(data, linktype, wirelen)
-    for _ in range(LAYER_LIMIT):
-        if not isinstance(layer, _Cursor):
-            return layer
-        layer = layer.read(data, layer)
-    if isinstance(layer, _Cursor):
-        raise NotASegment(MALFORMED)
-    return layer
+    return _peel(data, _link_layer(data, linktype), wirelen)
 
 
-def tcp_segment(data: bytes, source: bytes, destination: bytes) -> Segment:
-    """Reads the TCP segment that `data` is. Raises NotASegment."""
-    found = _tcp(data, _Cursor(_tcp, 0, len(data), source, destination))
-    if not isinstance(found, Segment):
-        raise NotASegment(MALFORMED)
-    return found
+def read_whole(data: bytes, packet: IpPacket) -> Segment | Fragment | Datagram:
+    """Reads what the IP packet carried whose fragments make up `data`. Raises NotASegment."""
+    packet = replace(packet, at=0, wire_end=len(data), fragment_at=0, more=False)
+    if packet.protocol == PROTOCOL_TCP:
+        return _tcp(data, packet)
+    if packet.protocol == PROTOCOL_UDP and _is_dns(data, 0):
+        return _udp(data, packet)
+    return _peel(data, _tunnel_layer(data, packet), len(data))
+
+
+def _peel(data: bytes, layer: Layer, wire_end: int) -> Segment | Fragment | Datagram:
+    for _ in range(SEGMENT_LAYERS):
+        ethertype, at = layer
+        if ethertype not in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
+            layer = _shim_layer(data, ethertype, at)
+            continue
+        packet = (_ipv4 if ethertype == ETHERTYPE_IPV4 else _ipv6)(data, at, wire_end)
+        if packet.fragment_at or packet.more:
+            if packet.protocol not in CARRIERS:
+                raise NotASegment(OTHER)
+            part = data[packet.at : packet.wire_end]
+            return Fragment(packet, part, len(part) == packet.wire_end - packet.at)
+        if packet.protocol == PROTOCOL_TCP:
+            return _tcp(data, packet)
+        wire_end = packet.wire_end
+        data = data[:wire_end]
+        if packet.protocol == PROTOCOL_UDP and _is_dns(data, packet.at):
+            return _udp(data, packet)
+        layer = _tunnel_layer(data, packet)
+    raise NotASegment(MALFORMED)
+
+
+def _is_dns(data: bytes, at: int) -> bool:
+    return len(data) - at >= UDP_HEADER and DNS_PORT in (_big16(data, at), _big16(data, at + 2))
+
+
+def _udp(data: bytes, packet: IpPacket) -> Datagram:
+    source_port, destination_port, length = struct.unpack_from("!HHH", data, packet.at)
+    end = min(packet.at + length, packet.wire_end) if length else packet.wire_end
+    payload = data[packet.at + UDP_HEADER : end]
+    return Datagram(packet.source, packet.destination, source_port, destination_port, payload)
 
 
 def _need(data: bytes, at: int, n: int) -> None:
@@ -120,163 +170,184 @@ def _need(data: bytes, at: int, n: int) -> None:
         raise NotASegment(MALFORMED)
 
 
-def _link_layer(data: bytes, linktype: int, wirelen: int) -> _Cursor:
-    if linktype == ETHERNET:
-        return _Cursor(_ethernet, 0, wirelen)
-    if linktype == SLL:
-        _need(data, 0, 16)
-        return _by_ethertype(data, struct.unpack_from("!H", data, 14)[0], _Cursor(_ethernet, 16, wirelen))
-    if linktype == SLL2:
-        _need(data, 0, 20)
-        return _by_ethertype(data, struct.unpack_from("!H", data, 0)[0], _Cursor(_ethernet, 20, wirelen))
+def _big16(data: bytes, at: int) -> int:
+    _need(data, at, 2)
+    return int(struct.unpack_from("!H", data, at)[0])
+
+
+def _link_layer(data: bytes, linktype: int) -> Layer:
+    if linktype in _ETHERTYPE_AT:
+        return _ethertype_layer(data, linktype)
     if linktype in (NULL, LOOP):
         _need(data, 0, 4)
         families = struct.unpack_from("<I", data)[0], struct.unpack_from(">I", data)[0]
         if FAMILY_IPV4 in families:
-            return _Cursor(_ipv4, 4, wirelen)
+            return ETHERTYPE_IPV4, 4
         if any(family in FAMILIES_IPV6 for family in families):
-            return _Cursor(_ipv6, 4, wirelen)
+            return ETHERTYPE_IPV6, 4
         raise NotASegment(OTHER)
     if linktype in RAW_LINKTYPES:
-        _need(data, 0, 1)
-        if data[0] >> 4 not in (4, 6):
-            raise NotASegment(MALFORMED)
-        return _Cursor(_ipv4 if data[0] >> 4 == 4 else _ipv6, 0, wirelen)
+        return _version_layer(data, 0, MALFORMED)
+    if linktype in PPP_LINKTYPES:
+        return _ppp_layer(data, 0, linktype)
     raise NotASegment(UNSUPPORTED)
 
 
-def _ethernet(data: bytes, c: _Cursor) -> _Cursor:
-    _need(data, c.at, 14)
-    ethertype = struct.unpack_from("!H", data, c.at + 12)[0]
-    return _by_ethertype(data, ethertype, replace(c, at=c.at + 14))
+def _ethertype_layer(data: bytes, linktype: int) -> Layer:
+    place, at = _ETHERTYPE_AT[linktype]
+    _need(data, 0, at)
+    ethertype = _big16(data, place)
+    for _ in range(MAX_VLAN_TAGS):
+        if ethertype in ETHERTYPES_VLAN:
+            _need(data, at, 4)
+            ethertype, at = _big16(data, at + 2), at + 4
+    return ethertype, at
 
 
-def _by_ethertype(data: bytes, ethertype: int, c: _Cursor) -> _Cursor:
-    at = c.at
-    for _ in range(LAYER_LIMIT):
-        if ethertype not in ETHERTYPES_VLAN:
-            break
-        _need(data, at, 4)
-        ethertype, at = struct.unpack_from("!H", data, at + 2)[0], at + 4
-    c = replace(c, at=at)
-    if ethertype in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
-        return replace(c, read=_ipv4 if ethertype == ETHERTYPE_IPV4 else _ipv6)
-    if ethertype in _MPLS:
-        return replace(c, read=_mpls)
-    if ethertype == _PPPOE:
-        _need(data, at, 8)
-        inner = _PPP_TYPES.get(struct.unpack_from("!H", data, at + 6)[0], 0)
-        return _by_ethertype(data, inner, replace(c, at=at + 8))
-    if ethertype == _BRIDGED:
-        return replace(c, read=_ethernet)
-    raise NotASegment(OTHER)
+def _version_layer(data: bytes, at: int, otherwise: int) -> Layer:
+    _need(data, at, 1)
+    if data[at] >> 4 not in _IP_VERSIONS:
+        raise NotASegment(otherwise)
+    return _IP_VERSIONS[data[at] >> 4], at
 
 
-def _mpls(data: bytes, c: _Cursor) -> _Cursor:
-    _need(data, c.at, 5)
-    if not data[c.at + 2] & 1:
-        return replace(c, at=c.at + 4)
-    version = data[c.at + 4] >> 4
-    if version not in (4, 6):
+def _ppp_layer(data: bytes, at: int, linktype: int) -> Layer:
+    if linktype == PPP_ETHER:
+        _need(data, at, 6)
+        if data[at : at + 2] != b"\x11\0":
+            raise NotASegment(OTHER)
+        at += 6
+    _need(data, at, 4)
+    if linktype == PPP_HDLC and data[at] in (0x0F, 0x8F):
+        return _big16(data, at + 2), at + 4
+    if data[at : at + 2] == b"\xff\x03":
+        at += 2
+    size = 1 if data[at] & 1 else 2
+    layer = _PPP_LAYERS.get(int.from_bytes(data[at : at + size], "big"))
+    if layer is None:
         raise NotASegment(OTHER)
-    return replace(c, read=_ipv4 if version == 4 else _ipv6, at=c.at + 4)
+    return layer, at + size
 
 
-def _ipv4(data: bytes, c: _Cursor) -> _Cursor | Fragment:
-    _need(data, c.at, 20)
-    header = (data[c.at] & 15) * 4
-    if data[c.at] >> 4 != 4 or header < 20:
+def _shim_layer(data: bytes, ethertype: int, at: int) -> Layer:
+    if ethertype in ETHERTYPES_VLAN:
+        _need(data, at, 4)
+        return _big16(data, at + 2), at + 4
+    if ethertype == ETHERTYPE_PPPOE:
+        return _ppp_layer(data, at, PPP_ETHER)
+    if ethertype == ETHERTYPE_BRIDGED:
+        _need(data, at, 14)
+        return _big16(data, at + 12), at + 14
+    if ethertype not in ETHERTYPES_MPLS:
+        raise NotASegment(OTHER)
+    for _ in range(MPLS_LIMIT):
+        _need(data, at, 4)
+        at += 4
+        if data[at - 2] & 1:
+            return _version_layer(data, at, OTHER)
+    raise NotASegment(MALFORMED)
+
+
+def _ipv4(data: bytes, at: int, wire_end: int) -> IpPacket:
+    _need(data, at, 20)
+    header = (data[at] & 15) * 4
+    if data[at] >> 4 != 4 or header < 20:
         raise NotASegment(MALFORMED)
-    ip = dpkt.ip.IP(data[c.at : c.at + header].ljust(header, b"\0"))
-    wire_end = c.at + ip.len if ip.len else c.wire_end
-    at = c.at + header
-    if at > wire_end:
+    ip = dpkt.ip.IP(data[at : at + header].ljust(header, b"\0"))
+    wire_end = at + ip.len if ip.len else wire_end
+    if at + header > wire_end:
         raise NotASegment(MALFORMED)
     source, destination = _MAPPED_IPV4 + ip.src, _MAPPED_IPV4 + ip.dst
-    inner = replace(c, at=at, wire_end=wire_end, source=source, destination=destination)
-    if (ip.offset or ip.mf) and ip.p == PROTOCOL_TCP:
-        part = data[at:wire_end]
-        return Fragment(source, destination, ip.id, ip.offset * 8, bool(ip.mf), part, len(part) == wire_end - at)
-    if (ip.offset or ip.mf) and ip.p == PROTOCOL_UDP:
-        raise NotASegment(OTHER)
-    return _by_protocol(data, ip.p, inner)
+    return IpPacket(source, destination, ip.id, ip.ttl, ip.p, at + header, wire_end, ip.offset * 8, bool(ip.mf))
 
 
-def _ipv6(data: bytes, c: _Cursor) -> _Cursor | Fragment:
-    _need(data, c.at, 40)
-    if data[c.at] >> 4 != 6:
+def _ipv6(data: bytes, at: int, wire_end: int) -> IpPacket:
+    _need(data, at, 40)
+    if data[at] >> 4 != 6:
         raise NotASegment(MALFORMED)
-    length, protocol = struct.unpack_from("!HB", data, c.at + 4)
-    source, destination = data[c.at + 8 : c.at + 24], data[c.at + 24 : c.at + 40]
-    wire_end = c.at + 40 + length if length else c.wire_end
-    at = c.at + 40
-    for _ in range(LAYER_LIMIT):
-        if protocol in (_HOP_BY_HOP, _ROUTING, _DESTINATION, _MOBILITY):
-            _need(data, at, 8)
-            protocol, at = data[at], at + 8 + data[at + 1] * 8
-        elif protocol == _AUTHENTICATION:
-            _need(data, at, 8)
-            protocol, at = data[at], at + 8 + data[at + 1] * 4
-        elif protocol == _FRAGMENT:
-            _need(data, at, 8)
-            protocol, place, identification = struct.unpack_from("!BxHI", data, at)
-            at += 8
-            if place & 0xFFF9:
-                if protocol != PROTOCOL_TCP:
-                    raise NotASegment(OTHER)
-                part = data[at:wire_end]
-                whole = len(part) == wire_end - at
-                return Fragment(source, destination, identification, place & 0xFFF8, bool(place & 1), part, whole)
-        else:
+    length, protocol, hop_limit = struct.unpack_from("!HBB", data, at + 4)
+    found = IpPacket(
+        data[at + 8 : at + 24],
+        data[at + 24 : at + 40],
+        0,
+        hop_limit,
+        protocol,
+        at + 40,
+        at + 40 + length if length else wire_end,
+    )
+    for _ in range(EXTENSION_LIMIT):
+        protocol, at = found.protocol, found.at
+        if protocol not in (*PLAIN_EXTENSIONS, AUTHENTICATION, FRAGMENT):
             break
-    if at > wire_end:
+        _need(data, at, 8)
+        unit = {AUTHENTICATION: 4, FRAGMENT: 0}.get(protocol, 8)
+        found = replace(found, protocol=data[at], at=at + 8 + data[at + 1] * unit)
+        if protocol == FRAGMENT:
+            place, identification = struct.unpack_from("!HI", data, at + 2)
+            if place & 0xFFF9:
+                return replace(found, identification=identification, fragment_at=place & 0xFFF8, more=bool(place & 1))
+    if found.at > found.wire_end:
         raise NotASegment(MALFORMED)
-    return _by_protocol(data, protocol, replace(c, at=at, wire_end=wire_end, source=source, destination=destination))
+    return found
 
 
-def _by_protocol(data: bytes, protocol: int, c: _Cursor) -> _Cursor:
-    if protocol == PROTOCOL_TCP:
-        return replace(c, read=_tcp)
-    if protocol in (PROTOCOL_IPV4, PROTOCOL_IPV6):
-        return replace(c, read=_ipv4 if protocol == PROTOCOL_IPV4 else _ipv6)
-    if protocol == PROTOCOL_GRE:
-        return replace(c, read=_gre)
-    if protocol == PROTOCOL_UDP and len(data) - c.at >= 4:
-        (port,) = struct.unpack_from("!H", data, c.at + 2)
-        if port == VXLAN_PORT:
-            _need(data, c.at, 16)
-            return replace(c, read=_ethernet, at=c.at + 16)
-    raise NotASegment(OTHER)
+def _tunnel_layer(data: bytes, packet: IpPacket) -> Layer:
+    at = packet.at
+    if packet.protocol in (PROTOCOL_IPV4, PROTOCOL_IPV6):
+        return ETHERTYPE_IPV4 if packet.protocol == PROTOCOL_IPV4 else ETHERTYPE_IPV6, at
+    if packet.protocol == PROTOCOL_GRE:
+        return _gre_layer(data, at)
+    if packet.protocol != PROTOCOL_UDP or len(data) - at < 8:
+        raise NotASegment(OTHER)
+    port, at = _big16(data, at + 2), at + 8
+    if port not in (*VXLAN_PORTS, VXLAN_GPE_PORT, GENEVE_PORT):
+        raise NotASegment(OTHER)
+    _need(data, at, 8)
+    if port == GENEVE_PORT and data[at] >> 6 == 0:
+        return _big16(data, at + 2), at + 8 + (data[at] & 63) * 4
+    if port == GENEVE_PORT or not data[at] & VXLAN_HAS_ID:
+        raise NotASegment(OTHER)
+    gpe = {1: ETHERTYPE_IPV4, 2: ETHERTYPE_IPV6} if port == VXLAN_GPE_PORT else {}
+    return gpe.get(data[at + 3], ETHERTYPE_BRIDGED), at + 8
 
 
-def _gre(data: bytes, c: _Cursor) -> _Cursor:
-    _need(data, c.at, 4)
-    flags, protocol = struct.unpack_from("!HH", data, c.at)
+def _gre_layer(data: bytes, at: int) -> Layer:
+    _need(data, at, 4)
+    flags, ethertype = struct.unpack_from("!HH", data, at)
     if flags & (dpkt.gre.GRE_RP | 7):
         raise NotASegment(OTHER)
-    at = c.at + 4 + 4 * sum(bool(flags & bit) for bit in (dpkt.gre.GRE_CP, dpkt.gre.GRE_KP, dpkt.gre.GRE_SP))
-    if protocol == _ERSPAN_2:
-        return replace(c, read=_ethernet, at=at + (8 if flags & _GRE_SEQUENCE else 0))
-    if protocol == _ERSPAN_3:
-        _need(data, at, 12)
-        return replace(c, read=_ethernet, at=at + (20 if data[at + 11] & 1 else 12))
-    return _by_ethertype(data, protocol, replace(c, at=at))
+    at += 4 + 4 * sum(bool(flags & bit) for bit in (dpkt.gre.GRE_CP, dpkt.gre.GRE_KP, dpkt.gre.GRE_SP))
+    if ethertype == ETHERTYPE_ERSPAN_2:
+        return ETHERTYPE_BRIDGED, at + (8 if flags & dpkt.gre.GRE_SP else 0)
+    if ethertype != ETHERTYPE_ERSPAN_3:
+        return ethertype, at
+    _need(data, at, 12)
+    frame, at = data[at + 10] >> 2 & 31, at + (20 if data[at + 11] & 1 else 12)
+    if frame == _GRE_ERSPAN_3_IP:
+        return _version_layer(data, at, OTHER)
+    if frame:
+        raise NotASegment(OTHER)
+    return ETHERTYPE_BRIDGED, at
 
 
-def _tcp(data: bytes, c: _Cursor) -> Segment:
-    if c.wire_end - c.at < TCP_HEADER:
+def _tcp(data: bytes, packet: IpPacket) -> Segment:
+    at, wire_end = packet.at, packet.wire_end
+    if wire_end - at < TCP_HEADER:
         raise NotASegment(MALFORMED)
-    _need(data, c.at, TCP_HEADER)
+    _need(data, at, TCP_HEADER)
     try:
-        tcp = dpkt.tcp.TCP(data[c.at : c.at + 60])
+        tcp = dpkt.tcp.TCP(data[at : at + 60])
     except dpkt.UnpackError as error:
         raise NotASegment(MALFORMED) from error
-    payload = c.at + tcp.off * 4
-    if payload > c.wire_end:
+    payload = at + tcp.off * 4
+    if payload > wire_end:
         raise NotASegment(MALFORMED)
+    stamped = payload - at >= TIMESTAMPED_HEADER <= len(data) - at and not tcp.flags & dpkt.tcp.TH_SYN
+    sent = int.from_bytes(data[at + 25 : at + 28], "big") if stamped else 0
+    identification = 0 if packet.source[:12] != _MAPPED_IPV4 else packet.identification
     return Segment(
-        c.source,
-        c.destination,
+        packet.source,
+        packet.destination,
         tcp.sport,
         tcp.dport,
         tcp.seq,
@@ -284,6 +355,7 @@ def _tcp(data: bytes, c: _Cursor) -> Segment:
         tcp.flags & 0xFF,
         tcp.win,
         min(payload, len(data)),
-        max(min(len(data), c.wire_end) - payload, 0),
-        c.wire_end - payload,
+        max(min(len(data), wire_end) - payload, 0),
+        wire_end - payload,
+        identification << 48 | tcp.sum << 32 | packet.ttl << 24 | sent,
     )

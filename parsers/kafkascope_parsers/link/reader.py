@@ -1,6 +1,6 @@
 """Packets to TCP segments, block after block: the kernel for common packets, `odd` for the others."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,44 +8,58 @@ from numpy.typing import NDArray
 
 from kafkascope_parsers.capture.columns import PacketArrays
 from kafkascope_parsers.capture.packets import Packets
+from kafkascope_parsers.link.datagrams import DATAGRAM_LIMIT, Datagram
+from kafkascope_parsers.link.duplicates import no_packets
 from kafkascope_parsers.link.fragments import Fragments
-from kafkascope_parsers.link.kernel import (
-    MALFORMED,
-    ODD,
-    OTHER,
-    SEGMENT,
-    SEGMENT_ROW,
-    UNSUPPORTED,
-    SegmentArrays,
-    read_common,
-)
-from kafkascope_parsers.link.odd import Fragment, NotASegment, Segment, read_odd, tcp_segment
-from kafkascope_parsers.link.segments import Segments
+from kafkascope_parsers.link.kernel import LinkState, read_common
+from kafkascope_parsers.link.layers import DNS, DUPLICATE, MALFORMED, ODD, OTHER, SEGMENT, UNSUPPORTED
+from kafkascope_parsers.link.odd import Fragment, NotASegment, Segment, read_odd, read_whole
+from kafkascope_parsers.link.segments import SEGMENT_ROW, SegmentArrays, Segments
 
 
 @dataclass(slots=True)
 class PacketCounts:
-    """What the packets so far were. segments + other + malformed + unsupported + fragments = packets.
+    """What the packets so far were. segments + duplicates + other + malformed + unsupported + fragments = packets.
 
-    odd counts those of them that were read one by one, fragments those that were a part of a segment (the last part
-    counts as the segment), given_up IP packets whose fragments did not all come.
+    duplicates counts segments that the capture had shown already; odd those packets that were read one by one,
+    fragments those that were a part of a segment (the last part counts as the segment), given_up IP packets whose
+    fragments did not all come; dns datagrams of port 53, which are among other.
     """
 
     segments: int = 0
+    duplicates: int = 0
     other: int = 0
     malformed: int = 0
     unsupported: int = 0
     fragments: int = 0
     odd: int = 0
     given_up: int = 0
+    dns: int = 0
 
 
 class LinkReader:
-    """Reads the segments of one capture. State: fragments that wait for the rest of their packet."""
+    """Reads the segments of the files of one capture point, in order, and on the way the first DATAGRAM_LIMIT datagrams
+    of port 53 of each file.
+
+    counts: since the start, or the last `take_counts`. State: fragments that wait for the rest of their packet, and the
+    last packets, to know copies of them.
+    """
 
     def __init__(self) -> None:
         self.counts = PacketCounts()
         self._fragments = Fragments()
+        self._state = LinkState(no_packets(), np.zeros(1, SEGMENT_ROW))
+        self._datagrams: list[Datagram] = []
+
+    def take_datagrams(self) -> list[Datagram]:
+        """Datagrams since the last call, in capture order."""
+        found, self._datagrams = self._datagrams, []
+        return found
+
+    def take_counts(self) -> PacketCounts:
+        """The counts, which begin anew."""
+        taken, self.counts = self.counts, PacketCounts()
+        return taken
 
     def read_segments(self, buf: NDArray[np.uint8], packets: Packets) -> tuple[NDArray[np.uint8], Segments]:
         """The segments of a block, in capture order, and the bytes that their offsets count in.
@@ -57,13 +71,15 @@ class LinkReader:
             packets.ts_ns, packets.packet_no, packets.offset, packets.caplen, packets.wirelen, packets.linktype
         )
         out, kinds = _room_for(len(packets)), np.empty(len(packets), np.uint8)
-        n = read_common(buf, arrays, kinds, np.zeros(1, SEGMENT_ROW), out)
-        found = np.bincount(kinds, minlength=UNSUPPORTED + 1)
+        n = read_common(buf, arrays, kinds, self._state, out)
+        found = np.bincount(kinds, minlength=DNS + 1)
         self.counts.segments += n
-        self._count(OTHER, int(found[OTHER]))
-        self._count(MALFORMED, int(found[MALFORMED]))
-        self._count(UNSUPPORTED, int(found[UNSUPPORTED]))
+        self.counts.duplicates += int(found[DUPLICATE])
+        for kind in (OTHER, MALFORMED, UNSUPPORTED):
+            self._count(kind, int(found[kind]))
         common = _first_rows(out, n)
+        if found[DNS]:
+            self._read_datagrams(buf, packets, np.flatnonzero(kinds == DNS))
         if not found[ODD]:
             return buf, common
         odd_rows = np.flatnonzero(kinds == ODD)
@@ -71,34 +87,64 @@ class LinkReader:
         order = np.argsort(np.concatenate([np.flatnonzero(kinds == SEGMENT), rows]), kind="stable")
         return buf, _merged(common, odd, order)
 
+    def _read_datagrams(self, buf: NDArray[np.uint8], packets: Packets, rows: NDArray[np.int64]) -> None:
+        """Keeps the datagrams in `rows`, as far as there is room."""
+        for row in rows[: max(DATAGRAM_LIMIT - self.counts.dns, 0)].tolist():
+            at = int(packets.offset[row])
+            data = buf[at : at + int(packets.caplen[row])].tobytes()
+            try:
+                read = read_odd(data, int(packets.linktype[row]), int(packets.wirelen[row]))
+            except NotASegment:
+                continue
+            if isinstance(read, Datagram):
+                self._datagrams.append(_stamped(read, packets, row))
+        self.counts.dns += len(rows)
+        self._count(OTHER, len(rows))
+
     def read_one_by_one(
         self, buf: NDArray[np.uint8], packets: Packets, rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint8], Segments, NDArray[np.int64]]:
-        """Reads the packets in `rows` without the kernel: the bytes, their segments, and the row of each segment."""
+        """Reads the packets in `rows` without the kernel: the bytes, their segments, and the row of each segment.
+
+        Copies of packets without fragments are not looked for here.
+        """
         found: list[tuple[int, int, Segment]] = []
         annex = bytearray()
+        given_up = self._fragments.n_given_up
         for row in rows.tolist():
             at, caplen = int(packets.offset[row]), int(packets.caplen[row])
             self.counts.odd += 1
             try:
                 data = buf[at : at + caplen].tobytes()
                 read = read_odd(data, int(packets.linktype[row]), int(packets.wirelen[row]))
-                if isinstance(read, Fragment):
-                    whole = self._fragments.add(read)
+                while isinstance(read, Fragment):
+                    whole = self._fragments.add(read, int(packets.ts_ns[row]))
                     if whole is None:
-                        self.counts.fragments += 1
-                        continue
-                    read, at = tcp_segment(whole, read.source, read.destination), len(buf) + len(annex)
-                    annex += whole
+                        break
+                    read, at = read_whole(*whole), len(buf) + len(annex)
+                    annex += whole[0]
             except NotASegment as verdict:
                 self._count(verdict.kind, 1)
                 continue
+            if isinstance(read, Fragment):
+                self.counts.fragments += 1
+                continue
+            if isinstance(read, Datagram):
+                self._keep(read, packets, row)
+                continue
             found.append((row, at, read))
             self.counts.segments += 1
-        self.counts.given_up = self._fragments.n_given_up
+        self.counts.given_up += self._fragments.n_given_up - given_up
         if annex:
             buf = np.concatenate([buf, np.frombuffer(annex, np.uint8)])
         return buf, _columns(packets, found), np.array([row for row, _, _ in found], np.int64)
+
+    def _keep(self, read: Datagram, packets: Packets, row: int) -> None:
+        """Keeps a datagram that came in fragments."""
+        self._count(OTHER, 1)
+        if self.counts.dns < DATAGRAM_LIMIT:
+            self._datagrams.append(_stamped(read, packets, row))
+        self.counts.dns += 1
 
     def _count(self, kind: int, n: int) -> None:
         if kind == OTHER:
@@ -107,6 +153,10 @@ class LinkReader:
             self.counts.malformed += n
         else:
             self.counts.unsupported += n
+
+
+def _stamped(read: Datagram, packets: Packets, row: int) -> Datagram:
+    return replace(read, ts_ns=int(packets.ts_ns[row]), packet_no=int(packets.packet_no[row]))
 
 
 def _room_for(n: int) -> SegmentArrays:

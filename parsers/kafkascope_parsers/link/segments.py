@@ -1,9 +1,12 @@
-"""TCP segments of one block, as columns over the block's bytes."""
+"""TCP segments of one block, as columns over the block's bytes, and the segment at hand in a kernel."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kafkascope_parsers.capture.columns import record_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +42,45 @@ class Segments:
 
     def __len__(self) -> int:
         return len(self.ts_ns)
+
+
+class SegmentArrays(NamedTuple):
+    """The columns of `Segments`, for kernels."""
+
+    ts_ns: NDArray[np.int64]
+    packet_no: NDArray[np.int64]
+    source: NDArray[np.uint64]
+    destination: NDArray[np.uint64]
+    source_port: NDArray[np.uint16]
+    destination_port: NDArray[np.uint16]
+    seq: NDArray[np.uint32]
+    ack: NDArray[np.uint32]
+    flags: NDArray[np.uint8]
+    window: NDArray[np.uint16]
+    offset: NDArray[np.int64]
+    captured: NDArray[np.int32]
+    length: NDArray[np.int32]
+
+
+SEGMENT_ROW = record_type(
+    [
+        ("ts_ns", np.int64),
+        ("packet_no", np.int64),
+        ("source_high", np.uint64),
+        ("source_low", np.uint64),
+        ("destination_high", np.uint64),
+        ("destination_low", np.uint64),
+        ("offset", np.int64),
+        ("captured", np.int64),
+        ("length", np.int64),
+        ("mark", np.uint64),
+        ("seq", np.uint32),
+        ("ack", np.uint32),
+        ("source_port", np.uint16),
+        ("destination_port", np.uint16),
+        ("window", np.uint16),
+        ("tcp_flags", np.uint8),
+    ],
+)
+"""The segment at hand. Kernels hand one such record on: it costs a pointer, where columns cost a reference count
+each. mark: see `duplicates`."""

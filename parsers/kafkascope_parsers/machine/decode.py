@@ -64,6 +64,23 @@ def decode_messages(
         begin = stop
 
 
+def decodes_whole(
+    message: MessageType,
+    buf: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    versions: NDArray[np.int16],
+) -> NDArray[np.bool_]:
+    """Whether each frame buf[starts[i]:ends[i]] decodes to its last byte as versions[i], by any layout of it."""
+    low, high = message.versions
+    asked = np.asarray(versions, np.int64)
+    used = np.where((asked >= low) & (asked <= high), asked, low - 1)
+    done = _decodes(message, buf, starts, ends, used)
+    for version, former in message.former_layouts:
+        done |= _decodes(message, buf, starts, ends, np.where(used == version, former, used))
+    return done
+
+
 def _entries(message: MessageType, versions: NDArray[np.int64]) -> NDArray[np.int64]:
     low = message.versions[0]
     known = (versions >= low) & (versions < low + len(message.programs.entry))

@@ -4,8 +4,10 @@ streams      the columns handed to framing
 state        connections, sides, events: what is kept
 flows        finds a segment's connection
 lifecycle    (connection, segment) -> the same connection or a new one, how it opened and closed
-track        takes a block's segments in capture order, those in sequence whole
-reassembler  the others, in plain Python
+track        takes a block's segments in capture order, those in sequence right away
+waiting      the others, until a hole is filled or given up
+first_copies compares retransmissions with what came first
+reassembler  all of that in plain Python, for tests; one_by_one feeds it
 assemble     copies what was taken into runs
 reader       all of it, block after block
 """

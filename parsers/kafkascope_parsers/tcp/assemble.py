@@ -10,15 +10,15 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_parsers.tcp.state import CHUNK, FROM_BLOCK, FROM_PENDING, FROM_TAIL
+from kafkascope_parsers.tcp.state import CHUNK, FROM_BLOCK, FROM_TAIL, FROM_WAITING
 from kafkascope_parsers.tcp.streams import GAP_LOST, GAP_NONE, Streams
 
 
 class Sources(NamedTuple):
-    """What chunks point into: the block, pending bytes of earlier blocks, tails."""
+    """What chunks point into: the block, what waits since earlier blocks, tails."""
 
     block: NDArray[np.uint8]
-    pending: NDArray[np.uint8]
+    waiting: NDArray[np.uint8]
     tails: NDArray[np.uint8]
 
 
@@ -84,12 +84,11 @@ def gap_before(chunk: Any, me: Any) -> Any:
     """The bytes missing before a chunk that begins a run; accounts for them."""
     if chunk.source == FROM_TAIL:
         return 0
-    gap = chunk.stream_offset - me.given
+    gap = chunk.stream_offset - (me.stream_bytes + me.missing_bytes + me.cut_bytes)
     if chunk.gap_kind == GAP_LOST:
         me.missing_bytes += gap
     else:
         me.cut_bytes += gap
-    me.given += gap
     return gap
 
 
@@ -115,13 +114,12 @@ def copy_chunks(
             n += 1
         direction, expected = chunk.direction, chunk.stream_offset + length
         if chunk.source != FROM_TAIL:
-            sides[direction].given += length
             sides[direction].stream_bytes += length
         at, target = chunk.at, data[place : place + length]
         if chunk.source == FROM_BLOCK:
             copy_bytes(target, sources.block[at : at + length])
-        elif chunk.source == FROM_PENDING:
-            copy_bytes(target, sources.pending[at : at + length])
+        elif chunk.source == FROM_WAITING:
+            copy_bytes(target, sources.waiting[at : at + length])
         else:
             copy_bytes(target, sources.tails[at : at + length])
         runs.piece_start[k], runs.piece_ts_ns[k], runs.piece_packet[k] = place, chunk.ts_ns, chunk.packet_no
@@ -192,7 +190,7 @@ class Assembler:
         *,
         final: bool,
     ) -> Streams:
-        """The runs of a block's chunks (in stream order per direction), which point into sources (block, pending).
+        """The runs of a block's chunks (in stream order per direction), which point into sources (block, waiting).
 
         The tails of every connection that has chunks come first; where final, those of all connections.
         """

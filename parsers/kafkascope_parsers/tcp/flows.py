@@ -101,4 +101,4 @@ def grown(t: Tables) -> Tables:
     connections, sides = np.zeros(2 * n, CONNECTION), np.zeros(4 * n, SIDE)
     connections[:n], sides[: 2 * n] = t.connections, t.sides
     rehash(t.slots, slots, sides[: 2 * int(t.n["connections"][0])])
-    return Tables(slots, connections, sides, t.n, t.scratch)
+    return t._replace(slots=slots, connections=connections, sides=sides)

@@ -4,7 +4,7 @@ A flow (two endpoints) may carry several connections after each other. A segment
 unless
   SYN       has an initial sequence number other than the known one, or does not fit before the bytes seen
   SYN-ACK   has another one than the known and does not acknowledge the SYN seen, with or without its payload
-  payload   after the end of the connection is further than a window away from its sequence numbers (its SYN was not
+  payload   after the end of the connection is further than FAR_LIMIT away from its sequence numbers (its SYN was not
   captured)
 
 Arguments are records: seg a SEGMENT_ROW, c a CONNECTION, me and peer the SIDEs of the segment's sender and receiver.
@@ -26,12 +26,12 @@ from kafkascope_parsers.tcp.state import (
     E_SYN,
     E_SYN_ACK,
     E_SYN_RETRY,
+    FAR_LIMIT,
     NO_EVENT,
     OPEN,
     REFUSED,
     RST,
     SYN,
-    WINDOW_LIMIT,
 )
 
 _MASK32 = 0xFFFFFFFF
@@ -79,7 +79,7 @@ def opens_another(seg: Any, c: Any, me: Any, peer: Any) -> Any:
             return seg.seq != me.isn
         return not me.based or base_seq(me) != first_byte
     if seg.length > 0 and not seg.tcp_flags & RST and c.close_kind != OPEN and me.based:
-        return abs(distance(seg.seq, me.next_seq)) > WINDOW_LIMIT
+        return abs(distance(seg.seq, me.next_seq)) > FAR_LIMIT
     return False
 
 
@@ -88,8 +88,9 @@ def open_connection(seg: Any, c: Any, me: Any, peer: Any) -> None:
     """Writes the new connection whose first segment this is."""
     me.address_high, me.address_low, me.port = seg.source_high, seg.source_low, seg.source_port
     peer.address_high, peer.address_low, peer.port = seg.destination_high, seg.destination_low, seg.destination_port
-    me.acked, me.fin_at, me.slot = -1, -1, -1
-    peer.acked, peer.fin_at, peer.slot = -1, -1, -1
+    for side in (me, peer):
+        side.acked, side.fin_at, side.slot, side.last_chunk = -1, -1, -1, -1
+        side.first_waiting, side.last_waiting = -1, -1
     c.first_ts_ns, c.last_ts_ns, c.first_packet, c.close_idle_ns = seg.ts_ns, seg.ts_ns, seg.packet_no, -1
 
 
@@ -128,9 +129,9 @@ def note_close(seg: Any, c: Any, me: Any, peer: Any, kind: int) -> None:
 @nb.njit(cache=True, nogil=True)
 def take_fin(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
     """A FIN of side, whose payload has been taken already; returns the kind of event."""
-    if me.fin_ts_ns:
+    if me.fin:
         return E_RETRANSMIT if seg.length == 0 else NO_EVENT
-    me.fin_ts_ns = seg.ts_ns
+    me.fin = 1
     note_close(seg, c, me, peer, CLOSED_BY_FIN + side)
     return E_FIN
 
@@ -140,9 +141,7 @@ def take_rst(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
     """A RST of side; returns the kind of event. Its payload is a message for people (RFC 9293, 3.5.3), not of the
     stream."""
     answers_syn = seg.tcp_flags & ACK == 0 or np.int64(seg.ack) == (np.int64(peer.isn) + 1) & _MASK32
-    untouched = not me.syn and me.first_data_ts_ns == 0 and peer.first_data_ts_ns == 0
+    untouched = not me.syn and me.last_data_ts_ns == 0 and peer.last_data_ts_ns == 0
     refuses = side == 1 and c.syn_ts_ns > 0 and untouched and answers_syn
     note_close(seg, c, me, peer, REFUSED if refuses else CLOSED_BY_RST + side)
-    if not me.rst_ts_ns:
-        me.rst_ts_ns = seg.ts_ns
     return E_REFUSED if refuses else E_RST

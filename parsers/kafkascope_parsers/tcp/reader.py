@@ -1,4 +1,4 @@
-"""Segments to streams, block after block: the kernels for what is in sequence, the reassembler for what is not."""
+"""Segments to streams, block after block: the kernels, and what they need of earlier blocks."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,23 +6,26 @@ from numpy.typing import NDArray
 from kafkascope_parsers.link.kernel import SegmentArrays
 from kafkascope_parsers.link.segments import Segments
 from kafkascope_parsers.tcp.assemble import Assembler
+from kafkascope_parsers.tcp.first_copies import keep_first_copies
 from kafkascope_parsers.tcp.flows import grown
-from kafkascope_parsers.tcp.reassembler import CUT, Chunk, Event, Half, Output, Reassembler, Row
+from kafkascope_parsers.tcp.one_by_one import Reassemblers
 from kafkascope_parsers.tcp.state import (
     CHUNK,
     EVENT,
-    FROM_BLOCK,
-    FROM_PENDING,
+    FIRST_COPY_BYTES,
     OPEN,
     UNANSWERED,
+    Payloads,
     Taken,
     empty_tables,
     room_for,
+    with_parts,
+    with_room,
 )
-from kafkascope_parsers.tcp.streams import Streams
+from kafkascope_parsers.tcp.streams import GAP_LOST, Streams
 from kafkascope_parsers.tcp.track import take_segments
+from kafkascope_parsers.tcp.waiting import Work, finish_waiting, keep_waiting
 
-_COUNTERS = ("bytes", "retransmitted", "out_of_order", "keepalives", "after_fin")
 _NOTHING = np.empty(0, np.uint8)
 
 
@@ -38,9 +41,11 @@ class TcpStreams:
     def __init__(self, bucket: int = 0, n_buckets: int = 1, *, one_by_one: bool = False) -> None:
         self._bucket = (bucket, n_buckets)
         self._tables = empty_tables(one_by_one)
-        self._one_by_one = one_by_one
+        self._one_by_one = Reassemblers() if one_by_one else None
         self._assembler = Assembler()
-        self._slow: dict[int, Reassembler] = {}
+        self._waiting = _NOTHING
+        self._copies = _NOTHING
+        self._copy_rows = np.empty(0, CHUNK)
         self.events: NDArray[np.void] = np.empty(0, EVENT)
 
     @property
@@ -69,118 +74,82 @@ class TcpStreams:
     def push(self, buf: NDArray[np.uint8], segments: Segments) -> Streams:
         """Takes the segments of a block, whose offsets count in buf."""
         columns = SegmentArrays(*(getattr(segments, name) for name in SegmentArrays._fields))
-        taken = room_for(len(segments))
-        for name in ("chunks", "events", "slow"):
-            self._tables.n[name] = 0
-        at = take_segments(columns, 0, self._tables, taken, self._bucket)
+        n_copies = len(self._copy_rows)
+        taken = room_for(len(segments), n_copies)
+        taken.chunks[:n_copies] = self._copy_rows
+        n, held = self._tables.n, Payloads(buf, self._waiting, self._copies)
+        n["first_chunk"] += n["chunks"] - n_copies
+        n["chunks"], n["events"], n["slow"] = n_copies, 0, 0
+        at = take_segments(columns, 0, self._tables, taken, (held, *self._bucket))
         while at < len(segments):
-            self._tables = grown(self._tables)
-            at = take_segments(columns, at, self._tables, taken, self._bucket)
-        chunks = taken.chunks[: self._n("chunks")]
+            taken = self._with_room(taken)
+            at = take_segments(columns, at, self._tables, taken, (held, *self._bucket))
+        chunks = taken.chunks[n_copies : self._n("chunks")]
         self.events = taken.events[: self._n("events")].copy()
-        pending = _NOTHING
-        if self._n("slow"):
-            out = self._reassemble(segments, taken)
-            more, pending = _chunk_rows(out.chunks)
-            chunks = np.concatenate([chunks, more])
-            self._add_events(out.events)
-            self._keep_pending(buf)
-        return self._assembler.assemble(chunks, (buf, pending), self.sides, final=False)
+        if self._one_by_one is not None:
+            chunks, held = self._reassemble(segments, taken, held)
+        streams = self._assembler.assemble(chunks, (held.block, held.waiting), self.sides, final=False)
+        if self._one_by_one is None:
+            self._keep(taken, held)
+        return streams
 
     def finish(self) -> Streams:
         """The end of the capture: what waited comes behind gaps, and every tail comes once more."""
-        out = Output()
-        for c, reassembler in self._slow.items():
-            reassembler.finish(out)
-            self._write_back(c, reassembler)
-        self._slow.clear()
-        self.events = np.empty(0, EVENT)
-        self._add_events(out.events)
-        chunks, pending = _chunk_rows(out.chunks)
-        return self._assembler.assemble(chunks, (_NOTHING, pending), self.sides, final=True)
+        held = Payloads(_NOTHING, self._waiting, self._copies)
+        n = self._tables.n
+        n["first_chunk"] += n["chunks"]
+        n["chunks"], n["events"] = 0, 0
+        if self._one_by_one is not None:
+            chunks, waiting, events = self._one_by_one.finish(self.sides)
+            self.events, held = events, held._replace(waiting=waiting)
+        else:
+            taken = room_for(self._n("parts_used"), 0)
+            work = Work(self._tables.parts, taken.chunks, taken.events, n, held)
+            finish_waiting(self._tables.scratch[0], self.sides, work)
+            chunks, self.events = taken.chunks[: self._n("chunks")], taken.events[: self._n("events")].copy()
+            self._copy_rows = self._copy_rows[:0]
+        streams = self._assembler.assemble(chunks, (held.block, held.waiting), self.sides, final=True)
+        self._book_ends()
+        return streams
+
+    def _book_ends(self) -> None:
+        """Books what is missing behind the last byte of each stream that was handed out."""
+        sides = self.sides
+        rest = sides["next"] - sides["stream_bytes"] - sides["missing_bytes"] - sides["cut_bytes"]
+        lost = sides["gap_kind"] == GAP_LOST
+        sides["missing_bytes"] += np.where(lost, rest, 0)
+        sides["cut_bytes"] += np.where(lost, 0, rest)
+
+    def _with_room(self, taken: Taken) -> Taken:
+        """More room, wherever the kernel may have stopped for the lack of it."""
+        if self._n("connections") >= len(self._tables.connections):
+            self._tables = grown(self._tables)
+        self._tables = with_parts(self._tables)
+        return with_room(taken, self._tables.n)
+
+    def _reassemble(self, segments: Segments, taken: Taken, held: Payloads) -> tuple[NDArray[np.void], Payloads]:
+        """Sends the block's segments through the reassembler instead."""
+        assert self._one_by_one is not None
+        chunks, waiting, events = self._one_by_one.push(held.block, segments, taken.slow[: self._n("slow")], self.sides)
+        merged = np.concatenate([self.events, events])
+        self.events = merged[np.argsort(merged["packet_no"], kind="stable")]
+        return chunks, held._replace(waiting=waiting)
+
+    def _keep(self, taken: Taken, held: Payloads) -> None:
+        """Copies what waits, and what later segments may be compared with, out of the block."""
+        n = self._tables.n
+        chunks = taken.chunks[: self._n("chunks")]
+        position = self._n("position")
+        recent = chunks[chunks["position"] > position - FIRST_COPY_BYTES]
+        rows, copies = np.empty(len(chunks), CHUNK), np.empty(int(recent["length"].sum()), np.uint8)
+        n_rows, size = keep_first_copies(chunks, position, held, (rows, copies))
+        waiting = _NOTHING
+        if self._n("parts_used"):
+            waiting = np.empty(self._n("waiting_bytes"), np.uint8)
+            waiting = waiting[: keep_waiting(Work(self._tables.parts, taken.chunks, taken.events, n, held), waiting)]
+        else:
+            n["parts"], n["free_part"] = 0, -1
+        self._copy_rows, self._copies, self._waiting = rows[:n_rows].copy(), copies[:size], waiting
 
     def _n(self, name: str) -> int:
         return int(self._tables.n[name][0])
-
-    def _reassemble(self, segments: Segments, taken: Taken) -> Output:
-        """Sends the block's slow segments through the reassemblers of their connections."""
-        out = Output()
-        rows = taken.slow[: self._n("slow")]
-        i = rows[:, 0]
-        columns = (segments.ts_ns, segments.packet_no, segments.seq, segments.ack, segments.flags)
-        places = (segments.offset, segments.captured, segments.length)
-        values = (rows[:, 1].tolist(), *(column[i].tolist() for column in columns + places))
-        touched = np.unique(rows[:, 1] >> 1).tolist()
-        for c in touched:
-            self._open_halves(c)
-        for row in zip(*values, strict=True):
-            self._slow[row[0] >> 1].push(Row._make(row), out)
-        for c in touched:
-            self._write_back(c, self._slow[c])
-        return out
-
-    def _open_halves(self, c: int) -> None:
-        """The reassembler of connection c, going on where the kernel stopped."""
-        reassembler = self._slow.get(c)
-        if reassembler is None:
-            reassembler = self._slow[c] = Reassembler((Half(2 * c), Half(2 * c + 1)))
-            for half in reassembler.halves:
-                side = self._tables.sides[half.direction]
-                half.next, half.acked, half.fin_at = int(side["next"]), int(side["acked"]), int(side["fin_at"])
-                half.gap_kind = int(side["gap_kind"])
-        for half in reassembler.halves:
-            side = self._tables.sides[half.direction]
-            if side["based"] and not half.based:
-                half.based, half.base = True, int(side["next_seq"]) - int(side["next"])
-
-    def _write_back(self, c: int, reassembler: Reassembler) -> None:
-        """Gives the state of connection c back; the kernel goes on with it when nothing waits."""
-        for half in reassembler.halves:
-            side = self._tables.sides[half.direction]
-            side["next"], side["acked"], side["fin_at"] = half.next, half.acked, half.fin_at
-            if half.based:
-                side["next_seq"] = (half.base + half.next) & 0xFFFFFFFF
-            side["gap_kind"] = half.gap_kind
-            for name in _COUNTERS:
-                side[name] += getattr(half, name)
-                setattr(half, name, 0)
-        self._tables.connections["slow"][c] = self._one_by_one or not reassembler.in_order
-
-    def _keep_pending(self, buf: NDArray[np.uint8]) -> None:
-        """Copies what waits out of the block, and lets go of the connections that are in order again."""
-        for c in [c for c, reassembler in self._slow.items() if reassembler.in_order and not self._one_by_one]:
-            del self._slow[c]
-        for reassembler in self._slow.values():
-            for half in reassembler.halves:
-                half.pending = [
-                    part._replace(kept=buf[part.at : part.at + part.end - part.start].tobytes(), at=0)
-                    if part.kept is None and part.at != CUT
-                    else part
-                    for part in half.pending
-                ]
-
-    def _add_events(self, events: list[Event]) -> None:
-        """Adds the reassembler's events to the block's, in capture order."""
-        if not events:
-            return
-        rows = np.zeros(len(events), EVENT)
-        columns = np.array(events, np.int64).T
-        rows["connection"], rows["side"], rows["kind"] = columns[0] >> 1, columns[0] & 1, columns[1]
-        rows["ts_ns"], rows["packet_no"], rows["stream_offset"], rows["bytes"] = columns[2:]
-        merged = np.concatenate([self.events, rows])
-        self.events = merged[np.argsort(merged["packet_no"], kind="stable")]
-
-
-def _chunk_rows(chunks: list[Chunk]) -> tuple[NDArray[np.void], NDArray[np.uint8]]:
-    """The reassembler's chunks as rows, and the bytes of those that waited since an earlier block."""
-    kept: list[bytes] = []
-    size = 0
-    rows = []
-    for direction, part, gap_kind in chunks:
-        at, source = part.at, FROM_BLOCK
-        if part.kept is not None:
-            at, source = size, FROM_PENDING
-            kept.append(part.kept)
-            size += len(part.kept)
-        rows.append((direction, part.start, at, part.ts_ns, part.packet_no, part.end - part.start, source, gap_kind))
-    return np.array(rows, CHUNK), np.frombuffer(b"".join(kept), np.uint8)

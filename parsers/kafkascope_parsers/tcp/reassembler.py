@@ -1,56 +1,52 @@
-"""Puts the segments of one connection in order, in plain Python: what is not in sequence, and the slow twin of `track`.
+"""Puts the segments of one connection in order, in plain Python: the slow twin of `track` and `waiting`, for tests.
 
-Rules: the first data wins, so a retransmission with other bytes changes nothing. A hole is given up, as a gap with its
-length, when the peer has acknowledged all of it (then the capture missed it), when more waits behind it than the limits
-allow, or at the end.
+The rules are those of `waiting`. It keeps every first copy, each with its bytes, so memory grows with the stream.
 """
 
-from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafkascope_parsers.tcp.state import (
     ACK,
+    ACKED_SEGMENTS,
+    E_DIFFERS,
     E_GAP,
     E_KEEPALIVE,
+    E_LIMIT,
     E_RETRANSMIT,
+    FAR_LIMIT,
+    FAR_SEGMENTS,
     FIN,
+    FIRST_COPY_BYTES,
+    FIRST_COPY_STEPS,
     RST,
     SYN,
+    WAITING_BYTES,
+    WAITING_SEGMENTS,
     WINDOW_LIMIT,
 )
 from kafkascope_parsers.tcp.streams import GAP_LOST, GAP_NONE, GAP_SNAPLEN
 
-PENDING_BYTES = 8 << 20
-"""Bytes that wait behind a hole in one direction: more than the usual limit of a receive window (6 MiB on Linux)."""
-
-PENDING_SEGMENTS = 8192
-"""Segments that wait behind a hole in one direction: PENDING_BYTES in segments of 1 kB."""
-
-OUT_OF_WINDOW_SEGMENTS = 16
-"""Segments in a row, all more than WINDOW_LIMIT from the next byte, after which they are believed."""
-
-CUT = -1
-"""Place of bytes that the snap length cut."""
-
 
 class Part(NamedTuple):
-    """Stream bytes [start, end) of one segment: at `at` of the block (>= 0), CUT, or in `kept` when they come from an
-    earlier block."""
+    """Stream bytes [start, end) of one segment; data: None where the snap length cut them; position: as in COUNTERS."""
 
     start: int
     end: int
-    at: int
+    data: bytes | None
     ts_ns: int
     packet_no: int
-    kept: bytes | None = None
+    position: int
 
 
 class Chunk(NamedTuple):
-    """A part that is in order now, and why bytes are missing before it."""
+    """Bytes that are in order now, and why others are missing before them."""
 
     direction: int
-    part: Part
+    stream_offset: int
+    data: bytes
+    ts_ns: int
+    packet_no: int
     gap_kind: int
 
 
@@ -66,7 +62,7 @@ class Event(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A segment, as the columns of `Segments`."""
+    """A segment, as the columns of `Segments`; payload: as far as it was captured."""
 
     direction: int
     ts_ns: int
@@ -74,9 +70,9 @@ class Row(NamedTuple):
     seq: int
     ack: int
     flags: int
-    at: int
-    captured: int
+    payload: bytes
     length: int
+    position: int
 
 
 @dataclass(slots=True)
@@ -86,16 +82,22 @@ class Output:
     chunks: list[Chunk] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
 
+    def note(self, me: "Half", kind: int, row: "Row | Part", what: tuple[int, int]) -> None:
+        """Adds an event of that segment; what: stream offset and bytes."""
+        self.events.append(Event(me.direction, kind, row.ts_ns, row.packet_no, *what))
+
 
 @dataclass(slots=True)
 class Half:
-    """One direction. Fields as in SIDE; pending: parts after a hole, by stream offset, without overlaps."""
+    """One direction. Fields as in SIDE; waiting: parts after a hole, by stream offset, without overlaps; taken: those
+    handed out."""
 
     direction: int
     based: bool = False
     base: int = 0
     next: int = 0
     acked: int = -1
+    acked_for: int = 0
     fin_at: int = -1
     gap_kind: int = GAP_NONE
     bytes: int = 0
@@ -104,8 +106,8 @@ class Half:
     keepalives: int = 0
     after_fin: int = 0
     far: int = 0
-    waiting: int = 0
-    pending: list[Part] = field(default_factory=list)
+    waiting: list[Part] = field(default_factory=list)
+    taken: list[Part] = field(default_factory=list)
 
     def offset(self, seq: int) -> int:
         """The stream offset of a sequence number: the one nearest to the next byte."""
@@ -118,135 +120,144 @@ class Reassembler:
     def __init__(self, halves: tuple[Half, Half]) -> None:
         self.halves = halves
 
-    @property
-    def in_order(self) -> bool:
-        """Whether nothing waits."""
-        return not (self.halves[0].pending or self.halves[1].pending)
-
     def push(self, row: Row, out: Output) -> None:
         """Takes one segment; what is in order thereby is added to out."""
         me, peer = self.halves[row.direction & 1], self.halves[row.direction & 1 ^ 1]
         if row.flags & ACK and peer.based:
             acked = peer.offset(row.ack)
-            if peer.acked < acked <= peer.next + WINDOW_LIMIT:
-                peer.acked = acked
-                if peer.pending:
-                    _give_up_acknowledged(peer, row, out)
-        if not row.flags & RST and me.based:
+            if acked <= peer.next + WINDOW_LIMIT:
+                peer.acked = max(peer.acked, acked)
+        reset = bool(row.flags & RST)
+        if not reset and me.based:
             _take(me, row, out)
+        _give_up_acknowledged(me, row, out, answers=False)
+        _give_up_acknowledged(peer, row, out, answers=row.length > 0 and not reset)
+        if reset:
+            self.give_up_all(row, out)
+
+    def give_up_all(self, row: Row, out: Output) -> None:
+        """Gives up every hole, which the segment decided."""
+        for half in self.halves:
+            while half.waiting:
+                _give_up_hole(half, row, out)
 
     def finish(self, out: Output) -> None:
-        """Gives up every hole."""
+        """Gives up every hole at the end of the capture."""
         for half in self.halves:
-            while half.pending:
-                _give_up_hole(half, half.pending[0].ts_ns, half.pending[0].packet_no, out)
+            while half.waiting:
+                _give_up_hole(half, half.waiting[0], out)
 
 
 def _take(me: Half, row: Row, out: Output) -> None:
-    start = me.offset(row.seq + (1 if row.flags & SYN else 0))
-    end = start + row.length
+    start, before = me.offset(row.seq + (1 if row.flags & SYN else 0)), me.next
     if row.length <= 1 and start == me.next - 1 >= 0 and not row.flags & (SYN | FIN):
         me.keepalives += 1
-        out.events.append(Event(me.direction, E_KEEPALIVE, row.ts_ns, row.packet_no, max(start, 0), row.length))
-    elif row.length > 0 and _is_far(me, start, row):
-        return
-    elif row.length > 0 and 0 <= me.fin_at <= start:
-        me.after_fin += 1
+        out.note(me, E_KEEPALIVE, row, (max(start, 0), row.length))
     elif row.length > 0:
-        _take_data(me, row, start, end, out)
-    if row.flags & FIN and me.fin_at < 0 and end >= me.next - row.length:
-        me.fin_at = max(end, me.next)
+        me.far = me.far + 1 if abs(start - me.next) > FAR_LIMIT else 0
+        if me.far >= FAR_SEGMENTS:
+            start = _jump(me, row, start, out)
+        if me.far == 0 and 0 <= me.fin_at <= start and start - before <= FAR_LIMIT:
+            me.after_fin += 1
+        elif me.far == 0:
+            _take_data(me, row, start, out)
+    end = start + row.length
+    if row.flags & FIN and me.fin_at < 0 and before <= end and start - before <= FAR_LIMIT:
+        me.fin_at = end
 
 
-def _is_far(me: Half, start: int, row: Row) -> bool:
-    """Whether the segment is out of every window. Many of them in a row are believed: then the capture lost much."""
-    if abs(start - me.next) <= WINDOW_LIMIT:
-        me.far = 0
-        return False
-    me.far += 1
-    if me.far < OUT_OF_WINDOW_SEGMENTS:
-        return True
+def _jump(me: Half, row: Row, start: int, out: Output) -> int:
+    """Goes on with a far segment that is believed; one that seems to be behind is ahead."""
     me.far = 0
-    me.base -= 1 << 32 if start < me.next else 0
-    return start < me.next
+    to = start if start > me.next else start + (1 << 32)
+    while me.waiting:
+        _give_up_hole(me, row, out)
+    if to > me.next:
+        out.note(me, E_GAP, row, (me.next, to - me.next))
+        me.next, me.gap_kind = to, GAP_LOST
+    return to
 
 
-def _take_data(me: Half, row: Row, start: int, end: int, out: Output) -> None:
-    fresh = 0
-    disordered = bool(me.pending) and start < me.pending[-1].start
-    for part in _new_parts(me, row, start, end):
-        fresh += part.end - part.start
-        if part.start == me.next:
-            _deliver(me, part, out)
-        else:
-            me.pending.insert(bisect_right(me.pending, (part.start,)), part)
-            me.waiting += part.end - part.start
-        if me.pending and me.pending[0].start == me.next:
-            _deliver_pending(me, out)
+def _take_data(me: Half, row: Row, start: int, out: Output) -> None:
+    disordered = bool(me.waiting) and start < me.waiting[-1].start
+    differing = _differing(me, row, start)
+    new = _new_parts(me, row, start)
+    fresh = sum(part.end - part.start for part in new)
     me.bytes += fresh
     if fresh < row.length:
         me.retransmitted += 1
-        event = Event(me.direction, E_RETRANSMIT, row.ts_ns, row.packet_no, max(start, 0), row.length - fresh)
-        out.events.append(event)
+        out.note(me, E_RETRANSMIT, row, (max(start, 0), row.length - fresh))
+        if differing:
+            out.note(me, E_DIFFERS, row, (differing[0], len(differing)))
     elif disordered:
         me.out_of_order += 1
-    if me.pending:
-        _give_up_acknowledged(me, row, out)
-    while me.waiting > PENDING_BYTES or len(me.pending) > PENDING_SEGMENTS:
-        _give_up_hole(me, row.ts_ns, row.packet_no, out)
+    me.waiting = sorted(me.waiting + new)
+    _deliver(me, out)
+    while me.waiting and (_waiting_bytes(me) > WAITING_BYTES or len(me.waiting) > WAITING_SEGMENTS):
+        out.note(me, E_LIMIT, row, (me.next, _waiting_bytes(me)))
+        _give_up_hole(me, row, out)
 
 
-def _new_parts(me: Half, row: Row, start: int, end: int) -> list[Part]:
-    """What of [start, end) is neither delivered nor pending, cut where the snap length cut it."""
+def _waiting_bytes(me: Half) -> int:
+    return sum(part.end - part.start for part in me.waiting)
+
+
+def _differing(me: Half, row: Row, start: int) -> list[int]:
+    """The stream offsets at which the segment differs from first copies."""
+    found = []
+    captured = [part for part in me.taken if part.data is not None]
+    for part in captured[-FIRST_COPY_STEPS:] + me.waiting:
+        if part.data is not None and part.position > row.position - FIRST_COPY_BYTES:
+            both = range(max(part.start, start), min(part.end, start + len(row.payload)))
+            found += [at for at in both if part.data[at - part.start] != row.payload[at - start]]
+    return sorted(found)
+
+
+def _new_parts(me: Half, row: Row, start: int) -> list[Part]:
+    """What of the segment is neither handed out nor waiting, cut where the snap length cut it."""
+    at, end, seen = max(start, me.next), start + row.length, start + len(row.payload)
     free = []
-    at = max(start, me.next)
-    first = max(bisect_right(me.pending, (at,)) - 1, 0)
-    for part in me.pending[first:]:
-        if part.start >= end:
-            break
-        if part.start > at:
-            free.append((at, part.start))
+    for part in me.waiting:
+        if at < part.start:
+            free.append((at, min(part.start, end)))
         at = max(at, part.end)
-    if at < end:
-        free.append((at, end))
-    seen = start + row.captured
+    free.append((at, end))
     parts = []
     for a, b in free:
-        if a < seen:
-            parts.append(Part(a, min(b, seen), row.at + a - start, row.ts_ns, row.packet_no))
-        if b > seen:
-            parts.append(Part(max(a, seen), b, CUT, row.ts_ns, row.packet_no))
+        if a < min(b, seen):
+            data = row.payload[a - start : min(b, seen) - start]
+            parts.append(Part(a, min(b, seen), data, row.ts_ns, row.packet_no, row.position))
+        if max(a, seen) < b:
+            parts.append(Part(max(a, seen), b, None, row.ts_ns, row.packet_no, row.position))
     return parts
 
 
-def _deliver(me: Half, part: Part, out: Output) -> None:
-    me.next = part.end
-    if part.at == CUT:
-        me.gap_kind = me.gap_kind or GAP_SNAPLEN
-    else:
-        out.chunks.append(Chunk(me.direction, part, me.gap_kind))
-        me.gap_kind = GAP_NONE
+def _deliver(me: Half, out: Output) -> None:
+    """Hands out the parts that are next in their stream."""
+    while me.waiting and me.waiting[0].start == me.next:
+        part = me.waiting.pop(0)
+        me.taken.append(part)
+        if part.data is None:
+            me.gap_kind = me.gap_kind or GAP_SNAPLEN
+        else:
+            out.chunks.append(Chunk(me.direction, me.next, part.data, part.ts_ns, part.packet_no, me.gap_kind))
+            me.gap_kind = GAP_NONE
+        me.next = part.end
 
 
-def _deliver_pending(me: Half, out: Output) -> None:
-    n = 0
-    for part in me.pending:
-        if part.start != me.next:
-            break
-        _deliver(me, part, out)
-        me.waiting -= part.end - part.start
-        n += 1
-    del me.pending[:n]
+def _give_up_acknowledged(me: Half, row: Row, out: Output, *, answers: bool) -> None:
+    if not me.waiting or me.acked < me.waiting[0].start:
+        me.acked_for = 0
+        return
+    me.acked_for += 1
+    if answers or me.acked_for >= ACKED_SEGMENTS:
+        me.acked_for = 0
+        while me.waiting and me.acked >= me.waiting[0].start:
+            _give_up_hole(me, row, out)
 
 
-def _give_up_acknowledged(me: Half, row: Row, out: Output) -> None:
-    while me.pending and me.acked >= me.pending[0].start:
-        _give_up_hole(me, row.ts_ns, row.packet_no, out)
-
-
-def _give_up_hole(me: Half, ts_ns: int, packet_no: int, out: Output) -> None:
-    to = me.pending[0].start
-    out.events.append(Event(me.direction, E_GAP, ts_ns, packet_no, me.next, to - me.next))
-    me.next = to
-    me.gap_kind = GAP_LOST
-    _deliver_pending(me, out)
+def _give_up_hole(me: Half, row: Row | Part, out: Output) -> None:
+    to = me.waiting[0].start
+    out.note(me, E_GAP, row, (me.next, to - me.next))
+    me.next, me.gap_kind = to, GAP_LOST
+    _deliver(me, out)

@@ -29,19 +29,54 @@ EVENT_KINDS = (
     "zero_window",
     "keepalive",
     "gap",
+    "retransmit_differs",
+    "buffer_limit",
 )
 E_SYN, E_SYN_RETRY, E_SYN_ACK, E_REFUSED, E_RST, E_FIN, E_RETRANSMIT, E_ZERO_WINDOW, E_KEEPALIVE, E_GAP = range(10)
+E_DIFFERS, E_LIMIT = 10, 11
+"""Indices into EVENT_KINDS. retransmit_differs comes beside a retransmit, buffer_limit before the gap it forces."""
+
 NO_EVENT = -1
 _FIRST_ROOM = 1024
 
-EVENTS_PER_SEGMENT = 4
-"""SYN or RST, FIN, zero window, and one of retransmit, keep-alive."""
+EVENTS_PER_SEGMENT = 5
+"""SYN or RST, FIN, zero window, retransmit or keep-alive, retransmit_differs; those of waiting parts come on top."""
 
 WINDOW_LIMIT = 1 << 30
-"""Largest TCP window (RFC 7323): sequence numbers further apart are not of one window."""
+"""Largest TCP window (RFC 7323): an acknowledgment further ahead is not believed."""
+
+FAR_LIMIT = 1 << 26
+"""Bytes from the next byte beyond which a segment is not believed at once: ten times the usual largest window (6 MiB on
+Linux)."""
+
+FAR_SEGMENTS = 16
+"""Segments in a row, all further than FAR_LIMIT, after which they are believed: then the capture lost much."""
+
+WAITING_BYTES = 8 << 20
+"""Bytes that wait behind a hole in one direction: more than the usual limit of a receive window (6 MiB on Linux)."""
+
+WAITING_SEGMENTS = 8192
+"""Parts that wait behind a hole in one direction: WAITING_BYTES in segments of 1 kB."""
+
+WAITING_BYTES_IN_ALL = 128 << 20
+"""Bytes that wait behind holes in all directions of a bucket. The only limit that is not a direction's own."""
+
+ACKED_SEGMENTS = 16
+"""Segments of the connection, from the one that acknowledges all of a hole on, after which the hole is given up even
+where the peer sends no payload: the capture may show an acknowledgment before what it acknowledges."""
+
+FIRST_COPY_BYTES = 4 << 20
+"""A retransmission is compared with first copies among the last FIRST_COPY_BYTES of payload of the whole capture."""
+
+FIRST_COPY_COST = 64
+"""What a segment without payload counts in FIRST_COPY_BYTES, so that rows are limited as bytes are."""
+
+FIRST_COPY_STEPS = 256
+"""How many of its direction's latest parts a retransmission is compared with."""
 
 CONNECTION_LIMIT = 1 << 20
-"""Connections of one bucket; some 400 bytes each. Segments of flows beyond it are counted and left out."""
+"""Connections of one bucket; some 430 bytes each, with their slots. Segments of flows beyond it are counted and left
+out."""
 
 CONNECTION = record_type(
     [
@@ -55,18 +90,15 @@ CONNECTION = record_type(
         ("n_syn", np.int32),
         ("opened_by_syn", np.uint8),
         ("close_kind", np.uint8),
-        ("slow", np.uint8),
     ],
 )
-"""close_ts_ns: the first FIN or RST; close_idle_ns: since the last payload before it, -1 where there was none; slow: in
-the reassembler."""
+"""close_ts_ns: the first FIN or RST; close_idle_ns: since the last payload before it, -1 where there was none."""
 
 SIDE = record_type(
     [
         ("address_high", np.uint64),
         ("address_low", np.uint64),
         ("next", np.int64),
-        ("given", np.int64),
         ("acked", np.int64),
         ("fin_at", np.int64),
         ("segments", np.int64),
@@ -76,13 +108,15 @@ SIDE = record_type(
         ("cut_bytes", np.int64),
         ("retransmitted", np.int64),
         ("out_of_order", np.int64),
-        ("keepalives", np.int64),
-        ("after_fin", np.int64),
-        ("fin_ts_ns", np.int64),
-        ("rst_ts_ns", np.int64),
-        ("first_data_ts_ns", np.int64),
+        ("keepalives", np.int32),
+        ("after_fin", np.int32),
         ("last_data_ts_ns", np.int64),
-        ("slot", np.int64),
+        ("slot", np.int32),
+        ("last_chunk", np.int64),
+        ("waiting_bytes", np.int64),
+        ("waiting", np.int32),
+        ("first_waiting", np.int32),
+        ("last_waiting", np.int32),
         ("next_seq", np.uint32),
         ("isn", np.uint32),
         ("port", np.uint16),
@@ -90,18 +124,23 @@ SIDE = record_type(
         ("based", np.uint8),
         ("gap_kind", np.uint8),
         ("zero_window", np.uint8),
+        ("fin", np.uint8),
+        ("far", np.uint8),
+        ("acked_for", np.uint8),
     ],
 )
 """One direction, named after its sender.
 
 next, next_seq  stream offset and sequence number of the next byte in order; based: whether they are known
-given           stream offset handed out so far, = stream_bytes + missing_bytes + cut_bytes
-acked, fin_at   highest stream offset that the peer acknowledged, offset of the FIN; -1: none
+acked, fin_at   highest stream offset that the peer acknowledged, offset of the FIN; -1: none; fin: a FIN was seen
 segments        all segments; bytes: payload on the wire, each byte once (bytes that a snap length cut included)
-stream_bytes, missing_bytes, cut_bytes   handed out, lost, cut by the snap length
+stream_bytes, missing_bytes, cut_bytes   handed out, lost, cut by the snap length; in the end their sum is next
 retransmitted, out_of_order, keepalives, after_fin   segments that: brought bytes again, filled a hole, were
                 keep-alives, brought data after the FIN
-gap_kind        why bytes before the next chunk are missing; slot: place in the current block's layout, -1 outside of it
+gap_kind, slot  why bytes before the next chunk are missing; place in the current block's layout, -1 outside of it
+last_chunk      number of the latest chunk, counted from the start of the capture; -1: none
+waiting, waiting_bytes, first_waiting, last_waiting   parts behind a hole: how many, their bytes, rows of PART or -1
+far, acked_for  segments in a row further than FAR_LIMIT; segments since all of the first hole was acknowledged
 """
 
 EVENT = record_type(
@@ -118,7 +157,10 @@ EVENT = record_type(
 """A row of tcp_events: who did it (side; for a gap: whose bytes are missing), where in the sender's stream, how many
 bytes."""
 
-FROM_BLOCK, FROM_PENDING, FROM_TAIL = 0, 1, 2
+FROM_BLOCK, FROM_WAITING, FROM_COPIES, FROM_TAIL, NOWHERE, UNUSED = range(6)
+"""Where bytes are: in the block; kept of earlier blocks, as they wait, as first copies, as framing left them; not in
+the capture. UNUSED marks a free row of PART."""
+
 CHUNK = record_type(
     [
         ("direction", np.int64),
@@ -127,18 +169,58 @@ CHUNK = record_type(
         ("ts_ns", np.int64),
         ("packet_no", np.int64),
         ("length", np.int64),
+        ("position", np.int64),
+        ("previous", np.int64),
         ("source", np.uint8),
         ("gap_kind", np.uint8),
     ],
 )
-"""A stretch of one packet's payload, in order: `length` bytes at `at` of the block, of pending bytes, or of the last
-block's tails."""
+"""A stretch of one packet's payload, in order: `length` bytes at `at` of its source. position: as in COUNTERS, of its
+segment; previous: number of the chunk before it in its direction, -1: none."""
+
+PART = record_type(
+    [
+        ("start", np.int64),
+        ("end", np.int64),
+        ("at", np.int64),
+        ("ts_ns", np.int64),
+        ("packet_no", np.int64),
+        ("position", np.int64),
+        ("following", np.int32),
+        ("source", np.uint8),
+    ],
+)
+"""Stream bytes [start, end) of one segment that wait behind a hole; following: the next such row of its direction (of
+the free rows, where UNUSED) or -1."""
 
 COUNTERS = record_type(
-    [(name, np.int64) for name in ("connections", "chunks", "events", "slow", "always_slow", "over_limit")]
+    [
+        (name, np.int64)
+        for name in (
+            "connections",
+            "chunks",
+            "first_chunk",
+            "events",
+            "one_by_one",
+            "slow",
+            "over_limit",
+            "parts",
+            "parts_used",
+            "free_part",
+            "waiting_bytes",
+            "position",
+            "needed",
+        )
+    ]
 )
-"""One row: how many of each there are. always_slow: every segment goes to the reassembler; over_limit: see
-CONNECTION_LIMIT."""
+"""One row: how many of each there are.
+
+first_chunk  number of the block's first row of chunks; one_by_one: payload goes to the reassembler
+slow         segments for the reassembler; over_limit: see CONNECTION_LIMIT
+parts        rows of PART ever used, parts_used: now; free_part: first free one or -1; waiting_bytes: of all of them
+position     payload of all segments so far, of every bucket, each segment with FIRST_COPY_COST more
+needed       rows of chunks, events and parts that the segment at which a kernel stopped may need
+"""
 
 
 class Tables(NamedTuple):
@@ -147,31 +229,66 @@ class Tables(NamedTuple):
     slots: NDArray[np.int64]
     connections: NDArray[np.void]
     sides: NDArray[np.void]
+    parts: NDArray[np.void]
     n: NDArray[np.void]
     scratch: NDArray[np.void]
 
 
 class Taken(NamedTuple):
-    """What a block makes: chunks in capture order, events, and rows (segment, direction) for the reassembler."""
+    """What a block makes: chunks in stream order per direction, events, and rows (segment, direction) for the
+    reassembler; a direction of -1 - d says that the connection of d ended because another took its ports."""
 
     chunks: NDArray[np.void]
     events: NDArray[np.void]
     slow: NDArray[np.int64]
 
 
-def room_for(n_segments: int) -> Taken:
-    """Room for all that n_segments can make, and one row that kernels may point to but not write."""
+class Payloads(NamedTuple):
+    """What parts and chunks point into: the block, what waits since earlier blocks, first copies of earlier blocks."""
+
+    block: NDArray[np.uint8]
+    waiting: NDArray[np.uint8]
+    copies: NDArray[np.uint8]
+
+
+def room_for(n_segments: int, n_chunks: int) -> Taken:
+    """Room for what n_segments usually make behind n_chunks rows of earlier blocks, and one row more that kernels may
+    point to but not write."""
     return Taken(
-        np.empty(n_segments + 1, CHUNK),
-        np.empty(EVENTS_PER_SEGMENT * n_segments + 1, EVENT),
-        np.empty((n_segments, 2), np.int64),
+        np.empty(n_chunks + n_segments + 64, CHUNK),
+        np.empty(n_segments + 64, EVENT),
+        np.empty((2 * n_segments, 2), np.int64),
     )
 
 
-def empty_tables(always_slow: bool) -> Tables:
-    """No connections. always_slow: every segment goes to the reassembler."""
+def with_room(taken: Taken, n: NDArray[np.void]) -> Taken:
+    """The same rows with room for as many more as are needed."""
+    needed = int(n["needed"][0])
+    return Taken(
+        _longer(taken.chunks, int(n["chunks"][0]) + needed),
+        _longer(taken.events, int(n["events"][0]) + needed),
+        taken.slow,
+    )
+
+
+def with_parts(t: Tables) -> Tables:
+    """The tables with room for as many more parts as are needed."""
+    return t._replace(parts=_longer(t.parts, int(t.n["parts"][0]) + int(t.n["needed"][0])))
+
+
+def _longer(rows: NDArray[np.void], n: int) -> NDArray[np.void]:
+    """The rows, with room for n and one more; at least twice as much where they had less."""
+    if len(rows) > n:
+        return rows
+    more = np.empty(2 * n + 1, rows.dtype)
+    more[: len(rows)] = rows
+    return more
+
+
+def empty_tables(one_by_one: bool) -> Tables:
+    """No connections. one_by_one: payload goes to the reassembler."""
     n = np.zeros(1, COUNTERS)
-    n["always_slow"] = always_slow
+    n["one_by_one"], n["free_part"] = one_by_one, -1
     slots = np.full(2 * _FIRST_ROOM, -1, np.int64)
     connections, sides = np.zeros(_FIRST_ROOM, CONNECTION), np.zeros(2 * _FIRST_ROOM, SIDE)
-    return Tables(slots, connections, sides, n, np.zeros(1, SEGMENT_ROW))
+    return Tables(slots, connections, sides, np.empty(64, PART), n, np.zeros(1, SEGMENT_ROW))

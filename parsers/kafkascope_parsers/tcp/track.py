@@ -1,10 +1,9 @@
-"""Takes a block's segments in capture order: finds their connections, counts, and takes payload that is in sequence.
+"""Takes a block's segments in capture order: finds their connections, counts, and takes payload.
 
-A segment is in sequence when it begins at the direction's next byte, old when it ends before it (dropped and counted:
-the first data wins), else its connection goes through the reassembler from there on to the end of the block
-(`Taken.slow`).
+A segment is in sequence when it begins at the direction's next byte and nothing waits there: it is taken right here.
+The others go through `waiting`.
 
-Arguments are records, as in `lifecycle`; an event or a chunk is the row to be written next.
+Arguments are records, as in `lifecycle`; work is all arrays that are written.
 """
 
 from typing import Any
@@ -13,6 +12,7 @@ import numba as nb
 import numpy as np
 
 from kafkascope_parsers.link.kernel import SegmentArrays
+from kafkascope_parsers.tcp.events import note_event
 from kafkascope_parsers.tcp.flows import bucket_of, find_slot, segment_hash
 from kafkascope_parsers.tcp.lifecycle import (
     distance,
@@ -27,30 +27,33 @@ from kafkascope_parsers.tcp.state import (
     ACK,
     CONNECTION_LIMIT,
     E_KEEPALIVE,
-    E_RETRANSMIT,
     E_ZERO_WINDOW,
+    FAR_LIMIT,
     FIN,
+    FIRST_COPY_COST,
     FROM_BLOCK,
     NO_EVENT,
     RST,
     SYN,
     WINDOW_LIMIT,
+    Payloads,
     Tables,
     Taken,
 )
 from kafkascope_parsers.tcp.streams import GAP_NONE, GAP_SNAPLEN
+from kafkascope_parsers.tcp.waiting import (
+    Work,
+    append_chunk,
+    give_up_all,
+    is_far,
+    jump,
+    rows_needed,
+    settle_holes,
+    take_disordered,
+)
 
-DROPPED, IN_SEQUENCE, KEEPALIVE, OLD, SLOW = range(5)
-"""What is done with a payload: nothing, taken, three kinds of left alone."""
-
-
-@nb.njit(cache=True, nogil=True)
-def note_event(seg: Any, n: Any, event: Any, what: tuple[int, int, int, int]) -> None:
-    """Writes an event of the segment: kind, direction, stream offset, bytes."""
-    n.events += 1
-    event.kind, direction, event.stream_offset, event.bytes = what
-    event.connection, event.side = direction >> 1, direction & 1
-    event.ts_ns, event.packet_no = seg.ts_ns, seg.packet_no
+DROPPED, IN_SEQUENCE, KEEPALIVE, DISORDERED, FAR = range(5)
+"""What is done with a payload: nothing, taken, noted, sorted in, gone on with behind a gap."""
 
 
 @nb.njit(cache=True, nogil=True)
@@ -69,8 +72,6 @@ def count_segment(seg: Any, c: Any, me: Any) -> bool:
     c.last_ts_ns = max(c.last_ts_ns, seg.ts_ns)
     carries = seg.length > 0 and not seg.tcp_flags & RST
     if carries:
-        if me.first_data_ts_ns == 0:
-            me.first_data_ts_ns = seg.ts_ns
         me.last_data_ts_ns = max(me.last_data_ts_ns, seg.ts_ns)
     return carries
 
@@ -79,12 +80,9 @@ def count_segment(seg: Any, c: Any, me: Any) -> bool:
 def add_chunk(seg: Any, me: Any, n: Any, chunk: Any, direction: int) -> None:
     """Takes the payload of the segment, which is next in its stream."""
     if seg.captured > 0:
-        n.chunks += 1
-        chunk.direction, chunk.stream_offset = direction, me.next
-        chunk.at, chunk.length, chunk.source = seg.offset, seg.captured, FROM_BLOCK
+        append_chunk(me, n, chunk, direction)
+        chunk.at, chunk.length, chunk.source, chunk.position = seg.offset, seg.captured, FROM_BLOCK, n.position
         chunk.ts_ns, chunk.packet_no = seg.ts_ns, seg.packet_no
-        chunk.gap_kind = me.gap_kind
-        me.gap_kind = GAP_NONE
     if seg.captured < seg.length and me.gap_kind == GAP_NONE:
         me.gap_kind = GAP_SNAPLEN
     me.next += seg.length
@@ -93,86 +91,135 @@ def add_chunk(seg: Any, me: Any, n: Any, chunk: Any, direction: int) -> None:
 
 
 @nb.njit(cache=True, nogil=True)
-def judge_payload(seg: Any, me: Any) -> int:
-    """What to do with the payload of a segment that is no RST; counts what is left alone, keeps the FIN's place."""
-    ahead = distance(np.int64(seg.seq) + (1 if seg.tcp_flags & SYN else 0), me.next_seq)
-    verdict = DROPPED
+def judge_payload(seg: Any, ahead: int, me: Any) -> int:
+    """What to do with the payload of a segment that is no RST and begins that far from the next byte; counts what is
+    left alone."""
     if seg.length <= 1 and ahead == -1 and me.next > 0 and not seg.tcp_flags & (SYN | FIN):
         me.keepalives += 1
-        verdict = KEEPALIVE
-    elif seg.length > 0 and me.fin_at >= 0 and me.next + ahead >= me.fin_at:
+        return KEEPALIVE
+    if seg.length == 0 or ((me.far > 0 or abs(ahead) > FAR_LIMIT) and is_far(ahead, me)):
+        return DROPPED
+    if abs(ahead) > FAR_LIMIT:
+        return FAR
+    if me.fin_at >= 0 and me.next + ahead >= me.fin_at:
         me.after_fin += 1
-    elif seg.length > 0 and ahead == 0:
-        verdict = IN_SEQUENCE
-    elif seg.length > 0 and ahead + seg.length <= 0 and ahead >= -WINDOW_LIMIT:
-        me.retransmitted += 1
-        verdict = OLD
-    elif seg.length > 0:
-        return SLOW
-    if seg.tcp_flags & FIN and me.fin_at < 0 and ahead + seg.length >= 0:
-        me.fin_at = me.next + ahead + seg.length
-    return verdict
+        return DROPPED
+    return IN_SEQUENCE if ahead == 0 and me.first_waiting < 0 else DISORDERED
 
 
 @nb.njit(cache=True, nogil=True)
-def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, bucket: tuple[int, int]) -> int:
-    """Takes the segments from `first` on that are in the bucket (number, of how many).
+def note_fin(seg: Any, at: int, before: int, me: Any) -> None:
+    """Keeps the place of the FIN, if the segment at stream offset `at` has one that is not behind the next byte."""
+    if seg.tcp_flags & FIN and me.fin_at < 0 and at + seg.length >= before and at - before <= FAR_LIMIT:
+        me.fin_at = at + seg.length
 
-    Stops early, before a segment that opens a connection for which the tables have no room; returns where.
+
+@nb.njit(cache=True, nogil=True)
+def closes_window(seg: Any, me: Any) -> Any:
+    """Whether the sender closes its window with the segment; the window of a SYN or RST says nothing."""
+    if seg.tcp_flags & (SYN | RST):
+        return False
+    was, me.zero_window = me.zero_window, seg.window == 0
+    return me.zero_window and not was
+
+
+@nb.njit(cache=True, nogil=True)
+def read_segment(s: SegmentArrays, i: int, seg: Any) -> None:
+    """Reads what `segment_hash` leaves out of row i."""
+    seg.ts_ns, seg.packet_no, seg.tcp_flags, seg.window = s.ts_ns[i], s.packet_no[i], s.flags[i], s.window[i]
+    seg.seq, seg.ack, seg.offset, seg.captured, seg.length = (
+        s.seq[i],
+        s.ack[i],
+        s.offset[i],
+        s.captured[i],
+        s.length[i],
+    )
+
+
+@nb.njit(cache=True, nogil=True)
+def offset_of(seg: Any, me: Any) -> Any:
+    """The stream offset of the segment's first byte; 0 where the stream's beginning is not known."""
+    if not me.based:
+        return np.int64(0)
+    return me.next + distance(np.int64(seg.seq) + (1 if seg.tcp_flags & SYN else 0), me.next_seq)
+
+
+@nb.njit(cache=True, nogil=True)
+def stops_for_room(needed: int, n: Any, room: tuple[int, int, int]) -> Any:
+    """Whether there are fewer rows of chunks, events and parts than needed; notes how many are."""
+    n.needed = needed
+    return n.chunks + needed >= room[0] or n.events + needed >= room[1] or n.parts + needed >= room[2]
+
+
+@nb.njit(cache=True, nogil=True)
+def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: tuple[Payloads, int, int]) -> int:
+    """Takes the segments from `first` on that are in the bucket. place: what rows point into; the bucket's number, of
+    how many.
+
+    Stops early, before a segment for which the tables or what a block makes have no room; returns where.
     """
     seg, n = t.scratch[0], t.n[0]
+    held, bucket, n_buckets = place
+    work = Work(t.parts, taken.chunks, taken.events, t.n, held)
+    room = (len(taken.chunks), len(taken.events), len(t.parts))
     for i in range(first, len(s.ts_ns)):
         seg.source_high, seg.source_low = s.source[i, 0], s.source[i, 1]
         seg.destination_high, seg.destination_low = s.destination[i, 0], s.destination[i, 1]
         seg.source_port, seg.destination_port = s.source_port[i], s.destination_port[i]
         flow = segment_hash(seg)
-        if bucket[1] > 1 and bucket_of(flow, bucket[1]) != bucket[0]:
+        if n_buckets > 1 and bucket_of(flow, n_buckets) != bucket:
+            n.position += s.captured[i] + FIRST_COPY_COST
             continue
         seg.ts_ns, seg.packet_no, seg.tcp_flags, seg.window = s.ts_ns[i], s.packet_no[i], s.flags[i], s.window[i]
-        seg.seq, seg.ack, seg.offset, seg.captured, seg.length = (
-            s.seq[i],
-            s.ack[i],
-            s.offset[i],
-            s.captured[i],
-            s.length[i],
-        )
+        seg.seq, seg.ack, seg.offset = s.seq[i], s.ack[i], s.offset[i]
+        seg.captured, seg.length = s.captured[i], s.length[i]
         slot, d = find_slot(seg, flow, t.slots, t.sides)
+        if stops_for_room(rows_needed(t.sides[max(d, 0)], t.sides[max(d, 0) ^ 1]), n, room):
+            return i
         if d < 0 or opens_another(seg, t.connections[d >> 1], t.sides[d], t.sides[d ^ 1]):
+            if n.connections < CONNECTION_LIMIT and n.connections >= len(t.connections):
+                return i
             if n.connections >= CONNECTION_LIMIT:
                 n.over_limit += 1
+                n.position += seg.captured + FIRST_COPY_COST
                 continue
-            if n.connections >= len(t.connections):
-                return i
+            if d >= 0 and n.one_by_one:
+                taken.slow[n.slow, 0], taken.slow[n.slow, 1] = i, -1 - d
+                n.slow += 1
+            elif d >= 0 and t.sides[d].waiting + t.sides[d ^ 1].waiting > 0:
+                give_up_all(seg, t.sides[d], d, work)
+                give_up_all(seg, t.sides[d ^ 1], d ^ 1, work)
             d = 2 * n.connections + (1 if seg.tcp_flags & SYN and seg.tcp_flags & ACK else 0)
             t.slots[slot] = n.connections
-            t.connections[n.connections].slow = n.always_slow
             open_connection(seg, t.connections[n.connections], t.sides[d], t.sides[d ^ 1])
             n.connections += 1
+        n.position += seg.captured + FIRST_COPY_COST
         c, me, peer = t.connections[d >> 1], t.sides[d], t.sides[d ^ 1]
         carries = count_segment(seg, c, me)
         if seg.tcp_flags & SYN:
             note_event(seg, n, taken.events[n.events], (take_syn(seg, c, me, peer, d & 1), d, 0, 0))
         if carries or seg.tcp_flags & (FIN | RST) == FIN:
             set_base(me, seg.seq)
-        if not seg.tcp_flags & (SYN | RST):
-            closed = seg.window == 0
-            if closed and not me.zero_window:
-                note_event(seg, n, taken.events[n.events], (E_ZERO_WINDOW, d, me.next, 0))
-            me.zero_window = closed
-        at = me.next + distance(seg.seq, me.next_seq) + (1 if seg.tcp_flags & SYN else 0) if me.based else 0
-        if not c.slow:
-            take_ack(seg, peer)
-            verdict = judge_payload(seg, me) if me.based and not seg.tcp_flags & RST else DROPPED
-            if verdict == IN_SEQUENCE:
-                add_chunk(seg, me, n, taken.chunks[n.chunks], d)
-            elif verdict == SLOW:
-                c.slow = 1
-            elif verdict != DROPPED:
-                kind = E_KEEPALIVE if verdict == KEEPALIVE else E_RETRANSMIT
-                note_event(seg, n, taken.events[n.events], (kind, d, max(at, 0), seg.length))
-        if c.slow:
+        if closes_window(seg, me):
+            note_event(seg, n, taken.events[n.events], (E_ZERO_WINDOW, d, me.next, 0))
+        at, before = offset_of(seg, me), me.next
+        if n.one_by_one:
             taken.slow[n.slow, 0], taken.slow[n.slow, 1] = i, d
             n.slow += 1
+        else:
+            take_ack(seg, peer)
+            verdict = judge_payload(seg, at - before, me) if me.based and not seg.tcp_flags & RST else DROPPED
+            if verdict == IN_SEQUENCE:
+                add_chunk(seg, me, n, taken.chunks[n.chunks], d)
+            elif verdict == KEEPALIVE:
+                note_event(seg, n, taken.events[n.events], (E_KEEPALIVE, d, max(at, 0), seg.length))
+            elif verdict != DROPPED:
+                at = jump(seg, at - before, me, d, work) if verdict == FAR else at
+                take_disordered(seg, at, me, d, work)
+            if me.based and not seg.tcp_flags & RST:
+                note_fin(seg, at, before, me)
+            if me.waiting + peer.waiting > 0:
+                settle_holes(seg, carries, (me, peer), d, work)
         if seg.tcp_flags & (FIN | RST):
             kind = take_rst(seg, c, me, peer, d & 1) if seg.tcp_flags & RST else take_fin(seg, c, me, peer, d & 1)
             if kind != NO_EVENT:

@@ -1,21 +1,12 @@
-"""Client instances of one address: the groups of its connections, with those attached that never carried a request.
-
-A connection that was refused, not answered or closed before its first request says nothing about who opened it.
-It goes to the one client object that was alive then without a working connection to that server: of several, those
-that Metadata told of it or that had used it, or else those that use its port (a listener has one port on all brokers).
-When several are left, to none.
-"""
+"""Client instances of one address: the groups of its connections, with those attached that never carried a request."""
 
 import hashlib
 from dataclasses import dataclass, field
 
+from kafkascope_spark.identity.attempts import attach
 from kafkascope_spark.identity.grouping import Group, group_connections
 from kafkascope_spark.identity.kinds import Kind, kind_of
 from kafkascope_spark.wire import Connection
-
-NEIGHBOURHOOD_NS = 2_000_000_000
-"""How long before its first request, or after its last segment, a client object may have opened a connection that
-came to nothing."""
 
 
 @dataclass(slots=True)
@@ -38,13 +29,12 @@ class Instance:
 def instances_of(client_ip: str, connections: list[Connection]) -> dict[str, Instance]:
     """conn_id -> its instance, for one client address."""
     speaking = [c for c in connections if c.first_request_ns is not None or c.protocol == "kafka"]
-    silent = sorted((c for c in connections if c.first_request_ns is None and _came_to_nothing(c)), key=_begin)
+    silent = [c for c in connections if c.first_request_ns is None and _came_to_nothing(c)]
     groups = group_connections(speaking)
-    candidates = [_Candidate(g) for g in groups]
-    left = [c for c in silent if not _attach(c, candidates)]
+    left = attach(silent, groups)
     lonely = [c for c in left if not groups and c.failed_to_open]
     if lonely:
-        groups.append(Group(lonely, why="no request seen"))
+        groups.append(Group(lonely, shared=True, why="no request seen: one by address only"))
     return {c.conn_id: i for i in (_instance(client_ip, g) for g in groups) for c in i.connections}
 
 
@@ -54,49 +44,6 @@ def _begin(connection: Connection) -> tuple[int, str]:
 
 def _came_to_nothing(connection: Connection) -> bool:
     return connection.protocol == "empty" or connection.failed_to_open
-
-
-class _Candidate:
-    """A group that may have tried a connection that came to nothing; what it tried counts for the next."""
-
-    def __init__(self, group: Group) -> None:
-        self.group = group
-        self._first_ns, self._last_ns = group.first_ns, group.last_ns
-        self.ports = {c.port for c in group.connections}
-        self.servers = {c.server for c in group.connections}.union(*(c.told for c in group.connections))
-        self._used: dict[str, list[Connection]] = {}
-        for connection in group.connections:
-            if connection.last_request_ns is not None:
-                self._used.setdefault(connection.server, []).append(connection)
-
-    def is_alive(self, at_ns: int) -> bool:
-        """Whether it was there, or about to be, or just gone."""
-        return self._first_ns - NEIGHBOURHOOD_NS <= at_ns <= self._last_ns + NEIGHBOURHOOD_NS
-
-    def uses(self, server: str, at_ns: int) -> bool:
-        """Whether it had a connection to that server then and went on using it: an idle one may be dead."""
-        return any(
-            c.first_ns < at_ns < (c.last_request_ns or 0) and (c.close_ns is None or c.close_ns > at_ns)
-            for c in self._used.get(server, ())
-        )
-
-    def take(self, connection: Connection) -> None:
-        """It was this one's."""
-        self.group.connections.append(connection)
-        self._first_ns = min(self._first_ns, connection.begin_ns)
-        self._last_ns = max(self._last_ns, connection.last_ns)
-
-
-def _attach(connection: Connection, candidates: list[_Candidate]) -> bool:
-    """Put the connection to the only client that can have opened it; False when there is none, or more than one."""
-    at = connection.begin_ns
-    free = [c for c in candidates if c.is_alive(at) and not c.uses(connection.server, at)]
-    knowing = [c for c in free if connection.server in c.servers]
-    likely = knowing or [c for c in free if connection.port in c.ports] or free
-    if len(likely) != 1:
-        return False
-    likely[0].take(connection)
-    return True
 
 
 def _instance(client_ip: str, group: Group) -> Instance:

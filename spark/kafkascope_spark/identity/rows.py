@@ -1,6 +1,9 @@
 """Rows of `clients`."""
 
+from kafkascope_spark import wire
+from kafkascope_spark.identity.draft import TOGETHER_NS, closed_by_client, end_of
 from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.identity.software import guess_software
 from kafkascope_spark.wire import Connection, Row
 
 SILENT_NS = 60_000_000_000
@@ -14,13 +17,16 @@ def client_row(instance: Instance, member_ids: list[str], evicted_ns: int, captu
     kind = instance.kind
     members, transactional_ids, group_instances = instance.group.evidence()
     rest = sorted(members - set(member_ids))
+    software = next((c.software_name for c in connections if c.software_name), None)
+    guess = guess_software(connections) if software is None else None
     return {
         "client_instance_id": instance.instance_id,
         "client_id": instance.client_id,
         "client_ip": instance.client_ip,
         "principal": next((c.principal for c in connections if c.principal), None),
-        "software_name": next((c.software_name for c in connections if c.software_name), None),
+        "software_name": software or guess,
         "software_version": next((c.software_version for c in connections if c.software_version), None),
+        "software_from": "api_versions" if software else "behaviour" if guess else None,
         "kind": kind.kind,
         "group_protocol": kind.group_protocol,
         "transactions": kind.transactions,
@@ -31,7 +37,7 @@ def client_row(instance: Instance, member_ids: list[str], evicted_ns: int, captu
         "group_instance_id": min(group_instances, default=None),
         "transactional_id": _named(connections, "transaction", transactional_ids),
         "identity": "shared" if instance.group.shared else "sole",
-        "identity_why": instance.group.why,
+        "identity_why": _why(instance),
         "conn_ids": [c.conn_id for c in connections],
         "first_ns": min(c.first_ns for c in connections),
         "last_ns": max(c.last_ns for c in connections),
@@ -47,11 +53,32 @@ def _named(connections: list[Connection], coordinator_type: str, used: set[str])
     return min(used or sought, default=None)
 
 
+def _why(instance: Instance) -> str:
+    """How it was told from others, and what the capture does not decide."""
+    group = instance.group
+    if not group.n_unsure:
+        return group.why
+    return f"{group.why}; {group.n_unsure} more attempts to connect were its own or another client's"
+
+
 def _end(connections: list[Connection], evicted_ns: int, instance: Instance, capture_ns: tuple[int, int]) -> str:
-    left = [c for c in connections if c.close_ns is None and not c.failed_to_open]
-    if not left:
-        last = max(connections, key=lambda c: (c.close_ns or c.last_ns, c.conn_id))
-        if evicted_ns and evicted_ns >= instance.last_activity_ns:
-            return "evicted"
-        return "died" if last.close_kind in ("rst_client", "unanswered", "refused") else "closed"
-    return "died" if capture_ns[1] - max(c.last_ns for c in left) > SILENT_NS else "open"
+    opened = [c for c in connections if not c.failed_to_open]
+    left = [c for c in opened if c.close_ns is None]
+    if left:
+        return "died" if capture_ns[1] - max(c.last_ns for c in left) > SILENT_NS else "open"
+    if evicted_ns and evicted_ns >= instance.last_activity_ns:
+        return "evicted"
+    return "closed" if opened and not _fell_silent(instance, opened) else "died"
+
+
+def _fell_silent(instance: Instance, opened: list[Connection]) -> bool:
+    """Whether the end was not a clean one: all last connections reset by the client, or a dynamic member of a classic
+    group that did not leave it. Kafka Streams never leaves (internal.leave.group.on.close)."""
+    last_ns = max(end_of(c) for c in opened)
+    last = [c for c in opened if last_ns - end_of(c) <= TOGETHER_NS]
+    if all(c.close_kind == "rst_client" for c in last):
+        return True
+    apis: set[int] = set().union(*(c.apis for c in opened))
+    dynamic = wire.HEARTBEAT in apis and not any(c.group_instances for c in opened)
+    streams = "-StreamThread-" in (instance.client_id or "")
+    return dynamic and not streams and wire.LEAVE_GROUP not in apis and all(closed_by_client(c) for c in last)

@@ -11,6 +11,8 @@ import zstandard
 from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.ingest.source import expand_inputs
+from kafkascope_parsers.errors import UsageError
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
 SMALL = CAPTURES / "mid_stream-any.pcap.zst"
@@ -76,6 +78,47 @@ def test_a_corrupt_record_leaves_nothing_half_written(here: Path) -> None:
     assert result.exit_code == 3
     assert "byte 24" in result.stderr
     assert [p.name for p in here.iterdir()] == ["bad.pcap"]
+
+
+def corrupt(data: bytes, n: int) -> tuple[bytes, int]:
+    """The capture with an impossible length in its n-th record, and where that record begins."""
+    at = 24
+    for _ in range(n):
+        at += 16 + int.from_bytes(data[at + 8 : at + 12], "little")
+    return data[: at + 8] + b"\xff" * 4 + data[at + 12 :], at
+
+
+def test_what_cannot_be_read_is_said_and_the_rest_is_kept(here: Path) -> None:
+    data, at = corrupt(unpacked(), 1000)
+    (here / "bad.pcap").write_bytes(data)
+    sentence = f"bad.pcap: byte {at}: a packet that says it holds more than 262144 bytes; "
+    result = run("ingest", "bad.pcap", "-q", "--format", "plain")
+    assert result.exit_code == 0
+    assert result.stderr.startswith(f"kafkascope: {sentence}")
+    assert result.stderr.count("\n") == 1
+    assert sentence[:40] in result.stdout
+    model = json.loads(run("info", "bad.pcap", "--format", "json").stdout)
+    manifest = json.loads((here / "bad.kscope" / "_dataset.json").read_text())["inputs"][0]
+    assert model["files"][0]["cut_at_byte"] == manifest["cut_at_byte"] == at
+    assert model["n_packets"] == manifest["packets"] == 3108
+    assert model["whole"]
+    assert str(at) in run("info", "bad.pcap", "--format", "plain").stdout
+
+
+def test_a_file_still_being_written_gives_its_whole_packets(here: Path) -> None:
+    (here / "growing.pcap").write_bytes(unpacked()[:-7])
+    result = run("ingest", "growing.pcap", "-q", "--format", "json")
+    assert result.exit_code == 0
+    (file,) = json.loads(result.stdout)["capture"]["files"]
+    assert file["n_packets"] == 3108
+    assert "last packet is not whole" in file["cut_why"]
+    assert "last packet is not whole" in result.stderr
+
+
+def test_a_terminal_is_no_capture(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    with pytest.raises(UsageError, match="terminal"):
+        expand_inputs(["-"])
 
 
 def test_a_dataset_that_is_there_is_kept_unless_overwritten(here: Path) -> None:

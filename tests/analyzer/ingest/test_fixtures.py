@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from kafkascope_analyzer.ingest.run import ingest
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
 WHOLE = ("healthy_basic", "named_brokers", "leader_move", "txn")
 PARTIAL = ("mid_stream-ng", "mid_stream-any", "mid_stream-snap96")
+LOG_LATE_NS = 60_000_000
+"""A line of a log comes after the wire by this much at worst; the old leader may know of the new one before it."""
 EDGE_NS = 1_000_000_000
 """The first and last second of a capture are left out: the log and the capture do not begin and end at one moment."""
 
@@ -140,6 +143,72 @@ def test_confirmed_group_coordinators_are_the_brokers_that_coordinate(datasets, 
         assert truth[connections[role["conn_id"]]]["remote_node"] in nodes
         n += 1
     assert n
+
+
+def test_confirmed_transaction_coordinators_are_the_brokers_that_coordinate(datasets):
+    data = datasets("txn")
+    truth = sockets(data.truth)
+    connections = {row["conn_id"]: connection_key(row) for row in data.rows("connections")}
+    found = set()
+    for role in data.rows("roles"):
+        if role["role"] == "transaction_coordinator" and role["verdict"] == "confirmed":
+            told = data.truth["transactional_ids"][role["subject"]]
+            assert truth[connections[role["conn_id"]]]["remote_node"] in {node for _, node in told["coordinators"]}
+            found.add(role["subject"])
+    assert found == set(data.truth["transactional_ids"])
+
+
+def elections(truth):
+    """Who became leader of what in which epoch, as the brokers logged it: (topic-partition, epoch) -> (time, node)."""
+    line = re.compile(r"\[Broker id=\d+\] Leader (\S+) with topic id .* starts at leader epoch (\d+) ")
+    matches = [(line.match(entry["line"]), entry) for entry in truth["broker_log"]]
+    return {(m[1], int(m[2])): (entry["ts_ns"], entry["node_id"]) for m, entry in matches if m}
+
+
+def test_leaders_and_epochs_are_those_of_the_brokers_logs(datasets):
+    data = datasets("leader_move")
+    elected = elections(data.truth)
+    told = [r for r in data.rows("topology") if r["kind"] == "leader" and r["leader_epoch"] is not None]
+    known = [(elected.get((f"{r['topic']}-{r['partition']}", r["leader_epoch"])), r) for r in told]
+    checked = [(log, row) for log, row in known if log is not None]
+    assert {row["leader_epoch"] for _, row in checked} == {0, 1, 2, 3}
+    assert all(row["node_id"] == node for (_, node), row in checked)
+    assert all(row["ts_ns"] > at - LOG_LATE_NS for (at, _), row in checked)
+
+
+def test_a_role_that_moves_ends_at_the_old_broker_and_begins_at_the_new_one(datasets):
+    data = datasets("leader_move")
+    elected = elections(data.truth)
+    nodes = {row["conn_id"]: row["node_id"] for row in data.rows("connections")}
+    topic = next(name.rpartition("-")[0] for (name, epoch) in elected if epoch == 1)
+    for partition in range(6):
+        place = f"{topic}-{partition}"
+        terms = sorted((epoch, at, node) for (name, epoch), (at, node) in elected.items() if name == place)
+        rows = [r for r in data.rows("roles") if r["subject"] == place and r["verdict"] == "confirmed"]
+        assert {nodes[r["conn_id"]] for r in rows} == {node for _, _, node in terms}
+        for row in rows:
+            mine = [i for i, (_, _, node) in enumerate(terms) if node == nodes[row["conn_id"]]]
+            began = [terms[i][1] for i in mine]
+            ended = [terms[i + 1][1] if i + 1 < len(terms) else data.truth["lab"]["capture_end_ns"] for i in mine]
+            slack = 600_000_000  # a long poll that began before the move and was answered by it
+            assert any(
+                a - LOG_LATE_NS < row["first_ns"] and row["last_ns"] < b + slack
+                for a, b in zip(began, ended, strict=True)
+            )
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_evidence_of_a_role_is_requests_of_its_connection(datasets, name):
+    data = datasets(name)
+    requests = {row["request_id"]: row for row in data.rows("requests")}
+    for role in data.rows("roles"):
+        assert role["first_ns"] <= role["last_ns"]
+        assert role["evidence"] or role["verdict"] == "claimed"
+        assert all(requests[one]["conn_id"] == role["conn_id"] for one in role["evidence"])
+        if role["role"] == "bootstrap":
+            (one,) = role["evidence"]
+            assert requests[one]["api_name"] in ("Metadata", "FindCoordinator", "DescribeCluster")
+            assert requests[one]["ts_ns"] == role["first_ns"]
 
 
 @pytest.mark.parametrize("name", WHOLE)

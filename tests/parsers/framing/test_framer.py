@@ -26,8 +26,17 @@ from kafkascope_parsers.tcp.streams import GAP_LOST, GAP_SNAPLEN, Streams
 METADATA, PRODUCE, SASL_HANDSHAKE, API_VERSIONS = 3, 0, 17, 18
 
 
-def request(correlation_id, api_key=METADATA, version=9, client_id=b"app-1", body=b"xxxxxxxx"):
+def metadata_v1(*topics):
+    """Body of a Metadata request of version 1, which asks for topics."""
+    return struct.pack(">i", len(topics)) + b"".join(struct.pack(">h", len(t)) + t for t in topics)
+
+
+def request(correlation_id, api_key=METADATA, version=1, client_id=b"app-1", body=b"xxxxxxxx"):
     head = struct.pack(">hhih", api_key, version, correlation_id, len(client_id)) + client_id
+    if api_key == METADATA:
+        body = metadata_v1(body)
+    elif api_key == SASL_HANDSHAKE:
+        body = struct.pack(">h", 5) + b"PLAIN"
     return struct.pack(">i", len(head + body)) + head + body
 
 
@@ -102,7 +111,7 @@ class Wire:
             piece(2),
             column(1),
         )
-        requests = self.framer.requests(streams, np.ones(1, np.int8), final=final)
+        requests = self.framer.requests(streams, final=final)
         quiet = np.isin(requests.frames["correlation_id"], silent)
         responses, _ = self.framer.responses(streams, requests, quiet, self.n_open, final=final)
         self.n_open += len(requests.frames)
@@ -211,7 +220,8 @@ def test_a_cut_frame_says_where_the_next_one_begins(kind, wholeness, reason):
 
 def test_after_a_gap_of_whole_frames_a_header_proves_itself():
     wire = Wire().block(
-        [(1, request(1)), (2, (64, GAP_LOST)), (3, b"zzzz-tail-of-a-frame" + request(9) + request(10))], final=True
+        [(1, request(1)), (2, (64, GAP_LOST)), (3, b"zzzz-tail-of-a-frame" + request(9)), (4, request(10))],
+        final=True,
     )
     assert wire.requests == [(METADATA, 1), (METADATA, 9), (METADATA, 10)]
     assert wire.stretches == [(20, "gap")]
@@ -220,7 +230,7 @@ def test_after_a_gap_of_whole_frames_a_header_proves_itself():
 def test_a_response_is_found_again_after_a_gap_by_what_it_answers():
     wire = Wire().block(
         [(1, request(100001)), (2, request(100002))],
-        [(3, response(100001)[:10]), (4, (2000, GAP_LOST)), (5, b"q" * 33 + response(100002))],
+        [(3, response(100001)[:10]), (4, (2000, GAP_LOST)), (5, b"q" * 33), (6, response(100002))],
         final=True,
     )
     assert wire.pairs[100002] == 1

@@ -75,6 +75,8 @@ class Reader:
     at: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     """Per direction: stream offset up to which everything was taken."""
     left: dict[int, bytes] = field(default_factory=dict)
+    events: list[tuple[int, ...]] = field(default_factory=list)
+    """All rows of EVENT, for those who add them."""
 
     def take(self, streams: Streams, leave: Callable[[int], int] = lambda size: 0) -> None:
         """Takes a block; of each direction's last run leaves `leave(its length)` bytes for the next block."""

@@ -66,7 +66,7 @@ def test_two_members_at_one_time_are_two_clients(connection: Make) -> None:
 
 def test_clients_of_one_name_come_apart_by_the_moment_they_close(connection: Make) -> None:
     def started(prefix: str, at: int, until: int) -> list[Connection]:
-        boot = connection(f"{prefix}1", at, until, apis={METADATA}, **LIBRDKAFKA)
+        boot = connection(f"{prefix}1", at, until, apis={METADATA}, first_api=METADATA, **LIBRDKAFKA)
         return [boot, connection(f"{prefix}2", at + 5, until, apis={INIT_PRODUCER_ID, PRODUCE}, **LIBRDKAFKA)]
 
     found = names(started("a", 0, 700) + started("b", 300, 1_000))
@@ -106,7 +106,90 @@ def test_ids_do_not_depend_on_the_order_of_rows(connection: Make) -> None:
 
 def test_of_two_the_one_that_was_told_of_the_server_tried_it(connection: Make) -> None:
     told = connection("a", 0, 9_000, told={"10.0.0.2:9092"})
-    found = instances_of(
-        "10.0.0.9", [told, connection("b", 0, 9_000, client_id="other"), refused(connection, "r", 500)]
-    )
+    other = connection("b", 0, 9_000, client_id="other", told={"10.0.0.1:9092"})
+    found = instances_of("10.0.0.9", [told, other, refused(connection, "r", 500)])
     assert found["r"] is found["a"]
+
+
+def test_a_name_may_be_any_address_until_it_is_known_to_be_one(connection: Make) -> None:
+    told = connection("a", 0, 9_000, told={"kafka-2:9092"})
+    other = connection("b", 0, 9_000, client_id="other", told={"kafka-1:9092"})
+    assert "r" not in instances_of("10.0.0.9", [told, other, refused(connection, "r", 500)])
+    other.advertised = "kafka-1:9092"
+    found = instances_of("10.0.0.9", [told, other, refused(connection, "r", 500)])
+    assert found["r"] is found["a"]
+
+
+def test_who_is_about_to_begin_may_have_tried(connection: Make) -> None:
+    there = connection("a", 0, 30_000, told={"10.0.0.2:9092"})
+    found = instances_of("10.0.0.9", [there, refused(connection, "r", 500)])
+    assert found["r"] is found["a"]
+    soon = connection("b", 4_000, 9_000, client_id="other", told={"10.0.0.1:9092"})
+    found = instances_of("10.0.0.9", [there, soon, refused(connection, "r", 500)])
+    assert "r" not in found
+    assert {i.group.n_unsure for i in found.values()} == {1}
+
+
+def test_who_has_closed_everything_does_not_try_any_more(connection: Make) -> None:
+    done = connection("a", 0, 1_000, apis={METADATA, PRODUCE})
+    there = connection("b", 0, 9_000, client_id="other")
+    found = instances_of("10.0.0.9", [done, there, refused(connection, "r", 2_000)])
+    assert found["r"] is found["b"]
+
+
+def test_one_producer_id_is_one_client(connection: Make) -> None:
+    asked = {"apis": {INIT_PRODUCER_ID}, "first_api": METADATA, "last_request_ns": 8_000 * MS, **LIBRDKAFKA}
+    first = connection("a1", 0, 9_000, producer_ids={7}, **asked)
+    second = connection("b1", 5, 9_000, producer_ids={8}, **asked)
+    of_first = connection("a2", 9, None, apis={PRODUCE}, producer_ids={7}, **LIBRDKAFKA)
+    of_second = connection("b2", 8, None, apis={PRODUCE}, producer_ids={8}, **LIBRDKAFKA)
+    found = names([first, second, of_first, of_second])
+    assert found == {frozenset({"a1", "a2"}), frozenset({"b1", "b2"})}
+
+
+def test_two_that_produce_to_one_broker_at_one_time_are_two_clients(connection: Make) -> None:
+    def started(prefix: str, at: int) -> list[Connection]:
+        boot = connection(f"{prefix}1", at, None, apis={METADATA}, first_api=METADATA, **LIBRDKAFKA)
+        span = ((at + 9) * MS, 9_000 * MS)
+        work = connection(f"{prefix}2", at + 5, None, apis={PRODUCE}, produce_span=span, **LIBRDKAFKA)
+        return [boot, work]
+
+    found = names(started("a", 0) + started("b", 300))
+    assert found == {frozenset({"a1", "a2"}), frozenset({"b1", "b2"})}
+
+
+def test_behind_an_address_of_several_brokers_that_proves_nothing(connection: Make) -> None:
+    def work(conn_id: str, at: int) -> Connection:
+        span = (at * MS, 9_000 * MS)
+        return connection(conn_id, at, None, apis={PRODUCE}, produce_span=span, node_id=None, **LIBRDKAFKA)
+
+    boot = connection("boot", 0, None, apis={METADATA}, first_api=METADATA, **LIBRDKAFKA)
+    assert names([boot, work("a", 5), work("b", 8)]) == {frozenset({"boot", "a", "b"})}
+
+
+def test_who_goes_on_counting_is_the_same_client(connection: Make) -> None:
+    before = connection("a", 0, 1_000, apis={PRODUCE}, ids=[(1, 1)], last_id=57, **LIBRDKAFKA)
+    after = connection("b", 60_000, 61_000, apis={PRODUCE}, ids=[(60_001 * MS, 58)], last_id=60, **LIBRDKAFKA)
+    assert names([before, after]) == {frozenset({"a", "b"})}
+    after.ids, after.last_id = [(60_001 * MS, 1)], 3
+    assert names([before, after]) == {frozenset({"a"}), frozenset({"b"})}
+
+
+def test_another_version_or_principal_is_another_client(connection: Make) -> None:
+    old, new = connection("a"), connection("b", software_version="4.3.1")
+    assert names([old, new]) == {frozenset({"a"}), frozenset({"b"})}
+    alice, bob = connection("a", principal="User:alice"), connection("b", principal="User:bob")
+    assert names([alice, bob, connection("c", software_name=None, software_version=None)]) == {
+        frozenset({"a"}),
+        frozenset({"b"}),
+        frozenset({"c"}),
+    }
+
+
+def test_doubt_is_said(connection: Make) -> None:
+    births = [connection(c, 0, None, apis={METADATA}, first_api=METADATA, **LIBRDKAFKA) for c in "ab"]
+    for birth, owned in zip(births, (7, 8), strict=True):
+        birth.apis, birth.producer_ids = {METADATA, INIT_PRODUCER_ID}, {owned}
+    groups = group_connections([*births, connection("c", 5, None, apis={PRODUCE}, **LIBRDKAFKA)])
+    assert [g.shared for g in groups] == [True, True]
+    assert all("could be another's" in g.why for g in groups)

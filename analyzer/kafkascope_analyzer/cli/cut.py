@@ -1,0 +1,112 @@
+"""`kafkascope cut`: the packets that matter as a small pcapng, for Wireshark. Never starts Spark."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.options import Quiet
+
+_Names = list[str] | None
+
+
+def cut(
+    captures: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CAPTURE|OUT.kscope",
+            help="A dataset, whose captures are found by themselves, or captures: files, directories, globs, or - for "
+            "standard input. Without a dataset, times, packet numbers and addresses are looked for in the packets; for "
+            "any other selection the captures are read into a temporary dataset first.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--out", metavar="PIECE.pcapng", help="File to write; - is standard output.", show_default=False
+        ),
+    ],
+    dataset: Annotated[
+        Path | None,
+        typer.Option("--dataset", metavar="OUT.kscope", help="The dataset that the captures were read into."),
+    ] = None,
+    capture: Annotated[
+        _Names,
+        typer.Option("--capture", metavar="PATH", help="Where a capture of the dataset is now, if it was moved."),
+    ] = None,
+    client: Annotated[
+        _Names, typer.Option("--client", metavar="NAME", help="Connections of a client id or client_instance_id.")
+    ] = None,
+    connection: Annotated[
+        _Names,
+        typer.Option("--connection", metavar="CONN_ID", help="A conn_id, or ip:port, ip or :port of either end."),
+    ] = None,
+    api: Annotated[_Names, typer.Option("--api", metavar="NAME", help="Requests of this API.")] = None,
+    error: Annotated[
+        _Names,
+        typer.Option("--error", metavar="NAME", help="Requests answered with this error (name or code) anywhere."),
+    ] = None,
+    request: Annotated[_Names, typer.Option("--request", metavar="REQUEST_ID", help="This request.")] = None,
+    group: Annotated[_Names, typer.Option("--group", metavar="NAME", help="Requests of this group.")] = None,
+    topic: Annotated[_Names, typer.Option("--topic", metavar="NAME", help="Requests that name this topic.")] = None,
+    finding: Annotated[_Names, typer.Option("--finding", metavar="ID", help="What proves this finding.")] = None,
+    recovery: Annotated[_Names, typer.Option("--recovery", metavar="ID", help="This episode of recoveries.")] = None,
+    startup: Annotated[_Names, typer.Option("--startup", metavar="ID", help="This start of startups.")] = None,
+    packets: Annotated[
+        str | None,
+        typer.Option(
+            "--packets",
+            metavar="100-250,300",
+            help="Packet numbers, as Wireshark counts them in a file; with several files as CAPTURE_ID:100-250.",
+        ),
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="2026-11-21T14:22:07.5Z (UTC without a zone), or +12.5s."),
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="The same; + counts from the start.")] = None,
+    margin: Annotated[
+        float,
+        typer.Option("--margin", min=0, max=86400, metavar="SECONDS", help="Before and after what is selected."),
+    ] = 0,
+    whole_connections: Annotated[
+        bool, typer.Option("--whole-connections", help="All of each connection that something is selected of.")
+    ] = False,
+    comments: Annotated[
+        bool,
+        typer.Option("--comments/--no-comments", help="Say on packets which request or error begins there."),
+    ] = True,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there already.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Cut the packets that matter out of captures, as a small pcapng for Wireshark.
+
+    Options of several kinds must all hold, several values of one kind any of them. Of a connection that part is taken
+    of, the handshake and ApiVersions come along, and parts begin where a message does, so that Wireshark reads them.
+    """
+    with exit_codes():
+        from kafkascope_analyzer.cli.cut_piece import Wanted, cut_piece
+        from kafkascope_analyzer.cut.selection import Selection
+        from kafkascope_analyzer.cut.when import NS_PER_S, parse_moment, parse_packets
+
+        selection = Selection(
+            clients=tuple(client or ()),
+            connections=tuple(connection or ()),
+            apis=tuple(api or ()),
+            errors=tuple(error or ()),
+            requests=tuple(request or ()),
+            groups=tuple(group or ()),
+            topics=tuple(topic or ()),
+            findings=tuple(finding or ()),
+            recoveries=tuple(recovery or ()),
+            startups=tuple(startup or ()),
+            packets=parse_packets(packets) if packets is not None else (),
+            start=parse_moment(start) if start is not None else None,
+            end=parse_moment(end) if end is not None else None,
+            margin_ns=round(margin * NS_PER_S),
+            whole_connections=whole_connections,
+        )
+        wanted = Wanted(tuple(captures), dataset, tuple(capture or ()), selection, comments)
+        cut_piece(wanted, out, overwrite=overwrite, quiet=quiet)

@@ -1,0 +1,187 @@
+"""The steps of `kafkascope cut`: what to read, with or without a dataset, and a file that appears only when whole."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import BinaryIO
+
+from kafkascope_analyzer.cli.outputs import MANIFEST
+from kafkascope_analyzer.cli.progress import bar, note
+from kafkascope_analyzer.cut.copy import Copied, copy_packets
+from kafkascope_analyzer.cut.flows import Endpoint, parse_endpoint
+from kafkascope_analyzer.cut.originals import Original, originals_of
+from kafkascope_analyzer.cut.plan import Plan, plan_on_dataset, wider, window_of
+from kafkascope_analyzer.cut.selection import Selection
+from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.ingest.series import in_time_order
+from kafkascope_analyzer.ingest.source import STANDARD_INPUT, expand_inputs, iter_blocks
+from kafkascope_analyzer.report.scan import load_manifest
+from kafkascope_analyzer.report.words import absolute, count, list_of, size, span
+from kafkascope_parsers.errors import UsageError
+
+STANDARD_OUTPUT = Path("-")
+MOST_NAMES = 5
+"""Input files that the section header names."""
+_PEEK_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The call: places as given, the dataset where one is named, where its captures are now, what of them."""
+
+    places: tuple[str, ...]
+    dataset: Path | None
+    moved: tuple[str, ...]
+    selection: Selection
+    comments: bool
+
+
+def cut_piece(wanted: Wanted, out: Path, *, overwrite: bool, quiet: bool) -> None:
+    """Writes the piece and says what is in it. Raises CaptureError, UsageError; then nothing is written."""
+    if wanted.selection.is_empty:
+        raise UsageError("say what to cut: --client, --connection, --api, --error, --from and --to, --packets, … (-h)")
+    _check_out(out, overwrite=overwrite)
+    with tempfile.TemporaryDirectory(prefix="kafkascope-cut-") as scratch:
+        originals, plan = _prepared(wanted, Path(scratch), quiet=quiet)
+        _check_not_an_input(out, originals)
+        words = f"kafkascope {version('kafkascope')}", _comment(wanted, originals)
+        total = sum(original.path.stat().st_size for original in originals if original.path != STANDARD_INPUT)
+        with _appearing(out) as file, bar("cutting", quiet=quiet) as shown:
+            copied = copy_packets(originals, plan, file, words, lambda done: shown.at(done, total))
+            if not copied.n_packets:
+                raise UsageError(f"no packet matches {wanted.selection.words()}: nothing was written")
+    _say(copied, out, quiet=quiet)
+
+
+def _prepared(wanted: Wanted, scratch: Path, *, quiet: bool) -> tuple[list[Original], Plan]:
+    """The captures to read, in order, and what to take of them."""
+    selection = wanted.selection
+    dataset, captures = _dataset_and_captures(wanted)
+    if dataset is None and _needs_dataset(selection):
+        dataset = _temporary_dataset(captures, selection, scratch, quiet=quiet)
+    if dataset is None:
+        originals = [Original(path, i) for i, path in enumerate(in_time_order(captures))]
+        plan = Plan(selection.packets or None, _window(selection, originals), _endpoints(selection))
+    else:
+        manifest = load_manifest(dataset)
+        originals = originals_of(dataset, manifest, captures)
+        first_ns = min((entry["first_ns"] for entry in manifest["inputs"] if entry["first_ns"] is not None), default=0)
+        plan = plan_on_dataset(dataset, selection, window_of(selection, first_ns), comment=wanted.comments)
+    if len(originals) > 1 and any(numbers.capture_id is None for numbers in selection.packets):
+        names = ", ".join(f"{o.capture_id} is {o.path.name}" for o in originals[:MOST_NAMES])
+        raise UsageError(f"--packets with several captures: say which, as CAPTURE_ID:100-250 ({names})")
+    return originals, plan
+
+
+def _dataset_and_captures(wanted: Wanted) -> tuple[Path | None, list[Path]]:
+    """The dataset, by --dataset or as the only place, and the captures that are named."""
+    is_dataset = [place != "-" and (Path(place) / MANIFEST).is_file() for place in wanted.places]
+    if any(is_dataset) and (len(is_dataset) > 1 or wanted.dataset):
+        raise UsageError("give one dataset, or captures with --dataset OUT.kscope")
+    if any(is_dataset):
+        return Path(wanted.places[0]), expand_inputs(wanted.moved) if wanted.moved else []
+    if wanted.moved:
+        raise UsageError("--capture says where a dataset's capture is: give the dataset")
+    captures = expand_inputs(wanted.places)
+    if wanted.dataset is not None and STANDARD_INPUT in captures:
+        raise UsageError("standard input cannot be proved to be the dataset's capture: give the file")
+    return wanted.dataset, captures
+
+
+def _needs_dataset(selection: Selection) -> bool:
+    """Whether packets alone do not tell: anything but times, packet numbers and addresses."""
+    addresses = [parse_endpoint(name) for name in selection.connections]
+    others = selection.clients or selection.findings or selection.recoveries or selection.startups
+    return bool(selection.names_requests or others or selection.whole_connections or None in addresses)
+
+
+def _temporary_dataset(captures: list[Path], selection: Selection, scratch: Path, *, quiet: bool) -> Path:
+    if selection.findings or selection.recoveries or selection.startups:
+        raise UsageError(
+            "--finding, --recovery and --startup need a dataset with stories: kafkascope analyze CAPTURE -o OUT.kscope"
+        )
+    if STANDARD_INPUT in captures:
+        raise UsageError("standard input can be read only once, and this selection takes two passes: give a file")
+    note("reading the captures into a temporary dataset; kafkascope ingest keeps one", quiet=quiet)
+    dataset = scratch / "captures.kscope"
+    with bar("reading captures", quiet=quiet) as shown:
+        ingest(captures, dataset, progress=shown.at)
+    return dataset
+
+
+def _window(selection: Selection, originals: list[Original]) -> tuple[int, int] | None:
+    """--from and --to without a dataset: offsets count from the first packet of the first file."""
+    moments = [moment for moment in (selection.start, selection.end) if moment]
+    if not moments:
+        return None
+    first_ns = 0
+    if any(moment.relative for moment in moments):
+        if originals[0].path == STANDARD_INPUT:
+            raise UsageError("offsets from the first packet need a file; with standard input give whole times")
+        first_ns = next((int(block.packets.ts_ns[0]) for block in iter_blocks(originals[0].path, _PEEK_BYTES)), 0)
+    return wider(window_of(selection, first_ns), selection.margin_ns)
+
+
+def _endpoints(selection: Selection) -> tuple[Endpoint, ...] | None:
+    found = (parse_endpoint(name) for name in selection.connections)
+    return tuple(endpoint for endpoint in found if endpoint) or None
+
+
+def _check_out(out: Path, *, overwrite: bool) -> None:
+    if out == STANDARD_OUTPUT:
+        if sys.stdout.isatty():
+            raise UsageError(
+                "a pcapng on the terminal is of no use; write to a file, or pipe it into wireshark -k -i -"
+            )
+        return
+    if out.exists() and not out.is_file():
+        raise UsageError(f"{out}: is there and is not a file; give another name with -o")
+    if out.exists() and not overwrite:
+        raise UsageError(f"{out}: is there already; --overwrite replaces it, -o gives another name")
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"{out}: the directory it should go into is not there")
+
+
+def _check_not_an_input(out: Path, originals: list[Original]) -> None:
+    if out.exists() and any(original.path.exists() and out.samefile(original.path) for original in originals):
+        raise UsageError(f"{out}: is a capture that is being cut; give another name with -o")
+
+
+@contextmanager
+def _appearing(out: Path) -> Iterator[BinaryIO]:
+    """A file to write that gets its name at the end of the block; an error or Ctrl-C leaves nothing."""
+    if out == STANDARD_OUTPUT:
+        yield sys.stdout.buffer
+        return
+    work = out.with_name(f".{out.name}.partial")
+    try:
+        with work.open("wb") as file:
+            yield file
+        os.replace(work, out)
+    except OSError as error:
+        raise UsageError(f"{out}: cannot be written: {error.strerror or error}") from error
+    finally:
+        work.unlink(missing_ok=True)
+
+
+def _comment(wanted: Wanted, originals: list[Original]) -> str:
+    """What the section header says: how the piece was made, and out of what."""
+    names = list_of([original.path.name for original in originals], MOST_NAMES)
+    return f"cut by kafkascope {version('kafkascope')}: {wanted.selection.words()}; out of {names}"
+
+
+def _say(copied: Copied, out: Path, *, quiet: bool) -> None:
+    """What is in the piece, on standard output (on standard error where the piece goes there)."""
+    what = (
+        f"{count(copied.n_packets, 'packet')} of {count(len(copied.flows), 'TCP connection')}, {size(copied.n_bytes)}"
+    )
+    when = f"{span((copied.last_ns - copied.first_ns) // 1000)} from {absolute(copied.first_ns)}"
+    if out == STANDARD_OUTPUT:
+        note(f"{what}, {when}", quiet=quiet)
+    else:
+        print(f"{out}: {what}, {when}")

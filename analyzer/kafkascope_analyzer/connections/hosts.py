@@ -1,0 +1,73 @@
+"""Which addresses a host name stands for: by a hosts file of the user, by DNS answers in the capture.
+
+Hosts syntax (hosts(5)): an address, then names, `#` begins a comment. Names compare without case and last dot. A short
+advertised name may have been asked for with a search domain behind it (resolv.conf(5)): it counts where only one such
+name was answered.
+"""
+
+import ipaddress
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from kafkascope_parsers.errors import UsageError
+
+Entry = tuple[str, str]
+"""Name and address."""
+BY_DNS, BY_HOSTS = "DNS", "the hosts file"
+
+
+def read_hosts(path: Path) -> tuple[Entry, ...]:
+    """The entries of a hosts file. Raises UsageError with file and line where it cannot be read or is none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read as a hosts file: {error}") from error
+    return tuple(_entries(path, text))
+
+
+def _entries(path: Path, text: str) -> Iterator[Entry]:
+    for number, whole in enumerate(text.splitlines(), 1):
+        words = whole.partition("#")[0].split()
+        if not words:
+            continue
+        try:
+            address = str(ipaddress.ip_address(words[0].partition("%")[0]))
+        except ValueError as error:
+            raise UsageError(f"{path}:{number}: {words[0]!r} is no IP address: write `address name...`") from error
+        if len(words) == 1:
+            raise UsageError(f"{path}:{number}: no name behind the address {words[0]}: write `address name...`")
+        yield from ((_plain(name), address) for name in words[1:])
+
+
+class HostNames:
+    """Addresses by host name, DNS before the hosts file."""
+
+    def __init__(self, hosts: Iterable[Entry] = ()) -> None:
+        self._hosts: dict[str, set[str]] = {}
+        self._answers: dict[str, set[str]] = {}
+        for name, address in hosts:
+            self._hosts.setdefault(_plain(name), set()).add(address)
+
+    def note_answer(self, name: str, addresses: Iterable[str]) -> None:
+        """Takes a DNS answer with addresses."""
+        self._answers.setdefault(_plain(name), set()).update(addresses)
+
+    def addresses(self, host: str) -> tuple[frozenset[str], str | None]:
+        """(addresses of the host, what told them); a literal address is told by itself (None)."""
+        try:
+            return frozenset([str(ipaddress.ip_address(host.partition("%")[0]))]), None
+        except ValueError:
+            name = _plain(host)
+        found = self._answers.get(name) or self._longer(name)
+        if found:
+            return frozenset(found), BY_DNS
+        return frozenset(self._hosts.get(name, ())), BY_HOSTS
+
+    def _longer(self, name: str) -> set[str]:
+        """Addresses of the one name that was answered and is this one with a domain behind it."""
+        longer = [answered for answered in self._answers if answered.startswith(name + ".")] if name else []
+        return self._answers[longer[0]] if len(longer) == 1 else set()
+
+
+def _plain(name: str) -> str:
+    return name.rstrip(".").lower()

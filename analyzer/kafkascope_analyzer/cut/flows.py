@@ -1,0 +1,114 @@
+"""Which segments belong to a set of TCP flows, whichever way they go.
+
+A flow is two endpoints without a direction: (address, port) twice. Segments are found by a hash of both ends and then
+compared with them in full, so that no foreign packet gets in by a collision.
+"""
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.link import Segments
+
+_ODD = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
+
+Halves = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An address and a port; either may be anything (None)."""
+
+    ip: str | None
+    port: int | None
+
+
+def halves(ip: str) -> tuple[int, int]:
+    """High and low half of the address as an IPv6 one (IPv4 as ::ffff:a.b.c.d). Raises ValueError."""
+    address = ipaddress.ip_address(ip)
+    whole = int(address) | (0xFFFF << 32 if address.version == 4 else 0)
+    return whole >> 64, whole & (1 << 64) - 1
+
+
+def _end_keys(address: Halves, port: NDArray[np.uint16]) -> Halves:
+    mixed: Halves = (address[:, 0] * _ODD[0]) ^ (address[:, 1] * _ODD[1]) ^ (port.astype(np.uint64) * _ODD[2])
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * _ODD[0]
+    result: Halves = mixed ^ (mixed >> np.uint64(32))
+    return result
+
+
+def flow_keys(segments: Segments) -> Halves:
+    """A hash of both ends of each segment, uint64, the same both ways."""
+    source = _end_keys(segments.source, segments.source_port)
+    result: Halves = source + _end_keys(segments.destination, segments.destination_port)
+    return result
+
+
+class Flows:
+    """Flows, numbered in the order given. ends: (one address, its port, other address, its port) of each."""
+
+    def __init__(self, ends: Sequence[tuple[str, int, str, int]]) -> None:
+        addresses = np.array([halves(e[0]) + halves(e[2]) for e in ends], np.uint64).reshape(-1, 4)
+        ports = np.array([(e[1], e[3]) for e in ends], np.uint16).reshape(-1, 2)
+        keys = _end_keys(addresses[:, :2], ports[:, 0]) + _end_keys(addresses[:, 2:], ports[:, 1])
+        self._order = np.argsort(keys, kind="stable")
+        self._keys, self._addresses, self._ports = keys[self._order], addresses, ports
+
+    def of(self, segments: Segments) -> NDArray[np.int64]:
+        """The flow of each segment, -1 where it is none of these."""
+        if not len(self._keys) or not len(segments):
+            return np.full(len(segments), -1, np.int64)
+        keys = flow_keys(segments)
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        flow = self._order[at]
+        one, other = self._addresses[flow, :2], self._addresses[flow, 2:]
+        ports = self._ports[flow]
+        forth = _same(segments.source, one, segments.source_port, ports[:, 0])
+        forth &= _same(segments.destination, other, segments.destination_port, ports[:, 1])
+        back = _same(segments.source, other, segments.source_port, ports[:, 1])
+        back &= _same(segments.destination, one, segments.destination_port, ports[:, 0])
+        return np.where((self._keys[at] == keys) & (forth | back), flow, -1)
+
+
+def _same(a: Halves, b: Halves, port_a: NDArray[np.uint16], port_b: NDArray[np.uint16]) -> NDArray[np.bool_]:
+    same: NDArray[np.bool_] = (a == b).all(axis=1) & (port_a == port_b)
+    return same
+
+
+def touches(segments: Segments, endpoint: Endpoint) -> NDArray[np.bool_]:
+    """Which segments come from the endpoint or go to it."""
+    found = np.zeros(len(segments), np.bool_)
+    for address, port in (
+        (segments.source, segments.source_port),
+        (segments.destination, segments.destination_port),
+    ):
+        side = np.ones(len(segments), np.bool_)
+        if endpoint.ip is not None:
+            side &= (address == np.array(halves(endpoint.ip), np.uint64)).all(axis=1)
+        if endpoint.port is not None:
+            side &= port == endpoint.port
+        found |= side
+    return found
+
+
+def parse_endpoint(text: str) -> Endpoint | None:
+    """`10.0.0.1:9092`, `[::1]:9092`, `10.0.0.1`, `::1`, `:9092`; None where the text is none of these."""
+    ip, port = text, ""
+    if text.startswith("["):
+        ip, closed, port = text[1:].partition("]")
+        if not closed or (port and not port.startswith(":")):
+            return None
+        port = port.removeprefix(":")
+    elif text.count(":") == 1:
+        ip, _, port = text.partition(":")
+    try:
+        number = int(port) if port else None
+        if ip:
+            halves(ip)
+    except ValueError:
+        return None
+    known = bool(ip) or number is not None
+    return Endpoint(ip or None, number) if known and (number is None or 0 <= number < 1 << 16) else None

@@ -1,0 +1,131 @@
+"""Requests that are selected, from a dataset: which, on which connection, and from when to when.
+
+A request's time runs from its first byte to the last byte of its response. Rows are held for the selected requests
+only, and at most MOST_REQUESTS of them.
+"""
+
+import difflib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from kafkascope_analyzer.cut.scope import ALL_TIME, Scope, Window, there_are
+from kafkascope_analyzer.cut.selection import Selection
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.tables import ERRORS, PARTITIONS, REQUESTS
+from kafkascope_analyzer.report.scan import one_of, scan
+from kafkascope_parsers.errors import UsageError
+from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
+
+MOST_REQUESTS = 1_000_000
+"""Requests of one piece; some 150 bytes of memory each. Whoever wants more wants connections, or a stretch of time."""
+
+TIMES = ["ts_ns", "request_last_ns", "response_ns", "response_last_ns"]
+HITS = pa.schema([("request_id", pa.string()), ("conn_id", pa.string()), ("ts_ns", pa.int64()), ("end_ns", pa.int64())])
+
+
+def selected_requests(dataset: Path, selection: Selection, scope: Scope | None, window: Window) -> pa.Table:
+    """Requests that match everything, and were under way in the window: columns of HITS. Raises UsageError."""
+    filters = [_apis(selection.apis)] if selection.apis else []
+    if selection.groups:
+        filters.append(one_of("group_id", list(selection.groups)))
+    filters += [ds.field("request_id").isin(ids) for ids in _id_sets(dataset, selection)]
+    if scope is not None:
+        filters.append(one_of("conn_id", list(scope)))
+    only = filters[0]
+    for further in filters[1:]:
+        only &= further
+    hits = _bounded(_within(scan(dataset, REQUESTS, ["request_id", "conn_id", *TIMES], only), window), HITS)
+    return hits if scope is None else _in_scope(hits, scope)
+
+
+def with_ends(batch: pa.RecordBatch) -> pa.Array:
+    """The last time of each request that the batch (with TIMES) knows of."""
+    return pc.max_element_wise(*(batch.column(name) for name in TIMES))
+
+
+def _within(batches: Iterable[pa.RecordBatch], window: Window) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = pa.record_batch([batch.column(0), batch.column(1), batch.column("ts_ns"), with_ends(batch)], HITS)
+        inside = pc.and_(pc.less_equal(rows["ts_ns"], window[1]), pc.greater_equal(rows["end_ns"], window[0]))
+        yield rows.filter(inside)
+
+
+def _bounded(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    kept: list[pa.RecordBatch] = []
+    n = 0
+    for batch in batches:
+        n += batch.num_rows
+        kept.append(batch)
+        if n > MOST_REQUESTS:
+            raise UsageError(
+                f"the selection takes more than {MOST_REQUESTS:,} requests; narrow it with --from and --to, "
+                "or select connections"
+            )
+    return pa.Table.from_batches(kept, schema)
+
+
+def _in_scope(hits: pa.Table, scope: Scope) -> pa.Table:
+    """The requests that were under way in a window of their connection."""
+    if all(windows == [ALL_TIME] for windows in scope.values()):
+        return hits
+    times = zip(hits["conn_id"].to_pylist(), hits["ts_ns"].to_pylist(), hits["end_ns"].to_pylist(), strict=True)
+    inside = [any(start <= b and a <= end for a, b in scope.get(conn, [])) for conn, start, end in times]
+    return hits.filter(pa.array(inside, pa.bool_()))
+
+
+def _id_sets(dataset: Path, selection: Selection) -> Iterator[pa.Array]:
+    """The request ids that each kind that is not in the table of requests lets through."""
+    if selection.requests:
+        yield pa.array(selection.requests, pa.string())
+    if selection.errors:
+        codes = pa.array([error_code_of(text) for text in selection.errors], pa.int16())
+        yield _ids(dataset, ERRORS, ds.field("error_code").isin(codes), selection.errors)
+    if selection.topics:
+        yield _ids(dataset, PARTITIONS, one_of("topic", list(selection.topics)), selection.topics)
+
+
+def _ids(dataset: Path, table: Table, only: ds.Expression, wanted: tuple[str, ...]) -> pa.Array:
+    found = _bounded(scan(dataset, table, ["request_id"], only), pa.schema([("request_id", pa.string())]))
+    if not found.num_rows:
+        column = "error_name" if table is ERRORS else "topic"
+        known: set[str] = set()
+        for batch in scan(dataset, table, [column]):
+            known.update(name for name in pc.unique(batch.column(0)).to_pylist() if name)
+        option = "--error" if table is ERRORS else "--topic"
+        raise UsageError(f"{option} {', '.join(wanted)}: not in the capture{there_are(known)}")
+    return pc.unique(found["request_id"].combine_chunks())
+
+
+def _apis(wanted: tuple[str, ...]) -> ds.Expression:
+    return ds.field("api_key").isin(pa.array([api_key_of(text) for text in wanted], pa.int16()))
+
+
+def api_key_of(text: str) -> int:
+    """The key of an API by its name, in any case, or its number. Raises UsageError."""
+    names = {api_name(key).casefold(): key for key in api_keys()}
+    if text.casefold() in names:
+        return names[text.casefold()]
+    if text.isdecimal() and int(text) < 1 << 15:
+        return int(text)
+    raise UsageError(f"--api {text}: no such API{_perhaps(text, [api_name(key) for key in api_keys()])}")
+
+
+def error_code_of(text: str) -> int:
+    """The code of an error by its name, in any case, or its number. Raises UsageError."""
+    names = {error_name(code): code for code in error_codes()}
+    name = text.upper().removeprefix("UNKNOWN_") if text.upper() not in names else text.upper()
+    if name in names:
+        return names[name]
+    if name.removeprefix("-").isdecimal() and abs(int(name)) < 1 << 15:
+        return int(name)
+    raise UsageError(f"--error {text}: no such error{_perhaps(text, list(names))}")
+
+
+def _perhaps(text: str, names: list[str]) -> str:
+    by_fold = {name.casefold(): name for name in names}
+    near = [by_fold[n] for n in difflib.get_close_matches(text.casefold(), list(by_fold), 3, 0.6)]
+    return f"; did you mean {' or '.join(near)}?" if near else ""

@@ -1,0 +1,127 @@
+"""Connections that are selected, and windows of time on them, from a dataset.
+
+A scope maps conn_id to windows [(start_ns, end_ns), …]; ALL_TIME stands for the whole connection. Values of one kind
+are joined, kinds are intersected.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from kafkascope_analyzer.cut.flows import parse_endpoint
+from kafkascope_analyzer.cut.selection import Selection
+from kafkascope_analyzer.cut.stories import of_finding, of_recovery, of_startup
+from kafkascope_analyzer.dataset.stories import CLIENTS
+from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_analyzer.report.scan import rows, scan
+from kafkascope_analyzer.report.words import list_of, safe
+from kafkascope_parsers.errors import UsageError
+
+ALL_TIME = (-(1 << 62), 1 << 62)
+MOST_CONNECTIONS = 250_000
+"""Connections of one piece: some 100 bytes of memory each, and more than anyone opens in Wireshark."""
+
+Window = tuple[int, int]
+Scope = dict[str, list[Window]]
+
+
+def connection_scope(dataset: Path, selection: Selection) -> Scope | None:
+    """What clients, connections and stories select; None where none is named. Raises UsageError where a name is not in
+    the dataset."""
+    scope: Scope | None = None
+    for names, find in (
+        (selection.clients, _of_client),
+        (selection.connections, _of_connection),
+        (selection.findings, of_finding),
+        (selection.recoveries, of_recovery),
+        (selection.startups, of_startup),
+    ):
+        if names:
+            union: Scope = {}
+            for name in names:
+                for conn_id, windows in find(dataset, name).items():
+                    union.setdefault(conn_id, []).extend(windows)
+            scope = union if scope is None else intersected(scope, union)
+    return scope
+
+
+def intersected(one: Scope, other: Scope) -> Scope:
+    """What lies in both."""
+    both: Scope = {}
+    for conn_id in one.keys() & other.keys():
+        windows = [
+            (max(a[0], b[0]), min(a[1], b[1])) for a in one[conn_id] for b in other[conn_id] if a[0] <= b[1] >= b[0]
+        ]
+        windows = [window for window in windows if window[0] <= window[1]]
+        if windows:
+            both[conn_id] = windows
+    return both
+
+
+def overlapping(dataset: Path, window: Window) -> Scope:
+    """The connections that have a segment about the window."""
+    inside = (ds.field("first_ns") <= window[1]) & (ds.field("last_ns") >= window[0])
+    return _whole(conn_ids(scan(dataset, CONNECTIONS, ["conn_id"], inside)))
+
+
+def conn_ids(batches: Iterable[pa.RecordBatch]) -> list[str]:
+    """The conn_ids of batches. Raises UsageError beyond MOST_CONNECTIONS."""
+    found: list[str] = []
+    for batch in batches:
+        found += batch.column("conn_id").to_pylist()
+        if len(found) > MOST_CONNECTIONS:
+            raise UsageError(f"the selection takes more than {MOST_CONNECTIONS:,} connections; narrow it")
+    return found
+
+
+def _whole(ids: Iterable[str]) -> Scope:
+    return {conn_id: [ALL_TIME] for conn_id in ids}
+
+
+def _of_client(dataset: Path, name: str) -> Scope:
+    """A client instance by its id, or every connection that carried the client id."""
+    found: list[str] = []
+    for client in rows(dataset, CLIENTS, ["conn_ids"], ds.field("client_instance_id") == name):
+        found += client["conn_ids"] or []
+    if not found:
+        batches = scan(dataset, CONNECTIONS, ["conn_id", "client_ids"])
+        found = conn_ids(batch.filter(_lists_with(batch.column("client_ids"), name)) for batch in batches)
+    if not found:
+        names: set[str] = set()
+        for batch in scan(dataset, CONNECTIONS, ["client_ids"]):
+            names.update(n for n in pc.unique(pc.list_flatten(batch.column("client_ids"))).to_pylist() if n)
+        raise UsageError(f"--client {name}: no such client id or client instance{there_are(names)}")
+    return _whole(found)
+
+
+def _lists_with(lists: pa.Array, wanted: str) -> pa.Array:
+    """Which lists of strings hold the string."""
+    holders = pc.list_parent_indices(lists).filter(pc.equal(pc.list_flatten(lists), wanted))
+    return pc.is_in(pa.array(range(len(lists)), pa.int64()), holders.cast(pa.int64()))
+
+
+def there_are(names: Iterable[str]) -> str:
+    """The end of a sentence that says what would have been found."""
+    known = sorted(safe(name) for name in names)
+    return f"; there are {list_of(known, 8)}" if known else "; the dataset has none"
+
+
+def _of_connection(dataset: Path, name: str) -> Scope:
+    """A conn_id, or an address (ip, ip:port, :port) of either end."""
+    endpoint = parse_endpoint(name)
+    if endpoint is None:
+        only = ds.field("conn_id") == name
+    else:
+        sides = []
+        for side in ("client", "server"):
+            parts = [(f"{side}_ip", endpoint.ip), (f"{side}_port", endpoint.port)]
+            tests = [ds.field(column) == value for column, value in parts if value is not None]
+            sides.append(tests[0] if len(tests) == 1 else tests[0] & tests[1])
+        only = sides[0] | sides[1]
+    found = conn_ids(scan(dataset, CONNECTIONS, ["conn_id"], only))
+    if not found:
+        raise UsageError(f"--connection {name}: no such connection; give a conn_id, ip:port, ip or :port")
+    return _whole(found)

@@ -1,0 +1,116 @@
+"""What a connection shows once, outside of its request rows: versions offered, who logged in, TLS hellos.
+
+Rows of NOTES_SCHEMA, spilled as they come; the first of a kind per connection counts, but for the session's lifetime,
+whose last does. State is a few words per SASL connection.
+"""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.principals import principal_of
+from kafkascope_analyzer.ingest.request_facts import nodes_of
+from kafkascope_parsers.framing.layout import TLS
+from kafkascope_parsers.framing.tls_hello import HELLO_LIMIT, read_hello
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.machine.arrow import strings
+from kafkascope_parsers.schema import Node, api_name
+from kafkascope_parsers.tcp import Streams
+
+NOTES_SCHEMA = pa.schema([("conn", pa.int64()), ("what", pa.string()), ("text", pa.string())])
+"""what: the column of `connections` it is for; text: its value, lists joined by commas, numbers in decimal."""
+
+Note = tuple[int, str, str]
+
+
+class ConnectionNotes:
+    """Reads notes off decoded messages and stream beginnings; `take` gives those since the last time."""
+
+    def __init__(self) -> None:
+        self._found: list[Note] = []
+        self._mechanisms: dict[int, str] = {}
+        self._offers: dict[bytes, str] = {}
+
+    def take(self) -> pa.Table:
+        """Notes since the last call (NOTES_SCHEMA)."""
+        found, self._found = self._found, []
+        columns = ([note[i] for note in found] for i in range(len(NOTES_SCHEMA)))
+        return pa.table(
+            [pa.array(values, f.type) for values, f in zip(columns, NOTES_SCHEMA, strict=True)], NOTES_SCHEMA
+        )
+
+    def requests(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
+        """Takes the decoded requests of an API; frames: FRAME of each row."""
+        if name == "SaslHandshake":
+            (mechanism,) = nodes_of(columns.message, ("mechanism",))
+            for conn, text in zip(_conns(frames), strings(columns, mechanism).to_pylist(), strict=True):
+                self._mechanisms.setdefault(conn, text or "")
+        elif name == "SaslAuthenticate":
+            self._principals(columns, frames)
+
+    def responses(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
+        """Takes the decoded responses of an API."""
+        if name == "ApiVersions":
+            self._offered(columns, frames)
+        elif name == "SaslAuthenticate":
+            lifetime, code = _node(columns, "session_lifetime_ms"), _node(columns, "error_code")
+            good = (columns.values(code) == 0) & (columns.values(lifetime).astype(np.int64) > 0)
+            for row in np.flatnonzero(good).tolist():
+                self._note(frames, row, "session_lifetime_ms", str(int(columns.values(lifetime)[row])))
+
+    def streams(self, streams: Streams, connections: NDArray[np.void]) -> None:
+        """Takes a block's streams: the first bytes of TLS connections. connections: framing's CONNECTION rows."""
+        first = np.flatnonzero(streams.stream_offset == 0)
+        first = first[connections["protocol"][streams.direction[first] >> 1] == TLS]
+        for run in first.tolist():
+            start = int(streams.start[run])
+            hello = read_hello(streams.data[start : min(int(streams.end[run]), start + HELLO_LIMIT)].tobytes())
+            if hello is not None:
+                told = {"tls_version": hello.version, "tls_sni": hello.sni, "tls_alpn": hello.alpn}
+                conn = int(streams.direction[run]) >> 1
+                self._found += [(conn, what, text) for what, text in told.items() if text is not None]
+
+    def _principals(self, columns: Columns, frames: NDArray[np.void]) -> None:
+        token = _node(columns, "auth_bytes")
+        offsets, lengths = columns.offsets(token), columns.lengths(token)
+        for row, conn in enumerate(_conns(frames)):
+            mechanism = self._mechanisms.pop(conn, None)  # the first token of a connection is the one with the name
+            if mechanism and lengths[row] > 0:
+                raw = columns.buf[offsets[row] : offsets[row] + lengths[row]].tobytes()
+                user = principal_of(mechanism, raw)
+                if user is not None:
+                    self._note(frames, row, "principal", user)
+
+    def _offered(self, columns: Columns, frames: NDArray[np.void]) -> None:
+        """The versions of answers without an error: one text, which brokers of one release share."""
+        key, low, high = (_node(columns, f"api_keys[].{name}") for name in ("api_key", "min_version", "max_version"))
+        triples = np.stack([columns.values(node).astype(np.int16) for node in (key, low, high)], 1)
+        ends = np.searchsorted(columns.row(key), np.arange(len(columns) + 1))
+        good = columns.values(_node(columns, "error_code")) == 0
+        for row in np.flatnonzero(good).tolist():
+            self._note(frames, row, "api_versions_offered", self._offer(triples[ends[row] : ends[row + 1]]))
+
+    def _offer(self, triples: NDArray[np.int16]) -> str:
+        raw = triples.tobytes()
+        if raw not in self._offers:
+            named = sorted((k, f"{api_name(k)}:{low}-{high}") for k, low, high in triples.tolist())
+            if len(self._offers) > _MOST_OFFERS:
+                self._offers.clear()
+            self._offers[raw] = ",".join(text for _, text in named)
+        return self._offers[raw]
+
+    def _note(self, frames: NDArray[np.void], row: int, what: str, text: str) -> None:
+        self._found.append((int(frames["direction"][row]) >> 1, what, text))
+
+
+_MOST_OFFERS = 64
+"""Different offers that are remembered: a cluster has as many as releases and listeners."""
+
+
+def _conns(frames: NDArray[np.void]) -> list[int]:
+    return np.asarray(frames["direction"] >> 1).tolist()  # type: ignore[no-any-return]
+
+
+def _node(columns: Columns, path: str) -> Node:
+    (node,) = nodes_of(columns.message, (path,))
+    return node

@@ -1,0 +1,162 @@
+"""`kafkascope topology` on a terminal: brokers, then the leaders and coordinators of a time, or the changes."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from kafkascope_analyzer.report.pieces import grid, heading, line, more
+from kafkascope_analyzer.report.words import clock, count, list_of, safe
+
+Model = dict[str, Any]
+
+MOST_ROWS = 60
+MOST_RANGES = 6
+_JSON = "--format json has all"
+
+
+def render_topology(model: Model) -> Iterator[RenderableType]:
+    """The parts, in order."""
+    start_ns = model["capture"]["start_ns"]
+    if start_ns is None:
+        yield line("no packets")
+        return
+    yield from _head(model)
+    yield from _brokers(model, start_ns)
+    if model["changes"] is not None:
+        yield from _changes(model, start_ns)
+        return
+    yield from _leaders(model["leaders"], start_ns)
+    yield from _coordinators(model["coordinators"], start_ns)
+
+
+def _head(model: Model) -> Iterator[RenderableType]:
+    start_ns = model["capture"]["start_ns"]
+    ids = list_of([safe(name) for name in model["cluster_ids"]], 2)
+    yield line(("cluster " + ids if ids else "cluster id not told", "bold"))
+    if model["at_ns"] is None:
+        yield line(f"from {model['capture']['start']} to the end; --at TIME shows leaders and coordinators of a time")
+    else:
+        yield line(f"at {model['at']}, {clock(model['at_ns'] - start_ns)} after the start")
+    yield line(("times below are mm:ss.mmm after the capture's start", "dim"))
+    found = model["controller"]
+    if found is not None:
+        who = (
+            "active controller" if found["by"] == "raft log" else "named controller by Metadata (in KRaft: any broker)"
+        )
+        epoch = f", epoch {found['epoch']}" if found["epoch"] is not None else ""
+        yield line(f"node {found['node_id']} is {who}{epoch} since {clock(found['since_ns'] - start_ns)}")
+
+
+def _brokers(model: Model, start_ns: int) -> Iterator[RenderableType]:
+    yield heading("Brokers")
+    if not model["brokers"]:
+        yield line("none is known by its node id")
+    else:
+        table = grid(
+            ("node", "rn"), ("advertised as", ""), ("rack", ""), ("conns", "rn"), ("seen at", ""), ("told", "")
+        )
+        for broker in model["brokers"][:MOST_ROWS]:
+            names = [name for name in broker["addresses"] if name not in broker["advertised"]]
+            same = "the same" if broker["addresses"] and not names else list_of([safe(name) for name in names], 2)
+            told = "never" if broker["since_ns"] is None else clock(broker["since_ns"] - start_ns)
+            table.add_row(
+                str(broker["node_id"]),
+                Text(list_of([safe(name) for name in broker["advertised"]], 2)),
+                Text(safe(broker["rack"] or "")),
+                f"{broker['n_connections']:,}",
+                Text(same),
+                told if broker["listed"] is not False else f"{told}, gone",
+            )
+        yield table
+        yield from more(len(model["brokers"]) - MOST_ROWS, "broker", _JSON)
+    for place in model["open_addresses"][:MOST_RANGES]:
+        n = count(place["n_connections"], "connection")
+        yield line(f"{safe(place['address'])} ({n}) has no node id: {safe(place['why'])}")
+    yield from more(len(model["open_addresses"]) - MOST_RANGES, "address", _JSON)
+
+
+def _changes(model: Model, start_ns: int) -> Iterator[RenderableType]:
+    yield heading("What moved")
+    if not model["changes"]:
+        leaders, coordinators = len(model["leaders"]), len(model["coordinators"])
+        yield line(f"nothing: {count(leaders, 'partition leader')} and {count(coordinators, 'coordinator')} stayed put")
+        return
+    table = grid(("when", "rn"), ("what", ""), ("from", "rn"), ("to", "rn"), ("epoch", ""), ("told by", ""))
+    for change in model["changes"][:MOST_ROWS]:
+        table.add_row(
+            clock(change["ts_ns"] - start_ns),
+            Text(_subject(change)),
+            "" if change["from"] is None else str(change["from"]),
+            "" if change["to"] is None else str(change["to"]),
+            ranges(change["epochs"]),
+            Text(_told_by(change)),
+        )
+    yield table
+    yield from more(len(model["changes"]) - MOST_ROWS, "change", _JSON)
+
+
+def _subject(change: Model) -> str:
+    name = safe(change["subject"])
+    if change["kind"] == "broker":
+        return f"{name} {'left the list' if change['what'] == 'gone' else 'is listed again'}"
+    return f"{change['kind']} {name}" + (f" {ranges(change['partitions'])}" if change["kind"] == "leader" else "")
+
+
+def _leaders(leaders: list[Model], start_ns: int) -> Iterator[RenderableType]:
+    yield heading("Leaders")
+    if not leaders:
+        yield line("no leader is known at this time")
+        return
+    groups: dict[tuple[str, int], list[Model]] = {}
+    for row in leaders:
+        groups.setdefault((row["topic"], row["node_id"]), []).append(row)
+    table = grid(("topic", ""), ("partitions", ""), ("leader", "rn"), ("epoch", ""), ("since", "rn"), ("told by", ""))
+    for (topic, node_id), members in list(groups.items())[:MOST_ROWS]:
+        last = max(members, key=lambda row: row["since_ns"])
+        epochs = {row["leader_epoch"] for row in members if row["leader_epoch"] is not None}
+        table.add_row(
+            Text(safe(topic)),
+            ranges(row["partition"] for row in members),
+            f"node {node_id}",
+            ranges(epochs),
+            clock(last["since_ns"] - start_ns),
+            Text(_told_by(last)),
+        )
+    yield table
+    yield from more(len(groups) - MOST_ROWS, "row", _JSON)
+
+
+def _coordinators(coordinators: list[Model], start_ns: int) -> Iterator[RenderableType]:
+    yield heading("Coordinators")
+    if not coordinators:
+        yield line("no coordinator is known at this time")
+        return
+    table = grid(("kind", "n"), ("of", ""), ("node", "rn"), ("since", "rn"), ("told by", ""))
+    for row in coordinators[:MOST_ROWS]:
+        node = "unknown" if row["node_id"] is None else f"node {row['node_id']}"
+        since = clock(row["since_ns"] - start_ns)
+        table.add_row(safe(row["type"]), Text(safe(row["key"])), node, since, Text(_told_by(row)))
+    yield table
+    yield from more(len(coordinators) - MOST_ROWS, "coordinator", _JSON)
+
+
+def _told_by(row: Model) -> str:
+    """The request that told it, and the packet its answer begins in."""
+    name = safe(row["api_name"] or "an answer")
+    return f"{name}, packet {row['packet_no']}" if row["packet_no"] is not None else name
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Whole numbers as `0-3, 7`, the first few ranges and how many more numbers."""
+    ordered = sorted(set(numbers))
+    runs: list[list[int]] = []
+    for number in ordered:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    shown = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:MOST_RANGES])
+    left = sum(len(run) for run in runs[MOST_RANGES:])
+    return f"{shown} … and {left:,} more" if left else shown

@@ -1,0 +1,100 @@
+"""Connections of which only the server's side was captured: are these Kafka's responses?
+
+A response header is a size and a correlation id, and others (ZooKeeper) have just that. So the proof is ALONE_ENOUGH
+frames that fill packets exactly, with correlation ids that rise by at most RISING_STEP, one of which is large enough
+(TELLING_BYTES) and decodes to its last byte as an answer that clients get most.
+"""
+
+from typing import Any
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.framing.cutting import Cut, Framing, add_stretch, begins_packet, enter_once
+from kafkascope_parsers.framing.header import int32_at
+from kafkascope_parsers.framing.layout import (
+    BY_FIRST_REQUEST,
+    KAFKA,
+    SYNC,
+    UNKNOWN,
+)
+from kafkascope_parsers.framing.proof import PROOF_LIMIT
+from kafkascope_parsers.tcp.streams import Streams
+
+ALONE_ENOUGH = 3
+RISING_STEP = 1024
+"""One client's counter goes over all its connections, so ids of one of them leave some out."""
+TELLING_BYTES = 32
+"""A shorter body decodes as too many things."""
+TELLING_APIS = (18, 3, 1, 0, 8, 9, 10, 11, 14, 68, 78)
+"""ApiVersions, Metadata, Fetch, Produce, OffsetCommit, OffsetFetch, FindCoordinator, JoinGroup, SyncGroup,
+ConsumerGroupHeartbeat, ShareFetch.
+"""
+
+ALONE = np.dtype((np.record, [("run", "i8"), ("start", f"{ALONE_ENOUGH}i8"), ("end", f"{ALONE_ENOUGH}i8")]))
+"""Frames in a row that may be responses: data[start:end] of each, the size included."""
+
+
+@nb.njit(cache=True, nogil=True)
+def chain_at(s: Streams, run: int, at: int, row: Any) -> bool:
+    """Whether ALONE_ENOUGH frames with rising ids fill packets from `at` on; writes them to row."""
+    end, place, before = s.end[run], at, np.int64(0)
+    for n in range(ALONE_ENOUGH):
+        if end - place < 8 or not begins_packet(s, run, place):
+            return False
+        size, correlation_id = int32_at(s.data, place), int32_at(s.data, place + 4)
+        if size < 4 or size > PROOF_LIMIT or place + 4 + size > end:
+            return False
+        if n > 0 and not 0 < correlation_id - before <= RISING_STEP:
+            return False
+        row.start[n] = place
+        place += 4 + size
+        row.end[n] = place
+        before = correlation_id
+    return begins_packet(s, run, place)
+
+
+@nb.njit(cache=True, nogil=True)
+def responses_alone(s: Streams, f: Framing, rows: NDArray[np.void]) -> int:
+    """The first chain of each run of an unknown connection whose other side sent nothing. Returns how many there are.
+
+    Frames are looked for where packets begin.
+    """
+    n, piece = 0, 0
+    for run in range(len(s.direction)):
+        k = s.direction[run]
+        f.directions[k].seen = 1
+        if run > 0 and s.direction[run - 1] == k:
+            continue
+        other = f.directions[k ^ 1].seen or (run + 1 < len(s.direction) and s.direction[run + 1] == k ^ 1)
+        if f.connections[k >> 1].protocol != UNKNOWN or other or f.connections[k >> 1].client_side == k & 1:
+            continue
+        while piece + 1 < len(s.piece_start) and s.piece_start[piece] < s.start[run]:
+            piece += 1
+        at = piece
+        while at < len(s.piece_start) and s.piece_start[at] < s.end[run]:
+            if chain_at(s, run, s.piece_start[at], rows[n]):
+                rows[n].run = run
+                n += 1
+                break
+            at += 1
+    return n
+
+
+@nb.njit(cache=True, nogil=True)
+def accept_alone(s: Streams, cut: Cut, f: Framing, rows: NDArray[np.void], telling: NDArray[np.bool_]) -> None:
+    """Takes the chains that have a telling frame: their connections are Kafka, from the chain on."""
+    for n in range(len(rows)):
+        run = rows[n].run
+        k = s.direction[run]
+        if not telling[n]:
+            continue
+        f.connections[k >> 1].protocol = KAFKA
+        if f.connections[k >> 1].client_side < 0:
+            f.connections[k >> 1].client_side = 1 - (k & 1)
+            f.connections[k >> 1].told_by = BY_FIRST_REQUEST
+        enter_once(s, cut, run, f.directions)
+        add_stretch(s, cut, run, s.consumed[run], rows[n].start[0], f.directions[k].reason)
+        s.consumed[run] = max(s.consumed[run], rows[n].start[0])
+        f.directions[k].mode = SYNC

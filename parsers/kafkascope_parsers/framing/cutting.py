@@ -1,0 +1,175 @@
+"""What both readers of streams write and ask: frames, stretches, packets, gaps.
+
+A run's bytes are data[start:end]; a piece is what one packet brought of them (tcp.Streams).
+"""
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.framing.header import int32_at
+from kafkascope_parsers.framing.layout import (
+    CUT_BY_END,
+    CUT_BY_GAP,
+    CUT_BY_SNAPLEN,
+    HUNT,
+    REASON_END,
+    REASON_GAP,
+    REASON_MID_STREAM,
+    REASON_SNAPLEN,
+    START,
+    SYNC,
+)
+from kafkascope_parsers.tcp.streams import GAP_SNAPLEN, Streams
+
+
+class Cut(NamedTuple):
+    """Where kernels write: frames and stretches, and how many of each there are (n[0], n[1]); entered: uint8 per run,
+    1 when the gap before it was taken note of.
+    """
+
+    frames: NDArray[np.void]
+    stretches: NDArray[np.void]
+    n: NDArray[np.int64]
+    entered: NDArray[np.uint8]
+
+
+class Framing(NamedTuple):
+    """State that the kernels change, and what they know of APIs: DIRECTION rows, CONNECTION rows, int16[n_keys, 2]."""
+
+    directions: NDArray[np.void]
+    connections: NDArray[np.void]
+    versions: NDArray[np.int16]
+
+
+@nb.njit(cache=True, nogil=True)
+def piece_at(s: Streams, at: int) -> int:
+    """Index of the packet piece that holds the byte at `at`."""
+    low, high = 0, len(s.piece_start)
+    while low < high:
+        middle = (low + high) >> 1
+        if s.piece_start[middle] <= at:
+            low = middle + 1
+        else:
+            high = middle
+    return max(low - 1, 0)
+
+
+@nb.njit(cache=True, nogil=True)
+def begins_packet(s: Streams, run: int, at: int) -> bool:
+    """Whether a packet begins at `at`, or the run does, or it ends there."""
+    return at == s.start[run] or at == s.end[run] or s.piece_start[piece_at(s, at)] == at
+
+
+@nb.njit(cache=True, nogil=True)
+def add_stretch(s: Streams, cut: Cut, run: int, at: int, to: int, reason: int) -> None:
+    """Writes data[at:to] of the run as a stretch; adjoining stretches of one reason become one."""
+    if to <= at:
+        return
+    offset = s.stream_offset[run] + at - s.start[run]
+    n = cut.n[1]
+    if n > 0:
+        last = cut.stretches[n - 1]
+        if (
+            last.direction == s.direction[run]
+            and last.reason == reason
+            and last.stream_offset + last.length == offset
+            and last.start + last.length == at
+        ):
+            cut.stretches[n - 1].length += to - at
+            return
+    piece = piece_at(s, at)
+    row = cut.stretches[n]
+    row.direction = s.direction[run]
+    row.stream_offset = offset
+    row.start = at
+    row.length = to - at
+    row.ts_ns = s.piece_ts_ns[piece]
+    row.packet_no = s.piece_packet[piece]
+    row.reason = reason
+    cut.n[1] = n + 1
+
+
+@nb.njit(cache=True, nogil=True)
+def add_frame(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: int) -> int:
+    """Writes data[at:to] as a frame, its API fields still empty, and returns its index."""
+    n = cut.n[0]
+    first, last = piece_at(s, at), piece_at(s, to - 1)
+    row = cut.frames[n]
+    row.direction = s.direction[run]
+    row.start = at
+    row.end = to
+    row.size = 4 + int32_at(s.data, at)
+    row.ts_ns = s.piece_ts_ns[first]
+    row.last_ns = s.piece_ts_ns[last]
+    row.packet_no = s.piece_packet[first]
+    row.number = 0
+    row.row = -1
+    row.correlation_id = 0
+    row.in_flight = 0
+    row.api_key = -1
+    row.api_version = -1
+    row.client_id_length = -1
+    row.wholeness = wholeness
+    cut.n[0] = n + 1
+    return n
+
+
+@nb.njit(cache=True, nogil=True)
+def has_later_run(s: Streams, run: int) -> bool:
+    """Whether the same direction goes on in this block, after a gap."""
+    return run + 1 < len(s.direction) and s.direction[run + 1] == s.direction[run]
+
+
+@nb.njit(cache=True, nogil=True)
+def cut_reason(s: Streams, run: int) -> tuple[int, int]:
+    """(wholeness, reason) of a frame that the end of this run cuts."""
+    if not has_later_run(s, run):
+        return CUT_BY_END, REASON_END
+    if s.gap_kind[run + 1] == GAP_SNAPLEN:
+        return CUT_BY_SNAPLEN, REASON_SNAPLEN
+    return CUT_BY_GAP, REASON_GAP
+
+
+@nb.njit(cache=True, nogil=True)
+def enter_run(s: Streams, run: int, d: NDArray[np.void], k: int) -> None:
+    """A gap before the run ends SYNC; a stream whose first byte is not the connection's first is hunted."""
+    if s.gap_before[run] > 0:
+        if d[k].mode == SYNC or d[k].mode == START:
+            d[k].mode = HUNT
+            d[k].reason = REASON_SNAPLEN if s.gap_kind[run] == GAP_SNAPLEN else REASON_GAP
+        elif d[k].mode == HUNT and d[k].reason == REASON_MID_STREAM:
+            d[k].reason = REASON_GAP
+
+
+@nb.njit(cache=True, nogil=True)
+def pass_over_expected(s: Streams, cut: Cut, run: int, at: int, d: NDArray[np.void]) -> int:
+    """EXPECT: passes over bytes up to the expected frame and returns the new place; HUNT when the place is already
+    behind.
+    """
+    k = s.direction[run]
+    here = s.stream_offset[run] + at - s.start[run]
+    if d[k].expect < here:
+        d[k].mode = HUNT
+        return at
+    to = min(s.end[run], at + d[k].expect - here)
+    add_stretch(s, cut, run, at, to, d[k].reason)
+    return to
+
+
+@nb.njit(cache=True, nogil=True)
+def enter_once(s: Streams, cut: Cut, run: int, d: NDArray[np.void]) -> None:
+    """Takes note of the gap before a run, once in a block."""
+    if not cut.entered[run]:
+        cut.entered[run] = 1
+        enter_run(s, run, d, s.direction[run])
+
+
+@nb.njit(cache=True, nogil=True)
+def packet_start(s: Streams, run: int, at: int) -> int:
+    """The first byte of the packet that holds the byte at `at`: where a search that waits for more begins again, so
+    that what begins a packet is the same in any blocks.
+    """
+    return max(s.start[run], s.piece_start[piece_at(s, at)])

@@ -1,0 +1,352 @@
+"""Which connections speak Kafka: found by proof, never by port and never by luck.
+
+A connection is UNKNOWN until one of its requests proves itself; until then no frame of it is cut and the last
+UNDECIDED_LIMIT bytes of each direction wait. With a SYN only the first bytes may begin the proof; without one, any
+byte. A request proves itself at `at` in one of these ways:
+
+whole      a packet begins with it, a packet ends with it, it names a client (or says null), and its body decodes to the
+           last byte
+chain      headers follow it end to end, two of the ends are ends of packets (records may hold captured frames, but
+           these do not stand where packets begin), and its body decodes to the last byte
+named      as whole or chain, where the body cannot be decoded (a newer version, a changed byte): the next header names
+           the same client
+header     it begins a packet, names a client in a known version, and a gap, the snap length or the end of the capture
+           cut it, or it is larger than PROOF_LIMIT; the name has NAME_ENOUGH letters, or the frame ends where the gap
+           does
+
+What else could be said of a header (its size, key and version are small numbers) is true of many protocols with a
+length in front: ZooKeeper, SMPP, Thrift, and zeros.
+"""
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.framing.cutting import (
+    Cut,
+    Framing,
+    add_stretch,
+    begins_packet,
+    enter_once,
+    has_later_run,
+    packet_start,
+    piece_at,
+)
+from kafkascope_parsers.framing.header import MORE, NO, YES, int16_at, int32_at, looks_like_request
+from kafkascope_parsers.framing.layout import (
+    BY_FIRST_REQUEST,
+    CLIENT_ID_AT,
+    FRAME_LIMIT,
+    HTTP,
+    HUNT,
+    KAFKA,
+    OTHER,
+    START,
+    SYNC,
+    TLS,
+    UNDECIDED_LIMIT,
+    UNKNOWN,
+)
+from kafkascope_parsers.tcp.streams import Streams
+
+PROVEN, TRIAL = 3, 4
+"""Verdicts beside NO, YES and MORE: it is a request; it is one if its body decodes."""
+PROOF_LIMIT = 1 << 20
+"""Largest frame that is waited for to prove a connection."""
+CHAIN_LIMIT = 64
+"""Frames of a chain that prove it without packets."""
+NAME_ENOUGH = 3
+"""Letters of a client id that chance does not make."""
+ROUND_LIMIT = 64
+"""Trials of one direction in one block: what fails so often is something else with the same look."""
+
+SUSPECT = np.dtype((np.record, [("run", "i8"), ("at", "i8"), ("end", "i8"), ("api_key", "i2"), ("api_version", "i2")]))
+"""A request that would prove its connection if its body decoded: data[at:end], the size included."""
+
+
+class Search(NamedTuple):
+    """Per run of the block. at: int64, where the search goes on, -1 when it is over; failed: int64, the last place
+    whose body did not decode, -1 for none; trials: int64, how many there were; open_from: int64, the first place
+    that needs more bytes to be judged.
+    """
+
+    at: NDArray[np.int64]
+    failed: NDArray[np.int64]
+    trials: NDArray[np.int64]
+    open_from: NDArray[np.int64]
+
+
+@nb.njit(cache=True, nogil=True)
+def name_length(s: Streams, run: int, at: int) -> np.int64:
+    """Bytes of the client id of the header at `at`, -1 for null, -2 where the text is not all there."""
+    length = int16_at(s.data, at + 12)
+    return length if at + CLIENT_ID_AT + max(length, 0) <= s.end[run] else np.int64(-2)
+
+
+@nb.njit(cache=True, nogil=True)
+def same_name(s: Streams, run: int, one: int, other: int) -> bool:
+    """Whether two headers name the same client, in NAME_ENOUGH letters or more."""
+    length = name_length(s, run, one)
+    if length < NAME_ENOUGH or length != name_length(s, run, other):
+        return False
+    name, there = one + CLIENT_ID_AT, other + CLIENT_ID_AT
+    return bool(np.all(s.data[name : name + length] == s.data[there : there + length]))
+
+
+@nb.njit(cache=True, nogil=True)
+def fills_packet(s: Streams, run: int, after: int) -> bool:
+    """Whether what ends at `after`, behind the run, ends where the next run of the direction begins."""
+    return has_later_run(s, run) and s.stream_offset[run] + after - s.start[run] == s.stream_offset[run + 1]
+
+
+@nb.njit(cache=True, nogil=True)
+def follow_chain(s: Streams, run: int, at: int, versions: NDArray[np.int16], last: bool) -> int:
+    """Whether a whole frame at `at` begins a chain of headers two of whose joints, `at` among them, are ends of
+    packets: YES, NO, or MORE.
+
+    One could be chance: records that hold captured frames are themselves cut into packets.
+    """
+    end, place, n = s.end[run], at, 0
+    n_met = 1 if begins_packet(s, run, at) else 0
+    while n < CHAIN_LIMIT:
+        place = place + 4 + int32_at(s.data, place)
+        n += 1
+        if place > end or end - place < CLIENT_ID_AT:
+            n_met += 1 if place == end else 0
+            if n > 1 and n_met > 1:
+                return YES
+            return NO if last else MORE
+        if int32_at(s.data, place) > PROOF_LIMIT:
+            return YES if n_met > 0 and looks_like_request(s.data, place, end, versions) == YES else NO
+        if looks_like_request(s.data, place, end, versions) != YES:
+            return NO
+        n_met += 1 if begins_packet(s, run, place) else 0
+        if n_met > 1:
+            return YES
+    return YES
+
+
+@nb.njit(cache=True, nogil=True)
+def weigh(s: Streams, run: int, at: int, versions: NDArray[np.int16], state: tuple[bool, bool]) -> int:
+    """What the bytes at `at` are worth: NO, MORE, PROVEN or TRIAL. state: (no more bytes of this run will come, its
+    body did not decode).
+    """
+    last, failed = state
+    end = s.end[run]
+    verdict = looks_like_request(s.data, at, end, versions)
+    if verdict != YES or end - at < CLIENT_ID_AT:
+        return MORE if verdict != NO and not last else NO
+    size, key = int32_at(s.data, at), int16_at(s.data, at + 4)
+    if key == 0 and int32_at(s.data, at + 8) == 0 and int16_at(s.data, at + 12) == 0:
+        return NO  # zeros behind a size
+    known = int16_at(s.data, at + 6) <= versions[key, 1]
+    starts, length, after = begins_packet(s, run, at), name_length(s, run, at), at + 4 + size
+    letters = min(int16_at(s.data, at + 12), end - at - CLIENT_ID_AT)
+    by_header = starts and known and letters >= (1 if fills_packet(s, run, after) else NAME_ENOUGH)
+    if size > PROOF_LIMIT:
+        return PROVEN if by_header and size <= FRAME_LIMIT else NO
+    if after > end:
+        if not last:
+            return MORE
+        return PROVEN if by_header else NO
+    ends = after == end or begins_packet(s, run, after)
+    if failed or not known:
+        if not known and starts and ends and length >= NAME_ENOUGH:
+            return PROVEN
+        if end - after < CLIENT_ID_AT:
+            return NO if last or length < NAME_ENOUGH else MORE
+        if looks_like_request(s.data, after, end, versions) == YES and same_name(s, run, at, after):
+            return PROVEN
+        return NO
+    if starts and ends and (length != 0 or (last and key != 0)):
+        return TRIAL
+    chained = follow_chain(s, run, at, versions, last)
+    return TRIAL if chained == YES else chained
+
+
+@nb.njit(cache=True, nogil=True)
+def foreign_protocol(data: NDArray[np.uint8], at: int, end: int) -> int:
+    """TLS, HTTP or OTHER, by the first bytes of a packet."""
+    if end - at >= 5 and 0x14 <= data[at] <= 0x17 and data[at + 1] == 0x03 and data[at + 2] <= 4:
+        return TLS
+    if end - at >= 4:
+        word = int32_at(data, at)
+        for known in (
+            0x47455420,  # "GET "
+            0x504F5354,  # "POST"
+            0x50555420,  # "PUT "
+            0x48454144,  # "HEAD"
+            0x48545450,  # "HTTP"
+            0x44454C45,  # "DELE"
+            0x4F505449,  # "OPTI"
+            0x50415443,  # "PATC"
+            0x434F4E4E,  # "CONN"
+            0x50524920,  # "PRI ", HTTP/2
+        ):
+            if word == known:
+                return HTTP
+    return OTHER
+
+
+@nb.njit(cache=True, nogil=True)
+def seek(s: Streams, run: int, f: Framing, search: Search, last: bool) -> int:
+    """Looks on in an undecided run from search.at; returns a verdict, its place in search.at. NO: nothing is left to
+    look at.
+    """
+    begin = f.directions[s.direction[run]].mode == START
+    at = search.at[run]
+    to = at + 1 if begin else s.end[run]
+    while at < to:
+        verdict = weigh(s, run, at, f.versions, (last, search.failed[run] == at))
+        if verdict != NO:
+            search.at[run] = at
+            return verdict
+        at += 1
+    search.at[run] = at
+    return NO
+
+
+@nb.njit(cache=True, nogil=True)
+def undecided(s: Streams, run: int, f: Framing) -> bool:
+    """Whether the run may hold requests of a connection that is not known yet."""
+    k = s.direction[run]
+    c = f.connections[k >> 1]
+    return c.protocol == UNKNOWN and (c.client_side < 0 or c.client_side == k & 1)
+
+
+@nb.njit(cache=True, nogil=True)
+def pass_over(s: Streams, cut: Cut, run: int, to: int, f: Framing) -> None:
+    """Gives up the bytes of an undecided run before `to`."""
+    d = f.directions[s.direction[run]]
+    if to > s.consumed[run]:
+        add_stretch(s, cut, run, s.consumed[run], to, d.reason)
+        s.consumed[run] = to
+        if d.mode == START:
+            d.mode = HUNT
+
+
+@nb.njit(cache=True, nogil=True)
+def keep_recent(s: Streams, cut: Cut, run: int, to: int, f: Framing) -> None:
+    """Gives up whole packets that lie UNDECIDED_LIMIT before `to` or earlier."""
+    if to - UNDECIDED_LIMIT > s.start[run]:
+        pass_over(s, cut, run, packet_start(s, run, to - UNDECIDED_LIMIT), f)
+
+
+@nb.njit(cache=True, nogil=True)
+def prove(s: Streams, cut: Cut, run: int, f: Framing, place: tuple[int, int]) -> None:
+    """The request at place[0] proves its connection, by bytes up to place[1].
+
+    What the other direction sent more than UNDECIDED_LIMIT bytes before that is given up: whether the block holds it
+    still must not matter.
+    """
+    at, proof_end = place
+    k = s.direction[run]
+    c, d = f.connections[k >> 1], f.directions[k]
+    if c.client_side < 0:
+        c.client_side = k & 1
+        c.told_by = BY_FIRST_REQUEST
+    c.protocol = KAFKA
+    pass_over(s, cut, run, at, f)
+    d.mode = SYNC
+    then = s.piece_ts_ns[piece_at(s, min(proof_end, s.end[run]) - 1)]
+    step = 1 if k & 1 == 0 else -1
+    other = run + step
+    while 0 <= other < len(s.direction) and s.direction[other] >> 1 == k >> 1:
+        if s.direction[other] == k ^ 1:
+            enter_once(s, cut, other, f.directions)
+            if has_later_run(s, other) and s.piece_ts_ns[piece_at(s, s.start[other + 1])] <= then:
+                pass_over(s, cut, other, s.end[other], f)
+            else:
+                keep_recent(s, cut, other, _seen_until(s, other, then), f)
+        other += step
+
+
+@nb.njit(cache=True, nogil=True)
+def _seen_until(s: Streams, run: int, ts_ns: int) -> int:
+    """The end of what the run had brought by then."""
+    piece, at = piece_at(s, s.start[run]), s.start[run]
+    while piece < len(s.piece_start) and s.piece_start[piece] < s.end[run] and s.piece_ts_ns[piece] <= ts_ns:
+        piece += 1
+        at = s.piece_start[piece] if piece < len(s.piece_start) else s.end[run]
+    return min(at, s.end[run])
+
+
+@nb.njit(cache=True, nogil=True)
+def next_suspects(s: Streams, cut: Cut, f: Framing, search: Search, suspects: NDArray[np.void], final: bool) -> int:
+    """Looks on in every undecided run up to the next request whose body has to be tried; proves what proves itself.
+    Returns how many suspects there are, at most one a direction.
+    """
+    n, busy = 0, np.int64(-1)
+    for run in range(len(s.direction)):
+        k = s.direction[run]
+        if search.at[run] < 0 or k == busy:
+            continue
+        if not undecided(s, run, f):
+            search.at[run] = -1
+            continue
+        enter_once(s, cut, run, f.directions)
+        last = final or has_later_run(s, run)
+        verdict = seek(s, run, f, search, last)
+        at = search.at[run]
+        if verdict == TRIAL and search.trials[run] < ROUND_LIMIT:
+            search.trials[run] += 1
+            row = suspects[n]
+            row.run, row.at, row.end = run, at, at + 4 + int32_at(s.data, at)
+            row.api_key, row.api_version = int16_at(s.data, at + 4), int16_at(s.data, at + 6)
+            n += 1
+            busy = k
+            continue
+        search.at[run] = -1
+        search.open_from[run] = at
+        if verdict == PROVEN:
+            prove(s, cut, run, f, (at, at + 4 + int32_at(s.data, at)))
+        elif f.directions[k].mode == START and verdict != MORE:
+            f.connections[k >> 1].protocol = foreign_protocol(s.data, s.start[run], s.end[run])
+    return n
+
+
+@nb.njit(cache=True, nogil=True)
+def hear_verdicts(
+    s: Streams, cut: Cut, f: Framing, search: Search, tried: tuple[NDArray[np.void], NDArray[np.bool_]]
+) -> None:
+    """Takes what the trials said: tried is (suspects, whether each decodes)."""
+    suspects, decodes = tried
+    for n in range(len(suspects)):
+        row = suspects[n]
+        if not undecided(s, row.run, f):
+            continue
+        if decodes[n]:
+            prove(s, cut, row.run, f, (row.at, row.end))
+        else:
+            search.failed[row.run] = row.at
+
+
+@nb.njit(cache=True, nogil=True)
+def name_foreign(s: Streams, f: Framing) -> None:
+    """Names TLS and HTTP by the first bytes seen of either side, where no SYN told which side begins."""
+    for run in range(len(s.direction)):
+        k = s.direction[run]
+        c = f.connections[k >> 1]
+        if c.protocol == UNKNOWN and s.stream_offset[run] == 0 and c.client_side != k & 1:
+            named = foreign_protocol(s.data, s.start[run], s.end[run])
+            if named != OTHER:
+                c.protocol = named
+
+
+@nb.njit(cache=True, nogil=True)
+def give_up(s: Streams, cut: Cut, f: Framing, search: Search, final: bool) -> None:
+    """Gives up what undecided connections sent too long ago, or before a gap."""
+    for run in range(len(s.direction)):
+        k = s.direction[run]
+        c = f.connections[k >> 1]
+        if c.protocol != UNKNOWN:
+            continue
+        enter_once(s, cut, run, f.directions)
+        if final or has_later_run(s, run):
+            pass_over(s, cut, run, s.end[run], f)
+        elif c.client_side >= 0 and c.client_side != k & 1:
+            keep_recent(s, cut, run, s.end[run], f)
+        elif f.directions[k].mode != START:
+            keep_recent(s, cut, run, min(search.open_from[run] + UNDECIDED_LIMIT, s.end[run]), f)

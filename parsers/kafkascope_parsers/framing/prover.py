@@ -1,0 +1,76 @@
+"""Tries bodies for the proofs of `proof` and `alone`: the searching is kernels', the decoding the machine's."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.framing.alone import (
+    ALONE,
+    ALONE_ENOUGH,
+    TELLING_APIS,
+    TELLING_BYTES,
+    accept_alone,
+    responses_alone,
+)
+from kafkascope_parsers.framing.cutting import Cut, Framing
+from kafkascope_parsers.framing.layout import UNKNOWN
+from kafkascope_parsers.framing.proof import (
+    SUSPECT,
+    Search,
+    give_up,
+    hear_verdicts,
+    name_foreign,
+    next_suspects,
+)
+from kafkascope_parsers.machine.decode import decodes_whole
+from kafkascope_parsers.schema import message_type
+from kafkascope_parsers.tcp.streams import Streams
+
+_SIZE_BYTES = 4
+
+
+def prove_connections(streams: Streams, cut: Cut, framing: Framing, *, final: bool) -> None:
+    """Finds out, of the connections in a block that are not known yet, which speak Kafka; what is given up of them
+    is written to cut.
+    """
+    if not (framing.connections["protocol"][streams.direction >> 1] == UNKNOWN).any():
+        return
+    n_runs = len(streams.start)
+    search = Search(
+        streams.start.copy(), np.full(n_runs, -1, np.int64), np.zeros(n_runs, np.int64), streams.start.copy()
+    )
+    name_foreign(streams, framing)
+    suspects = np.zeros(len(streams.start) + 1, SUSPECT)
+    while n := next_suspects(streams, cut, framing, search, suspects, final):
+        tried = suspects[:n]
+        hear_verdicts(streams, cut, framing, search, (tried, _requests_decode(streams.data, tried)))
+    chains = np.zeros(len(streams.start) + 1, ALONE)
+    if n := responses_alone(streams, framing, chains):
+        accept_alone(streams, cut, framing, chains[:n], _any_tells(streams.data, chains[:n]))
+    give_up(streams, cut, framing, search, final)
+
+
+def _requests_decode(data: NDArray[np.uint8], suspects: NDArray[np.void]) -> NDArray[np.bool_]:
+    out = np.zeros(len(suspects), np.bool_)
+    for key in np.unique(suspects["api_key"]).tolist():
+        message = message_type(key, "request")
+        rows = np.flatnonzero(suspects["api_key"] == key)
+        if message is not None:
+            chosen = suspects[rows]
+            starts, ends = chosen["at"] + _SIZE_BYTES, np.ascontiguousarray(chosen["end"])
+            out[rows] = decodes_whole(message, data, starts, ends, np.ascontiguousarray(chosen["api_version"]))
+    return out
+
+
+def _any_tells(data: NDArray[np.uint8], chains: NDArray[np.void]) -> NDArray[np.bool_]:
+    """Per chain, whether one of its frames is large enough and decodes as one of TELLING_APIS."""
+    starts = np.ascontiguousarray(chains["start"]).reshape(-1) + _SIZE_BYTES
+    ends = np.ascontiguousarray(chains["end"]).reshape(-1)
+    told = np.zeros(len(starts), np.bool_)
+    large = np.flatnonzero(ends - starts >= TELLING_BYTES)
+    for key in TELLING_APIS:
+        message = message_type(key, "response")
+        assert message is not None
+        for version in range(message.versions[0], message.versions[1] + 1):
+            versions = np.full(len(large), version, np.int16)
+            told[large] |= decodes_whole(message, data, starts[large], ends[large], versions)
+    return np.asarray(told.reshape(-1, ALONE_ENOUGH).any(1))

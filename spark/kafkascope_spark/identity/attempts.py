@@ -1,0 +1,118 @@
+"""Who opened a connection that carried no request: refused, not answered, or closed before the first one.
+
+Such a connection says nothing about its client. It is given to the only client object of its address that can have
+opened it; when several can, to none. An object can have opened it
+* when it was there: from its first connection until it had closed all of them itself, its work done; what lost its
+  connections otherwise, or never got to work, may go on trying unseen;
+* or when it was about to begin: what a client tries first is in its configuration, not in the packets;
+* but what was open before the capture began is of an object that was there before;
+* unless it has a connection to that server which it goes on using;
+* unless Metadata told it of other addresses only.
+"""
+
+import ipaddress
+from collections.abc import Iterable
+
+from kafkascope_spark.identity.draft import closed_by_client, end_of
+from kafkascope_spark.identity.grouping import Group
+from kafkascope_spark.wire import Connection
+
+BEFORE_NS = 10_000_000_000
+"""How long an object may have tried in vain before its first connection with a request: Java's
+socket.connection.setup.timeout.ms and librdkafka's reconnect.backoff.max.ms, 10 s."""
+
+
+def attach(attempts: list[Connection], groups: list[Group]) -> list[Connection]:
+    """Add each attempt to the group of the only object that can have opened it. Returns the others, by time."""
+    waiting = sorted((_Candidate(g) for g in groups), key=lambda c: c.first_ns)
+    names = _names(c for g in groups for c in g.connections)
+    present: list[_Candidate] = []
+    left: list[Connection] = []
+    at = 0
+    for attempt in sorted(attempts, key=lambda c: (c.begin_ns, c.conn_id)):
+        while at < len(waiting) and waiting[at].first_ns - BEFORE_NS <= attempt.begin_ns:
+            present.append(waiting[at])
+            at += 1
+        present = [c for c in present if c.gone_ns is None or c.gone_ns >= attempt.begin_ns]
+        able = _able(present, attempt, names)
+        if len(able) == 1:
+            able[0].group.connections.append(attempt)
+        else:
+            left.append(attempt)
+            for candidate in able:
+                candidate.group.n_unsure += 1
+    return left
+
+
+def _able(present: list["_Candidate"], attempt: Connection, names: dict[str, set[str]]) -> list["_Candidate"]:
+    """The objects that can have opened it; no more than two: more would not change what follows."""
+    able: list[_Candidate] = []
+    for candidate in present:
+        if not attempt.opened_in_capture and not candidate.is_older:
+            continue
+        if not candidate.uses(attempt) and candidate.may_know(attempt, names):
+            able.append(candidate)
+            if len(able) == 2:
+                break
+    return able
+
+
+def _names(connections: Iterable[Connection]) -> dict[str, set[str]]:
+    """Addresses that an advertised host is known to stand for."""
+    names: dict[str, set[str]] = {}
+    for connection in connections:
+        if connection.advertised is not None:
+            host = connection.advertised.rpartition(":")[0]
+            names.setdefault(host, set()).add(connection.server.rpartition(":")[0])
+    return names
+
+
+class _Candidate:
+    """A group whose object may have tried a connection that came to nothing."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.first_ns = group.first_ns
+        mine = group.connections
+        self.is_older = any(not c.opened_in_capture for c in mine)
+        """Whether it was there before the capture began."""
+        gone = all(closed_by_client(c) for c in mine) and group.worked
+        self.gone_ns = max(end_of(c) for c in mine) if gone else None
+        """When it had closed all its connections; None when it may have gone on unseen."""
+        self._told = set().union(*(c.told for c in mine))
+        self._used: dict[str, list[Connection]] = {}
+        for connection in mine:
+            if connection.last_request_ns is not None:
+                self._used.setdefault(connection.server, []).append(connection)
+
+    def uses(self, attempt: Connection) -> bool:
+        """Whether it had a connection to that server then and went on using it: an idle one may be dead."""
+        at = attempt.begin_ns
+        return any(
+            c.first_ns < at < (c.last_request_ns or 0) and (c.close_ns is None or c.close_ns > at)
+            for c in self._used.get(attempt.server, ())
+        )
+
+    def may_know(self, attempt: Connection, names: dict[str, set[str]]) -> bool:
+        """Whether it can have known that server then."""
+        if attempt.begin_ns <= self.first_ns or not self._told or attempt.server in self._used:
+            return True
+        return any(_may_be(told, attempt, names) for told in self._told)
+
+
+def _may_be(told: str, attempt: Connection, names: dict[str, set[str]]) -> bool:
+    """Whether `host:port` of a Metadata answer can be the attempt's server. names: see _names."""
+    if told in (attempt.server, attempt.advertised):
+        return True
+    host, _, port = told.rpartition(":")
+    if port != attempt.port or _is_address(host):
+        return False
+    return host not in names or attempt.server.rpartition(":")[0] in names[host]
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,52 @@
+"""What a client object is made with, where ApiVersions v3+ (KIP-511) did not tell: a guess from its behaviour.
+
+Two things give a library away: only the Java client numbers correlation ids over all its connections; and a client
+sends the highest version of an API that both sides know, so that towards a broker that knows more, its versions are
+those of its release. A guess is made only when all versions that were seen are those of one library, and of no other.
+"""
+
+from kafkascope_spark import wire
+from kafkascope_spark.identity.counted import JAVA, counts_over_connections
+from kafkascope_spark.wire import Connection
+
+_COLUMNS = (
+    wire.PRODUCE,
+    wire.FETCH,
+    wire.LIST_OFFSETS,
+    wire.OFFSET_COMMIT,
+    wire.OFFSET_FETCH,
+    wire.FIND_COORDINATOR,
+    wire.JOIN_GROUP,
+    wire.HEARTBEAT,
+    wire.SYNC_GROUP,
+    wire.INIT_PRODUCER_ID,
+)
+_HIGHEST: dict[str, tuple[tuple[int, ...], ...]] = {
+    # in the order of _COLUMNS
+    JAVA: ((13, 18, 11, 9, 9, 6, 9, 4, 5, 5), (11, 17, 9, 9, 9, 6, 9, 4, 5, 5)),
+    "librdkafka": ((10, 16, 7, 9, 9, 2, 5, 3, 3, 4),),
+    "kgo": ((13, 18, 11, 10, 10, 6, 9, 4, 5, 5),),
+    "sarama": ((10, 12, 6, 8, 8, 3, 8, 4, 5, 4),),
+    "kafka-python": ((9, 12, 11, 8, 8, 6, 7, 4, 5, 4),),
+    "kafkajs": ((7, 11, 3, 5, 4, 2, 5, 3, 3, 1),),
+    "aiokafka": ((7, 11, 3, 3, 3, 1, 5, 1, 3, 0),),
+}
+"""Library -> highest versions that its releases send (measured: Java 4.3.1 and 3.9.1, librdkafka 2.16, franz-go 1.22,
+sarama 1.61, kafka-python 3.0, kafkajs 2.2, aiokafka 0.14, towards Kafka 4.3.1)."""
+
+
+def guess_software(connections: list[Connection]) -> str | None:
+    """The software name that the library would have told; None when behaviour does not decide."""
+    if len(connections) > 1 and counts_over_connections(connections):
+        return JAVA
+    seen: dict[int, set[int]] = {}
+    for connection in connections:
+        for api_key, version in connection.versions.items():
+            seen.setdefault(api_key, set()).add(version)
+    told = [(at, seen[api]) for at, api in enumerate(_COLUMNS) if api in seen]
+    fitting = [name for name, releases in _HIGHEST.items() if any(_fits(told, r) for r in releases)]
+    return fitting[0] if told and len(fitting) == 1 else None
+
+
+def _fits(told: list[tuple[int, set[int]]], release: tuple[int, ...]) -> bool:
+    return all(versions == {release[at]} for at, versions in told)

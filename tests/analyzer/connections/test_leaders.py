@@ -1,0 +1,56 @@
+"""Who led when: older epochs are passed over, topics made anew begin again, fetches of followers are told apart."""
+
+import numpy as np
+import pyarrow as pa
+
+from kafkascope_analyzer.connections.leaders import Leaders
+from kafkascope_parsers.schema import api_keys, api_name
+
+FETCH = next(key for key in api_keys() if api_name(key) == "Fetch")
+PRODUCE = next(key for key in api_keys() if api_name(key) == "Produce")
+
+
+def leaders(*rows):
+    names = ("ts_ns", "topic", "topic_id", "partition", "node_id", "leader_epoch")
+    types = (pa.int64(), pa.string(), pa.string(), pa.int32(), pa.int32(), pa.int32())
+    columns = {n: pa.array([r[i] for r in rows], t) for i, (n, t) in enumerate(zip(names, types, strict=True))}
+    return Leaders(pa.table({"kind": pa.array(["leader"] * len(rows), pa.string()), **columns}), {"T": "t"})
+
+
+def test_the_last_told_before_a_time_leads():
+    told = leaders((10, "t", None, 0, 1, 0), (20, "t", None, 0, 2, 1), (30, None, "T", 0, 3, 2))
+    assert [told.at("t", None, 0, ts) for ts in (9, 10, 19, 20, 29)] == [None, 1, 1, 2, 2]
+    assert told.at(None, "T", 0, 31) == 3
+    assert told.at("t", None, 1, 31) is None
+
+
+def test_a_broker_with_old_metadata_changes_nothing():
+    told = leaders((10, "t", "T", 0, 1, 4), (20, "t", "T", 0, 2, 3), (30, "t", "T", 0, 1, -1))
+    assert told.at("t", None, 0, 25) == 1
+
+
+def test_a_topic_made_anew_begins_again():
+    told = leaders((10, "t", "T", 0, 1, 4), (20, "t", "U", 0, 2, 0))
+    assert told.at("t", None, 0, 25) == 2
+
+
+def test_fetches_that_another_node_answered():
+    told = leaders((10, "t", None, 0, 1, 0), (10, "t", None, 1, 1, 0), (20, "t", None, 1, 2, 1))
+    rows = [
+        # api, topic, partition, first confirmed, node of the connection, whether a follower answered
+        (FETCH, "t", 0, 15, 2, True),
+        (FETCH, "t", 0, 15, 1, False),
+        (FETCH, "t", 0, 5, 2, False),  # the leader was not known yet
+        (FETCH, "t", 0, None, 2, False),  # no answer
+        (FETCH, "t", 0, 15, -1, False),  # which node it is is not known
+        (PRODUCE, "t", 0, 15, 2, False),  # followers take no records
+        (FETCH, "t", 1, 15, 1, False),
+        (FETCH, "t", 1, 25, 1, True),
+        (FETCH, "u", 0, 25, 1, False),
+    ]
+    names = ("api_key", "topic", "partition", "confirmed_ns")
+    types = (pa.int16(), pa.string(), pa.int32(), pa.int64())
+    counts = {n: pa.array([r[i] for r in rows], t) for i, (n, t) in enumerate(zip(names, types, strict=True))}
+    table = pa.table({**counts, "topic_id": pa.nulls(len(rows), pa.string())})
+    found = told.followed(table, np.array([r[4] for r in rows]))
+    assert found.tolist() == [i for i, row in enumerate(rows) if row[5]]

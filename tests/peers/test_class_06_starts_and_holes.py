@@ -1,0 +1,103 @@
+"""Class 6. Start inside a frame, between frames; one direction only; response before its request; a hole; two frames
+in one segment; a header split 1+3; 8-byte header apart from its body.
+"""
+
+import pytest
+
+
+def test_start_inside_a_frame(w, read):
+    c = w.Conversation(syn=False).ask(w.metadata(1, b"x" * 90)[40:]).tell(w.metadata_answer(1))
+    c.ask(w.metadata(2)).tell(w.metadata_answer(2)).ask(w.metadata(3)).tell(w.metadata_answer(3))
+    found = read(c)
+    assert found.requests == {1: "orphan_response", 2: "ok", 3: "ok"}
+    assert found.reasons["mid_stream_start"] == len(w.metadata(1, b"x" * 90)) - 40
+
+
+def test_start_between_frames(w, read):
+    c = w.Conversation(syn=False).tell(w.metadata_answer(1)).ask(w.metadata(2)).tell(w.metadata_answer(2))
+    assert read(c).requests == {1: "orphan_response", 2: "ok"}
+
+
+def test_requests_only(w, read):
+    found = read(w.Conversation(syn=False).ask(w.metadata(1)).ask(w.metadata(2)))
+    assert found.requests == {1: "unanswered", 2: "unanswered"}
+
+
+def test_responses_only(w, read):
+    c = w.Conversation(syn=False)
+    for i in range(1, 6):
+        c.tell(w.metadata_answer(i, partitions=(1, 1, 1)))
+    found = read(c)
+    rows = found.table("requests")
+    assert found.protocols == ["kafka"]
+    assert found.requests == dict.fromkeys(range(1, 6), "orphan_response")
+    assert {row["server_port"] for row in rows} == {9092}
+    assert [row["response_packet_no"] for row in sorted(rows, key=lambda row: row["correlation_id"])] == [1, 2, 3, 4, 5]
+
+
+def test_a_hole_between_whole_frames(w, read):
+    lost = w.metadata(2)
+    c = (
+        w.Conversation()
+        .ask(w.metadata(1))
+        .lose(0, len(lost))
+        .ask(w.metadata(3))
+        .tell(*map(w.metadata_answer, (1, 2, 3)))
+    )
+    found = read(c)
+    assert found.requests[1] == found.requests[3] == "ok"
+    assert found.ledger["missing_bytes"] == len(lost)
+
+
+def test_a_hole_inside_a_frame(w, read):
+    cut = w.metadata(2, b"x" * 200)
+    c = w.Conversation().ask(w.metadata(1)).ask(cut[:60]).lose(0, 100).ask(cut[160:] + w.metadata(3))
+    c.tell(*map(w.metadata_answer, (1, 2, 3)))
+    assert read(c).requests == {1: "ok", 2: "undecoded", 3: "ok"}
+
+
+@pytest.mark.parametrize("cut", [(1, 3), (4, 4), (8, 0), (1, 1)])
+def test_frames_cut_into_segments_anywhere(w, read, cut):
+    c = w.Conversation()
+    for i in range(1, 4):
+        for raw, send in ((w.metadata(i), c.ask), (w.metadata_answer(i), c.tell)):
+            first, second = cut
+            for piece in (raw[:first], raw[first : first + second], raw[first + second :]):
+                if piece:
+                    send(piece)
+    assert read(c).requests == dict.fromkeys((1, 2, 3), "ok")
+
+
+def test_two_frames_in_one_segment(w, read):
+    c = w.Conversation().ask(w.metadata(1), w.metadata(2)).tell(w.metadata_answer(1), w.metadata_answer(2))
+    assert read(c).requests == {1: "ok", 2: "ok"}
+
+
+def captured_frames(w):
+    """A Produce whose record value holds captured Kafka requests, far enough to span packets."""
+    value = bytes(3000) + b"".join(w.metadata(n, b"inner") for n in range(500, 520)) + bytes(4000)
+    return w.produce(7, 7, 1, value)
+
+
+@pytest.mark.parametrize("start", [100, 1448, 2000])
+def test_a_start_inside_records_that_hold_kafka_requests(w, read, start):
+    c = w.Conversation(syn=False).ask(captured_frames(w)[start:]).tell(w.response(7, bytes(20)))
+    c.ask(w.metadata(8)).tell(w.metadata_answer(8)).ask(w.metadata(9)).tell(w.metadata_answer(9))
+    found = read(c)
+    assert {k for k, status in found.requests.items() if status != "orphan_response"} == {8, 9}
+
+
+@pytest.mark.parametrize("lost", [300, 1448, 2000])
+def test_a_hole_before_records_that_hold_kafka_requests(w, read, lost):
+    c = w.Conversation().ask(w.metadata(1)).lose(0, lost).ask(captured_frames(w)[lost:])
+    c.ask(w.metadata(8)).ask(w.metadata(9))
+    assert set(read(c).requests) == {1, 8, 9}
+
+
+def test_a_hole_before_small_numbers_that_read_as_a_response(w, read):
+    """Bodies are full of `00 00 00 05 00 00 00 03`: no size and correlation id."""
+    c = w.Conversation().ask(*(w.metadata(n) for n in range(1, 8)))
+    answer = w.metadata_answer(1, partitions=tuple(range(300)))
+    c.lose(1, 1000).tell(answer[1000:]).tell(*(w.metadata_answer(n) for n in range(2, 8)))
+    found = read(c)
+    assert found.requests == {1: "unanswered"} | dict.fromkeys(range(2, 8), "ok")
