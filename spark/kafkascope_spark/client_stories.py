@@ -21,12 +21,14 @@ from kafkascope_spark.rows import (
     connection_of,
     failure_of,
     first_of,
+    lookup_of,
     request_of,
     touch_of,
 )
 from kafkascope_spark.startups.lifecycle import Startups
+from kafkascope_spark.startups.lookups import lookups_of
 from kafkascope_spark.timeline import Event, Kind, Timeline
-from kafkascope_spark.wire import Connection, Request, Row
+from kafkascope_spark.wire import Connection, Lookup, Request, Row
 
 TableRow = tuple[str, Row]
 
@@ -118,6 +120,7 @@ class Address:
         self._clients: dict[str, Client] = {}
         self._timeline: Timeline | None = None
         self._known: dict[str, list[Row]] = {name: [] for name in _ADDERS}
+        self._lookups: list[Lookup] = []
         self._told_ids: set[str] = set()
         """The first requests of each kind: some have a row of their own too."""
         self._last_id = ""
@@ -143,6 +146,9 @@ class Address:
             connection = connection_of(row["connection"])
             self._connections[connection.conn_id] = connection
             return
+        if row["lookup"] is not None:
+            self._lookups.append(lookup_of(row["lookup"]))
+            return
         for name, known in self._known.items():
             if row[name] is not None:
                 known.append(row[name])
@@ -160,6 +166,8 @@ class Address:
                 if instance.instance_id not in clients:
                     clients[instance.instance_id] = Client(instance, self._capture_ns)
                 self._clients[conn_id] = clients[instance.instance_id]
+            for asked in lookups_of(self._lookups, [c.instance for c in clients.values()]):
+                clients[asked.instance_id].startups.lookups.append(asked)
             self._timeline = Timeline([c for c in connections if c.conn_id in self._clients], self._capture_ns[1])
             self._tell_firsts(self._timeline)
             self._known = {}

@@ -91,7 +91,7 @@ TOUCH = ["request_id", "conn_id", "ts_ns", "api_key", "answered", "topic", "part
 SORT = ["client_ip", "section", "ts_ns", "rank", "packet_no", "tie"]
 LAST = ["max_wait_ms", "last_id", "producer_id"]
 """What a usage has of the last requests."""
-USED, SAMPLED, TOLD, BEAT = 1, 2, 3, 4
+USED, SAMPLED, TOLD, BEAT, LOOKUP = 1, 2, 3, 4, 5
 """Ranks of what is known of a connection, after the connection itself."""
 
 
@@ -105,11 +105,12 @@ class Sources:
     errors: DataFrame
     partitions: DataFrame
     learned: DataFrame
+    dns: DataFrame
 
 
 def client_events(sources: Sources) -> DataFrame:
     """One row per event, partitioned by `client_ip` and sorted by SORT: a struct each of connection, usage, samples,
-    told, beat, request, failure, touch, one of them set."""
+    told, beat, lookup, request, failure, touch, one of them set."""
     known = sources.requests.where(fn.col("api_key").isNotNull() & (fn.col("status") != "orphan_response"))
     requests = with_luck(known)
     parts = [
@@ -119,6 +120,7 @@ def client_events(sources: Sources) -> DataFrame:
         sample_events(answer_samples(sources.requests), of_answers=True),
         told_events(told_to(sources.learned, sources.connections)),
         beat_events(cadence_rows(known)),
+        lookup_events(sources.dns),
         request_events(deciding_requests(requests)),
         failure_events(sources.errors),
         touch_events(only_after_errors(sources.partitions, sources.errors, sources.connections)),
@@ -192,6 +194,13 @@ def beat_events(beats: DataFrame) -> DataFrame:
     body = fn.struct("conn_id", "cadence", "n", "p50", "p99", "max").alias("beat")
     timed = beats.withColumn("zero", fn.lit(0)).withColumn("path", fn.concat_ws("|", "conn_id", "cadence"))
     return timed.select(*_keys(0, "zero", BEAT, fn.lit(0), "path"), body)
+
+
+def lookup_events(dns: DataFrame) -> DataFrame:
+    """Section 0: questions to name servers."""
+    body = fn.struct("name", "ts_ns", "answer_ns", "rcode", "addresses").alias("lookup")
+    asked = dns.withColumn("path", fn.concat_ws("|", "name", "type", "client_port"))
+    return asked.select(*_keys(0, "ts_ns", LOOKUP, fn.col("packet_no"), "path"), body)
 
 
 def request_events(requests: DataFrame) -> DataFrame:

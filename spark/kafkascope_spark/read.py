@@ -50,6 +50,13 @@ def load_table(session: SparkSession, dataset: pathlib.Path, table: Table) -> Da
     return session.read.schema(schema).parquet(str(place)).select(*schema.names)
 
 
+def load_optional(session: SparkSession, dataset: pathlib.Path, table: Table) -> DataFrame:
+    """The same, without rows where the dataset lacks the table."""
+    if not (dataset / table.name).is_dir():
+        return session.createDataFrame([], spark_schema(table.schema))
+    return load_table(session, dataset, table)
+
+
 _TERMS = {
     "JoinGroup/request": ("session_timeout_ms", "rebalance_timeout_ms"),
     "ConsumerGroupHeartbeat/response": ("heartbeat_interval_ms",),

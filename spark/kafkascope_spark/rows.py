@@ -1,7 +1,7 @@
 """Typed objects from rows: the structs of events.client_events, as dicts."""
 
 from kafkascope_spark import wire
-from kafkascope_spark.wire import Connection, Failure, Measured, Request, Row, Touch
+from kafkascope_spark.wire import Connection, Failure, Lookup, Measured, Request, Row, Touch
 
 _REQUEST_FIELDS = tuple(f for f in Request.__dataclass_fields__)
 _FAILURE_FIELDS = tuple(f for f in Failure.__dataclass_fields__)
@@ -132,6 +132,12 @@ def request_of(row: Row) -> Request:
 def failure_of(row: Row) -> Failure:
     """The error code."""
     return Failure(**{name: row[name] for name in _FAILURE_FIELDS})
+
+
+def lookup_of(row: Row) -> Lookup:
+    """The question to a name server."""
+    addresses = tuple(row["addresses"] or ())
+    return Lookup(row["name"] or "", row["ts_ns"], row["answer_ns"], row["rcode"], addresses)
 
 
 def touch_of(row: Row) -> Touch:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import RECOVERIES, STORY_TABLES
-from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, ERRORS, PARTITIONS, REQUESTS
+from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, DNS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.client_stories import ClientStories, TableRow
 from kafkascope_spark.session import is_embedded, open_session
@@ -81,11 +81,12 @@ def capture_span(dataset: pathlib.Path) -> tuple[int, int]:
 def tagged_stories(session: "SparkSession", dataset: pathlib.Path, capture_ns: tuple[int, int]) -> "DataFrame":
     """All story rows of the dataset, tagged with their table (see TAGGED), recoveries without causes. Lazy."""
     from kafkascope_spark.events import Sources, client_events
-    from kafkascope_spark.read import load_learned, load_table, spark_schema
+    from kafkascope_spark.read import load_learned, load_optional, load_table, spark_schema
 
     tables = [load_table(session, dataset, t) for t in (CONNECTIONS, REQUESTS, ERRORS, PARTITIONS)]
     learned = load_learned(session, dataset)
-    events = client_events(Sources(tables[0], tables[1], tables[2], tables[3], learned))
+    dns = load_optional(session, dataset, DNS)
+    events = client_events(Sources(tables[0], tables[1], tables[2], tables[3], learned, dns))
     return events.mapInArrow(teller(capture_ns), spark_schema(TAGGED))
 
 

@@ -199,6 +199,22 @@ class Request:
         return not self.error_code and self.status in ("ok", "no_response_expected")
 
 
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A question to a name server, with its answer if there is one."""
+
+    name: str
+    ts_ns: int
+    answer_ns: int | None
+    rcode: str | None
+    addresses: tuple[str, ...]
+
+    @property
+    def found(self) -> bool:
+        """Whether the answer names an address."""
+        return self.answer_ns is not None and bool(self.addresses)
+
+
 @dataclass(slots=True)
 class Failure:
     """A non-zero error code in an answer."""

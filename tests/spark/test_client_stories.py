@@ -13,7 +13,7 @@ MS = 1_000_000
 
 
 def row(client_ip: str, section: int, ts_ns: int, rank: int = 0, **body: Any) -> dict[str, Any]:
-    empty = dict.fromkeys(("connection", "usage", "samples", "told", "beat", "request", "failure", "touch"))
+    empty = dict.fromkeys(("connection", "usage", "samples", "told", "beat", "lookup", "request", "failure", "touch"))
     return {**empty, "client_ip": client_ip, "section": section, "ts_ns": ts_ns, "rank": rank, **body}
 
 

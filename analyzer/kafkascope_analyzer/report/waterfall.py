@@ -99,7 +99,7 @@ def _steps(start: Model) -> Any:
     table = grid(("at", "rn"), ("", "n"), ("step", "w"), ("node", "rn"), ("", "n"), ("took", "rn"))
     for step in start["steps"][:MOST_STEPS]:
         table.add_row(
-            f"+{span((step['start_ns'] - start['start_ns']) // 1000)}",
+            _since((step["start_ns"] - start["start_ns"]) // 1000),
             "*" if step["on_critical_path"] else " ",
             _name(step),
             "" if step["node_id"] is None else str(step["node_id"]),
@@ -107,6 +107,11 @@ def _steps(start: Model) -> Any:
             span(step["duration_us"]),
         )
     return table
+
+
+def _since(us: int) -> str:
+    """Since the start's first SYN; names may have been looked up before it."""
+    return span(us) if us < 0 else f"+{span(us)}"
 
 
 def _name(step: Model) -> Text:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.startups.libraries import library_of
+from kafkascope_spark.startups.lookups import BEFORE_NS, Asked, dns_step
 from kafkascope_spark.startups.outcomes import LAST_STEPS, has_failed, is_fatal
 from kafkascope_spark.startups.rows import Ended, rows_of
 from kafkascope_spark.startups.states import BEGINS, TELLS, TRANSITIONS, Happening, State
@@ -71,6 +72,8 @@ class Startups:
         self._open: set[str] = set()
         self._last_ns = 0
         self._rows: list[tuple[str, Row]] = []
+        self.lookups: list[Asked] = []
+        """Its questions to name servers, by time; to be filled before the first event."""
         self._lacks_beginning = _lacks_beginning(instance)
 
     def on_open(self, connection: Connection) -> None:
@@ -203,6 +206,7 @@ class Startups:
             return
         self._number += 1
         self._start = None
+        self._take_lookups(start)
         outcome = self._outcome(start)
         ready = start.ready if outcome == "ready" else None
         ended = Ended(
@@ -218,6 +222,13 @@ class Startups:
             asks_acks=start.ready is None or start.ready.response_ns is not None,
         )
         self._rows += rows_of(ended, start.steps)
+
+    def _take_lookups(self, start: Start) -> None:
+        """Add the look-ups from shortly before the start until it was ready; earlier ones are of no start."""
+        until = _ready_ns(start.ready) if start.ready is not None else self._capture_ns[1]
+        mine = [a for a in self.lookups if a.lookup.ts_ns <= until]
+        del self.lookups[: len(mine)]
+        start.steps += [dns_step(a) for a in mine if a.lookup.ts_ns >= start.start_ns - BEFORE_NS]
 
 
 def _mark_failed(start: Start, request: Request, error_name: str) -> None:

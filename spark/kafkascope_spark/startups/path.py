@@ -40,28 +40,29 @@ def repeated_steps(steps: list[Step], usual: frozenset[str] = frozenset()) -> li
 
 def on_critical_path(steps: list[Step], start_ns: int, ready_request_id: str) -> dict[int, int]:
     """Index of each step of the chain -> end of the step before it (start_ns for the first); steps are in order of
-    their start."""
+    their start. Names looked up before the first SYN are no part of it."""
     mine = [i for i, s in enumerate(steps) if ready_request_id in s.request_ids]
     if not mine:
         return {}
     by_end = sorted((s.end_ns, i) for i, s in enumerate(steps))
+    early = {i for i, s in enumerate(steps) if s.start_ns < start_ns}
     chain: dict[int, int] = {}
     at = mine[-1]
     while True:
         chain[at] = start_ns
-        before = _before(steps, by_end, at, chain)
+        before = _before(steps, by_end, at, {*chain, *early})
         if before is None:
             return chain
         chain[at], at = steps[before].end_ns, before
 
 
-def _before(steps: list[Step], by_end: list[tuple[int, int]], at: int, chain: dict[int, int]) -> int | None:
+def _before(steps: list[Step], by_end: list[tuple[int, int]], at: int, without: set[int]) -> int | None:
     """Index of the step that ended last before the step at began, of those that it can depend on."""
     place = bisect.bisect_right(by_end, (steps[at].start_ns, len(steps)))
     while place > 0:
         place -= 1
         other = by_end[place][1]
-        if other not in chain and _may_depend(steps[at], steps[other]):
+        if other not in without and _may_depend(steps[at], steps[other]):
             return other
     return None
 
