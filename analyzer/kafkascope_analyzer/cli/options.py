@@ -62,7 +62,7 @@ Jobs = Annotated[
         min=1,
         max=256,
         metavar="N",
-        help="Processes that read. Results are the same for any number. [default: the cores there are; one for small inputs]",
+        help="Processes that read; results are the same for any number. [default: the cores there are]",
         show_default=False,
     ),
 ]

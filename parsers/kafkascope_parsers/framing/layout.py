@@ -133,8 +133,8 @@ WAITING_LIMIT = 16_384
 """Requests of a connection that wait for their responses: four times SEARCH_LIMIT. The oldest is given up for the next.
 """
 WAITING_LIMIT_IN_ALL = 200_000
-"""Requests of a bucket that wait for their responses: some 500 bytes each, with their row. The oldest of the connections
-with the most are given up at the end of a block.
+"""Requests of a bucket that wait for their responses: some 500 bytes each, with their row. The oldest of the
+connections with the most are given up at the end of a block.
 """
 UNDECIDED_LIMIT = 64 << 10
 """Bytes of each direction that wait for the proof of what the connection speaks."""
