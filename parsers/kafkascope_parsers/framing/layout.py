@@ -101,6 +101,8 @@ CONNECTION = np.dtype(
             ("n_orphans", "i8"),
             ("head", "i8"),  # oldest waiting request in the pool, -1 for none
             ("tail", "i8"),
+            ("pending", "u1"),  # whether the beginning of a request waits for its rest, and its correlation id
+            ("pending_id", "i4"),
             ("n_waiting", "i4"),
             ("max_in_flight", "i4"),
             ("n_given_up", "i8"),  # requests that waited too long: see WAITING_LIMIT

@@ -17,7 +17,7 @@ from kafkascope_parsers.framing.cutting import (
     begins_packet,
     cut_reason,
     enter_once,
-    has_later_run,
+    is_ended,
     packet_start,
     pass_over_expected,
     piece_at,
@@ -197,6 +197,8 @@ def response_synced(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: b
     if not known:
         ask_ahead(asked, w, c, i, correlation_id)
         known = waits(w, c, i, correlation_id)
+    if not known and not last and c[i].pending and c[i].pending_id == correlation_id:
+        return at  # its request's rest is missing, and what shows that has not come
     if not known and c[i].raw_sasl and size <= TOKEN_LIMIT:
         add_stretch(s, cut, run, at, min(after, end), REASON_SASL)
         return min(after, end)
@@ -251,7 +253,7 @@ def cut_responses(s: Streams, cut: Cut, p: Pairing, final: bool) -> None:
         i = k >> 1
         if c[i].client_side < 0 or c[i].client_side == k & 1 or c[i].protocol != KAFKA:
             continue
-        last = final or has_later_run(s, run)
+        last = final or is_ended(s, run)
         enter_once(s, cut, run, d)
         at = s.consumed[run]
         while at < s.end[run]:
