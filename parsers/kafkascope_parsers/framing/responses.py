@@ -17,7 +17,7 @@ from kafkascope_parsers.framing.cutting import (
     begins_packet,
     cut_reason,
     enter_once,
-    has_later_run,
+    is_ended,
     packet_start,
     pass_over_expected,
     piece_at,
@@ -81,11 +81,15 @@ def ask(asked: Asked, w: Waiting, c: NDArray[np.void]) -> None:
 
 @nb.njit(cache=True, nogil=True)
 def ask_until(asked: Asked, w: Waiting, c: NDArray[np.void], i: int, ts_ns: int) -> None:
-    """Queues all requests of connections before i, and those of i sent until ts_ns."""
+    """Queues all requests of connections before i, and those of i whose last byte was sent until ts_ns.
+
+    Last bytes order requests and responses, as a block ends with a packet: what a block does not complete comes after
+    all that it does.
+    """
     while asked.at[0] < len(asked.requests):
         request = asked.requests[asked.at[0]]
         other = request.direction >> 1
-        if other > i or (other == i and request.ts_ns > ts_ns):
+        if other > i or (other == i and request.last_ns > ts_ns):
             return
         ask(asked, w, c)
 
@@ -188,11 +192,13 @@ def response_synced(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: b
         return at
     if after > end and size <= FRAME_LIMIT and not last:
         return at
-    ask_until(asked, w, c, i, s.piece_ts_ns[piece_at(s, at)])
+    ask_until(asked, w, c, i, s.piece_ts_ns[piece_at(s, min(after, end) - 1)])
     known = waits(w, c, i, correlation_id)
     if not known:
         ask_ahead(asked, w, c, i, correlation_id)
         known = waits(w, c, i, correlation_id)
+    if not known and not last and c[i].pending and c[i].pending_id == correlation_id:
+        return at  # its request's rest is missing, and what shows that has not come
     if not known and c[i].raw_sasl and size <= TOKEN_LIMIT:
         add_stretch(s, cut, run, at, min(after, end), REASON_SASL)
         return min(after, end)
@@ -247,7 +253,7 @@ def cut_responses(s: Streams, cut: Cut, p: Pairing, final: bool) -> None:
         i = k >> 1
         if c[i].client_side < 0 or c[i].client_side == k & 1 or c[i].protocol != KAFKA:
             continue
-        last = final or has_later_run(s, run)
+        last = final or is_ended(s, run)
         enter_once(s, cut, run, d)
         at = s.consumed[run]
         while at < s.end[run]:
