@@ -1,21 +1,18 @@
 """Ingest: capture files in, a dataset of Parquet tables out.
 
-The files are read in time order by one worker per bucket, capture points that overlap in time apart from each other;
-workers share nothing but the spill folder. Then the cluster is learned from all spills, and each bucket is finished.
-The dataset is written beside its place and renamed when it is whole.
+One process reads the files in time order, capture points that overlap in time apart from each other; one worker a
+bucket takes its connections from what was read. Then the cluster is learned from all spills, and each bucket is
+finished. The dataset is written beside its place and renamed when it is whole.
 """
 
-import gc
 import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from kafkascope_analyzer.connections.hosts import Entry
 from kafkascope_analyzer.connections.learn import learn_cluster
@@ -25,17 +22,19 @@ from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
 from kafkascope_analyzer.ingest.captures import captures_table, manifest_entry
 from kafkascope_analyzer.ingest.finish import Bucket, finish_bucket
 from kafkascope_analyzer.ingest.limits import Limits, limits_within
+from kafkascope_analyzer.ingest.processes import workers
+from kafkascope_analyzer.ingest.reading import ReadBlock, Reading
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.series import in_time_order
-from kafkascope_analyzer.ingest.source import CaptureInfo, is_stream
-from kafkascope_analyzer.ingest.worker import BucketResult, ScanJob, scan_bucket
+from kafkascope_analyzer.ingest.source import CaptureInfo, is_stream, unpacked_bytes
+from kafkascope_analyzer.ingest.window import OneBuffer
+from kafkascope_analyzer.ingest.worker import BucketResult, BucketScans, ScanJob
 
 Progress = Callable[[int, int], None]
 """Takes (bytes read, bytes in all)."""
 
 BYTES_PER_WORKER = 64 << 20
-"""Input below which a further worker costs more than it brings: each reads all packets and starts a process."""
-_PROGRESS_SECONDS = 0.2
+"""Input below which a further worker costs more than it brings: each starts a process and loads the kernels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +89,12 @@ def ingest(
 
 
 def _n_buckets(inputs: Sequence[Path | str], jobs: int | None) -> int:
-    """One bucket per process; fewer for small inputs, one for a pipe, which can be read only once."""
+    """One bucket per process; fewer for small files. How much a pipe will bring is not known."""
+    n = jobs or n_cores()
     if any(is_stream(Path(path)) for path in inputs):
-        return 1
-    size = sum(Path(path).stat().st_size for path in inputs)
-    return max(1, min(jobs or n_cores(), -(-size // BYTES_PER_WORKER)))
+        return n
+    size = sum(unpacked_bytes(Path(path)) for path in inputs)
+    return max(1, min(n, -(-size // BYTES_PER_WORKER)))
 
 
 def n_cores() -> int:
@@ -106,51 +106,61 @@ def n_cores() -> int:
 
 
 def _write_dataset(run: _Run, inputs: tuple[Path, ...], progress: Progress | None) -> None:
-    jobs = [ScanJob(inputs, run.bucket(n), n, run.n_buckets, run.detail) for n in range(run.n_buckets)]
-    if run.n_buckets == 1:
-        results = [scan_bucket(jobs[0], progress)]
-        buckets = results[0].buckets
-        cluster = learn_cluster([bucket.spill for bucket in buckets], run.hosts)
-        finished = [finish_bucket(bucket, cluster) for bucket in buckets]
-    else:
-        gc.freeze()  # what is loaded by now stays: neither swept nor, by sweeping, copied into each worker
-        with ProcessPoolExecutor(run.n_buckets, mp_context=_context()) as pool:
-            results = _scanned(pool, jobs, progress)
-            buckets = [bucket for result in results for bucket in result.buckets]
-            cluster = learn_cluster([bucket.spill for bucket in buckets], run.hosts)
-            finished = list(pool.map(finish_bucket, buckets, [cluster] * len(buckets)))
-    rows = _rows(results, finished)
-    _write_captures(run.partial, results[0].captures, rows)
+    jobs = [ScanJob(run.bucket(n), n, run.n_buckets, run.detail) for n in range(run.n_buckets)]
+    found = _in_this_process(run, inputs, progress) if len(jobs) == 1 else _in_processes(run, jobs, inputs, progress)
+    rows = _rows(found.results, found.finished)
+    _write_captures(run.partial, found.reading.captures, rows)
     for table in INGEST_TABLES:
         if not rows.get(table.name):
             rows[table.name] = 0
             write_empty(run.partial / table.name, table.schema)
-    ledger = {name: sum(result.ledger[name] for result in results) for name in results[0].ledger}
-    hit: Counter[str] = Counter()
-    for result in results:
+    ledger = {name: sum(result.ledger[name] for result in found.results) for name in found.results[0].ledger}
+    hit = Counter(found.reading.limits_hit)
+    for result in found.results:
         hit.update(result.limits_hit)
     write_manifest(
         run.partial,
         options={"buckets": run.n_buckets, "records": run.detail.name.lower()},
-        inputs=[manifest_entry(capture) for capture in results[0].captures],
+        inputs=[manifest_entry(capture) for capture in found.reading.captures],
         rows=rows,
         ledger=ledger,
         limits_hit={name: n for name, n in sorted(hit.items()) if n},
     )
 
 
-def _context() -> Any:
-    """Forked workers have the modules loaded already; where fork is not safe they start anew."""
-    return get_context("fork" if os.uname().sysname == "Linux" else "spawn")
+class _Found(NamedTuple):
+    """What was read, what each bucket's scan found, and rows per table of each finish."""
+
+    reading: Reading
+    results: list[BucketResult]
+    finished: list[dict[str, int]]
 
 
-def _scanned(pool: Executor, jobs: list[ScanJob], progress: Progress | None) -> list[BucketResult]:
-    """Runs the scans; the first bucket's place in the input stands for all."""
-    futures: list[Future[BucketResult]] = [pool.submit(scan_bucket, job, None) for job in jobs]
-    while progress is not None and wait(futures, timeout=_PROGRESS_SECONDS).not_done:
-        done, total = jobs[0].read_progress()
-        progress(done, total)
-    return [future.result() for future in futures]
+def _in_this_process(run: _Run, inputs: tuple[Path, ...], progress: Progress | None) -> _Found:
+    reading = Reading(inputs, OneBuffer(run.limits.block_bytes))
+    scans = BucketScans(ScanJob(run.bucket(0), 0, 1, run.detail))
+    for block in _followed(reading, progress):
+        scans.push(block)
+    result = scans.finish()
+    cluster = learn_cluster([bucket.spill for bucket in result.buckets], run.hosts)
+    return _Found(reading, [result], [finish_bucket(bucket, cluster) for bucket in result.buckets])
+
+
+def _in_processes(run: _Run, jobs: list[ScanJob], inputs: tuple[Path, ...], progress: Progress | None) -> _Found:
+    with workers(jobs) as pool:
+        reading = Reading(inputs, pool)
+        for block in _followed(reading, progress):
+            pool.push(block)
+        results = pool.scanned()
+        cluster = learn_cluster([bucket.spill for result in results for bucket in result.buckets], run.hosts)
+        return _Found(reading, results, pool.finished(cluster))
+
+
+def _followed(reading: Reading, progress: Progress | None) -> Iterator[ReadBlock]:
+    for block in reading.blocks():
+        yield block
+        if progress is not None:
+            progress(reading.read_bytes, reading.total_bytes)
 
 
 def _rows(results: list[BucketResult], finished: list[dict[str, int]]) -> dict[str, int]:

@@ -15,7 +15,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.ingest.window import Window
+from kafkascope_analyzer.ingest.window import Buffers, OneBuffer, Window
 from kafkascope_parsers.capture import (
     HEAD_BYTES,
     CaptureReader,
@@ -38,6 +38,8 @@ CAPTURE_SUFFIXES = frozenset({".pcap", ".pcapng", ".cap", ".dmp"})
 COMPRESSED_SUFFIXES = frozenset({".gz", ".zst", ".lz4", ".xz", ".bz2"})
 LAST_PACKET_CUT = "the last packet is not whole: the file is still being written, or its disk was full"
 LONGER_THAN_FILE = "a packet that says it is longer than the file"
+PACKED_TO = 6
+"""What compression makes of a capture, at the least: a sixth."""
 _DIGEST_BYTES = 1 << 20
 
 
@@ -157,14 +159,16 @@ class CaptureFile:
     secrets grows while the blocks are read: a secret comes before the packets that need it. Nothing else keeps it.
     """
 
-    def __init__(self, path: Path, block_bytes: int = BLOCK_BYTES, *, may_be_empty: bool = False) -> None:
-        """may_be_empty: a file that ends before its first packet is one without packets, as in a series whose next
-        file was just begun; else it is an error."""
+    def __init__(
+        self, path: Path, block_bytes: int = BLOCK_BYTES, *, may_be_empty: bool = False, buffers: Buffers | None = None
+    ) -> None:
+        """buffers: where blocks are to lie, instead of one buffer of block_bytes. may_be_empty: a file that ends before
+        its first packet is one without packets, as in a series whose next file was just begun; else it is an error."""
         self.info = CaptureInfo(str(path))
         self.secrets: list[Secrets] = []
         self._path = path
         self._may_be_empty = may_be_empty
-        self._block_bytes = max(block_bytes, HEAD_BYTES)
+        self._block_bytes, self._buffers = block_bytes, buffers
 
     def blocks(self) -> Iterator[Block]:
         """The capture's blocks. Raises CaptureError before the first packet; what cannot be read behind it is passed
@@ -182,7 +186,8 @@ class CaptureFile:
     def _blocks_of(self, file: BinaryIO) -> Iterator[Block]:
         packed = _Input(file)
         self.info.compression = compression_of(packed.head())
-        window = Window(decompressed(packed, self.info.compression), self._block_bytes)
+        buffers = self._buffers or OneBuffer(max(self._block_bytes, HEAD_BYTES))
+        window = Window(decompressed(packed, self.info.compression), buffers)
         reader = self._open(window)
         while reader is not None:
             packets, consumed = self._read(reader, window)
@@ -289,6 +294,16 @@ def is_stream(path: Path) -> bool:
     return path == STANDARD_INPUT or not path.is_file()
 
 
+def unpacked_bytes(path: Path) -> int:
+    """About how many bytes a file has once it is unpacked. Raises CaptureError when it cannot be read."""
+    try:
+        with path.open("rb", buffering=0) as file:
+            packed = compression_of(_Input(file).head()) != "none"
+            return path.stat().st_size * (PACKED_TO if packed else 1)
+    except OSError as error:
+        raise CaptureError(error.strerror or str(error), name=str(path)) from error
+
+
 def _looks_like_capture(path: Path) -> bool:
     """By name, else by the first bytes. What cannot be read is left to be reported when it is opened."""
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
@@ -299,7 +314,7 @@ def _looks_like_capture(path: Path) -> bool:
     try:
         with path.open("rb", buffering=0) as file:
             packed = _Input(file)
-            window = Window(decompressed(packed, compression_of(packed.head())), HEAD_BYTES)
+            window = Window(decompressed(packed, compression_of(packed.head())), OneBuffer(HEAD_BYTES))
             return is_capture(window.buf[: window.filled].tobytes())
     except OSError:
         return False

@@ -1,4 +1,6 @@
-"""The stretch of a capture that is in memory: one buffer, filled anew from behind what was not consumed."""
+"""The stretch of a capture that is in memory: a buffer, filled anew from behind what was not consumed."""
+
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,11 +8,30 @@ from numpy.typing import NDArray
 from kafkascope_parsers.capture import RECORD_LIMIT, Unpacked
 
 
+class Buffers(Protocol):
+    """Where a window finds room. All buffers are of one size."""
+
+    def next(self) -> NDArray[np.uint8]:
+        """A buffer (uint8) that may be written to; the one that was given before, if nobody reads that any more."""
+
+
+class OneBuffer:
+    """The same buffer for ever: a block is valid until the next."""
+
+    def __init__(self, n_bytes: int) -> None:
+        self._buf: NDArray[np.uint8] = np.empty(n_bytes, np.uint8)
+
+    def next(self) -> NDArray[np.uint8]:
+        """The buffer."""
+        return self._buf
+
+
 class Window:
     """buf[start:filled] is what comes next (uint8); final: no more follows. The caller moves `start`."""
 
-    def __init__(self, source: Unpacked, n_bytes: int) -> None:
-        self.buf: NDArray[np.uint8] = np.empty(n_bytes, np.uint8)
+    def __init__(self, source: Unpacked, buffers: Buffers) -> None:
+        self._buffers = buffers
+        self.buf: NDArray[np.uint8] = buffers.next()
         self.start = self.filled = 0
         self.final = False
         self._source = source
@@ -29,7 +50,9 @@ class Window:
         if rest == len(self.buf):
             self.buf = np.concatenate([self.buf, np.empty(min(len(self.buf), RECORD_LIMIT), np.uint8)])
         else:
-            self.buf[:rest] = self.buf[self.start : self.filled].copy()
+            old, room = self.buf, self._buffers.next()
+            self.buf = room if rest < len(room) else np.empty(len(old), np.uint8)
+            self.buf[:rest] = old[self.start : self.filled].copy()
         self.start, self.filled = 0, rest
         self._fill()
         self.final = self.filled < len(self.buf)
