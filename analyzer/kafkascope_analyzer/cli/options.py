@@ -71,7 +71,7 @@ MaxMemory = Annotated[
     typer.Option(
         "--max-memory",
         metavar="SIZE",
-        help="Most memory of each process, as 512M. [default: 1G, for captures of any size]",
+        help="Most memory of each process, 512M or more. [default: 1G, for captures of any size]",
         show_default=False,
     ),
 ]

@@ -33,14 +33,16 @@ from kafkascope_parsers.framing.layout import (
     REASON_NOT_KAFKA,
     REASON_OVERSIZE,
     REASON_SASL,
+    REASON_TLS,
     SEARCH_LIMIT,
     START,
     SYNC,
+    TLS,
     TOKEN_LIMIT,
     WHOLE,
 )
 from kafkascope_parsers.framing.pool import NONE, Waiting, enqueue, take, waits
-from kafkascope_parsers.framing.proof import PROOF_LIMIT
+from kafkascope_parsers.framing.proof import PROOF_LIMIT, foreign_protocol
 from kafkascope_parsers.tcp.streams import Streams
 
 RESPONSE_HEAD = 8
@@ -260,6 +262,9 @@ def cut_responses(s: Streams, cut: Cut, p: Pairing, final: bool) -> None:
             before, mode = at, d[k].mode
             if mode == START:
                 d[k].mode = SYNC
+                if foreign_protocol(s.data, at, s.end[run]) == TLS:  # a TLS server alerts a client that talks Kafka
+                    add_stretch(s, cut, run, at, s.end[run], REASON_TLS)
+                    at = s.end[run]
             elif mode == SYNC:
                 at = response_synced(s, cut, run, at, p, last)
             elif mode == EXPECT:

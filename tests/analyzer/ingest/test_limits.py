@@ -28,7 +28,7 @@ def test_what_is_no_size(text):
 
 
 def test_too_small_is_said():
-    with pytest.raises(UsageError, match="at least 384M"):
+    with pytest.raises(UsageError, match="at least 512M"):
         limits_within(LEAST_BYTES - 1)
 
 
