@@ -6,6 +6,7 @@ before it, and waits for the slowest when all are in use, so that memory does no
 
 import gc
 import mmap
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.ingest.finish import finish_bucket
 from kafkascope_analyzer.ingest.reading import ReadBlock
 from kafkascope_analyzer.ingest.worker import BucketResult, BucketScans, ScanJob
+from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.link import Segments
 from kafkascope_parsers.link.segments import SegmentArrays
 
@@ -31,7 +33,10 @@ _LEAST_PACKET = 48
 """Bytes of a capture file per segment at the least: a record header, an IP and a TCP header are 56."""
 
 
-class WorkerDiedError(RuntimeError):
+_DIED = "a worker process ended unexpectedly, perhaps for want of memory: try a smaller --max-memory, or fewer --jobs"
+
+
+class WorkerDiedError(UsageError):
     """A process ended without a word: most often the system was out of memory and killed it."""
 
 
@@ -102,6 +107,11 @@ class Workers:
             self._pipes.append(ours)
             self._processes.append(process)
 
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the workers, in the order of the jobs."""
+        return [process.pid for process in self._processes if process.pid is not None]
+
     def next(self) -> NDArray[np.uint8]:
         """A buffer that no worker reads."""
         if not self._slots:
@@ -166,7 +176,7 @@ class Workers:
             pipe.send(word)
         except (BrokenPipeError, ConnectionResetError):
             self._answer(pipe)  # raises what the worker had to say
-            raise WorkerDiedError("a worker process ended unexpectedly") from None
+            raise WorkerDiedError(_DIED) from None
 
     def _listen(self) -> None:
         """Waits until a worker is done with a block."""
@@ -184,9 +194,7 @@ class Workers:
         try:
             word = pipe.recv()
         except (EOFError, ConnectionResetError):
-            raise WorkerDiedError(
-                "a worker process ended unexpectedly, perhaps for want of memory: try a smaller --max-memory or --jobs"
-            ) from None
+            raise WorkerDiedError(_DIED) from None
         if isinstance(word, Exception):
             raise word
         if isinstance(word, _Done):
@@ -220,7 +228,9 @@ def _can_fork() -> bool:
 
 
 def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
-    """A worker: scans its bucket block by block, then finishes it."""
+    """A worker: scans its bucket block by block, then finishes it. Ctrl-C is for the reader, which ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         scans = BucketScans(job)
         scans.push(_nothing())  # loads the kernels while the first block is read

@@ -29,6 +29,7 @@ from kafkascope_analyzer.ingest.series import in_time_order
 from kafkascope_analyzer.ingest.source import CaptureInfo, is_stream, unpacked_bytes
 from kafkascope_analyzer.ingest.window import OneBuffer
 from kafkascope_analyzer.ingest.worker import BucketResult, BucketScans, ScanJob
+from kafkascope_parsers.errors import UsageError
 
 Progress = Callable[[int, int], None]
 """Takes (bytes read, bytes in all)."""
@@ -84,6 +85,8 @@ def ingest(
         shutil.rmtree(spill)
         shutil.rmtree(out, ignore_errors=True)
         partial.rename(out)
+    except OSError as error:  # what concerns a capture is a CaptureError by now
+        raise UsageError(f"{out}: could not be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

@@ -1,0 +1,63 @@
+"""Workers that die, and disks that are full: one sentence, and nothing left behind."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafkascope_analyzer.ingest.finish import Bucket
+from kafkascope_analyzer.ingest.limits import Limits
+from kafkascope_analyzer.ingest.processes import WorkerDiedError, Workers, workers
+from kafkascope_analyzer.ingest.reading import Reading
+from kafkascope_analyzer.ingest.worker import ScanJob
+
+CAPTURE = Path(__file__).parents[3] / "fixtures" / "captures" / "healthy_basic.pcap.zst"
+
+
+def jobs(tmp_path: Path, n: int) -> list[ScanJob]:
+    limits = Limits(block_bytes=100_000)
+    return [
+        ScanJob(Bucket(tmp_path / f"spill{i}", tmp_path / "dataset", f"bucket={i}/part-0.parquet", limits), i, n)
+        for i in range(n)
+    ]
+
+
+def scan_all(pool: Workers) -> None:
+    for block in Reading((CAPTURE,), pool).blocks():
+        pool.push(block)
+    pool.scanned()
+
+
+def test_a_worker_that_was_killed_ends_the_run(tmp_path: Path) -> None:
+    with pytest.raises(WorkerDiedError, match="--max-memory"), workers(jobs(tmp_path, 2)) as pool:
+        os.kill(pool.pids[1], signal.SIGKILL)
+        scan_all(pool)
+    assert not [pid for pid in pool.pids if Path(f"/proc/{pid}").exists()]
+
+
+def test_an_error_of_the_reader_ends_the_workers(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="read"), workers(jobs(tmp_path, 2)) as pool:
+        raise ValueError("read")
+    assert not [pid for pid in pool.pids if Path(f"/proc/{pid}").exists()]
+
+
+def test_a_full_disk_is_said_in_a_sentence(tmp_path: Path) -> None:
+    out = tmp_path / "out.kscope"
+    command = [sys.executable, "-m", "kafkascope_analyzer.cli", "ingest", str(CAPTURE), "-o", str(out), "-q"]
+    ran = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+    )
+    assert ran.returncode == 2
+    assert ran.stderr.startswith(f"kafkascope: {tmp_path}")
+    assert "could not be written" in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
