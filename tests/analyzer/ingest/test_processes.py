@@ -26,7 +26,8 @@ def jobs(tmp_path: Path, n: int) -> list[ScanJob]:
     ]
 
 
-def scan_all(pool: Workers) -> None:
+def scan_without_the_second(pool: Workers) -> None:
+    os.kill(pool.pids[1], signal.SIGKILL)
     for block in Reading((CAPTURE,), pool).blocks():
         pool.push(block)
     pool.scanned()
@@ -34,8 +35,7 @@ def scan_all(pool: Workers) -> None:
 
 def test_a_worker_that_was_killed_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(WorkerDiedError, match="--max-memory"), workers(jobs(tmp_path, 2)) as pool:
-        os.kill(pool.pids[1], signal.SIGKILL)
-        scan_all(pool)
+        scan_without_the_second(pool)
     assert not [pid for pid in pool.pids if Path(f"/proc/{pid}").exists()]
 
 
