@@ -82,7 +82,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--tshark-up-to", type=float, default=1000.0, metavar="MB", help="it takes 1.5 GB of memory a GB"
     )
-    parser.add_argument("--ingest-options", default="", help='for kafkascope ingest, as in "--workers 1"')
+    parser.add_argument("--ingest-options", default="", help='for kafkascope ingest, as in "--jobs 1"')
     args = parser.parse_args()
     unknown = set(args.kinds) - set(KINDS)
     if unknown or args.runs < 1 or not all(size > 0 for size in args.sizes):

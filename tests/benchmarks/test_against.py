@@ -73,7 +73,7 @@ def test_tshark_is_asked_for_the_five_fields() -> None:
     assert [program[i + 1] for i, part in enumerate(program) if part == "-e"] == list(against.FIELDS)
     assert "tcp.port==29092,kafka" in program
     assert against.command("tcpdump", Path("x.pcap"), "") == ["tcpdump", "-r", "x.pcap", "-w", "/dev/null"]
-    assert against.command("kafkascope", Path("x.pcap"), "--workers 1")[-2:] == ["--workers", "1"]
+    assert against.command("kafkascope", Path("x.pcap"), "--jobs 1")[-2:] == ["--jobs", "1"]
 
 
 @pytest.mark.parametrize("args", [["--kinds", "huge"], ["--runs", "0"], ["--sizes", "0"]])

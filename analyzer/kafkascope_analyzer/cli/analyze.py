@@ -11,13 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
-from kafkascope_analyzer.cli.ingest import host_names, inputs_of, record_detail, say_what_was_cut, write_tables
+from kafkascope_analyzer.cli.ingest import (
+    host_names,
+    inputs_of,
+    memory_limit,
+    record_detail,
+    say_what_was_cut,
+    write_tables,
+)
 from kafkascope_analyzer.cli.options import (
     Captures,
     Format,
     FormatOption,
     Hosts,
+    Jobs,
     Master,
+    MaxMemory,
     Out,
     Overwrite,
     Payloads,
@@ -25,7 +34,6 @@ from kafkascope_analyzer.cli.options import (
     RecordBatches,
     Records,
     Remote,
-    Workers,
 )
 from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
 from kafkascope_analyzer.cli.progress import note
@@ -42,7 +50,8 @@ def analyze(
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
     master: Master = None,
     remote: Remote = None,
-    workers: Workers = None,
+    jobs: Jobs = None,
+    max_memory: MaxMemory = None,
     record_batches: RecordBatches = False,
     records: Records = False,
     payloads: Payloads = False,
@@ -53,12 +62,13 @@ def analyze(
         place = out or default_out(captures[0])
         check_out(place, overwrite=overwrite)
         detail = record_detail(record_batches, records=records, payloads=payloads)
+        most = memory_limit(max_memory)
         inputs, names = inputs_of(captures), host_names(hosts)
         problem = java_problem(remote)
         here = problem is None and master is None and remote is None
         with Staged(place, overwrite=overwrite) as staged:
             with spark_starting(wanted=here and is_small(inputs)):
-                write_tables(inputs, staged.work, workers=workers, detail=detail, hosts=names, quiet=quiet)
+                write_tables(inputs, staged.work, jobs=jobs, max_memory=most, detail=detail, hosts=names, quiet=quiet)
             staged.keep()
             say_what_was_cut(staged.work)
             if problem is None:

@@ -10,13 +10,14 @@ from kafkascope_analyzer.cli.options import (
     Format,
     FormatOption,
     Hosts,
+    Jobs,
+    MaxMemory,
     Out,
     Overwrite,
     Payloads,
     Quiet,
     RecordBatches,
     Records,
-    Workers,
 )
 from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
 from kafkascope_analyzer.cli.progress import bar, note
@@ -33,7 +34,8 @@ def ingest(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
-    workers: Workers = None,
+    jobs: Jobs = None,
+    max_memory: MaxMemory = None,
     record_batches: RecordBatches = False,
     records: Records = False,
     payloads: Payloads = False,
@@ -45,9 +47,10 @@ def ingest(
         place = out or default_out(captures[0])
         check_out(place, overwrite=overwrite)
         detail = record_detail(record_batches, records=records, payloads=payloads)
+        most = memory_limit(max_memory)
         inputs, names = inputs_of(captures), host_names(hosts)
         with Staged(place, overwrite=overwrite) as staged:
-            write_tables(inputs, staged.work, workers=workers, detail=detail, hosts=names, quiet=quiet)
+            write_tables(inputs, staged.work, jobs=jobs, max_memory=most, detail=detail, hosts=names, quiet=quiet)
             say_what_was_cut(staged.work)
         show_overview(place, format)
         note(f"dataset: {place}", quiet=quiet)
@@ -71,6 +74,16 @@ def record_detail(record_batches: bool, *, records: bool, payloads: bool) -> "Re
     return RecordDetail.BATCHES if record_batches else RecordDetail.COUNTS
 
 
+def memory_limit(size: str | None) -> int | None:
+    """The bytes of a size as 512M. UsageError where it is none, or too small."""
+    if size is None:
+        return None
+    from kafkascope_analyzer.ingest.limits import limits_within, parse_size
+
+    limits_within(parse_size(size))
+    return parse_size(size)
+
+
 def host_names(path: Path | None) -> tuple[tuple[str, str], ...]:
     """The names and addresses of a hosts file. UsageError, with its line, where it is none."""
     if path is None:
@@ -84,7 +97,8 @@ def write_tables(
     inputs: list[Path | str],
     work: Path,
     *,
-    workers: int | None,
+    jobs: int | None,
+    max_memory: int | None,
     detail: "RecordDetail",
     hosts: tuple[tuple[str, str], ...] = (),
     quiet: bool,
@@ -93,7 +107,7 @@ def write_tables(
     from kafkascope_analyzer.ingest.run import ingest as run_ingest
 
     with bar("reading captures", quiet=quiet) as shown:
-        run_ingest(inputs, work, workers=workers, detail=detail, hosts=hosts, progress=shown.at)
+        run_ingest(inputs, work, jobs=jobs, max_memory=max_memory, detail=detail, hosts=hosts, progress=shown.at)
 
 
 def say_what_was_cut(dataset: Path) -> None:

@@ -55,14 +55,23 @@ Remote = Annotated[
         show_default=False,
     ),
 ]
-Workers = Annotated[
+Jobs = Annotated[
     int | None,
     typer.Option(
-        "--workers",
+        "--jobs",
         min=1,
         max=256,
         metavar="N",
-        help="Worker processes. [default: by cores and size]",
+        help="Processes that read. Results are the same for any number. [default: the cores there are; one for small inputs]",
+        show_default=False,
+    ),
+]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        "--max-memory",
+        metavar="SIZE",
+        help="Most memory of each process, as 512M. [default: 1G, for captures of any size]",
         show_default=False,
     ),
 ]

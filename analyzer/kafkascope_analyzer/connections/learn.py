@@ -19,7 +19,7 @@ from kafkascope_analyzer.connections.leaders import Leaders
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, Node, resolve_nodes
 from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TOPIC_ID
 from kafkascope_analyzer.connections.role_rules import broker_of
-from kafkascope_analyzer.ingest.news import News
+from kafkascope_analyzer.ingest.news import only_changes
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
 from kafkascope_parsers.schema import api_keys, api_name
@@ -131,7 +131,7 @@ def _topology(connections: dict[Path, pa.Table]) -> pa.Table:
     if not tables:
         return _NO_TOPOLOGY
     order = [(name, "ascending") for name in ("ts_ns", "conn_id", "number", "place")]
-    return News().only_changes(pa.concat_tables(tables).sort_by(order))
+    return only_changes(pa.concat_tables(tables).sort_by(order))
 
 
 def _note_advertised(topology: pa.Table, evidence: Evidence) -> dict[int, list[Endpoint]]:

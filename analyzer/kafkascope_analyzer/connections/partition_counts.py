@@ -47,6 +47,8 @@ def _flags(chosen: set[int]) -> NDArray[np.bool_]:
 _IS_LEADER_API = _flags({key for key in api_keys() if api_name(key) in PARTITION_LEADER.apis})
 _IS_REFUSAL = _flags({code for code in error_codes() if error_name(code) in PARTITION_LEADER.refused_by})
 
+PROOFS = ("proof", "second_proof", "third_proof")
+
 COUNTS_SCHEMA = pa.schema(
     [
         ("conn", pa.int64()),
@@ -60,17 +62,19 @@ COUNTS_SCHEMA = pa.schema(
         ("confirmed_first_ns", pa.int64()),
         ("confirmed_last_ns", pa.int64()),
         ("confirmed_ns", pa.int64()),
-        ("proof", pa.int64()),
+        *((name, pa.int64()) for name in PROOFS),
         ("preferred", pa.int32()),
     ]
 )
 """Counts of one block. first_ns, last_ns: requests, confirmed_first_ns, confirmed_last_ns: those that an answer proved;
-confirmed_ns: first confirming answer; proof: number of the first request that was answered;
+confirmed_ns: first confirming answer; PROOFS: numbers of the first three requests that were answered;
 preferred: a replica that an answer sent the consumer to (KIP-392), null for none.
 """
 
 
-N_REQUESTS, N_CONFIRMED, N_REFUSED, FIRST_NS, _, CONFIRMED_FIRST_NS, _, CONFIRMED_NS, PROOF, PREFERRED = range(5, 15)
+N_REQUESTS, N_CONFIRMED, N_REFUSED, FIRST_NS, _, CONFIRMED_FIRST_NS, _, CONFIRMED_NS, PROOF, _, _, PREFERRED = range(
+    5, 17
+)
 """Places in COUNTS_SCHEMA."""
 
 
@@ -167,7 +171,7 @@ def _add(out: NDArray[np.int64], g: int, rows: NDArray[np.int64], i: int) -> Non
     if error == _NO_ANSWER:
         out[g, N_REQUESTS] += 1
         return
-    _least(out, g, PROOF, rows[NUMBER, i])
+    _prove(out, g, rows[NUMBER, i])
     if rows[PREFERRED_READ_REPLICA, i] >= 0:
         out[g, PREFERRED] = max(out[g, PREFERRED], rows[PREFERRED_READ_REPLICA, i])
     if error == 0:
@@ -182,6 +186,20 @@ def _add(out: NDArray[np.int64], g: int, rows: NDArray[np.int64], i: int) -> Non
 def _least(out: NDArray[np.int64], g: int, at: int, value: int) -> None:
     """The smaller of what is there and the value."""
     out[g, at] = value if out[g, at] == _NONE else min(out[g, at], value)
+
+
+@nb.njit(cache=True, nogil=True)
+def _prove(out: NDArray[np.int64], g: int, number: int) -> None:
+    """Puts a request's number among the least that count g has, each once."""
+    for at in range(PROOF, PROOF + len(PROOFS)):
+        known = out[g, at]
+        if known == number:
+            return
+        if known == _NONE or number < known:
+            out[g, at] = number
+            if known == _NONE:
+                return
+            number = known
 
 
 @nb.njit(cache=True, nogil=True)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.bootstrap import Bootstrap
-from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC
+from kafkascope_analyzer.connections.partition_counts import PROOFS, RAFT_TOPIC
 from kafkascope_analyzer.connections.role_rules import (
     BETWEEN_BROKERS,
     FOLLOWER_FETCH,
@@ -21,7 +21,8 @@ from kafkascope_analyzer.connections.role_rules import (
 )
 from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
 
-_EVIDENCE_ROWS = 3
+_EVIDENCE_ROWS = len(PROOFS)
+_NO_PROOF = -(1 << 63)
 COMPACT_ROWS = 200_000
 _SUMS = ("n_requests", "n_confirmed", "n_refused")
 _SUBJECTS = {"group": "group_id", "transactional_id": "transactional_id"}
@@ -134,9 +135,11 @@ def _places(counts: pa.Table) -> pa.ChunkedArray:
 def _partial(counts: pa.Table, role: str, subject: pa.Array | pa.ChunkedArray) -> pa.Table:
     """Partition counts as counts of a role."""
     n = counts.num_rows
-    proof = pa.ListArray.from_arrays(pa.array(np.arange(n + 1, dtype=np.int32)), counts["proof"].combine_chunks())
+    proofs = np.stack([counts[name].fill_null(_NO_PROOF).to_numpy() for name in PROOFS], 1).ravel()
+    offsets = pa.array(np.arange(0, len(proofs) + 1, len(PROOFS), dtype=np.int32))
+    evidence = pa.ListArray.from_arrays(offsets, pa.array(proofs, mask=proofs == _NO_PROOF))
     sums = [counts[name] for name in (*_SUMS, *_TIMES)]
-    return pa.table([counts["conn"], pa.repeat(pa.scalar(role), n), subject, *sums, proof], PARTIAL_SCHEMA)
+    return pa.table([counts["conn"], pa.repeat(pa.scalar(role), n), subject, *sums, evidence], PARTIAL_SCHEMA)
 
 
 def _counted(rows: pa.Table, role: str, refusing: pa.Array) -> pa.Table:
@@ -162,6 +165,7 @@ def _grouped(rows: pa.Table, role: str, counts: tuple[pa.ChunkedArray, pa.Chunke
             "ts_ns": rows["ts_ns"],
             "confirmed_ns": pc.if_else(confirmed_flag, rows["ts_ns"], None),
             "proof": proof,
+            "row": pa.array(np.arange(rows.num_rows)),
         }
     )
     grouped = table.group_by(["conn", "subject"], use_threads=False).aggregate(
@@ -173,13 +177,13 @@ def _grouped(rows: pa.Table, role: str, counts: tuple[pa.ChunkedArray, pa.Chunke
             ("ts_ns", "max"),
             ("confirmed_ns", "min"),
             ("confirmed_ns", "max"),
-            ("proof", "min"),
+            ("row", "list"),
         ]
     )
     n = grouped.num_rows
-    evidence = pa.ListArray.from_arrays(
-        pa.array(np.arange(n + 1, dtype=np.int32)), grouped["proof_min"].combine_chunks()
-    )
+    single = pa.array(np.arange(len(table) + 1, dtype=np.int32))
+    proofs = pa.ListArray.from_arrays(single, table["proof"].combine_chunks())
+    evidence = _first_proofs(grouped["row_list"].combine_chunks(), proofs)
     return pa.table(
         [
             grouped["conn"],
@@ -225,7 +229,7 @@ def added_up(partials: list[pa.Table]) -> pa.Table:
     if not partials:
         return PARTIAL_SCHEMA.empty_table()
     table = pa.concat_tables(partials)
-    table = table.append_column("proof", pc.list_element(table["evidence"], 0)).drop_columns(["evidence"])
+    table = table.append_column("row", pa.array(np.arange(table.num_rows)))
     grouped = table.group_by(["conn", "role", "subject"], use_threads=False).aggregate(
         [
             ("n_requests", "sum"),
@@ -235,12 +239,10 @@ def added_up(partials: list[pa.Table]) -> pa.Table:
             ("last_ns", "max"),
             ("confirmed_first_ns", "min"),
             ("confirmed_last_ns", "max"),
-            ("proof", "list"),
+            ("row", "list"),
         ]
     )
-    proofs = [
-        sorted({p for p in proof if p is not None})[:_EVIDENCE_ROWS] for proof in grouped["proof_list"].to_pylist()
-    ]
+    evidence = _first_proofs(grouped["row_list"].combine_chunks(), table["evidence"].combine_chunks())
     columns = [
         "conn",
         "role",
@@ -253,7 +255,29 @@ def added_up(partials: list[pa.Table]) -> pa.Table:
         "confirmed_first_ns_min",
         "confirmed_last_ns_max",
     ]
-    return pa.table([*(grouped[name] for name in columns), pa.array(proofs, pa.list_(pa.int64()))], PARTIAL_SCHEMA)
+    return pa.table([*(grouped[name] for name in columns), evidence], PARTIAL_SCHEMA)
+
+
+def _first_proofs(rows: pa.ListArray, proofs: pa.ListArray) -> pa.ListArray:
+    """The first _EVIDENCE_ROWS proofs of each group, whatever batches they came in. rows: each group's rows, all of
+    them; proofs: each row's, nulls among them.
+    """
+    group_of = np.empty(len(proofs), np.int64)
+    group_of[pc.list_flatten(rows).to_numpy()] = pc.list_parent_indices(rows).to_numpy()
+    flat, of_row = pc.list_flatten(proofs), pc.list_parent_indices(proofs).to_numpy()
+    known = np.asarray(flat.is_valid())
+    group, number = group_of[of_row[known]], flat.drop_null().to_numpy()
+    order = np.lexsort((number, group))
+    group, number = group[order], number[order]
+    if len(group):
+        fresh = np.concatenate([[True], (group[1:] != group[:-1]) | (number[1:] != number[:-1])])
+        group, number = group[fresh], number[fresh]
+    ends = np.cumsum(np.bincount(group, minlength=len(rows)))
+    rank = np.arange(len(group)) - np.concatenate([[0], ends])[group]
+    kept = rank < _EVIDENCE_ROWS
+    counts = np.bincount(group[kept], minlength=len(rows))
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(number[kept], pa.int64()))
 
 
 class RoleCounts:
@@ -268,28 +292,11 @@ class RoleCounts:
         self._partials += partials
         self._n_new += sum(table.num_rows for table in partials)
         if self._n_new > COMPACT_ROWS:
-            self._partials, self._n_new = _with_single_proofs(added_up(self._partials)), 0
+            self._partials, self._n_new = [added_up(self._partials)], 0
 
     def total(self) -> pa.Table:
         """One row per connection, role and subject."""
         return without_false_claims(added_up(self._partials))
-
-
-def _with_single_proofs(counts: pa.Table) -> list[pa.Table]:
-    """The same counts as added_up takes them: one request of the evidence a row, further ones in rows that count
-    nothing.
-    """
-    place = counts.column_names.index("evidence")
-    lengths = pc.list_value_length(counts["evidence"])
-    single = [counts.set_column(place, "evidence", pc.list_slice(counts["evidence"], 0, 1))]
-    for k in range(1, _EVIDENCE_ROWS):
-        more = counts.filter(pc.greater(lengths, k))
-        columns = {name: more[name] for name in ("conn", "role", "subject")}
-        columns |= {name: pa.array(np.zeros(more.num_rows, np.int64)) for name in _SUMS}
-        columns |= {name: pa.nulls(more.num_rows, pa.int64()) for name in _TIMES}
-        columns["evidence"] = pc.list_slice(more["evidence"], k, k + 1)
-        single.append(pa.table([columns[field.name] for field in PARTIAL_SCHEMA], PARTIAL_SCHEMA))
-    return single
 
 
 def without_false_claims(roles: pa.Table) -> pa.Table:

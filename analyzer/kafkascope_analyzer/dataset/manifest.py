@@ -18,8 +18,11 @@ def write_manifest(
     inputs: list[dict[str, Any]],
     rows: dict[str, int],
     ledger: dict[str, int],
+    limits_hit: dict[str, int],
 ) -> None:
-    """Writes the manifest: options of the run, inputs, rows per table, and the byte ledger over all TCP directions."""
+    """Writes the manifest: options of the run, inputs, rows per table, the byte ledger over all TCP directions,
+    and how much was left out at each limit that was hit (dataset.limits_hit).
+    """
     manifest = {
         "schema_version": SCHEMA_VERSION,
         "tool_version": version("kafkascope"),
@@ -27,6 +30,7 @@ def write_manifest(
         "inputs": inputs,
         "rows": dict(sorted(rows.items())),
         "ledger": ledger,
+        "limits_hit": limits_hit,
     }
     (dataset / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 

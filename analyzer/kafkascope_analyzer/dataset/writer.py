@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,16 +19,28 @@ _COMPRESSION_LEVEL = 1
 """zstd level: higher ones cost more time than ingest has and save little."""
 
 
+class RowGroup(NamedTuple):
+    """Most rows and bytes gathered for a row group."""
+
+    rows: int = ROW_GROUP_ROWS
+    bytes: int = ROW_GROUP_BYTES
+
+
+_WHOLE_GROUPS = RowGroup()
+
+
 class TableWriter:
     """One Parquet file of a table; rows are gathered into row groups. The file appears with the first row.
 
     Raises ValueError when a batch does not have the schema (a defect of the caller, not of the input).
     """
 
-    def __init__(self, path: Path, schema: pa.Schema, *, sort_by: tuple[str, ...] = ()) -> None:
-        self._path, self._schema, self._sort_by = path, schema, sort_by
+    def __init__(
+        self, path: Path, schema: pa.Schema, *, sort_by: tuple[str, ...] = (), group: RowGroup = _WHOLE_GROUPS
+    ) -> None:
+        self._path, self._schema, self._sort_by, self._group = path, schema, sort_by, group
         self._pending: list[pa.Table] = []
-        self._pending_rows = self._pending_bytes = 0
+        self._pending_rows = self.pending_bytes = 0
         self._writer: pq.ParquetWriter | None = None
         self.n_rows = 0
 
@@ -41,15 +53,16 @@ class TableWriter:
         if table.num_rows:
             self._pending.append(table)
             self._pending_rows += table.num_rows
-            self._pending_bytes += table.get_total_buffer_size()
-            if self._pending_rows >= ROW_GROUP_ROWS or self._pending_bytes >= ROW_GROUP_BYTES:
-                self._flush()
+            self.pending_bytes += table.get_total_buffer_size()
+            if self._pending_rows >= self._group.rows or self.pending_bytes >= self._group.bytes:
+                self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Writes what was gathered as a row group."""
         if not self._pending_rows:
             return
         table = pa.concat_tables(self._pending)
-        self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
+        self._pending, self._pending_rows, self.pending_bytes = [], 0, 0
         table = table.unify_dictionaries()
         if self._sort_by:
             table = table.sort_by([(name, "ascending") for name in self._sort_by])
@@ -65,12 +78,12 @@ class TableWriter:
                 write_statistics=[name for name in self._schema.names if name in _STATISTICS],
                 write_batch_size=_BATCH_ROWS,
             )
-        self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        self._writer.write_table(table, row_group_size=self._group.rows)
         self.n_rows += table.num_rows
 
     def close(self) -> None:
         """Writes what is pending and ends the file."""
-        self._flush()
+        self.flush()
         if self._writer is not None:
             self._writer.close()
             self._writer = None

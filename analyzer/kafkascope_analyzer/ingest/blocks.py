@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.ingest.cut_produce import acks_of_cut
 from kafkascope_analyzer.ingest.decode import Decoded, decode_frames
 from kafkascope_analyzer.ingest.errors import worst_errors
 from kafkascope_analyzer.ingest.exchanges import ANSWER_SCHEMA, OPEN_SCHEMA
@@ -158,7 +159,7 @@ class ResponseBlock:
 
 
 def read_requests(
-    data: NDArray[np.uint8], frames: NDArray[np.void], capture_id: int, sink: MessageSink
+    data: NDArray[np.uint8], frames: NDArray[np.void], capture_id: int, sink: MessageSink, *, batch_bytes: int
 ) -> RequestBlock:
     """Decodes a block's request frames."""
     decoded = decode_frames(
@@ -167,14 +168,16 @@ def read_requests(
         "request",
         (REQUEST_INTS, REQUEST_TEXTS),
         lambda name, columns, rows: sink(name, columns, frames[rows]),
+        batch_bytes=batch_bytes,
     )
     silent = (frames["api_key"] == _PRODUCE) & (decoded.facts.ints["acks"].values(-1) == _NO_ACKS)
+    silent |= acks_of_cut(data, frames) == _NO_ACKS
     client_ids = gather_strings(data, frames["start"] + CLIENT_ID_AT, frames["client_id_length"].astype(np.int32))
     return RequestBlock(frames, decoded, silent, client_ids, capture_id)
 
 
 def read_responses(
-    data: NDArray[np.uint8], frames: NDArray[np.void], asked: pa.Table, sink: MessageSink
+    data: NDArray[np.uint8], frames: NDArray[np.void], asked: pa.Table, sink: MessageSink, *, batch_bytes: int
 ) -> ResponseBlock:
     """Decodes a block's response frames. asked: the open requests that their `row` points into."""
     decoded = decode_frames(
@@ -183,6 +186,7 @@ def read_responses(
         "response",
         (RESPONSE_INTS, RESPONSE_TEXTS),
         lambda name, columns, rows: sink(name, columns, frames[rows]),
+        batch_bytes=batch_bytes,
     )
     facts = decoded.facts.arrow()
     worst, n_errors = worst_errors(decoded.error_table(), len(frames))

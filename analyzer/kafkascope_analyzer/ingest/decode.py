@@ -15,6 +15,7 @@ from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
 from kafkascope_analyzer.ingest.topology import topology_rows
 from kafkascope_parsers.framing.layout import WHOLE
 from kafkascope_parsers.machine import Columns, decode_messages
+from kafkascope_parsers.machine.decode import BATCH_BYTES
 from kafkascope_parsers.schema import Direction, MessageType, api_name, message_type
 
 _SIZE_BYTES = 4
@@ -53,9 +54,11 @@ def decode_frames(
     direction: Direction,
     facts: tuple[tuple[Fact, ...], tuple[Fact, ...]],
     sink: Sink,
+    *,
+    batch_bytes: int = BATCH_BYTES,
 ) -> Decoded:
     """Decodes the whole frames of one direction; their api_key and api_version say what they are (-1: not known,
-    not decoded).
+    not decoded). batch_bytes: columns that are made at a time.
     """
     out = Decoded(np.zeros(len(frames), np.bool_), FactColumns(len(frames), *facts))
     whole = np.flatnonzero(frames["wholeness"] == WHOLE)
@@ -66,7 +69,8 @@ def decode_frames(
                 out.reasons[frame] = ("unknown_api", f"API key {key}")
             continue
         starts, ends = frames["start"][members] + _SIZE_BYTES, frames["end"][members]
-        for columns in decode_messages(message, data, starts, ends, frames["api_version"][members]):
+        versions = frames["api_version"][members]
+        for columns in decode_messages(message, data, starts, ends, versions, batch_bytes=batch_bytes):
             _take(out, columns, members, direction, sink)
             _note_failures(out, columns, members, frames)
     return out

@@ -50,6 +50,7 @@ class DnsExchanges:
         self._waiting: dict[tuple[Any, ...], tuple[DnsMessage, _Seen]] = {}
         self._rows: list[dict[str, Any]] = []
         self._read: dict[int, int] = {}
+        self.n_given_up = 0
 
     def datagrams(self, datagrams: Iterable[Datagram], capture_id: int) -> None:
         """Takes datagrams in capture order; what is no DNS message is passed over."""
@@ -103,6 +104,7 @@ class DnsExchanges:
         client, server = (there, here) if message.is_response else (here, there)
         key = (*client, *server, message.id, message.name, message.type)
         if not message.is_response:
+            self.n_given_up += max(0, len(self._waiting) - WAITING_LIMIT + 1)
             self._give_up(WAITING_LIMIT - 1)
             self._waiting.setdefault(key, (message, seen))  # a question asked again waits since the first time
             return

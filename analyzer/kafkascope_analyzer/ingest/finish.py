@@ -1,7 +1,7 @@
 """Second pass over a bucket: reads its spill and writes the contract's tables."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +28,11 @@ from kafkascope_analyzer.dataset.tables import (
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.ingest import finish_rows
 from kafkascope_analyzer.ingest.finish_rows import Names
+from kafkascope_analyzer.ingest.limits import Limits
 from kafkascope_analyzer.ingest.partitions import message_of_spill
 from kafkascope_analyzer.ingest.record_batches import read_record_sets
 from kafkascope_analyzer.ingest.spill import read_spill, spilled_tables
+from kafkascope_analyzer.ingest.stretches import OpenStretches
 
 _SORT = {
     "requests": ("client_ip", "client_id", "ts_ns", "request_packet_no"),
@@ -41,17 +43,19 @@ _PLAIN: tuple[tuple[Table, Callable[[pa.Table, Names], pa.Table]], ...] = (
     (RECORDS, finish_rows.record_rows),
     (ERRORS, finish_rows.error_table_rows),
     (TCP_EVENTS, finish_rows.event_rows),
-    (UNDECODED, finish_rows.undecoded_rows),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Where a bucket's spill lies, where its dataset is written, and its files' place below a table's directory."""
+    """Where a bucket's spill lies, where its dataset is written, its files' place below a table's directory, and what
+    may be held at a time.
+    """
 
     spill: Path
     dataset: Path
     part: str
+    limits: Limits = field(default_factory=Limits)
 
 
 class BucketFinish:
@@ -76,6 +80,7 @@ class BucketFinish:
                     writer.write(make(batch, self._names))
             self.rows[table.name] = writer.n_rows
         self._write(TOPOLOGY, finish_rows.topology_rows(self._cluster.topology[self._bucket.spill], self._names))
+        self._undecoded()
         self._requests()
         self._partitions()
         self._record_batches()
@@ -85,6 +90,14 @@ class BucketFinish:
         self._write(ROLE_ROWS, finish_rows.role_rows(roles, self._names))
         self._write(CONNECTIONS, connection_rows(self._facts, roles))
         return self.rows
+
+    def _undecoded(self) -> None:
+        stretches = OpenStretches()
+        with self._writer(UNDECODED) as writer:
+            for batch in read_spill(self._bucket.spill, UNDECODED.name):
+                writer.write(finish_rows.undecoded_rows(stretches.take(batch), self._names))
+            writer.write(finish_rows.undecoded_rows(stretches.rest(), self._names))
+        self.rows[UNDECODED.name] = writer.n_rows
 
     def _requests(self) -> None:
         for notes in read_spill(self._bucket.spill, "connection_notes"):
@@ -133,9 +146,8 @@ class BucketFinish:
         return pa.array(follows), pa.array(sent)
 
     def _writer(self, table: Table) -> TableWriter:
-        return TableWriter(
-            self._bucket.dataset / table.name / self._bucket.part, table.schema, sort_by=_SORT.get(table.name, ())
-        )
+        path = self._bucket.dataset / table.name / self._bucket.part
+        return TableWriter(path, table.schema, sort_by=_SORT.get(table.name, ()), group=self._bucket.limits.row_group)
 
     def _write(self, table: Table, rows: pa.Table) -> None:
         with self._writer(table) as writer:

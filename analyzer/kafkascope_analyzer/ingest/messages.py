@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.dataset.contract import TIMESTAMP
 from kafkascope_analyzer.dataset.tables import MESSAGE_KEYS
 from kafkascope_analyzer.dataset.writer import TableWriter
+from kafkascope_analyzer.ingest.limits import Limits
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import to_arrow
 from kafkascope_parsers.schema import Direction
@@ -25,11 +26,11 @@ def microseconds(ns: pa.Array) -> pa.Array:
 
 class MessageWriters:
     """One Parquet file per API and direction, opened with its first message. `part` is the file's place below the
-    table's directory.
+    table's directory. All together gather at most limits.pending_bytes: then the largest is written.
     """
 
-    def __init__(self, root: Path, part: str) -> None:
-        self._root, self._part = root, part
+    def __init__(self, root: Path, part: str, limits: Limits) -> None:
+        self._root, self._part, self._limits = root, part, limits
         self._writers: dict[tuple[str, Direction], TableWriter] = {}
 
     def write(self, api_name: str, columns: Columns, keys: dict[str, pa.Array | NDArray[np.int64]]) -> None:
@@ -44,8 +45,11 @@ class MessageWriters:
         table = pa.Table.from_arrays([*heads, *body.columns], schema=schema)
         place = (api_name, direction)
         if place not in self._writers:
-            self._writers[place] = TableWriter(self._root / api_name / direction / self._part, schema)
+            path = self._root / api_name / direction / self._part
+            self._writers[place] = TableWriter(path, schema, group=self._limits.row_group)
         self._writers[place].write(table)
+        if sum(writer.pending_bytes for writer in self._writers.values()) > self._limits.pending_bytes:
+            max(self._writers.values(), key=lambda writer: writer.pending_bytes).flush()
 
     def close(self) -> dict[str, int]:
         """Ends all files. Returns rows per table, as messages/<Api>/<direction>."""

@@ -1,5 +1,11 @@
 """Keeps of repeated facts those that are news: a fact is told again with every Metadata answer, but rows are wanted
 for changes.
+
+The rule does not depend on which connections were read together, or in what pieces. A fact that carries its own age (a
+leader with its epoch), or that never returns to an older value, is news when it is told first. Any other is news when
+it differs from what was told before, and of a value that is told more than once within WINDOW_NS by the clock the first
+time counts. `FirstTold` is the part of the rule that every reader of some connections can apply alone: it keeps at
+least all news. `only_changes` applies it to all facts in their order.
 """
 
 import numpy as np
@@ -24,47 +30,99 @@ _VALUE = {
     "cluster": (),
     "topic": (),
 }
+_RETURNING = ("coordinator", "controller")
+"""Kinds that may say again what they said before something else; leaders too, where they have no epoch."""
 _SEPARATOR = "\x1f"
 
+WINDOW_NS = 1_000_000_000
+"""Far below the time that leadership takes to move and to return."""
+REMEMBERED_WINDOWS = 64
+"""Windows back from the latest whose facts are remembered: a response that waits for its rest comes that much late.
+One later still is told twice, and dropped when all are in order."""
 
-class News:
-    """Remembers the last value of every fact: as many entries as the cluster has brokers, partitions, coordinators
+
+class FirstTold:
+    """Remembers when each fact was told first: as many entries as the cluster has brokers, leader epochs, coordinators
     and topics.
     """
 
     def __init__(self) -> None:
-        self._last: dict[str, str] = {}
+        self._first: dict[str, int] = {}
+        self._recent: dict[int, dict[str, int]] = {}
 
-    def only_changes(self, facts: pa.Table) -> pa.Table:
-        """The facts that were not known or say something else than before, by time; those of one
-        time keep their order. facts: topology rows with ts_ns.
+    def only_first(self, facts: pa.Table) -> pa.Table:
+        """The facts that were not told before or, as far as is known, at the same time. facts: topology rows with
+        ts_ns, in any order.
         """
-        order = np.argsort(facts["ts_ns"].to_numpy(), kind="stable")
-        kinds = facts["kind"].to_numpy()[order]
-        kept = [self._of_kind(facts, order[kinds == kind], kind) for kind in _KEY]
-        rows = np.sort(np.concatenate(kept))
-        return facts.take(pa.array(rows[np.argsort(facts["ts_ns"].to_numpy()[rows], kind="stable")]))
+        if not facts.num_rows:
+            return facts
+        ts_ns = facts["ts_ns"].to_numpy()
+        texts = _texts(facts)
+        window = np.where(_returns(facts), ts_ns // WINDOW_NS, -1)
+        order = np.lexsort((ts_ns, texts.indices.to_numpy(), window))
+        code, window = texts.indices.to_numpy()[order], window[order]
+        head = np.concatenate([[True], (code[1:] != code[:-1]) | (window[1:] != window[:-1])])
+        group = np.cumsum(head) - 1
+        names = texts.dictionary.to_pylist()
+        limits = np.array(
+            [self._note(names[code[i]], int(window[i]), int(ts_ns[order[i]])) for i in np.flatnonzero(head).tolist()],
+            np.int64,
+        )
+        first = ts_ns[order[np.flatnonzero(head)]][group]
+        kept = (ts_ns[order] == first) & (first <= limits[group])
+        self._forget()
+        return facts.take(pa.array(np.sort(order[kept])))
 
-    def _of_kind(self, every: pa.Table, rows: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
-        """Which of the rows (in time order) are news."""
-        if not len(rows):
-            return rows
-        facts = every.take(pa.array(rows))
-        keys, values = _joined(facts, ("kind", *_KEY[kind])), _joined(facts, ("kind", *_VALUE[kind]))
-        order = np.argsort(keys.indices.to_numpy(), kind="stable")
-        key, value = keys.indices.to_numpy()[order], values.indices.to_numpy()[order]
-        first = np.concatenate([[True], key[1:] != key[:-1]])
-        news = first | np.concatenate([[True], value[1:] != value[:-1]])
-        names, said = keys.dictionary.to_pylist(), values.dictionary.to_pylist()
-        for i in np.flatnonzero(first).tolist():
-            news[i] = self._last.get(names[key[i]]) != said[value[i]]
-        for i in np.flatnonzero(np.concatenate([first[1:], [True]])).tolist():
-            self._last[names[key[i]]] = said[value[i]]
-        return np.asarray(rows[order[news]], np.int64)
+    def _note(self, name: str, window: int, ts_ns: int) -> int:
+        """Takes down when a fact was told; returns the earliest time before, or this one's where there is none."""
+        told = self._first if window < 0 else self._recent.setdefault(window, {})
+        before = told.get(name, ts_ns)
+        told[name] = min(before, ts_ns)
+        return before
+
+    def _forget(self) -> None:
+        latest = max(self._recent, default=0)
+        for window in [window for window in self._recent if window < latest - REMEMBERED_WINDOWS]:
+            del self._recent[window]
 
 
-def _joined(facts: pa.Table, columns: tuple[str, ...]) -> pa.DictionaryArray:
-    """The columns of each row as one dictionary-encoded text."""
-    texts = [pc.fill_null(pc.cast(facts[name], pa.string()), "") for name in columns]
-    joined = pc.binary_join_element_wise(*texts, _SEPARATOR)
-    return joined.combine_chunks().dictionary_encode()
+def only_changes(facts: pa.Table) -> pa.Table:
+    """The facts that are news, in their order, which is that of time. facts: topology rows with ts_ns."""
+    if not facts.num_rows:
+        return facts
+    texts, returns = _texts(facts).indices.to_numpy(), _returns(facts)
+    window = np.where(returns, facts["ts_ns"].to_numpy() // WINDOW_NS, -1)
+    _, first = np.unique(np.stack([texts, window]), axis=1, return_index=True)
+    first = np.sort(first)
+    again = first[returns[first]]
+    keys = _joined(facts, _KEY).indices.to_numpy()[again]
+    order = np.argsort(keys, kind="stable")
+    key, text = keys[order], texts[again][order]
+    same = np.concatenate([[False], (key[1:] == key[:-1]) & (text[1:] == text[:-1])])[: len(again)]
+    rows = np.setdiff1d(first, again[order[same]])
+    return facts.take(pa.array(rows))
+
+
+def _returns(facts: pa.Table) -> NDArray[np.bool_]:
+    """Whether each fact is of those that say again what they said before."""
+    kinds = pc.is_in(facts["kind"], pa.array(_RETURNING))
+    no_epoch = pc.less(pc.fill_null(facts["leader_epoch"], -1), 0)
+    return np.asarray(pc.or_(kinds, pc.and_(pc.equal(facts["kind"], "leader"), no_epoch)))
+
+
+def _texts(facts: pa.Table) -> pa.DictionaryArray:
+    """What each fact is about and says."""
+    return _joined(facts, {kind: key + _VALUE[kind] for kind, key in _KEY.items()})
+
+
+def _joined(facts: pa.Table, columns: dict[str, tuple[str, ...]]) -> pa.DictionaryArray:
+    """The kind and its columns of each row as one dictionary-encoded text."""
+    kinds = facts["kind"].combine_chunks()
+    texts = np.empty(len(kinds), object)
+    for kind, names in columns.items():
+        rows = np.flatnonzero(np.asarray(pc.equal(kinds, kind)))
+        if len(rows):
+            chosen = facts.select(["kind", *names]).take(pa.array(rows))
+            parts = [pc.fill_null(pc.cast(column, pa.string()), "") for column in chosen.columns]
+            texts[rows] = pc.binary_join_element_wise(*parts, _SEPARATOR).to_numpy(zero_copy_only=False)
+    return pa.array(texts, pa.string()).dictionary_encode()

@@ -9,6 +9,7 @@ import gc
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
 from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
 from kafkascope_analyzer.ingest.captures import captures_table, manifest_entry
 from kafkascope_analyzer.ingest.finish import Bucket, finish_bucket
+from kafkascope_analyzer.ingest.limits import Limits, limits_within
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.series import in_time_order
 from kafkascope_analyzer.ingest.source import CaptureInfo, is_stream
@@ -38,41 +40,46 @@ _PROGRESS_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run: the dataset being written, its spill folder, how many buckets, how much of the records, names given."""
+    """One run: the dataset being written, its spill folder, how many buckets, how much of the records, names given,
+    and what a process may hold at a time.
+    """
 
     partial: Path
     spill: Path
     n_buckets: int
     detail: RecordDetail
     hosts: tuple[Entry, ...]
+    limits: Limits
 
     def bucket(self, number: int) -> Bucket:
         part = "part-0.parquet" if self.n_buckets == 1 else f"bucket={number}/part-0.parquet"
-        return Bucket(self.spill / str(number), self.partial, part)
+        return Bucket(self.spill / str(number), self.partial, part, self.limits)
 
 
 def ingest(
     inputs: Sequence[Path | str],
     out: Path,
     *,
-    workers: int | None = None,
+    jobs: int | None = None,
+    max_memory: int | None = None,
     detail: RecordDetail = RecordDetail.COUNTS,
     hosts: tuple[Entry, ...] = (),
     progress: Progress | None = None,
 ) -> None:
     """Reads captures and writes the dataset OUT; an existing OUT is replaced when the new one is whole.
 
-    inputs: files of one capture point or several (or `-` for standard input), in any order. workers: processes to use;
-    all cores when not given. detail: how much of the records to write (BATCHES is half again as much work where batches
+    inputs: files of one capture point or several (or `-` for standard input), in any order. jobs: processes to use;
+    all cores there are when not given. max_memory: bytes of each process, where that is less than 1 GB. detail: how much of the records to write (BATCHES is half again as much work where batches
     are small, RECORDS many times). hosts: names and addresses of brokers, as in a hosts file. Raises CaptureError when
     a file cannot be read, UsageError when OUT cannot be written; then nothing is left behind.
     """
+    limits = limits_within(max_memory)
     partial = out.with_name(out.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     spill = Path(tempfile.mkdtemp(prefix=".spill-", dir=partial))
     try:
-        run = _Run(partial, spill, _n_buckets(inputs, workers), detail, hosts)
+        run = _Run(partial, spill, _n_buckets(inputs, jobs), detail, hosts, limits)
         _write_dataset(run, in_time_order([Path(path) for path in inputs]), progress)
         shutil.rmtree(spill)
         shutil.rmtree(out, ignore_errors=True)
@@ -81,12 +88,20 @@ def ingest(
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _n_buckets(inputs: Sequence[Path | str], workers: int | None) -> int:
-    """One bucket per worker; fewer for small inputs, one for a pipe, which can be read only once."""
+def _n_buckets(inputs: Sequence[Path | str], jobs: int | None) -> int:
+    """One bucket per process; fewer for small inputs, one for a pipe, which can be read only once."""
     if any(is_stream(Path(path)) for path in inputs):
         return 1
     size = sum(Path(path).stat().st_size for path in inputs)
-    return max(1, min(workers or os.cpu_count() or 1, -(-size // BYTES_PER_WORKER)))
+    return max(1, min(jobs or n_cores(), -(-size // BYTES_PER_WORKER)))
+
+
+def n_cores() -> int:
+    """Cores that this process may use: a container or taskset may leave fewer than the machine has."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        return os.cpu_count() or 1
 
 
 def _write_dataset(run: _Run, inputs: tuple[Path, ...], progress: Progress | None) -> None:
@@ -110,12 +125,16 @@ def _write_dataset(run: _Run, inputs: tuple[Path, ...], progress: Progress | Non
             rows[table.name] = 0
             write_empty(run.partial / table.name, table.schema)
     ledger = {name: sum(result.ledger[name] for result in results) for name in results[0].ledger}
+    hit: Counter[str] = Counter()
+    for result in results:
+        hit.update(result.limits_hit)
     write_manifest(
         run.partial,
         options={"buckets": run.n_buckets, "records": run.detail.name.lower()},
         inputs=[manifest_entry(capture) for capture in results[0].captures],
         rows=rows,
         ledger=ledger,
+        limits_hit={name: n for name, n in sorted(hit.items()) if n},
     )
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import connection_ids, request_ids
 from kafkascope_analyzer.connections.partition_counts import count_partitions
+from kafkascope_analyzer.dataset.limits_hit import CONNECTIONS, STREAM_BUFFER, WAITING_QUESTIONS, WAITING_REQUESTS
 from kafkascope_analyzer.ingest.blocks import (
     NamedPartitions,
     RequestBlock,
@@ -25,8 +26,9 @@ from kafkascope_analyzer.ingest.connection_notes import ConnectionNotes
 from kafkascope_analyzer.ingest.connection_state import connection_table
 from kafkascope_analyzer.ingest.dns import DnsExchanges
 from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows
+from kafkascope_analyzer.ingest.limits import Limits
 from kafkascope_analyzer.ingest.messages import MessageWriters
-from kafkascope_analyzer.ingest.news import News
+from kafkascope_analyzer.ingest.news import FirstTold
 from kafkascope_analyzer.ingest.partitions import spill_name
 from kafkascope_analyzer.ingest.record_batches import record_sets, spill_record_sets
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
@@ -38,6 +40,7 @@ from kafkascope_parsers.link.segments import Segments
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.schema import API_VERSION_RANGE
 from kafkascope_parsers.tcp import Streams, TcpStreams
+from kafkascope_parsers.tcp.state import E_LIMIT
 
 _EVENT_COLUMNS = {
     "conn": "connection",
@@ -72,15 +75,18 @@ class BucketScan:
         share: tuple[int, int] = (0, 1),
         *,
         detail: RecordDetail = RecordDetail.COUNTS,
+        limits: Limits | None = None,
     ) -> None:
         self._spill = spill
         self._detail = detail
         self._messages = messages
-        self.tcp = TcpStreams(*share)
-        self.framer = Framer(API_VERSION_RANGE)
+        self._limits = limits or Limits()
+        self.tcp = TcpStreams(*share, waiting_limit=self._limits.waiting_bytes)
+        self.framer = Framer(API_VERSION_RANGE, self._limits.waiting_requests)
+        self._n_stream_buffer = 0
         self._exchanges = Exchanges()
         self.conn_ids = pa.array([], pa.string())
-        self._news = News()
+        self._news = FirstTold()
         self._notes = ConnectionNotes()
         self.dns = DnsExchanges(spill)
         self.ledger = Ledger()
@@ -108,14 +114,26 @@ class BucketScan:
         self.ledger.undecoded_bytes = int(self._undecoded.sum())
         return self._messages.close()
 
+    def limits_hit(self) -> dict[str, int]:
+        """What was left out or given up at which limit, by the names of hit_limits."""
+        return {
+            CONNECTIONS: self.tcp.n_over_limit,
+            STREAM_BUFFER: self._n_stream_buffer,
+            WAITING_REQUESTS: int(self.framer.connections["n_given_up"].sum()),
+            WAITING_QUESTIONS: self.dns.n_given_up,
+        }
+
     def _read(self, streams: Streams, *, final: bool) -> None:
         self._open_connections()
         frames = self.framer.requests(streams, final=final)
-        requests = read_requests(streams.data, frames.frames, self._capture_id, self._write_requests)
+        size = self._limits.batch_bytes
+        requests = read_requests(streams.data, frames.frames, self._capture_id, self._write_requests, batch_bytes=size)
         n_open = self._exchanges.open.num_rows
         answered, abandoned = self.framer.responses(streams, frames, requests.silent, n_open, final=final)
         self._exchanges.add(requests.rows(frames.frames))
-        responses = read_responses(streams.data, answered.frames, self._exchanges.open, self._write_responses)
+        responses = read_responses(
+            streams.data, answered.frames, self._exchanges.open, self._write_responses, batch_bytes=size
+        )
         self._spill_requests(requests)
         self._spill_responses(responses)
         self._note_undecoded(streams, (frames, requests), (answered, responses))
@@ -190,7 +208,7 @@ class BucketScan:
     def _spill_responses(self, block: ResponseBlock) -> None:
         self._spill_partitions(block.partitions())
         self._spill.write("errors", block.errors(self._capture_id))
-        self._spill.write("topology", self._news.only_changes(block.topology()))
+        self._spill.write("topology", self._news.only_first(block.topology()))
 
     def _note_undecoded(
         self, streams: Streams, requests: tuple[Frames, RequestBlock], responses: tuple[Frames, ResponseBlock]
@@ -210,6 +228,7 @@ class BucketScan:
         events = self.tcp.events
         n = len(events)
         if n:
+            self._n_stream_buffer += int((events["kind"] == E_LIMIT).sum())
             columns = {name: pa.array(np.ascontiguousarray(events[field])) for name, field in _EVENT_COLUMNS.items()}
             columns["capture_id"] = pa.array(np.full(n, self._capture_id, np.int32))
             self._spill.write("tcp_events", pa.table(columns))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from kafkascope_analyzer.dataset.limits_hit import DATAGRAMS, FRAGMENTS
 from kafkascope_analyzer.ingest.finish import Bucket
 from kafkascope_analyzer.ingest.messages import MessageWriters
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
@@ -44,13 +45,14 @@ class ScanJob:
 
 @dataclass(frozen=True, slots=True)
 class BucketResult:
-    """What a scan found: the input files, rows per message table, the bucket's part of the byte ledger, and the buckets
-    to finish: the job's own, and one more for each further capture point.
+    """What a scan found: the input files, rows per message table, the bucket's part of the byte ledger, what was left out at
+    limits, and the buckets to finish: the job's own, and one more for each further capture point.
     """
 
     captures: list[CaptureInfo]
     message_rows: dict[str, int]
     ledger: dict[str, int]
+    limits_hit: dict[str, int]
     buckets: list[Bucket]
 
 
@@ -86,9 +88,10 @@ class _SeriesScans:
             bucket = _bucket_of_series(self._job.bucket, number)
             scan = BucketScan(
                 Spill(bucket.spill),
-                MessageWriters(bucket.dataset / "messages", bucket.part),
+                MessageWriters(bucket.dataset / "messages", bucket.part, bucket.limits),
                 (self._job.number, self._job.n_buckets),
                 detail=self._job.detail,
+                limits=bucket.limits,
             )
             self.all.append(_Series(bucket, scan, LinkReader()))
         return self.all[number]
@@ -99,7 +102,7 @@ def _bucket_of_series(bucket: Bucket, number: int) -> Bucket:
     if number == 0:
         return bucket
     part = bucket.part.replace("part-0", f"part-{number}")
-    return Bucket(bucket.spill.with_name(f"{bucket.spill.name}-{number}"), bucket.dataset, part)
+    return Bucket(bucket.spill.with_name(f"{bucket.spill.name}-{number}"), bucket.dataset, part, bucket.limits)
 
 
 def scan_bucket(job: ScanJob, progress: Callable[[int, int], None] | None) -> BucketResult:
@@ -109,7 +112,7 @@ def scan_bucket(job: ScanJob, progress: Callable[[int, int], None] | None) -> Bu
     total = sum(path.stat().st_size for path in job.inputs if not is_stream(path))
     captures: list[CaptureInfo] = []
     for capture_id, path in enumerate(job.inputs):
-        file = CaptureFile(path, may_be_empty=len(job.inputs) > 1)
+        file = CaptureFile(path, job.bucket.limits.block_bytes, may_be_empty=len(job.inputs) > 1)
         before = sum(info.size_bytes for info in captures)
         found: tuple[int, _Series] | None = None
         for block in file.blocks():
@@ -125,7 +128,12 @@ def scan_bucket(job: ScanJob, progress: Callable[[int, int], None] | None) -> Bu
         captures.append(file.info)
     rows: Counter[str] = Counter()
     ledger: Counter[str] = Counter()
+    hit: Counter[str] = Counter()
     for series in scans.all:
         rows.update(series.scan.finish())
         ledger.update(asdict(series.scan.ledger))
-    return BucketResult(captures, dict(rows), dict(ledger), [series.bucket for series in scans.all])
+        hit.update(series.scan.limits_hit())
+    if job.number == 0:
+        hit[FRAGMENTS] = sum(info.kinds.over_limit for info in captures)
+        hit[DATAGRAMS] = sum(info.kinds.datagrams_left_out for info in captures)
+    return BucketResult(captures, dict(rows), dict(ledger), dict(hit), [series.bucket for series in scans.all])

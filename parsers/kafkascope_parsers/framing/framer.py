@@ -20,8 +20,9 @@ from kafkascope_parsers.framing.layout import (
     REASON_MID_STREAM,
     START,
     STRETCH,
+    WAITING_LIMIT_IN_ALL,
 )
-from kafkascope_parsers.framing.pool import NONE, Waiting, empty_pool, with_room
+from kafkascope_parsers.framing.pool import NONE, Waiting, empty_pool, keep_newest, with_room
 from kafkascope_parsers.framing.prover import prove_connections
 from kafkascope_parsers.framing.requests import cut_requests, pass_over_foreign
 from kafkascope_parsers.framing.responses import Asked, Pairing, cut_responses
@@ -42,10 +43,11 @@ class Frames:
 
 class Framer:
     """State of framing over all connections. versions: int16[n_keys, 2], first and last known version of each API
-    key.
+    key; waiting_limit: requests that wait for their responses.
     """
 
-    def __init__(self, versions: NDArray[np.int16]) -> None:
+    def __init__(self, versions: NDArray[np.int16], waiting_limit: int = WAITING_LIMIT_IN_ALL) -> None:
+        self._waiting_limit = waiting_limit
         self._versions = np.ascontiguousarray(versions, np.int16)
         self.directions = np.zeros(0, DIRECTION)
         self.connections = np.zeros(0, CONNECTION)
@@ -91,6 +93,9 @@ class Framer:
         waiting = Waiting(self._nodes, self._free, abandoned)
         cut = _room(streams)
         cut_responses(streams, cut, Pairing(asked, waiting, self.directions, self.connections), final)
+        n_waiting = self.connections["n_waiting"]
+        if n_waiting.sum() > self._waiting_limit:
+            keep_newest(waiting, self.connections, _fair_share(n_waiting, self._waiting_limit))
         return _written(cut), abandoned
 
     def keep_rows(self, new_row: NDArray[np.int64]) -> None:
@@ -101,6 +106,18 @@ class Framer:
 
     def _n_free(self) -> int:
         return len(self._nodes) - int(self.connections["n_waiting"].sum())
+
+
+def _fair_share(n_waiting: NDArray[np.int32], limit: int) -> int:
+    """The most that each connection may keep so that all together have the limit or less."""
+    low, high = 0, int(n_waiting.max())
+    while low < high:
+        middle = (low + high + 1) // 2
+        if int(np.minimum(n_waiting, middle).sum()) <= limit:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _room(streams: Streams) -> Cut:

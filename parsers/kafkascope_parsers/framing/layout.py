@@ -103,6 +103,7 @@ CONNECTION = np.dtype(
             ("tail", "i8"),
             ("n_waiting", "i4"),
             ("max_in_flight", "i4"),
+            ("n_given_up", "i8"),  # requests that waited too long: see WAITING_LIMIT
         ],
     )
 )
@@ -127,6 +128,13 @@ TOKEN_LIMIT = 512 << 10
 SEARCH_LIMIT = 4096
 """Waiting requests that are looked through for a correlation id: far above what clients keep in flight, so that a
 hostile stream costs little.
+"""
+WAITING_LIMIT = 16_384
+"""Requests of a connection that wait for their responses: four times SEARCH_LIMIT. The oldest is given up for the next.
+"""
+WAITING_LIMIT_IN_ALL = 200_000
+"""Requests of a bucket that wait for their responses: some 500 bytes each, with their row. The oldest of the connections
+with the most are given up at the end of a block.
 """
 UNDECIDED_LIMIT = 64 << 10
 """Bytes of each direction that wait for the proof of what the connection speaks."""

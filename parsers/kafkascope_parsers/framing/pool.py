@@ -1,6 +1,6 @@
 """Requests that wait for their responses: one list per connection, all in one pool.
 
-A broker answers the requests of a connection in their order, so the list is a queue; a response that answers a later
+At most WAITING_LIMIT wait on a connection: a capture of one direction has no response at all. A broker answers the requests of a connection in their order, so the list is a queue; a response that answers a later
 request says that the earlier ones will never be answered.
 """
 
@@ -10,7 +10,7 @@ import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_parsers.framing.layout import SEARCH_LIMIT, WAITING
+from kafkascope_parsers.framing.layout import SEARCH_LIMIT, WAITING, WAITING_LIMIT
 
 NONE = -1
 
@@ -43,8 +43,36 @@ def with_room(nodes: NDArray[np.void], free: NDArray[np.int64], n: int) -> NDArr
 
 
 @nb.njit(cache=True, nogil=True)
+def pop_oldest(w: Waiting, c: NDArray[np.void], i: int) -> int:
+    """Takes the oldest request of connection i's queue, which has one, out of it; returns its node (still readable)."""
+    node = c[i].head
+    c[i].head = w.nodes[node].next
+    c[i].n_waiting -= 1
+    w.nodes[node].next = w.free[0]
+    w.free[0] = node
+    return int(node)
+
+
+@nb.njit(cache=True, nogil=True)
+def give_up_oldest(w: Waiting, c: NDArray[np.void], i: int) -> None:
+    """Gives the oldest request of connection i's queue up."""
+    w.abandoned[w.nodes[pop_oldest(w, c, i)].row] = 1
+    c[i].n_given_up += 1
+
+
+@nb.njit(cache=True, nogil=True)
+def keep_newest(w: Waiting, c: NDArray[np.void], most: int) -> None:
+    """Gives requests up until no connection has more than so many."""
+    for i in range(len(c)):
+        while c[i].n_waiting > most:
+            give_up_oldest(w, c, i)
+
+
+@nb.njit(cache=True, nogil=True)
 def enqueue(w: Waiting, c: NDArray[np.void], i: int, request: Any, row: int) -> None:
     """Puts a request at the end of connection i's queue and writes how many are in flight with it."""
+    if c[i].n_waiting >= WAITING_LIMIT:
+        give_up_oldest(w, c, i)
     node = w.free[0]
     w.free[0] = w.nodes[node].next
     w.nodes[node].next = NONE
@@ -82,11 +110,7 @@ def take(w: Waiting, c: NDArray[np.void], i: int, correlation_id: int) -> int:
     if not waits(w, c, i, correlation_id):
         return NONE
     while True:
-        node = c[i].head
-        c[i].head = w.nodes[node].next
-        c[i].n_waiting -= 1
-        w.nodes[node].next = w.free[0]
-        w.free[0] = node
+        node = pop_oldest(w, c, i)
         if w.nodes[node].correlation_id == correlation_id:
             return node
         w.abandoned[w.nodes[node].row] = 1

@@ -81,11 +81,15 @@ def ask(asked: Asked, w: Waiting, c: NDArray[np.void]) -> None:
 
 @nb.njit(cache=True, nogil=True)
 def ask_until(asked: Asked, w: Waiting, c: NDArray[np.void], i: int, ts_ns: int) -> None:
-    """Queues all requests of connections before i, and those of i sent until ts_ns."""
+    """Queues all requests of connections before i, and those of i whose last byte was sent until ts_ns.
+
+    Last bytes order requests and responses, as a block ends with a packet: what a block does not complete comes after
+    all that it does.
+    """
     while asked.at[0] < len(asked.requests):
         request = asked.requests[asked.at[0]]
         other = request.direction >> 1
-        if other > i or (other == i and request.ts_ns > ts_ns):
+        if other > i or (other == i and request.last_ns > ts_ns):
             return
         ask(asked, w, c)
 
@@ -188,7 +192,7 @@ def response_synced(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: b
         return at
     if after > end and size <= FRAME_LIMIT and not last:
         return at
-    ask_until(asked, w, c, i, s.piece_ts_ns[piece_at(s, at)])
+    ask_until(asked, w, c, i, s.piece_ts_ns[piece_at(s, min(after, end) - 1)])
     known = waits(w, c, i, correlation_id)
     if not known:
         ask_ahead(asked, w, c, i, correlation_id)

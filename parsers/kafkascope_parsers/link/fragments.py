@@ -41,13 +41,15 @@ _Key = tuple[bytes, bytes, int, int]
 
 
 class Fragments:
-    """Incomplete IP packets, oldest first. n_given_up counts those that never became whole; n_copies fragments of
+    """Incomplete IP packets, oldest first. n_given_up counts those that never became whole, n_over_limit those of them
+    that were given up at a limit; n_copies fragments of
     packets that were whole already."""
 
     def __init__(self) -> None:
         self._packets: OrderedDict[_Key, _Packet] = OrderedDict()
         self._bytes = 0
         self.n_given_up = 0
+        self.n_over_limit = 0
         self.n_copies = 0
 
     def __len__(self) -> int:
@@ -63,7 +65,9 @@ class Fragments:
             self.n_copies += 1
             return None
         end = ip.fragment_at + len(fragment.data)
-        if end > 0xFFFF or not fragment.whole or len(packet.parts) >= PARTS_LIMIT or packet.size > SIZE_LIMIT:
+        over = len(packet.parts) >= PARTS_LIMIT or packet.size > SIZE_LIMIT
+        if end > 0xFFFF or not fragment.whole or over:
+            self.n_over_limit += over
             self._drop(key)
             return None
         self._take(packet, fragment, end)
@@ -74,7 +78,9 @@ class Fragments:
             self._packets[key] = _Packet(ts_ns, done=True)
             return whole, packet.first
         if len(self._packets) > PACKET_LIMIT or self._bytes > BYTES_LIMIT:
-            self._drop(next(iter(self._packets)))
+            oldest = next(iter(self._packets))
+            self.n_over_limit += not self._packets[oldest].done
+            self._drop(oldest)
         return None
 
     def _packet(self, key: _Key, ts_ns: int) -> _Packet:

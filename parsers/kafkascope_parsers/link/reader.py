@@ -23,7 +23,7 @@ class PacketCounts:
 
     duplicates counts segments that the capture had shown already; odd those packets that were read one by one,
     fragments those that were a part of a segment (the last part counts as the segment), given_up IP packets whose
-    fragments did not all come; dns datagrams of port 53, which are among other.
+    fragments did not all come, over_limit those of them that a limit cut short; dns datagrams of port 53, which are among other.
     """
 
     segments: int = 0
@@ -34,7 +34,13 @@ class PacketCounts:
     fragments: int = 0
     odd: int = 0
     given_up: int = 0
+    over_limit: int = 0
     dns: int = 0
+
+    @property
+    def datagrams_left_out(self) -> int:
+        """Datagrams beyond DATAGRAM_LIMIT."""
+        return max(0, self.dns - DATAGRAM_LIMIT)
 
 
 class LinkReader:
@@ -110,7 +116,7 @@ class LinkReader:
         """
         found: list[tuple[int, int, Segment]] = []
         annex = bytearray()
-        given_up = self._fragments.n_given_up
+        given_up, over_limit = self._fragments.n_given_up, self._fragments.n_over_limit
         for row in rows.tolist():
             at, caplen = int(packets.offset[row]), int(packets.caplen[row])
             self.counts.odd += 1
@@ -135,6 +141,7 @@ class LinkReader:
             found.append((row, at, read))
             self.counts.segments += 1
         self.counts.given_up += self._fragments.n_given_up - given_up
+        self.counts.over_limit += self._fragments.n_over_limit - over_limit
         if annex:
             buf = np.concatenate([buf, np.frombuffer(annex, np.uint8)])
         return buf, _columns(packets, found), np.array([row for row, _, _ in found], np.int64)

@@ -15,6 +15,7 @@ from kafkascope_parsers.tcp.state import (
     FIRST_COPY_BYTES,
     OPEN,
     UNANSWERED,
+    WAITING_BYTES_IN_ALL,
     Payloads,
     Taken,
     empty_tables,
@@ -35,12 +36,20 @@ class TcpStreams:
     After each push, `connections` and `sides` hold all connections so far and `events` what happened in the block. The
     bytes of the streams are valid until the next push: copy what has to live longer.
 
-    one_by_one: every segment through the plain-Python reassembler (for tests).
+    one_by_one: every segment through the plain-Python reassembler (for tests). waiting_limit: bytes that wait behind
+    holes, of all directions together.
     """
 
-    def __init__(self, bucket: int = 0, n_buckets: int = 1, *, one_by_one: bool = False) -> None:
+    def __init__(
+        self,
+        bucket: int = 0,
+        n_buckets: int = 1,
+        *,
+        one_by_one: bool = False,
+        waiting_limit: int = WAITING_BYTES_IN_ALL,
+    ) -> None:
         self._bucket = (bucket, n_buckets)
-        self._tables = empty_tables(one_by_one)
+        self._tables = empty_tables(one_by_one, waiting_limit)
         self._one_by_one = Reassemblers() if one_by_one else None
         self._assembler = Assembler()
         self._waiting = _NOTHING

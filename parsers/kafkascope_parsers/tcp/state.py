@@ -59,7 +59,7 @@ WAITING_SEGMENTS = 8192
 """Parts that wait behind a hole in one direction: WAITING_BYTES in segments of 1 kB."""
 
 WAITING_BYTES_IN_ALL = 128 << 20
-"""Bytes that wait behind holes in all directions of a bucket. The only limit that is not a direction's own."""
+"""Bytes that wait behind holes in all directions of a bucket, unless less is asked for. The only limit that is not a direction's own."""
 
 ACKED_SEGMENTS = 16
 """Segments of the connection, from the one that acknowledges all of a hole on, after which the hole is given up even
@@ -208,6 +208,7 @@ COUNTERS = record_type(
             "parts_used",
             "free_part",
             "waiting_bytes",
+            "waiting_limit",
             "position",
             "needed",
         )
@@ -217,7 +218,8 @@ COUNTERS = record_type(
 
 first_chunk  number of the block's first row of chunks; one_by_one: payload goes to the reassembler
 slow         segments for the reassembler; over_limit: see CONNECTION_LIMIT
-parts        rows of PART ever used, parts_used: now; free_part: first free one or -1; waiting_bytes: of all of them
+parts        rows of PART ever used, parts_used: now; free_part: first free one or -1; waiting_bytes: of all of them,
+             waiting_limit: most of them (WAITING_BYTES_IN_ALL or less)
 position     payload of all segments so far, of every bucket, each segment with FIRST_COPY_COST more
 needed       rows of chunks, events and parts that the segment at which a kernel stopped may need
 """
@@ -285,9 +287,10 @@ def _longer(rows: NDArray[np.void], n: int) -> NDArray[np.void]:
     return more
 
 
-def empty_tables(one_by_one: bool) -> Tables:
-    """No connections. one_by_one: payload goes to the reassembler."""
+def empty_tables(one_by_one: bool, waiting_limit: int = WAITING_BYTES_IN_ALL) -> Tables:
+    """No connections. one_by_one: payload goes to the reassembler; waiting_limit: see COUNTERS."""
     n = np.zeros(1, COUNTERS)
+    n["waiting_limit"] = waiting_limit
     n["one_by_one"], n["free_part"] = one_by_one, -1
     slots = np.full(2 * _FIRST_ROOM, -1, np.int64)
     connections, sides = np.zeros(_FIRST_ROOM, CONNECTION), np.zeros(2 * _FIRST_ROOM, SIDE)

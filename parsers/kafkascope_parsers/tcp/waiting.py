@@ -36,7 +36,6 @@ from kafkascope_parsers.tcp.state import (
     RST,
     UNUSED,
     WAITING_BYTES,
-    WAITING_BYTES_IN_ALL,
     WAITING_SEGMENTS,
     Payloads,
 )
@@ -150,7 +149,7 @@ def hold_limits(seg: Any, me: Any, direction: int, work: Work) -> None:
     """Gives up holes until no more waits than the limits allow."""
     n = work.n[0]
     while me.first_waiting >= 0 and (
-        me.waiting_bytes > WAITING_BYTES or me.waiting > WAITING_SEGMENTS or n.waiting_bytes > WAITING_BYTES_IN_ALL
+        me.waiting_bytes > WAITING_BYTES or me.waiting > WAITING_SEGMENTS or n.waiting_bytes > n.waiting_limit
     ):
         note_event(seg, n, work.events[n.events], (E_LIMIT, direction, me.next, me.waiting_bytes))
         give_up_hole(seg, me, direction, work)

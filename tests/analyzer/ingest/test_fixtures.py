@@ -239,7 +239,7 @@ def test_buckets_change_nothing(datasets, tmp_path, monkeypatch):
     """The same rows whether one worker read the capture or three shared it."""
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
     source = next(CAPTURES.glob("healthy_basic.pcap*"))
-    ingest([source], tmp_path / "three.kscope", workers=3, detail=RecordDetail.BATCHES)
+    ingest([source], tmp_path / "three.kscope", jobs=3, detail=RecordDetail.BATCHES)
     one, three = datasets("healthy_basic"), Dataset(tmp_path / "three.kscope", None)
     for table in INGEST_TABLES:
         names = table.schema.names

@@ -21,7 +21,7 @@ def tables(tmp_path_factory):
     def get(name, table):
         if name not in made:
             made[name] = tmp_path_factory.mktemp("pieces") / f"{name}.kscope"
-            ingest([PIECES / f"{name}.pcap.zst"], made[name], workers=1)
+            ingest([PIECES / f"{name}.pcap.zst"], made[name], jobs=1)
         return pq.read_table(made[name] / table).to_pylist()
 
     get.places = made

@@ -95,7 +95,7 @@ def test_workers_agree_on_the_series(raw, records, whole, tmp_path, monkeypatch)
     for i, piece in enumerate(cut_up(raw, records, 3)):
         paths.append(tmp_path / f"{9 - i}.pcap")
         paths[-1].write_bytes(piece)
-    ingest(paths, tmp_path / "out.kscope", workers=2)
+    ingest(paths, tmp_path / "out.kscope", jobs=2)
     assert_same(whole, tmp_path / "out.kscope")
 
 

@@ -1,0 +1,18 @@
+"""Names of the limits that a dataset's manifest reports when they were hit, and what each left out."""
+
+CONNECTIONS = "connections"
+STREAM_BUFFER = "stream_buffer"
+WAITING_REQUESTS = "waiting_requests"
+WAITING_QUESTIONS = "waiting_questions"
+FRAGMENTS = "fragments"
+DATAGRAMS = "datagrams"
+
+MEANINGS = {
+    CONNECTIONS: ("segment", "of further connections left out: the table of connections was full"),
+    STREAM_BUFFER: ("hole", "in streams given up early: too many bytes waited behind them"),
+    WAITING_REQUESTS: ("request", "given up as unanswered: too many waited for a response"),
+    WAITING_QUESTIONS: ("DNS question", "given up as unanswered: too many waited for an answer"),
+    FRAGMENTS: ("IP packet", "of which too many fragments waited for the rest left out"),
+    DATAGRAMS: ("DNS datagram", "not read: there were too many"),
+}
+"""What is counted, in the singular, and what became of it."""
