@@ -41,6 +41,16 @@ class PartitionArrays(NamedTuple):
     preferred: NDArray[np.int32]
 
 
+class Answer(NamedTuple):
+    """One row of a response. (Kernels pass this on and not the arrays: counting their references costs more.)"""
+
+    number: int
+    asked_ns: int
+    ts_ns: int
+    error_code: int
+    preferred: int
+
+
 N_KEYS = 4
 PROBE_LIMIT = 64
 _HASH_BITS, _SPREAD_BITS = (1 << 43) - 1, (1 << 31) - 1
@@ -103,9 +113,12 @@ def count_partitions(partitions: pa.Table, api_key: int, direction: str) -> pa.T
     columns = {"api_key": pa.repeat(pa.scalar(api_key, pa.int16()), n)}
     for at, field in enumerate(_COUNTED):
         counts = found[:n, at]
-        values = pa.array(counts, mask=counts == (_NO_TEXT if field.name in topics else _NONE))
-        columns[field.name] = topics[field.name].dictionary.take(values) if field.name in topics else values
-    return pa.table([columns[field.name].cast(field.type) for field in COUNTS_SCHEMA], COUNTS_SCHEMA)
+        null = counts == (_NO_TEXT if field.name in topics else _NONE)
+        if field.name in topics:
+            columns[field.name] = topics[field.name].dictionary.take(pa.array(counts, mask=null))
+        else:
+            columns[field.name] = pa.array(counts.astype(field.type.to_pandas_dtype()), field.type, mask=null)
+    return pa.table([columns[field.name] for field in COUNTS_SCHEMA], COUNTS_SCHEMA)
 
 
 def _arrays(partitions: pa.Table, topics: dict[str, pa.DictionaryArray]) -> PartitionArrays:
@@ -113,13 +126,13 @@ def _arrays(partitions: pa.Table, topics: dict[str, pa.DictionaryArray]) -> Part
 
     def values(name: str, none: int, dtype: type[np.generic]) -> NDArray[Any]:
         if name not in partitions.column_names:
-            column = np.empty(0, dtype)
-        elif name in topics:
-            column = topics[name].indices.fill_null(none).to_numpy()
+            values = np.empty(0, dtype)
         else:
-            column = partitions[name].combine_chunks().fill_null(none).to_numpy(zero_copy_only=False)
-        column.flags.writeable = False
-        return column
+            column = topics[name].indices if name in topics else partitions[name].combine_chunks()
+            column = column.fill_null(none) if column.null_count else column
+            values = column.to_numpy(zero_copy_only=False)
+        values.flags.writeable = False
+        return values
 
     return PartitionArrays(
         values("conn", -1, np.int64),
@@ -161,7 +174,7 @@ def count_rows(rows: PartitionArrays, answers: bool, raft: NDArray[np.int64], ou
             _begin(out, g, rows, i)
         _widen(out, g, FIRST_NS, rows.asked_ns[i])
         if answers:
-            _answer(out, g, rows, i)
+            _add_answer(out, g, _answer_of(rows, i))
         else:
             out[g, N_REQUESTS] += 1
     return n
@@ -199,17 +212,24 @@ def _slot(slots: NDArray[np.int32], out: NDArray[np.int64], rows: PartitionArray
 
 
 @nb.njit(cache=True, nogil=True)
-def _answer(out: NDArray[np.int64], g: int, rows: PartitionArrays, i: int) -> None:
-    """Adds the answer of row i to count g; without a code it proves nothing."""
-    _prove(out, g, rows.number[i])
-    if len(rows.preferred) and rows.preferred[i] >= 0:
-        out[g, PREFERRED] = max(out[g, PREFERRED], rows.preferred[i])
-    error = rows.error_code[i] if len(rows.error_code) else _NO_CODE
-    if error == 0:
+def _answer_of(rows: PartitionArrays, i: int) -> Answer:
+    """What row i of a response says."""
+    error = np.int64(rows.error_code[i]) if len(rows.error_code) else _NO_CODE
+    preferred = np.int64(rows.preferred[i]) if len(rows.preferred) else _NO_REPLICA
+    return Answer(rows.number[i], rows.asked_ns[i], rows.ts_ns[i], error, preferred)
+
+
+@nb.njit(cache=True, nogil=True)
+def _add_answer(out: NDArray[np.int64], g: int, answer: Answer) -> None:
+    """Adds an answer to count g; without a code it proves nothing."""
+    _prove(out, g, answer.number)
+    if answer.preferred >= 0:
+        out[g, PREFERRED] = max(out[g, PREFERRED], answer.preferred)
+    if answer.error_code == 0:
         out[g, N_CONFIRMED] += 1
-        _widen(out, g, CONFIRMED_FIRST_NS, rows.asked_ns[i])
-        _least(out, g, CONFIRMED_NS, rows.ts_ns[i])
-    elif 0 < error < len(_IS_REFUSAL) and _IS_REFUSAL[error]:
+        _widen(out, g, CONFIRMED_FIRST_NS, answer.asked_ns)
+        _least(out, g, CONFIRMED_NS, answer.ts_ns)
+    elif 0 < answer.error_code < len(_IS_REFUSAL) and _IS_REFUSAL[answer.error_code]:
         out[g, N_REFUSED] += 1
 
 

@@ -67,13 +67,15 @@ def request_roles(requests: pa.Table) -> list[pa.Table]:
     """Counts of the roles that request rows alone decide. requests: spilled requests with columns as in
     SETTLED_SCHEMA.
     """
-    asking = requests.filter(
-        pc.is_in(requests["api_key"], _ASKING)
-    )  # most requests are Produce and Fetch: none of these
-    return [table for rule in REQUEST_RULES if (table := _of_rule(asking, rule)).num_rows] + _broker_roles(requests)
+    requests = requests.select(_COLUMNS)
+    asking = requests.filter(pc.is_in(requests["api_key"], _ASKING))  # most are Produce and Fetch: none of these
+    asked = set(pc.unique(asking["api_key"]).to_pylist())
+    rules = [rule for rule in REQUEST_RULES if asked & _KEYS_OF[rule.role]]
+    return [table for rule in rules if (table := _of_rule(asking, rule)).num_rows] + _broker_roles(requests)
 
 
-_ASKING = pa.array(sorted({key for rule in REQUEST_RULES for key in _keys(rule).to_pylist()}), pa.int16())
+_KEYS_OF = {rule.role: set(_keys(rule).to_pylist()) for rule in REQUEST_RULES}
+_ASKING = pa.array(sorted(set().union(*_KEYS_OF.values())), pa.int16())
 
 
 def _of_rule(requests: pa.Table, rule: RoleRule) -> pa.Table:
