@@ -8,7 +8,8 @@ What is mutated: the vectors in fixtures/vectors, every API, version and directi
 flipped, bytes cut, removed and put in, and the values that broke other decoders written over lengths and counts:
 varints of 2^31-1, 2^32-1, 2^64-1, of more than 10 bytes and without end, endless empty tags; batch lengths and record
 counts that are negative, 0, too small or wrap; string and array lengths that are negative or huge; compressed data
-that is cut or changed; frames that are too short, TLS or HTTP.
+that is cut or changed; frames that are too short, TLS or HTTP. And whole conversations: streams of such frames, cut
+into segments of any size, some lost, read block by block, for framing.
 
 A child process decodes, under NUMBA_BOUNDSCHECK=1 with a cache of its own, so that a crash or a hang (killed by an
 alarm) is its exit code. Its resident memory may grow by 64 MiB from when every message was decoded once. Every frame
@@ -212,20 +213,143 @@ class RecordSets:
             open_record_set(raw, limit=INFLATE_LIMIT)
 
 
+class Conversations:
+    """Requests and responses on TCP connections, their streams mutated, cut into segments, some lost, in blocks: what
+    framing makes of them has to add up to the bytes that it was given.
+    """
+
+    BLOCKS, CONNECTIONS, FRAMES = 4, 12, 12
+
+    def __init__(self) -> None:
+        self.frames: dict[str, dict[int, list[bytes]]] = {"request": {}, "response": {}}
+        for v in load("frames.jsonl.gz"):
+            raw = bytes.fromhex(v["frame_hex"])
+            if len(raw) < 4000 and v["direction"] in self.frames:
+                self.frames[v["direction"]].setdefault(v["api_key"], []).append(raw)
+        self.keys = sorted(set(self.frames["request"]) & set(self.frames["response"]))
+
+    def warm_up(self) -> None:
+        for seed in range(4):
+            self.round(random.Random(seed))
+
+    def round(self, r: random.Random) -> int:
+        from kafkascope_parsers.framing.framer import Framer
+        from kafkascope_parsers.schema import API_VERSION_RANGE
+        from kafkascope_parsers.tcp import TcpStreams
+
+        rows = [row for c in range(self.CONNECTIONS) for row in self.segments(r, c)]
+        rows.sort(key=lambda row: row[0])
+        tcp, framer = TcpStreams(), Framer(API_VERSION_RANGE, waiting_limit=r.choice((3, 100_000)))
+        total, n_open = 0, 0
+        for block in range(self.BLOCKS + 1):
+            final = block == self.BLOCKS
+            part = rows[block * len(rows) // self.BLOCKS : (block + 1) * len(rows) // self.BLOCKS]
+            streams = tcp.finish() if final else tcp.push(*as_segments(part))
+            framer.open_connections(tcp.connections["opened_by_syn"][len(framer.connections) :] != 0)
+            counted, n_open = framed(framer, streams, n_open, r, final=final)
+            total += counted
+        if total != int(tcp.sides["stream_bytes"].sum()):
+            raise AssertionError(f"framing booked {total} bytes of {int(tcp.sides['stream_bytes'].sum())}")
+        return self.CONNECTIONS * self.FRAMES
+
+    def segments(self, r: random.Random, connection: int) -> list[tuple[int, int, int, int, bytes, int]]:
+        """(time, connection, side, sequence number, payload, flags) of a conversation."""
+        sent: list[tuple[int, bytes]] = []
+        for number in range(self.FRAMES):
+            key = r.choice(self.keys)
+            ask, answer = r.choice(self.frames["request"][key]), r.choice(self.frames["response"][key])
+            sent.append((0, ask[:8] + number.to_bytes(4, "big") + ask[12:]))
+            if r.random() < 0.9:
+                sent.append((1, answer[:4] + number.to_bytes(4, "big") + answer[8:]))
+        now, seq = r.randrange(50), [1000, 5000]
+        rows = [(now, connection, 0, 999, b"", 2)] if r.random() < 0.7 else []
+        for side, whole in sent:
+            raw = mutated(r, whole) if r.random() < 0.1 else whole
+            while raw:
+                n = r.choice((1, 3, 8, 100, 1448, len(raw)))
+                now += 10 + r.randrange(5)
+                if r.random() > 0.02:
+                    rows.append((now, connection, side, seq[side], raw[:n], 0x18))
+                seq[side] += len(raw[:n])
+                raw = raw[n:]
+        return rows
+
+
+def as_segments(rows: list[tuple[int, int, int, int, bytes, int]]) -> tuple[Any, Any]:
+    """The bytes and Segments of conversations' rows."""
+    import numpy as np
+
+    from kafkascope_parsers.link.segments import Segments
+
+    data = np.frombuffer(b"".join(row[4] for row in rows) or b"\0", np.uint8)
+    sizes = np.array([len(row[4]) for row in rows], np.int32)
+    ports = np.array([[40000 + row[1], 9092] for row in rows], np.uint16).reshape(-1, 2)
+    side = np.array([row[2] for row in rows], np.int64)
+    ends = np.array([[0, 1 + (row[2] ^ peer)] for row in rows for peer in (0, 1)], np.uint64).reshape(-1, 2, 2)
+    at = np.arange(len(rows))
+    segments = Segments(
+        np.array([row[0] for row in rows], np.int64),
+        at + 1,
+        np.ascontiguousarray(ends[:, 0]),
+        np.ascontiguousarray(ends[:, 1]),
+        ports[at, side],
+        ports[at, 1 - side],
+        np.array([row[3] for row in rows], np.uint32),
+        np.zeros(len(rows), np.uint32),
+        np.array([row[5] for row in rows], np.uint8),
+        np.full(len(rows), 64000, np.uint16),
+        np.cumsum(sizes, dtype=np.int64) - sizes,
+        sizes,
+        sizes,
+    )
+    return data, segments
+
+
+def framed(framer: Any, streams: Any, n_open: int, r: random.Random, *, final: bool) -> tuple[int, int]:
+    """Frames a block: the bytes that were booked, and how many requests are open after it."""
+    import numpy as np
+
+    from kafkascope_parsers.framing.layout import WHOLE
+
+    requests = framer.requests(streams, final=final)
+    silent = np.array([r.random() < 0.1 for _ in range(len(requests.frames))], np.bool_)
+    responses, abandoned = framer.responses(streams, requests, silent, n_open, final=final)
+    known = abandoned > 0
+    answered = responses.frames["row"][responses.frames["row"] >= 0]
+    if (
+        known[answered].any()
+        or len(np.unique(answered)) != len(answered)
+        or silent[answered[answered >= n_open] - n_open].any()
+    ):
+        raise AssertionError("a response answers a request that waits no more")
+    known[answered] = True
+    known[n_open:] |= silent
+    new_row = np.full(len(known), -1, np.int64)
+    new_row[~known] = np.arange(int((~known).sum()))
+    framer.keep_rows(new_row)
+    booked = 0
+    for cut in (requests, responses):
+        whole = cut.frames[cut.frames["wholeness"] == WHOLE]
+        booked += int((whole["end"] - whole["start"]).sum() + cut.stretches["length"].sum())
+    return booked, int((~known).sum())
+
+
 def child(n: int, seed: int) -> None:
     """Decodes n mutated frames and record sets. Raises where one is not dealt with."""
     if os.environ.get("NUMBA_BOUNDSCHECK") != "1":
         raise SystemExit("the child needs NUMBA_BOUNDSCHECK=1")
-    frames, record_sets = Frames(), RecordSets()
+    frames, record_sets, conversations = Frames(), RecordSets(), Conversations()
     frames.warm_up()
     record_sets.warm_up()
+    conversations.warm_up()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     done = number = 0
     while done < n:
         r = random.Random(f"{seed} {number}")
         signal.alarm(ROUND_SECONDS)
         try:
-            done += (record_sets if number % 12 == 0 else frames).round(r)
+            kind = {0: record_sets, 1: conversations, 2: conversations}.get(number % 12, frames)
+            done += kind.round(r)
         except Exception as error:
             raise SystemExit(f"seed {seed}, round {number}: {type(error).__name__}: {error}") from error
         number += 1

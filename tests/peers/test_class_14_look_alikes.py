@@ -95,3 +95,13 @@ def test_others_on_the_same_port_are_named(w, read, first, protocol):
 def test_kafka_on_odd_ports(w, read, port):
     c = w.Conversation(server_port=port).ask(w.metadata(1)).tell(w.metadata_answer(1))
     assert read(c).protocols == ["kafka"]
+
+
+def test_kafka_that_a_tls_listener_refuses(w, read):
+    """A client without TLS at a TLS port: what it asked is seen, and what it was told is no Kafka."""
+    api_versions = w.request(18, 0, 0, client_id=b"plain-client")
+    alert = bytes.fromhex("15030300020250")
+    found = read(w.Conversation(server_port=9096).ask(api_versions).tell(alert))
+    assert found.protocols == ["kafka"]
+    assert found.requests == {0: "unanswered"}
+    assert found.reasons == {"tls": len(alert)}

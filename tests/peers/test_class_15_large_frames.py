@@ -21,7 +21,10 @@ def test_fetch_of_hundreds_of_topics(w, read):
 def test_a_request_over_100_mib_is_passed_over(w, read):
     size = 101 << 20
     head = struct.pack(">i", size) + w.produce(2, 7, 1)[4:]
-    c = w.Conversation().ask(w.metadata(1)).ask(head).lose(0, size + 4 - len(head)).ask(w.metadata(3))
+    c = w.Conversation().ask(w.metadata(1)).ask(head).lose(0, size + 4 - len(head))
+    later = range(3, 20)  # one packet so far ahead is not believed, many are
+    for i in later:
+        c.ask(w.metadata(i))
     found = read(c)
-    assert found.requests == {1: "unanswered", 2: "undecoded", 3: "unanswered"}
+    assert found.requests == {1: "unanswered", 2: "undecoded"} | dict.fromkeys(later[-2:], "unanswered")
     assert found.reasons == {"oversize": len(head)}

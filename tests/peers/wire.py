@@ -116,6 +116,7 @@ class Conversation:
         numbers = (self.seq[side], self.seq[1 - side])
         tcp = struct.pack(">HHIIBBHHH", ports[side], ports[1 - side], *numbers, 5 << 4, flags, 64000, 0, 0)
         length = 20 + len(tcp) + len(payload)
+        length = length if length <= 0xFFFF else 0  # as segmentation offload leaves it
         ip = struct.pack(">BBHHHBBH", 0x45, 0, length, 0, 0, 64, 6, 0) + ends[side] + ends[1 - side]
         self.now += 1_000_000
         self.packets.append((self.now, b"\2" * 12 + b"\x08\0" + ip + tcp + payload))
@@ -138,12 +139,28 @@ class Conversation:
         return self
 
 
+def twice(packets, after_ns=3_000):
+    """As port mirroring shows them: each packet again, a little later."""
+    return [copy for ts_ns, raw in packets for copy in ((ts_ns, raw), (ts_ns + after_ns, raw))]
+
+
+def in_vxlan(packets):
+    """As a mirror sends them on: UDP to port 4789, VXLAN network 7 (RFC 7348), the Ethernet frame inside."""
+    wrapped = []
+    for ts_ns, raw in packets:
+        inner = b"\x08\0\0\0" + (7 << 8).to_bytes(4, "big") + raw
+        udp = struct.pack(">HHHH", 50000, 4789, 8 + len(inner), 0) + inner
+        ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + b"\xac\x10\0\1\xac\x10\0\2"
+        wrapped.append((ts_ns, b"\4" * 12 + b"\x08\0" + ip + udp))
+    return wrapped
+
+
 def write_pcap(path, packets, snaplen=0):
-    """Classic pcap with nanoseconds, packets in time order."""
+    """Classic pcap with nanoseconds, packets in the order given."""
     cut = snaplen or 1 << 18
     with path.open("wb") as out:
         out.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, cut, 1))
-        for ts_ns, raw in sorted(packets, key=lambda p: p[0]):
+        for ts_ns, raw in packets:
             kept = raw[:cut]
             out.write(struct.pack("<IIII", ts_ns // 10**9, ts_ns % 10**9, len(kept), len(raw)) + kept)
     return path
@@ -185,8 +202,9 @@ class Read:
         return pq.read_table(place).to_pylist() if place.exists() else []
 
 
-def read(folder, *conversations, snaplen=0):
-    """Ingests conversations as one capture."""
-    capture = write_pcap(folder / "crafted.pcap", [p for c in conversations for p in c.packets], snaplen)
+def read(folder, *conversations, snaplen=0, shown=lambda packets: packets):
+    """Ingests conversations as one capture, packets in time order; shown: how the capture point shows them."""
+    packets = sorted((p for c in conversations for p in c.packets), key=lambda p: p[0])
+    capture = write_pcap(folder / "crafted.pcap", shown(packets), snaplen)
     ingest([capture], folder / "out.kscope")
     return Read(folder / "out.kscope")

@@ -12,6 +12,7 @@ from rich.text import Text
 from kafkascope_analyzer.cli.options import Format
 from kafkascope_analyzer.cli.servers import Seen
 from kafkascope_analyzer.ingest.source import CaptureFile, expand_inputs, is_stream
+from kafkascope_analyzer.report.ledger import PACKET_KINDS
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
 from kafkascope_analyzer.report.terminal import write_parts
 from kafkascope_analyzer.report.unread import cut_sentence
@@ -72,7 +73,7 @@ def _file(path: Path, seen: Seen, versions: "np.typing.NDArray[np.int16]", *, al
         if n_bytes > BLOCK_BYTES // 2:  # a corrupt place makes small blocks of a large one
             break
     whole = next(blocks, None) is None
-    info = capture.info
+    info, kinds = capture.info, link.take_counts()
     return {
         "path": info.path,
         "format": info.format,
@@ -83,6 +84,11 @@ def _file(path: Path, seen: Seen, versions: "np.typing.NDArray[np.int16]", *, al
         "n_packets": info.n_packets,
         "n_truncated": info.n_truncated,
         "n_dropped": info.n_dropped,
+        "n_duplicates": kinds.duplicates,
+        "n_not_tcp": kinds.other,
+        "n_malformed": kinds.malformed,
+        "n_unsupported": kinds.unsupported,
+        "n_incomplete": kinds.given_up,
         "cut_at_byte": info.cut_at_byte,
         "cut_why": info.cut_why,
         "unread_bytes": info.unread_bytes,
@@ -114,6 +120,10 @@ def _parts(model: Model) -> Iterator[RenderableType]:
             Text(safe(file["path"])), file["format"] + packed, file["link_types"], size(file["size_bytes"]), *figures
         )
     yield table
+    for file in model["files"]:
+        odd = [f"{file[name]:,} {what}" for name, what in PACKET_KINDS.items() if file[name] and name != "n_truncated"]
+        if odd:
+            yield line(f"{safe(file['path'])}: of the packets looked at {list_of(odd, len(odd))}")
     yield from more(model["n_files"] - len(model["files"]), "file", "captures, after ingest")
     yield from _servers(model["servers"])
 

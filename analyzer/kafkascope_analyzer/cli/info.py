@@ -1,5 +1,6 @@
 """`kafkascope info`: what is in a capture or a dataset, quickly. Never starts Spark."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -21,10 +22,23 @@ def info(
     """Say what is in a capture or a dataset."""
     with exit_codes():
         if place != "-" and (Path(place) / "_dataset.json").is_file():
-            from kafkascope_analyzer.cli.ingest import show_overview
-
-            show_overview(Path(place), format)
+            _show_dataset(Path(place), format)
             return
         from kafkascope_analyzer.cli.capture_info import show_capture
 
         show_capture(place, format)
+
+
+def _show_dataset(dataset: Path, how: Format) -> None:
+    """What the tables of `ingest` tell, and the byte ledger in full."""
+    from kafkascope_analyzer.report.ledger import full_ledger
+    from kafkascope_analyzer.report.model import overview_model, to_json
+    from kafkascope_analyzer.report.scan import load_manifest
+    from kafkascope_analyzer.report.terminal import render, write_parts
+    from kafkascope_analyzer.report.terminal_ledger import render_ledger
+
+    model = overview_model(dataset) | {"ledger": full_ledger(dataset, load_manifest(dataset))}
+    if how is Format.json:
+        sys.stdout.write(to_json(model))
+        return
+    write_parts([*render(model), *render_ledger(model["ledger"])], sys.stdout, plain=how is Format.plain)

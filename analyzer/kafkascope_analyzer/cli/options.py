@@ -62,7 +62,7 @@ Jobs = Annotated[
         min=1,
         max=256,
         metavar="N",
-        help="Processes that read. Results are the same for any number. [default: the cores there are; one for small inputs]",
+        help="Processes that read; results are the same for any number. [default: the cores there are]",
         show_default=False,
     ),
 ]
@@ -71,7 +71,7 @@ MaxMemory = Annotated[
     typer.Option(
         "--max-memory",
         metavar="SIZE",
-        help="Most memory of each process, as 512M. [default: 1G, for captures of any size]",
+        help="Most memory of each process, 512M or more. [default: 1G, for captures of any size]",
         show_default=False,
     ),
 ]

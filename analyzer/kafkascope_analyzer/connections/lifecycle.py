@@ -1,5 +1,6 @@
 """Rows of `connections`: how each TCP connection came, went, and what it spoke."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,10 @@ _PROTOCOL_WHY = {
 }
 _PROTOCOLS = {KAFKA: "kafka", TLS: "tls", HTTP: "http", OTHER: "other", UNKNOWN: "other"}
 _OPENED_BY = {BY_SYN: "syn", BY_FIRST_REQUEST: "first_request", BY_PORT: "port"}
+
+
+SLICE_ROWS = 8192
+"""Rows made at a time: each names every version that its broker offers, a kilobyte or more."""
 
 
 class ConnectionFacts:
@@ -101,9 +106,19 @@ def _groups(rows: pa.Table, keys: list[str]) -> list[dict[str, Any]]:
     return list(grouped.sort_by("ts_ns_min").to_pylist())
 
 
-def connection_rows(facts: ConnectionFacts, roles: pa.Table) -> pa.Table:
-    """Rows of `connections`. roles: added-up role counts (roles.PARTIAL_SCHEMA)."""
-    raw, n = facts.raw, facts.raw.num_rows
+def connection_rows(facts: ConnectionFacts, roles: pa.Table) -> Iterator[pa.Table]:
+    """Rows of `connections`, SLICE_ROWS at a time. roles: added-up role counts (roles.PARTIAL_SCHEMA)."""
+    conn = roles["conn"].to_numpy()
+    for first in range(0, facts.raw.num_rows, SLICE_ROWS):
+        chosen = np.flatnonzero((conn >= first) & (conn < first + SLICE_ROWS))
+        yield _rows_from(facts, first, roles.take(pa.array(chosen)))
+
+
+def _rows_from(facts: ConnectionFacts, first: int, roles: pa.Table) -> pa.Table:
+    """The rows of SLICE_ROWS connections; roles: theirs."""
+    raw = facts.raw.slice(first, SLICE_ROWS)
+    n = raw.num_rows
+    here, part = range(first, first + n), slice(first, first + n)
     of_conn, primary = _roles_by_connection(roles)
     columns = {name: raw[name] for name in raw.column_names}
     columns |= {
@@ -111,22 +126,22 @@ def connection_rows(facts: ConnectionFacts, roles: pa.Table) -> pa.Table:
         "protocol": _protocol(raw),
         "why": _named(raw["protocol"], _PROTOCOL_WHY),
         "handshake_us": pc.divide(pc.subtract(raw["synack_ns"], raw["syn_ns"]), 1000),
-        "client_ids": pa.array([facts.client_ids.get(i, []) for i in range(n)], pa.list_(pa.string())),
-        "api_versions_used": pa.array([_versions(facts.used.get(i, set())) for i in range(n)], pa.list_(pa.string())),
-        "api_versions_offered": pa.array([facts.offered.get(i) for i in range(n)], pa.list_(pa.string())),
-        "session_lifetime_ms": pa.array([facts.lifetimes_ms.get(i) for i in range(n)], pa.int64()),
+        "client_ids": pa.array([facts.client_ids.get(i, []) for i in here], pa.list_(pa.string())),
+        "api_versions_used": pa.array([_versions(facts.used.get(i, set())) for i in here], pa.list_(pa.string())),
+        "api_versions_offered": pa.array([facts.offered.get(i) for i in here], pa.list_(pa.string())),
+        "session_lifetime_ms": pa.array([facts.lifetimes_ms.get(i) for i in here], pa.int64()),
         "tls_decrypted": pc.if_else(pc.equal(raw["protocol"], TLS), pa.scalar(False), None),
-        "node_id": facts.node_ids,
-        "node_id_why": facts.node_why,
-        "advertised_host": facts.advertised_host,
-        "advertised_port": facts.advertised_port,
-        "roles": pa.array([sorted(of_conn.get(i, ())) for i in range(n)], pa.list_(pa.string())),
-        "primary_role": pa.array([primary.get(i) for i in range(n)], pa.string()),
-        "n_requests": pa.array(facts.n_requests),
-        "n_responses": pa.array(facts.n_responses),
-        "n_errors": pa.array(facts.n_errors),
+        "node_id": facts.node_ids[part],
+        "node_id_why": facts.node_why[part],
+        "advertised_host": facts.advertised_host[part],
+        "advertised_port": facts.advertised_port[part],
+        "roles": pa.array([sorted(of_conn.get(i, ())) for i in here], pa.list_(pa.string())),
+        "primary_role": pa.array([primary.get(i) for i in here], pa.string()),
+        "n_requests": pa.array(facts.n_requests[part]),
+        "n_responses": pa.array(facts.n_responses[part]),
+        "n_errors": pa.array(facts.n_errors[part]),
     }
-    columns |= {name: pa.array([found.get(i) for i in range(n)], pa.string()) for name, found in facts.texts.items()}
+    columns |= {name: pa.array([found.get(i) for i in here], pa.string()) for name, found in facts.texts.items()}
     for name in ("syn", "synack", "first", "last", "close"):
         columns[f"{name}_ts"] = microseconds(_flat(columns[f"{name}_ns"]))
     return pa.table([_typed(columns, field, n) for field in CONNECTIONS.schema], CONNECTIONS.schema)

@@ -1,6 +1,6 @@
 """Second pass over a bucket: reads its spill and writes the contract's tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.learn import Cluster
-from kafkascope_analyzer.connections.lifecycle import ConnectionFacts, connection_rows
+from kafkascope_analyzer.connections.lifecycle import SLICE_ROWS, ConnectionFacts, connection_rows
 from kafkascope_analyzer.connections.roles import RoleCounts, bootstrap_roles, partition_roles, request_roles
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.tables import (
@@ -87,8 +87,8 @@ class BucketFinish:
         self._partition_roles()
         self._roles.add([bootstrap_roles(self._facts.raw, self._cluster.bootstrap)])
         roles = self._roles.total()
-        self._write(ROLE_ROWS, finish_rows.role_rows(roles, self._names))
-        self._write(CONNECTIONS, connection_rows(self._facts, roles))
+        self._write_all(ROLE_ROWS, (finish_rows.role_rows(part, self._names) for part in _parts(roles)))
+        self._write_all(CONNECTIONS, connection_rows(self._facts, roles))
         return self.rows
 
     def _undecoded(self) -> None:
@@ -150,9 +150,19 @@ class BucketFinish:
         return TableWriter(path, table.schema, sort_by=_SORT.get(table.name, ()), group=self._bucket.limits.row_group)
 
     def _write(self, table: Table, rows: pa.Table) -> None:
+        self._write_all(table, [rows])
+
+    def _write_all(self, table: Table, parts: Iterable[pa.Table]) -> None:
         with self._writer(table) as writer:
-            writer.write(rows)
+            for rows in parts:
+                writer.write(rows)
         self.rows[table.name] = writer.n_rows
+
+
+def _parts(roles: pa.Table) -> Iterator[pa.Table]:
+    """Role counts, some thousands at a time."""
+    for first in range(0, roles.num_rows, SLICE_ROWS):
+        yield roles.take(pa.array(np.arange(first, min(first + SLICE_ROWS, roles.num_rows))))
 
 
 def finish_bucket(bucket: Bucket, cluster: Cluster) -> dict[str, int]:

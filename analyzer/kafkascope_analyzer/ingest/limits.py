@@ -1,7 +1,8 @@
 """How much is held at a time: the sizes that `--max-memory` scales, carried from the command to where bytes are held.
 
-Without it a process stays below DEFAULT_BYTES for a capture of any size. A process has BASE_BYTES with nothing read:
-Python, Arrow, compiled kernels. The rest is shared out in fixed proportions, so that what a block needs on its way
+Without it a process stays below DEFAULT_BYTES for a capture of any size. BASE_BYTES are set apart for what does not
+depend on these sizes: Python, Arrow and compiled kernels (some 250 MB), and what is known of connections (some 2 kB
+each in the second pass). The rest is shared out in fixed proportions, so that what a block needs on its way
 (segments, streams, frames, columns, rows not written yet) fits. Results do not depend on it, unless a limit is hit that
 the manifest names.
 """
@@ -17,8 +18,8 @@ from kafkascope_parsers.machine.decode import BATCH_BYTES
 from kafkascope_parsers.tcp.state import WAITING_BYTES_IN_ALL
 
 DEFAULT_BYTES = 1 << 30
-BASE_BYTES = 256 << 20
-LEAST_BYTES = 384 << 20
+BASE_BYTES = 384 << 20
+LEAST_BYTES = 512 << 20
 """Below it blocks are so small that the work of each outweighs what is in it."""
 
 PENDING_BYTES = 128 << 20

@@ -69,9 +69,10 @@ def ingest(
     """Reads captures and writes the dataset OUT; an existing OUT is replaced when the new one is whole.
 
     inputs: files of one capture point or several (or `-` for standard input), in any order. jobs: processes to use;
-    all cores there are when not given. max_memory: bytes of each process, where that is less than 1 GB. detail: how much of the records to write (BATCHES is half again as much work where batches
-    are small, RECORDS many times). hosts: names and addresses of brokers, as in a hosts file. Raises CaptureError when
-    a file cannot be read, UsageError when OUT cannot be written; then nothing is left behind.
+    all cores there are when not given. max_memory: bytes of each process, where that is less than 1 GB. detail: how
+    much of the records to write (BATCHES is half again as much work where batches are small, RECORDS many times).
+    hosts: names and addresses of brokers, as in a hosts file. Raises CaptureError when a file cannot be read,
+    UsageError when OUT cannot be written; then nothing is left behind.
     """
     limits = limits_within(max_memory)
     partial = out.with_name(out.name + ".partial")

@@ -1,7 +1,8 @@
 """Joins stretches of `undecoded` that a block's end cut in two, so that rows do not depend on how much was read at a
 time.
 
-A stretch is open until its direction goes on elsewhere or for another reason; only the last one of each direction waits.
+A stretch is open until its direction goes on elsewhere or for another reason; of each direction only the last one
+waits.
 """
 
 import numpy as np
@@ -23,7 +24,7 @@ class OpenStretches:
         self._open = SPILL_SCHEMA.empty_table()
 
     def take(self, batch: pa.Table) -> pa.Table:
-        """Takes spilled rows (SPILL_SCHEMA), each direction's in the order of its stream; gives those that are ended."""
+        """Takes spilled rows (SPILL_SCHEMA), each direction's in the order of its stream; gives those that ended."""
         rows = pa.concat_tables([self._open, batch])
         directions = 2 * rows["conn"].to_numpy() + rows["side"].to_numpy()
         rows = rows.take(pa.array(np.lexsort((rows["stream_offset"].to_numpy(), directions)))).combine_chunks()

@@ -45,8 +45,8 @@ class ScanJob:
 
 @dataclass(frozen=True, slots=True)
 class BucketResult:
-    """What a scan found: the input files, rows per message table, the bucket's part of the byte ledger, what was left out at
-    limits, and the buckets to finish: the job's own, and one more for each further capture point.
+    """What a scan found: the input files, rows per message table, the bucket's part of the byte ledger, what was left
+    out at limits, and the buckets to finish: the job's own, and one more for each further capture point.
     """
 
     captures: list[CaptureInfo]

@@ -27,7 +27,7 @@ def overview_model(dataset: Path) -> dict[str, Any]:
         "cluster": overview.cluster(dataset),
         "apis": overview.apis(dataset),
         "errors": overview.errors(dataset),
-        "unread": unread.unread(dataset),
+        "unread": unread.unread(dataset, manifest),
     }
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
 from kafkascope_analyzer.report.terminal_clients import render_clients
-from kafkascope_analyzer.report.unread import cut_sentence
+from kafkascope_analyzer.report.unread import cut_sentence, limit_sentence
 from kafkascope_analyzer.report.words import clock, count, list_of, node, percent, safe, size, span
 
 Model = dict[str, Any]
@@ -223,3 +223,5 @@ def _doubts(found: Model, capture: Model) -> Iterable[str]:
         yield f"{capture['n_duplicates']:,} of {count(capture['n_packets'], 'packet')} show another once more: left out"
     if capture["n_dropped"]:
         yield f"the capturing program dropped {count(capture['n_dropped'], 'packet')}"
+    for name, n in found["limits_hit"].items():
+        yield limit_sentence(name, n)

@@ -8,16 +8,33 @@ from typing import Any
 
 import pyarrow as pa
 
+from kafkascope_analyzer.dataset.limits_hit import MEANINGS
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, TCP_EVENTS, UNDECODED
 from kafkascope_analyzer.report.scan import one_of, scan
 from kafkascope_analyzer.report.words import count, safe
 
 MOST_DETAILS = 3
+NO_REASON = "unknown"
 
 
-def unread(dataset: Path) -> dict[str, Any]:
-    """Stretches by reason, missing bytes, and connections of which the capture has only a part."""
-    return {"undecoded": _undecoded(dataset), **_partial(dataset), "tcp_events": _tcp_events(dataset)}
+def unread(dataset: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """Stretches by reason, missing bytes, connections of which the capture has only a part, and limits that were
+    hit.
+    """
+    found = {"undecoded": _undecoded(dataset), **_partial(dataset), "tcp_events": _tcp_events(dataset)}
+    return found | {"limits_hit": limits_hit(manifest)}
+
+
+def limits_hit(manifest: dict[str, Any]) -> dict[str, int]:
+    """How much was left out at each limit, by the names of dataset.limits_hit; a manifest of old names none."""
+    hit = manifest.get("limits_hit", {})
+    return {name: hit[name] for name in MEANINGS if hit.get(name)}
+
+
+def limit_sentence(name: str, n: int) -> str:
+    """What to tell of a limit that was hit."""
+    what, fate = MEANINGS[name]
+    return f"{count(n, what)} {fate}"
 
 
 def cut_sentence(file: dict[str, Any]) -> str | None:
@@ -38,7 +55,7 @@ def _undecoded(dataset: Path) -> list[dict[str, Any]]:
     for batch in scan(dataset, UNDECODED, ["reason", "detail", "bytes"]):
         grouped = pa.Table.from_batches([batch]).group_by(["reason", "detail"], use_threads=False)
         for row in grouped.aggregate([("bytes", "sum"), ("bytes", "count")]).to_pylist():
-            reason = row["reason"] or "unknown"
+            reason = row["reason"] or NO_REASON
             stretches[reason] += row["bytes_count"]
             total_bytes[reason] += row["bytes_sum"] or 0
             if row["detail"]:

@@ -22,7 +22,7 @@ from kafkascope_parsers.framing.layout import (
     START,
     SYNC,
 )
-from kafkascope_parsers.tcp.streams import GAP_SNAPLEN, Streams
+from kafkascope_parsers.tcp.streams import GAP_NONE, GAP_SNAPLEN, Streams
 
 
 class Cut(NamedTuple):
@@ -124,11 +124,18 @@ def has_later_run(s: Streams, run: int) -> bool:
 
 
 @nb.njit(cache=True, nogil=True)
+def is_ended(s: Streams, run: int) -> bool:
+    """Whether it is known that bytes are missing behind the run."""
+    return has_later_run(s, run) or s.gap_after[run] != GAP_NONE
+
+
+@nb.njit(cache=True, nogil=True)
 def cut_reason(s: Streams, run: int) -> tuple[int, int]:
     """(wholeness, reason) of a frame that the end of this run cuts."""
-    if not has_later_run(s, run):
+    if not is_ended(s, run):
         return CUT_BY_END, REASON_END
-    if s.gap_kind[run + 1] == GAP_SNAPLEN:
+    kind = s.gap_kind[run + 1] if has_later_run(s, run) else s.gap_after[run]
+    if kind == GAP_SNAPLEN:
         return CUT_BY_SNAPLEN, REASON_SNAPLEN
     return CUT_BY_GAP, REASON_GAP
 

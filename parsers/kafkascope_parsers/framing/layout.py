@@ -101,6 +101,8 @@ CONNECTION = np.dtype(
             ("n_orphans", "i8"),
             ("head", "i8"),  # oldest waiting request in the pool, -1 for none
             ("tail", "i8"),
+            ("pending", "u1"),  # whether the beginning of a request waits for its rest, and its correlation id
+            ("pending_id", "i4"),
             ("n_waiting", "i4"),
             ("max_in_flight", "i4"),
             ("n_given_up", "i8"),  # requests that waited too long: see WAITING_LIMIT
@@ -133,8 +135,8 @@ WAITING_LIMIT = 16_384
 """Requests of a connection that wait for their responses: four times SEARCH_LIMIT. The oldest is given up for the next.
 """
 WAITING_LIMIT_IN_ALL = 200_000
-"""Requests of a bucket that wait for their responses: some 500 bytes each, with their row. The oldest of the connections
-with the most are given up at the end of a block.
+"""Requests of a bucket that wait for their responses: some 500 bytes each, with their row. The oldest of the
+connections with the most are given up at the end of a block.
 """
 UNDECIDED_LIMIT = 64 << 10
 """Bytes of each direction that wait for the proof of what the connection speaks."""

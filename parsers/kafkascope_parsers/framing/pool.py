@@ -1,7 +1,8 @@
 """Requests that wait for their responses: one list per connection, all in one pool.
 
-At most WAITING_LIMIT wait on a connection: a capture of one direction has no response at all. A broker answers the requests of a connection in their order, so the list is a queue; a response that answers a later
-request says that the earlier ones will never be answered.
+A broker answers the requests of a connection in their order, so the list is a queue; a response that answers a later
+request says that the earlier ones will never be answered. At most WAITING_LIMIT wait on a connection: a capture of one
+direction has no response at all.
 """
 
 from typing import Any, NamedTuple

@@ -324,11 +324,15 @@ def hear_verdicts(
 
 
 @nb.njit(cache=True, nogil=True)
-def name_foreign(s: Streams, f: Framing) -> None:
-    """Names TLS and HTTP by the first bytes seen of either side, where no SYN told which side begins."""
+def name_foreign(s: Streams, f: Framing, begun: bool) -> None:
+    """Names TLS and HTTP by the first bytes seen of either side where no SYN told which side begins, and else (begun)
+    by those of the server.
+    """
     for run in range(len(s.direction)):
         k = s.direction[run]
         c = f.connections[k >> 1]
+        if (c.client_side >= 0) != begun:
+            continue
         if c.protocol == UNKNOWN and s.stream_offset[run] == 0 and c.client_side != k & 1:
             named = foreign_protocol(s.data, s.start[run], s.end[run])
             if named != OTHER:

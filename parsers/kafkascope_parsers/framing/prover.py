@@ -38,11 +38,12 @@ def prove_connections(streams: Streams, cut: Cut, framing: Framing, *, final: bo
     search = Search(
         streams.start.copy(), np.full(n_runs, -1, np.int64), np.zeros(n_runs, np.int64), streams.start.copy()
     )
-    name_foreign(streams, framing)
+    name_foreign(streams, framing, begun=False)
     suspects = np.zeros(len(streams.start) + 1, SUSPECT)
     while n := next_suspects(streams, cut, framing, search, suspects, final):
         tried = suspects[:n]
         hear_verdicts(streams, cut, framing, search, (tried, _requests_decode(streams.data, tried)))
+    name_foreign(streams, framing, begun=True)  # what the client said counts first: it may talk Kafka to a TLS port
     chains = np.zeros(len(streams.start) + 1, ALONE)
     if n := responses_alone(streams, framing, chains):
         accept_alone(streams, cut, framing, chains[:n], _any_tells(streams.data, chains[:n]))

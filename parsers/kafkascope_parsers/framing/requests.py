@@ -16,7 +16,7 @@ from kafkascope_parsers.framing.cutting import (
     add_stretch,
     cut_reason,
     enter_once,
-    has_later_run,
+    is_ended,
     packet_start,
     pass_over_expected,
 )
@@ -121,6 +121,8 @@ def cut_synced(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool) 
     elif last:
         wholeness, reason = cut_reason(s, run)
     else:
+        c[k >> 1].pending = 1
+        c[k >> 1].pending_id = int32_at(s.data, at + 8)
         return at
     take_request(s, cut, run, at, min(after, end), wholeness, c)
     add_stretch(s, cut, run, at, min(after, end), reason)
@@ -141,8 +143,9 @@ def cut_requests(s: Streams, cut: Cut, f: Framing, final: bool) -> None:
         i = k >> 1
         if c[i].client_side != k & 1 or c[i].protocol != KAFKA:
             continue
-        last = final or has_later_run(s, run)
+        last = final or is_ended(s, run)
         enter_once(s, cut, run, d)
+        c[i].pending = 0
         at = s.consumed[run]
         while at < s.end[run]:
             before, mode = at, d[k].mode

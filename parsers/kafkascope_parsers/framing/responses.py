@@ -17,7 +17,7 @@ from kafkascope_parsers.framing.cutting import (
     begins_packet,
     cut_reason,
     enter_once,
-    has_later_run,
+    is_ended,
     packet_start,
     pass_over_expected,
     piece_at,
@@ -33,14 +33,16 @@ from kafkascope_parsers.framing.layout import (
     REASON_NOT_KAFKA,
     REASON_OVERSIZE,
     REASON_SASL,
+    REASON_TLS,
     SEARCH_LIMIT,
     START,
     SYNC,
+    TLS,
     TOKEN_LIMIT,
     WHOLE,
 )
 from kafkascope_parsers.framing.pool import NONE, Waiting, enqueue, take, waits
-from kafkascope_parsers.framing.proof import PROOF_LIMIT
+from kafkascope_parsers.framing.proof import PROOF_LIMIT, foreign_protocol
 from kafkascope_parsers.tcp.streams import Streams
 
 RESPONSE_HEAD = 8
@@ -197,6 +199,8 @@ def response_synced(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: b
     if not known:
         ask_ahead(asked, w, c, i, correlation_id)
         known = waits(w, c, i, correlation_id)
+    if not known and not last and c[i].pending and c[i].pending_id == correlation_id:
+        return at  # its request's rest is missing, and what shows that has not come
     if not known and c[i].raw_sasl and size <= TOKEN_LIMIT:
         add_stretch(s, cut, run, at, min(after, end), REASON_SASL)
         return min(after, end)
@@ -251,13 +255,16 @@ def cut_responses(s: Streams, cut: Cut, p: Pairing, final: bool) -> None:
         i = k >> 1
         if c[i].client_side < 0 or c[i].client_side == k & 1 or c[i].protocol != KAFKA:
             continue
-        last = final or has_later_run(s, run)
+        last = final or is_ended(s, run)
         enter_once(s, cut, run, d)
         at = s.consumed[run]
         while at < s.end[run]:
             before, mode = at, d[k].mode
             if mode == START:
                 d[k].mode = SYNC
+                if foreign_protocol(s.data, at, s.end[run]) == TLS:  # a TLS server alerts a client that talks Kafka
+                    add_stretch(s, cut, run, at, s.end[run], REASON_TLS)
+                    at = s.end[run]
             elif mode == SYNC:
                 at = response_synced(s, cut, run, at, p, last)
             elif mode == EXPECT:

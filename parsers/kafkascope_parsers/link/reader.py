@@ -23,7 +23,8 @@ class PacketCounts:
 
     duplicates counts segments that the capture had shown already; odd those packets that were read one by one,
     fragments those that were a part of a segment (the last part counts as the segment), given_up IP packets whose
-    fragments did not all come, over_limit those of them that a limit cut short; dns datagrams of port 53, which are among other.
+    fragments did not all come, over_limit those of them that a limit cut short; dns datagrams of port 53, which are
+    among other.
     """
 
     segments: int = 0

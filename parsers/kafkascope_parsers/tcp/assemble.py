@@ -31,6 +31,7 @@ class Runs(NamedTuple):
     stream_offset: NDArray[np.int64]
     gap_before: NDArray[np.int64]
     gap_kind: NDArray[np.uint8]
+    gap_after: NDArray[np.uint8]
     piece_start: NDArray[np.int64]
     piece_ts_ns: NDArray[np.int64]
     piece_packet: NDArray[np.int64]
@@ -157,6 +158,13 @@ def copy_tails(
     return n, size
 
 
+def _gaps_after(direction: NDArray[np.int64], sides: NDArray[np.void]) -> NDArray[np.uint8]:
+    """gap_after of each run: a gap that its direction has come to since its last chunk."""
+    last = np.ones(len(direction), np.bool_)
+    last[:-1] = direction[1:] != direction[:-1]
+    return np.where(last, sides["gap_kind"][direction], GAP_NONE).astype(np.uint8)
+
+
 def room_for_runs(n_chunks: int) -> Runs:
     """Room for the runs of n_chunks: at most one each; exactly one piece each."""
     return Runs(
@@ -165,6 +173,7 @@ def room_for_runs(n_chunks: int) -> Runs:
         np.empty(n_chunks, np.int64),
         np.empty(n_chunks, np.int64),
         np.empty(n_chunks, np.int64),
+        np.empty(n_chunks, np.uint8),
         np.empty(n_chunks, np.uint8),
         np.empty(n_chunks, np.int64),
         np.empty(n_chunks, np.int64),
@@ -216,6 +225,7 @@ class Assembler:
             runs.stream_offset[:n],
             runs.gap_before[:n],
             runs.gap_kind[:n],
+            _gaps_after(runs.direction[:n], sides),
             runs.piece_start,
             runs.piece_ts_ns,
             runs.piece_packet,

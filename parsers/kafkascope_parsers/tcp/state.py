@@ -59,7 +59,8 @@ WAITING_SEGMENTS = 8192
 """Parts that wait behind a hole in one direction: WAITING_BYTES in segments of 1 kB."""
 
 WAITING_BYTES_IN_ALL = 128 << 20
-"""Bytes that wait behind holes in all directions of a bucket, unless less is asked for. The only limit that is not a direction's own."""
+"""Bytes that wait behind holes in all directions of a bucket, unless less is asked for. The only limit that is not a
+direction's own."""
 
 ACKED_SEGMENTS = 16
 """Segments of the connection, from the one that acknowledges all of a hole on, after which the hole is given up even

@@ -27,6 +27,8 @@ class Streams(NamedTuple):
     gap_before     int64    per run: bytes missing between the previous run of the direction (also of an earlier
                             block) and this one
     gap_kind       uint8    per run: GAP_*
+    gap_after      uint8    per run: GAP_* where it is the last of its direction and bytes are known to be missing
+                            behind it, though nothing that follows them was seen yet
     piece_start    int64    per piece (stretch of one packet in data), ascending: its first byte in data
     piece_ts_ns    int64    per piece: time of the packet
     piece_packet   int64    per piece: number of the packet
@@ -41,6 +43,7 @@ class Streams(NamedTuple):
     stream_offset: NDArray[np.int64]
     gap_before: NDArray[np.int64]
     gap_kind: NDArray[np.uint8]
+    gap_after: NDArray[np.uint8]
     piece_start: NDArray[np.int64]
     piece_ts_ns: NDArray[np.int64]
     piece_packet: NDArray[np.int64]

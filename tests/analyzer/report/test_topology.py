@@ -44,7 +44,8 @@ def broker(ms, node, host):
 
 def write(place, table, rows):
     (place / table.name).mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), place / table.name / "part-0.parquet")
+    schema = pa.schema([field.with_nullable(True) for field in table.schema])  # rows here have what a test needs
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), place / table.name / "part-0.parquet")
 
 
 @pytest.fixture

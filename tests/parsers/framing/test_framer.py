@@ -106,6 +106,7 @@ class Wire:
             column(3),
             column(4),
             column(5, np.uint8),
+            np.zeros(len(runs), np.uint8),
             piece(0),
             piece(1),
             piece(2),

@@ -1,0 +1,65 @@
+"""The rows of a dataset do not depend on how many processes read the capture, nor on how much they read at a time."""
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from kafkascope_analyzer.ingest.limits import Limits
+from kafkascope_analyzer.ingest.record_detail import RecordDetail
+from kafkascope_analyzer.ingest.run import ingest
+
+CAPTURES = {
+    "leader_move": "leader_move.pcap.zst",
+    "follower_fetch": "pieces/follower_fetch_start.pcap.zst",
+    "mid_stream": "mid_stream-any.pcap.zst",
+    "snaplen": "mid_stream-snap96.pcap.zst",
+    "tls": "pieces/tls_hellos.pcap.zst",
+    "dns": "pieces/dns_names.pcap.zst",
+}
+SHARED_OUT = [(1, 1 << 20), (2, 64 << 10), (3, 1 << 20)]
+"""(jobs, bytes of a block); compared with one job and a block of 32 MiB."""
+
+
+def rows_of(place):
+    """Every table's rows, sorted; the ledger, and how many rows the manifest says there are."""
+    tables = {path.parent for path in place.rglob("*.parquet") if not path.parent.name.startswith("bucket=")}
+    tables |= {path.parent.parent for path in place.rglob("bucket=*/*.parquet")}
+    rows = {}
+    for table in sorted(tables):
+        found = pq.read_table(table, partitioning=None).to_pylist()
+        rows[str(table.relative_to(place))] = sorted(json.dumps(row, default=str, sort_keys=True) for row in found)
+    manifest = json.loads((place / "_dataset.json").read_text())
+    return rows, manifest["ledger"], manifest["rows"]
+
+
+@pytest.fixture
+def rows_with(fixtures_captures, tmp_path, monkeypatch):
+    def rows(name, jobs, block_bytes):
+        monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
+        monkeypatch.setattr(
+            "kafkascope_analyzer.ingest.run.limits_within", lambda _: Limits(block_bytes=block_bytes, batch_bytes=4096)
+        )
+        out = tmp_path / f"{jobs}-{block_bytes}.kscope"
+        ingest([fixtures_captures / CAPTURES[name]], out, jobs=jobs, detail=RecordDetail.BATCHES)
+        return rows_of(out)
+
+    return rows
+
+
+@pytest.fixture
+def fixtures_captures(request):
+    return request.config.rootpath / "fixtures" / "captures"
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_jobs_and_blocks_change_nothing(rows_with, name):
+    whole, ledger, counts = rows_with(name, 1, 32 << 20)
+    assert len(whole["connections"]) > 2
+    assert ledger["stream_bytes"] > 10_000
+    for jobs, block_bytes in SHARED_OUT:
+        rows, other_ledger, other_counts = rows_with(name, jobs, block_bytes)
+        assert set(rows) == set(whole)
+        for table in whole:
+            assert rows[table] == whole[table], (table, jobs, block_bytes)
+        assert (other_ledger, other_counts) == (ledger, counts)

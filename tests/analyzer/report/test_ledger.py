@@ -1,0 +1,79 @@
+"""The byte ledger in full, of a capture that the snap length cut; tshark's count of packets it cut is the oracle."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from kafkascope_analyzer.dataset.limits_hit import MEANINGS
+from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.report.ledger import full_ledger
+from kafkascope_analyzer.report.scan import load_manifest
+from kafkascope_analyzer.report.terminal import page_of
+from kafkascope_analyzer.report.terminal_ledger import render_ledger
+from kafkascope_analyzer.report.unread import limit_sentence
+
+CAPTURE = Path(__file__).parents[3] / "fixtures" / "captures" / "mid_stream-snap96.pcap.zst"
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plain") / "snap96.pcap"
+    path.write_bytes(zstandard.ZstdDecompressor().stream_reader(CAPTURE.open("rb")).read())
+    return path
+
+
+@pytest.fixture(scope="module")
+def dataset(plain, tmp_path_factory):
+    place = tmp_path_factory.mktemp("ledger") / "out.kscope"
+    ingest([plain], place, jobs=1)
+    return place
+
+
+def tshark(plain, only, field):
+    command = ["tshark", "-r", plain, "-Y", only, "-T", "fields", "-e", field]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_every_byte_has_a_reason_and_every_packet_a_kind(dataset, plain):
+    ledger = full_ledger(dataset, load_manifest(dataset))
+    totals = ledger["totals"]
+    assert totals["stream_bytes"] == totals["decoded_bytes"] + totals["undecoded_bytes"]
+    assert totals["undecoded_bytes"] == sum(row["bytes"] for row in ledger["reasons"])
+    (file,) = ledger["files"]
+    assert file["n_packets"] == len(tshark(plain, "frame", "frame.number"))
+    assert file["n_truncated"] == len(tshark(plain, "frame.len > frame.cap_len", "frame.number"))
+
+
+def test_the_example_of_a_reason_can_be_looked_up(dataset, plain):
+    ledger = full_ledger(dataset, load_manifest(dataset))
+    for row in ledger["reasons"]:
+        example = row["example"]
+        (port,) = tshark(plain, f"frame.number=={example['packet_no']}", "tcp.srcport")
+        sender = example["client"] if example["direction"] == "request" else example["server"]
+        assert sender.endswith(f":{port}"), row
+
+
+def test_the_page_names_all_of_it(dataset):
+    ledger = full_ledger(dataset, load_manifest(dataset))
+    ledger["limits_hit"] = {"waiting_requests": 7}
+    page = page_of(render_ledger(ledger), 80, ascii_only=True)
+    for row in ledger["reasons"]:
+        assert row["reason"] in page
+    assert f"{ledger['totals']['stream_bytes']:,}" in page
+    assert "7 requests given up" in page
+    assert max(map(len, page.splitlines())) <= 80
+
+
+def test_a_manifest_without_limits_is_read(dataset):
+    manifest = load_manifest(dataset)
+    assert manifest.pop("limits_hit") == {}
+    assert full_ledger(dataset, manifest)["limits_hit"] == {}
+    assert json.dumps(manifest)
+
+
+@pytest.mark.parametrize("name", MEANINGS)
+def test_every_limit_has_a_sentence(name):
+    assert limit_sentence(name, 2).startswith("2 ")
