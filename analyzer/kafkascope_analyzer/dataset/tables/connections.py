@@ -75,7 +75,7 @@ CONNECTIONS = Table(
         ),
         texts("api_versions_used", "what the client used, as Api:version"),
         i32("node_id", "node id of the server; null where the capture does not tell"),
-        text("node_id_why", "what told the node id"),
+        text("node_id_why", "what told the node id; else why there is none"),
         text("advertised_host", "host by which the server is advertised"),
         i32("advertised_port", "port by which the server is advertised"),
         texts("roles", "roles of the connection, sorted", *ROLES),
