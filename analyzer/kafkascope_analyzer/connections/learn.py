@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.bootstrap import REQUEST_COLUMNS, Asker, Bootstrap, bootstraps, note_requests
-from kafkascope_analyzer.connections.hosts import Entry, HostNames
+from kafkascope_analyzer.connections.hosts import HostNames
 from kafkascope_analyzer.connections.leaders import Leaders
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, Node, resolve_nodes
 from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TOPIC_ID
-from kafkascope_analyzer.connections.role_rules import broker_of
+from kafkascope_analyzer.connections.role_rules import ADMIN, GROUP_COORDINATOR, broker_of
 from kafkascope_analyzer.ingest.news import only_changes
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
@@ -27,20 +27,8 @@ from kafkascope_parsers.schema import api_keys, api_name
 
 _KEYS = {api_name(key): key for key in api_keys()}
 _FETCH = _KEYS["Fetch"]
-_GROUP_APIS = pa.array(
-    [
-        _KEYS[name]
-        for name in (
-            "JoinGroup",
-            "SyncGroup",
-            "Heartbeat",
-            "OffsetCommit",
-            "ConsumerGroupHeartbeat",
-            "ShareGroupHeartbeat",
-        )
-    ],
-    pa.int16(),
-)
+_GROUP_APIS = pa.array([_KEYS[name] for name in sorted(GROUP_COORDINATOR.apis - ADMIN.apis)], pa.int16())
+"""What members ask their coordinator."""
 
 
 _NO_TOPOLOGY = pa.schema(
@@ -89,12 +77,12 @@ class _Known:
     evidence: Evidence
 
 
-def learn_cluster(spills: Sequence[Path], hosts: Iterable[Entry] = ()) -> Cluster:
+def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
     """Learns from the spilled connections, requests, partitions, topology and names of all buckets.
 
-    hosts: names and addresses that the user gives.
+    names: of hosts, as the user and the files give them; DNS answers are added.
     """
-    evidence = Evidence(names=HostNames(hosts))
+    evidence = Evidence(names=names)
     _note_names(spills, evidence.names)
     connections = {spill: pa.concat_tables(read_spill(spill, "connections")) for spill in spills if _has_any(spill)}
     topology = _topology(connections)

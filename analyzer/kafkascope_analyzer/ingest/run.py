@@ -17,7 +17,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from kafkascope_analyzer.connections.hosts import Entry
+from kafkascope_analyzer.connections.hosts import Entry, HostNames
 from kafkascope_analyzer.connections.learn import learn_cluster
 from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
@@ -110,14 +110,14 @@ def _write_dataset(run: _Run, inputs: tuple[Path, ...], progress: Progress | Non
     if run.n_buckets == 1:
         results = [scan_bucket(jobs[0], progress)]
         buckets = results[0].buckets
-        cluster = learn_cluster([bucket.spill for bucket in buckets], run.hosts)
+        cluster = learn_cluster([bucket.spill for bucket in buckets], _names(run, results[0]))
         finished = [finish_bucket(bucket, cluster) for bucket in buckets]
     else:
         gc.freeze()  # what is loaded by now stays: neither swept nor, by sweeping, copied into each worker
         with ProcessPoolExecutor(run.n_buckets, mp_context=_context()) as pool:
             results = _scanned(pool, jobs, progress)
             buckets = [bucket for result in results for bucket in result.buckets]
-            cluster = learn_cluster([bucket.spill for bucket in buckets], run.hosts)
+            cluster = learn_cluster([bucket.spill for bucket in buckets], _names(run, results[0]))
             finished = list(pool.map(finish_bucket, buckets, [cluster] * len(buckets)))
     rows = _rows(results, finished)
     _write_captures(run.partial, results[0].captures, rows)
@@ -137,6 +137,12 @@ def _write_dataset(run: _Run, inputs: tuple[Path, ...], progress: Progress | Non
         ledger=ledger,
         limits_hit={name: n for name, n in sorted(hit.items()) if n},
     )
+
+
+def _names(run: _Run, result: BucketResult) -> HostNames:
+    """The names of hosts that the user and the files themselves give."""
+    recorded = [(name, address) for capture in result.captures for address, name in capture.names]
+    return HostNames(run.hosts, recorded)
 
 
 def _context() -> Any:
