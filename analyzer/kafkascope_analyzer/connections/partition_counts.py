@@ -214,8 +214,8 @@ def _slot(slots: NDArray[np.int32], out: NDArray[np.int64], rows: PartitionArray
 @nb.njit(cache=True, nogil=True)
 def _answer_of(rows: PartitionArrays, i: int) -> Answer:
     """What row i of a response says."""
-    error = np.int64(rows.error_code[i]) if len(rows.error_code) else _NO_CODE
-    preferred = np.int64(rows.preferred[i]) if len(rows.preferred) else _NO_REPLICA
+    error = int(rows.error_code[i]) if len(rows.error_code) else _NO_CODE
+    preferred = int(rows.preferred[i]) if len(rows.preferred) else _NO_REPLICA
     return Answer(rows.number[i], rows.asked_ns[i], rows.ts_ns[i], error, preferred)
 
 

@@ -154,54 +154,15 @@ def _counted(rows: pa.Table, role: str, refusing: pa.Array) -> pa.Table:
 
 
 def _grouped(rows: pa.Table, role: str, counts: tuple[pa.ChunkedArray, pa.ChunkedArray, pa.ChunkedArray]) -> pa.Table:
-    confirmed_flag = counts[1]
+    """Requests, each a count of its own, added up. counts: whether each asked, was confirmed, was refused."""
+    n = rows.num_rows
     asked, confirmed, refused = (pc.cast(flag, pa.int64()) for flag in counts)
-    proof = pc.if_else(pc.equal(pc.add(confirmed, refused), 0), None, rows["number"])
-    table = pa.table(
-        {
-            "conn": rows["conn"],
-            "subject": rows["subject"],
-            "asked": asked,
-            "confirmed": confirmed,
-            "refused": refused,
-            "ts_ns": rows["ts_ns"],
-            "confirmed_ns": pc.if_else(confirmed_flag, rows["ts_ns"], None),
-            "proof": proof,
-            "row": pa.array(np.arange(rows.num_rows)),
-        }
-    )
-    grouped = table.group_by(["conn", "subject"], use_threads=False).aggregate(
-        [
-            ("asked", "sum"),
-            ("confirmed", "sum"),
-            ("refused", "sum"),
-            ("ts_ns", "min"),
-            ("ts_ns", "max"),
-            ("confirmed_ns", "min"),
-            ("confirmed_ns", "max"),
-            ("row", "list"),
-        ]
-    )
-    n = grouped.num_rows
-    single = pa.array(np.arange(len(table) + 1, dtype=np.int32))
-    proofs = pa.ListArray.from_arrays(single, table["proof"].combine_chunks())
-    evidence = _first_proofs(grouped["row_list"].combine_chunks(), proofs)
-    return pa.table(
-        [
-            grouped["conn"],
-            pa.repeat(pa.scalar(role), n),
-            grouped["subject"],
-            grouped["asked_sum"],
-            grouped["confirmed_sum"],
-            grouped["refused_sum"],
-            grouped["ts_ns_min"],
-            grouped["ts_ns_max"],
-            grouped["confirmed_ns_min"],
-            grouped["confirmed_ns_max"],
-            evidence,
-        ],
-        PARTIAL_SCHEMA,
-    )
+    proof = pc.if_else(pc.equal(pc.add(confirmed, refused), 0), None, rows["number"]).combine_chunks()
+    confirmed_ns = pc.if_else(counts[1], rows["ts_ns"], None)
+    times = (rows["ts_ns"], rows["ts_ns"], confirmed_ns, confirmed_ns)
+    evidence = pa.ListArray.from_arrays(pa.array(np.arange(n + 1, dtype=np.int32)), proof)
+    keys = (rows["conn"], pa.repeat(pa.scalar(role), n), rows["subject"])
+    return added_up([pa.table([*keys, asked, confirmed, refused, *times, evidence], PARTIAL_SCHEMA)])
 
 
 def bootstrap_roles(connections: pa.Table, bootstrap: dict[str, Bootstrap]) -> pa.Table:
