@@ -147,6 +147,7 @@ class BucketScan:
             )
         self.framer.keep_rows(new_row)
         self._notes.streams(streams, self.framer.connections)
+        self._notes.tokens(streams.data, frames.stretches)
         self.dns.streams(streams, self.tcp.sides, self._capture_id)
         self._spill.write("connection_notes", self._notes.take())
         self._spill_events()
