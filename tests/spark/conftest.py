@@ -34,7 +34,7 @@ def told(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str]
         if name not in made:
             made[name] = tmp_path_factory.mktemp("datasets") / f"{name}.kscope"
             place = next(folder / f"{name}.pcap.zst" for folder in FOLDERS if (folder / f"{name}.pcap.zst").exists())
-            ingest([place], made[name], workers=1)
+            ingest([place], made[name], jobs=1)
             write_stories(made[name])
         return made[name]
 

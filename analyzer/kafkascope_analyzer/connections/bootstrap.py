@@ -67,11 +67,11 @@ class Bootstrap:
 
 def note_requests(askers: list[Asker], rows: pa.Table) -> None:
     """Takes a batch of settled requests; askers: by connection number."""
-    rows = rows.select(REQUEST_COLUMNS).filter(pc.is_valid(rows["api_key"]))
-    harmless = pc.is_in(rows["api_key"], _HARMLESS)
-    for conn in pc.unique(rows["conn"].filter(pc.invert(harmless))).to_pylist():
+    asked, harmless = pc.is_valid(rows["api_key"]), pc.is_in(rows["api_key"], _HARMLESS)
+    for conn in pc.unique(rows["conn"].filter(pc.and_not(asked, harmless))).to_pylist():
         askers[conn].only_asked = False
-    rows = rows.filter(pc.or_(harmless, pc.less(rows["number"], _FIRST_REQUESTS)))
+    first = pc.less(rows["number"], _FIRST_REQUESTS)
+    rows = rows.select(REQUEST_COLUMNS).filter(pc.and_(asked, pc.or_(harmless, first)))
     ids = rows["correlation_id"]
     own = pc.and_(pc.greater_equal(ids, 0), pc.less(ids, SASL_IDS_FROM))
     asking = pc.is_in(rows["api_key"], _ASKING)

@@ -1,4 +1,5 @@
-"""Which addresses a host name stands for: by a hosts file of the user, by DNS answers in the capture.
+"""Which addresses a host name stands for: by DNS answers in the capture, else by the names that a pcapng file keeps
+beside its packets, else by a hosts file of the user.
 
 Hosts syntax (hosts(5)): an address, then names, `#` begins a comment. Names compare without case and last dot. A short
 advertised name may have been asked for with a search domain behind it (resolv.conf(5)): it counts where only one such
@@ -13,7 +14,7 @@ from kafkascope_parsers.errors import UsageError
 
 Entry = tuple[str, str]
 """Name and address."""
-BY_DNS, BY_HOSTS = "DNS", "the hosts file"
+BY_DNS, BY_FILE, BY_HOSTS = "DNS", "the names in the capture file", "the hosts file"
 
 
 def read_hosts(path: Path) -> tuple[Entry, ...]:
@@ -40,13 +41,12 @@ def _entries(path: Path, text: str) -> Iterator[Entry]:
 
 
 class HostNames:
-    """Addresses by host name, DNS before the hosts file."""
+    """Addresses by host name. hosts: of the hosts file; recorded: of name resolution blocks (pcapng, section 4.5),
+    which the program that captured wrote from its own look-ups."""
 
-    def __init__(self, hosts: Iterable[Entry] = ()) -> None:
-        self._hosts: dict[str, set[str]] = {}
+    def __init__(self, hosts: Iterable[Entry] = (), recorded: Iterable[Entry] = ()) -> None:
         self._answers: dict[str, set[str]] = {}
-        for name, address in hosts:
-            self._hosts.setdefault(_plain(name), set()).add(address)
+        self._kept = ((_by_name(recorded), BY_FILE), (_by_name(hosts), BY_HOSTS))
 
     def note_answer(self, name: str, addresses: Iterable[str]) -> None:
         """Takes a DNS answer with addresses."""
@@ -61,12 +61,22 @@ class HostNames:
         found = self._answers.get(name) or self._longer(name)
         if found:
             return frozenset(found), BY_DNS
-        return frozenset(self._hosts.get(name, ())), BY_HOSTS
+        for kept, by in self._kept:
+            if name in kept:
+                return frozenset(kept[name]), by
+        return frozenset(), None
 
     def _longer(self, name: str) -> set[str]:
         """Addresses of the one name that was answered and is this one with a domain behind it."""
         longer = [answered for answered in self._answers if answered.startswith(name + ".")] if name else []
         return self._answers[longer[0]] if len(longer) == 1 else set()
+
+
+def _by_name(entries: Iterable[Entry]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name, address in entries:
+        found.setdefault(_plain(name), set()).add(address)
+    return found
 
 
 def _plain(name: str) -> str:

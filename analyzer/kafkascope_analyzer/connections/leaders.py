@@ -60,6 +60,9 @@ class Leaders:
         self._places = pa.array([f"{topic}-{partition}" for topic, partition in self._told], pa.string())
         only = [told.nodes[0] if len(set(told.nodes)) == 1 else _SEVERAL for told in self._told.values()]
         self._only = np.array([*only, _UNKNOWN], np.int64)
+        self._since_ns = np.array([*(told.times[0] for told in self._told.values()), 0], np.int64)
+        self._topic_ids = pa.array(list(topics), pa.string())
+        self._topic_names = pa.array(list(topics.values()), pa.string())
 
     def at(self, topic: str | None, topic_id: str | None, partition: int, ts_ns: int) -> int | None:
         """The node that led the partition at that time, None where it was not told before it."""
@@ -69,13 +72,34 @@ class Leaders:
         index = bisect_right(told.times, ts_ns) - 1
         return told.nodes[index] if index >= 0 else None
 
+    def leading(self, counts: pa.Table) -> NDArray[np.int64]:
+        """The node that led each partition when it was first answered, -1 for unknown. counts: confirmed ones, with
+        topic or topic_id.
+        """
+        named = pc.if_else(pc.equal(counts["topic"], ""), None, counts["topic"])
+        if len(self._topic_ids):
+            named = pc.coalesce(named, self._topic_names.take(pc.index_in(counts["topic_id"], self._topic_ids)))
+        index = self._index(named, counts["partition"])
+        confirmed_ns = counts["confirmed_ns"].to_numpy()
+        leader = np.where(self._since_ns[index] <= confirmed_ns, self._only[index], _UNKNOWN)
+        rows = np.flatnonzero(leader == _SEVERAL)
+        places = zip(*(column.take(pa.array(rows)).to_pylist() for column in (named, counts["partition"])), strict=True)
+        for row, (topic, partition) in zip(rows.tolist(), places, strict=True):
+            node = self.at(topic, None, partition, int(confirmed_ns[row]))
+            leader[row] = _UNKNOWN if node is None else node
+        return leader
+
+    def _index(self, topics: pa.ChunkedArray, partitions: pa.ChunkedArray) -> NDArray[np.int64]:
+        """Places of the topic-partitions among those told of; the last one for the others."""
+        places = pc.binary_join_element_wise(topics, pc.cast(partitions, pa.string()), "-")
+        found = pc.fill_null(pc.index_in(places, self._places), len(self._only) - 1)
+        return np.asarray(found.to_numpy(), np.int64)
+
     def followed(self, counts: pa.Table, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Which partition counts (COUNTS_SCHEMA, topics resolved) are fetches that another node than the leader
         answered. nodes: node id of each row's connection, -1 for unknown.
         """
-        places = pc.binary_join_element_wise(counts["topic"], pc.cast(counts["partition"], pa.string()), "-")
-        index = pc.fill_null(pc.index_in(places, self._places), len(self._only) - 1)
-        leader = self._only[index.to_numpy()]
+        leader = self._only[self._index(counts["topic"], counts["partition"])]
         answered = pc.and_(pc.is_in(counts["api_key"], _FETCHES), pc.is_valid(counts["confirmed_ns"]))
         maybe = np.asarray(answered) & (nodes >= 0) & (leader != _UNKNOWN) & (leader != nodes)
         rows = np.flatnonzero(maybe)

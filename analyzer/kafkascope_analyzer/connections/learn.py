@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.bootstrap import REQUEST_COLUMNS, Asker, Bootstrap, bootstraps, note_requests
-from kafkascope_analyzer.connections.hosts import Entry, HostNames
+from kafkascope_analyzer.connections.hosts import HostNames
 from kafkascope_analyzer.connections.leaders import Leaders
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, Node, resolve_nodes
 from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TOPIC_ID
-from kafkascope_analyzer.connections.role_rules import broker_of
+from kafkascope_analyzer.connections.role_rules import ADMIN, GROUP_COORDINATOR, broker_of
 from kafkascope_analyzer.ingest.news import only_changes
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
@@ -26,20 +27,8 @@ from kafkascope_parsers.schema import api_keys, api_name
 
 _KEYS = {api_name(key): key for key in api_keys()}
 _FETCH = _KEYS["Fetch"]
-_GROUP_APIS = pa.array(
-    [
-        _KEYS[name]
-        for name in (
-            "JoinGroup",
-            "SyncGroup",
-            "Heartbeat",
-            "OffsetCommit",
-            "ConsumerGroupHeartbeat",
-            "ShareGroupHeartbeat",
-        )
-    ],
-    pa.int16(),
-)
+_GROUP_APIS = pa.array([_KEYS[name] for name in sorted(GROUP_COORDINATOR.apis - ADMIN.apis)], pa.int16())
+"""What members ask their coordinator."""
 
 
 _NO_TOPOLOGY = pa.schema(
@@ -55,6 +44,8 @@ _NO_TOPOLOGY = pa.schema(
     ]
 ).empty_table()
 
+
+_PARTITION_COLUMNS = ["conn", "api_key", "topic", "topic_id", "partition", "n_confirmed", "confirmed_ns", "preferred"]
 
 Follower = tuple[str, str, int, int]
 """Client address, topic, partition, and the node it was sent to."""
@@ -77,12 +68,21 @@ class Cluster:
     followers: frozenset[Follower]
 
 
-def learn_cluster(spills: Sequence[Path], hosts: Iterable[Entry] = ()) -> Cluster:
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Topic names by id, leaders over time, and where the evidence of nodes is gathered."""
+
+    topics: dict[str, str]
+    leaders: Leaders
+    evidence: Evidence
+
+
+def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
     """Learns from the spilled connections, requests, partitions, topology and names of all buckets.
 
-    hosts: names and addresses that the user gives.
+    names: of hosts, as the user and the files give them; DNS answers are added.
     """
-    evidence = Evidence(names=HostNames(hosts))
+    evidence = Evidence(names=names)
     _note_names(spills, evidence.names)
     connections = {spill: pa.concat_tables(read_spill(spill, "connections")) for spill in spills if _has_any(spill)}
     topology = _topology(connections)
@@ -95,8 +95,7 @@ def learn_cluster(spills: Sequence[Path], hosts: Iterable[Entry] = ()) -> Cluste
         ends = list(zip(rows["server_ip"].to_pylist(), rows["server_port"].to_pylist(), strict=True))
         kafka = rows["is_kafka"].to_pylist()
         evidence.servers.update(end for end, is_kafka in zip(ends, kafka, strict=True) if is_kafka)
-        _note_leaders(spill, ends, leaders, evidence)
-        followers |= _followers(spill, rows["client_ip"].to_pylist(), topics)
+        followers |= _note_partitions(spill, rows, ends, _Known(topics, leaders, evidence))
         askers += _note_requests(spill, rows, ends, coordinators, evidence)
     bootstrap = bootstraps(askers)
     by_spill = {spill: topology.filter(pc.equal(topology["spill"], n)) for n, spill in enumerate(connections)}
@@ -180,25 +179,24 @@ def _coordinators(topology: pa.Table) -> dict[str, set[int]]:
     return found
 
 
-def _note_leaders(spill: Path, ends: list[Endpoint], leaders: Leaders, evidence: Evidence) -> None:
-    """Notes which leaders the servers answered for: once per connection, API, topic-partition and block."""
-    for counts in read_spill(spill, "partition_counts"):
+def _note_partitions(spill: Path, connections: pa.Table, ends: list[Endpoint], known: _Known) -> set[Follower]:
+    """Notes which leaders the servers answered for: once per connection, API, topic-partition and block. Returns where
+    brokers sent the bucket's consumers.
+    """
+    clients, followers = connections["client_ip"].to_pylist(), set()
+    for counts in read_spill(spill, "partition_counts", _PARTITION_COLUMNS):
+        sent = counts.filter(pc.fill_null(pc.greater_equal(counts["preferred"], 0), False))
+        for row in sent.to_pylist():
+            topic = row["topic"] or known.topics.get(row["topic_id"], "")
+            followers.add((clients[row["conn"]], topic, row["partition"], row["preferred"]))
         confirmed = counts.filter(pc.greater(counts["n_confirmed"], 0))
-        for row in confirmed.to_pylist():
-            node_id = leaders.at(row["topic"], row["topic_id"], row["partition"], row["confirmed_ns"])
-            if node_id is not None:
-                votes = evidence.fetched if row["api_key"] == _FETCH else evidence.confirmed
-                votes[ends[row["conn"]]][node_id] += 1
-
-
-def _followers(spill: Path, clients: list[str], topics: dict[str, str]) -> set[Follower]:
-    """Where brokers sent the bucket's consumers."""
-    found = set()
-    for counts in read_spill(spill, "partition_counts"):
-        for row in counts.filter(pc.fill_null(pc.greater_equal(counts["preferred"], 0), False)).to_pylist():
-            topic = row["topic"] or topics.get(row["topic_id"], "")
-            found.add((clients[row["conn"]], topic, row["partition"], row["preferred"]))
-    return found
+        is_fetch = np.asarray(pc.equal(confirmed["api_key"], _FETCH))
+        votes = np.stack([confirmed["conn"].to_numpy(), is_fetch, known.leaders.leading(confirmed)], 1)
+        distinct, n_votes = np.unique(votes[votes[:, 2] >= 0], axis=0, return_counts=True)
+        for (conn, fetched, node_id), n in zip(distinct.tolist(), n_votes.tolist(), strict=True):
+            answers = known.evidence.fetched if fetched else known.evidence.confirmed
+            answers[ends[conn]][node_id] += n
+    return followers
 
 
 def _note_requests(
@@ -226,6 +224,5 @@ def _note_requests(
 
 def _pairs(rows: pa.Table, chosen: pa.ChunkedArray, name: str) -> list[tuple[int, Any]]:
     """Distinct (connection, value of the column) of the chosen rows."""
-    pairs = rows.select(["conn", name]).filter(pc.fill_null(chosen, False))
-    grouped = pairs.group_by(["conn", name], use_threads=False).aggregate([])
-    return list(zip(grouped["conn"].to_pylist(), grouped[name].to_pylist(), strict=True))
+    pairs = rows.select(["conn", name]).filter(chosen)  # few: what nodes are told by is rare, or once a beat
+    return list(dict.fromkeys(zip(pairs["conn"].to_pylist(), pairs[name].to_pylist(), strict=True)))

@@ -23,6 +23,12 @@ _PROTOCOL_WHY = {
     UNKNOWN: "no frame was recognised",
 }
 _PROTOCOLS = {KAFKA: "kafka", TLS: "tls", HTTP: "http", OTHER: "other", UNKNOWN: "other"}
+_NO_NODE = {
+    KAFKA: "nothing in the capture tells which broker this is",
+    TLS: "encrypted: what would tell which broker this is cannot be read",
+    UNKNOWN: "nothing in the capture tells which broker this is, if it is one",
+}
+"""Why a connection has no node id where nothing told one. HTTP and other protocols have none."""
 _OPENED_BY = {BY_SYN: "syn", BY_FIRST_REQUEST: "first_request", BY_PORT: "port"}
 
 
@@ -42,7 +48,8 @@ class ConnectionFacts:
         ends = list(zip(raw["server_ip"].to_pylist(), raw["server_port"].to_pylist(), strict=True))
         nodes = [cluster.nodes.get(end) for end in ends]
         self.node_ids = pa.array([node and node.node_id for node in nodes], pa.int32())
-        self.node_why = pa.array([node and node.why for node in nodes], pa.string())
+        why = zip(nodes, raw["protocol"].to_pylist(), strict=True)
+        self.node_why = pa.array([node.why if node else _NO_NODE.get(protocol) for node, protocol in why], pa.string())
         told = [
             _nearest(cluster.advertised.get(node.node_id, []), end) if node and node.node_id is not None else None
             for node, end in zip(nodes, ends, strict=True)

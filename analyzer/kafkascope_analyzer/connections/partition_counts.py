@@ -4,6 +4,8 @@ Requests name partitions (asked), responses answer them (confirmed or refused). 
 the raft log's.
 """
 
+from typing import Any, NamedTuple
+
 import numba as nb
 import numpy as np
 import pyarrow as pa
@@ -16,23 +18,40 @@ from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_nam
 RAFT_TOPIC, RAFT_TOPIC_ID = "__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ"
 """The raft log of KRaft controllers; its id is fixed (org.apache.kafka.common.Uuid)."""
 
-_NONE, _NO_TEXT, _NO_CODE, _NO_ANSWER = -(1 << 63), -1, -(1 << 15), -(1 << 31)
-_ROW = {
-    "conn": -1,
-    "api_key": -1,
-    "topic": _NO_TEXT,
-    "topic_id": _NO_TEXT,
-    "partition": -1,
-    "error_code": _NO_CODE,
-    "from_replica": False,
-    "ts_ns": 0,
-    "asked_ns": 0,
-    "number": -1,
-    "preferred_read_replica": -1,
-}
-"""What the kernel takes of a row, in this order, and what stands for null; the first N_KEYS are the key."""
-_, API_KEY, TOPIC, TOPIC_ID, _, ERROR_CODE, FROM_REPLICA, TS_NS, ASKED_NS, NUMBER, PREFERRED_READ_REPLICA = range(11)
-N_KEYS = 5
+_NONE, _NO_TEXT, _NO_CODE = -(1 << 63), -1, -(1 << 15)
+_NO_REPLICA = -1
+
+
+class PartitionArrays(NamedTuple):
+    """Partition rows for the kernel, n of each, all read-only; no values where a message has no such field.
+
+    topic, topic_id: codes, _NO_TEXT for none; error_code: _NO_CODE for null, empty in requests; preferred: the replica
+    that an answer sends the consumer to, below zero for none.
+    """
+
+    conn: NDArray[np.int64]
+    topic: NDArray[np.int32]
+    topic_id: NDArray[np.int32]
+    partition: NDArray[np.int32]
+    error_code: NDArray[np.int16]
+    from_replica: NDArray[np.bool_]
+    ts_ns: NDArray[np.int64]
+    asked_ns: NDArray[np.int64]
+    number: NDArray[np.int64]
+    preferred: NDArray[np.int32]
+
+
+class Answer(NamedTuple):
+    """One row of a response. (Kernels pass this on and not the arrays: counting their references costs more.)"""
+
+    number: int
+    asked_ns: int
+    ts_ns: int
+    error_code: int
+    preferred: int
+
+
+N_KEYS = 4
 PROBE_LIMIT = 64
 _HASH_BITS, _SPREAD_BITS = (1 << 43) - 1, (1 << 31) - 1
 """What the multipliers of the hash leave below 64 bits."""
@@ -73,38 +92,60 @@ preferred: a replica that an answer sent the consumer to (KIP-392), null for non
 
 
 N_REQUESTS, N_CONFIRMED, N_REFUSED, FIRST_NS, _, CONFIRMED_FIRST_NS, _, CONFIRMED_NS, PROOF, _, _, PREFERRED = range(
-    5, 17
+    N_KEYS, N_KEYS + 12
 )
-"""Places in COUNTS_SCHEMA."""
+"""Places in a row of the kernel: COUNTS_SCHEMA without api_key; the first N_KEYS are the key."""
+_COUNTED = [field for field in COUNTS_SCHEMA if field.name != "api_key"]
 
 
 def count_partitions(partitions: pa.Table, api_key: int, direction: str) -> pa.Table:
     """Counts of the partitions that the messages of one API and direction name in a block (COUNTS_SCHEMA).
 
-    partitions: the columns of _ROW but api_key, those that the message has; topics coded. asked_ns: the request's time,
-    of answers too; from_replica: whether a broker asked.
+    partitions: conn, ts_ns, number, partition, topic and topic_id (coded), asked_ns (the request's time, of answers
+    too), from_replica (whether a broker asked), and error_code and preferred_read_replica, where the message has them.
     """
     if not (0 <= api_key < len(_IS_LEADER_API) and _IS_LEADER_API[api_key]):
         return COUNTS_SCHEMA.empty_table()
     topics = {name: partitions[name].combine_chunks() for name in ("topic", "topic_id")}
     raft = [_code_of(topics[name], text) for name, text in (("topic", RAFT_TOPIC), ("topic_id", RAFT_TOPIC_ID))]
-    rows = np.empty((len(_ROW), partitions.num_rows), np.int64)
-    for at, (name, none) in enumerate(_ROW.items()):
-        if name in topics:
-            rows[at] = pc.fill_null(topics[name].indices, none).to_numpy()
-        elif name in partitions.column_names:
-            rows[at] = pc.fill_null(partitions[name].combine_chunks(), none).to_numpy(zero_copy_only=False)
+    found = np.empty((partitions.num_rows, len(_COUNTED)), np.int64)
+    n = count_rows(_arrays(partitions, topics), direction == "response", np.array(raft, np.int64), found)
+    columns = {"api_key": pa.repeat(pa.scalar(api_key, pa.int16()), n)}
+    for at, field in enumerate(_COUNTED):
+        counts = found[:n, at]
+        null = counts == (_NO_TEXT if field.name in topics else _NONE)
+        if field.name in topics:
+            columns[field.name] = topics[field.name].dictionary.take(pa.array(counts, mask=null))
         else:
-            rows[at] = api_key if at == API_KEY else none
-    if direction == "request":
-        rows[ERROR_CODE] = _NO_ANSWER
-    found = np.empty((partitions.num_rows, len(COUNTS_SCHEMA)), np.int64)
-    counts = found[: count_rows(rows, np.array(raft, np.int64), found)]
-    columns = []
-    for at, field in enumerate(COUNTS_SCHEMA):
-        values = pa.array(counts[:, at], mask=counts[:, at] == (_NO_TEXT if field.name in topics else _NONE))
-        columns.append(topics[field.name].dictionary.take(values) if field.name in topics else values.cast(field.type))
-    return pa.table(columns, COUNTS_SCHEMA)
+            columns[field.name] = pa.array(counts.astype(field.type.to_pandas_dtype()), field.type, mask=null)
+    return pa.table([columns[field.name] for field in COUNTS_SCHEMA], COUNTS_SCHEMA)
+
+
+def _arrays(partitions: pa.Table, topics: dict[str, pa.DictionaryArray]) -> PartitionArrays:
+    """The kernel's view of the rows: nothing is copied but flags, and columns with nulls."""
+
+    def values(name: str, none: int, dtype: type[np.generic]) -> NDArray[Any]:
+        if name not in partitions.column_names:
+            values = np.empty(0, dtype)
+        else:
+            column = topics[name].indices if name in topics else partitions[name].combine_chunks()
+            column = column.fill_null(none) if column.null_count else column
+            values = column.to_numpy(zero_copy_only=False)
+        values.flags.writeable = False
+        return values
+
+    return PartitionArrays(
+        values("conn", -1, np.int64),
+        values("topic", _NO_TEXT, np.int32),
+        values("topic_id", _NO_TEXT, np.int32),
+        values("partition", -1, np.int32),
+        values("error_code", _NO_CODE, np.int16),
+        values("from_replica", False, np.bool_),
+        values("ts_ns", 0, np.int64),
+        values("asked_ns", 0, np.int64),
+        values("number", -1, np.int64),
+        values("preferred_read_replica", _NO_REPLICA, np.int32),
+    )
 
 
 def _code_of(texts: pa.DictionaryArray, text: str) -> int:
@@ -114,71 +155,81 @@ def _code_of(texts: pa.DictionaryArray, text: str) -> int:
 
 
 @nb.njit(cache=True, nogil=True)
-def count_rows(rows: NDArray[np.int64], raft: NDArray[np.int64], out: NDArray[np.int64]) -> int:
-    """Adds up rows of one key. rows: int64[_ROW, n]; raft: codes of the raft log's topic and id; out: int64[n,
-    COUNTS_SCHEMA], of which the first rows are written, by the first row of each key; returns how many.
+def count_rows(rows: PartitionArrays, answers: bool, raft: NDArray[np.int64], out: NDArray[np.int64]) -> int:
+    """Adds up rows of one key. answers: whether the rows are of responses; raft: codes of the raft log's topic and id;
+    out: int64[n, _COUNTED], of which the first rows are written, by the first row of each key; returns how many.
     """
     n, size = 0, 16
-    while size < 2 * rows.shape[1]:
+    while size < 2 * len(rows.conn):
         size *= 2
-    slots = np.full(size, -1, np.int64)
-    for i in range(rows.shape[1]):
-        if rows[FROM_REPLICA, i] and rows[TOPIC, i] != raft[0] and rows[TOPIC_ID, i] != raft[1]:
+    slots = np.full(size, -1, np.int32)
+    for i in range(len(rows.conn)):
+        if rows.from_replica[i] and rows.topic[i] != raft[0] and rows.topic_id[i] != raft[1]:
             continue
         at, g = _slot(slots, out, rows, i)
         if g < 0:
             g, n = n, n + 1
             if at >= 0:
                 slots[at] = g
-            out[g, :N_KEYS] = rows[:N_KEYS, i]
-            out[g, N_KEYS:FIRST_NS] = 0
-            out[g, FIRST_NS:] = _NONE
-        _add(out, g, rows, i)
+            _begin(out, g, rows, i)
+        _widen(out, g, FIRST_NS, rows.asked_ns[i])
+        if answers:
+            _add_answer(out, g, _answer_of(rows, i))
+        else:
+            out[g, N_REQUESTS] += 1
     return n
 
 
 @nb.njit(cache=True, nogil=True)
-def _slot(slots: NDArray[np.int64], out: NDArray[np.int64], rows: NDArray[np.int64], i: int) -> tuple[int, int]:
+def _begin(out: NDArray[np.int64], g: int, rows: PartitionArrays, i: int) -> None:
+    """Count g of row i's key, of nothing yet."""
+    out[g, 0], out[g, 1], out[g, 2], out[g, 3] = rows.conn[i], rows.topic[i], rows.topic_id[i], rows.partition[i]
+    out[g, N_KEYS:FIRST_NS] = 0
+    out[g, FIRST_NS:] = _NONE
+
+
+@nb.njit(cache=True, nogil=True)
+def _slot(slots: NDArray[np.int32], out: NDArray[np.int64], rows: PartitionArrays, i: int) -> tuple[int, int]:
     """The slot of row i's key and its count, -1 for none yet; without a slot (-1) where PROBE_LIMIT were taken: that
     gives a key several counts, which are added up later, and no capture can make looking long.
     """
     mixed = np.int64(0)
-    for k in range(N_KEYS):
-        mixed = (mixed * 1_000_003 + rows[k, i]) & _HASH_BITS
+    for part in (np.int64(rows.topic[i]), np.int64(rows.topic_id[i]), np.int64(rows.partition[i]), rows.conn[i]):
+        mixed = (mixed * 1_000_003 + part) & _HASH_BITS
     spread = ((mixed ^ (mixed >> 21)) & _SPREAD_BITS) * 0x9E3779B1  # Knuth's multiplicative hash
     at = (spread >> 16) & (len(slots) - 1)
     for _ in range(PROBE_LIMIT):
-        if slots[at] < 0 or _same_key(out, slots[at], rows, i):
-            return int(at), int(slots[at])
+        g = slots[at]
+        if g < 0 or (
+            out[g, 0] == rows.conn[i]
+            and out[g, 3] == rows.partition[i]
+            and out[g, 1] == rows.topic[i]
+            and out[g, 2] == rows.topic_id[i]
+        ):
+            return int(at), int(g)
         at = (at + 1) & (len(slots) - 1)
     return -1, -1
 
 
 @nb.njit(cache=True, nogil=True)
-def _same_key(out: NDArray[np.int64], g: int, rows: NDArray[np.int64], i: int) -> bool:
-    """Whether row i belongs to count g."""
-    for k in range(N_KEYS):  # noqa: SIM110 - numba makes no loop of a generator
-        if out[g, k] != rows[k, i]:
-            return False
-    return True
+def _answer_of(rows: PartitionArrays, i: int) -> Answer:
+    """What row i of a response says."""
+    error = int(rows.error_code[i]) if len(rows.error_code) else _NO_CODE
+    preferred = int(rows.preferred[i]) if len(rows.preferred) else _NO_REPLICA
+    return Answer(rows.number[i], rows.asked_ns[i], rows.ts_ns[i], error, preferred)
 
 
 @nb.njit(cache=True, nogil=True)
-def _add(out: NDArray[np.int64], g: int, rows: NDArray[np.int64], i: int) -> None:
-    """Adds row i to count g."""
-    asked_ns, error = rows[ASKED_NS, i], rows[ERROR_CODE, i]
-    _widen(out, g, FIRST_NS, asked_ns)
-    if error == _NO_ANSWER:
-        out[g, N_REQUESTS] += 1
-        return
-    _prove(out, g, rows[NUMBER, i])
-    if rows[PREFERRED_READ_REPLICA, i] >= 0:
-        out[g, PREFERRED] = max(out[g, PREFERRED], rows[PREFERRED_READ_REPLICA, i])
-    if error == 0:
+def _add_answer(out: NDArray[np.int64], g: int, answer: Answer) -> None:
+    """Adds an answer to count g; without a code it proves nothing."""
+    _prove(out, g, answer.number)
+    if answer.preferred >= 0:
+        out[g, PREFERRED] = max(out[g, PREFERRED], answer.preferred)
+    if answer.error_code == 0:
         out[g, N_CONFIRMED] += 1
-        _widen(out, g, CONFIRMED_FIRST_NS, asked_ns)
-        _least(out, g, CONFIRMED_NS, rows[TS_NS, i])
-    elif 0 < error < len(_IS_REFUSAL) and _IS_REFUSAL[error]:
+        _widen(out, g, CONFIRMED_FIRST_NS, answer.asked_ns)
+        _least(out, g, CONFIRMED_NS, answer.ts_ns)
+    elif 0 < answer.error_code < len(_IS_REFUSAL) and _IS_REFUSAL[answer.error_code]:
         out[g, N_REFUSED] += 1
 
 
@@ -191,6 +242,8 @@ def _least(out: NDArray[np.int64], g: int, at: int, value: int) -> None:
 @nb.njit(cache=True, nogil=True)
 def _prove(out: NDArray[np.int64], g: int, number: int) -> None:
     """Puts a request's number among the least that count g has, each once."""
+    if out[g, PROOF + len(PROOFS) - 1] != _NONE and number > out[g, PROOF + len(PROOFS) - 1]:
+        return  # as nearly always: they come in order
     for at in range(PROOF, PROOF + len(PROOFS)):
         known = out[g, at]
         if known == number:

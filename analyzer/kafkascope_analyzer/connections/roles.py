@@ -67,13 +67,15 @@ def request_roles(requests: pa.Table) -> list[pa.Table]:
     """Counts of the roles that request rows alone decide. requests: spilled requests with columns as in
     SETTLED_SCHEMA.
     """
-    asking = requests.filter(
-        pc.is_in(requests["api_key"], _ASKING)
-    )  # most requests are Produce and Fetch: none of these
-    return [table for rule in REQUEST_RULES if (table := _of_rule(asking, rule)).num_rows] + _broker_roles(requests)
+    requests = requests.select(_COLUMNS)
+    asking = requests.filter(pc.is_in(requests["api_key"], _ASKING))  # most are Produce and Fetch: none of these
+    asked = set(pc.unique(asking["api_key"]).to_pylist())
+    rules = [rule for rule in REQUEST_RULES if asked & _KEYS_OF[rule.role]]
+    return [table for rule in rules if (table := _of_rule(asking, rule)).num_rows] + _broker_roles(requests)
 
 
-_ASKING = pa.array(sorted({key for rule in REQUEST_RULES for key in _keys(rule).to_pylist()}), pa.int16())
+_KEYS_OF = {rule.role: set(_keys(rule).to_pylist()) for rule in REQUEST_RULES}
+_ASKING = pa.array(sorted(set().union(*_KEYS_OF.values())), pa.int16())
 
 
 def _of_rule(requests: pa.Table, rule: RoleRule) -> pa.Table:
@@ -152,54 +154,15 @@ def _counted(rows: pa.Table, role: str, refusing: pa.Array) -> pa.Table:
 
 
 def _grouped(rows: pa.Table, role: str, counts: tuple[pa.ChunkedArray, pa.ChunkedArray, pa.ChunkedArray]) -> pa.Table:
-    confirmed_flag = counts[1]
+    """Requests, each a count of its own, added up. counts: whether each asked, was confirmed, was refused."""
+    n = rows.num_rows
     asked, confirmed, refused = (pc.cast(flag, pa.int64()) for flag in counts)
-    proof = pc.if_else(pc.equal(pc.add(confirmed, refused), 0), None, rows["number"])
-    table = pa.table(
-        {
-            "conn": rows["conn"],
-            "subject": rows["subject"],
-            "asked": asked,
-            "confirmed": confirmed,
-            "refused": refused,
-            "ts_ns": rows["ts_ns"],
-            "confirmed_ns": pc.if_else(confirmed_flag, rows["ts_ns"], None),
-            "proof": proof,
-            "row": pa.array(np.arange(rows.num_rows)),
-        }
-    )
-    grouped = table.group_by(["conn", "subject"], use_threads=False).aggregate(
-        [
-            ("asked", "sum"),
-            ("confirmed", "sum"),
-            ("refused", "sum"),
-            ("ts_ns", "min"),
-            ("ts_ns", "max"),
-            ("confirmed_ns", "min"),
-            ("confirmed_ns", "max"),
-            ("row", "list"),
-        ]
-    )
-    n = grouped.num_rows
-    single = pa.array(np.arange(len(table) + 1, dtype=np.int32))
-    proofs = pa.ListArray.from_arrays(single, table["proof"].combine_chunks())
-    evidence = _first_proofs(grouped["row_list"].combine_chunks(), proofs)
-    return pa.table(
-        [
-            grouped["conn"],
-            pa.repeat(pa.scalar(role), n),
-            grouped["subject"],
-            grouped["asked_sum"],
-            grouped["confirmed_sum"],
-            grouped["refused_sum"],
-            grouped["ts_ns_min"],
-            grouped["ts_ns_max"],
-            grouped["confirmed_ns_min"],
-            grouped["confirmed_ns_max"],
-            evidence,
-        ],
-        PARTIAL_SCHEMA,
-    )
+    proof = pc.if_else(pc.equal(pc.add(confirmed, refused), 0), None, rows["number"]).combine_chunks()
+    confirmed_ns = pc.if_else(counts[1], rows["ts_ns"], None)
+    times = (rows["ts_ns"], rows["ts_ns"], confirmed_ns, confirmed_ns)
+    evidence = pa.ListArray.from_arrays(pa.array(np.arange(n + 1, dtype=np.int32)), proof)
+    keys = (rows["conn"], pa.repeat(pa.scalar(role), n), rows["subject"])
+    return added_up([pa.table([*keys, asked, confirmed, refused, *times, evidence], PARTIAL_SCHEMA)])
 
 
 def bootstrap_roles(connections: pa.Table, bootstrap: dict[str, Bootstrap]) -> pa.Table:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.principals import principal_of
 from kafkascope_analyzer.ingest.request_facts import nodes_of
-from kafkascope_parsers.framing.layout import TLS
+from kafkascope_parsers.framing.layout import REASON_SASL, TLS
 from kafkascope_parsers.framing.tls_hello import HELLO_LIMIT, read_hello
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
@@ -70,16 +70,28 @@ class ConnectionNotes:
                 conn = int(streams.direction[run]) >> 1
                 self._found += [(conn, what, text) for what, text in told.items() if text is not None]
 
+    def tokens(self, data: NDArray[np.uint8], stretches: NDArray[np.void]) -> None:
+        """Takes what clients sent outside of requests: after SaslHandshake v0, tokens with their length before them.
+
+        stretches: framing's STRETCH rows over data, of requests.
+        """
+        for row in stretches[stretches["reason"] == REASON_SASL]:
+            raw = data[row["start"] : row["start"] + row["length"]]
+            size = int.from_bytes(raw[:4].tobytes(), "big")
+            self._first_token(int(row["direction"]) >> 1, raw[4 : 4 + size].tobytes() if len(raw) >= 4 + size else b"")
+
     def _principals(self, columns: Columns, frames: NDArray[np.void]) -> None:
         token = _node(columns, "auth_bytes")
         offsets, lengths = columns.offsets(token), columns.lengths(token)
         for row, conn in enumerate(_conns(frames)):
-            mechanism = self._mechanisms.pop(conn, None)  # the first token of a connection is the one with the name
-            if mechanism and lengths[row] > 0:
-                raw = columns.buf[offsets[row] : offsets[row] + lengths[row]].tobytes()
-                user = principal_of(mechanism, raw)
-                if user is not None:
-                    self._note(frames, row, "principal", user)
+            self._first_token(conn, columns.buf[offsets[row] : offsets[row] + max(lengths[row], 0)].tobytes())
+
+    def _first_token(self, conn: int, token: bytes) -> None:
+        """Notes the user that a connection's first token names; later ones name nobody."""
+        mechanism = self._mechanisms.pop(conn, None)
+        user = principal_of(mechanism, token) if mechanism else None
+        if user is not None:
+            self._found.append((conn, "principal", user))
 
     def _offered(self, columns: Columns, frames: NDArray[np.void]) -> None:
         """The versions of answers without an error: one text, which brokers of one release share."""

@@ -50,6 +50,17 @@ def connection_table(
             [_close_kind(int(k), int(c)) for k, c in zip(connections["close_kind"], client, strict=True)], pa.string()
         ),
         "idle_before_close_ms": pa.array(idle // _NS_PER_MS, mask=(idle < 0) | ~closed),
+        "undecoded_bytes": pa.array(undecoded),
+        "max_in_flight": pa.array(framing["max_in_flight"].astype(np.int32)),
+    }
+    return pa.table(columns | _traffic(sides, of_client, of_server) | _times(connections))
+
+
+def _traffic(
+    sides: NDArray[np.void], of_client: NDArray[np.int64], of_server: NDArray[np.int64]
+) -> dict[str, pa.Array]:
+    """What went each way, and what of it was odd. of_client, of_server: the side of each connection."""
+    return {
         "client_bytes": pa.array(sides["stream_bytes"][of_client]),
         "server_bytes": pa.array(sides["stream_bytes"][of_server]),
         "client_segments": pa.array(sides["segments"][of_client]),
@@ -57,20 +68,17 @@ def connection_table(
         "retransmitted": pa.array(_both(sides["retransmitted"])),
         "out_of_order": pa.array(_both(sides["out_of_order"])),
         "missing_bytes": pa.array(_both(sides["missing_bytes"] + sides["cut_bytes"])),
-        "undecoded_bytes": pa.array(undecoded),
-        "max_in_flight": pa.array(framing["max_in_flight"].astype(np.int32)),
     }
-    for name, source in (
-        ("syn", "syn_ts_ns"),
-        ("synack", "synack_ts_ns"),
-        ("first", "first_ts_ns"),
-        ("last", "last_ts_ns"),
-        ("close", "close_ts_ns"),
-    ):
-        times = np.ascontiguousarray(connections[source])
+
+
+def _times(connections: NDArray[np.void]) -> dict[str, pa.Array]:
+    """When connections were opened, seen and closed; null for what was not seen."""
+    out = {}
+    for name in ("syn", "synack", "first", "last", "close"):
+        times = np.ascontiguousarray(connections[f"{name}_ts_ns"])
         unknown = times == 0 if name not in ("first", "last") else None  # a capture may begin at 1970
-        columns[f"{name}_ns"] = pa.array(times, mask=unknown)
-    return pa.table(columns)
+        out[f"{name}_ns"] = pa.array(times, mask=unknown)
+    return out
 
 
 def _both(values: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from kafkascope_analyzer.connections.hosts import Entry
+from kafkascope_analyzer.connections.hosts import Entry, HostNames
 from kafkascope_analyzer.connections.learn import learn_cluster
 from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
@@ -139,13 +139,19 @@ class _Found(NamedTuple):
     finished: list[dict[str, int]]
 
 
+def _names(run: _Run, reading: Reading) -> HostNames:
+    """The names of hosts that the user and the files themselves give."""
+    recorded = [(name, address) for capture in reading.captures for address, name in capture.names]
+    return HostNames(run.hosts, recorded)
+
+
 def _in_this_process(run: _Run, inputs: tuple[Path, ...], progress: Progress | None) -> _Found:
     reading = Reading(inputs, OneBuffer(run.limits.block_bytes))
     scans = BucketScans(ScanJob(run.bucket(0), 0, 1, run.detail))
     for block in _followed(reading, progress):
         scans.push(block)
     result = scans.finish()
-    cluster = learn_cluster([bucket.spill for bucket in result.buckets], run.hosts)
+    cluster = learn_cluster([bucket.spill for bucket in result.buckets], _names(run, reading))
     return _Found(reading, [result], [finish_bucket(bucket, cluster) for bucket in result.buckets])
 
 
@@ -155,7 +161,7 @@ def _in_processes(run: _Run, jobs: list[ScanJob], inputs: tuple[Path, ...], prog
         for block in _followed(reading, progress):
             pool.push(block)
         results = pool.scanned()
-        cluster = learn_cluster([bucket.spill for result in results for bucket in result.buckets], run.hosts)
+        cluster = learn_cluster([bucket.spill for result in results for bucket in result.buckets], _names(run, reading))
         return _Found(reading, results, pool.finished(cluster))
 
 

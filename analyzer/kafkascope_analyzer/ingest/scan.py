@@ -147,6 +147,7 @@ class BucketScan:
             )
         self.framer.keep_rows(new_row)
         self._notes.streams(streams, self.framer.connections)
+        self._notes.tokens(streams.data, frames.stretches)
         self.dns.streams(streams, self.tcp.sides, self._capture_id)
         self._spill.write("connection_notes", self._notes.take())
         self._spill_events()
@@ -201,7 +202,7 @@ class BucketScan:
     def _spill_partitions(self, named: Iterator[NamedPartitions]) -> None:
         for message, rows in named:
             if message.api_key is not None and message.direction is not None:
-                self._spill.write("partition_counts", count_partitions(rows, message.api_key, message.direction))
+                self._spill.gather("partition_counts", count_partitions(rows, message.api_key, message.direction))
                 kept = rows.drop_columns(["asked_ns", "from_replica"])
                 self._spill.write(spill_name(message.api_key, message.direction), kept)
 

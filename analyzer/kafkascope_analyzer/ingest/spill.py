@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+GATHERED_ROWS = 1 << 14
+"""What `gather` holds of a table before it is written: reading many small batches costs more than their rows."""
+
 
 class Spill:
     """The files of one bucket, by table name. A table's columns are those of its first rows."""
@@ -15,6 +18,20 @@ class Spill:
         self._directory = directory
         self._directory.mkdir(parents=True, exist_ok=True)
         self._writers: dict[str, pa.ipc.RecordBatchStreamWriter] = {}
+        self._gathered: dict[str, list[pa.Table]] = {}
+
+    def gather(self, name: str, table: pa.Table) -> None:
+        """Adds a few rows to a table, which are written when there are many, or at the end."""
+        waiting = self._gathered.setdefault(name, [])
+        if table.num_rows:
+            waiting.append(table)
+        if sum(each.num_rows for each in waiting) >= GATHERED_ROWS:
+            self._write_gathered(name)
+
+    def _write_gathered(self, name: str) -> None:
+        waiting = self._gathered.pop(name)
+        if waiting:
+            self.write(name, pa.concat_tables(waiting).combine_chunks())
 
     def write(self, name: str, table: pa.Table) -> None:
         """Adds rows to a table."""
@@ -26,6 +43,8 @@ class Spill:
 
     def close(self) -> None:
         """Ends all files."""
+        for name in list(self._gathered):
+            self._write_gathered(name)
         for writer in self._writers.values():
             writer.close()
         self._writers = {}

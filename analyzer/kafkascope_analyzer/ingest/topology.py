@@ -134,8 +134,8 @@ def _topic_leaders(topic: str) -> Reader:
         if leaf is None:
             return SPILL_SCHEMA.empty_table()
         keep = np.flatnonzero(columns.values(leaf).astype(np.int64) >= 0)
-        places = ("topics[].topic_id", "topics[].partitions[].partition_index")
-        return _leaders(columns, frames, leaf, keep, f"topics[].{topic}", places)
+        places = (f"topics[].{topic}", "topics[].topic_id", "topics[].partitions[].partition_index")
+        return _leaders(columns, frames, (leaf, keep), places)
 
     return read
 
@@ -143,13 +143,14 @@ def _topic_leaders(topic: str) -> Reader:
 def _leaders(
     columns: Columns,
     frames: NDArray[np.int64],
-    leaf: Node,
-    keep: NDArray[np.int64],
-    topic: str,
-    places: tuple[str, str],
+    told: tuple[Node, NDArray[np.int64]],
+    places: tuple[str, str, str],
 ) -> pa.Table:
-    """Leader facts: leaf is the leader's id; places are the paths of topic id and partition."""
-    topic_id, partition = places
+    """Leader facts. told: the leader's id, and which of its instances to take; places: paths of the topic's name, its
+    id, and the partition.
+    """
+    leaf, keep = told
+    topic, topic_id, partition = places
     return _facts(
         columns,
         frames,
@@ -177,7 +178,7 @@ def _hints(prefix: str, topic: str, topic_id: str, partition: str) -> Reader:
         moved = [np.isin(columns.values(code), _MOVED) for code in codes if code is not None]
         told = ~columns.is_null(leaf) & (columns.values(leaf).astype(np.int64) >= 0)
         keep = np.flatnonzero(told & np.logical_or.reduce(moved))
-        return _leaders(columns, frames, leaf, keep, topic, (topic_id, f"{prefix}.{partition}"))
+        return _leaders(columns, frames, (leaf, keep), (topic, topic_id, f"{prefix}.{partition}"))
 
     return read
 

@@ -54,3 +54,19 @@ def test_fetches_that_another_node_answered():
     table = pa.table({**counts, "topic_id": pa.nulls(len(rows), pa.string())})
     found = told.followed(table, np.array([r[4] for r in rows]))
     assert found.tolist() == [i for i, row in enumerate(rows) if row[5]]
+
+
+def test_who_led_what_was_answered_is_who_led_at_the_time():
+    told = leaders((10, "t", None, 0, 1, 0), (10, None, "T", 1, 1, 0), (20, "t", None, 1, 2, 1))
+    asked = [("t", None, 0, 9), ("t", None, 0, 10), (None, "T", 0, 99), ("", "T", 1, 10), ("t", None, 1, 25)]
+    asked += [(None, "T", 1, 5), ("u", None, 0, 50), (None, None, 0, 50), (None, "U", 1, 50)]
+    names, types = (
+        ("topic", "topic_id", "partition", "confirmed_ns"),
+        (pa.string(), pa.string(), pa.int32(), pa.int64()),
+    )
+    counts = pa.table(
+        {n: pa.array([r[i] for r in asked], t) for i, (n, t) in enumerate(zip(names, types, strict=True))}
+    )
+    assert told.leading(counts).tolist() == [-1, 1, 1, 1, 2, -1, -1, -1, -1]
+    at = [told.at(*row) for row in asked]
+    assert told.leading(counts).tolist() == [-1 if node is None else node for node in at]

@@ -1,9 +1,14 @@
 """Names that stand for brokers: a hosts file on the command line, DNS over TCP and without an answer."""
 
+import io
+import ipaddress
 import json
+import struct
 from pathlib import Path
 
+import dpkt
 import pyarrow.parquet as pq
+import zstandard
 from scapy.layers.dns import DNS, DNSQR, DNSRR
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
@@ -28,6 +33,39 @@ def test_a_hosts_file_names_the_brokers(tmp_path):
     assert result.exit_code == 0, result.output
     nodes = {b["ip"]: b["node_id"] for b in brokers}
     rows = [r for r in pq.read_table(out / "connections").to_pylist() if "hosts file" in (r["node_id_why"] or "")]
+    assert len(rows) > 10
+    assert all(r["node_id"] == nodes[r["server_ip"]] for r in rows)
+
+
+def block(kind, body):
+    """A block of a little-endian pcapng file (draft-ietf-opsawg-pcapng, section 3.1)."""
+    body += b"\0" * (-len(body) % 4)
+    return struct.pack("<II", kind, 12 + len(body)) + body + struct.pack("<I", 12 + len(body))
+
+
+def as_pcapng(packets, names):
+    """The packets of a microsecond or nanosecond pcap file behind a name resolution block (section 4.5)."""
+    reader = dpkt.pcap.Reader(packets)
+    records = [struct.pack("<HH", 1, len(r)) + r + b"\0" * (-len(r) % 4) for r in names]
+    yield block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+    yield block(1, struct.pack("<HHI", reader.datalink(), 0, 0) + struct.pack("<HHB3xHH", 9, 1, 9, 0, 0))
+    yield block(4, b"".join(records) + struct.pack("<HH", 0, 0))
+    for seconds, data in reader:
+        ns = int(seconds * 10**9)
+        yield block(6, struct.pack("<IIIII", 0, ns >> 32, ns & 0xFFFFFFFF, len(data), len(data)) + data)
+
+
+def test_names_in_a_pcapng_file_name_the_brokers(tmp_path):
+    brokers = json.loads((CAPTURES / "named_brokers.truth.json").read_text())["cluster"]["brokers"]
+    names = [ipaddress.ip_address(b["ip"]).packed + b["host"].encode() + b"\0" for b in brokers]
+    packets = zstandard.ZstdDecompressor().stream_reader((CAPTURES / "named_brokers.pcap.zst").read_bytes()).read()
+    capture, out = tmp_path / "named.pcapng", tmp_path / "named.kscope"
+    capture.write_bytes(b"".join(as_pcapng(io.BytesIO(packets), names)))
+    ingest([capture], out)
+    rows = [
+        r for r in pq.read_table(out / "connections").to_pylist() if "in the capture file" in (r["node_id_why"] or "")
+    ]
+    nodes = {b["ip"]: b["node_id"] for b in brokers}
     assert len(rows) > 10
     assert all(r["node_id"] == nodes[r["server_ip"]] for r in rows)
 

@@ -19,7 +19,7 @@ KINDS = {"producer": "producer", "consumer": "consumer"}
 @pytest.fixture(scope="module")
 def dataset(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     place = tmp_path_factory.mktemp("clients") / "same_names.kscope"
-    ingest([CLIENTS / "same_names.pcap.zst"], place, workers=1)
+    ingest([CLIENTS / "same_names.pcap.zst"], place, jobs=1)
     write_stories(place)
     return place
 

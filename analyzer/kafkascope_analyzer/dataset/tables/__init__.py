@@ -1,0 +1,69 @@
+"""The tables that ingest writes. Messages (`messages/<Api>/request|response`) take their types from Kafka's own
+schemas and are not listed here.
+"""
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.contract import Column, Table, required, time
+from kafkascope_analyzer.dataset.tables.captures import CAPTURES
+from kafkascope_analyzer.dataset.tables.cluster import DNS, TOPOLOGY
+from kafkascope_analyzer.dataset.tables.columns import CONN, COORDINATOR_TYPES, REQUEST, SIDES
+from kafkascope_analyzer.dataset.tables.connections import (
+    CONNECTIONS,
+    ROLE_ROWS,
+    ROLES,
+    TCP_EVENT_KINDS,
+    TCP_EVENTS,
+    UNDECODED,
+    UNDECODED_REASONS,
+)
+from kafkascope_analyzer.dataset.tables.records import CODECS, CONTROLS, RECORD_BATCHES, RECORDS
+from kafkascope_analyzer.dataset.tables.requests import ERRORS, PARTITIONS, REQUEST_STATUSES, REQUESTS
+
+__all__ = [
+    "CAPTURES",
+    "CODECS",
+    "CONNECTIONS",
+    "CONTROLS",
+    "COORDINATOR_TYPES",
+    "DNS",
+    "ERRORS",
+    "INGEST_TABLES",
+    "MESSAGE_KEYS",
+    "PARTITIONS",
+    "RECORDS",
+    "RECORD_BATCHES",
+    "REQUESTS",
+    "REQUEST_STATUSES",
+    "ROLES",
+    "ROLE_ROWS",
+    "SIDES",
+    "TCP_EVENTS",
+    "TCP_EVENT_KINDS",
+    "TOPOLOGY",
+    "UNDECODED",
+    "UNDECODED_REASONS",
+]
+
+INGEST_TABLES: tuple[Table, ...] = (
+    CAPTURES,
+    CONNECTIONS,
+    ROLE_ROWS,
+    REQUESTS,
+    PARTITIONS,
+    RECORD_BATCHES,
+    RECORDS,
+    ERRORS,
+    TOPOLOGY,
+    TCP_EVENTS,
+    DNS,
+    UNDECODED,
+)
+
+MESSAGE_KEYS: tuple[Column, ...] = required(
+    REQUEST,
+    CONN,
+    *time("", "first byte of the frame"),
+    Column("api_version", pa.int16(), "version of the message"),
+)
+"""The columns that stand before Kafka's own fields in `messages/<Api>/request|response`."""

@@ -1,0 +1,30 @@
+"""The input files."""
+
+from kafkascope_analyzer.dataset.contract import Table, i64, text, time
+from kafkascope_analyzer.dataset.tables.columns import CAPTURE
+
+CAPTURES = Table(
+    "captures",
+    "input file",
+    (
+        CAPTURE,
+        text("path", "file name as given"),
+        text("format", "file format", "pcap", "pcapng"),
+        text("linktype", "link-layer types of its interfaces, comma separated"),
+        i64("snaplen", "longest packet part kept, bytes; 0 is no limit"),
+        i64("n_packets", "packets in the file"),
+        i64("n_truncated", "packets cut by the snap length"),
+        i64("n_dropped", "packets the capturing program says it dropped; null where it does not say"),
+        i64("n_duplicates", "packets that the file shows once more: several interfaces, port mirroring; not counted"),
+        i64("n_not_tcp", "sound packets without TCP"),
+        i64("n_malformed", "packets whose headers are broken, or cut before the end of the TCP header"),
+        i64("n_unsupported", "packets of a link type that is not read"),
+        i64("n_incomplete", "IP packets in fragments that did not all come"),
+        i64("size_bytes", "size of the file"),
+        i64("cut_at_byte", "first byte of the unpacked file that could not be read; null where all could"),
+        text("cut_why", "why it could not be read"),
+        i64("unread_bytes", "bytes of the unpacked file that could not be read, there and further on"),
+        *time("first", "time of the first packet"),
+        *time("last", "time of the last packet"),
+    ),
+)

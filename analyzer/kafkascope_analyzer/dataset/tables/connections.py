@@ -1,0 +1,162 @@
+"""TCP connections: what they were, what they were for, what happened on them."""
+
+from kafkascope_analyzer.dataset.contract import Table, flag, i32, i64, text, texts, time
+from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CONN, ENDPOINTS, PACKET, SIDES
+
+ROLES = (
+    "bootstrap",
+    "partition_leader",
+    "follower_fetch",
+    "group_coordinator",
+    "share_coordinator",
+    "transaction_coordinator",
+    "controller",
+    "inter_broker",
+    "admin",
+    "telemetry",
+)
+
+UNDECODED_REASONS = (
+    "gap",
+    "mid_stream_start",
+    "not_kafka",
+    "tls",
+    "unknown_api",
+    "unknown_version",
+    "malformed_body",
+    "oversize",
+    "truncated_by_snaplen",
+    "sasl_token",
+    "orphan_response",
+    "capture_end",
+)
+
+CONNECTIONS = Table(
+    "connections",
+    "TCP connection",
+    (
+        CONN,
+        CAPTURE,
+        *ENDPOINTS,
+        text("community_id", "Community ID flow hash, version 1, seed 0"),
+        text("opened_by", "what told client from server", "syn", "first_request", "port"),
+        *time("syn", "first SYN"),
+        *time("synack", "first SYN-ACK"),
+        i64("handshake_us", "from SYN to SYN-ACK, microseconds"),
+        *time("first", "first segment"),
+        *time("last", "last segment"),
+        text(
+            "close_kind",
+            "how it ended",
+            "fin_client",
+            "fin_server",
+            "rst_client",
+            "rst_server",
+            "open",
+            "refused",
+            "unanswered",
+        ),
+        *time("close", "first FIN or RST"),
+        i64("idle_before_close_ms", "from the last payload to the first FIN or RST, milliseconds"),
+        text("protocol", "what it speaks", "kafka", "tls", "http", "other", "empty"),
+        text("why", "what made us say so"),
+        text("tls_version", "TLS version of the server's hello"),
+        text("tls_sni", "server name in the client's hello"),
+        text("tls_alpn", "application protocol chosen"),
+        flag("tls_decrypted", "whether the TLS content could be read"),
+        text("sasl_mechanism", "SASL mechanism asked for"),
+        text("principal", "user name of the first SASL token, where PLAIN or SCRAM shows one"),
+        i64("session_lifetime_ms", "lifetime of the SASL session that the broker set last, milliseconds"),
+        texts("client_ids", "client ids of its requests, in order of appearance"),
+        text("software_name", "client software of ApiVersions"),
+        text("software_version", "version of the client software"),
+        texts(
+            "api_versions_offered", "what the broker offers, as Api:min-max; null where no ApiVersions answer was seen"
+        ),
+        texts("api_versions_used", "what the client used, as Api:version"),
+        i32("node_id", "node id of the server; null where the capture does not tell"),
+        text("node_id_why", "what told the node id; else why there is none"),
+        text("advertised_host", "host by which the server is advertised"),
+        i32("advertised_port", "port by which the server is advertised"),
+        texts("roles", "roles of the connection, sorted", *ROLES),
+        text("primary_role", "the role that most of its requests served", *ROLES),
+        i64("n_requests", "requests seen"),
+        i64("n_responses", "responses seen"),
+        i64("n_errors", "non-zero error codes in its responses"),
+        i32("max_in_flight", "most requests that waited for an answer at one time"),
+        i64("client_bytes", "stream bytes from the client"),
+        i64("server_bytes", "stream bytes from the server"),
+        i64("client_segments", "segments from the client"),
+        i64("server_segments", "segments from the server"),
+        i64("retransmitted", "segments that carried nothing new, both ways"),
+        i64("out_of_order", "segments that came before their turn, both ways"),
+        i64("missing_bytes", "stream bytes that the capture lacks, both ways"),
+        i64("undecoded_bytes", "stream bytes that are not decoded frames, both ways"),
+    ),
+)
+
+ROLE_ROWS = Table(
+    "roles",
+    "connection, role and subject",
+    (
+        CONN,
+        text("role", "the job", *ROLES),
+        text("subject", "topic-partition, group or transactional id it is done for; null where the role has none"),
+        i64("n_requests", "requests that asked for it"),
+        i64("n_confirmed", "answers that proved it"),
+        i64("n_refused", "answers that denied it"),
+        *time("first", "first request of the role; where it is confirmed, of those that an answer proved"),
+        *time("last", "last request of the role, likewise: a role that moves away ends here"),
+        texts("evidence", "request ids that prove the verdict, the first three"),
+        text("verdict", "how sure it is", "confirmed", "claimed", "refused"),
+    ),
+)
+
+TCP_EVENT_KINDS = (
+    "syn",
+    "syn_retry",
+    "syn_ack",
+    "refused",
+    "rst",
+    "fin",
+    "retransmit",
+    "zero_window",
+    "keepalive",
+    "gap",
+    "retransmit_differs",
+    "buffer_limit",
+)
+
+TCP_EVENTS = Table(
+    "tcp_events",
+    "event of a TCP connection",
+    (
+        CONN,
+        *time("", "when"),
+        CAPTURE,
+        PACKET,
+        text("side", "who sent it", *SIDES),
+        text("event", "what happened", *TCP_EVENT_KINDS),
+        i64("seq", "stream offset, from the first byte after the SYN"),
+        i64("bytes", "payload bytes it is about"),
+    ),
+)
+
+UNDECODED = Table(
+    "undecoded",
+    "stretch of stream bytes that is not a decoded frame",
+    (
+        CONN,
+        *time("", "first byte of the stretch"),
+        CAPTURE,
+        PACKET,
+        text("direction", "which way", "request", "response"),
+        i64("stream_offset", "first byte, from the start of the stream"),
+        i64("bytes", "length of the stretch"),
+        text("reason", "why", *UNDECODED_REASONS),
+        text("detail", "more about it: API, version, field path"),
+        text(
+            "head", "first 16 bytes as hex, where they are a header or a foreign protocol's: never records or secrets"
+        ),
+    ),
+)
