@@ -76,7 +76,7 @@ def test_an_error_in_the_stories_keeps_the_tables(here: Path, monkeypatch: pytes
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("Spark broke")
 
-    monkeypatch.setattr(analyze_command, "java_problem", lambda: None)
+    monkeypatch.setattr(analyze_command, "java_problem", lambda *_: None)
     monkeypatch.setattr(analyze_command, "_open_session", lambda: None)
     monkeypatch.setattr(analyze_command, "write_stories", fail)
     assert isinstance(run("analyze", CAPTURE, "-q").exception, RuntimeError)
