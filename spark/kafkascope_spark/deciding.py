@@ -13,8 +13,8 @@ EARLY = 32
 EARLY_APIS = wire.GROUP_HEARTBEATS | {wire.LIST_OFFSETS, wire.OFFSET_FOR_LEADER_EPOCH, wire.ADD_PARTITIONS_TO_TXN}
 SUBJECT = ["client_ip", "client_id", "api_key", "group_id", "transactional_id"]
 SLOTS = 1 << 20
-"""Subjects with a failure are told to all workers as hashes of so many values, so that what is told is bounded
-(some 20 MB); two subjects of one hash cost a sort, no more."""
+"""What failed and what follows is told to all workers as hashes of so many values, so that what is told is bounded
+(some 50 MB); what shares a hash with it costs time, no more."""
 
 
 def is_hot() -> Column:
@@ -29,11 +29,33 @@ def deciding_requests(requests: DataFrame) -> DataFrame:
 
 
 def after_failures(requests: DataFrame) -> DataFrame:
-    """Of the hot calls, the first success after each failure of the same call on the same subject."""
-    hot = requests.where(is_hot()).withColumn("slot", fn.pmod(fn.xxhash64(*SUBJECT), fn.lit(SLOTS)))
-    failing = hot.where("bad").select("slot").distinct()
-    order = Window.partitionBy(*SUBJECT).orderBy("ts_ns", "request_packet_no", "request_id")
-    near = hot.join(fn.broadcast(failing), on="slot", how="left_semi").drop("slot")
-    return (
-        near.withColumn("follows", fn.lag("bad").over(order)).where(fn.col("follows") & ~fn.col("bad")).drop("follows")
+    """Of the hot calls, the first success after each failure of the same call on the same subject; where there are
+    more than some SLOTS of them, others too.
+
+    Only what the order needs is sorted: the requests themselves, which are wide, are looked up by a hash of their id.
+    """
+    hot = requests.where(is_hot()).withColumn("subject", fn.xxhash64(*SUBJECT))
+    slot = fn.pmod("subject", fn.lit(SLOTS)).alias("slot")
+    failing = hot.where("bad").select(slot).distinct()
+    order = Window.partitionBy("subject").orderBy("ts_ns", "request_packet_no", "id_hash")
+    narrow = hot.select("subject", slot, "ts_ns", "request_packet_no", _id_hash().alias("id_hash"), "bad")
+    near = narrow.join(fn.broadcast(failing), on="slot", how="left_semi")
+    follows = near.withColumn("follows", fn.lag("bad").over(order)).where(fn.col("follows") & ~fn.col("bad"))
+    return _of_hashes(hot.drop("subject"), follows.select("id_hash"))
+
+
+def _of_hashes(requests: DataFrame, hashes: DataFrame) -> DataFrame:
+    """The requests whose ids have these hashes. Workers are told the least and the largest of each slot: all there
+    are, unless a slot has three."""
+    slot = fn.pmod("id_hash", fn.lit(SLOTS)).alias("slot")
+    told = hashes.groupBy(slot).agg(
+        fn.min("id_hash").alias("least"), fn.max("id_hash").alias("largest"), fn.count("*").alias("n")
     )
+    mine = _id_hash()
+    asked = requests.withColumn("slot", fn.pmod(mine, fn.lit(SLOTS)))
+    is_told = (mine == told["least"]) | (mine == told["largest"]) | (told["n"] > 2)
+    return asked.join(fn.broadcast(told), (asked["slot"] == told["slot"]) & is_told, "left_semi").drop("slot")
+
+
+def _id_hash() -> Column:
+    return fn.xxhash64("request_id")

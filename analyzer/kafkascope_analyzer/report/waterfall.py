@@ -15,7 +15,7 @@ from kafkascope_analyzer.report.words import clock, list_of, safe, span
 
 Model = dict[str, Any]
 
-BAR = 24
+BAR = 20
 MOST_STARTS = 20
 MOST_STEPS = 200
 _STYLE = {"ready": "green", "failed": "bold red", "gave_up": "red", "cut": "yellow"}
@@ -73,17 +73,22 @@ def _against(start: Model) -> Iterator[RenderableType]:
 
 
 def _slowest(start: Model) -> list[str]:
-    """The largest parts of the critical path, whose time they were."""
-    parts = []
+    """The largest parts of the critical path, whose time they were; what came several times is one part."""
+    parts: dict[str, list[int]] = {}
     for step in start["steps"]:
         if step["on_critical_path"]:
             name, broker = step["step"].replace("_", " "), step["broker_us"] or 0
-            parts.append((step["wait_us"] or 0, f"{_waited(step)} before {name}"))
-            parts.append((broker, f"{_worked(step)} in {name}"))
-            parts.append((step["duration_us"] - broker, f"network in {name}"))
+            parts.setdefault(f"{_waited(step)} before {name}", []).append(step["wait_us"] or 0)
+            parts.setdefault(f"{_worked(step)} in {name}", []).append(broker)
+            parts.setdefault(f"network in {name}", []).append(step["duration_us"] - broker)
     total = start["total_us"] or 0
-    parts.sort(reverse=True)
-    return [f"{what} {span(us)}" for us, what in parts[:3] if total and us * 10 >= total]
+    large = sorted(parts.items(), key=lambda part: (-sum(part[1]), part[0]))[:3]
+    return [_part(what, spent) for what, spent in large if total and sum(spent) * 10 >= total]
+
+
+def _part(what: str, spent: list[int]) -> str:
+    times = sum(1 for us in spent if us)
+    return f"{what} {span(sum(spent))}" + (f" in {times} times" if times > 1 else "")
 
 
 def _waited(step: Model) -> str:

@@ -8,9 +8,12 @@ opened it; when several can, to none. An object can have opened it
 * but what was open before the capture began is of an object that was there before;
 * unless it has a connection to that server which it goes on using;
 * unless Metadata told it of other addresses only.
+What several can have opened goes, all the same, to the object whose first connection comes in step with it: tried at
+one interval, at one server, until it got through (franz-go: every 5 s).
 """
 
 import ipaddress
+from bisect import bisect_left
 from collections.abc import Iterable
 
 from kafkascope_spark.identity.draft import closed_by_client, end_of
@@ -20,6 +23,10 @@ from kafkascope_spark.wire import Connection
 BEFORE_NS = 10_000_000_000
 """How long an object may have tried in vain before its first connection with a request: Java's
 socket.connection.setup.timeout.ms and librdkafka's reconnect.backoff.max.ms, 10 s."""
+STEP_NS = 1_000_000_000
+"""The shortest interval that tells a rhythm from chance: what comes oftener falls in step with anything."""
+OFF_STEP = 200
+"""A timer is late by no more than this part of its interval (5 s: 25 ms)."""
 
 
 def attach(attempts: list[Connection], groups: list[Group]) -> list[Connection]:
@@ -41,7 +48,49 @@ def attach(attempts: list[Connection], groups: list[Group]) -> list[Connection]:
             left.append(attempt)
             for candidate in able:
                 candidate.group.n_unsure += 1
-    return left
+    return _give_in_step(left, groups)
+
+
+def _give_in_step(left: list[Connection], groups: list[Group]) -> list[Connection]:
+    """Add to each group the attempts that lead up to its first connection at one interval. Returns the others."""
+    owners: dict[str, list[Group]] = {}
+    chains: list[tuple[Group, list[Connection]]] = []
+    by_server: dict[str, list[Connection]] = {}
+    for attempt in left:
+        if attempt.up_ns is None and attempt.opened_in_capture:
+            by_server.setdefault(attempt.server, []).append(attempt)
+    for group in groups if by_server else []:
+        first = min(group.connections, key=lambda c: (c.begin_ns, c.conn_id))
+        chain = _leading_to(first, by_server.get(first.server, []))
+        chains.append((group, chain))
+        for attempt in chain:
+            owners.setdefault(attempt.conn_id, []).append(group)
+    given: set[str] = set()
+    for group, chain in chains:
+        mine = [a for a in chain if len(owners[a.conn_id]) == 1]
+        group.connections += mine
+        given.update(a.conn_id for a in mine)
+    return [a for a in left if a.conn_id not in given]
+
+
+def _leading_to(first: Connection, attempts: list[Connection]) -> list[Connection]:
+    """Of attempts at the connection's server, by time, those at equal intervals before it: at least two, or none."""
+    if not first.opened_in_capture:
+        return []
+    begins = [a.begin_ns for a in attempts]
+    at = bisect_left(begins, first.begin_ns) - 1
+    while at >= 0 and first.begin_ns - begins[at] <= BEFORE_NS:
+        chain, step = [attempts[at]], first.begin_ns - begins[at]
+        while step >= STEP_NS:
+            wanted = chain[-1].begin_ns - step
+            near = bisect_left(begins, wanted - step // OFF_STEP)
+            if near == len(begins) or begins[near] > wanted + step // OFF_STEP:
+                break
+            chain.append(attempts[near])
+        if len(chain) > 1:
+            return chain
+        at -= 1
+    return []
 
 
 def _able(present: list["_Candidate"], attempt: Connection, names: dict[str, set[str]]) -> list["_Candidate"]:

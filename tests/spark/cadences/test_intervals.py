@@ -6,6 +6,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark import wire
+from kafkascope_spark.cadences import intervals
 from kafkascope_spark.cadences.intervals import cadence_rows
 from kafkascope_spark.read import spark_schema
 
@@ -27,8 +28,11 @@ def request(number: int, api_key: int, at_ms: int, **changes: Any) -> dict[str, 
     return row | {"ts_ns": at_ms * MS, "response_ns": (at_ms + 2) * MS, **changes}
 
 
-@pytest.mark.parametrize("parts", [1, 3])
-def test_gaps_between_rounds_and_after_answers(spark: Any, parts: int) -> None:
+@pytest.mark.parametrize(("parts", "stretch"), [(1, intervals.STRETCH), (3, intervals.STRETCH), (3, 4), (2, 1)])
+def test_gaps_between_rounds_and_after_answers(
+    spark: Any, parts: int, stretch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intervals, "STRETCH", stretch)
     beats = [request(n, wire.HEARTBEAT, 3_000 * n) for n in range(102)]
     beats[101] |= {"ts_ns": (3_000 * 100 + 20_000) * MS}
     polls = [request(1_000 + n, wire.FETCH, 500 * n, response_last_ns=(500 * n + 100) * MS) for n in range(5)]

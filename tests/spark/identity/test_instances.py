@@ -130,6 +130,20 @@ def test_who_is_about_to_begin_may_have_tried(connection: Make) -> None:
     assert {i.group.n_unsure for i in found.values()} == {1}
 
 
+def test_what_leads_up_to_a_first_connection_at_one_interval_is_of_its_client(connection: Make) -> None:
+    server = {"server": "10.0.0.2:9092"}
+    others = [connection(c, 0, 30_000, client_id=c, server="10.0.0.1:9092") for c in ("a", "b")]
+    soon = connection("late", 15_000, 30_000, client_id="late", **server)
+    in_step = [refused(connection, "r1", 5_000), refused(connection, "r2", 10_001)]
+    chance = refused(connection, "r3", 8_300)
+    found = instances_of("10.0.0.9", [*others, soon, *in_step, chance])
+    assert found["r1"] is found["late"]
+    assert found["r2"] is found["late"]
+    assert "r3" not in found
+    alone = instances_of("10.0.0.9", [*others, soon, in_step[1], chance])
+    assert "r2" not in alone, "one interval is no rhythm"
+
+
 def test_who_has_closed_everything_does_not_try_any_more(connection: Make) -> None:
     done = connection("a", 0, 1_000, apis={METADATA, PRODUCE})
     there = connection("b", 0, 9_000, client_id="other")
