@@ -15,6 +15,8 @@ SUBJECT = ["client_ip", "client_id", "api_key", "group_id", "transactional_id"]
 SLOTS = 1 << 20
 """Subjects with a failure are told to all workers as hashes of so many values, so that what is told is bounded
 (some 20 MB); two subjects of one hash cost a sort, no more."""
+LONG_THROTTLE_MS = 1_000
+"""A quota that silences a client for so long is told as one (recoveries.watch)."""
 
 
 def is_hot() -> Column:
@@ -25,15 +27,20 @@ def is_hot() -> Column:
 def deciding_requests(requests: DataFrame) -> DataFrame:
     """The requests that decide a story by themselves (requests: with_luck). The same request may come twice."""
     early = (fn.col("number") < EARLY) & fn.col("api_key").isin(*EARLY_APIS)
-    return requests.where(~is_hot() | fn.col("bad") | early).unionByName(after_failures(requests))
+    return requests.where(~is_hot() | _is_trouble() | early).unionByName(after_failures(requests))
+
+
+def _is_trouble() -> Column:
+    """A request that went badly, or whose answer silences the client."""
+    return fn.col("bad") | (fn.coalesce("throttle_ms", fn.lit(0)) >= LONG_THROTTLE_MS)
 
 
 def after_failures(requests: DataFrame) -> DataFrame:
-    """Of the hot calls, the first success after each failure of the same call on the same subject."""
-    hot = requests.where(is_hot()).withColumn("slot", fn.pmod(fn.xxhash64(*SUBJECT), fn.lit(SLOTS)))
-    failing = hot.where("bad").select("slot").distinct()
+    """Of the hot calls, the first success after each failure or long throttle of the same call on the same subject."""
+    slot = fn.pmod(fn.xxhash64(*SUBJECT), fn.lit(SLOTS))
+    hot = requests.where(is_hot()).withColumns({"slot": slot, "trouble": _is_trouble()})
+    failing = hot.where("trouble").select("slot").distinct()
     order = Window.partitionBy(*SUBJECT).orderBy("ts_ns", "request_packet_no", "request_id")
     near = hot.join(fn.broadcast(failing), on="slot", how="left_semi").drop("slot")
-    return (
-        near.withColumn("follows", fn.lag("bad").over(order)).where(fn.col("follows") & ~fn.col("bad")).drop("follows")
-    )
+    follows = near.withColumn("follows", fn.lag("trouble").over(order))
+    return follows.where(fn.col("follows") & ~fn.col("trouble")).drop("follows", "trouble")

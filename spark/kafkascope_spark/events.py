@@ -75,6 +75,7 @@ REQUEST = [
     "coordinator_key",
     "sasl_mechanism",
     "n_records",
+    "throttle_ms",
 ]
 FAILURE = [
     "request_id",

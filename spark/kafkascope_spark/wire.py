@@ -185,6 +185,7 @@ class Request:
     sasl_mechanism: str | None
     n_records: int | None
     response_last_ns: int | None = None
+    throttle_ms: int | None = None
 
     @property
     def answered_ns(self) -> int | None:
