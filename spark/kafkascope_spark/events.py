@@ -88,7 +88,7 @@ FAILURE = [
     "transactional_id",
     "resource",
 ]
-TOUCH = ["request_id", "conn_id", "ts_ns", "api_key", "answered", "topic", "partition"]
+TOUCH = ["request_id", "conn_id", "ts_ns", "api_key", "answered", "topic", "partition", "leader_id", "hints"]
 SORT = ["client_ip", "section", "ts_ns", "rank", "packet_no", "tie"]
 LAST = ["max_wait_ms", "last_id", "producer_id"]
 """What a usage has of the last requests."""
@@ -131,12 +131,20 @@ def client_events(sources: Sources) -> DataFrame:
 
 
 def only_after_errors(partitions: DataFrame, errors: DataFrame, connections: DataFrame) -> DataFrame:
-    """Mentions of topic-partitions that had an error, of the same client, that follow an error closely. Adds
-    client_ip, client_id, answered."""
+    """Mentions of topic-partitions that had an error, of the same client, that follow an error closely, and
+    the errors that name the leader (KIP-951). Adds client_ip, client_id, answered, hints."""
     broken = errors.where(fn.col("topic").isNotNull()).select("topic", fn.col("partition").alias("broken")).distinct()
     who = connections.select("conn_id", "client_ip", fn.get("client_ids", fn.lit(0)).alias("client_id"))
     mentions = partitions.where(fn.col("api_key").isin(*MENTIONED_BY, *MENTIONED_BY_SHARE)).select(
-        "request_id", "conn_id", "ts_ns", "api_key", "direction", "topic", "partition", "error_code"
+        "request_id",
+        "conn_id",
+        "ts_ns",
+        "api_key",
+        "direction",
+        "topic",
+        "partition",
+        "error_code",
+        fn.coalesce("leader_id", "current_leader_id").alias("leader_id"),
     )
     same = (mentions["topic"] == broken["topic"]) & (
         broken["broken"].isNull() | (mentions["partition"] == broken["broken"])
@@ -149,10 +157,11 @@ def only_after_errors(partitions: DataFrame, errors: DataFrame, connections: Dat
     )
     failed = fn.coalesce(fn.col("error_code"), fn.lit(0)) != 0
     answered = fn.col("direction") == "response"
+    hints = failed & answered & (fn.coalesce("leader_id", fn.lit(-1)) >= 0)
     return (
         hits.withColumn("follows", fn.max(failed).over(before))
-        .where(fn.col("follows") & ~failed)
-        .withColumn("answered", answered)
+        .where((fn.col("follows") & ~failed) | hints)
+        .withColumns({"answered": answered, "hints": hints})
     )
 
 

@@ -224,3 +224,7 @@ class Touch:
     answered: bool
     topic: str
     partition: int | None
+    leader_id: int | None = None
+    """Leader that Metadata names, or the hint of an error (KIP-951)."""
+    hints: bool = False
+    """Whether it is such an error."""

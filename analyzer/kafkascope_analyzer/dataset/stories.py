@@ -46,6 +46,7 @@ STARTUP_STEPS = (
 RECOVERY_STEPS = (
     "error",
     "backoff",
+    "hint",
     "metadata",
     "find_coordinator",
     "reconnect",

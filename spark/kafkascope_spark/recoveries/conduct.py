@@ -43,11 +43,11 @@ class Conduct:
     def _start_over(self, ts_ns: int) -> None:
         self._blind_since_ns, self._n_blind = ts_ns, 0
 
-    def on_step(self, mark: Mark) -> None:
-        """The client asked, connected or joined."""
+    def on_step(self, mark: Mark, *, is_asked: bool) -> None:
+        """The client asked (is_asked), connected or joined, or was told."""
         if mark.step in self._reaction.first:
             self._start_over(mark.ts_ns)
-        if mark.step in self._reaction.forbidden:
+        if is_asked and mark.step in self._reaction.forbidden:
             self._n_forbidden += 1
             if self._n_forbidden >= FORBIDDEN_STEPS:
                 self.wrong = f"{mark.step} {self._n_forbidden} times, which does not help here"

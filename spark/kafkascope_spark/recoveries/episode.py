@@ -51,7 +51,8 @@ class Episode:
     last_ns: int = 0
     """When its state last changed."""
     last_error_ns: int = 0
-    storm: bool = False
+    is_fast: bool = False
+    """Whether its errors came faster than a client's back-off lets them."""
     is_fatal: bool = False
     times: dict[str, int] = field(default_factory=dict)
     reactions: list[str] = field(default_factory=list)
@@ -61,6 +62,9 @@ class Episode:
     old_until_ns: int | None = None
     old_node_id: int | None = None
     trigger: str | None = None
+    hinted: bool = False
+    leader_id: int | None = None
+    """Leader of the topic-partition, as the client was told since the first error."""
     lost_ns: dict[str, int] = field(default_factory=lambda: dict.fromkeys(LOST, 0))
     _recent: deque[int] = field(default_factory=lambda: deque(maxlen=STORM_ERRORS + 1))
     _steps: list[Mark] = field(default_factory=list)
@@ -72,6 +76,11 @@ class Episode:
     def steps(self) -> list[Mark]:
         """Its steps, by time; of many the first and the last."""
         return sorted([*self._steps, *self._later], key=lambda mark: mark.ts_ns)
+
+    @property
+    def storm(self) -> bool:
+        """Whether it is one."""
+        return self.is_fast or self.n_errors > STORM_TOTAL
 
     def move(self, happening: Happening, ts_ns: int) -> None:
         """The transition; the time since the one before is somebody's."""
@@ -94,8 +103,8 @@ class Episode:
         if name not in self.errors:
             self.errors.append(name)
         self._recent.append(mark.ts_ns)
-        if not self.storm and (self.n_errors > STORM_TOTAL or len(self._recent) > STORM_ERRORS):
-            self.storm = self.n_errors > STORM_TOTAL or mark.ts_ns - self._recent[0] <= STORM_NS
+        if not self.is_fast and len(self._recent) > STORM_ERRORS:
+            self.is_fast = mark.ts_ns - self._recent[0] <= STORM_NS
         if mark.request_id is not None and mark.request_id != self._last_request:
             self.n_wasted += 1
             self._last_request = mark.request_id
@@ -122,7 +131,7 @@ class Episode:
         self.move(happening, max(mark.ts_ns, self.last_ns))
         step = "join_group" if mark.step == "heartbeat_join" else mark.step
         if happening is not Happening.TRIED:
-            self.conduct.on_step(mark if step == mark.step else mark._replace(step=step))
+            self.conduct.on_step(mark._replace(step=step), is_asked=happening is Happening.ASKED)
         if not mark.is_told:
             return
         if step in FIRST_TIMES:
@@ -149,7 +158,7 @@ class Episode:
             if mark.node_id == self.old_node_id:
                 self.n_to_old += 1
                 self.old_until_ns = mark.ts_ns
-            elif self.trigger is None and self.reaction.is_stale and self.resource[0] == "partition":
+            elif self.trigger is None and self.hinted:
                 self.trigger = "hint"
         self.conduct.on_retry(mark)
         self.react(Happening.TRIED, mark)
@@ -165,6 +174,16 @@ class Episode:
         """The client or the capture ended."""
         self.catch_up(journal)
         self.move(Happening.ENDED, max(ts_ns, self.last_ns))
+
+    def hint(self, mark: Mark, leader_id: int) -> None:
+        """The error, which was told before, named the leader."""
+        self.leader_id = leader_id
+        self.conduct.on_step(mark, is_asked=False)
+        if self.trigger is None:
+            self.hinted = True
+        if mark.step not in self.reactions:
+            self._tell(mark)
+            self.reactions.append(mark.step)
 
     def note(self, mark: Mark) -> None:
         """A step of the story that moves nothing."""

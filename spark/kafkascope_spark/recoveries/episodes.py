@@ -7,7 +7,7 @@ episode holds.
 import hashlib
 
 from kafkascope_spark.identity.instances import Instance
-from kafkascope_spark.recoveries.episode import FIRST_TIMES, NO_NODE_APIS, Episode
+from kafkascope_spark.recoveries.episode import FIRST_TIMES, NO_NODE_APIS, STORM_TOTAL, Episode
 from kafkascope_spark.recoveries.marks import Journal, Mark
 from kafkascope_spark.recoveries.reaction import Reaction
 from kafkascope_spark.recoveries.reactions import reaction_to
@@ -81,6 +81,18 @@ class Episodes:
         if episode is not None:
             episode.retry(mark, self._journal)
 
+    def hint(self, resource: Resource, mark: Mark, leader_id: int) -> None:
+        """An answer named the leader of the topic-partition."""
+        episode = self._open.get(resource)
+        if episode is not None:
+            episode.hint(mark, leader_id)
+
+    def catch_up(self, resource: Resource) -> None:
+        """What the client just did was about this resource."""
+        episode = self._open.get(resource)
+        if episode is not None:
+            episode.catch_up(self._journal)
+
     def note(self, mark: Mark) -> None:
         """A step of every open episode of a lost connection that moves nothing."""
         for episode in self.of_kind("connection"):
@@ -117,7 +129,8 @@ class Episodes:
     def _write(self, episode: Episode, outcome: str, end: Mark | None, api_key: int | None) -> None:
         if self._is_brokers_course(episode):
             return
-        if episode.conduct.wrong or (episode.storm and episode.reaction.is_denied):
+        is_pestering = episode.is_fast and episode.n_errors > STORM_TOTAL and episode.reaction.is_denied
+        if episode.conduct.wrong or is_pestering:
             outcome = "wrong_reaction"
         kind, name = episode.resource
         recovery_id = _digest("rec", self._instance.instance_id, kind, name, str(episode.number))
@@ -148,7 +161,7 @@ class Episodes:
             "n_stale_requests": episode.n_to_old if moved else 0,
             "stale_us": (episode.old_until_ns - start) // 1000 if moved and episode.old_until_ns else None,
             "old_node_id": episode.old_node_id,
-            "new_node_id": end.node_id if end and api_key not in NO_NODE_APIS else None,
+            "new_node_id": _owner(episode, end, api_key),
             "evidence": episode.evidence,
         }
         self._rows.append(("recoveries", row))
@@ -160,6 +173,15 @@ def _moved(episode: Episode, end: Mark | None, api_key: int | None) -> bool:
     if end is None or end.node_id is None or api_key in NO_NODE_APIS:
         return False
     return episode.old_node_id is not None and end.node_id != episode.old_node_id
+
+
+def _owner(episode: Episode, end: Mark | None, api_key: int | None) -> int | None:
+    """The node in charge at the end: the leader that the client was told of, else who answered."""
+    if end is None:
+        return None
+    if episode.leader_id is not None:
+        return episode.leader_id
+    return None if api_key in NO_NODE_APIS else end.node_id
 
 
 def _wrong_why(episode: Episode) -> str:

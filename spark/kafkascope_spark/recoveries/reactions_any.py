@@ -7,7 +7,7 @@ do with them where they agree.
 
 from kafkascope_spark.recoveries.reaction import Reaction, ask, back_off, each, end, find_owner, normal, surface
 
-_LEADER = find_owner("Metadata (or the leader hint), then retry at the new leader", "metadata")
+_LEADER = find_owner("Metadata (or the leader hint), then retry at the new leader", "metadata", "hint")
 _METADATA = find_owner("Metadata, then retry", "metadata")
 _COORDINATOR = find_owner("FindCoordinator, then go on at its answer", "find_coordinator")
 _REPLICAS = back_off("back off, retry", not_ready=True)
@@ -20,7 +20,7 @@ _REQUEST = surface("none: the request is wrong; surface it")
 _ADMIN = surface("none: the answer to an administrator's call; surface it")
 _CONTROLLER = surface("none for clients: between brokers and controllers")
 _STREAMS = end("none: the streams member is at an end")
-_RECONNECT = ask("reconnect with back-off, Metadata elsewhere, retry", "reconnect", "metadata", "find_coordinator")
+_RECONNECT = back_off("reconnect with back-off, Metadata elsewhere, retry", waits=True)
 
 _MOVED = {
     "NOT_LEADER_OR_FOLLOWER": _LEADER,

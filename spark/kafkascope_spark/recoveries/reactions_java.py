@@ -25,7 +25,9 @@ def _loading(text: str) -> Reaction:
 _PRODUCE: dict[str, Reaction] = {
     **each(
         "NOT_LEADER_OR_FOLLOWER FENCED_LEADER_EPOCH",
-        find_owner("Produce at once to the leader of the hint (KIP-951), else Metadata, then Produce", "metadata"),
+        find_owner(
+            "Produce at once to the leader of the hint (KIP-951), else Metadata, then Produce", "metadata", "hint"
+        ),
     ),
     "MESSAGE_TOO_LARGE": back_off("two or more smaller batches; a single record fails"),
     "OUT_OF_ORDER_SEQUENCE_NUMBER": back_off("Produce with the next producer epoch from sequence 0"),
@@ -74,7 +76,9 @@ _TXN_OFFSETS = {
 _FETCH = {
     **each(
         "NOT_LEADER_OR_FOLLOWER FENCED_LEADER_EPOCH",
-        find_owner("Fetch at the leader of the hint (KIP-951), and Metadata", "metadata", "offset_for_leader_epoch"),
+        find_owner(
+            "Fetch at the leader of the hint (KIP-951), and Metadata", "metadata", "hint", "offset_for_leader_epoch"
+        ),
     ),
     **each(
         "REPLICA_NOT_AVAILABLE KAFKA_STORAGE_ERROR OFFSET_NOT_AVAILABLE UNKNOWN_TOPIC_OR_PARTITION UNKNOWN_TOPIC_ID "
@@ -178,7 +182,8 @@ JAVA: dict[str, dict[str, Reaction]] = {
     "Fetch": _FETCH,
     "ShareFetch": {
         **each(
-            "NOT_LEADER_OR_FOLLOWER FENCED_LEADER_EPOCH", find_owner("the leader of the hint, or Metadata", "metadata")
+            "NOT_LEADER_OR_FOLLOWER FENCED_LEADER_EPOCH",
+            find_owner("the leader of the hint, or Metadata", "metadata", "hint"),
         )
     },
     "ShareAcknowledge": {**each("REQUEST_TIMED_OUT", back_off("ShareAcknowledge again until its time is up"))},

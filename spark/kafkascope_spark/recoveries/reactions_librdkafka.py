@@ -7,8 +7,8 @@ rdkafka_txnmgr.c, rdkafka_offset.c of librdkafka 2.15.
 from kafkascope_spark.recoveries.reaction import Reaction, ask, back_off, each, end, find_owner, surface
 
 _COORDINATOR = "NOT_COORDINATOR COORDINATOR_NOT_AVAILABLE"
-_LEADER_GONE = find_owner("fast Metadata queries (100 ms), then the same from its queue", "metadata")
-_DELEGATE = find_owner("back to the leader with Metadata; Fetch 500 ms later", "metadata")
+_LEADER_GONE = find_owner("fast Metadata queries (100 ms), then the same from its queue", "metadata", "hint")
+_DELEGATE = find_owner("back to the leader with Metadata; Fetch 500 ms later", "metadata", "hint")
 _ABORT = ask("EndTxn that aborts, with a new epoch", "end_txn", "init_producer_id")
 
 

@@ -48,6 +48,7 @@ class Recoveries:
         self._unanswered: dict[str, list[Request]] = {}
         mechanism = next((c.sasl_mechanism for c in instance.connections if c.sasl_mechanism), None)
         self._authentication: Resource = ("authentication", mechanism or AUTHENTICATION[1])
+        self._hints: list[Touch] = []
         self._worked: set[str] = set()
         """Connections that answered more than the handshake."""
         self._greeted: set[str] = set()
@@ -91,17 +92,31 @@ class Recoveries:
         for resource in proven_by(request):
             if resource[0] == "found":
                 resource = ("coordinator", resource[1])
+                self._episodes.catch_up(resource)
+                if not self._asks_again(resource):
+                    continue
             if self._episodes.get(resource) is not None:
                 mark = _mark("retry", request, request.ts_ns)
                 self._episodes.retry(resource, mark._replace(claim=claim_of(resource, request)))
 
+    def _asks_again(self, resource: Resource) -> bool:
+        """Whether FindCoordinator is a retry there, and not a step towards one."""
+        episode = self._episodes.get(resource)
+        return episode is not None and episode.api_key == wire.FIND_COORDINATOR
+
     def on_touch(self, touch: Touch) -> None:
         """A topic-partition was named: a retry in a request, a success in an answer."""
+        if touch.hints:
+            self._hints.append(touch)
+            return
         if not self._episodes:
             return
         names = [touch.topic] if touch.partition is None else [f"{touch.topic}-{touch.partition}", touch.topic]
         for name in names:
             resource = ("partition", name)
+            episode = self._episodes.get(resource)
+            if episode is not None and (touch.leader_id or -1) >= 0 and name is names[0]:
+                episode.leader_id = touch.leader_id
             if not self._counts(resource, touch):
                 continue
             node = self._node(touch.conn_id)
@@ -141,9 +156,18 @@ class Recoveries:
             broken.add(resource)
             mark = _mark("error", request, at, failure.error_name)._replace(claim=claim_of(resource, request))
             self._episodes.error(resource, mark, failure.api_key)
+        self._hinted(request)
         self._throttled(request, at)
         if self._episodes:
             self._prove(request, at, broken)
+
+    def _hinted(self, request: Request) -> None:
+        """The errors of the answer that name the leader; their mentions come just before the answer."""
+        for touch in self._hints:
+            if touch.request_id == request.request_id and touch.leader_id is not None:
+                mark = Mark("hint", touch.ts_ns, touch.conn_id, request.node_id, touch.request_id)
+                self._episodes.hint(("partition", f"{touch.topic}-{touch.partition}"), mark, touch.leader_id)
+        self._hints = [t for t in self._hints if t.request_id != request.request_id and t.ts_ns >= request.ts_ns]
 
     def _note(self, failure: Failure, request: Request, at: int) -> None:
         """A fetch session that a broker lost with its memory is a step of its return, not an episode."""
@@ -151,11 +175,11 @@ class Recoveries:
             self._episodes.note(_mark("error", request, at, failure.error_name))
 
     def _throttled(self, request: Request, at: int) -> None:
-        """A quota that silences the client; over with the next answer of that server that does not."""
+        """A quota that silences the client; over with the next answer to that API that does not."""
         connection = self._connections.get(request.conn_id)
         if connection is None:
             return
-        resource = ("connection", f"{connection.server} (quota)")
+        resource = ("connection", f"quota: {request.api_name}")
         if (request.throttle_ms or 0) >= LONG_THROTTLE_MS:
             self._episodes.error(resource, _mark("error", request, at, "THROTTLED"), request.api_key)
         elif self._episodes and request.api_key not in wire.HANDSHAKE_APIS:
