@@ -1,4 +1,4 @@
-"""`kafkascope explain`: an episode, or a cause, in sentences with packet numbers. Reads the stories, starts no Spark."""
+"""`kafkascope explain`: an episode, or a cause, in sentences with packet numbers. Starts no Spark."""
 
 import json
 import sys

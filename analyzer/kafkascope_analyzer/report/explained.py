@@ -174,7 +174,8 @@ def _cause(model: Model) -> Iterator[str]:
     if cause is None:
         return
     if cause["n_episodes"] > 1:
-        yield f"It is one of {cause['n_episodes']:,} episodes of one cause ({cause['cause_id']}), which hit {radius(cause)}."
+        n, name = f"{cause['n_episodes']:,}", cause["cause_id"]
+        yield f"It is one of {n} episodes of one cause ({name}), which hit {radius(cause)}."
 
 
 def cause_sentences(model: Model) -> list[str]:

@@ -45,7 +45,7 @@ def test_libraries_differ_where_their_code_does() -> None:
     produce, fetch, sync = 0, 1, 14
     assert not reaction_to("OUT_OF_ORDER_SEQUENCE_NUMBER", produce, "java").first
     assert reaction_to("OUT_OF_ORDER_SEQUENCE_NUMBER", produce, "java", transactional=True).first
-    assert reaction_to("UNKNOWN_LEADER_EPOCH", fetch, "librdkafka").first == {"metadata"}
+    assert reaction_to("UNKNOWN_LEADER_EPOCH", fetch, "librdkafka").first == {"metadata", "hint"}
     assert not reaction_to("UNKNOWN_LEADER_EPOCH", fetch, "java").first
     assert reaction_to("COORDINATOR_LOAD_IN_PROGRESS", sync, "java").first == {"join_group"}
     assert reaction_to("NOT_LEADER_OR_FOLLOWER", fetch, "broker").first == frozenset()
