@@ -36,5 +36,5 @@ def explain(
         from kafkascope_analyzer.report.terminal import write_parts
 
         parts = [line(sentence) for sentence in told]
-        parts += [line("For Wireshark:"), line(model["cut"], indent=2)]
-        write_parts(parts, sys.stdout, plain=format is Format.plain)
+        write_parts([*parts, line("For Wireshark:")], sys.stdout, plain=format is Format.plain)
+        sys.stdout.write(f"  {model['cut']}\n")

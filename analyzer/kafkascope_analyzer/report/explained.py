@@ -30,9 +30,9 @@ _DID = {
     "end_txn": "sent EndTxn",
 }
 _TRIGGERS = {
-    "error": "because of the error",
-    "age": "by age, not because of the error",
-    "hint": "from the hint in the answer (KIP-951), without waiting for Metadata",
+    "error": "asked for Metadata because of the error",
+    "age": "had Metadata by age, not because of the error",
+    "hint": "took the leader from the answer's hint (KIP-951), without waiting for Metadata",
 }
 _LOST = (
     ("lost_broker_us", "brokers (answers, elections, loading)"),
@@ -111,6 +111,8 @@ def _step(step: Model, recovery: Model) -> str:
         return f"it asked {_who(step)} for the coordinator{took}"
     if kind == "reconnect":
         return f"it connected to {_who(step)} in {span(step['duration_us'])}"
+    if kind == "hint":
+        return f"the answer named the leader: {node(step['node_id'], None)} (KIP-951)"
     if kind == "retry":
         return f"it tried again: {api} to {_who(step)}" if api else f"it tried to connect to {_who(step)}"
     if kind == "success":
@@ -151,7 +153,7 @@ def _judgement(recovery: Model) -> Iterator[str]:
     if recovery["outcome"] == "wrong_reaction":
         yield f"It did otherwise: {safe(recovery['wrong_why'] or recovery['reaction'] or '?').replace('_', ' ')}."
     if recovery["refresh_trigger"]:
-        yield f"It learned of the new owner {_TRIGGERS[recovery['refresh_trigger']]}."
+        yield f"It {_TRIGGERS[recovery['refresh_trigger']]}."
 
 
 def _figures(recovery: Model) -> Iterator[str]:

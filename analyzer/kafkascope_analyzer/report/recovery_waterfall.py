@@ -15,7 +15,7 @@ from kafkascope_analyzer.report.words import clock, node, safe, span
 
 Model = dict[str, Any]
 
-BAR = 32
+BAR = 20
 _STYLE = {"recovered": "green", "still_open": "bold yellow"}
 _SIGNS = {"error": "x", "success": "o", "backoff": ".", "hint": "x"}
 _ANSWERED = frozenset({"metadata", "find_coordinator", "reconnect"})
@@ -51,7 +51,7 @@ def _steps(recovery: Model) -> RenderableType:
     steps = [step for step in recovery["steps"] if step["ts_ns"] is not None]
     ends = [step["ts_ns"] for step in steps]
     scale = recovery["start_ns"], recovery["recovered_ns"] or max(ends, default=recovery["start_ns"])
-    table = grid(("at", "rn"), ("step", ""), ("node", ""), ("", "n"), ("took", "rn"), ("packets", "rn"))
+    table = grid(("at", "rn"), ("step", "w"), ("node", "n"), ("", "n"), ("took", "rn"), ("packets", "rn"))
     for step in steps:
         what = Text(step["step"].replace("_", " "))
         if step["request"]:
@@ -63,14 +63,18 @@ def _steps(recovery: Model) -> RenderableType:
         table.add_row(
             f"+{span((step['ts_ns'] - recovery['start_ns']) // 1000)}",
             what,
-            ""
-            if step["node_id"] is None and not step["server"]
-            else node(step["node_id"], None if step["node_id"] is not None else step["server"]),
+            _node(step),
             Text(bar(step, scale)),
             span(step["duration_us"]) if step["step"] != "error" else "",
             ", ".join(str(n) for n in step["packets"]),
         )
     return table
+
+
+def _node(step: Model) -> str:
+    if step["node_id"] is not None:
+        return node(step["node_id"], None)
+    return safe(step["server"] or "")
 
 
 def bar(step: Model, scale: tuple[int, int], width: int = BAR) -> str:

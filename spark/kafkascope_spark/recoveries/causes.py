@@ -83,13 +83,17 @@ class Causes:
         self._by_key: dict[str, Cause] = {}
         self._at_nodes: list[Cause] = []
         """Causes at a node, by begin."""
+        self._nodes: dict[str, int | None] = {}
+        """Address of a server -> its node, for its other ports; None where it serves several."""
 
     def cause_of(self, episode: Row) -> str:
         """The cause of an episode (COLUMNS of recoveries)."""
         start, client = episode["start_ns"], episode["client_instance_id"]
-        cause = self._followed(episode["first_error_name"], start, client) or self._going_on(_key(episode), start)
+        self._learn(episode)
+        key = self._key(episode)
+        cause = self._followed(episode["first_error_name"], start, client) or self._going_on(key, start)
         if cause is None:
-            cause = self._begin(episode)
+            cause = self._begin(episode, key)
         cause.until_ns = max(cause.until_ns, start, episode["recovered_ns"] or 0)
         cause.clients.add(client)
         return cause.cause_id
@@ -106,8 +110,8 @@ class Causes:
         cause = self._by_key.get(key)
         return cause if cause is not None and start <= cause.until_ns + GAP_NS else None
 
-    def _begin(self, episode: Row) -> Cause:
-        key, start = _key(episode), episode["start_ns"]
+    def _begin(self, episode: Row, key: str) -> Cause:
+        start = episode["start_ns"]
         digest = hashlib.sha256(f"{key}|{start}".encode()).hexdigest()
         cause = Cause(f"cause-{digest[:16]}", start, start)
         if len(self._by_key) >= MOST_CAUSES:
@@ -118,13 +122,26 @@ class Causes:
             self._at_nodes.append(cause)
         return cause
 
+    def _learn(self, episode: Row) -> None:
+        if episode["resource_kind"] == "connection" and episode["old_node_id"] is not None:
+            address, node = _address(episode), episode["old_node_id"]
+            if len(self._nodes) < MOST_CAUSES or address in self._nodes:
+                self._nodes[address] = node if self._nodes.get(address, node) == node else None
 
-def _key(episode: Row) -> str:
-    """What an episode has in common with others of its cause."""
-    error, node = episode["first_error_name"], episode["old_node_id"]
-    if error in AT_NODE:
+    def _key(self, episode: Row) -> str:
+        """What an episode has in common with others of its cause."""
+        error, node = episode["first_error_name"], episode["old_node_id"]
+        if error not in AT_NODE:
+            return f"{error}|{episode['resource_kind']}|{episode['resource']}"
+        if node is None and episode["resource_kind"] == "connection":
+            node = self._nodes.get(_address(episode))
         return f"node {node}" if node is not None else f"server {episode['resource']}"
-    return f"{error}|{episode['resource_kind']}|{episode['resource']}"
+
+
+def _address(episode: Row) -> str:
+    """Of the server: a broker's listeners and its controller are ports of one."""
+    address: str = episode["resource"].rpartition(":")[0]
+    return address
 
 
 def filled(episodes: pa.Table) -> pa.Table:

@@ -165,7 +165,7 @@ class Recoveries:
         """The errors of the answer that name the leader; their mentions come just before the answer."""
         for touch in self._hints:
             if touch.request_id == request.request_id and touch.leader_id is not None:
-                mark = Mark("hint", touch.ts_ns, touch.conn_id, request.node_id, touch.request_id)
+                mark = Mark("hint", touch.ts_ns, touch.conn_id, touch.leader_id, touch.request_id)
                 self._episodes.hint(("partition", f"{touch.topic}-{touch.partition}"), mark, touch.leader_id)
         self._hints = [t for t in self._hints if t.request_id != request.request_id and t.ts_ns >= request.ts_ns]
 
