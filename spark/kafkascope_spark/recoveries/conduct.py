@@ -30,12 +30,14 @@ class Conduct:
         self._n_blind = 0
         self._n_forbidden = 0
         self._n_hasty = 0
+        self._judged: str | None = None
 
     def on_error(self, mark: Mark, reaction: Reaction) -> None:
-        """Another error on the resource."""
+        """Another error on the resource. The request that met it was a try, and is judged by the error before."""
+        if self._error is not None and mark.duration_us is not None:
+            self._judge(mark, mark.ts_ns - 1000 * mark.duration_us)
         if self._error is None or reaction is not self._reaction or mark.claim != self._error.claim:
             self._start_over(mark.ts_ns)
-            self._n_hasty = 0
         if reaction.forbidden != self._reaction.forbidden:
             self._n_forbidden = 0
         self._error, self._reaction = mark, reaction
@@ -53,18 +55,22 @@ class Conduct:
                 self.wrong = f"{mark.step} {self._n_forbidden} times, which does not help here"
 
     def on_retry(self, mark: Mark) -> None:
-        """A request on the resource, sent after the error."""
+        """A request on the resource."""
+        self._judge(mark, mark.ts_ns)
+
+    def _judge(self, mark: Mark, sent_ns: int) -> None:
         error, reaction = self._error, self._reaction
-        if error is None or mark.ts_ns < error.ts_ns:
+        if error is None or sent_ns <= error.ts_ns or (mark.request_id == self._judged and mark.request_id is not None):
             return
-        if reaction.waits and mark.ts_ns - error.ts_ns < HASTE_NS:
-            self._n_hasty += 1
+        self._judged = mark.request_id
+        if reaction.waits:
+            self._n_hasty = self._n_hasty + 1 if sent_ns - error.ts_ns < HASTE_NS else 0
             if self._n_hasty >= HASTY_RETRIES:
                 self.wrong = f"{self._n_hasty} retries without a pause"
         is_over = reaction.fatal and not reaction.is_denied
         if (reaction.first or is_over) and mark.claim == error.claim:
             self._n_blind += 1
-            if self._n_blind >= BLIND_RETRIES and mark.ts_ns - self._blind_since_ns > _patience(reaction):
+            if self._n_blind >= BLIND_RETRIES and sent_ns - self._blind_since_ns > _patience(reaction):
                 needed = " or ".join(sorted(reaction.first)) or "an end"
                 self.wrong = f"{self._n_blind} retries that changed nothing, without {needed}"
 

@@ -66,7 +66,7 @@ def test_a_storm_is_eleven_in_a_second_or_fifty_one(
     watch: Recoveries, request_row: MakeRequest, n: int, gap: int, storm: bool
 ) -> None:
     for i in range(n):
-        produce_error(watch, request_row, 10 + i * gap)
+        produce_error(watch, request_row, 10 + i * gap, "NOT_ENOUGH_REPLICAS")
     (row,) = episodes(watch)
     assert (row["storm"], row["n_errors"], row["outcome"]) == (storm, n, "still_open")
 
