@@ -8,7 +8,7 @@ stay together, sorted by section (what is known of connections first), time, ran
 
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as fn
 
 from kafkascope_spark import wire
@@ -150,19 +150,24 @@ def only_after_errors(partitions: DataFrame, errors: DataFrame, connections: Dat
         broken["broken"].isNull() | (mentions["partition"] == broken["broken"])
     )
     hits = mentions.join(fn.broadcast(broken), on=same, how="left_semi").join(who, on="conn_id", how="inner")
-    before = (
-        Window.partitionBy("client_ip", "client_id", "topic", "partition")
-        .orderBy("ts_ns", "direction", "request_id")
-        .rowsBetween(-AFTER_ERROR, -1)
+    order = Window.partitionBy("client_ip", "client_id", "topic", "partition").orderBy(
+        "ts_ns", "direction", "request_id"
     )
+    before = order.rowsBetween(-AFTER_ERROR, -1)
     failed = fn.coalesce(fn.col("error_code"), fn.lit(0)) != 0
     answered = fn.col("direction") == "response"
     hints = failed & answered & (fn.coalesce("leader_id", fn.lit(-1)) >= 0)
     return (
-        hits.withColumn("follows", fn.max(failed).over(before))
-        .where((fn.col("follows") & ~failed) | hints)
+        hits.withColumns({"follows": fn.max(failed).over(before), "fails": _fails_at_once(failed, order)})
+        .where((fn.col("follows") & ~failed & ~fn.col("fails")) | hints)
         .withColumns({"answered": answered, "hints": hints})
     )
+
+
+def _fails_at_once(failed: Column, order: WindowSpec) -> Column:
+    """Whether the next mention is the error that answers this one: the error tells of both."""
+    same = fn.lead("request_id").over(order) == fn.col("request_id")
+    return fn.coalesce(same & fn.lead(failed).over(order), fn.lit(False))
 
 
 def connection_events(connections: DataFrame) -> DataFrame:

@@ -71,6 +71,7 @@ class Episode:
     _later: deque[Mark] = field(default_factory=lambda: deque(maxlen=LAST_STEPS))
     _since_error: set[str] = field(default_factory=set)
     _last_request: str | None = None
+    _tried: str | None = None
 
     @property
     def steps(self) -> list[Mark]:
@@ -94,6 +95,8 @@ class Episode:
     def error(self, mark: Mark, reaction: Reaction, journal: Journal) -> None:
         """Another error on the resource."""
         self.catch_up(journal)
+        if self.state is not State.WELL and mark.duration_us is not None and mark.request_id != self._tried:
+            self._try(mark._replace(step="retry", ts_ns=mark.ts_ns - 1000 * mark.duration_us, error_name=None))
         self.move(Happening.ERROR, mark.ts_ns)
         self.reaction, self.last_error_ns = reaction, mark.ts_ns
         self.is_fatal = self.is_fatal or reaction.fatal
@@ -154,6 +157,12 @@ class Episode:
     def retry(self, mark: Mark, journal: Journal) -> None:
         """A request on the resource was sent."""
         self.catch_up(journal)
+        self._try(mark)
+
+    def _try(self, mark: Mark) -> None:
+        if mark.ts_ns <= self.last_error_ns:
+            return
+        self._tried = mark.request_id
         if mark.node_id is not None and self.old_node_id is not None:
             if mark.node_id == self.old_node_id:
                 self.n_to_old += 1

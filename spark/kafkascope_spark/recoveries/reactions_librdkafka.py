@@ -79,7 +79,7 @@ LIBRDKAFKA: dict[str, dict[str, Reaction]] = {
     "JoinGroup": {
         **_MEMBER,
         "UNKNOWN_MEMBER_ID": ask("JoinGroup with an empty member id", "join_group"),
-        "COORDINATOR_LOAD_IN_PROGRESS": back_off("JoinGroup again after an interval", not_ready=True),
+        "COORDINATOR_LOAD_IN_PROGRESS": _LOADING,
     },
     "SyncGroup": {
         **_MEMBER,
