@@ -15,7 +15,6 @@ from kafkascope_analyzer.dataset.stories import RECOVERIES, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.client_stories import ClientStories, TableRow
-from kafkascope_spark.rows import rows_of
 from kafkascope_spark.session import is_embedded, open_session
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ def teller(capture_ns: tuple[int, int]) -> Callable[[Iterable[pa.RecordBatch]], 
         stories = ClientStories(capture_ns)
         rows: list[TableRow] = []
         for batch in batches:
-            rows += stories.feed(rows_of(batch))
+            rows += stories.feed(batch.to_pylist())
             while len(rows) >= BATCH_ROWS:
                 yield tagged_batch(rows[:BATCH_ROWS])
                 del rows[:BATCH_ROWS]

@@ -57,7 +57,8 @@ def test_a_moved_leader_from_error_to_the_first_success_elsewhere(watch: Recover
         "new_node_id": 2,
     }
     times = [row[k] // MS for k in ("start_ns", "refreshed_ns", "retried_ns", "recovered_ns")]
-    assert times == [11, 25, 30, 33]
+    assert times == [11, 25, 12, 33]
+    assert (row["n_stale_requests"], row["stale_us"]) == (1, 1_000)
     assert not row["storm"]
 
 
