@@ -96,7 +96,10 @@ class Episode:
         """Another error on the resource."""
         self.catch_up(journal)
         if self.state is not State.WELL and mark.duration_us is not None and mark.request_id != self._tried:
-            self._try(mark._replace(step="retry", ts_ns=mark.ts_ns - 1000 * mark.duration_us, error_name=None))
+            sent_ns = mark.ts_ns - 1000 * mark.duration_us
+            self._try(
+                Mark("retry", sent_ns, mark.conn_id, mark.node_id, mark.request_id, mark.duration_us, claim=mark.claim)
+            )
         self.move(Happening.ERROR, mark.ts_ns)
         self.reaction, self.last_error_ns = reaction, mark.ts_ns
         self.is_fatal = self.is_fatal or reaction.fatal
@@ -131,7 +134,7 @@ class Episode:
         waited_ns = mark.ts_ns - self.last_ns
         if self.state is State.WAITING and waited_ns >= BACKOFF_NS and happening is not Happening.TOLD:
             self._tell(Mark("backoff", self.last_ns, duration_us=waited_ns // 1000))
-        self.move(happening, max(mark.ts_ns, self.last_ns))
+        self.move(happening, mark.ts_ns)
         step = "join_group" if mark.step == "heartbeat_join" else mark.step
         if happening is not Happening.TRIED:
             self.conduct.on_step(mark._replace(step=step), is_asked=happening is Happening.ASKED)
@@ -147,7 +150,7 @@ class Episode:
         told = "heartbeat" if mark.step == "heartbeat_join" else mark.step
         if told not in self.reactions:
             self.reactions.append(told)
-        self._tell(mark._replace(step=told))
+        self._tell(mark if told == mark.step else mark._replace(step=told))
 
     def _trigger_of(self, metadata: Mark) -> str:
         asked_ns = metadata.ts_ns - 1000 * (metadata.duration_us or 0)

@@ -49,6 +49,8 @@ class Recoveries:
         mechanism = next((c.sasl_mechanism for c in instance.connections if c.sasl_mechanism), None)
         self._authentication: Resource = ("authentication", mechanism or AUTHENTICATION[1])
         self._hints: list[Touch] = []
+        self._quotas: set[int] = set()
+        """APIs whose answers silence the client."""
         self._worked: set[str] = set()
         """Connections that answered more than the handshake."""
         self._greeted: set[str] = set()
@@ -96,8 +98,8 @@ class Recoveries:
                 if not self._asks_again(resource):
                     continue
             if self._episodes.get(resource) is not None:
-                mark = _mark("retry", request, request.ts_ns)
-                self._episodes.retry(resource, mark._replace(claim=claim_of(resource, request)))
+                mark = _mark("retry", request, request.ts_ns, None, claim_of(resource, request))
+                self._episodes.retry(resource, mark)
 
     def _asks_again(self, resource: Resource) -> bool:
         """Whether FindCoordinator is a retry there, and not a step towards one."""
@@ -154,10 +156,12 @@ class Recoveries:
                 self._denied.add(request.conn_id)
                 resource = self._authentication
             broken.add(resource)
-            mark = _mark("error", request, at, failure.error_name)._replace(claim=claim_of(resource, request))
+            mark = _mark("error", request, at, failure.error_name, claim_of(resource, request))
             self._episodes.error(resource, mark, failure.api_key)
-        self._hinted(request)
-        self._throttled(request, at)
+        if self._hints:
+            self._hinted(request)
+        if self._quotas or request.throttle_ms:
+            self._throttled(request, at)
         if self._episodes:
             self._prove(request, at, broken)
 
@@ -176,13 +180,12 @@ class Recoveries:
 
     def _throttled(self, request: Request, at: int) -> None:
         """A quota that silences the client; over with the next answer to that API that does not."""
-        connection = self._connections.get(request.conn_id)
-        if connection is None:
-            return
         resource = ("connection", f"quota: {request.api_name}")
         if (request.throttle_ms or 0) >= LONG_THROTTLE_MS:
+            self._quotas.add(request.api_key)
             self._episodes.error(resource, _mark("error", request, at, "THROTTLED"), request.api_key)
-        elif self._episodes and request.api_key not in wire.HANDSHAKE_APIS:
+        elif request.api_key in self._quotas:
+            self._quotas.remove(request.api_key)
             self._episodes.success(resource, _mark("success", request, at), request.api_key)
 
     def _is_worth(self, failure: Failure) -> bool:
@@ -256,6 +259,6 @@ class Recoveries:
         return connection.node_id if connection else None
 
 
-def _mark(step: str, request: Request, at: int, error_name: str | None = None) -> Mark:
+def _mark(step: str, request: Request, at: int, error_name: str | None = None, claim: object = None) -> Mark:
     took = (request.response_ns - request.ts_ns) // 1000 if request.response_ns is not None else None
-    return Mark(step, at, request.conn_id, request.node_id, request.request_id, took, error_name)
+    return Mark(step, at, request.conn_id, request.node_id, request.request_id, took, error_name, claim)
