@@ -40,8 +40,7 @@ def episode_model(dataset: Path, name: str) -> Row:
     load_manifest(dataset)
     if not has_table(dataset, RECOVERIES):
         raise UsageError(f"{dataset}: {NO_STORIES}")
-    is_cause = name.startswith("cause-")
-    identity = _whole_id(dataset, "cause_id" if is_cause else "recovery_id", name)
+    is_cause, identity = _whole_id(dataset, name)
     cause = causes(dataset, identity)["listed"][0] if is_cause else None
     recovery_id = cause["worst"]["recovery_id"] if cause else identity
     columns = [c.name for c in RECOVERIES.columns if not c.name.endswith("_ts")]
@@ -61,17 +60,26 @@ def episode_model(dataset: Path, name: str) -> Row:
     }
 
 
-def _whole_id(dataset: Path, column: str, name: str) -> str:
-    prefix, _, rest = name.rpartition("-")
-    begins = name if prefix else f"{'cause' if column == 'cause_id' else 'rec'}-{rest}"
-    found = {row[column] for row in rows(dataset, RECOVERIES, [column]) if row[column]}
-    if begins in found:
-        return begins
-    alike = sorted(i for i in found if i.startswith(begins)) if len(rest) >= SHORTEST_ID else []
+def _whole_id(dataset: Path, name: str) -> tuple[bool, str]:
+    """Whether it is a cause's, and the id that `name` is or begins."""
+    recoveries, found_causes = set(), set()
+    for row in rows(dataset, RECOVERIES, ["recovery_id", "cause_id"]):
+        recoveries.add(row["recovery_id"])
+        found_causes.add(row["cause_id"])
+    found_causes.discard(None)
+    if name in recoveries or name in found_causes:
+        return name not in recoveries, name
+    is_long = len(name.rpartition("-")[2]) >= SHORTEST_ID
+    alike = sorted(i for i in recoveries | found_causes if i.startswith(name)) if is_long else []
     if len(alike) == 1:
-        return str(alike[0])
-    why = f"{len(alike)} begin so: give more of it" if alike else f"it has {len(found)}; `kafkascope info` lists them"
-    raise UsageError(f"{dataset} has no {column} {name} ({why})")
+        return alike[0] not in recoveries, alike[0]
+    some = ", ".join(sorted(recoveries)[:3])
+    why = (
+        f"{len(alike)} begin so: give more of it"
+        if alike
+        else f"it has {len(recoveries)} episodes, as {some or 'none'}"
+    )
+    raise UsageError(f"{dataset} has no recovery_id or cause_id {name} ({why}); table stories/recoveries has them")
 
 
 def _steps(dataset: Path, recovery_id: str) -> list[Row]:
