@@ -5,6 +5,7 @@ episode holds.
 """
 
 import hashlib
+from collections.abc import Iterator
 
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.recoveries.episode import FIRST_TIMES, NO_NODE_APIS, STORM_TOTAL, Episode
@@ -112,14 +113,15 @@ class Episodes:
         rows, self._rows = self._rows, []
         return rows
 
-    def finish(self, alive: bool, end_ns: int) -> list[tuple[str, Row]]:
-        """End of the capture (alive) or of the client."""
-        for episode in list(self._open.values()):
+    def finish(self, alive: bool, end_ns: int) -> Iterator[tuple[str, Row]]:
+        """End of the capture (alive) or of the client: the rows that are left, an episode after the other."""
+        yield from self.ready()
+        for resource in list(self._open):
+            episode = self._open.pop(resource)
             episode.end(self._journal, end_ns)
             outcome = "fatal" if episode.is_fatal else "still_open" if alive else "gave_up"
             self._write(episode, outcome, None, None)
-        self._open = {}
-        return self.ready()
+            yield from self.ready()
 
     def _is_brokers_course(self, episode: Episode) -> bool:
         if not self._is_broker or episode.resource[0] in ("connection", "authentication"):

@@ -1,5 +1,7 @@
 """What the events of a client instance mean for its episodes: which are errors, reactions, successes."""
 
+from collections.abc import Iterator
+
 from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.recoveries.episodes import Episodes
@@ -242,7 +244,7 @@ class Recoveries:
         """Rows of the episodes that have ended."""
         return self._episodes.ready()
 
-    def finish(self) -> list[tuple[str, Row]]:
+    def finish(self) -> Iterator[tuple[str, Row]]:
         """End of the client or of the capture."""
         end = self._capture_ns[1]
         for conn_id, requests in sorted(self._unanswered.items()):
