@@ -197,6 +197,31 @@ def test_moved_partitions_name_the_leader_before_and_after(told: Told) -> None:
         assert row["recovered_ns"] > row["start_ns"]
 
 
+def test_a_brokers_death_is_one_cause_for_all_who_felt_it(told: Told) -> None:
+    truth = Truth("leader_move", told("leader_move"))
+    killed = next(e for e in truth.raw["events"] if e["kind"] == "broker_killed")
+    node, at = killed["detail"]["node_id"], killed["ts_ns"]
+    lost = [
+        r
+        for r in rows(told("leader_move"), "recoveries")
+        if r["resource_kind"] == "connection" and r["old_node_id"] == node and abs(r["start_ns"] - at) < SECOND
+    ]
+    assert len({r["client_instance_id"] for r in lost}) > 3
+    assert len({r["cause_id"] for r in lost}) == 1
+
+
+def test_hints_and_times_of_real_clients(told: Told) -> None:
+    """KIP-951: brokers of 4.x name the leader beside the error; what was lost adds up to the time to recover."""
+    found = rows(told("leader_move"), "recoveries")
+    assert "hint" in {r["refresh_trigger"] for r in found}
+    assert "hint" in {s["step"] for s in rows(told("leader_move"), "recovery_steps")}
+    assert {r["outcome"] for r in found} & {"wrong_reaction"} == set()
+    for row in found:
+        if row["recovered_ns"] is not None:
+            lost = sum(row[f"lost_{who}_us"] for who in ("broker", "backoff", "stale", "connecting"))
+            assert abs(lost - (row["recovered_ns"] - row["start_ns"]) // 1000) <= 4, row
+
+
 def same_rows(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> bool:
     return sorted(map(repr, found)) == sorted(map(repr, expected))
 
