@@ -134,40 +134,59 @@ class Episodes:
         is_pestering = episode.is_fast and episode.n_errors > STORM_TOTAL and episode.reaction.is_denied
         if episode.conduct.wrong or is_pestering:
             outcome = "wrong_reaction"
-        kind, name = episode.resource
-        recovery_id = _digest("rec", self._instance.instance_id, kind, name, str(episode.number))
-        start, moved = episode.first.ts_ns, _moved(episode, end, api_key)
+        recovery_id = _digest("rec", self._instance.instance_id, *episode.resource, str(episode.number))
         row: Row = {
             "recovery_id": recovery_id,
             "client_instance_id": self._instance.instance_id,
             "cause_id": None,
-            "resource_kind": kind,
-            "resource": name,
-            "first_error_name": episode.errors[0],
-            "first_api_key": episode.api_key,
-            "error_names": episode.errors,
-            "n_errors": episode.n_errors,
-            "expected_reaction": episode.expected,
-            "reaction": ", ".join(episode.reactions) or "none",
             "outcome": outcome,
             "wrong_why": _wrong_why(episode) if outcome == "wrong_reaction" else None,
-            "storm": episode.storm,
-            "start_ns": start,
-            "failing_ns": episode.first.since_ns,
-            **{column: episode.times.get(column) for column in FIRST_TIMES.values()},
-            "recovered_ns": end.ts_ns if end else None,
-            "time_to_recover_ms": (end.ts_ns - start) // 1_000_000 if end else None,
-            "refresh_trigger": episode.trigger,
-            **{f"lost_{who}_us": ns // 1000 for who, ns in episode.lost_ns.items()},
-            "n_wasted_requests": episode.n_wasted,
-            "n_stale_requests": episode.n_to_old if moved else 0,
-            "stale_us": (episode.old_until_ns - start) // 1000 if moved and episode.old_until_ns else None,
-            "old_node_id": episode.old_node_id,
-            "new_node_id": _owner(episode, end, api_key),
-            "evidence": episode.evidence,
+            **_what(episode),
+            **_times(episode, end),
+            **_costs(episode, end, api_key),
         }
         self._rows.append(("recoveries", row))
         self._rows += [("recovery_steps", _step_row(recovery_id, i, s)) for i, s in enumerate(episode.steps, 1)]
+
+
+def _what(episode: Episode) -> Row:
+    kind, name = episode.resource
+    return {
+        "resource_kind": kind,
+        "resource": name,
+        "first_error_name": episode.errors[0],
+        "first_api_key": episode.api_key,
+        "error_names": episode.errors,
+        "n_errors": episode.n_errors,
+        "expected_reaction": episode.expected,
+        "reaction": ", ".join(episode.reactions) or "none",
+        "storm": episode.storm,
+        "evidence": episode.evidence,
+    }
+
+
+def _times(episode: Episode, end: Mark | None) -> Row:
+    start = episode.first.ts_ns
+    return {
+        "start_ns": start,
+        "failing_ns": episode.first.since_ns,
+        **{column: episode.times.get(column) for column in FIRST_TIMES.values()},
+        "recovered_ns": end.ts_ns if end else None,
+        "time_to_recover_ms": (end.ts_ns - start) // 1_000_000 if end else None,
+        "refresh_trigger": episode.trigger,
+    }
+
+
+def _costs(episode: Episode, end: Mark | None, api_key: int | None) -> Row:
+    moved, until = _moved(episode, end, api_key), episode.old_until_ns
+    return {
+        **{f"lost_{who}_us": ns // 1000 for who, ns in episode.lost_ns.items()},
+        "n_wasted_requests": episode.n_wasted,
+        "n_stale_requests": episode.n_to_old if moved else 0,
+        "stale_us": (until - episode.first.ts_ns) // 1000 if moved and until else None,
+        "old_node_id": episode.old_node_id,
+        "new_node_id": _owner(episode, end, api_key),
+    }
 
 
 def _moved(episode: Episode, end: Mark | None, api_key: int | None) -> bool:

@@ -32,6 +32,7 @@ STEP_OF_API = {
 _BY_ANSWER = frozenset({"metadata", "find_coordinator"})
 """Steps whose time is that of the answer: what the client learned."""
 _SESSIONS = frozenset({"FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH", "FETCH_SESSION_TOPIC_ID_ERROR"})
+_HUNG_UP = frozenset({"CONNECTION_CLOSED", "CONNECTION_RESET"})
 LONG_THROTTLE_MS = 1_000
 """A quota that silences a client for so long looks like an outage."""
 MOST_UNANSWERED = 100
@@ -55,8 +56,6 @@ class Recoveries:
         """APIs whose answers silence the client."""
         self._worked: set[str] = set()
         """Connections that answered more than the handshake."""
-        self._greeted: set[str] = set()
-        """Connections on which SASL began."""
         self._shallow: set[str] = set()
         """Servers whose last failed connection got no further than the handshake: another one proves nothing."""
         self._denied: set[str] = set()
@@ -82,8 +81,6 @@ class Recoveries:
             waiting = self._unanswered.setdefault(request.conn_id, [])
             if len(waiting) < MOST_UNANSWERED:
                 waiting.append(request)
-        if request.api_key in wire.SASL_APIS:
-            self._greeted.add(request.conn_id)
         if not self._episodes:
             return
         step = STEP_OF_API.get(request.api_key)
@@ -230,6 +227,9 @@ class Recoveries:
         error = failure_of_end(connection, unanswered, goes_on)
         if error is None or connection.conn_id in self._denied:
             return
+        resource: Resource = ("connection", connection.server)
+        if error in _HUNG_UP and any(r.api_key in wire.SASL_APIS for r in unanswered) and not connection.refused_after:
+            error, resource = "AUTHENTICATION_CLOSED", self._authentication
         late = overdue(unanswered, at)
         request = late[0] if error == "REQUEST_UNANSWERED" and late else unanswered[0] if unanswered else None
         since = connection.begin_ns if error == "CONNECTION_UNANSWERED" else request.ts_ns if request else None
@@ -238,7 +238,7 @@ class Recoveries:
         if connection.first_request_ns is not None:
             shallow = connection.conn_id not in self._worked
             (self._shallow.add if shallow else self._shallow.discard)(connection.server)
-        self._episodes.error(("connection", connection.server), mark)
+        self._episodes.error(resource, mark)
 
     def ready(self) -> list[tuple[str, Row]]:
         """Rows of the episodes that have ended."""
