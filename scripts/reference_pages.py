@@ -10,7 +10,19 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-COMMANDS = ("analyze", "ingest", "stories", "timeline", "diff", "info", "topology", "cut", "decode", "protocol")
+COMMANDS = (
+    "analyze",
+    "ingest",
+    "stories",
+    "timeline",
+    "explain",
+    "diff",
+    "info",
+    "topology",
+    "cut",
+    "decode",
+    "protocol",
+)
 GENERATED = "<!-- Made by scripts/reference_pages.py: change the source, not this page. -->"
 
 TABLES_HEAD = """# Tables of a dataset

@@ -52,6 +52,8 @@ class ClientStories:
                 yield from self.finish()
                 self._address = Address(row["client_ip"], self._capture_ns)
             self._address.take(row)
+        if self._address is not None:
+            yield from self._address.ready()
 
     def finish(self) -> Iterator[TableRow]:
         """Story rows of the last address."""
@@ -186,6 +188,11 @@ class Address:
             client = self._clients.get(event.what.conn_id)
             if client is not None:
                 client.take(event, timeline)
+
+    def ready(self) -> Iterator[TableRow]:
+        """The rows that are done before the address is."""
+        for client in dict.fromkeys(self._clients.values()):
+            yield from client.recoveries.ready()
 
     def finish(self) -> Iterator[TableRow]:
         """The rows of all clients of the address."""

@@ -15,6 +15,8 @@ SUBJECT = ["client_ip", "client_id", "api_key", "group_id", "transactional_id"]
 SLOTS = 1 << 20
 """What failed and what follows is told to all workers as hashes of so many values, so that what is told is bounded
 (some 50 MB); what shares a hash with it costs time, no more."""
+LONG_THROTTLE_MS = 1_000
+"""A quota that silences a client for so long is told as one (recoveries.watch)."""
 
 
 def is_hot() -> Column:
@@ -25,23 +27,29 @@ def is_hot() -> Column:
 def deciding_requests(requests: DataFrame) -> DataFrame:
     """The requests that decide a story by themselves (requests: with_luck). The same request may come twice."""
     early = (fn.col("number") < EARLY) & fn.col("api_key").isin(*EARLY_APIS)
-    return requests.where(~is_hot() | fn.col("bad") | early).unionByName(after_failures(requests))
+    return requests.where(~is_hot() | _is_trouble() | early).unionByName(after_failures(requests))
+
+
+def _is_trouble() -> Column:
+    """A request that went badly, or whose answer silences the client."""
+    return fn.col("bad") | (fn.coalesce("throttle_ms", fn.lit(0)) >= LONG_THROTTLE_MS)
 
 
 def after_failures(requests: DataFrame) -> DataFrame:
-    """Of the hot calls, the first success after each failure of the same call on the same subject; where there are
-    more than some SLOTS of them, others too.
+    """Of the hot calls, the first success after each failure or long throttle of the same call on the same subject;
+    where there are more than some SLOTS of them, others too.
 
     Only what the order needs is sorted: the requests themselves, which are wide, are looked up by a hash of their id.
     """
-    hot = requests.where(is_hot()).withColumn("subject", fn.xxhash64(*SUBJECT))
+    hot = requests.where(is_hot()).withColumns({"subject": fn.xxhash64(*SUBJECT), "trouble": _is_trouble()})
     slot = fn.pmod("subject", fn.lit(SLOTS)).alias("slot")
-    failing = hot.where("bad").select(slot).distinct()
+    failing = hot.where("trouble").select(slot).distinct()
     order = Window.partitionBy("subject").orderBy("ts_ns", "request_packet_no", "id_hash")
-    narrow = hot.select("subject", slot, "ts_ns", "request_packet_no", _id_hash().alias("id_hash"), "bad")
+    narrow = hot.select("subject", slot, "ts_ns", "request_packet_no", _id_hash().alias("id_hash"), "trouble")
     near = narrow.join(fn.broadcast(failing), on="slot", how="left_semi")
-    follows = near.withColumn("follows", fn.lag("bad").over(order)).where(fn.col("follows") & ~fn.col("bad"))
-    return _of_hashes(hot.drop("subject"), follows.select("id_hash"))
+    follows = near.withColumn("follows", fn.lag("trouble").over(order))
+    wanted = follows.where(fn.col("follows") & ~fn.col("trouble")).select("id_hash")
+    return _of_hashes(hot.drop("subject", "trouble"), wanted)
 
 
 def _of_hashes(requests: DataFrame, hashes: DataFrame) -> DataFrame:

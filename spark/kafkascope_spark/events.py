@@ -8,7 +8,7 @@ stay together, sorted by section (what is known of connections first), time, ran
 
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as fn
 
 from kafkascope_spark import wire
@@ -75,6 +75,7 @@ REQUEST = [
     "coordinator_key",
     "sasl_mechanism",
     "n_records",
+    "throttle_ms",
 ]
 FAILURE = [
     "request_id",
@@ -87,7 +88,7 @@ FAILURE = [
     "transactional_id",
     "resource",
 ]
-TOUCH = ["request_id", "conn_id", "ts_ns", "api_key", "answered", "topic", "partition"]
+TOUCH = ["request_id", "conn_id", "ts_ns", "api_key", "answered", "topic", "partition", "leader_id", "hints"]
 SORT = ["client_ip", "section", "ts_ns", "rank", "packet_no", "tie"]
 LAST = ["max_wait_ms", "last_id", "producer_id"]
 """What a usage has of the last requests."""
@@ -132,29 +133,43 @@ def client_events(sources: Sources) -> DataFrame:
 
 
 def only_after_errors(partitions: DataFrame, errors: DataFrame, connections: DataFrame) -> DataFrame:
-    """Mentions of topic-partitions that had an error, of the same client, that follow an error closely. Adds
-    client_ip, client_id, answered."""
+    """Mentions of topic-partitions that had an error, of the same client, that follow an error closely, and
+    the errors that name the leader (KIP-951). Adds client_ip, client_id, answered, hints."""
     broken = errors.where(fn.col("topic").isNotNull()).select("topic", fn.col("partition").alias("broken")).distinct()
     who = connections.select("conn_id", "client_ip", fn.get("client_ids", fn.lit(0)).alias("client_id"))
     mentions = partitions.where(fn.col("api_key").isin(*MENTIONED_BY, *MENTIONED_BY_SHARE)).select(
-        "request_id", "conn_id", "ts_ns", "api_key", "direction", "topic", "partition", "error_code"
+        "request_id",
+        "conn_id",
+        "ts_ns",
+        "api_key",
+        "direction",
+        "topic",
+        "partition",
+        "error_code",
+        fn.coalesce("leader_id", "current_leader_id").alias("leader_id"),
     )
     same = (mentions["topic"] == broken["topic"]) & (
         broken["broken"].isNull() | (mentions["partition"] == broken["broken"])
     )
     hits = mentions.join(fn.broadcast(broken), on=same, how="left_semi").join(who, on="conn_id", how="inner")
-    before = (
-        Window.partitionBy("client_ip", "client_id", "topic", "partition")
-        .orderBy("ts_ns", "direction", "request_id")
-        .rowsBetween(-AFTER_ERROR, -1)
+    order = Window.partitionBy("client_ip", "client_id", "topic", "partition").orderBy(
+        "ts_ns", "direction", "request_id"
     )
+    before = order.rowsBetween(-AFTER_ERROR, -1)
     failed = fn.coalesce(fn.col("error_code"), fn.lit(0)) != 0
     answered = fn.col("direction") == "response"
+    hints = failed & answered & (fn.coalesce("leader_id", fn.lit(-1)) >= 0)
     return (
-        hits.withColumn("follows", fn.max(failed).over(before))
-        .where(fn.col("follows") & ~failed)
-        .withColumn("answered", answered)
+        hits.withColumns({"follows": fn.max(failed).over(before), "fails": _fails_at_once(failed, order)})
+        .where((fn.col("follows") & ~failed & ~fn.col("fails")) | hints)
+        .withColumns({"answered": answered, "hints": hints})
     )
+
+
+def _fails_at_once(failed: Column, order: WindowSpec) -> Column:
+    """Whether the next mention is the error that answers this one: the error tells of both."""
+    same = fn.lead("request_id").over(order) == fn.col("request_id")
+    return fn.coalesce(same & fn.lead(failed).over(order), fn.lit(False))
 
 
 def connection_events(connections: DataFrame) -> DataFrame:

@@ -103,7 +103,8 @@ def first_of(usage: Row) -> Request | None:
     if usage["api_key"] not in wire.HOT_APIS or usage["bad"]:
         return None
     request_id = f"{usage['conn_id']}-{usage['first_no']}"
-    return request_of({**usage, "request_id": request_id, "error_code": 0, "error_name": None, "sasl_mechanism": None})
+    unknown = {"error_code": 0, "error_name": None, "sasl_mechanism": None, "throttle_ms": None}
+    return request_of({**usage, "request_id": request_id, **unknown})
 
 
 def _wider(span: tuple[int, int] | None, first: int, last: int) -> tuple[int, int]:

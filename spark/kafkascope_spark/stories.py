@@ -134,12 +134,12 @@ def with_timestamps(table: str, row: dict[str, object]) -> dict[str, object]:
 
 def write_here(told: "DataFrame", place: pathlib.Path) -> None:
     """One file a table, written by this process: few enough for its memory, and quicker than a job a table."""
-    from kafkascope_spark.recoveries.causes import with_causes
+    from kafkascope_spark.recoveries.causes import filled
 
-    rows = with_causes(told).toArrow()
+    rows = told.toArrow()
     for table in STORY_TABLES:
-        mine = rows.filter(pc.field("table") == table.name)
-        write_table(table, flattened(mine[table.name], table.schema), place / table.name)
+        mine = flattened(rows.filter(pc.field("table") == table.name)[table.name], table.schema)
+        write_table(table, filled(mine) if table is RECOVERIES else mine, place / table.name)
 
 
 def flattened(structs: "pa.ChunkedArray[pa.StructScalar]", schema: pa.Schema) -> pa.Table:
@@ -169,10 +169,10 @@ def write_there(told: "DataFrame", place: pathlib.Path) -> None:
     told = told.persist(StorageLevel.DISK_ONLY)
     try:
         for table in STORY_TABLES:
-            mine = told.where(told["table"] == table.name)
+            mine = told.where(told["table"] == table.name).select(f"{table.name}.*")
             mine = with_causes(mine) if table is RECOVERIES else mine
             order = [fn.col(c).asc_nulls_last() for c in SORTED_BY[table.name]]
-            ordered = mine.select(f"{table.name}.*").sortWithinPartitions(*order)
+            ordered = mine.sortWithinPartitions(*order)
             ordered.write.mode("overwrite").parquet(str((place / table.name).absolute()))
     finally:
         told.unpersist()

@@ -185,6 +185,7 @@ class Request:
     sasl_mechanism: str | None
     n_records: int | None
     response_last_ns: int | None = None
+    throttle_ms: int | None = None
 
     @property
     def answered_ns(self) -> int | None:
@@ -239,3 +240,7 @@ class Touch:
     answered: bool
     topic: str
     partition: int | None
+    leader_id: int | None = None
+    """Leader that Metadata names, or the hint of an error (KIP-951)."""
+    hints: bool = False
+    """Whether it is such an error."""

@@ -7,15 +7,14 @@ import pyarrow as pa
 import pytest
 
 from kafkascope_analyzer.dataset.contract import Table
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
+from kafkascope_analyzer.dataset.stories import RECOVERIES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_spark import events, wire
 from kafkascope_spark.deciding import EARLY, deciding_requests
 from kafkascope_spark.neighbours import with_near_closes
 from kafkascope_spark.read import spark_schema
-from kafkascope_spark.recoveries.causes import with_causes
+from kafkascope_spark.recoveries.causes import filled, with_causes
 from kafkascope_spark.rows import first_of
-from kafkascope_spark.stories import TAGGED
 from kafkascope_spark.usage import id_samples, usages, with_luck
 
 pytestmark = pytest.mark.spark
@@ -171,26 +170,27 @@ def test_closes_of_one_moment_and_refusals_after_them_are_seen(frame: Frame) -> 
     assert found["later"] == (600_000, 0)
 
 
-def test_episodes_at_one_node_within_seconds_have_one_cause(spark: Any) -> None:
-    def episode(number: int, at: float, node: int | None, error: str, resource: str = "t-0") -> dict[str, Any]:
-        row = dict.fromkeys(c.name for c in STORY_TABLES[3].columns) | {
+def test_causes_are_the_same_on_the_workers_and_in_this_process(spark: Any) -> None:
+    def episode(number: int, at: float, node: int, error: str, resource: str) -> dict[str, Any]:
+        return dict.fromkeys(c.name for c in RECOVERIES.columns) | {
             "recovery_id": f"rec-{number}",
+            "client_instance_id": f"ci-{number % 2}",
             "start_ns": int(at * SECOND),
             "old_node_id": node,
             "first_error_name": error,
+            "resource_kind": "connection" if "9092" in resource else "partition",
             "resource": resource,
         }
-        return dict.fromkeys(TAGGED.names) | {"table": "recoveries", "recoveries": row}
 
     rows = [
-        episode(1, 1, 3, "CONNECTION_CLOSED", "10.0.0.3:9092"),
-        episode(2, 5, 3, "NOT_LEADER_OR_FOLLOWER"),
-        episode(3, 9, 3, "NOT_COORDINATOR", "g"),
-        episode(4, 5, 2, "NOT_LEADER_OR_FOLLOWER"),
+        episode(4, 5, 2, "NOT_LEADER_OR_FOLLOWER", "t-0"),
         episode(5, 30, 3, "CONNECTION_CLOSED", "10.0.0.3:9092"),
-        episode(6, 5, 3, "TOPIC_AUTHORIZATION_FAILED"),
+        episode(1, 1, 3, "CONNECTION_CLOSED", "10.0.0.3:9092"),
+        episode(2, 5, 3, "NOT_LEADER_OR_FOLLOWER", "t-0"),
     ]
-    told = with_causes(spark.createDataFrame(rows, spark_schema(TAGGED))).collect()
-    cause = {r["recoveries"]["recovery_id"]: r["recoveries"]["cause_id"] for r in told}
-    assert cause["rec-1"] == cause["rec-2"] == cause["rec-3"]
-    assert len(set(cause.values())) == 4
+    frame = spark.createDataFrame(rows, spark_schema(RECOVERIES.schema)).repartition(3)
+    told = {r["recovery_id"]: r["cause_id"] for r in with_causes(frame).collect()}
+    here = filled(pa.Table.from_pylist(rows, RECOVERIES.schema)).to_pylist()
+    assert told == {r["recovery_id"]: r["cause_id"] for r in here}
+    assert told["rec-1"] == told["rec-2"]
+    assert len(set(told.values())) == 3

@@ -14,8 +14,7 @@ import pytest
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_parsers.errors import UsageError
-from kafkascope_spark.recoveries.causes import with_causes
-from kafkascope_spark.stories import capture_span, tagged_stories, write_stories, write_there
+from kafkascope_spark.stories import capture_span, tagged_stories, write_here, write_stories, write_there
 
 pytestmark = pytest.mark.spark
 
@@ -198,22 +197,47 @@ def test_moved_partitions_name_the_leader_before_and_after(told: Told) -> None:
         assert row["recovered_ns"] > row["start_ns"]
 
 
+def test_a_brokers_death_is_one_cause_for_all_who_felt_it(told: Told) -> None:
+    truth = Truth("leader_move", told("leader_move"))
+    killed = next(e for e in truth.raw["events"] if e["kind"] == "broker_killed")
+    node, at = killed["detail"]["node_id"], killed["ts_ns"]
+    lost = [
+        r
+        for r in rows(told("leader_move"), "recoveries")
+        if r["resource_kind"] == "connection" and r["old_node_id"] == node and abs(r["start_ns"] - at) < SECOND
+    ]
+    assert len({r["client_instance_id"] for r in lost}) > 3
+    assert len({r["cause_id"] for r in lost}) == 1
+
+
+def test_hints_and_times_of_real_clients(told: Told) -> None:
+    """KIP-951: brokers of 4.x name the leader beside the error; what was lost adds up to the time to recover."""
+    found = rows(told("leader_move"), "recoveries")
+    assert "hint" in {r["refresh_trigger"] for r in found}
+    assert "hint" in {s["step"] for s in rows(told("leader_move"), "recovery_steps")}
+    assert {r["outcome"] for r in found} & {"wrong_reaction"} == set()
+    for row in found:
+        if row["recovered_ns"] is not None:
+            lost = sum(row[f"lost_{who}_us"] for who in ("broker", "backoff", "stale", "connecting"))
+            assert abs(lost - (row["recovered_ns"] - row["start_ns"]) // 1000) <= 4, row
+
+
 def same_rows(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> bool:
     return sorted(map(repr, found)) == sorted(map(repr, expected))
 
 
 @pytest.mark.parametrize("n", [1, 7])
-def test_rows_do_not_depend_on_partitions(spark: Any, told: Told, n: int) -> None:
+def test_rows_do_not_depend_on_partitions(spark: Any, told: Told, n: int, tmp_path: pathlib.Path) -> None:
     """The embedded session has two."""
     dataset = told("leader_move")
     before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", n)
     try:
-        found = with_causes(tagged_stories(spark, dataset, capture_span(dataset))).toArrow()
+        write_here(tagged_stories(spark, dataset, capture_span(dataset)), tmp_path)
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", before)
     for table in STORY_TABLES:
-        mine = [r[table.name] for r in found.to_pylist() if r["table"] == table.name]
+        mine = pq.read_table(tmp_path / table.name).to_pylist()
         assert same_rows(mine, rows(dataset, table.name)), table.name
 
 

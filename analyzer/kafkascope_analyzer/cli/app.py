@@ -8,6 +8,7 @@ from kafkascope_analyzer.cli.analyze import analyze
 from kafkascope_analyzer.cli.cut import cut
 from kafkascope_analyzer.cli.decode_command import decode
 from kafkascope_analyzer.cli.diff import diff
+from kafkascope_analyzer.cli.explain import explain
 from kafkascope_analyzer.cli.info import info
 from kafkascope_analyzer.cli.ingest import ingest
 from kafkascope_analyzer.cli.protocol import protocol
@@ -48,6 +49,7 @@ app.command()(analyze)
 app.command()(ingest)
 app.command()(stories)
 app.command()(timeline)
+app.command()(explain)
 app.command()(diff)
 app.command()(info)
 app.command()(topology)

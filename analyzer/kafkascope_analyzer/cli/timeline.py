@@ -1,7 +1,8 @@
-"""`kafkascope timeline`: how clients started, as a waterfall. Reads the stories, starts no Spark."""
+"""`kafkascope timeline`: how clients started, or how one got over an error, as a waterfall. Starts no Spark."""
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,10 +19,17 @@ def timeline(
             "--client", metavar="ID", help="Only this client: its client id or client_instance_id.", show_default=False
         ),
     ] = None,
+    recovery: Annotated[
+        str | None,
+        typer.Option("--recovery", metavar="ID", help="Instead: one episode, by its recovery_id.", show_default=False),
+    ] = None,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
-    """Draw how clients started, step by step, and whose time each step was."""
+    """Draw how clients started, step by step, and whose time each step was; or how one got over an error."""
     with exit_codes():
+        if recovery is not None:
+            _recovery(dataset, recovery, client, format)
+            return
         from kafkascope_analyzer.report.starts import cadences_of, clients_of, starts_of
 
         found = clients_of(dataset, client)
@@ -39,3 +47,20 @@ def timeline(
         from kafkascope_analyzer.report.waterfall import render_timeline
 
         write_parts(render_timeline(model), sys.stdout, plain=format is Format.plain)
+
+
+def _recovery(dataset: Path, name: str, client: str | None, format: Format) -> None:  # noqa: A002 - as above
+    from kafkascope_analyzer.report.episode import episode_model
+    from kafkascope_parsers.errors import UsageError
+
+    if client is not None:
+        raise UsageError("--recovery is one client's already: leave --client out")
+    model = episode_model(dataset, name)
+    if format is Format.json:
+        model["files"] = {str(i): path for i, path in model["files"].items()}
+        sys.stdout.write(json.dumps(model, indent=2, ensure_ascii=True) + "\n")
+        return
+    from kafkascope_analyzer.report.recovery_waterfall import render_recovery
+    from kafkascope_analyzer.report.terminal import write_parts
+
+    write_parts(render_recovery(model), sys.stdout, plain=format is Format.plain)

@@ -1,6 +1,6 @@
 """The tables that Spark writes under `stories/`: clients, their starts, their recoveries."""
 
-from kafkascope_analyzer.dataset.contract import Column, Table, flag, i32, i64, text, texts, time
+from kafkascope_analyzer.dataset.contract import Column, Table, flag, i16, i32, i64, text, texts, time
 
 CLIENT_KINDS = (
     "consumer",
@@ -46,6 +46,7 @@ STARTUP_STEPS = (
 RECOVERY_STEPS = (
     "error",
     "backoff",
+    "hint",
     "metadata",
     "find_coordinator",
     "reconnect",
@@ -56,6 +57,8 @@ RECOVERY_STEPS = (
     "heartbeat",
     "init_producer_id",
     "list_offsets",
+    "offset_for_leader_epoch",
+    "end_txn",
     "retry",
     "success",
 )
@@ -169,21 +172,32 @@ RECOVERIES = Table(
         text("resource_kind", "what broke", *RESOURCE_KINDS),
         text("resource", "topic-partition, group, transactional id, coordinator key or address"),
         text("first_error_name", "first error"),
+        i16("first_api_key", "API that it answered; null for a connection's failure"),
         texts("error_names", "all errors, in order of appearance"),
         i64("n_errors", "errors"),
         text("expected_reaction", "what such a client should do next"),
         text("reaction", "what it did"),
         text("outcome", "how it ended", "recovered", "still_open", "gave_up", "fatal", "wrong_reaction"),
+        text("wrong_why", "what the client did that the expected reaction does not have (wrong_reaction)"),
         flag("storm", "more than 10 errors in a second, or more than 50"),
         *time("start", "first error"),
+        _ns("failing_ns", "request or SYN that the first error left without an answer; null where it was an answer"),
         _ns("refreshed_ns", "first Metadata answer after it"),
         _ns("rediscovered_ns", "first FindCoordinator answer after it"),
         _ns("reconnected_ns", "first new connection after it"),
+        _ns("reauthenticated_ns", "first SASL exchange after it"),
         _ns("rejoined_ns", "first JoinGroup or group heartbeat that joined after it"),
         _ns("retried_ns", "first request on the resource after it"),
         _ns("recovered_ns", "first success on the resource after it"),
         i64("time_to_recover_ms", "first error to first success, milliseconds"),
+        text("refresh_trigger", "what made the client learn of the new owner", "error", "hint", "age"),
+        i64("lost_broker_us", "time that brokers had: answers, elections, loading; microseconds"),
+        i64("lost_backoff_us", "time that the client paused, microseconds"),
+        i64("lost_stale_us", "time until the client knew better than its metadata, microseconds"),
+        i64("lost_connecting_us", "time for connections, their greeting and authentication, microseconds"),
         i64("n_wasted_requests", "requests on the resource that failed"),
+        i64("n_stale_requests", "of those sent after the first error, the ones that still went to the old node"),
+        i64("stale_us", "from the first error to the last of them, microseconds"),
         i32("old_node_id", "node that failed"),
         i32("new_node_id", "node that answered"),
         texts("evidence", "request ids or conn_ids that prove it"),

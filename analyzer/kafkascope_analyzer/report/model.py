@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from kafkascope_analyzer.report import clients, overview, unread
+from kafkascope_analyzer.report import causes, clients, overview, unread
 from kafkascope_analyzer.report.scan import load_manifest
 
 REPORT_VERSION = 1
@@ -36,7 +36,8 @@ def report_model(dataset: Path) -> dict[str, Any]:
     model = overview_model(dataset)
     found = clients.clients(dataset)
     present = found.pop("present")
-    return {**model, "stories": {"present": present, "why_not": None if present else NO_STORIES}, "clients": found}
+    stories = {"present": present, "why_not": None if present else NO_STORIES}
+    return {**model, "stories": stories, "causes": causes.causes(dataset), "clients": found}
 
 
 def to_json(model: dict[str, Any]) -> str:

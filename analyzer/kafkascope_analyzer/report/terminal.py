@@ -12,6 +12,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
+from kafkascope_analyzer.report.terminal_causes import render_causes
 from kafkascope_analyzer.report.terminal_clients import render_clients
 from kafkascope_analyzer.report.unread import cut_sentence, limit_sentence
 from kafkascope_analyzer.report.words import clock, count, list_of, node, percent, safe, size, span
@@ -64,6 +65,8 @@ def render(model: Model) -> Iterator[RenderableType]:
     yield from _cluster(model["cluster"])
     yield from _apis(model)
     yield from _errors(model)
+    if "causes" in model:
+        yield from render_causes(model)
     if "clients" in model:
         yield from render_clients(model)
     yield from _unread(model)

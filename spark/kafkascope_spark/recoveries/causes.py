@@ -1,55 +1,173 @@
 """`cause_id`: episodes of all clients that one thing made.
 
-What left a node or a server (leader moved, coordinator moved, connection lost) has one cause when it follows the
-one before it at that node within GAP_NS; other errors have one cause per error and resource, with the same gap.
+A broker that is lost, or gives up what it led and coordinated, is one cause: every connection, partition and
+coordinator that was at that node, and what follows from it elsewhere (elections, loading, evicted members). Anything
+else has one cause per error and resource, whoever feels it. Episodes come in order of their start; memory is one
+entry per cause that is still going on.
 """
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as fn
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-GAP_NS = 5_000_000_000
-"""Longest pause between the starts of two episodes of one cause: clients notice a dead broker within a poll or a
-back-off of some seconds."""
-MOVED = (
-    "NOT_LEADER_OR_FOLLOWER",
-    "FENCED_LEADER_EPOCH",
-    "UNKNOWN_LEADER_EPOCH",
-    "NOT_COORDINATOR",
-    "COORDINATOR_NOT_AVAILABLE",
-    "CONNECTION_REFUSED",
-    "CONNECTION_UNANSWERED",
-    "CONNECTION_RESET",
-    "CONNECTION_CLOSED",
-    "REQUEST_UNANSWERED",
+import pyarrow as pa
+
+from kafkascope_spark.wire import Row
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SECOND = 1_000_000_000
+GAP_NS = 5 * SECOND
+"""Longest pause between the last that is known of a cause and the next episode of it: clients notice a dead broker
+within a poll or a back-off of some seconds."""
+FOLLOWS_NS = 15 * SECOND
+"""What a lost broker brings about elsewhere shows within a session timeout or an election."""
+MOST_CAUSES = 10_000
+"""Causes remembered; then those that are over are forgotten."""
+AT_NODE = frozenset(
+    {
+        "NOT_LEADER_OR_FOLLOWER",
+        "FENCED_LEADER_EPOCH",
+        "NOT_COORDINATOR",
+        "CONNECTION_REFUSED",
+        "CONNECTION_UNANSWERED",
+        "CONNECTION_RESET",
+        "CONNECTION_CLOSED",
+        "REQUEST_UNANSWERED",
+    }
+)
+"""Errors whose node is what they have in common."""
+FOLLOWS = frozenset(
+    {
+        "LEADER_NOT_AVAILABLE",
+        "UNKNOWN_LEADER_EPOCH",
+        "COORDINATOR_NOT_AVAILABLE",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "NOT_ENOUGH_REPLICAS",
+        "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+        "REQUEST_TIMED_OUT",
+        "CONCURRENT_TRANSACTIONS",
+    }
+)
+"""Errors that a lost or moved broker brings about at the others."""
+FOLLOWS_FOR_THE_SAME = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH"})
+"""The same, only for clients that felt it."""
+COLUMNS = (
+    "recovery_id",
+    "client_instance_id",
+    "resource_kind",
+    "resource",
+    "first_error_name",
+    "start_ns",
+    "recovered_ns",
+    "old_node_id",
 )
 
 
-def with_causes(told: DataFrame) -> DataFrame:
-    """Fill recoveries.cause_id in tagged story rows; other rows pass."""
-    key = fn.coalesce(_key(), fn.concat("table", "startup_steps.startup_id"), fn.col("table"))
-    start = fn.col("recoveries.start_ns")
-    by_key = Window.partitionBy("cause_key").orderBy("recoveries.start_ns", "recoveries.recovery_id")
-    first = fn.coalesce(start - fn.lag(start).over(by_key) > GAP_NS, fn.lit(True))
-    began = fn.last(fn.when(fn.col("begins"), start), ignorenulls=True).over(
-        by_key.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    )
-    cause = fn.concat(fn.lit("cause-"), fn.substring(fn.sha2(fn.concat_ws("|", "cause_key", began), 256), 1, 16))
-    return (
-        told.withColumn("cause_key", key)
-        .withColumn("begins", first)
-        .withColumn("recoveries", fn.when(_is_episode(), fn.col("recoveries").withField("cause_id", cause)))
-        .drop("cause_key", "begins")
-    )
+@dataclass(slots=True)
+class Cause:
+    """One that may go on."""
+
+    cause_id: str
+    begin_ns: int
+    until_ns: int
+    clients: set[str] = field(default_factory=set)
 
 
-def _is_episode() -> Column:
-    return fn.col("table") == "recoveries"
+class Causes:
+    """Assigns causes to episodes in order of their start."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, Cause] = {}
+        self._at_nodes: list[Cause] = []
+        """Causes at a node, by begin."""
+        self._nodes: dict[str, int | None] = {}
+        """Address of a server -> its node, for its other ports; None where it serves several."""
+
+    def cause_of(self, episode: Row) -> str:
+        """The cause of an episode (COLUMNS of recoveries)."""
+        start, client = episode["start_ns"], episode["client_instance_id"]
+        self._learn(episode)
+        key = self._key(episode)
+        cause = self._followed(episode["first_error_name"], start, client) or self._going_on(key, start)
+        if cause is None:
+            cause = self._begin(episode, key)
+        cause.until_ns = max(cause.until_ns, start, episode["recovered_ns"] or 0)
+        cause.clients.add(client)
+        return cause.cause_id
+
+    def _followed(self, error: str, start: int, client: str) -> Cause | None:
+        if error not in FOLLOWS and error not in FOLLOWS_FOR_THE_SAME:
+            return None
+        for cause in reversed(self._at_nodes):
+            if start <= cause.until_ns + FOLLOWS_NS and (error in FOLLOWS or client in cause.clients):
+                return cause
+        return None
+
+    def _going_on(self, key: str, start: int) -> Cause | None:
+        cause = self._by_key.get(key)
+        return cause if cause is not None and start <= cause.until_ns + GAP_NS else None
+
+    def _begin(self, episode: Row, key: str) -> Cause:
+        start = episode["start_ns"]
+        digest = hashlib.sha256(f"{key}|{start}".encode()).hexdigest()
+        cause = Cause(f"cause-{digest[:16]}", start, start)
+        if len(self._by_key) >= MOST_CAUSES:
+            self._by_key = {k: c for k, c in self._by_key.items() if start <= c.until_ns + GAP_NS}
+        self._by_key[key] = cause
+        if episode["first_error_name"] in AT_NODE:
+            self._at_nodes = [c for c in self._at_nodes if start <= c.until_ns + FOLLOWS_NS]
+            self._at_nodes.append(cause)
+        return cause
+
+    def _learn(self, episode: Row) -> None:
+        if episode["resource_kind"] == "connection" and episode["old_node_id"] is not None:
+            address, node = _address(episode), episode["old_node_id"]
+            if len(self._nodes) < MOST_CAUSES or address in self._nodes:
+                self._nodes[address] = node if self._nodes.get(address, node) == node else None
+
+    def _key(self, episode: Row) -> str:
+        """What an episode has in common with others of its cause."""
+        error, node = episode["first_error_name"], episode["old_node_id"]
+        if error not in AT_NODE:
+            return f"{error}|{episode['resource_kind']}|{episode['resource']}"
+        if node is None and episode["resource_kind"] == "connection":
+            node = self._nodes.get(_address(episode))
+        return f"node {node}" if node is not None else f"server {episode['resource']}"
 
 
-def _key() -> Column:
-    """What an episode has in common with others of its cause; null for other rows."""
-    episode = fn.col("recoveries")
-    node = fn.concat(fn.lit("node "), episode["old_node_id"].cast("string"))
-    moved = episode["first_error_name"].isin(*MOVED)
-    other = fn.concat_ws("|", episode["first_error_name"], episode["resource"])
-    return fn.when(_is_episode(), fn.when(moved, fn.coalesce(node, episode["resource"])).otherwise(other))
+def _address(episode: Row) -> str:
+    """Of the server: a broker's listeners and its controller are ports of one."""
+    address: str = episode["resource"].rpartition(":")[0]
+    return address
+
+
+def filled(episodes: pa.Table) -> pa.Table:
+    """The table recoveries, in order of start, with its cause_id filled."""
+    ordered = episodes.sort_by([("start_ns", "ascending"), ("recovery_id", "ascending")])
+    causes = Causes()
+    ids = [causes.cause_of(row) for row in ordered.select(list(COLUMNS)).to_pylist()]
+    at = ordered.schema.get_field_index("cause_id")
+    return ordered.set_column(at, ordered.schema.field(at), pa.array(ids, pa.string()))
+
+
+def filler() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that one of Spark's workers runs over all episodes, in order of their start."""
+
+    def fill(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        causes = Causes()
+        for batch in batches:
+            ids = [causes.cause_of(row) for row in batch.select(list(COLUMNS)).to_pylist()]
+            at = batch.schema.get_field_index("cause_id")
+            columns = [pa.array(ids, pa.string()) if i == at else c for i, c in enumerate(batch.columns)]
+            yield pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+    return fill
+
+
+def with_causes(episodes: "DataFrame") -> "DataFrame":
+    """The same for a DataFrame of recoveries' columns: one worker, row by row, in order of start."""
+    ordered = episodes.repartition(1).sortWithinPartitions("start_ns", "recovery_id")
+    return ordered.mapInArrow(filler(), episodes.schema)

@@ -1,121 +1,27 @@
-"""Episodes of one client instance: from the first error on a resource to the next success on it.
+"""The open episodes of one client instance; what ends becomes rows of `recoveries` and `recovery_steps`.
 
-(state, event) → state: (none, error) → open; (open, error) → open; (open, success) → recovered; (open, end of
-client or capture) → fatal | gave_up | wrong_reaction | still_open. Memory is bounded: MAX_OPEN episodes at a
-time, MAX_STEPS steps of each.
+Memory is bounded: MAX_OPEN episodes at a time (then the resources that break further are left out), and what an
+episode holds.
 """
 
 import hashlib
-from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.recoveries.episode import FIRST_TIMES, NO_NODE_APIS, STORM_TOTAL, Episode
+from kafkascope_spark.recoveries.marks import Journal, Mark
+from kafkascope_spark.recoveries.reaction import Reaction
 from kafkascope_spark.recoveries.reactions import reaction_to
 from kafkascope_spark.recoveries.resources import Resource
+from kafkascope_spark.recoveries.states import Happening
+from kafkascope_spark.startups.libraries import library_of
 from kafkascope_spark.wire import Row
 
-MAX_STEPS = 100
-"""Steps kept of one episode; what comes later is counted only."""
 MAX_OPEN = 10_000
 """Episodes open at one time in one instance: more topic-partitions than a broker should lead."""
-MAX_EVIDENCE = 10
-STORM_ERRORS, STORM_NS, STORM_TOTAL = 10, 1_000_000_000, 50
-"""More than 10 errors in one second, or more than 50 in one episode."""
 BROKER_SETTLES_MS = 5_000
 """Brokers learn of new leaders, deleted topics and each other by errors (AbstractFetcherThread): what passes within
 this time is their normal course."""
-FIRST_TIMES = {
-    "metadata": "refreshed_ns",
-    "find_coordinator": "rediscovered_ns",
-    "reconnect": "reconnected_ns",
-    "join_group": "rejoined_ns",
-    "heartbeat_join": "rejoined_ns",
-    "retry": "retried_ns",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """Something that happened: step name, when, where, and the request that proves it."""
-
-    step: str
-    ts_ns: int
-    conn_id: str | None = None
-    node_id: int | None = None
-    request_id: str | None = None
-    duration_us: int | None = None
-    error_name: str | None = None
-
-
-@dataclass(slots=True)
-class Episode:
-    """An open episode."""
-
-    resource: Resource
-    api_key: int | None
-    number: int
-    first: Mark
-    errors: list[str] = field(default_factory=list)
-    n_errors: int = 0
-    last_ns: int = 0
-    storm: bool = False
-    recent: deque[int] = field(default_factory=lambda: deque(maxlen=STORM_ERRORS + 1))
-    times: dict[str, int] = field(default_factory=dict)
-    steps: list[Mark] = field(default_factory=list)
-    since_error: list[str] = field(default_factory=list)
-    reactions: list[str] = field(default_factory=list)
-    evidence: list[str] = field(default_factory=list)
-    requests: set[str] = field(default_factory=set)
-    n_wasted: int = 0
-    n_retries: int = 0
-    old_node_id: int | None = None
-
-    def error(self, mark: Mark) -> None:
-        """Another error on the resource."""
-        name = mark.error_name or "UNKNOWN"
-        self.n_errors += 1
-        self.last_ns = mark.ts_ns
-        if name not in self.errors:
-            self.errors.append(name)
-        self.recent.append(mark.ts_ns)
-        if len(self.recent) > STORM_ERRORS and mark.ts_ns - self.recent[0] <= STORM_NS:
-            self.storm = True
-        self.storm = self.storm or self.n_errors > STORM_TOTAL
-        if mark.request_id is None or mark.request_id not in self.requests:
-            self.n_wasted += mark.request_id is not None
-        if mark.request_id is not None and len(self.requests) < MAX_STEPS:
-            self.requests.add(mark.request_id)
-        if self.old_node_id is None:
-            self.old_node_id = mark.node_id
-        self._prove(mark)
-        self.since_error = []
-        self._step(mark)
-
-    def react(self, mark: Mark) -> None:
-        """The client did something while the episode was open: once per step after each error."""
-        column = FIRST_TIMES.get(mark.step)
-        if column:
-            self.times.setdefault(column, mark.ts_ns)
-        step = "heartbeat" if mark.step == "heartbeat_join" else mark.step
-        if step == "retry":
-            self.n_retries += 1
-        if step in self.since_error:
-            return
-        self.since_error.append(step)
-        if step not in self.reactions:
-            self.reactions.append(step)
-        self._step(
-            Mark(step, mark.ts_ns, mark.conn_id, mark.node_id, mark.request_id, mark.duration_us, mark.error_name)
-        )
-
-    def _step(self, mark: Mark) -> None:
-        if len(self.steps) < MAX_STEPS:
-            self.steps.append(mark)
-
-    def _prove(self, mark: Mark) -> None:
-        proof = mark.request_id or mark.conn_id
-        if proof and len(self.evidence) < MAX_EVIDENCE and proof not in self.evidence:
-            self.evidence.append(proof)
 
 
 class Episodes:
@@ -123,16 +29,25 @@ class Episodes:
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
+        self._is_broker = instance.kind.kind == "broker"
+        self._library = "broker" if self._is_broker else library_of(instance.connections)
+        self._is_transactional = any(c.transactional_ids for c in instance.connections)
+        self._reactions: dict[tuple[str, int | None], Reaction] = {}
         self._open: dict[Resource, Episode] = {}
         self._numbers: dict[Resource, int] = {}
+        self._journal = Journal()
         self._rows: list[tuple[str, Row]] = []
 
     def __bool__(self) -> bool:
         return bool(self._open)
 
-    def is_open(self, resource: Resource) -> bool:
-        """Whether there is an episode of the resource."""
-        return resource in self._open
+    def get(self, resource: Resource) -> Episode | None:
+        """The open episode of the resource."""
+        return self._open.get(resource)
+
+    def of_kind(self, kind: str) -> list[Episode]:
+        """The open episodes of a kind of resource."""
+        return [e for e in self._open.values() if e.resource[0] == kind]
 
     def error(self, resource: Resource, mark: Mark, api_key: int | None = None) -> None:
         """An error on the resource."""
@@ -141,86 +56,157 @@ class Episodes:
             if len(self._open) >= MAX_OPEN:
                 return
             number = self._numbers[resource] = self._numbers.get(resource, 0) + 1
-            episode = self._open[resource] = Episode(resource, api_key, number, mark)
-        episode.error(mark)
+            episode = self._open[resource] = Episode(resource, api_key, number, mark, self._journal.end)
+        episode.error(mark, self._reaction_to(mark.error_name or "UNKNOWN", api_key), self._journal)
 
-    def react(self, mark: Mark, only: Resource | None = None) -> None:
-        """The client did something: a step of every open episode, or of one."""
-        if only is not None:
-            if only in self._open:
-                self._open[only].react(mark)
+    def _reaction_to(self, error_name: str, api_key: int | None) -> Reaction:
+        found = self._reactions.get((error_name, api_key))
+        if found is None:
+            found = reaction_to(error_name, api_key, self._library, transactional=self._is_transactional)
+            self._reactions[error_name, api_key] = found
+        return found
+
+    def react(self, happening: Happening, mark: Mark) -> None:
+        """The client did something that may concern every open episode."""
+        if not self._open:
             return
-        for episode in self._open.values():
-            episode.react(mark)
+        if self._journal.is_full:
+            for episode in self._open.values():
+                episode.catch_up(self._journal)
+            self._journal.clear()
+        self._journal.add(happening, mark)
 
-    def success(self, resource: Resource, mark: Mark) -> None:
+    def retry(self, resource: Resource, mark: Mark) -> None:
+        """A request on the resource was sent."""
+        episode = self._open.get(resource)
+        if episode is not None:
+            episode.retry(mark, self._journal)
+
+    def hint(self, resource: Resource, mark: Mark, leader_id: int) -> None:
+        """An answer named the leader of the topic-partition."""
+        episode = self._open.get(resource)
+        if episode is not None:
+            episode.hint(mark, leader_id)
+
+    def catch_up(self, resource: Resource) -> None:
+        """What the client just did was about this resource."""
+        episode = self._open.get(resource)
+        if episode is not None:
+            episode.catch_up(self._journal)
+
+    def note(self, mark: Mark) -> None:
+        """A step of every open episode of a lost connection that moves nothing."""
+        for episode in self.of_kind("connection"):
+            episode.note(mark)
+
+    def success(self, resource: Resource, mark: Mark, api_key: int | None = None) -> None:
         """The resource works again."""
         episode = self._open.pop(resource, None)
         if episode is not None:
-            episode._step(mark)
-            episode._prove(mark)
-            self._write(episode, "recovered", mark)
+            episode.success(mark, self._journal)
+            self._write(episode, "recovered", mark, api_key)
+        if not self._open:
+            self._journal.clear()
+
+    def ready(self) -> list[tuple[str, Row]]:
+        """The rows of what has ended since they were last taken."""
+        rows, self._rows = self._rows, []
+        return rows
+
+    def finish(self, alive: bool, end_ns: int) -> Iterator[tuple[str, Row]]:
+        """End of the capture (alive) or of the client: the rows that are left, an episode after the other."""
+        yield from self.ready()
+        for resource in list(self._open):
+            episode = self._open.pop(resource)
+            episode.end(self._journal, end_ns)
+            outcome = "fatal" if episode.is_fatal else "still_open" if alive else "gave_up"
+            self._write(episode, outcome, None, None)
+            yield from self.ready()
 
     def _is_brokers_course(self, episode: Episode) -> bool:
-        if self._instance.kind.kind != "broker" or episode.resource[0] in ("connection", "authentication"):
+        if not self._is_broker or episode.resource[0] in ("connection", "authentication"):
             return False
-        return episode.last_ns - episode.first.ts_ns < BROKER_SETTLES_MS * 1_000_000
+        return episode.last_error_ns - episode.first.ts_ns < BROKER_SETTLES_MS * 1_000_000
 
-    def of_kind(self, kind: str) -> list[Episode]:
-        """The open episodes of a kind of resource."""
-        return [e for e in self._open.values() if e.resource[0] == kind]
-
-    def finish(self, alive: bool) -> list[tuple[str, Row]]:
-        """End of the capture (alive) or of the client."""
-        for episode in list(self._open.values()):
-            self._write(episode, _outcome(episode, alive), None)
-        self._open = {}
-        return self._rows
-
-    def _write(self, episode: Episode, outcome: str, end: Mark | None) -> None:
+    def _write(self, episode: Episode, outcome: str, end: Mark | None, api_key: int | None) -> None:
         if self._is_brokers_course(episode):
             return
-        kind, name = episode.resource
-        recovery_id = _digest("rec", self._instance.instance_id, kind, name, str(episode.number))
-        start = episode.first.ts_ns
-        reaction = reaction_to(episode.errors[0])
+        is_pestering = episode.is_fast and episode.n_errors > STORM_TOTAL and episode.reaction.is_denied
+        if episode.conduct.wrong or is_pestering:
+            outcome = "wrong_reaction"
+        recovery_id = _digest("rec", self._instance.instance_id, *episode.resource, str(episode.number))
         row: Row = {
             "recovery_id": recovery_id,
             "client_instance_id": self._instance.instance_id,
             "cause_id": None,
-            "resource_kind": kind,
-            "resource": name,
-            "first_error_name": episode.errors[0],
-            "error_names": episode.errors,
-            "n_errors": episode.n_errors,
-            "expected_reaction": reaction.text,
-            "reaction": ", ".join(episode.reactions) or "none",
             "outcome": outcome,
-            "storm": episode.storm,
-            "start_ns": start,
-            **{column: episode.times.get(column) for column in dict.fromkeys(FIRST_TIMES.values())},
-            "recovered_ns": end.ts_ns if end else None,
-            "time_to_recover_ms": (end.ts_ns - start) // 1_000_000 if end else None,
-            "n_wasted_requests": episode.n_wasted,
-            "old_node_id": episode.old_node_id,
-            "new_node_id": end.node_id if end and not (kind == "partition" and "-" not in name) else None,
-            "evidence": episode.evidence,
+            "wrong_why": _wrong_why(episode) if outcome == "wrong_reaction" else None,
+            **_what(episode),
+            **_times(episode, end),
+            **_costs(episode, end, api_key),
         }
         self._rows.append(("recoveries", row))
         self._rows += [("recovery_steps", _step_row(recovery_id, i, s)) for i, s in enumerate(episode.steps, 1)]
 
 
-def _outcome(episode: Episode, alive: bool) -> str:
-    reaction = reaction_to(episode.errors[0])
-    reacted = set(episode.reactions)
-    if any(reaction_to(e).fatal for e in episode.errors):
-        return "fatal"
-    others = reaction.expected - {"retry"}
-    if episode.n_retries > 2 and others and not reacted & others and episode.resource[0] != "connection":
-        return "wrong_reaction"
-    if reacted & reaction.forbidden and "retry" not in reacted:
-        return "wrong_reaction"
-    return "still_open" if alive else "gave_up"
+def _what(episode: Episode) -> Row:
+    kind, name = episode.resource
+    return {
+        "resource_kind": kind,
+        "resource": name,
+        "first_error_name": episode.errors[0],
+        "first_api_key": episode.api_key,
+        "error_names": episode.errors,
+        "n_errors": episode.n_errors,
+        "expected_reaction": episode.expected,
+        "reaction": ", ".join(episode.reactions) or "none",
+        "storm": episode.storm,
+        "evidence": episode.evidence,
+    }
+
+
+def _times(episode: Episode, end: Mark | None) -> Row:
+    start = episode.first.ts_ns
+    return {
+        "start_ns": start,
+        "failing_ns": episode.first.since_ns,
+        **{column: episode.times.get(column) for column in FIRST_TIMES.values()},
+        "recovered_ns": end.ts_ns if end else None,
+        "time_to_recover_ms": (end.ts_ns - start) // 1_000_000 if end else None,
+        "refresh_trigger": episode.trigger,
+    }
+
+
+def _costs(episode: Episode, end: Mark | None, api_key: int | None) -> Row:
+    moved, until = _moved(episode, end, api_key), episode.old_until_ns
+    return {
+        **{f"lost_{who}_us": ns // 1000 for who, ns in episode.lost_ns.items()},
+        "n_wasted_requests": episode.n_wasted,
+        "n_stale_requests": episode.n_to_old if moved else 0,
+        "stale_us": (until - episode.first.ts_ns) // 1000 if moved and until else None,
+        "old_node_id": episode.old_node_id,
+        "new_node_id": _owner(episode, end, api_key),
+    }
+
+
+def _moved(episode: Episode, end: Mark | None, api_key: int | None) -> bool:
+    """Whether the resource works at another node now."""
+    if end is None or end.node_id is None or api_key in NO_NODE_APIS:
+        return False
+    return episode.old_node_id is not None and end.node_id != episode.old_node_id
+
+
+def _owner(episode: Episode, end: Mark | None, api_key: int | None) -> int | None:
+    """The node in charge at the end: the leader that the client was told of, else who answered."""
+    if end is None:
+        return None
+    if episode.leader_id is not None:
+        return episode.leader_id
+    return None if api_key in NO_NODE_APIS else end.node_id
+
+
+def _wrong_why(episode: Episode) -> str:
+    return episode.conduct.wrong or f"{episode.n_errors} tries of what is not allowed"
 
 
 def _step_row(recovery_id: str, seq: int, mark: Mark) -> Row:

@@ -88,3 +88,10 @@ def proven_by(request: Request) -> list[Resource]:
         if key in _MEMBERSHIP_PROOFS:
             proofs.append(("group", request.group_id))
     return proofs
+
+
+def claim_of(resource: Resource, request: Request) -> object:
+    """What the request believes in about the resource: a retry that still does has learned nothing."""
+    if resource[0] == "group":
+        return request.member_id, request.generation_or_epoch
+    return request.node_id if request.node_id is not None else request.conn_id

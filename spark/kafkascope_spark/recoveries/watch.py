@@ -1,10 +1,15 @@
 """What the events of a client instance mean for its episodes: which are errors, reactions, successes."""
 
+from collections.abc import Iterator
+
 from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
-from kafkascope_spark.recoveries.episodes import Episodes, Mark
+from kafkascope_spark.recoveries.episodes import Episodes
 from kafkascope_spark.recoveries.failures import failure_of_end, overdue
-from kafkascope_spark.recoveries.resources import AUTHENTICATION, Resource, proven_by, resource_of
+from kafkascope_spark.recoveries.marks import Mark
+from kafkascope_spark.recoveries.reactions import NO_EPISODE
+from kafkascope_spark.recoveries.resources import AUTHENTICATION, Resource, claim_of, proven_by, resource_of
+from kafkascope_spark.recoveries.states import Happening
 from kafkascope_spark.wire import Connection, Failure, Request, Row, Touch
 
 STEP_OF_API = {
@@ -21,9 +26,17 @@ STEP_OF_API = {
     wire.STREAMS_GROUP_HEARTBEAT: "heartbeat",
     wire.INIT_PRODUCER_ID: "init_producer_id",
     wire.LIST_OFFSETS: "list_offsets",
+    wire.OFFSET_FOR_LEADER_EPOCH: "offset_for_leader_epoch",
+    wire.END_TXN: "end_txn",
 }
 _BY_ANSWER = frozenset({"metadata", "find_coordinator"})
 """Steps whose time is that of the answer: what the client learned."""
+_SESSIONS = frozenset({"FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH", "FETCH_SESSION_TOPIC_ID_ERROR"})
+_HUNG_UP = frozenset({"CONNECTION_CLOSED", "CONNECTION_RESET"})
+LONG_THROTTLE_MS = 1_000
+"""A quota that silences a client for so long looks like an outage."""
+MOST_UNANSWERED = 100
+"""Unanswered requests kept of a connection: the oldest tell since when, and one of each kind whether it is patient."""
 
 
 class Recoveries:
@@ -38,6 +51,9 @@ class Recoveries:
         self._unanswered: dict[str, list[Request]] = {}
         mechanism = next((c.sasl_mechanism for c in instance.connections if c.sasl_mechanism), None)
         self._authentication: Resource = ("authentication", mechanism or AUTHENTICATION[1])
+        self._hints: list[Touch] = []
+        self._quotas: set[int] = set()
+        """APIs whose answers silence the client."""
         self._worked: set[str] = set()
         """Connections that answered more than the handshake."""
         self._shallow: set[str] = set()
@@ -49,50 +65,76 @@ class Recoveries:
         """A connection is tried: a retry of its server."""
         if self._episodes:
             mark = Mark("retry", connection.begin_ns, connection.conn_id, connection.node_id)
-            self._episodes.react(mark, only=("connection", connection.server))
+            self._episodes.react(Happening.OPENED, mark._replace(step="open", is_told=False))
+            self._episodes.retry(("connection", connection.server), mark)
 
     def on_up(self, connection: Connection) -> None:
         """A connection stands."""
         if self._episodes and connection.up_ns is not None:
             took = (connection.up_ns - connection.begin_ns) // 1000
             mark = Mark("reconnect", connection.up_ns, connection.conn_id, connection.node_id, None, took)
-            self._episodes.react(mark)
+            self._episodes.react(Happening.UP, mark)
 
     def on_request(self, request: Request) -> None:
         """A request was sent."""
         if request.status == "unanswered":
-            self._unanswered.setdefault(request.conn_id, []).append(request)
+            waiting = self._unanswered.setdefault(request.conn_id, [])
+            if len(waiting) < MOST_UNANSWERED:
+                waiting.append(request)
+        if not self._episodes:
+            return
         step = STEP_OF_API.get(request.api_key)
-        if self._episodes and step and step not in _BY_ANSWER:
+        if step:
             joins = step == "heartbeat" and request.generation_or_epoch == 0
-            self._episodes.react(_mark("heartbeat_join" if joins else step, request, request.ts_ns))
-        if self._episodes:
-            for resource in proven_by(request):
-                self._episodes.react(_mark("retry", request, request.ts_ns), only=resource)
+            mark = _mark("heartbeat_join" if joins else step, request, request.ts_ns)
+            greets = request.api_key in wire.HANDSHAKE_APIS
+            happening = Happening.GREETED if greets else Happening.ASKED
+            self._episodes.react(happening, mark._replace(is_told=step not in _BY_ANSWER))
+        for resource in proven_by(request):
+            if resource[0] == "found":
+                resource = ("coordinator", resource[1])
+                self._episodes.catch_up(resource)
+                if not self._asks_again(resource):
+                    continue
+            if self._episodes.get(resource) is not None:
+                mark = _mark("retry", request, request.ts_ns, None, claim_of(resource, request))
+                self._episodes.retry(resource, mark)
+
+    def _asks_again(self, resource: Resource) -> bool:
+        """Whether FindCoordinator is a retry there, and not a step towards one."""
+        episode = self._episodes.get(resource)
+        return episode is not None and episode.api_key == wire.FIND_COORDINATOR
 
     def on_touch(self, touch: Touch) -> None:
         """A topic-partition was named: a retry in a request, a success in an answer."""
+        if touch.hints:
+            self._hints.append(touch)
+            return
         if not self._episodes:
             return
-        node = self._node(touch.conn_id)
         names = [touch.topic] if touch.partition is None else [f"{touch.topic}-{touch.partition}", touch.topic]
         for name in names:
             resource = ("partition", name)
-            if not self._episodes.is_open(resource) or not self._counts(resource, touch):
+            episode = self._episodes.get(resource)
+            if episode is not None and (touch.leader_id or -1) >= 0 and name is names[0]:
+                episode.leader_id = touch.leader_id
+            if not self._counts(resource, touch):
                 continue
+            node = self._node(touch.conn_id)
             step = "success" if touch.answered else "retry"
-            mark = Mark(step, touch.ts_ns, touch.conn_id, node, touch.request_id)
+            mark = Mark(step, touch.ts_ns, touch.conn_id, node, touch.request_id, claim=node)
             if touch.answered:
-                self._episodes.success(resource, mark)
+                self._episodes.success(resource, mark, touch.api_key)
             elif touch.api_key != wire.METADATA:
-                self._episodes.react(mark, only=resource)
+                self._episodes.retry(resource, mark)
 
     def _counts(self, resource: Resource, touch: Touch) -> bool:
         """Metadata proves a topic-partition only where Metadata had denied it; ListOffsets and the like only what
         they asked."""
-        if touch.api_key in (wire.PRODUCE, wire.FETCH, wire.SHARE_FETCH):
-            return True
-        return any(e.resource == resource and e.api_key == touch.api_key for e in self._episodes.of_kind("partition"))
+        episode = self._episodes.get(resource)
+        if episode is None:
+            return False
+        return touch.api_key in (wire.PRODUCE, wire.FETCH, wire.SHARE_FETCH) or episode.api_key == touch.api_key
 
     def on_answer(self, request: Request, failures: list[Failure]) -> None:
         """An answer arrived, with these error codes."""
@@ -101,19 +143,49 @@ class Recoveries:
         if request.api_key not in wire.HANDSHAKE_APIS:
             self._worked.add(request.conn_id)
         step = STEP_OF_API.get(request.api_key)
-        if self._episodes and step in _BY_ANSWER and request.ok:
-            self._episodes.react(_mark(step, request, at))
+        if self._episodes and step and request.ok:
+            self._episodes.react(Happening.TOLD, _mark(step, request, at)._replace(is_told=step in _BY_ANSWER))
         broken: set[Resource] = set()
         for failure in failures:
             resource = resource_of(failure, request)
-            if resource is not None and self._is_worth(failure):
-                if resource == AUTHENTICATION:
-                    self._denied.add(request.conn_id)
-                    resource = self._authentication
-                broken.add(resource)
-                self._episodes.error(resource, _mark("error", request, at, failure.error_name), failure.api_key)
+            if resource is None or not self._is_worth(failure):
+                self._note(failure, request, at)
+                continue
+            if resource == AUTHENTICATION:
+                self._denied.add(request.conn_id)
+                resource = self._authentication
+            broken.add(resource)
+            mark = _mark("error", request, at, failure.error_name, claim_of(resource, request))
+            self._episodes.error(resource, mark, failure.api_key)
+        if self._hints:
+            self._hinted(request)
+        if self._quotas or request.throttle_ms:
+            self._throttled(request, at)
         if self._episodes:
             self._prove(request, at, broken)
+
+    def _hinted(self, request: Request) -> None:
+        """The errors of the answer that name the leader; their mentions come just before the answer."""
+        for touch in self._hints:
+            if touch.request_id == request.request_id and touch.leader_id is not None:
+                mark = Mark("hint", touch.ts_ns, touch.conn_id, touch.leader_id, touch.request_id)
+                self._episodes.hint(("partition", f"{touch.topic}-{touch.partition}"), mark, touch.leader_id)
+        self._hints = [t for t in self._hints if t.request_id != request.request_id and t.ts_ns >= request.ts_ns]
+
+    def _note(self, failure: Failure, request: Request, at: int) -> None:
+        """A fetch session that a broker lost with its memory is a step of its return, not an episode."""
+        if failure.error_name in _SESSIONS and failure.error_name in NO_EPISODE and self._episodes:
+            self._episodes.note(_mark("error", request, at, failure.error_name))
+
+    def _throttled(self, request: Request, at: int) -> None:
+        """A quota that silences the client; over with the next answer to that API that does not."""
+        resource = ("connection", f"quota: {request.api_name}")
+        if (request.throttle_ms or 0) >= LONG_THROTTLE_MS:
+            self._quotas.add(request.api_key)
+            self._episodes.error(resource, _mark("error", request, at, "THROTTLED"), request.api_key)
+        elif request.api_key in self._quotas:
+            self._quotas.remove(request.api_key)
+            self._episodes.success(resource, _mark("success", request, at), request.api_key)
 
     def _is_worth(self, failure: Failure) -> bool:
         """An administrator's question about what is not there is no episode; a refusal is."""
@@ -132,21 +204,21 @@ class Recoveries:
             if kind == "found":
                 self._prove_found(name, mark)
             elif (kind, name) not in broken:
-                self._episodes.success((kind, name), mark)
+                self._episodes.success((kind, name), mark, request.api_key)
 
     def _prove_found(self, name: str, mark: Mark) -> None:
         """FindCoordinator's answer ends an episode only when all its errors were FindCoordinator's own."""
-        for episode in self._episodes.of_kind("coordinator"):
-            if episode.resource[1] == name and episode.api_key == wire.FIND_COORDINATOR:
-                self._episodes.success(episode.resource, mark)
+        episode = self._episodes.get(("coordinator", name))
+        if episode is not None and episode.api_key == wire.FIND_COORDINATOR:
+            self._episodes.success(episode.resource, mark, wire.FIND_COORDINATOR)
 
     def _prove_connection(self, connection: Connection, mark: Mark) -> None:
         """An answer on a connection opened after the failure proves its server."""
         if connection.server in self._shallow and connection.conn_id not in self._worked:
             return
-        for episode in self._episodes.of_kind("connection"):
-            if episode.resource[1] == connection.server and connection.begin_ns > episode.first.ts_ns:
-                self._episodes.success(episode.resource, mark)
+        episode = self._episodes.get(("connection", connection.server))
+        if episode is not None and connection.begin_ns > episode.first.ts_ns:
+            self._episodes.success(episode.resource, mark)
 
     def on_close(self, connection: Connection, at: int) -> None:
         """A connection ended."""
@@ -155,33 +227,40 @@ class Recoveries:
         error = failure_of_end(connection, unanswered, goes_on)
         if error is None or connection.conn_id in self._denied:
             return
+        resource: Resource = ("connection", connection.server)
+        if error in _HUNG_UP and any(r.api_key in wire.SASL_APIS for r in unanswered) and not connection.refused_after:
+            error, resource = "AUTHENTICATION_CLOSED", self._authentication
         late = overdue(unanswered, at)
         request = late[0] if error == "REQUEST_UNANSWERED" and late else unanswered[0] if unanswered else None
-        mark = Mark(
-            "error", at, connection.conn_id, connection.node_id, request.request_id if request else None, None, error
-        )
+        since = connection.begin_ns if error == "CONNECTION_UNANSWERED" else request.ts_ns if request else None
+        request_id = request.request_id if request else None
+        mark = Mark("error", at, connection.conn_id, connection.node_id, request_id, None, error, since_ns=since)
         if connection.first_request_ns is not None:
             shallow = connection.conn_id not in self._worked
             (self._shallow.add if shallow else self._shallow.discard)(connection.server)
-        self._episodes.error(("connection", connection.server), mark)
+        self._episodes.error(resource, mark)
 
-    def finish(self) -> list[tuple[str, Row]]:
+    def ready(self) -> list[tuple[str, Row]]:
+        """Rows of the episodes that have ended."""
+        return self._episodes.ready()
+
+    def finish(self) -> Iterator[tuple[str, Row]]:
         """End of the client or of the capture."""
         end = self._capture_ns[1]
         for conn_id, requests in sorted(self._unanswered.items()):
             late = overdue(requests, end)
             connection = self._connections.get(conn_id)
             if late and connection is not None and connection.close_ns is None:
-                mark = _mark("error", late[0], end, "REQUEST_UNANSWERED")
+                mark = _mark("error", late[0], end, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
                 self._episodes.error(("connection", connection.server), mark)
         alive = any(c.close_ns is None and not c.failed_to_open for c in self._instance.connections)
-        return self._episodes.finish(alive)
+        return self._episodes.finish(alive, end)
 
     def _node(self, conn_id: str) -> int | None:
         connection = self._connections.get(conn_id)
         return connection.node_id if connection else None
 
 
-def _mark(step: str, request: Request, at: int, error_name: str | None = None) -> Mark:
+def _mark(step: str, request: Request, at: int, error_name: str | None = None, claim: object = None) -> Mark:
     took = (request.response_ns - request.ts_ns) // 1000 if request.response_ns is not None else None
-    return Mark(step, at, request.conn_id, request.node_id, request.request_id, took, error_name)
+    return Mark(step, at, request.conn_id, request.node_id, request.request_id, took, error_name, claim)

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 
-COMMANDS = ["analyze", "ingest", "stories", "info", "topology", "cut", "decode", "protocol"]
+COMMANDS = ["analyze", "ingest", "stories", "timeline", "explain", "info", "topology", "cut", "decode", "protocol"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

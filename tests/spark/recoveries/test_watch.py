@@ -57,7 +57,8 @@ def test_a_moved_leader_from_error_to_the_first_success_elsewhere(watch: Recover
         "new_node_id": 2,
     }
     times = [row[k] // MS for k in ("start_ns", "refreshed_ns", "retried_ns", "recovered_ns")]
-    assert times == [11, 25, 30, 33]
+    assert times == [11, 25, 12, 33]
+    assert (row["n_stale_requests"], row["stale_us"]) == (1, 1_000)
     assert not row["storm"]
 
 
@@ -66,7 +67,7 @@ def test_a_storm_is_eleven_in_a_second_or_fifty_one(
     watch: Recoveries, request_row: MakeRequest, n: int, gap: int, storm: bool
 ) -> None:
     for i in range(n):
-        produce_error(watch, request_row, 10 + i * gap)
+        produce_error(watch, request_row, 10 + i * gap, "NOT_ENOUGH_REPLICAS")
     (row,) = episodes(watch)
     assert (row["storm"], row["n_errors"], row["outcome"]) == (storm, n, "still_open")
 
@@ -140,3 +141,48 @@ def test_a_handshake_proves_nothing_when_that_was_all_there_was(
         watch.on_close(opened, opened.close_ns or 0)
     (row,) = episodes(watch)
     assert (row["n_errors"], row["outcome"]) == (2, "gave_up")
+
+
+def test_a_server_that_hangs_up_on_sasl_failed_the_authentication_not_the_connection(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    hung_up = connection("c1", 0, 100, close_kind="fin_server", idle_ms=1, sasl_mechanism="PLAIN")
+    dying = connection("c2", 200, 300, close_kind="fin_server", idle_ms=1, refused_after=3, server="10.0.0.2:9092")
+    watch = Recoveries(instance(hung_up, dying), CAPTURE)
+    watch.on_request(request_row(wire.SASL_AUTHENTICATE, 50))
+    watch.on_close(hung_up, 100 * MS)
+    watch.on_request(request_row(wire.SASL_AUTHENTICATE, 250, conn_id="c2"))
+    watch.on_close(dying, 300 * MS)
+    first, second = episodes(watch)
+    assert (first["resource_kind"], first["first_error_name"]) == ("authentication", "AUTHENTICATION_CLOSED")
+    assert (second["resource_kind"], second["first_error_name"]) == ("connection", "CONNECTION_CLOSED")
+    assert first["failing_ns"] == 50 * MS
+
+
+def test_a_quota_that_silences_the_client_is_told_until_an_answer_that_does_not(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    watch = Recoveries(instance(connection("c1", 0, None)), CAPTURE)
+    for at, throttle_ms in ((10, 200), (20, 3_000), (3_100, 2_500), (5_700, 0)):
+        answered = request_row(wire.PRODUCE, at, at + 5, throttle_ms=throttle_ms, api_name="Produce")
+        watch.on_request(answered)
+        watch.on_answer(answered, [])
+    (row,) = episodes(watch)
+    assert (row["first_error_name"], row["resource"], row["n_errors"]) == ("THROTTLED", "quota: Produce", 2)
+    assert (row["start_ns"], row["recovered_ns"]) == (25 * MS, 5_705 * MS)
+    assert row["lost_broker_us"] == 5_680_000
+
+
+def test_a_lost_fetch_session_is_a_step_of_the_servers_return(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    died = connection("c1", 0, 100, close_kind="fin_server", idle_ms=1)
+    watch = Recoveries(instance(died, connection("c2", 400, None)), CAPTURE)
+    watch.on_close(died, 100 * MS)
+    fetch = request_row(wire.FETCH, 500, 505, conn_id="c3", error_code=70, error_name="FETCH_SESSION_ID_NOT_FOUND")
+    lost = Failure(wire.FETCH, "FETCH_SESSION_ID_NOT_FOUND", None, None, None, None, None)
+    watch.on_answer(fetch, [lost])
+    told = list(watch.finish())
+    assert [r["error_names"] for t, r in told if t == "recoveries"] == [["CONNECTION_CLOSED"]]
+    steps = [r["error_name"] for t, r in told if t == "recovery_steps"]
+    assert "FETCH_SESSION_ID_NOT_FOUND" in steps

@@ -1,0 +1,198 @@
+"""An episode in sentences, each with its packet numbers: ready to paste into an incident review.
+
+Text from the wire is made safe; times are those of the capture, the episode's own counted from its first error.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kafkascope_analyzer.report.terminal_causes import outcomes, radius, title
+from kafkascope_analyzer.report.words import absolute, clock, count, list_of, node, safe, span
+
+Model = dict[str, Any]
+
+_CLOSED = {
+    "CONNECTION_REFUSED": "{who} refused a connection",
+    "CONNECTION_UNANSWERED": "{who} did not answer a SYN",
+    "CONNECTION_RESET": "{who} reset the connection",
+    "CONNECTION_CLOSED": "{who} closed the connection",
+    "AUTHENTICATION_CLOSED": "{who} hung up during authentication",
+}
+_DID = {
+    "api_versions": "sent ApiVersions",
+    "authenticate": "authenticated again",
+    "join_group": "sent JoinGroup",
+    "sync_group": "sent SyncGroup",
+    "heartbeat": "sent a group heartbeat",
+    "init_producer_id": "sent InitProducerId",
+    "list_offsets": "sent ListOffsets",
+    "offset_for_leader_epoch": "sent OffsetForLeaderEpoch",
+    "end_txn": "sent EndTxn",
+}
+_TRIGGERS = {
+    "error": "asked for Metadata because of the error",
+    "age": "had Metadata by age, not because of the error",
+    "hint": "took the leader from the answer's hint (KIP-951), without waiting for Metadata",
+}
+_LOST = (
+    ("lost_broker_us", "brokers (answers, elections, loading)"),
+    ("lost_backoff_us", "the client's back-off"),
+    ("lost_stale_us", "stale metadata"),
+    ("lost_connecting_us", "connecting"),
+)
+
+
+def sentences(model: Model) -> list[str]:
+    """The episode's story, one sentence or two an entry."""
+    recovery = model["recovery"]
+    told = [_head(model)]
+    told += _steps(model)
+    told.append(_end(recovery))
+    told += _judgement(recovery)
+    told += _figures(recovery)
+    told += _cause(model)
+    return told
+
+
+def _head(model: Model) -> str:
+    recovery, client = model["recovery"], model["client"]
+    name = safe(client["client_id"]) if client.get("client_id") else "a client without a client id"
+    software = " ".join(safe(client[k]) for k in ("software_name", "software_version") if client.get(k))
+    kind = (client.get("kind") or "client").replace("_", " ")
+    where = f"{kind} at {safe(client.get('client_ip') or '?')}" + (f", {software}" if software else "")
+    what = f"{recovery['resource_kind']} {safe(recovery['resource'] or '?')}"
+    return f"{absolute(recovery['start_ns'])}: {name} ({where}) met {safe(recovery['first_error_name'])} on {what}."
+
+
+def _steps(model: Model) -> list[str]:
+    """The steps, where the same came several times in a row only once."""
+    recovery = model["recovery"]
+    told: list[tuple[str, str, int]] = []
+    for step in recovery["steps"]:
+        what = _step(step, recovery)
+        if told and told[-1][1] == what:
+            told[-1] = told[-1][0], what, told[-1][2] + 1
+            continue
+        told.append((_when(step, recovery) + _packets(step, model["files"]), what, 1))
+    lines = []
+    for when, what, n in told:
+        lines.append(f"{when} {what}" + (f" ({n} times in a row, the first is given)" if n > 1 else "") + ".")
+    return lines
+
+
+def _when(step: Model, recovery: Model) -> str:
+    if step["ts_ns"] is None:
+        return ""
+    return f"+{span((step['ts_ns'] - recovery['start_ns']) // 1000)}"
+
+
+def _packets(step: Model, files: dict[int, str]) -> str:
+    if not step["packets"]:
+        return ":"
+    numbers = " and ".join(f"{n:,}".replace(",", "") for n in step["packets"])
+    name = f" of {safe(files[step['capture_id']])}" if len(files) > 1 and step["capture_id"] in files else ""
+    return f" [packet{'s' if len(step['packets']) > 1 else ''} {numbers}{name}]:"
+
+
+def _who(step: Model) -> str:
+    return node(step["node_id"], step["server"])
+
+
+def _step(step: Model, recovery: Model) -> str:
+    kind, api = step["step"], step["request"]["api_name"] if step["request"] else None
+    took = f", answered after {span(step['duration_us'])}" if step["duration_us"] is not None else ""
+    if kind == "error":
+        return _error(step, recovery, api)
+    if kind == "backoff":
+        return f"the client paused {span(step['duration_us'])}"
+    if kind == "metadata":
+        return f"it had Metadata from {_who(step)}{took}"
+    if kind == "find_coordinator":
+        return f"it asked {_who(step)} for the coordinator{took}"
+    if kind == "reconnect":
+        return f"it connected to {_who(step)} in {span(step['duration_us'])}"
+    if kind == "hint":
+        return f"the answer named the leader: {node(step['node_id'], None)} (KIP-951)"
+    if kind == "retry":
+        return f"it tried again: {api} to {_who(step)}" if api else f"it tried to connect to {_who(step)}"
+    if kind == "success":
+        return f"{_who(step)} answered {api or 'it'} without an error"
+    return f"it {_DID.get(kind, kind)} to {_who(step)}{took}"
+
+
+def _error(step: Model, recovery: Model, api: str | None) -> str:
+    name = step["error_name"] or "an error"
+    if name in _CLOSED:
+        return _CLOSED[name].format(who=_who(step))
+    if name == "REQUEST_UNANSWERED":
+        sent = step["request"]["ts_ns"] if step["request"] else None
+        since = f" for {span((step['ts_ns'] - sent) // 1000)}" if sent is not None else ""
+        return f"{_who(step)} left {api or 'a request'} without an answer{since}; the client gave the connection up"
+    if name == "THROTTLED":
+        told = step["request"]["throttle_ms"] if step["request"] else None
+        return f"{_who(step)} told the client to be silent for {span((told or 0) * 1000)} (quota)"
+    return f"{_who(step)} answered {api or 'a request'} with {safe(name)}"
+
+
+def _end(recovery: Model) -> str:
+    outcome = recovery["outcome"] or "still_open"
+    if recovery["recovered_ns"] is not None:
+        at = f" at node {recovery['new_node_id']}" if recovery["new_node_id"] is not None else ""
+        moved = recovery["old_node_id"] not in (None, recovery["new_node_id"]) and recovery["new_node_id"] is not None
+        before = f" (before: node {recovery['old_node_id']})" if moved else ""
+        return f"Recovered{at}{before} after {span((recovery['recovered_ns'] - recovery['start_ns']) // 1000)}."
+    return {
+        "still_open": "Not recovered when the capture ended.",
+        "gave_up": "Not recovered: the client went away first.",
+        "fatal": "Not recovered: the error is fatal for what the client wanted.",
+    }.get(outcome, "Not recovered.")
+
+
+def _judgement(recovery: Model) -> Iterator[str]:
+    yield f"Expected of such a client: {safe(recovery['expected_reaction'] or 'nothing known')}."
+    if recovery["outcome"] == "wrong_reaction":
+        yield f"It did otherwise: {safe(recovery['wrong_why'] or recovery['reaction'] or '?').replace('_', ' ')}."
+    if recovery["refresh_trigger"]:
+        yield f"It {_TRIGGERS[recovery['refresh_trigger']]}."
+
+
+def _figures(recovery: Model) -> Iterator[str]:
+    lost = [(recovery[column] or 0, who) for column, who in _LOST]
+    parts = [f"{span(us)} to {who}" for us, who in sorted(lost, key=lambda part: -part[0]) if us]
+    if parts:
+        yield f"The time went: {', '.join(parts)}."
+    storm = "; that is a storm" if recovery["storm"] else ""
+    figures = (
+        f"{count(recovery['n_errors'] or 0, 'error')}, {count(recovery['n_wasted_requests'] or 0, 'wasted request')}"
+    )
+    yield f"In all {figures}{storm}."
+    if recovery["n_stale_requests"]:
+        n, until = count(recovery["n_stale_requests"], "request"), span(recovery["stale_us"])
+        yield f"After the first error {n} still went to node {recovery['old_node_id']}, the last {until} after it."
+
+
+def _cause(model: Model) -> Iterator[str]:
+    cause = model["cause"]
+    if cause is None:
+        return
+    if cause["n_episodes"] > 1:
+        n, name = f"{cause['n_episodes']:,}", cause["cause_id"]
+        yield f"It is one of {n} episodes of one cause ({name}), which hit {radius(cause)}."
+
+
+def cause_sentences(model: Model) -> list[str]:
+    """A cause as one story, before its worst episode."""
+    cause, start_ns = model["cause"], model["start_ns"]
+    lasted = span((cause["end_ns"] - cause["start_ns"]) // 1000)
+    told = [
+        f"{absolute(cause['start_ns'])} ({clock(cause['start_ns'] - start_ns)} into the capture): {title(cause, {})}; "
+        f"the last episode of it ended {lasted} later.",
+        f"It hit {radius(cause)}.",
+        f"Errors: {list_of([safe(e) for e in cause['errors']], 8)}; {count(cause['n_errors'], 'error')} in all, "
+        f"{count(cause['n_wasted_requests'], 'wasted request')}.",
+        f"Outcomes: {outcomes(cause)}.",
+    ]
+    if cause["new_node_ids"]:
+        told.append(f"Work went on at {', '.join(f'node {n}' for n in cause['new_node_ids'])}.")
+    told.append("The worst of them:")
+    return told

@@ -1,0 +1,139 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.dataset.tables import REQUESTS, TCP_EVENTS
+from kafkascope_analyzer.report.model import report_model
+from kafkascope_analyzer.report.terminal import render_to
+
+Write = Callable[..., Path]
+
+
+def run(*args: object) -> str:
+    result = CliRunner().invoke(app, [str(a) for a in args])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def rewrite(place: Path, changes: Callable[[dict[str, object]], dict[str, object]]) -> None:
+    table = pq.read_table(place)
+    rows = [changes(row) for row in table.to_pylist()]
+    for path in place.glob("*.parquet"):
+        path.unlink()
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), place / "part-0.parquet")
+
+
+def add(place: Path, table: object, **values: object) -> None:
+    schema = table.schema  # type: ignore[attr-defined]
+    place.mkdir(exist_ok=True)
+    rows = [*(r for p in place.glob("*.parquet") for r in pq.read_table(p).to_pylist()), values]
+    for path in place.glob("*.parquet"):
+        path.unlink()
+    pq.write_table(pa.Table.from_pylist(rows, pa.schema([f.with_nullable(True) for f in schema])), place / "p.parquet")
+
+
+@pytest.fixture
+def proven(dataset: Write, small: ModuleType) -> Path:
+    """The small dataset, with a request behind the error and a SYN-ACK behind a connection."""
+    place = dataset()
+    at = small.at
+    add(
+        place / "requests",
+        REQUESTS,
+        request_id="c0-77",
+        conn_id="c0",
+        api_name="Produce",
+        api_key=0,
+        ts_ns=at(4990),
+        response_ns=at(5000),
+        status="ok",
+        capture_id=0,
+        request_packet_no=501,
+        response_packet_no=512,
+    )
+    event = {"conn_id": "c1", "ts_ns": at(5101), "capture_id": 0, "side": "server", "event": "syn_ack"}
+    add(place / "tcp_events", TCP_EVENTS, **event, packet_no=600)
+
+    def prove(row: dict[str, object]) -> dict[str, object]:
+        if row["step"] in ("error", "retry"):
+            return row | {"request_id": "c0-77", "conn_id": "c0"}
+        return row | ({"step": "reconnect", "conn_id": "c1"} if row["step"] == "metadata" else {})
+
+    rewrite(place / "stories" / "recovery_steps", prove)
+    return place
+
+
+def test_an_episode_in_sentences_with_its_packets_and_the_command_for_them(proven: Path) -> None:
+    text = " ".join(run("explain", proven, "p1:r3", "--format", "plain").split())
+    assert "met NOT_LEADER_OR_FOLLOWER on partition clicks-3" in text
+    assert "[packets 501 and 512]: node 2" in text
+    assert "answered Produce with NOT_LEADER_OR_FOLLOWER" in text
+    assert "the client paused 1.50 ms" in text
+    assert "[packet 600]: it connected to node 2" in text
+    assert "Recovered at node 2 (before: node 1) after 103 ms" in text
+    assert "one of 4 episodes of one cause (move)" in text
+    assert text.endswith(f"kafkascope cut {proven} --recovery p1:r3 -o p1:r3.pcapng")
+
+
+def test_a_cause_is_one_story_with_its_blast_radius(proven: Path) -> None:
+    text = " ".join(run("explain", proven, "move", "--format", "plain").split())
+    assert "node 1 gave up leadership" in text
+    assert "It hit 1 client (svc): 4 partitions." in text
+    assert "Outcomes: 4 recovered." in text
+    assert "The worst of them:" in text
+    assert "partition clicks-3" in text
+
+
+def test_the_same_as_json(proven: Path) -> None:
+    told = json.loads(run("explain", proven, "p1:r3", "--format", "json"))
+    assert told["recovery"]["steps"][0]["packets"] == [501, 512]
+    assert told["cause"]["n_episodes"] == 4
+    assert any("Recovered" in sentence for sentence in told["sentences"])
+
+
+def test_an_episode_as_a_waterfall(proven: Path) -> None:
+    lines = run("timeline", proven, "--recovery", "p1:r3", "--format", "plain").splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    (error,) = [line for line in lines if "error Produce" in line]
+    (success,) = [line for line in lines if "success" in line and "+" in line]
+    assert error.index("x") < success.rindex(" o ")
+    assert any(line.split()[0] == "+101" for line in lines if line.strip().startswith("+"))
+
+
+def test_the_report_tells_causes_before_clients(dataset: Write) -> None:
+    model = report_model(dataset())
+    (cause,) = model["causes"]["listed"]
+    assert (cause["kind"], cause["n_clients"], cause["n_episodes"], cause["node_id"]) == ("leader_moved", 1, 4, 1)
+    assert cause["worst"]["recovery_id"] == "p1:r3"
+
+
+def test_hostile_names_reach_no_terminal(dataset: Write, tmp_path: Path) -> None:
+    place = dataset(text="\x1b[31m\u202e")
+    for args in (("explain", place, "p1:r3"), ("explain", place, "move"), ("timeline", place, "--recovery", "p1:r3")):
+        text = run(*args)
+        assert "\x1b[31m" not in text
+        assert "\u202e" not in text
+    with (tmp_path / "page").open("w", encoding="utf-8") as page:
+        render_to(report_model(place), page, plain=False)
+    assert "\u202e" not in (tmp_path / "page").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("args", [["explain", "rec-none"], ["timeline", "--recovery", "rec-none"]])
+def test_an_unknown_id_is_said_with_some_that_are_there(dataset: Write, args: list[str]) -> None:
+    command, *rest = args
+    result = CliRunner().invoke(app, [command, str(dataset()), *rest])
+    assert result.exit_code == 2
+    assert "no recovery_id or cause_id rec-none (it has 4 episodes, as p1:r0" in " ".join(result.output.split())
+
+
+def test_without_stories_it_says_how_to_make_them(dataset: Write) -> None:
+    result = CliRunner().invoke(app, ["explain", str(dataset(stories=False)), "rec-1"])
+    assert result.exit_code == 2
+    assert "kafkascope stories" in result.output

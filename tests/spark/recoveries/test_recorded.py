@@ -1,0 +1,51 @@
+"""Errors of real clients, recorded from real clusters: the client's events as Spark gives them, and when the brokers
+logged the error for it (their request log: not read from packets)."""
+
+import gzip
+import json
+import pathlib
+from typing import Any
+
+import pytest
+
+from kafkascope_spark.client_stories import ClientStories
+
+RECORDED = sorted((pathlib.Path(__file__).parents[3] / "fixtures" / "recoveries").glob("*.json.gz"))
+STRUCTS = ("connection", "usage", "samples", "told", "beat", "request", "failure", "touch")
+MS = 1_000_000
+
+
+def load(path: pathlib.Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+    found["events"] = [dict.fromkeys(STRUCTS) | {"client_ip": ""} | row for row in found["events"]]
+    return found
+
+
+def stories(recorded: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    machine = ClientStories(tuple(recorded["capture_ns"]))
+    told: dict[str, list[dict[str, Any]]] = {"recoveries": [], "recovery_steps": [], "clients": []}
+    for table, row in (*machine.feed(recorded["events"]), *machine.finish()):
+        told.setdefault(table, []).append(row)
+    return told
+
+
+def test_eight_of_the_ten_errors_that_clients_live_with_were_recorded() -> None:
+    assert len({path.name.partition("-")[0] for path in RECORDED}) == 8
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=[path.name.partition(".")[0] for path in RECORDED])
+def test_each_logged_error_is_in_an_episode_and_the_reaction_is_right(path: pathlib.Path) -> None:
+    recorded = load(path)
+    told = stories(recorded)
+    assert len(told["clients"]) == 1
+    mine = [row for row in told["recoveries"] if recorded["error"] in row["error_names"]]
+    ids = {row["recovery_id"] for row in mine}
+    seen = [s["ts_ns"] for s in told["recovery_steps"] if s["recovery_id"] in ids and s["error_name"]]
+    for logged_ms in recorded["broker_log_ms"]:
+        assert min(abs(at - logged_ms * MS) for at in seen) < 100 * MS
+    assert recorded["outcome"] in {row["outcome"] for row in mine}
+    assert {row["outcome"] for row in told["recoveries"]} & {"wrong_reaction"} == set()
+    for row in mine:
+        if row["recovered_ns"] is not None:
+            lost = sum(row[f"lost_{who}_us"] for who in ("broker", "backoff", "stale", "connecting"))
+            assert abs(lost - (row["recovered_ns"] - row["start_ns"]) // 1000) <= 4
