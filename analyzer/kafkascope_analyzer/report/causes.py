@@ -65,14 +65,13 @@ class _Cause:
 def causes(dataset: Path, only: str | None = None) -> Row:
     """The causes by time, those that hit most where there are too many; `only`: one of them."""
     found: dict[str, _Cause] = {}
+    names = ["client_instance_id", "client_id", "client_ip", "kind"]
+    who = {row["client_instance_id"]: row for row in rows(dataset, CLIENTS, names)}
     for row in rows(dataset, RECOVERIES, _COLUMNS):
         cause_id = row["cause_id"] or row["recovery_id"]
         if only is None or cause_id == only:
+            row["of_broker"] = who.get(row["client_instance_id"], {}).get("kind") == "broker"
             _add(found, cause_id, row)
-    who = {}
-    if found:
-        names = ["client_instance_id", "client_id", "client_ip", "kind"]
-        who = {row["client_instance_id"]: row for row in rows(dataset, CLIENTS, names)}
     chosen = sorted(found.values(), key=lambda cause: (-_weight(cause), cause.start_ns, cause.cause_id))[:MOST_CAUSES]
     listed = [_told(cause, who) for cause in sorted(chosen, key=lambda cause: (cause.start_ns, cause.cause_id))]
     return {"n": len(found), "listed": listed}
@@ -107,8 +106,10 @@ def _add(found: dict[str, _Cause], cause_id: str, row: Row) -> None:
     cause.clients[row["client_instance_id"]] += 1
 
 
-def _badness(row: Row) -> tuple[bool, int, int]:
-    return row["outcome"] in NOT_WELL, row["time_to_recover_ms"] or 0, row["n_errors"] or 0
+def _badness(row: Row) -> tuple[bool, bool, int, int]:
+    """The order in which episodes stand for their cause: clients' before brokers', what did not end well first."""
+    took = row["time_to_recover_ms"] or 0
+    return not row["of_broker"], row["outcome"] in NOT_WELL, took, row["n_errors"] or 0
 
 
 def kind_of(first_errors: Counter[str]) -> str:
