@@ -112,7 +112,7 @@ STARTUPS = Table(
         text("startup_id", "client_instance_id and the number of the start"),
         _INSTANCE,
         i32("start_no", "1 for the first start"),
-        *time("start", "first SYN or first request"),
+        *time("start", "first SYN or first request; a name looked up before it is a step, no part of the total"),
         *time("ready", "first records, first produce acknowledged, or first answer (admin); null unless ready"),
         i64("total_ms", "from start to ready, milliseconds"),
         i64("total_us", "the same, microseconds: durations and waits of the critical path add up to it"),

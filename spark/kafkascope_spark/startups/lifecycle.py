@@ -1,5 +1,6 @@
 """The starts of a client instance, from the first SYN to ready (or to what kept it from that), to the first
-heartbeat and commit after it.
+heartbeat and commit after it. A name looked up before the first SYN is a step of the start, and no part of its total:
+the answer may come from a cache, and the client object need not exist yet.
 
 The life is the table of `states`. A start is `cut` when the capture begins or ends inside it: no start is made up
 for a client that was there before the capture. Memory is bounded by MAX_STEPS per start.
