@@ -75,7 +75,7 @@ class Daemons:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemons, str]]:
-    """A master and two workers of one core each; gives the master's URL."""
+    """A master and two workers of two cores each; gives the master's URL."""
     daemons = Daemons(tmp_path_factory.mktemp("cluster"))
     deploy = "org.apache.spark.deploy"
     loopback = ("--host", "127.0.0.1", "--webui-port", "0")
@@ -95,7 +95,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemons,
                 "spark-class",
                 f"{deploy}.worker.Worker",
                 *loopback,
-                *("-c", "1", "-m", "1g"),
+                *("-c", "2", "-m", "2g"),  # room for a Connect server beside what is sent to the master
                 master,
                 until="Successfully registered with master",
             )
@@ -112,7 +112,9 @@ def stories_of(daemons: Daemons, dataset: pathlib.Path, place: pathlib.Path, whe
     (place.parent / "spark-defaults.conf").write_text("spark.sql.shuffle.partitions 3\nspark.ui.enabled false\n")
     environment["SPARK_CONF_DIR"] = str(place.parent)
     command = [sys.executable, "-m", "kafkascope_analyzer.cli", "stories", str(place), "-q", "--format", "json"]
-    made = subprocess.run([*command, *options], env=environment, capture_output=True, text=True, check=False)
+    made = subprocess.run(
+        [*command, *options], env=environment, capture_output=True, text=True, check=False, timeout=3 * PATIENCE_S
+    )
     assert made.returncode == 0, made.stderr[-3000:]
     return place
 
@@ -143,6 +145,7 @@ def test_a_connect_server_tells_the_same(cluster: tuple[Daemons, str], told: Tol
         "spark-submit",
         *("--master", master, "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
         *("--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.ui.enabled=false"),
+        *("--conf", "spark.cores.max=2"),
         *("--conf", "spark.connect.grpc.binding.address=127.0.0.1", "--conf", "spark.sql.shuffle.partitions=3"),
         "spark-internal",
         until="Spark Connect server started at",
