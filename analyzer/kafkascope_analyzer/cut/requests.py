@@ -89,7 +89,7 @@ def _id_sets(dataset: Path, selection: Selection) -> Iterator[pa.Array]:
 
 
 def _ids(dataset: Path, table: Table, only: ds.Expression, wanted: tuple[str, ...]) -> pa.Array:
-    found = _bounded(scan(dataset, table, ["request_id"], only), pa.schema([("request_id", pa.string())]))
+    found = _bounded(scan(dataset, table, ["request_id"], only), pa.schema([table.schema.field("request_id")]))
     if not found.num_rows:
         column = "error_name" if table is ERRORS else "topic"
         known: set[str] = set()

@@ -73,6 +73,8 @@ def decodes_whole(
 ) -> NDArray[np.bool_]:
     """Whether each frame buf[starts[i]:ends[i]] decodes to its last byte as versions[i], by any layout of it."""
     low, high = message.versions
+    buf = read_only(np.asarray(buf, np.uint8))
+    starts, ends = read_only(np.asarray(starts, np.int64)), read_only(np.asarray(ends, np.int64))
     asked = np.asarray(versions, np.int64)
     used = np.where((asked >= low) & (asked <= high), asked, low - 1)
     done = _decodes(message, buf, starts, ends, used)

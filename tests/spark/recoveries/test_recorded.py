@@ -11,7 +11,7 @@ import pytest
 from kafkascope_spark.client_stories import ClientStories
 
 RECORDED = sorted((pathlib.Path(__file__).parents[3] / "fixtures" / "recoveries").glob("*.json.gz"))
-STRUCTS = ("connection", "usage", "samples", "told", "beat", "request", "failure", "touch")
+STRUCTS = ("connection", "usage", "samples", "told", "beat", "lookup", "request", "failure", "touch")
 MS = 1_000_000
 
 
