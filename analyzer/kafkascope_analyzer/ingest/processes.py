@@ -213,12 +213,13 @@ class _Done:
 def workers(jobs: list[ScanJob]) -> Iterator[Workers]:
     """Processes for the jobs, which end with the block."""
     pool = Workers(jobs)
+    whole = False
     try:
         yield pool
-    except BaseException:
-        pool.stop()
-        raise
+        whole = True
     finally:
+        if not whole:
+            pool.stop()
         pool.join()
 
 
