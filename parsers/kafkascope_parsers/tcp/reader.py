@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_parsers.link.kernel import SegmentArrays
-from kafkascope_parsers.link.segments import Segments
+from kafkascope_parsers.link.segments import SegmentArrays, Segments
 from kafkascope_parsers.tcp.assemble import Assembler
 from kafkascope_parsers.tcp.first_copies import keep_first_copies
 from kafkascope_parsers.tcp.flows import grown

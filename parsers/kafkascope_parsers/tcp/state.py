@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.capture.columns import record_type
-from kafkascope_parsers.link.kernel import SEGMENT_ROW
+from kafkascope_parsers.link.segments import SEGMENT_ROW
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 

@@ -11,7 +11,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from kafkascope_parsers.link.kernel import SegmentArrays
+from kafkascope_parsers.link.segments import SegmentArrays
 from kafkascope_parsers.tcp.events import note_event
 from kafkascope_parsers.tcp.flows import bucket_of, find_slot, segment_hash
 from kafkascope_parsers.tcp.lifecycle import (
@@ -121,19 +121,6 @@ def closes_window(seg: Any, me: Any) -> Any:
         return False
     was, me.zero_window = me.zero_window, seg.window == 0
     return me.zero_window and not was
-
-
-@nb.njit(cache=True, nogil=True)
-def read_segment(s: SegmentArrays, i: int, seg: Any) -> None:
-    """Reads what `segment_hash` leaves out of row i."""
-    seg.ts_ns, seg.packet_no, seg.tcp_flags, seg.window = s.ts_ns[i], s.packet_no[i], s.flags[i], s.window[i]
-    seg.seq, seg.ack, seg.offset, seg.captured, seg.length = (
-        s.seq[i],
-        s.ack[i],
-        s.offset[i],
-        s.captured[i],
-        s.length[i],
-    )
 
 
 @nb.njit(cache=True, nogil=True)

@@ -4,7 +4,7 @@ Steps are those of the table recovery_steps. A reaction says which steps lead on
 go without them is in conduct.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 NO_STEPS: frozenset[str] = frozenset()
 
@@ -59,11 +59,6 @@ def surface(text: str) -> Reaction:
 def normal(text: str) -> Reaction:
     """The protocol's own course."""
     return Reaction(text, is_normal=True)
-
-
-def also(reaction: Reaction, *first: str) -> Reaction:
-    """The reaction, with more steps that lead on."""
-    return replace(reaction, first=reaction.first | frozenset(first))
 
 
 def each(names: str, reaction: Reaction) -> dict[str, Reaction]:
