@@ -10,6 +10,7 @@ from kafkascope_spark.findings.signs import Sign
 from kafkascope_spark.findings.thresholds import CUT_BYTES, MISSING_SHARE, ONE_WAY_SHARE
 from kafkascope_spark.tables import Tables
 
+_CUT = f"n_cut > n_packets * {MISSING_SHARE}"
 _ALL = "transform(array_sort(collect_list(if({}, struct(first_ns, conn_id), null))), c -> c.conn_id)"
 
 
@@ -24,7 +25,6 @@ def one_way(tables: Tables) -> DataFrame:
             *exprs(
                 "count(*) as n_all",
                 f"count_if({only}) as n",
-                f"count_if({only} and server_segments = 0) as n_to",
                 f"{_ALL.format(only)} as evidence",
                 "min(first_ns) as first_ns",
                 "max(last_ns) as last_ns",
@@ -34,8 +34,7 @@ def one_way(tables: Tables) -> DataFrame:
     )
     sentence = (
         f"concat('only one direction was captured of ', n, ' of ', {wording.counted('n_all', 'connection')}, "
-        "' with data: ', if(n_to = n, 'the brokers'' side is missing', if(n_to = 0, 'the clients'' side is missing', "
-        f"'now one side and now the other is missing')), ', from ', {wording.clock('first_ns')}, ' on')"
+        f"' with data, from ', {wording.clock('first_ns')}, ' on')"
     )
     advice = (
         "'Capture both directions: on the host itself, or on a mirror port for both ways (rx and tx), or on all paths "
@@ -67,14 +66,14 @@ def bytes_missing(tables: Tables) -> DataFrame:
     )
     share = "concat(round(100.0 * n / (n + n_seen), 1), ' %')"
     sentence = (
-        f"concat({share}, ' of the bytes of all TCP streams are missing: ', if(n_cut > n_packets * {MISSING_SHARE}, "
+        f"concat({share}, ' of the bytes of all TCP streams are missing: ', if({_CUT}, "
         "concat(n_cut, ' of ', n_packets, ' packets were cut', if(snaplen between 1 and 65534, concat(' at ', snaplen, "
         f"' bytes'), '')), 'packets were lost'), ', from ', {wording.clock('first_ns')}, ' on')"
     )
     advice = (
-        f"if(n_cut > n_packets * {MISSING_SHARE}, 'Capture whole packets: tcpdump -s 0 (the default), or no snap "
-        "length at the mirror.', 'Give the capture a larger buffer (tcpdump -B 65536), a filter for the brokers'' ports, a "
-        "faster disk, or a tap in place of an overbooked mirror port.')"
+        f"if({_CUT}, 'Capture whole packets: tcpdump -s 0 (the default), or no snap "
+        "length at the mirror.', 'Give the capture a larger buffer (tcpdump -B 65536), a filter for the brokers'' ports, "
+        "a faster disk, or a tap in place of an overbooked mirror port.')"
     )
     return _said(rows, "'missing bytes'", sentence, advice)
 

@@ -49,8 +49,8 @@ def find(tables: Tables) -> DataFrame:
             severity="warning",
             sentence=f"concat({wording.called('client_id', 'from_ip')}, if(software_name is null, '', "
             "concat(', ', concat_ws(' ', software_name, software_version), ',')), "
-            f"' did not authenticate again within ', {wording.lasting('(lifetime_ms * 1000000)')}, ': brokers closed ', "
-            f"{wording.counted('n', 'connection')}, "
+            f"' did not authenticate again within ', {wording.lasting('(lifetime_ms * 1000000)')}, "
+            f"': brokers closed ', {wording.counted('n', 'connection')}, "
             f"if(n_lost > 0, concat(', ', n_lost, ' with a request on the way'), ''), ', first at ', "
             f"{wording.clock('first_ns')})",
             subject="concat('session of ', lifetime_ms, ' ms')",

@@ -88,7 +88,8 @@ def find(tables: Tables) -> DataFrame:
             severity=exprs(f"if(own_us div 1000 >= {SLOW_START_MS}, 'warning', 'info')")[0],
             sentence=f"concat({wording.called()}, ' took ', {wording.lasting('(total_ms * 1000000)')}, "
             f"' to get going, from ', {wording.clock('start_ns')}, ' on; ', "
-            f"{wording.lasting('(worst.all_us * 1000)')}, ' of it for ', {worst}, {_TRIES}, ': ', worst.who, {_OTHERS})",
+            f"{wording.lasting('(worst.all_us * 1000)')}, ' of it for ', {worst}, {_TRIES}, ': ', worst.who, "
+            f"{_OTHERS})",
             subject="concat(worst.step, ' ', worst.subject)",
             client="client_instance_id",
             conn_ids="conn_ids",
