@@ -72,8 +72,8 @@ def bytes_missing(tables: Tables) -> DataFrame:
     )
     advice = (
         f"if({_CUT}, 'Capture whole packets: tcpdump -s 0 (the default), or no snap "
-        "length at the mirror.', 'Give the capture a larger buffer (tcpdump -B 65536), a filter for the brokers'' ports, "
-        "a faster disk, or a tap in place of an overbooked mirror port.')"
+        "length at the mirror.', 'Give the capture a larger buffer (tcpdump -B 65536), a filter for the brokers'' "
+        "ports, a faster disk, or a tap in place of an overbooked mirror port.')"
     )
     return _said(rows, "'missing bytes'", sentence, advice)
 
