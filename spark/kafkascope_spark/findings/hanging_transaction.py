@@ -1,85 +1,56 @@
 """`hanging_transaction`: a transaction stays open after its client went away, or for longer than its timeout."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
 from kafkascope_analyzer.dataset.stories import TRANSACTIONS
+from kafkascope_spark.findings import wording
 from kafkascope_spark.findings.client_names import with_name
-from kafkascope_spark.findings.rule import Finding, Rule, clock, found
+from kafkascope_spark.findings.rule import Finding, Rule, found
+from kafkascope_spark.findings.signs import Sign
 from kafkascope_spark.tables import Tables
+
+_READERS = "size(array_distinct(transform(coalesce(held_back, array()), one -> one.client_instance_id)))"
+_SENTENCE = (
+    "concat(coalesce(name, 'A producer'), "
+    f"if(left_ns is null, ' kept a transaction open for longer than its timeout, that of ', "
+    f"concat(' went away at ', {wording.clock('left_ns')}, ' and left a transaction open, that of ')), "
+    f"transactional_id, if(begin_ns is null, '', concat(', begun at ', {wording.clock('begin_ns')})), ': ', "
+    f"if(was_aborted, concat('the coordinator aborted it at ', {wording.clock('end_ns')}), "
+    "'it was still open at the end of the capture'), "
+    f"if(readers = 0, '', concat('; ', {wording.counted('readers', 'read_committed consumer')}, ' waited behind it')))"
+)
+_ADVICE = (
+    "concat('Lower transaction.timeout.ms of the producer', if(transaction_timeout_ms is null, '', "
+    "concat(' (now ', transaction_timeout_ms, ')')), ' so that the coordinator aborts sooner what a dead producer "
+    "leaves, or commit more often; start the producer again with the same transactional.id, which aborts it at once. "
+    "What stays open after its timeout: kafka-transactions.sh find-hanging, then abort.')"
+)
 
 
 def find(tables: Tables) -> DataFrame:
     """One finding per transaction that hung, or that the coordinator had to abort."""
-    ended_it = fn.col("end_kind") == "coordinator"
-    hung = tables[TRANSACTIONS].where((fn.col("outcome") == "hanging") | ended_it)
-    readers = fn.size(fn.array_distinct(fn.transform("held_back", lambda one: one["client_instance_id"])))
-    told = hung.withColumns(
-        {
-            "readers": fn.coalesce(readers, fn.lit(0)),
-            "was_aborted": fn.coalesce(ended_it, fn.lit(False)),
-            "since_ns": fn.coalesce("left_ns", "begin_ns", fn.lit(tables.capture_ns[0])),
-            "until_ns": fn.coalesce("end_ns", fn.lit(tables.capture_ns[1])),
-        }
+    hung = tables[TRANSACTIONS].where("outcome = 'hanging' or end_kind = 'coordinator'")
+    told = hung.selectExpr(
+        "*",
+        f"{_READERS} as readers",
+        "end_kind <=> 'coordinator' as was_aborted",
+        f"coalesce(left_ns, begin_ns, {tables.capture_ns[0]}) as since_ns",
+        f"coalesce(end_ns, {tables.capture_ns[1]}) as until_ns",
     )
     return found(
         with_name(told, tables, "client_instance_id", "name"),
         Finding(
-            severity=fn.when(fn.col("was_aborted"), "warning").otherwise("error"),
-            sentence=_sentence(),
-            advice=_advice(),
-            subject=fn.col("transactional_id"),
-            client=fn.col("client_instance_id"),
-            conn_ids=fn.transform("evidence", lambda one: fn.substring_index(one, "-", 1)),
-            n=fn.lit(1),
-            first_ns=fn.col("since_ns"),
-            last_ns=fn.col("until_ns"),
-            evidence=fn.col("evidence"),
-        ),
-    )
-
-
-def _sentence() -> Column:
-    went = fn.concat(fn.lit("went away at "), clock("left_ns"), fn.lit(" and left a transaction of "))
-    kept = fn.lit("kept a transaction open for longer than its timeout, that of ")
-    since = fn.concat(fn.lit(", begun at "), clock("begin_ns"))
-    end = fn.when(fn.col("was_aborted"), fn.concat(fn.lit("the coordinator aborted it at "), clock("end_ns"))).otherwise(
-        "it was still open at the end of the capture"
-    )
-    waited = fn.when(
-        fn.col("readers") > 0,
-        fn.concat(
-            fn.lit("; "),
-            fn.when(fn.col("readers") == 1, "one read_committed consumer").otherwise(
-                fn.concat(fn.col("readers").cast("string"), fn.lit(" read_committed consumers"))
-            ),
-            fn.lit(" waited behind it"),
-        ),
-    )
-    return fn.concat(
-        fn.coalesce("name", fn.lit("A producer")),
-        fn.lit(" "),
-        fn.when(fn.col("left_ns").isNotNull(), went).otherwise(kept),
-        fn.coalesce("transactional_id", fn.lit("an unknown transactional id")),
-        fn.when(fn.col("left_ns").isNotNull(), " open").otherwise(""),
-        fn.coalesce(since, fn.lit("")),
-        fn.lit(": "),
-        end,
-        fn.coalesce(waited, fn.lit("")),
-    )
-
-
-def _advice() -> Column:
-    now = fn.when(
-        fn.col("transaction_timeout_ms").isNotNull(), fn.format_string(" (now %d)", "transaction_timeout_ms")
-    ).otherwise("")
-    return fn.concat(
-        fn.lit("Lower transaction.timeout.ms of the producer"),
-        now,
-        fn.lit(
-            " so that the coordinator aborts sooner what a dead producer leaves, or commit more often; restart the "
-            "producer with the same transactional.id, which aborts it at once. What stays open after its timeout: "
-            "kafka-transactions.sh find-hanging, then abort."
+            severity=fn.expr("if(was_aborted, 'warning', 'error')"),
+            sentence=_SENTENCE,
+            advice=_ADVICE,
+            subject="transactional_id",
+            client="client_instance_id",
+            conn_ids=wording.connections_of("evidence"),
+            n="1",
+            first_ns="since_ns",
+            last_ns="until_ns",
+            evidence="evidence",
         ),
     )
 
@@ -96,7 +67,11 @@ RULE = Rule(
     "transaction_timeout_ms of its InitProducerId (15 min, the most that brokers allow by default, where that is not in "
     "the capture); or the coordinator wrote abort markers that no EndTxn asked for.",
     advice="Lower transaction.timeout.ms of the producer so that the coordinator aborts sooner what a dead producer "
-    "leaves; restart the producer with the same transactional.id; kafka-transactions.sh find-hanging, then abort.",
+    "leaves; start the producer again with the same transactional.id; kafka-transactions.sh find-hanging, then abort.",
     sources=("KIP-98", "KIP-664", "KIP-890", "org.apache.kafka.coordinator.transaction.TransactionStateManager"),
     find=find,
+    signs=(
+        Sign(TRANSACTIONS, "outcome", frozenset({"hanging"})),
+        Sign(TRANSACTIONS, "end_kind", frozenset({"coordinator"})),
+    ),
 )

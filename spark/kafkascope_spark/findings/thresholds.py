@@ -5,6 +5,3 @@ IDLE_CLOSE_MS = 540_000
 LONG_TRANSACTION_MS = 60_000
 """transaction.timeout.ms of Java producers and librdkafka (1 min): a transaction that is open for longer was either
 given more on purpose or forgotten."""
-UNSEEN_TRANSACTION_MS = 10_000
-"""transaction.abort.timed.out.transaction.cleanup.interval.ms of brokers (10 s): how often they look for transactions
-whose timeout is over."""

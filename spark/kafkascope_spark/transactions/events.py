@@ -14,7 +14,7 @@ from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.tables import ERRORS, REQUESTS
 from kafkascope_spark import wire
 from kafkascope_spark.tables import Tables
-from kafkascope_spark.transactions.held_back import held_back
+from kafkascope_spark.transactions.held_back import WHERE, held_back, is_long
 from kafkascope_spark.transactions.machine import (
     END,
     HELD_BACK,
@@ -82,9 +82,7 @@ def transaction_events(tables: Tables) -> DataFrame:
 def owners_and_when_they_left(tables: Tables) -> DataFrame:
     """conn_id, client_instance_id, left_ns: the last that was seen of a client whose connections all ended."""
     gone = fn.when(fn.col("end").isin("closed", "died", "evicted"), fn.col("last_ns"))
-    return tables[CLIENTS].select(
-        fn.explode("conn_ids").alias("conn_id"), "client_instance_id", gone.alias("left_ns")
-    )
+    return tables[CLIENTS].select(fn.explode("conn_ids").alias("conn_id"), "client_instance_id", gone.alias("left_ns"))
 
 
 def asked_events(tables: Tables, owners: DataFrame) -> DataFrame:
@@ -181,14 +179,33 @@ def errors_of(tables: Tables) -> DataFrame:
 def written_events(written: DataFrame) -> DataFrame:
     """What was written; where nothing was, consumers that an unseen transaction held back."""
     unseen = fn.col("transactional_id").isNull()
-    return written.withColumns(
-        {
-            "kind": fn.when(unseen, HELD_BACK).otherwise(WRITTEN),
-            "transactional_id": fn.coalesce("transactional_id", fn.lit("")),
-            "packet_no": fn.lit(0).cast("bigint"),
-            "request_id": fn.coalesce("request_id", "nobody"),
-        }
-    ).drop("gap", "nobody")
+    return (
+        written.where(~unseen | is_long())
+        .withColumns(
+            {
+                "kind": fn.when(unseen, HELD_BACK).otherwise(WRITTEN),
+                "transactional_id": fn.coalesce("transactional_id", fn.lit("")),
+                "packet_no": fn.lit(0).cast("bigint"),
+                "request_id": fn.coalesce("request_id", "nobody"),
+            }
+        )
+        .drop("gap", "nobody")
+    )
+
+
+def unseen_events(tables: Tables) -> DataFrame:
+    """Of a dataset without transactional producers, consumers that unseen transactions held back: what the machine
+    needs of COLUMNS, in its order. Lazy."""
+    held = held_back(tables).where(is_long())
+    events = held.select(
+        fn.lit("").alias("transactional_id"),
+        fn.get("held_back", fn.lit(0))["from_ns"].alias("ts_ns"),
+        fn.lit(0).cast("bigint").alias("packet_no"),
+        fn.concat_ws("-", *WHERE).alias("request_id"),
+        fn.lit(HELD_BACK).alias("kind"),
+        "held_back",
+    )
+    return events.sortWithinPartitions(*SORT)
 
 
 def seen_by_brokers(tables: Tables) -> DataFrame:

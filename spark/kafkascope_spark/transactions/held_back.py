@@ -6,7 +6,7 @@ org.apache.kafka.storage.internals.log.UnifiedLog): the transaction whose first 
 everybody who reads committed data.
 """
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
 from kafkascope_analyzer.dataset.tables import PARTITIONS
@@ -16,6 +16,9 @@ from kafkascope_spark.tables import Tables
 READ_COMMITTED = 1
 MOST_CONSUMERS = 100
 """Stretches kept of one last stable offset: enough to see who waits, whatever the size of the group."""
+SHORTEST_UNSEEN_NS = 10_000_000_000
+"""A transaction of which the capture shows no request is told when it held somebody back for so long: brokers look
+every 10 s for transactions whose timeout is over (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 WHERE = ("topic", "partition", "offset")
 
 
@@ -55,3 +58,8 @@ def held_back(tables: Tables) -> DataFrame:
     )
     together = fn.slice(fn.array_sort(fn.collect_list(stretch)), 1, MOST_CONSUMERS)
     return stretches.groupBy(*WHERE).agg(together.alias("held_back"))
+
+
+def is_long() -> Column:
+    """Whether one of the stretches in held_back is long enough to tell of an unseen transaction."""
+    return fn.exists("held_back", lambda one: one["until_ns"] - one["from_ns"] >= SHORTEST_UNSEEN_NS)

@@ -9,8 +9,9 @@ from kafkascope_analyzer.dataset.contract import TIMESTAMP
 from kafkascope_analyzer.dataset.stories import TRANSACTIONS
 from kafkascope_spark.read import spark_schema
 from kafkascope_spark.tables import Tables
-from kafkascope_spark.transactions.events import transaction_events
+from kafkascope_spark.transactions.events import transaction_events, unseen_events
 from kafkascope_spark.transactions.machine import Transactions
+from kafkascope_spark.transactions.shown import shows_held_back, shows_transactions
 
 BATCH_ROWS = 4_096
 SCHEMA = pa.schema([field for field in TRANSACTIONS.schema if not field.type.equals(TIMESTAMP)])
@@ -19,7 +20,13 @@ SCHEMA = pa.schema([field for field in TRANSACTIONS.schema if not field.type.equ
 
 def transactions(tables: Tables) -> DataFrame:
     """The rows of the table transactions, without its `*_ts` columns. Lazy."""
-    return transaction_events(tables).mapInArrow(teller(tables.capture_ns), spark_schema(SCHEMA))
+    if not tables.small or shows_transactions(tables.dataset):
+        events = transaction_events(tables)
+    elif shows_held_back(tables.dataset):
+        events = unseen_events(tables)
+    else:
+        return tables.empty(TRANSACTIONS)
+    return events.mapInArrow(teller(tables.capture_ns), spark_schema(SCHEMA))
 
 
 def teller(capture_ns: tuple[int, int]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
