@@ -19,8 +19,8 @@ _SENTENCE = (
     "if(by_turns, '; both take it from each other by turns', ''))"
 )
 _ADVICE = (
-    "concat('Give each running producer a transactional.id of its own (both use ', transactional_id, '), or end the old "
-    "instance before the new one calls initTransactions. A fenced producer has to be closed: it cannot go on.')"
+    "concat('Give each running producer a transactional.id of its own (both use ', transactional_id, '), or end the "
+    "old instance before the new one calls initTransactions. A fenced producer has to be closed: it cannot go on.')"
 )
 
 

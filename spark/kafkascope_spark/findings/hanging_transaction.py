@@ -64,8 +64,8 @@ RULE = Rule(
     "transaction.abort.timed.out.transaction.cleanup.interval.ms, 10 s); until then the partitions' last stable offset "
     "does not move. A warning where the coordinator did so in the capture, else an error.",
     looks_at="A transaction that was begun and not ended: all connections of its client ended; or it is older than the "
-    "transaction_timeout_ms of its InitProducerId (15 min, the most that brokers allow by default, where that is not in "
-    "the capture); or the coordinator wrote abort markers that no EndTxn asked for.",
+    "transaction_timeout_ms of its InitProducerId (15 min, the most that brokers allow by default, where that is not "
+    "in the capture); or the coordinator wrote abort markers that no EndTxn asked for.",
     advice="Lower transaction.timeout.ms of the producer so that the coordinator aborts sooner what a dead producer "
     "leaves; start the producer again with the same transactional.id; kafka-transactions.sh find-hanging, then abort.",
     sources=("KIP-98", "KIP-664", "KIP-890", "org.apache.kafka.coordinator.transaction.TransactionStateManager"),

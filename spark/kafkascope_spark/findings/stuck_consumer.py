@@ -11,10 +11,11 @@ from kafkascope_spark.findings.signs import Sign
 from kafkascope_spark.findings.thresholds import LONG_TRANSACTION_MS
 from kafkascope_spark.tables import Tables
 
+LONG_NS = f"{LONG_TRANSACTION_MS}000000L"
 HOLDER = ["transactional_id", "holder", "hangs", "transaction_timeout_ms"]
 _SEVERITY = (
-    f"case when hangs or (transactional_id is null and longest_ns >= {LONG_TRANSACTION_MS} * 1000000) then 'warning' "
-    f"when longest_ns >= {LONG_TRANSACTION_MS} * 1000000 or transactional_id is null then 'info' end as severity"
+    f"case when hangs or (transactional_id is null and longest_ns >= {LONG_NS}) then 'warning' "
+    f"when longest_ns >= {LONG_NS} or transactional_id is null then 'info' end as severity"
 )
 """Null where it is none: transactions that end hold everybody back for as long as they take."""
 _SENTENCE = (
@@ -26,8 +27,8 @@ _SENTENCE = (
 )
 _ADVICE = (
     "concat('Let the producer end its transactions sooner, and lower its transaction.timeout.ms (now ', "
-    "transaction_timeout_ms, ') so that the coordinator aborts what it leaves; kafka-transactions.sh find-hanging shows "
-    "what stays open.')"
+    "transaction_timeout_ms, ') so that the coordinator aborts what it leaves; kafka-transactions.sh find-hanging "
+    "shows what stays open.')"
 )
 
 
@@ -73,8 +74,8 @@ RULE = Rule(
     name="stuck_consumer",
     title="A read_committed consumer waits behind a transaction that does not end",
     severity="warning",
-    meaning="With isolation.level=read_committed (librdkafka's default; Java's is read_uncommitted) a consumer reads up "
-    "to the last stable offset: the first record of the oldest open transaction. While that does not end, records pile "
+    meaning="With isolation.level=read_committed (librdkafka's default; Java's is read_uncommitted) a consumer reads "
+    "up to the last stable offset: the first record of the oldest open transaction. While that does not end, records pile "
     "up behind it, of other producers too. Lag grows though the consumer is well.",
     looks_at="Fetch answers to consumers that ask for committed data, in which the last stable offset stays while the "
     "high watermark moves; the transaction whose first batch got that offset. Said of transactions that hang, and, as "

@@ -306,9 +306,9 @@ def _is_marked(transaction: Transaction, event: Row) -> bool:
     carry the next epoch. None are written before the coordinator had taken the transaction for begun."""
     if transaction.producer_id != event["producer_id"] or transaction.producer_epoch is None:
         return False
-    if not transaction.is_over and transaction.seen_begin:
-        if transaction.accepted_ns is None or transaction.accepted_ns > event["ts_ns"]:
-            return False
+    begun_ns = transaction.accepted_ns
+    if not transaction.is_over and transaction.seen_begin and (begun_ns is None or begun_ns > event["ts_ns"]):
+        return False
     ahead = event["producer_epoch"] - transaction.producer_epoch
     if transaction.protocol == "v2":
         return bool(ahead == 1)
