@@ -8,6 +8,8 @@ from kafkascope_spark.findings import (
     bootstrap_only,
     broker_lost,
     capture_untrustworthy,
+    fenced_producer,
+    hanging_transaction,
     idle_reset,
     leader_storm,
     old_versions,
@@ -15,6 +17,7 @@ from kafkascope_spark.findings import (
     request_timeout,
     shared_vip,
     slow_startup,
+    stuck_consumer,
     wrong_protocol,
 )
 from kafkascope_spark.findings.rule import Rule
@@ -27,6 +30,8 @@ RULES: tuple[Rule, ...] = (
     bootstrap_only.RULE,
     broker_lost.RULE,
     capture_untrustworthy.RULE,
+    fenced_producer.RULE,
+    hanging_transaction.RULE,
     idle_reset.RULE,
     leader_storm.RULE,
     old_versions.RULE,
@@ -34,5 +39,6 @@ RULES: tuple[Rule, ...] = (
     request_timeout.RULE,
     shared_vip.RULE,
     slow_startup.RULE,
+    stuck_consumer.RULE,
     wrong_protocol.RULE,
 )

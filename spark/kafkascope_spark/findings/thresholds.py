@@ -28,3 +28,6 @@ ONE_WAY_SHARE = 0.1
 """Share of connections seen in one direction only: a few are cut by the capture's ends."""
 CUT_BYTES = 65_536
 """A file that lacks more than its last packet (a packet is at most so long) lost something worth knowing."""
+LONG_TRANSACTION_MS = 60_000
+"""transaction.timeout.ms of Java producers and librdkafka (1 min): a transaction that is open for longer was either
+given more on purpose or forgotten."""
