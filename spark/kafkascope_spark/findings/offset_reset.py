@@ -117,8 +117,8 @@ RULE = Rule(
     name="offset_reset",
     title="A consumer lost its place in the log",
     severity="warning",
-    meaning="The offset that a consumer asked for is not in the log. By auto.offset.reset it goes on at the earliest or "
-    "latest offset: records are skipped, or read twice.",
+    meaning="The offset that a consumer asked for is not in the log. By auto.offset.reset it goes on at the earliest "
+    "or latest offset: records are skipped, or read twice.",
     looks_at=f"{OUTSIDE} in an answer to Fetch, followed by ListOffsets of the same client for the partition. Without "
     "that it says nothing: a follower that lags answers the same, and the consumer asks the leader.",
     advice=_DELETED,

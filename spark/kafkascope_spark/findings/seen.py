@@ -60,3 +60,23 @@ def told(
             conn_ids="conn_ids",
         ),
     )
+
+
+def several() -> tuple[Column, ...]:
+    """Aggregates over connections, with sample (first ts_ns and request_id of interest) and clients_by_conn's columns,
+    grouped by client_id: who (for a sentence), client (null when they are several), first_ns, last_ns, evidence,
+    conn_ids."""
+    n = "size(collect_set(client_instance_id))"
+    many = f"concat(coalesce(first(client_id), '?'), ' (', {n}, ' clients)')"
+    one = wording.called("first(client_id)", "first(client_ip)")
+    return tuple(
+        fn.expr(text)
+        for text in (
+            f"if({n} > 1, {many}, {one}) as who",
+            f"if({n} > 1, null, first(client_instance_id)) as client",
+            "min(first_ns) as first_ns",
+            "max(last_ns) as last_ns",
+            f"{wording.first_ids('collect_set(struct(sample.ts_ns as at, sample.request_id as id))', 100)} as evidence",
+            "collect_set(conn_id) as conn_ids",
+        )
+    )

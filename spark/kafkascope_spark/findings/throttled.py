@@ -47,7 +47,7 @@ def find(tables: Tables) -> DataFrame:
     advice = (
         "concat('Raise the quota ', quota, ' of client-id ', coalesce(client_id, '?'), "
         "coalesce(concat(' or of user ', principal), ''), "
-        "coalesce(concat(' (about ', bytes_a_second, ' bytes/s now)'), ''), "
+        "coalesce(concat(' (about ', bytes_a_second, ' bytes/s went through)'), ''), "
         "' with kafka-configs.sh --alter --add-config, or make the client ask for less.')"
     )
     severity = fn.expr(f"if(throttled_ms >= {limit.THROTTLED_MS}, 'warning', 'info')")

@@ -56,3 +56,12 @@ def first_ids(ids: str, most: int) -> str:
 def evidence(request_id: str = "request_id", at_ns: str = "ts_ns", most: int = 100) -> str:
     """An aggregate: the first request ids in order of time."""
     return first_ids(f"collect_set(struct({at_ns} as at, {request_id} as id))", most)
+
+
+def size(n_bytes: str) -> str:
+    """An amount of data: `512 bytes`, `3.4 KiB`, `1.2 MiB`."""
+    return (
+        f"case when {n_bytes} < 1024 then concat({n_bytes}, ' bytes') "
+        f"when {n_bytes} < 1048576 then concat(round({n_bytes} / 1024, 1), ' KiB') "
+        f"else concat(round({n_bytes} / 1048576, 1), ' MiB') end"
+    )
