@@ -20,7 +20,8 @@ def find(tables: Tables) -> DataFrame:
         tables[REQUESTS]
         # What failed and was tried again, and connections that never came to stay, are told by other rules.
         .where(
-            f"api_key not in ({GREETINGS}) and status = 'ok' and coalesce(error_code, 0) = 0 and coalesce(n_errors, 0) = 0"
+            f"api_key not in ({GREETINGS}) and status = 'ok' "
+            "and coalesce(error_code, 0) = 0 and coalesce(n_errors, 0) = 0"
         )
         .groupBy("conn_id", "api_name")
         .agg(

@@ -38,8 +38,8 @@ def find(tables: Tables) -> DataFrame:
             fn.expr("array_distinct(flatten(collect_list(clients))) as clients"),
             fn.expr("array_distinct(flatten(collect_list(conn_ids))) as conn_ids"),
             fn.expr(
-                "array_distinct(flatten(transform(array_sort(collect_list(struct(first_ns, evidence))), e -> e.evidence)))"
-                " as evidence"
+                "array_distinct(flatten(transform(array_sort(collect_list(struct(first_ns, evidence))), "
+                "part -> part.evidence))) as evidence"
             ),
         )
         .where(f"longest_ns >= {limit.LOAD_MS} * 1000000 or most > {limit.STORM}")
@@ -67,8 +67,8 @@ RULE = Rule(
     "partition of __consumer_offsets or __transaction_state that holds it. Until then it answers "
     "COORDINATOR_LOAD_IN_PROGRESS: nobody commits offsets, joins, or begins and ends transactions there.",
     looks_at=f"{LOADING} from the same broker about the same group or transactional id, from the first answer to the "
-    f"last. Less than {limit.LOAD_MS} ms, and not more than {limit.STORM} answers about one, is a load as it should be. InitProducerId without a "
-    "transactional id does not count: it waits for producer ids, not for a coordinator.",
+    f"last. Less than {limit.LOAD_MS} ms, and not more than {limit.STORM} answers about one, is a load as it should be. "
+    "InitProducerId without a transactional id does not count: it waits for producer ids, not for a coordinator.",
     advice="Make the partitions of __consumer_offsets small: log.cleaner.enable=true and a cleaner that keeps up "
     "(log.cleaner.threads, log.cleaner.dedupe.buffer.size; the metric max-compaction-delay-secs), a smaller "
     "offsets.topic.segment.bytes, fewer commits (auto.commit.interval.ms) and "

@@ -50,8 +50,8 @@ def find(tables: Tables) -> DataFrame:
     )
     advice = (
         f"if(session_ms is null or silent_ns >= session_ms * 1000000L, concat('{_SILENT}', "
-        f"coalesce(concat(' (now ', session_ms, ')'), ''), '{_SILENT_TOO}'), concat('{_SLOW}', coalesce(concat(' (now ', "
-        f"poll_ms, ')'), ''), '{_SLOW_TOO}'))"
+        f"coalesce(concat(' (now ', session_ms, ')'), ''), '{_SILENT_TOO}'), concat('{_SLOW}', "
+        f"coalesce(concat(' (now ', poll_ms, ')'), ''), '{_SLOW_TOO}'))"
     )
     return told(
         each.withColumn("evidence", fn.expr(f"slice(concat(array(heard.request_id), evidence), 1, {MOST_EVIDENCE})")),

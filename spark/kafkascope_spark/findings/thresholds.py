@@ -3,8 +3,8 @@
 IDLE_CLOSE_MS = 540_000
 """connections.max.idle.ms of Java clients (9 min); brokers close after 10 min (600,000)."""
 
-LOAD_MS = 500
-"""A coordinator that loads for so long: five tries at the default retry.backoff.ms of 100."""
+LOAD_MS = 200
+"""Twice the default retry.backoff.ms: of a load as it should be, who asks again has the answer."""
 LOAD_APART_S = 10
 """Answers further apart are of two loads: metadata.max.age.ms, elections and restarts take longer than retries do."""
 THROTTLED_MS = 1_000
