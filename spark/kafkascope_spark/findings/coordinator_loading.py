@@ -67,8 +67,8 @@ RULE = Rule(
     "partition of __consumer_offsets or __transaction_state that holds it. Until then it answers "
     "COORDINATOR_LOAD_IN_PROGRESS: nobody commits offsets, joins, or begins and ends transactions there.",
     looks_at=f"{LOADING} from the same broker about the same group or transactional id, from the first answer to the "
-    f"last. Less than {limit.LOAD_MS} ms, and not more than {limit.STORM} answers about one, is a load as it should be. "
-    "InitProducerId without a transactional id does not count: it waits for producer ids, not for a coordinator.",
+    f"last. Less than {limit.LOAD_MS} ms, and not more than {limit.STORM} answers about one, is a load as it should "
+    "be. InitProducerId without a transactional id does not count: it waits for producer ids, not for a coordinator.",
     advice="Make the partitions of __consumer_offsets small: log.cleaner.enable=true and a cleaner that keeps up "
     "(log.cleaner.threads, log.cleaner.dedupe.buffer.size; the metric max-compaction-delay-secs), a smaller "
     "offsets.topic.segment.bytes, fewer commits (auto.commit.interval.ms) and "

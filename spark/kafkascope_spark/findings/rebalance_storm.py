@@ -72,8 +72,8 @@ RULE = Rule(
     "group that never comes to rest reads little, and reads much of it twice.",
     looks_at="Generations (member epochs with KIP-848) in heartbeats and SyncGroup, less than "
     f"{limit.STORM_APART_S // 60} minutes from one to the next: at least {limit.STORM_REBALANCES} more than members "
-    f"that start and end explain ({limit.REBALANCES_EACH} each), or {limit.STORM_MANY} within some minutes, whatever made "
-    "them.",
+    f"that start and end explain ({limit.REBALANCES_EACH} each), or {limit.STORM_MANY} within some minutes, whatever "
+    "made them.",
     advice="See evicted_member first: raise session.timeout.ms or max.poll.interval.ms where members are thrown out, "
     "lower max.poll.records where polls take long. For restarts give each member a group.instance.id; use "
     "partition.assignment.strategy=CooperativeStickyAssignor or group.protocol=consumer, so that members do not all "

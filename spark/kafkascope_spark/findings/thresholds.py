@@ -9,10 +9,8 @@ LOAD_APART_S = 10
 """Answers further apart are of two loads: metadata.max.age.ms, elections and restarts take longer than retries do."""
 THROTTLED_MS = 1_000
 """In all: the length of one quota window (quota.window.size.seconds, default 1)."""
-SESSIONS_LOST = 5
-"""Fetch sessions that a broker forgets: a restart or an eviction loses each connection one at most."""
-SESSION_SAFE_MS = 120_000
-"""min.incremental.fetch.session.eviction.ms: a session that is used cannot be dropped sooner (KIP-227)."""
+SESSIONS_BEGUN = 5
+"""On one connection: the first one, and some more after answers with errors, which clients may begin anew for."""
 STORM = 10
 """More answers than that about one thing are a storm (the same as of an episode of recovery)."""
 RESET_AFTER_MS = 30_000
