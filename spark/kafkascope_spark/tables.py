@@ -5,11 +5,11 @@ table is one partition, so that grouping and sorting it need no shuffle.
 """
 
 import pathlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from kafkascope_analyzer.dataset.contract import Table
@@ -38,6 +38,7 @@ class Tables:
     capture_ns: tuple[int, int]
     small: bool = True
     _loaded: dict[str, DataFrame] = field(default_factory=dict, compare=False, repr=False)
+    _made: "dict[Callable[[Tables], DataFrame], DataFrame]" = field(default_factory=dict, compare=False, repr=False)
 
     def __getitem__(self, table: Table) -> DataFrame:
         """The table with the contract's columns; without rows where the dataset lacks it. Looked up once: a story
@@ -62,17 +63,19 @@ class Tables:
 
     def owners(self) -> DataFrame:
         """conn_id, client_instance_id: which client a connection belongs to."""
-        return self._owners
-
-    @cached_property
-    def _owners(self) -> DataFrame:
-        return self[CLIENTS].select(fn.explode("conn_ids").alias("conn_id"), "client_instance_id")
+        return self.clients_by_conn.select("conn_id", "client_instance_id")
 
     @cached_property
     def clients_by_conn(self) -> DataFrame:
         """conn_id and, of the client that it belongs to, client_instance_id, client_id, client_ip, kind, principal,
         software_name, software_version: one row per connection."""
         return self[CLIENTS].selectExpr("explode(conn_ids) as conn_id", *CLIENT_COLUMNS)
+
+    def once(self, make: "Callable[[Tables], DataFrame]") -> DataFrame:
+        """What make gives for these tables: its plan is built once, whoever asks for it."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return self._made[make]
 
     def empty(self, table: Table) -> DataFrame:
         """The table's columns without rows."""

@@ -27,6 +27,17 @@ FOUND = (
 _NUMBERS = frozenset({"n", "first_ns", "last_ns"})
 
 
+Find = Callable[[Tables], DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One more way in which a rule finds what it looks for, with its own signs."""
+
+    find: Find
+    signs: tuple[Sign, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One diagnosis. Its texts are its page of the documentation."""
@@ -44,10 +55,12 @@ class Rule:
     """What to change: the settings by name."""
     sources: tuple[str, ...]
     """KIPs, RFCs, classes of Kafka."""
-    find: Callable[[Tables], DataFrame]
+    find: Find
     """The rows of FOUND, lazily; advice null: the rule's own."""
     signs: tuple[Sign, ...] = ()
     """Without one of these in the dataset it can find nothing, and is not asked; none: it is always asked."""
+    also: tuple[Way, ...] = ()
+    """Where there are several ways; one finding may come by one of them only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,7 +76,7 @@ def several() -> tuple[Column, ...]:
             f"if({n} > 1, null, first(client_instance_id)) as client",
             "min(first_ns) as first_ns",
             "max(last_ns) as last_ns",
-            f"{wording.first_ids('collect_set(struct(sample.ts_ns as at, sample.request_id as id))', 100)} as evidence",
+            f"{wording.evidence('sample.request_id', 'sample.ts_ns')} as evidence",
             "collect_set(conn_id) as conn_ids",
         )
     )

@@ -42,7 +42,7 @@ class Signs:
         if rows is None:
             return False
         if sign.column is None:
-            return rows.count_rows() > 0
+            return int(rows.count_rows()) > 0
         if sign.column not in rows.schema.names:
             return False
         key = (sign.table.name, sign.column)

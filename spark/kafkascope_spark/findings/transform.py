@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
 from kafkascope_analyzer.dataset.stories import FINDINGS
-from kafkascope_spark.findings.rule import MOST_EVIDENCE, Rule
+from kafkascope_spark.findings.rule import MOST_EVIDENCE, Find, Rule, Way
 from kafkascope_spark.findings.signs import Signs
 from kafkascope_spark.tables import Tables
 
@@ -32,17 +32,16 @@ _ROWS = (
 def findings(tables: Tables, rules: Sequence[Rule]) -> DataFrame:
     """The rows of the table findings (without its `*_ts` columns). Lazy."""
     told = [
-        rule.find(tables).select(fn.lit(rule.name).alias("rule"), fn.lit(rule.advice).alias("rule_advice"), "*")
-        for rule in asked(tables, rules)
+        find(tables).select(fn.lit(rule.name).alias("rule"), fn.lit(rule.advice).alias("rule_advice"), "*")
+        for rule, find in asked(tables, rules)
     ]
     if not told:
         return tables.empty(FINDINGS)
     return reduce(DataFrame.union, told).selectExpr(*_ROWS)
 
 
-def asked(tables: Tables, rules: Sequence[Rule]) -> list[Rule]:
-    """The rules that can find something: in a small dataset those of which it shows a sign, else all."""
-    if not tables.small:
-        return list(rules)
+def asked(tables: Tables, rules: Sequence[Rule]) -> list[tuple[Rule, Find]]:
+    """The ways of the rules that can find something: in a small dataset those of which it shows a sign, else all."""
+    ways = [(rule, way) for rule in rules for way in (Way(rule.find, rule.signs), *rule.also)]
     signs = Signs(tables.dataset)
-    return [rule for rule in rules if signs.shows_any(rule.signs)]
+    return [(rule, way.find) for rule, way in ways if not tables.small or signs.shows_any(way.signs)]

@@ -47,15 +47,15 @@ def listed(names: str, most: int = MOST_NAMES) -> str:
     )
 
 
-def first_ids(ids: str, most: int) -> str:
-    """The first of a list of structs (at, id), in order of time, each id once: an aggregate over `collect_set(struct(at,
-    id))` keeps evidence in order."""
-    return f"slice(array_distinct(transform(array_sort({ids}), pair -> pair.id)), 1, {most})"
-
-
 def evidence(request_id: str = "request_id", at_ns: str = "ts_ns", most: int = 100) -> str:
-    """An aggregate: the first request ids in order of time."""
-    return first_ids(f"collect_set(struct({at_ns} as at, {request_id} as id))", most)
+    """An aggregate: the first request ids in order of time, each once."""
+    pairs = f"array_sort(collect_set(struct({at_ns} as at, {request_id} as id)))"
+    return f"slice(array_distinct(transform({pairs}, pair -> pair.id)), 1, {most})"
+
+
+def connections_of(ids: str) -> str:
+    """The conn_ids of a list of request ids and conn_ids: a request id is its connection's and a number."""
+    return f"array_distinct(transform({ids}, id -> substring_index(id, '-', 1)))"
 
 
 def size(n_bytes: str) -> str:
