@@ -2,7 +2,7 @@
 them out.
 
 Packet numbers are those of the capture files, from 1. The command names the dataset OUT.kscope; what prints it for a
-person puts the real place there (`with_place`).
+person puts the real place there (`at_place`).
 """
 
 import shlex
@@ -42,9 +42,12 @@ def findings(dataset: Path) -> Row:
     }
 
 
-def with_place(command: str, place: Path) -> str:
-    """The command with the dataset's place in it, quoted for a shell."""
-    return command.replace(f" {SOME_DATASET} ", f" {shlex.quote(str(place))} ")
+def at_place(model: Row, place: Path) -> Row:
+    """The report's model with the dataset's place, quoted for a shell, in the commands of its findings."""
+    found = model["findings"]
+    name = f" {shlex.quote(str(place))} "
+    listed = [{**row, "cut": row["cut"].replace(f" {SOME_DATASET} ", name, 1)} for row in found["listed"]]
+    return {**model, "findings": {**found, "listed": listed}}
 
 
 def _order(row: Row) -> tuple[int, int, str]:
