@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
+from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.report.scan import has_table, one_of, rows
 
 Row = dict[str, Any]
 
-SEVERITIES = ("error", "warning", "info")
-"""The worst first."""
+WORST_FIRST = tuple(reversed(SEVERITIES))
 MOST_FINDINGS = 200
 MOST_EVIDENCE = 20
 MOST_CONNECTIONS = 50
@@ -37,7 +37,7 @@ def findings(dataset: Path) -> Row:
     return {
         "present": has_table(dataset, FINDINGS),
         "n": len(listed),
-        "by_severity": {severity: found[severity] for severity in SEVERITIES},
+        "by_severity": {severity: found[severity] for severity in WORST_FIRST},
         "listed": [_told(row, names, proofs) for row in chosen],
     }
 
@@ -51,7 +51,7 @@ def at_place(model: Row, place: Path) -> Row:
 
 
 def _order(row: Row) -> tuple[int, int, str]:
-    severity = SEVERITIES.index(row["severity"]) if row["severity"] in SEVERITIES else len(SEVERITIES)
+    severity = WORST_FIRST.index(row["severity"]) if row["severity"] in WORST_FIRST else len(WORST_FIRST)
     return severity, row["first_ns"] or 0, row["finding_id"]
 
 

@@ -12,6 +12,7 @@ Row = dict[str, Any]
 MOST_GROUPS = 100
 MOST_REBALANCES = 50
 MOST_MEMBERS = 50
+MOST_LISTED = 10
 """Limits of report.json; the table rebalances has everything."""
 _COLUMNS = [c.name for c in REBALANCES.columns if not c.name.endswith("_ts")]
 
@@ -54,8 +55,21 @@ def _rebalance(row: Row) -> Row:
     """A rebalance; `stopped_ms` is how long the member stood still that stood still longest."""
     members = sorted(row["members"] or (), key=lambda m: (m["joined_ns"] or 0, m["member_id"] or ""))
     stopped = [member["stopped_ms"] for member in members if member["stopped_ms"] is not None]
-    told = {name: row[name] for name in _COLUMNS if name not in ("group_id", "group_protocol", "members")}
-    return {**told, "stopped_ms": max(stopped, default=None), "members": members[:MOST_MEMBERS]}
+    told = _clipped({name: row[name] for name in _COLUMNS if name not in ("group_id", "group_protocol", "members")})
+    if told.get("stopped_ms") is None:
+        told["stopped_ms"] = max(stopped, default=None)
+    return {**told, "members": [_clipped(member) for member in members[:MOST_MEMBERS]]}
+
+
+def _clipped(row: Row) -> Row:
+    """The row with the first of each list, and beside it how long the list is (`n_` and its name)."""
+    told: Row = {}
+    for name, value in row.items():
+        if isinstance(value, list):
+            told[f"n_{name}"] = len(value)
+            value = [_clipped(part) if isinstance(part, dict) else part for part in value[:MOST_LISTED]]
+        told[name] = value
+    return told
 
 
 def _name_members(dataset: Path, groups: list[Row]) -> None:
@@ -66,6 +80,7 @@ def _name_members(dataset: Path, groups: list[Row]) -> None:
     names = {row["client_instance_id"]: row["client_id"] for row in found}
     for row in listed:
         for member in row["members"]:
-            member["client_id"] = names.get(member["client_instance_id"])
-        known = (m["client_id"] for m in row["members"] if row["last_joiner"] in (m["member_id"], m["client_instance_id"]))
+            member["client_id"] = member.get("client_id") or names.get(member["client_instance_id"])
+        last = row["last_joiner"]
+        known = (m["client_id"] for m in row["members"] if last in (m["member_id"], m["client_instance_id"]))
         row["last_joiner_client_id"] = next(known, None)

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from kafkascope_analyzer.report.findings import SEVERITIES
+from kafkascope_analyzer.report.findings import WORST_FIRST
 from kafkascope_analyzer.report.pieces import heading, line, more
 from kafkascope_analyzer.report.words import clock, count, safe, visible
 
@@ -16,7 +16,7 @@ MOST_PACKETS = 6
 LONGEST_SENTENCE = 600
 """Characters of a sentence that are shown; a name in it may be long."""
 STYLE = {"error": "bold red", "warning": "bold yellow", "info": "bold cyan"}
-_INDENT = max(map(len, SEVERITIES)) + 2
+_INDENT = max(map(len, WORST_FIRST)) + 2
 
 
 def render_findings(model: Model) -> Iterator[RenderableType]:

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from kafkascope_analyzer.dataset.stories import CLIENTS, TRANSACTIONS
+from kafkascope_analyzer.dataset.stories.transactions import OUTCOMES
 from kafkascope_analyzer.report.latency import Histogram
 from kafkascope_analyzer.report.scan import has_table, one_of, rows
 
 Row = dict[str, Any]
 
-OUTCOMES = ("committed", "aborted", "fenced", "hanging", "open", "cut")
 _NOT_WELL = ("hanging", "fenced", "aborted", "open")
 """Outcomes that are listed one by one, the gravest first."""
 MOST_IDS = 200
 MOST_TOLD = 20
-MOST_PARTITIONS = 10
+MOST_LISTED = 10
 """Limits of report.json; the table transactions has everything."""
 _COLUMNS = [c.name for c in TRANSACTIONS.columns if not c.name.endswith("_ts")]
 _MOST_KEPT = 4 * MOST_TOLD
@@ -72,8 +72,8 @@ def _add(known: _Id, row: Row) -> None:
     if times:
         known.first_ns = min(times if known.first_ns is None else [known.first_ns, *times])
         known.last_ns = max(times if known.last_ns is None else [known.last_ns, *times])
-    if len(times) == 2:
-        row["duration_us"] = (times[1] - times[0]) // 1000
+    row["duration_us"] = (times[1] - times[0]) // 1000 if len(times) == 2 else None
+    if row["duration_us"] is not None:
         known.took.add(np.array([row["duration_us"]], np.int64))
     if outcome in _NOT_WELL:
         known.unwell.append(row)
@@ -109,8 +109,13 @@ def _told(name: str, known: _Id, names: dict[str, str | None]) -> Row:
 
 
 def _unwell(row: Row) -> Row:
-    partitions = row["partitions"] or []
-    told = {name: row[name] for name in _COLUMNS if name != "transactional_id"}
-    return {**told, "duration_us": row.get("duration_us"), "n_partitions": len(partitions)} | {
-        "partitions": partitions[:MOST_PARTITIONS]
-    }
+    """A transaction with the first of each of its lists, and beside it how long the list is (`n_` and its name)."""
+    told: Row = {"duration_us": row["duration_us"]}
+    for name in _COLUMNS:
+        value = row[name]
+        if isinstance(value, list):
+            told[f"n_{name}"] = len(value)
+            value = value[:MOST_LISTED]
+        if name != "transactional_id":
+            told[name] = value
+    return told
