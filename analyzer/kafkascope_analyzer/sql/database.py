@@ -38,6 +38,7 @@ class Database:
     def __init__(self, dataset: Path, *, scratch: Path | None = None, memory_limit: str | None = None) -> None:
         load_manifest(dataset)
         self.dataset = dataset
+        self._tables: set[str] = set()
         settings = dict(_CLOSED)
         if scratch is not None and memory_limit is not None:
             settings |= {"temp_directory": str(scratch), "memory_limit": memory_limit}
@@ -68,6 +69,11 @@ class Database:
         except (OSError, pa.ArrowInvalid) as error:
             raise UsageError(f"{place}: cannot be read: {error}") from error
         self._connection.register(name, source)
+        self._tables.add(name)
+
+    def has(self, table: str) -> bool:
+        """Whether the dataset has the table."""
+        return table in self._tables
 
     def query(self, statement: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         """The columns' names and the rows of one SELECT, which may also be written DESCRIBE, SUMMARIZE, SHOW or FROM.
