@@ -97,13 +97,19 @@ def _starts(model: Model) -> Iterator[str]:
         outcome = (start["outcome"] or "cut").replace("_", " ")
         if start["failed_step"]:
             outcome += f" at {start['failed_step'].replace('_', ' ')}"
-        took = span(start["total_us"]) if start["ready_ns"] is not None else ""
+        took = _took(start)
         slow = start["slowest"][0] if start["slowest"] else None
         slowest = f"{slow['who']} {span(slow['us'])} at {slow['step'].replace('_', ' ')}" if slow else ""
         at = clock((start["start_ns"] or start_ns) - start_ns)
         kind = (client["kind"] or "unknown").replace("_", " ")
         yield f"| {at} | {code(client['client_id'])} | {kind} | {outcome} | {took} | {slowest} |"
     yield from _more(len(told) - MOST_STARTS, "start")
+
+
+def _took(start: Model) -> str:
+    if start["ready_ns"] is None or start["start_ns"] is None:
+        return ""
+    return span((start["ready_ns"] - start["start_ns"]) // 1000)
 
 
 def _recoveries(model: Model) -> Iterator[str]:

@@ -67,7 +67,7 @@ def _line(step: Model, begun: int) -> str:
     kind, who = step["step"], _name(step["node_id"])
     took = f" in {span(step['duration_us'])}" if step["duration_us"] else ""
     if kind == "backoff":
-        return f"    Note over C: {label(f"{at} pauses {span(step['duration_us'])}")}"
+        return f"    Note over C: {label(at + ' pauses ' + span(step['duration_us']))}"
     if kind == "error":
         return f"    {who}--xC: {label(at + ' ' + safe(step['error_name'] or 'error'))}"
     if kind in ("success", "hint"):

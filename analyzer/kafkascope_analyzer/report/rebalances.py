@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES
+from kafkascope_analyzer.report.clipped import clipped, list_columns
 from kafkascope_analyzer.report.scan import has_table, one_of, rows
 
 Row = dict[str, Any]
@@ -12,8 +13,8 @@ Row = dict[str, Any]
 MOST_GROUPS = 100
 MOST_REBALANCES = 50
 MOST_MEMBERS = 50
-MOST_LISTED = 10
 """Limits of report.json; the table rebalances has everything."""
+_LISTS = list_columns(REBALANCES)
 _COLUMNS = [c.name for c in REBALANCES.columns if not c.name.endswith("_ts")]
 
 
@@ -55,21 +56,11 @@ def _rebalance(row: Row) -> Row:
     """A rebalance; `stopped_ms` is how long the member stood still that stood still longest."""
     members = sorted(row["members"] or (), key=lambda m: (m["joined_ns"] or 0, m["member_id"] or ""))
     stopped = [member["stopped_ms"] for member in members if member["stopped_ms"] is not None]
-    told = _clipped({name: row[name] for name in _COLUMNS if name not in ("group_id", "group_protocol", "members")})
+    own = {name: row[name] for name in _COLUMNS if name not in ("group_id", "group_protocol", "members")}
+    told = clipped({name: [] if value is None and name in _LISTS else value for name, value in own.items()})
     if told.get("stopped_ms") is None:
         told["stopped_ms"] = max(stopped, default=None)
-    return {**told, "members": [_clipped(member) for member in members[:MOST_MEMBERS]]}
-
-
-def _clipped(row: Row) -> Row:
-    """The row with the first of each list, and beside it how long the list is (`n_` and its name)."""
-    told: Row = {}
-    for name, value in row.items():
-        if isinstance(value, list):
-            told[f"n_{name}"] = len(value)
-            value = [_clipped(part) if isinstance(part, dict) else part for part in value[:MOST_LISTED]]
-        told[name] = value
-    return told
+    return {**told, "members": [clipped(member) for member in members[:MOST_MEMBERS]]}
 
 
 def _name_members(dataset: Path, groups: list[Row]) -> None:

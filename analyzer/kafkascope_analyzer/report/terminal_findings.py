@@ -41,7 +41,7 @@ def sentence(text: str | None) -> str:
 
 
 def packets_of(row: Model) -> str:
-    """The packets that prove a finding: `packets 12, 15 and 17 … and 3 requests more`."""
+    """The packets that prove a finding: `packets 12, 15, 17 … and 3 more`."""
     numbers = list(dict.fromkeys(number for proof in row["evidence"] for number in proof["packets"]))
     if not numbers:
         n = row["n_connections"]
@@ -49,7 +49,7 @@ def packets_of(row: Model) -> str:
     shown = ", ".join(str(number) for number in numbers[:MOST_PACKETS])
     left = len(numbers) - MOST_PACKETS
     some = f" … and {left:,} more" if left > 0 else ""
-    of = f" of {count(row['n_evidence'], 'request')}" if row["n_evidence"] > len(row["evidence"]) else ""
+    of = f" ({row['n_evidence']:,} requests prove it)" if row["n_evidence"] > len(row["evidence"]) else ""
     return f"packet{'s' if len(numbers) > 1 else ''} {shown}{some}{of}"
 
 

@@ -40,11 +40,12 @@ def render_rebalances(model: Model) -> Iterator[RenderableType]:
 def _group(group: Model, start_ns: int) -> Iterator[RenderableType]:
     protocol = PROTOCOL.get(group["group_protocol"] or "", "")
     word = "generation" if group["group_protocol"] == "classic" else "group epoch"
-    still = f" · members stood still for {span(1000 * group['stopped_ms'])} in all" if group["stopped_ms"] else ""
+    still = f" · stood still {span(1000 * group['stopped_ms'])}" if group["stopped_ms"] else ""
     name = safe(group["group_id"]) or "(no group id)"
     yield line((name, "bold"), f" · {protocol}" if protocol else "", f" · {count(group['n'], word)}{still}")
     figures = (("members", "rn"), ("took", "rn"), ("stood still", "rn"))
-    table = grid(("at", "n"), (word.split()[-1], "rn"), ("because", ""), *figures, ("last to join", ""))
+    number = "gen" if word == "generation" else "epoch"
+    table = grid(("at", "n"), (number, "rn"), ("because", "n"), *figures, ("last to join", ""))
     for row in _told(group["listed"]):
         stopped = "" if row["stopped_ms"] is None else span(1000 * row["stopped_ms"])
         took = "" if row["duration_ms"] is None else span(1000 * row["duration_ms"])
@@ -59,6 +60,19 @@ def _group(group: Model, start_ns: int) -> Iterator[RenderableType]:
         )
     yield indented(table, 2)
     yield from more(group["n"] - min(len(group["listed"]), MOST_REBALANCES), "rebalance", "table stories/rebalances")
+    for row in _told(group["listed"]):
+        yield from _departed(row, start_ns)
+
+
+def _departed(row: Model, start_ns: int) -> Iterator[RenderableType]:
+    """Members that were thrown out, or whose place was taken, and how long nothing was heard of them."""
+    for member in row.get("departed", ()):
+        if member["how"] in ("evicted", "replaced"):
+            name = safe(member["client_id"] or member["member_id"] or "a member")
+            limit = f" (session timeout {span(1000 * member['session_timeout_ms'])})" if member["session_timeout_ms"] else ""
+            silent = f" after {span(1000 * member['silent_ms'])} of silence{limit}" if member["silent_ms"] else ""
+            at = "" if row["start_ns"] is None else f"{clock(row['start_ns'] - start_ns)} "
+            yield line((at, "bold"), (member["how"], "bold yellow"), f" {name}{silent}", indent=2)
 
 
 def _told(listed: list[Model]) -> list[Model]:
@@ -100,6 +114,8 @@ def _unwell(of_id: Model, start_ns: int) -> Iterator[RenderableType]:
         epoch = f"epoch {row['producer_epoch']}, " if row["producer_epoch"] is not None else ""
         what = f"{epoch}{count(row['n_partitions'], 'partition')}, {count(row['n_records'] or 0, 'record')}"
         fenced = f" · fenced by {safe(row['fenced_by'])}" if row["fenced_by"] else ""
+        held = row.get("n_held_back", 0)
+        fenced += f" · held back consumers on {count(held, 'partition')}" if held else ""
         begun = "" if row["begin_ns"] is None else f"{clock(row['begin_ns'] - start_ns)} "
         outcome = row["outcome"] or "cut"
         yield line((begun, "bold"), (outcome, _STYLE.get(outcome, "")), f"{took} · {what}{fenced}", indent=2)

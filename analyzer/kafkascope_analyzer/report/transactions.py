@@ -9,6 +9,7 @@ import numpy as np
 
 from kafkascope_analyzer.dataset.stories import CLIENTS, TRANSACTIONS
 from kafkascope_analyzer.dataset.stories.transactions import OUTCOMES
+from kafkascope_analyzer.report.clipped import clipped, list_columns
 from kafkascope_analyzer.report.latency import Histogram
 from kafkascope_analyzer.report.scan import has_table, one_of, rows
 
@@ -18,8 +19,8 @@ _NOT_WELL = ("hanging", "fenced", "aborted", "open")
 """Outcomes that are listed one by one, the gravest first."""
 MOST_IDS = 200
 MOST_TOLD = 20
-MOST_LISTED = 10
 """Limits of report.json; the table transactions has everything."""
+_LISTS = list_columns(TRANSACTIONS)
 _COLUMNS = [c.name for c in TRANSACTIONS.columns if not c.name.endswith("_ts")]
 _MOST_KEPT = 4 * MOST_TOLD
 
@@ -109,13 +110,6 @@ def _told(name: str, known: _Id, names: dict[str, str | None]) -> Row:
 
 
 def _unwell(row: Row) -> Row:
-    """A transaction with the first of each of its lists, and beside it how long the list is (`n_` and its name)."""
-    told: Row = {"duration_us": row["duration_us"]}
-    for name in _COLUMNS:
-        value = row[name]
-        if isinstance(value, list):
-            told[f"n_{name}"] = len(value)
-            value = value[:MOST_LISTED]
-        if name != "transactional_id":
-            told[name] = value
-    return told
+    own = {name: row[name] for name in _COLUMNS if name != "transactional_id"}
+    own = {name: [] if value is None and name in _LISTS else value for name, value in own.items()}
+    return {"duration_us": row["duration_us"], **clipped(own)}
