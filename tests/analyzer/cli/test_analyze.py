@@ -94,7 +94,10 @@ def test_interrupted_leaves_nothing(here: Path, sign: signal.Signals) -> None:
     os.mkfifo(here / "slow.pcap")
     with (
         subprocess.Popen(
-            command("ingest", "slow.pcap"), stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+            command("ingest", "slow.pcap"),
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=heed_interrupts,  # noqa: PLW1509 - no thread runs here
         ) as ingest,
         (here / "slow.pcap").open("wb"),  # opens once the command reads from it, and never gives a byte
     ):
