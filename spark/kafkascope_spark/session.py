@@ -110,7 +110,7 @@ def _java() -> str | None:
 
 def open_session(master: str | None = None, remote: str | None = None, *, n_requests: int = 0) -> "SparkSession":
     """The session for master, for remote (a Spark Connect URL), for `SPARK_REMOTE`, or embedded when none is given;
-    n_requests: how much there is to do, for the embedded one.
+    n_requests: how much there is to do.
 
     Raises UsageError when Java is missing (where it is needed), or the session does not start.
     """
@@ -122,7 +122,11 @@ def open_session(master: str | None = None, remote: str | None = None, *, n_requ
     if master is None and not remote:
         return _embedded(n_requests)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return _connected(remote) if remote else _on_cluster(str(master))
+    session = _connected(remote) if remote else _on_cluster(str(master))
+    if n_requests < LARGE_REQUESTS:
+        for name, value in SMALL_OPTIONS.items():
+            session.conf.set(name, value)
+    return session
 
 
 def _on_cluster(master: str) -> "SparkSession":
