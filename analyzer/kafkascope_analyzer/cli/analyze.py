@@ -69,10 +69,10 @@ def analyze(
         place = out or default_out(captures[0])
         check_out(place, overwrite=overwrite)
         forms = Forms(html, markdown, None, perfetto)
-        forms.check(overwrite=overwrite)
         detail = record_detail(record_batches, records=records, payloads=payloads)
         most = memory_limit(max_memory)
         inputs, names = inputs_of(captures), host_names(hosts)
+        forms.check(overwrite=overwrite, captures=inputs)
         problem = java_problem(remote)
         here = problem is None and master is None and remote is None
         with Staged(place, overwrite=overwrite) as staged:

@@ -57,7 +57,9 @@ def _list(known: "dict[str, Table]", stories: set[str], how: Format) -> None:
         {"table": name, "made_by": "stories" if name in stories else "ingest", "row": table.row}
         for name, table in known.items()
     ]
-    rows.append({"table": "messages.<Api>_request, _response", "made_by": "ingest", "row": "message, with Kafka's fields"})
+    rows.append(
+        {"table": "messages.<Api>_request, _response", "made_by": "ingest", "row": "message, with Kafka's fields"}
+    )
     _write(rows, how, ("table", "made_by", "row"), "one row per")
 
 
@@ -88,7 +90,9 @@ def _write(rows: list[dict[str, Any]], how: Format, keys: tuple[str, ...], last:
     from kafkascope_analyzer.report.pieces import grid
     from kafkascope_analyzer.report.terminal import write_parts
 
-    table = grid(*((key.replace("_", " "), "n" if key in ("column", "table") else "") for key in keys[:-1]), (last, "w"))
+    table = grid(
+        *((key.replace("_", " "), "n" if key in ("column", "table") else "") for key in keys[:-1]), (last, "w")
+    )
     for row in rows:
         table.add_row(*(Text(row[key]) for key in keys))
     write_parts([table], sys.stdout, plain=how is Format.plain)

@@ -25,7 +25,9 @@ def leader_load(dataset: Path) -> Row:
     bytes over an even share (1.0 is even), null with fewer than two leaders.
     """
     found: dict[int, Counter[str]] = defaultdict(Counter)
-    only = ds.field("api_key").isin(pa.array([PRODUCE, FETCH, SHARE_FETCH], pa.int16())) & ds.field("node_id").is_valid()
+    only = (
+        ds.field("api_key").isin(pa.array([PRODUCE, FETCH, SHARE_FETCH], pa.int16())) & ds.field("node_id").is_valid()
+    )
     only &= ds.field("replica_id").is_null() | (ds.field("replica_id") < 0)
     for batch in scan(dataset, REQUESTS, ["node_id", "api_key", "record_bytes", "n_records"], only):
         grouped = pa.Table.from_batches([batch]).group_by(["node_id", "api_key"], use_threads=False)

@@ -83,7 +83,9 @@ def flow_of(recovery_id: str) -> int:
 def _requests(database: Database, writer: TraceWriter, tracks: Tracks) -> None:
     joined = database.has("recovery_steps")
     query = _REQUESTS.format(flows="recovery_ids" if joined else "null", join=_FLOWS if joined else "")
-    for request_id, conn_id, ts_ns, sent_ns, end_ns, status, api, error, n_errors, flows, args in database.query(query)[1]:
+    for request_id, conn_id, ts_ns, sent_ns, end_ns, status, api, error, n_errors, flows, args in database.query(query)[
+        1
+    ]:
         thread = tracks.of_connection.get(conn_id)
         if thread is None:
             continue
@@ -120,7 +122,9 @@ def _starts(database: Database, writer: TraceWriter, tracks: Tracks) -> None:
         lane = tracks.free(tracks.named(process, "starts"), span_ns, "starts")
         name = f"start {number}: {(outcome or 'cut').replace('_', ' ')}"
         if lane is not None:
-            writer.slice(lane, span_ns, name, _safe({"startup_id": startup_id, "failed_step": failed_step, "error": error}))
+            writer.slice(
+                lane, span_ns, name, _safe({"startup_id": startup_id, "failed_step": failed_step, "error": error})
+            )
     names = ("outcome", "error", "attempt", "on_critical_path", "broker_us", "wait_us", "node_id")
     for process, (step, subject, start_ns, end_ns, *rest) in _on_client(database, _STEPS, tracks):
         span_ns = start_ns, max(start_ns, end_ns or start_ns)
@@ -132,12 +136,16 @@ def _starts(database: Database, writer: TraceWriter, tracks: Tracks) -> None:
 
 def _recoveries(database: Database, writer: TraceWriter, tracks: Tracks) -> None:
     names = ("resource", "outcome", "reaction", "errors", "wasted_requests", "old_node_id", "new_node_id")
-    for process, (recovery_id, start_ns, recovered_ns, error, *rest, last_ns) in _on_client(database, _RECOVERIES, tracks):
+    for process, (recovery_id, start_ns, recovered_ns, error, *rest, last_ns) in _on_client(
+        database, _RECOVERIES, tracks
+    ):
         span_ns = start_ns, max(start_ns, recovered_ns or last_ns or start_ns)
         lane = tracks.free(tracks.named(process, "recoveries"), span_ns, "recoveries")
         if lane is not None:
             args = _safe({"recovery_id": recovery_id, **dict(zip(names, rest, strict=True))})
-            writer.slice(lane, span_ns, f"{safe(error or 'error')} on {safe(rest[0] or '?')}", args, [flow_of(recovery_id)])
+            writer.slice(
+                lane, span_ns, f"{safe(error or 'error')} on {safe(rest[0] or '?')}", args, [flow_of(recovery_id)]
+            )
     if not database.has("recovery_steps"):
         return
     for conn_id, ts_ns, step, error, recovery_id in database.query(_SIGNS)[1]:

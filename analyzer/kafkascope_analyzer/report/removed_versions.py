@@ -31,7 +31,9 @@ def removed_versions(dataset: Path) -> Row:
     n_left_out = 0
     for batch in scan(dataset, REQUESTS, [*_USE, "ts_ns", "conn_id"], _removed()):
         grouped = pa.Table.from_batches([batch]).group_by(_USE, use_threads=False)
-        for row in grouped.aggregate([("ts_ns", "count"), ("ts_ns", "min"), ("ts_ns", "max"), ("conn_id", "min")]).to_pylist():
+        for row in grouped.aggregate(
+            [("ts_ns", "count"), ("ts_ns", "min"), ("ts_ns", "max"), ("conn_id", "min")]
+        ).to_pylist():
             key = tuple(row[name] for name in _USE)
             if key not in found and len(found) >= MOST_KNOWN:
                 n_left_out += row["ts_ns_count"]
@@ -54,7 +56,9 @@ def _removed() -> ds.Expression:
     only = ds.field("api_key").isin(pa.array([], pa.int16()))
     for key, api in api_releases().items():
         if api.removed_in_4_0:
-            only |= (ds.field("api_key") == key) & ds.field("api_version").isin(pa.array(api.removed_in_4_0, pa.int16()))
+            only |= (ds.field("api_key") == key) & ds.field("api_version").isin(
+                pa.array(api.removed_in_4_0, pa.int16())
+            )
     return only
 
 

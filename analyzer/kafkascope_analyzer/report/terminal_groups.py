@@ -69,7 +69,11 @@ def _departed(row: Model, start_ns: int) -> Iterator[RenderableType]:
     for member in row.get("departed", ()):
         if member["how"] in ("evicted", "replaced"):
             name = safe(member["client_id"] or member["member_id"] or "a member")
-            limit = f" (session timeout {span(1000 * member['session_timeout_ms'])})" if member["session_timeout_ms"] else ""
+            limit = (
+                f" (session timeout {span(1000 * member['session_timeout_ms'])})"
+                if member["session_timeout_ms"]
+                else ""
+            )
             silent = f" after {span(1000 * member['silent_ms'])} of silence{limit}" if member["silent_ms"] else ""
             at = "" if row["start_ns"] is None else f"{clock(row['start_ns'] - start_ns)} "
             yield line((at, "bold"), (member["how"], "bold yellow"), f" {name}{silent}", indent=2)
@@ -119,7 +123,9 @@ def _unwell(of_id: Model, start_ns: int) -> Iterator[RenderableType]:
         begun = "" if row["begin_ns"] is None else f"{clock(row['begin_ns'] - start_ns)} "
         outcome = row["outcome"] or "cut"
         yield line((begun, "bold"), (outcome, _STYLE.get(outcome, "")), f"{took} · {what}{fenced}", indent=2)
-    yield from more(of_id["n_unwell"] - min(MOST_UNWELL, len(of_id["unwell"])), "such transaction", "table stories/transactions")
+    yield from more(
+        of_id["n_unwell"] - min(MOST_UNWELL, len(of_id["unwell"])), "such transaction", "table stories/transactions"
+    )
 
 
 def _gravest(unwell: list[Model]) -> list[Model]:

@@ -147,7 +147,9 @@ def render_removed_versions(model: Model) -> Iterator[RenderableType]:
     if not found["n"]:
         return
     yield heading(f"What Kafka 4.0 would refuse ({count(found['n_requests'], 'request')})")
-    table = grid(("client", ""), ("software", ""), ("API", ""), ("version", "rn"), ("4.0 from", "rn"), ("requests", "rn"))
+    table = grid(
+        ("client", ""), ("software", ""), ("API", ""), ("version", "rn"), ("4.0 from", "rn"), ("requests", "rn")
+    )
     for row in found["listed"][:MOST_USES]:
         software = " ".join(safe(part) for part in (row["software_name"], row["software_version"]) if part)
         table.add_row(

@@ -31,7 +31,10 @@ def as_table(names: list[str], rows: Rows) -> list[RenderableType]:
     """A table without borders; what is left out is said."""
     source = iter(rows)
     shown = list(islice(source, MOST_SHOWN))
-    numbers = [bool(shown) and all(isinstance(row[i], int | float | Decimal | None) for row in shown) for i in range(len(names))]
+    numbers = [
+        bool(shown) and all(isinstance(row[i], int | float | Decimal | None) for row in shown)
+        for i in range(len(names))
+    ]
     table = grid(*((safe(name), "r" if number else "") for name, number in zip(names, numbers, strict=True)))
     for row in shown:
         table.add_row(*(Text(safe(_text(value))) for value in row))

@@ -328,7 +328,13 @@ def later_story_rows(text: str) -> dict[str, list[dict[str, Any]]]:
     transaction |= {"client_instance_id": "p1", "partitions": [f"clicks{text}-{n}" for n in range(12)], "n_records": 5}
     return {
         "findings": [
-            {**finding, "finding_id": "f-2", "rule": "leader_storm", "severity": "warning", "sentence": f"svc{text} met it"}
+            {
+                **finding,
+                "finding_id": "f-2",
+                "rule": "leader_storm",
+                "severity": "warning",
+                "sentence": f"svc{text} met it",
+            }
             | {"advice": f"raise retry.backoff.ms{text}", "subject": f"clicks{text}-0", "evidence": ["c1:9", "c1:0"]},
             {**finding, "finding_id": "f-1", "rule": "broker_lost", "severity": "error", "sentence": "node 1 was lost"}
             | {"client_instance_id": None, "evidence": ["c3"], "conn_ids": ["c3"], "n": 1, "first_ns": at(31)},

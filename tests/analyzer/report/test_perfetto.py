@@ -166,7 +166,12 @@ def test_starts_and_their_steps_are_slices_of_the_client(dataset: Write, small: 
     assert set(starts) == {"start 1: ready", "start 1: failed"}
     assert (starts["start 1: ready"]["ts"], starts["start 1: ready"]["end"]) == (small.T0, small.at(400))
     steps = [s for s in trace.slices if s["track"] in trace.tracks and trace.tracks[s["track"]][1] == "start steps"]
-    assert Counter(s["name"] for s in steps) == {"tcp connect": 1, "metadata": 1, "first produce": 1, "init producer id": 1}
+    assert Counter(s["name"] for s in steps) == {
+        "tcp connect": 1,
+        "metadata": 1,
+        "first produce": 1,
+        "init producer id": 1,
+    }
     assert {trace.processes[trace.parent(s["track"])].split(" ")[0] for s in steps} == {"svc"}
     assert [s["args"]["on_critical_path"] for s in steps if s["name"] == "init producer id"] == [False]
 

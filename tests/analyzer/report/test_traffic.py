@@ -34,7 +34,11 @@ def produce(small: ModuleType, number: int, node_id: int | None, latency_us: int
     """A Produce of 10 records in 2 partitions, 1000 bytes: its bytes took 30 µs on the way, the answer's 20 µs."""
     sent = small.at(number)
     row = small.request("c1", number, small.PRODUCE, number, node_id=node_id, client_ip="10.0.0.101", client_id="svc")
-    row |= {"latency_us": latency_us, "request_last_ns": sent + 30_000, "response_ns": sent + 30_000 + 1000 * latency_us}
+    row |= {
+        "latency_us": latency_us,
+        "request_last_ns": sent + 30_000,
+        "response_ns": sent + 30_000 + 1000 * latency_us,
+    }
     row |= {"response_last_ns": row["response_ns"] + 20_000, "acks": -1, "n_records": 10, "record_bytes": 1000}
     return {**row, "n_partitions": 2, "server_ip": "10.0.0.11", "server_port": 9092, **more}
 
@@ -57,14 +61,20 @@ def test_round_trips_are_the_handshakes_of_each_broker(dataset: Write, small: Mo
     conns = [small.connection(f"h{n}", 41000 + n, 1 + n % 2, n, handshake_us=100 * (n + 1)) for n in range(6)]
     small.write_table(place, small.TABLES["connections"], conns)
     trips = broker_latency(place)["brokers"]
-    assert [(row["node_id"], row["n_handshakes"], row["round_trip_p50_us"]) for row in trips] == [(1, 3, 300), (2, 3, 400)]
+    assert [(row["node_id"], row["n_handshakes"], row["round_trip_p50_us"]) for row in trips] == [
+        (1, 3, 300),
+        (2, 3, 400),
+    ]
 
 
 def test_leaders_share_of_the_load(with_requests, small: ModuleType) -> None:
     rows = [produce(small, n, 1, 10) for n in range(3)] + [produce(small, 9, 2, 10)]
     rows.append(produce(small, 10, 2, 10, api_key=1, api_name="Fetch", replica_id=3))  # a follower's is no client's
     found = leader_load(with_requests(rows))
-    assert [(row["node_id"], row["produce_bytes"], row["n_fetch"]) for row in found["listed"]] == [(1, 3000, 0), (2, 1000, 0)]
+    assert [(row["node_id"], row["produce_bytes"], row["n_fetch"]) for row in found["listed"]] == [
+        (1, 3000, 0),
+        (2, 1000, 0),
+    ]
     assert found["skew"] == 1.5
     assert [row["n_partitions"] for row in found["listed"]] == [6, 0]
 
@@ -76,7 +86,9 @@ def test_one_leader_has_no_skew(with_requests, small: ModuleType) -> None:
 def test_how_clients_send_and_fetch(with_requests, small: ModuleType) -> None:
     fetch = {"api_key": 1, "api_name": "Fetch", "client_id": "reader", "acks": None, "max_wait_ms": 500, "min_bytes": 1}
     rows = [produce(small, n, 1, 10, acks=1 if n else -1) for n in range(4)]
-    rows += [produce(small, 10 + n, 1, 10, **fetch, n_records=0 if n else 40, record_bytes=0 if n else 900) for n in range(5)]
+    rows += [
+        produce(small, 10 + n, 1, 10, **fetch, n_records=0 if n else 40, record_bytes=0 if n else 900) for n in range(5)
+    ]
     rows += [produce(small, 20 + n, 1, 10, api_key=3, api_name="Metadata", acks=None, n_records=None) for n in range(6)]
     found = client_traffic(with_requests(rows))
     by_name = {row["client_id"]: row for row in found["listed"]}
@@ -104,8 +116,15 @@ def test_compression_is_known_where_batches_were_read(with_requests, small: Modu
 
 @pytest.mark.parametrize(
     ("api", "gone"),
-    [((1, "Fetch", 3), True), ((1, "Fetch", 4), False), ((8, "OffsetCommit", 1), True), ((8, "OffsetCommit", 2), False)]
-    + [((11, "JoinGroup", 0), False), ((18, "ApiVersions", 0), False), ((4, "LeaderAndIsr", 5), True)],
+    [
+        ((1, "Fetch", 3), True),
+        ((1, "Fetch", 4), False),
+        ((8, "OffsetCommit", 1), True),
+        ((8, "OffsetCommit", 2), False),
+        ((11, "JoinGroup", 0), False),
+        ((18, "ApiVersions", 0), False),
+        ((4, "LeaderAndIsr", 5), True),
+    ],
 )
 def test_what_kip_896_removed(with_requests, small: ModuleType, api: tuple[int, str, int], gone: bool) -> None:
     """KIP-896 lists Fetch v0-v3, OffsetCommit v0-v1, of JoinGroup none; LeaderAndIsr went with ZooKeeper."""

@@ -197,9 +197,7 @@ def _recovery() -> Shape:
         "resources": texts("the first 5 of them"),
         "outcomes": counts("episodes by how they ended"),
         "n_steps": whole("steps of the worst"),
-        "steps": listed(
-            "the first 60 and last 20", fields("a row of recovery_steps", columns_of(RECOVERY_STEP_ROWS))
-        ),
+        "steps": listed("the first 60 and last 20", fields("a row of recovery_steps", columns_of(RECOVERY_STEP_ROWS))),
     }
     return fields("a client's episodes of one cause", keys)
 
