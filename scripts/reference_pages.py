@@ -99,7 +99,7 @@ The terminal report, Markdown and HTML are renderings of it. The same dataset gi
 - Times are nanoseconds since the epoch (`*_ns`), durations microseconds (`*_us`) or milliseconds (`*_ms`); null is "the
   capture does not tell". Counts begin with `n`; `n_*` beside a list counts all, the list has a limit, so that the
   report on a whole day opens; the tables have everything.
-- The file is ASCII: other characters are escaped. Strangers' text is as it was on the wire: whoever shows it takes care.
+- The file is ASCII: other characters are escaped. Strangers' text is as it was on the wire.
 - Its schema (JSON Schema, draft 2020-12) is `kafkascope_analyzer/report/schema/report.schema.json`. `report_version`
   changes when a key changes its meaning or goes; new keys may come without that.
 - A row of a table has the table's columns too ([tables.md](tables.md)), but for timestamps (`*_ts`).
