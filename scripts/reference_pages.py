@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Writes the reference pages under docs/ from what the program declares: tables.md from the contract, commands.md
-from the command line, protocol.md from the schema facts, roles.md from the rules of roles, report.md from the schema of
-report.json, and that schema as the file that comes with the package.
+from the command line, protocol.md from the schema facts, roles.md from the rules of roles, rules/ from the findings'
+rules, report.md from the schema of report.json, and that schema as the file that comes with the package.
 
 scripts/reference_pages.py            # writes them
 scripts/reference_pages.py --check    # exit 1 where one is not current
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -26,6 +27,7 @@ COMMANDS = (
     "tables",
     "decode",
     "protocol",
+    "rules",
 )
 GENERATED = "<!-- Made by scripts/reference_pages.py: change the source, not this page. -->"
 
@@ -55,6 +57,7 @@ COMMANDS_HEAD = """# Commands
 | exit code | meaning |
 |---|---|
 | 0 | done |
+| 1 | a finding is of the severity that `--fail-on` names, or worse; everything was written |
 | 2 | usage: the call cannot be carried out as asked; nothing was changed |
 | 3 | unreadable input: one sentence names the file, the byte and why; nothing was written |
 | 130 | interrupted; nothing was written |
@@ -220,6 +223,14 @@ def protocol_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def rule_pages() -> dict[str, Callable[[], str]]:
+    from kafkascope_spark.findings.pages import index_page, rule_page
+    from kafkascope_spark.findings.rules import RULES
+
+    pages = {f"rules/{rule.name}.md": lambda rule=rule: f"{GENERATED}\n{rule_page(rule)}" for rule in RULES}
+    return {"rules/README.md": lambda: f"{GENERATED}\n{index_page(RULES)}", **pages}
+
+
 def report_page() -> str:
     from kafkascope_analyzer.report.schema import report_schema
 
@@ -284,12 +295,12 @@ PAGES = {
 
 def main() -> int:
     check, stale = "--check" in sys.argv[1:], []
-    for name, page in PAGES.items():
+    for name, page in {**PAGES, **rule_pages()}.items():
         place = DOCS / name
         if check and (not place.exists() or place.read_text(encoding="utf-8") != page()):
             stale.append(name)
         elif not check:
-            place.parent.mkdir(exist_ok=True, parents=True)
+            place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(page(), encoding="utf-8")
     if stale:
         print(f"not current: {', '.join(stale)}; run scripts/reference_pages.py", file=sys.stderr)

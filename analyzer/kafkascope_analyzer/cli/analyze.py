@@ -12,6 +12,7 @@ from typing import Any
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
 from kafkascope_analyzer.cli.forms import Forms, write_forms
+from kafkascope_analyzer.cli.found import end_if_found, known_rules
 from kafkascope_analyzer.cli.ingest import (
     host_names,
     inputs_of,
@@ -22,10 +23,12 @@ from kafkascope_analyzer.cli.ingest import (
 )
 from kafkascope_analyzer.cli.options import (
     Captures,
+    FailOn,
     Format,
     FormatOption,
     Hosts,
     Html,
+    Ignore,
     Jobs,
     Markdown,
     Master,
@@ -60,6 +63,8 @@ def analyze(
     records: Records = False,
     payloads: Payloads = False,
     hosts: Hosts = None,
+    fail_on: FailOn = None,
+    ignore: Ignore = None,
     html: Html = None,
     markdown: Markdown = None,
     perfetto: Perfetto = None,
@@ -73,7 +78,10 @@ def analyze(
         most = memory_limit(max_memory)
         inputs, names = inputs_of(captures), host_names(hosts)
         forms.check(overwrite=overwrite, captures=inputs)
+        ignored = known_rules(ignore)
         problem = java_problem(remote)
+        if problem is not None and fail_on is not None:
+            raise UsageError(f"--fail-on needs the findings, and they need Java 17 or newer. {problem}")
         here = problem is None and master is None and remote is None
         with Staged(place, overwrite=overwrite) as staged:
             with spark_starting(wanted=here and is_small(inputs)):
@@ -81,7 +89,7 @@ def analyze(
             staged.keep()
             say_what_was_cut(staged.work)
             if problem is None:
-                write_stories(staged.work, (master, remote), quiet=quiet)
+                write_stories(staged.work, (master, remote), quiet=quiet, ignored=ignored)
             model = _write_report(staged.work)
         write_forms(place, model, forms)
         if not forms.on_standard_output:
@@ -91,6 +99,7 @@ def analyze(
             note(f"the tables are whole; `kafkascope stories {place}` adds the stories", quiet=quiet)
         files = "".join(f", {name}: {file}" for name, file in forms.wanted if str(file) != "-")
         note(f"dataset: {place}, report: {place / 'report.json'}{files}", quiet=quiet)
+        end_if_found(place, fail_on)
 
 
 def is_small(inputs: list[Path | str]) -> bool:

@@ -15,6 +15,14 @@ class Format(str, Enum):  # noqa: UP042 - typer's choices want the value as text
     json = "json"
 
 
+class Severity(str, Enum):  # noqa: UP042 - as above
+    """How bad a finding is."""
+
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
 Captures = Annotated[
     list[str],
     typer.Argument(
@@ -95,6 +103,23 @@ Hosts = Annotated[
         "--hosts",
         metavar="FILE",
         help="Names of brokers and their addresses, in hosts syntax, where the capture has no DNS answers.",
+        show_default=False,
+    ),
+]
+FailOn = Annotated[
+    Severity | None,
+    typer.Option(
+        "--fail-on",
+        help="End with exit code 1 where a finding is of this severity or worse.",
+        show_default=False,
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore",
+        metavar="RULE",
+        help="A rule whose findings do not count and do not show; may be repeated. kafkascope rules lists them.",
         show_default=False,
     ),
 ]
