@@ -74,8 +74,8 @@ REBALANCES = Table(
         i64("duration_ms", "start to end, milliseconds"),
         text(
             "outcome",
-            "how it ended: all members seen had their assignment; another one began before; open when the capture ended;"
-            " a static member's place was taken over, with no new generation",
+            "how it ended: all members seen had their assignment; another one began before; open when the capture "
+            "ended; a static member's place was taken over, with no new generation",
             *OUTCOMES,
         ),
         text("mode", "whether members stop for all of it, or for the partitions that move", *MODES),
@@ -85,8 +85,8 @@ REBALANCES = Table(
         Column(
             "members",
             pa.list_(MEMBER),
-            "members: joined_ns (its join was sent; epoch reached), synced_ns (it had its assignment), stopped_ms (time "
-            "that it, or with cooperative rebalances a partition it gained, was not read), join_ms and sync_ms (the "
+            "members: joined_ns (its join was sent; epoch reached), synced_ns (it had its assignment), stopped_ms "
+            "(time that it, or with cooperative ones a partition it gained, was not read), join_ms and sync_ms (the "
             "coordinator's time for its join and sync), partitions assigned (tasks for streams, connectors and tasks "
             "for connect), gained and lost since the generation before",
         ),
