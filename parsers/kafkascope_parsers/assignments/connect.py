@@ -3,8 +3,8 @@
 Sources: org.apache.kafka.connect.runtime.distributed.ConnectProtocol (version 0: eager) and
 IncrementalCooperativeConnectProtocol (versions 1, 2: `compatible`, `sessioned`; KIP-415, KIP-507). A worker's metadata
 is version, url, config offset and, from version 1 on, its current assignment as bytes; an assignment is version, error,
-leader, leader's url, config offset, connectors with their tasks and, from version 1 on, the same of what is revoked, and
-a delay.
+leader, leader's url, config offset, connectors with their tasks and, from version 1 on, the same of what is revoked,
+and a delay.
 """
 
 from kafkascope_parsers.assignments.cursor import Cursor
