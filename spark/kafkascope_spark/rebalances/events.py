@@ -24,7 +24,8 @@ KEEPING = (wire.HEARTBEAT, wire.OFFSET_COMMIT, *BEATS)
 """APIs by which a member is heard of."""
 
 ASKED = """
-    member_id string, session_timeout_ms int, rebalance_timeout_ms int, protocol_type string, reason string,
+    member_id string, session_timeout_ms int, rebalance_timeout_ms int, protocol_type string, protocol_name string,
+    reason string,
     protocols array<struct<name: string, metadata: binary>>,
     assignments array<struct<member_id: string, assignment: binary>>,
     leavers array<struct<member_id: string, group_instance_id: string, reason: string>>,
@@ -49,7 +50,8 @@ _RENAMED = {"members": "leavers", "subscribed_topic_names": "topics", "subscribe
 _ASKING = {
     "JoinGroup": "member_id string, session_timeout_ms int, rebalance_timeout_ms int, protocol_type string, "
     "protocols array<struct<name: string, metadata: binary>>, reason string",
-    "SyncGroup": "member_id string, assignments array<struct<member_id: string, assignment: binary>>",
+    "SyncGroup": "member_id string, protocol_type string, protocol_name string, "
+    "assignments array<struct<member_id: string, assignment: binary>>",
     "LeaveGroup": "member_id string, "
     "members array<struct<member_id: string, group_instance_id: string, reason: string>>",
     "ConsumerGroupHeartbeat": f"{_EPOCH}, rebalance_timeout_ms int, subscribed_topic_names array<string>, "
@@ -227,9 +229,7 @@ def heard(requests: DataFrame) -> DataFrame:
         "last_ns",
         "n",
     )
-    tied = spans.withColumns(
-        {"no": fn.col("first.no"), "tie": fn.concat_ws("|", "member_id", "api_key", "conn_id")}
-    )
+    tied = spans.withColumns({"no": fn.col("first.no"), "tie": fn.concat_ws("|", "member_id", "api_key", "conn_id")})
     return tied.select(
         *_keys(fn.col("group_id"), "no", "tie"), "conn_id", "first.client_id", "first.node_id", body.alias("heard")
     )
