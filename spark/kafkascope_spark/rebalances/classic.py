@@ -32,6 +32,8 @@ USUAL_TYPE = "consumer"
 MOST_FRESH = 10_000
 """Member ids given to clients that have not joined with them yet."""
 
+MS = 1_000_000
+
 Handler = Callable[["ClassicGroup", Exchange], Iterator[Row]]
 
 
@@ -43,6 +45,8 @@ class ClassicGroup:
         self.state = State.UNSEEN
         self._end_ns = capture_end_ns
         self._now: Generation | None = None
+        self._ending: Generation | None = None
+        """The generation before the one that is told, while its members may still be given their assignments."""
         self._before: Generation | None = None
         self._was_empty = False
         self._ownership = Ownership()
@@ -65,37 +69,48 @@ class ClassicGroup:
             yield from handler(self, event.what)
 
     def finish(self) -> Iterator[Row]:
-        """The row of the last generation."""
+        """The rows of the last generations."""
+        yield from self._end()
         if self._now is not None and not self._is_void(self._now):
-            yield from self._close(last=True)
+            yield self._tell(self._now, last=True)
 
     def _is_void(self, now: Generation) -> bool:
         """Whether a round that came to no generation concerns nobody: those who stayed were silent for too long."""
         if now.number is not None or now.told is not None or now.members or self._before is None:
             return False
         stay = [m for m in self._before.present.values() if m.member_id not in now.left]
-        return all((m.heard_ns or 0) + (m.session_timeout_ms or 0) * 1_000_000 < self._end_ns for m in stay)
+        return all((m.heard_ns or 0) + (m.session_timeout_ms or 0) * MS < self._end_ns for m in stay)
 
     def _sign(self, sign: Sign, start_ns: int | None) -> Iterator[Row]:
         if begins_a_round(self.state, sign) or self._now is None:
             yield from self._open(start_ns)
+        self._go(sign)
+
+    def _go(self, sign: Sign) -> None:
         self.state = after(self.state, sign)
 
     def _open(self, start_ns: int | None) -> Iterator[Row]:
-        if self._now is not None:
-            yield from self._close()
+        yield from self._end()
+        self._ending = self._now
         self._now = Generation(self.group_id, "classic", start_ns, sought=self._sought)
         self._sought = None
 
-    def _close(self, *, last: bool = False) -> Iterator[Row]:
-        """Tell the generation, and remember it as the one before."""
-        now = self._now
-        assert now is not None
-        told = Round(now, self._before, self._was_empty, self._end_ns if last else None)
-        yield row_of(told, self._ownership)
-        if now.number is not None:
-            self._before, self._was_empty = now, False
-        self._now = None
+    def _end(self) -> Iterator[Row]:
+        """Nothing of the generation before can come any more: tell it."""
+        ending, self._ending = self._ending, None
+        if ending is not None:
+            yield self._tell(ending)
+            if ending.number is not None:
+                self._before, self._was_empty = ending, False
+
+    def _tell(self, generation: Generation, *, last: bool = False) -> Row:
+        told = Round(generation, self._before, self._was_empty, self._end_ns if last else None)
+        return row_of(told, self._ownership)
+
+    @property
+    def _previous(self) -> Generation | None:
+        """The generation before the one that is told."""
+        return self._ending or self._before
 
     def _join_asked(self, x: Exchange) -> Iterator[Row]:
         now = self._now
@@ -136,6 +151,7 @@ class ClassicGroup:
         elif now is None or now.number is not None:
             yield from self._open(x.ts_ns)
             self.state = State.PREPARING
+        yield from self._end()
         now = self._now
         assert now is not None
         self._note_join(x)
@@ -143,7 +159,7 @@ class ClassicGroup:
         now.protocol_type = x.told.get("protocol_type") or now.protocol_type
         now.assignor = x.told.get("protocol_name") or now.assignor
         now.leader = x.told.get("leader") or now.leader
-        self.state = after(self.state, Sign.GENERATION)
+        self._go(Sign.GENERATION)
         member = now.member(x.member)
         member.joined_ns = x.response_ns
         listed = x.told.get("members")
@@ -164,8 +180,11 @@ class ClassicGroup:
         assert old is not None
         listed = old.listed or {}
         mine = next(m for m, i in listed.items() if i == x.group_instance_id)
-        yield from self._close()
-        now = self._now = Generation(self.group_id, "classic", x.ts_ns, took_over=mine)
+        yield from self._open(x.ts_ns)
+        yield from self._end()
+        now = self._now
+        assert now is not None
+        now.took_over = mine
         now.number, now.node_id, now.protocol_type = old.number, old.node_id, old.protocol_type
         now.assignor, now.leader = old.assignor, x.member if old.leader == mine else old.leader
         now.listed = {x.member if m == mine else m: i for m, i in listed.items()}
@@ -200,10 +219,10 @@ class ClassicGroup:
         """A request names a generation that its coordinator made."""
         now = self._now
         if now is not None and now.number is None:
-            is_old = self._before is not None and self._before.number == number
+            is_old = self._previous is not None and self._previous.number == number
             if not is_old:
                 now.number = number
-                self.state = after(self.state, Sign.GENERATION)
+                self._go(Sign.GENERATION)
         elif now is None or number > (now.number or 0):
             yield from self._open(None)
             assert self._now is not None
@@ -216,16 +235,23 @@ class ClassicGroup:
             yield from self._told_to_join(x)
         elif x.error is not None:
             self._refused(x)
-        elif now is not None and now.number == x.generation:
-            member = now.member(x.member)
-            if member.synced_ns is None:
-                member.synced_ns = x.response_ns
-                member.stopped_ns = self._stopped.get(x.member, member.asked_ns)
-            _assign(member, now, x.told.get("assignment") or b"")
-            self._stopped.pop(x.member, None)
+        else:
+            given = next((g for g in (now, self._ending) if g is not None and g.number == x.generation), None)
+            if given is not None:
+                self._settle(given, x)
+
+    def _settle(self, given: Generation, x: Exchange) -> None:
+        """A member has its assignment of a generation."""
+        member = given.member(x.member)
+        if member.synced_ns is None:
+            member.synced_ns = x.response_ns
+            member.stopped_ns = self._stopped.get(x.member, member.asked_ns)
+        _assign(member, given, x.told.get("assignment") or b"")
+        self._stopped.pop(x.member, None)
+        given.settled = True
+        if given is self._now:
             self._prompted.discard(x.member)
-            now.settled = True
-            self.state = after(self.state, Sign.ASSIGNMENT)
+            self._go(Sign.ASSIGNMENT)
 
     def _beat_refused(self, x: Exchange) -> Iterator[Row]:
         if x.error == REBALANCING and self.state is not State.COMPLETING:
@@ -247,8 +273,8 @@ class ClassicGroup:
         now.node_id = x.node_id if now.node_id is None else now.node_id
         if now.told is None:
             now.told = Told(x.response_ns, x.member, x.request_id)
-        if self._before is not None and x.member in self._before.members:
-            self._before.members[x.member].seen_in(x)
+        if self._previous is not None and x.member in self._previous.members:
+            self._previous.members[x.member].seen_in(x)
 
     def _refused(self, x: Exchange) -> None:
         """A member's request was answered with an error."""
@@ -271,8 +297,8 @@ class ClassicGroup:
             return
         preparing = self.state is State.PREPARING
         base = dict(self._now.present)
-        if preparing and self._before is not None:
-            base = {**self._before.present, **base}
+        if preparing and self._previous is not None:
+            base = {**self._previous.present, **base}
         base = {m: member for m, member in base.items() if m not in self._now.left}
         gone = {m: why for m, why in _leavers(x, base).items() if m in base}
         if not gone:
@@ -289,9 +315,10 @@ class ClassicGroup:
 
     def _last_left(self) -> Iterator[Row]:
         """Nobody is left: a round that has begun comes to nothing."""
+        yield from self._end()
         if self._now is not None and self._now.number is not None:
-            yield from self._close()
-        self.state = after(self.state, Sign.LAST_LEAVE)
+            yield self._tell(self._now)
+        self._go(Sign.LAST_LEAVE)
         self._now = self._before = None
         self._was_empty = True
         self._ownership = Ownership()
@@ -309,7 +336,7 @@ class ClassicGroup:
         """A member keeps its place in a generation."""
         if heard.api_key != wire.OFFSET_COMMIT:
             yield from self._at_generation(heard.generation)
-        for generation in (self._now, self._before):
+        for generation in (self._now, self._ending, self._before):
             if generation is None or generation.number != heard.generation:
                 continue
             if heard.api_key != wire.OFFSET_COMMIT or heard.member_id in generation.members:

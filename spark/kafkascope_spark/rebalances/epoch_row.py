@@ -23,13 +23,20 @@ class Move:
     """The longest time that something it gained was read by nobody."""
 
 
+class Before(NamedTuple):
+    """The epoch before: its members, and whether any of them had something."""
+
+    member_ids: frozenset[str]
+    had_any: bool
+
+
 class EpochRound(NamedTuple):
-    """An epoch to tell. causes: what was seen that may have made it, in order; before: member ids of the epoch before;
-    end_ns: end of the capture where that ended it."""
+    """An epoch to tell. causes: what was seen that made it, in order; end_ns: end of the capture where that ended
+    it."""
 
     now: Generation
     causes: tuple[Cause, ...]
-    before: frozenset[str]
+    before: Before | None
     was_empty: bool
     end_ns: int | None
 
@@ -50,7 +57,7 @@ def row_of(told: EpochRound, moves: dict[str, Move]) -> Row:
         **span(now.start_ns, max(ended) if done else None),
         "outcome": outcome,
         "mode": MODE,
-        "assignor": None,
+        "assignor": now.assignor,
         "leader": None,
         "n_members": len(members),
         "members": rows,
@@ -83,7 +90,7 @@ def cause_of(told: EpochRound) -> Cause:
         return _taken_over(now)
     fresh = [m for m in now.members.values() if m.fresh]
     alone = bool(fresh) and len(fresh) == len(now.members)
-    if not told.before and not now.left and alone:
+    if told.before is None and not now.left and alone:
         first = told.causes[0] if told.causes else Cause("first", "")
         return Cause("first", "the group had no members before", first.member_id, first.request_ids)
     if told.causes:
@@ -92,6 +99,8 @@ def cause_of(told: EpochRound) -> Cause:
     if evicted:
         proof = (evicted[0].request_id,) if evicted[0].request_id else ()
         return Cause("member_evicted", evicted[0].why or "", evicted[0].member.member_id, proof)
+    if told.before is not None and not told.before.had_any and alone:
+        return Cause("first", "the first assignment that its members were given")
     return Cause("unknown", "no join, leave or change of subscription in the capture explains it")
 
 
@@ -105,7 +114,8 @@ def _taken_over(now: Generation) -> Cause:
 
 def member_row(member: Member, move: Move, told: EpochRound) -> Row:
     """One of `members`."""
-    is_new = member.member_id not in told.before if told.before or told.was_empty else member.fresh
+    known = told.before.member_ids if told.before is not None else frozenset()
+    is_new = member.member_id not in known if told.before is not None or told.was_empty else member.fresh
     unread = None if move.unread_ns is None else move.unread_ns // MS
     quiet = 0 if member.synced_ns is not None and not is_new else None
     return {

@@ -9,7 +9,7 @@ and has been silent since, was evicted: the coordinator's session timeout is not
 
 from collections.abc import Iterator
 
-from kafkascope_spark.rebalances.epoch_row import EpochRound, Move, row_of
+from kafkascope_spark.rebalances.epoch_row import Before, EpochRound, Move, row_of
 from kafkascope_spark.rebalances.generation import Departure, Generation, Items, Member
 from kafkascope_spark.rebalances.order import Event, Kind
 from kafkascope_spark.rebalances.triggers import Cause, called
@@ -32,13 +32,19 @@ class EpochGroup:
         self.protocol = protocol
         self._end_ns = capture_end_ns
         self._now: Generation | None = None
-        self._causes: list[tuple[int, Cause]] = []
-        """What was seen that may have made the round that is told, or the next where none is."""
+        self._signs: list[tuple[int, Cause]] = []
+        """What was seen that makes an epoch which no answer has told yet."""
+        self._made_by: list[tuple[int, Cause]] = []
+        """What made the epoch that is told."""
         self._members: dict[str, Member] = {}
         self._epochs: dict[str, int] = {}
         self._moves: dict[str, Move] = {}
+        self._owners: dict[str, str] = {}
+        """What somebody has -> the member; not for share groups, whose members share partitions."""
         self._freed: dict[str, int] = {}
-        self._before: frozenset[str] = frozenset()
+        """What nobody has -> since when."""
+        self._before: Before | None = None
+        self._last_number = 0
         self._was_empty = False
         self._interval_ms = DEFAULT_INTERVAL_MS
 
@@ -79,7 +85,7 @@ class EpochGroup:
             member.topics = topics
 
     def _sign(self, x: Exchange, trigger: str, why: str) -> None:
-        self._causes.append((x.ts_ns, Cause(trigger, why, x.member, (x.request_id,))))
+        self._signs.append((x.ts_ns, Cause(trigger, why, x.member, (x.request_id,))))
 
     def _on_told(self, x: Exchange) -> Iterator[Row]:
         epoch = x.told.get("member_epoch")
@@ -92,12 +98,13 @@ class EpochGroup:
                 yield from self._left(x)
             return
         yield from self._at_epoch(epoch, self._begin_of(x, epoch))
+        if asked == JOINS:
+            yield from self._admit(x, epoch)
         now = self._now
         assert now is not None
         now.node_id = x.node_id if x.node_id is not None else now.node_id
+        now.assignor = x.asked.get("protocol_name") or now.assignor
         now.prove(x.request_id, x.ts_ns)
-        if asked == JOINS:
-            yield from self._admit(x, epoch)
         member = self._member(x)
         if asked == JOINS:
             member.fresh, member.asked_ns, member.topics = True, x.ts_ns, _topics(x)
@@ -109,8 +116,8 @@ class EpochGroup:
 
     def _begin_of(self, x: Exchange, epoch: int) -> int | None:
         """Since when there is an epoch that an answer tells: None where it may be since before the capture."""
-        if self._causes:
-            return min(self._causes)[0] if len(self._causes) == 1 else min(ts for ts, _ in self._causes)
+        if self._signs:
+            return min(ts for ts, _ in self._signs)
         known = self._now is not None or self._was_empty
         return x.ts_ns if known or x.asked.get("member_epoch") != epoch else None
 
@@ -118,12 +125,14 @@ class EpochGroup:
         """Some member is at the epoch."""
         now = self._now
         if now is not None and now.number is None:
-            if epoch > max(self._epochs.values(), default=0):
-                now.number = epoch
-        elif now is None or epoch > (now.number or 0):
-            yield from self._open(start_ns)
-            assert self._now is not None
-            self._now.number = epoch
+            newer = epoch > self._last_number
+        else:
+            newer = now is None or epoch > (now.number or 0)
+            if newer:
+                yield from self._open(start_ns)
+        if newer and self._now is not None:
+            self._now.number = self._last_number = epoch
+            self._made_by, self._signs = sorted(self._signs, key=lambda seen: seen[0]), []
 
     def _member(self, what: Exchange | Heard) -> Member:
         member_id = what.member_id or "" if isinstance(what, Heard) else what.member
@@ -140,27 +149,24 @@ class EpochGroup:
             member.synced_ns = max(member.synced_ns or 0, at_ns or 0) or None
 
     def _admit(self, x: Exchange, epoch: int) -> Iterator[Row]:
-        """A static member comes back under a new id and there is no new epoch: a row of its own."""
+        """A member joins and is told the epoch that there is: a static one that comes back under a new id, or one for
+        which the next epoch will be made."""
         now = self._now
         assert now is not None
         instance = x.group_instance_id
         old = [m for m in self._members.values() if instance and m.group_instance_id == instance]
-        old = [m for m in old if m.member_id != x.member]
-        if not old:
+        gone = next((m for m in old if m.member_id != x.member), None)
+        answered = any(cause.request_ids == (x.request_id,) for _, cause in self._signs)
+        if gone is None:
+            if answered and now.number == epoch and x.member not in self._members:
+                yield from self._open(x.ts_ns)
             return
-        gone = self._members.pop(old[0].member_id)
-        if self._epochs.pop(gone.member_id, None) == epoch == now.number and self._causes:
-            self._members[gone.member_id] = gone
-            yield from self._close(x.ts_ns)
-            self._members.pop(gone.member_id)
-            self._begin(x.ts_ns)
+        if answered and now.number == epoch:
+            yield from self._open(x.ts_ns)
             assert self._now is not None
-            self._now.number, self._now.node_id, self._now.took_over = epoch, now.node_id, gone.member_id
-            self._now.prove(x.request_id, x.ts_ns)
-        elif self._now is not None:
-            self._now.left[gone.member_id] = Departure(gone, "replaced", x.member)
-        taken = self._members.setdefault(x.member, Member(x.member))
-        taken.assigned = gone.assigned
+            self._now.number, self._now.took_over = epoch, gone.member_id
+            self._signs = [(ts, cause) for ts, cause in self._signs if cause.request_ids != (x.request_id,)]
+        self._depart(Departure(gone, "replaced", x.member, x.request_id), x.ts_ns)
 
     def _assigned(self, member: Member, x: Exchange) -> Iterator[Row]:
         """An answer carries an assignment."""
@@ -175,20 +181,35 @@ class EpochGroup:
         member.synced_ns = x.response_ns
 
     def _assign(self, member: Member, items: Items, x: Exchange) -> None:
+        """What a member has from now on."""
         move = self._moves.setdefault(member.member_id, Move())
         old, new = frozenset(member.assigned or ()), frozenset(items)
         at_ns = x.response_ns or x.ts_ns
-        for item in old - new:
-            self._freed[item] = at_ns
+        self._free(member, old - new, at_ns)
         for item in new - old:
-            if item in self._freed:
-                since = self._freed.pop(item)
-                if item not in move.lost:
-                    move.unread_ns = max(move.unread_ns or 0, at_ns - since)
-                    move.n_moved += 1
+            since = self._taken_from(item, member)
+            if since is not None and item not in move.lost:
+                move.unread_ns = max(move.unread_ns or 0, at_ns - since)
+                move.n_moved += 1
         move.gained = (move.gained | (new - old)) - (old - new)
         move.lost = (move.lost | (old - new)) - (new - old)
         member.assigned = tuple(sorted(new))
+
+    def _free(self, member: Member, items: frozenset[str], at_ns: int | None) -> None:
+        for item in items:
+            if self._owners.get(item) == member.member_id:
+                del self._owners[item]
+                if at_ns is not None:
+                    self._freed[item] = at_ns
+
+    def _taken_from(self, item: str, member: Member) -> int | None:
+        """Since when nobody reads what a member gains; None where nobody had it."""
+        if self.protocol == "share":
+            return None
+        owner = self._members.get(self._owners.get(item, ""))
+        self._owners[item] = member.member_id
+        since = self._freed.pop(item, None)
+        return owner.heard_ns if owner is not None and owner is not member else since
 
     def _left(self, x: Exchange) -> Iterator[Row]:
         member = self._members.get(x.member)
@@ -201,16 +222,16 @@ class EpochGroup:
                 yield from self._close(x.ts_ns)
             self._empty()
             return
+        self._sign(x, "member_left", f"{called(member)} left")
         if self._now is None or self._now.number is not None:
             yield from self._open(x.ts_ns)
-        self._sign(x, "member_left", f"{called(member)} left")
         self._depart(Departure(member, "left", None, x.request_id, x.ts_ns), x.response_ns)
 
     def _empty(self) -> None:
-        self._now, self._was_empty, self._before = None, True, frozenset()
-        for known in (self._members, self._epochs, self._moves, self._freed):
+        self._now, self._was_empty, self._before = None, True, None
+        for known in (self._members, self._epochs, self._moves, self._freed, self._owners):
             known.clear()
-        self._causes.clear()
+        self._signs.clear()
 
     def _depart(self, departure: Departure, at_ns: int | None) -> None:
         """A member is in the round that is told no more."""
@@ -218,9 +239,7 @@ class EpochGroup:
         self._members.pop(member.member_id, None)
         self._epochs.pop(member.member_id, None)
         self._moves.pop(member.member_id, None)
-        for item in member.assigned or ():
-            if at_ns is not None:
-                self._freed.setdefault(item, at_ns)
+        self._free(member, frozenset(member.assigned or ()), at_ns)
         if self._now is not None:
             self._now.left[member.member_id] = departure
 
@@ -256,11 +275,8 @@ class EpochGroup:
     def _open(self, start_ns: int | None) -> Iterator[Row]:
         if self._now is not None:
             yield from self._close(start_ns or 0)
-        self._begin(start_ns)
-
-    def _begin(self, start_ns: int | None) -> None:
         self._now = Generation(self.group_id, self.protocol, start_ns)
-        self._moves = {}
+        self._moves, self._made_by = {}, []
         for member in self._members.values():
             member.asked_ns = member.joined_ns = member.synced_ns = None
 
@@ -272,12 +288,11 @@ class EpochGroup:
             if behind and now.start_ns is not None and self._is_silent(member, at_ns):
                 self._depart(self._evicted(member, at_ns), member.heard_ns)
         now.members = dict(self._members)
-        causes = [cause for ts, cause in sorted(self._causes, key=lambda seen: seen[0]) if ts < at_ns or last]
-        told = EpochRound(now, tuple(causes), self._before, self._was_empty, self._end_ns if last else None)
+        causes = tuple(cause for _, cause in self._made_by or (self._signs if now.number is None else ()))
+        told = EpochRound(now, causes, self._before, self._was_empty, self._end_ns if last else None)
         yield row_of(told, self._moves)
-        self._causes = [(ts, cause) for ts, cause in self._causes if not (ts < at_ns or last)]
-        self._before, self._was_empty = frozenset(self._members), False
-        self._now = None
+        self._before = Before(frozenset(self._members), any(m.assigned for m in self._members.values()))
+        self._was_empty = False
 
 
 def _topics(x: Exchange) -> Items | None:

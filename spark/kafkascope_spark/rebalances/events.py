@@ -45,7 +45,12 @@ _TOPICS = "struct<topic_partitions: array<struct<topic_id: string, partitions: a
 _TASKS = "array<struct<subtopology_id: string, partitions: array<int>>>"
 _EPOCH = "member_id string, member_epoch int"
 _BEAT_TOLD = f"request_id string, {_EPOCH}, heartbeat_interval_ms int"
-_RENAMED = {"members": "leavers", "subscribed_topic_names": "topics", "subscribed_topic_regex": "regex"}
+_RENAMED = {
+    "members": "leavers",
+    "subscribed_topic_names": "topics",
+    "subscribed_topic_regex": "regex",
+    "server_assignor": "protocol_name",
+}
 
 _ASKING = {
     "JoinGroup": "member_id string, session_timeout_ms int, rebalance_timeout_ms int, protocol_type string, "
@@ -55,7 +60,7 @@ _ASKING = {
     "LeaveGroup": "member_id string, "
     "members array<struct<member_id: string, group_instance_id: string, reason: string>>",
     "ConsumerGroupHeartbeat": f"{_EPOCH}, rebalance_timeout_ms int, subscribed_topic_names array<string>, "
-    "subscribed_topic_regex string, topic_partitions array<struct<topic_id: string>>",
+    "subscribed_topic_regex string, server_assignor string, topic_partitions array<struct<topic_id: string>>",
     "ShareGroupHeartbeat": f"{_EPOCH}, subscribed_topic_names array<string>",
     "StreamsGroupHeartbeat": f"{_EPOCH}, rebalance_timeout_ms int, active_tasks {_TASKS}",
 }
