@@ -29,6 +29,8 @@ from kafkascope_spark.rebalances.wire import (
 NEW_MEMBER = "MEMBER_ID_REQUIRED"
 USUAL_TYPE = "consumer"
 """What a group is for where the capture does not say: bytes of another type do not decode as this one's."""
+SETTLED_BEATS = 2
+"""Heartbeats in one generation that show it to be stable where the answers to SyncGroup are not in the capture."""
 MOST_FRESH = 10_000
 """Member ids given to clients that have not joined with them yet."""
 
@@ -133,7 +135,7 @@ class ClassicGroup:
             member.asked_ns = x.ts_ns
             member.fresh = not x.asked.get("member_id") or x.member in self._fresh
             member.prompted = x.member in self._prompted
-            member.reason = x.asked.get("reason") or None
+            member.reason = _reason(x)
             if x.member in self._fresh:
                 now.prove(self._fresh.pop(x.member), x.ts_ns)
         self._stopped.setdefault(x.member, x.ts_ns)
@@ -343,9 +345,18 @@ class ClassicGroup:
                 generation.member(heard.member_id).seen_in(heard)
             if generation.node_id is None:
                 generation.node_id = heard.node_id
-            if generation is self._now and generation.start_ns is None:
-                self.state = State.STABLE
+            if generation is self._now and (generation.start_ns is None or heard.n >= SETTLED_BEATS):
+                generation.settled = generation.settled or heard.api_key == wire.HEARTBEAT
+                self._go(Sign.ASSIGNMENT)
+            if generation.start_ns is None:
+                generation.prove(heard.request_id, heard.first_ns)
             return
+
+
+def _reason(x: Exchange) -> str | None:
+    """Why a member joins, in its own words; that it was given a member id is no reason."""
+    said = x.asked.get("reason") or None
+    return None if said is None or x.member in said else str(said)
 
 
 def _same(member: Member) -> Member:

@@ -32,10 +32,11 @@ def row_of(told: Round, ownership: Ownership) -> Row:
         elif departure.why is not None:
             ownership.hand_over(departure.member.member_id, departure.why)
     revoked = ownership.revoked
+    readers = ownership.members | _readers(told.before)
     shares, n_moved = ownership.settle(now.present.values())
     cause = cause_of(Seen(now, told.before, told.was_empty, departed, revoked, ownership.grew))
     mode = mode_of(now)
-    members = [member_row(m, shares.get(m.member_id), told, mode) for m in _in_order(now)]
+    members = [member_row(m, shares.get(m.member_id), told, mode, m.member_id in readers) for m in _in_order(now)]
     ended = [m["synced_ns"] for m in members if m["synced_ns"] is not None]
     outcome = outcome_of(told)
     end_ns = max(ended) if ended and outcome in ("stable", "taken_over") else None
@@ -83,14 +84,21 @@ def _in_order(now: Generation) -> list[Member]:
     return sorted(now.present.values(), key=lambda m: (m.asked_ns is None, m.asked_ns or 0, m.member_id))
 
 
-def member_row(member: Member, share: Share | None, told: Round, mode: str | None) -> Row:
-    """One of `members`."""
+def _readers(before: Generation | None) -> frozenset[str]:
+    """Members of a generation that had their assignments, whether the capture shows what they had or not."""
+    if before is None or not (before.settled or before.start_ns is None):
+        return frozenset()
+    return frozenset(before.present)
+
+
+def member_row(member: Member, share: Share | None, told: Round, mode: str | None, reads: bool) -> Row:
+    """One of `members`; reads: whether it had an assignment before."""
     before = told.before.present if told.before is not None else {}
     is_new = member.member_id not in before if told.before is not None or told.was_empty else member.fresh
     return {
         **who(member),
         "joined_ns": member.asked_ns,
-        "stopped_ms": stopped_ms(member, share, told, eager=mode != "cooperative", is_new=is_new),
+        "stopped_ms": stopped_ms(member, share, told, eager=mode != "cooperative", reads=reads),
         "is_new": is_new,
         "join_ms": between_ms(member.asked_ns, member.joined_ns),
         "sync_ms": between_ms(member.sync_asked_ns, member.synced_ns),
@@ -99,15 +107,15 @@ def member_row(member: Member, share: Share | None, told: Round, mode: str | Non
     }
 
 
-def stopped_ms(member: Member, share: Share | None, told: Round, *, eager: bool, is_new: bool) -> int | None:
+def stopped_ms(member: Member, share: Share | None, told: Round, *, eager: bool, reads: bool) -> int | None:
     """How long the member did not read (eager), or something that it gained was read by nobody; None where that does
     not show, or a new member had nothing to stop."""
     if eager:
         since = member.stopped_ns if member.synced_ns is not None else member.asked_ns
-        return None if is_new else between_ms(since, member.synced_ns or told.end_ns)
+        return between_ms(since, member.synced_ns or told.end_ns) if reads else None
     if share is not None and share.unread_ns is not None:
         return share.unread_ns // MS
-    return 0 if member.synced_ns is not None and not is_new else None
+    return 0 if member.synced_ns is not None and reads else None
 
 
 def departures(told: Round) -> list[Departure]:

@@ -270,6 +270,8 @@ class EpochGroup:
         yield from self._at_epoch(heard.generation, heard.first_ns if self._now is not None else None)
         assert self._now is not None
         self._now.node_id = heard.node_id if self._now.node_id is None else self._now.node_id
+        if self._now.start_ns is None:
+            self._now.prove(heard.request_id, heard.first_ns)
         self._reach(self._member(heard), heard.generation, None if self._now.start_ns is None else heard.first_ns)
 
     def _open(self, start_ns: int | None) -> Iterator[Row]:

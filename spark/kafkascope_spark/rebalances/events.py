@@ -220,8 +220,8 @@ def heard(requests: DataFrame) -> DataFrame:
     mine = requests.where(keeping & fine & member & (fn.col("status") != "orphan_response"))
     keys = ["group_id", "api_key", "member_id", "generation_or_epoch", "conn_id"]
     first = fn.min_by(
-        fn.struct("client_id", "node_id", "group_instance_id", fn.col("request_packet_no").alias("no")),
-        fn.struct("ts_ns", "request_packet_no"),
+        fn.struct("request_id", "client_id", "node_id", "group_instance_id", fn.col("request_packet_no").alias("no")),
+        fn.struct("ts_ns", "request_packet_no", "request_id"),
     )
     spans = mine.groupBy(*keys).agg(
         fn.min("ts_ns").alias("ts_ns"), fn.max("ts_ns").alias("last_ns"), fn.count("*").alias("n"), first.alias("first")
@@ -233,6 +233,7 @@ def heard(requests: DataFrame) -> DataFrame:
         fn.col("generation_or_epoch").alias("generation"),
         "last_ns",
         "n",
+        fn.col("first.request_id").alias("request_id"),
     )
     tied = spans.withColumns({"no": fn.col("first.no"), "tie": fn.concat_ws("|", "member_id", "api_key", "conn_id")})
     return tied.select(

@@ -30,6 +30,11 @@ class Ownership:
         self.grew = False
         """Whether something was given out in it that had not been before, while something had."""
 
+    @property
+    def members(self) -> frozenset[str]:
+        """Members whose assignment is known."""
+        return frozenset(self._has)
+
     def has(self, member_id: str) -> frozenset[str]:
         """What the member has."""
         return self._has.get(member_id, frozenset())

@@ -55,8 +55,9 @@ def cause_of(seen: Seen) -> Cause:
     candidates = [*_left(now), *_evicted(seen), *_joined(seen), *_rejoined(seen)]
     first = min(candidates, default=None)
     if _is_first(seen):
-        who = first.cause.member_id if first is not None else None
-        return Cause("first", "the group had no members before", who, first.cause.request_ids if first else ())
+        joined = min(_joined(seen), default=first)
+        who = joined.cause.member_id if joined is not None else None
+        return Cause("first", _had_no_members(seen), who, joined.cause.request_ids if joined else ())
     limit = now.told.ts_ns if now.told is not None else None
     if first is not None and (limit is None or first.ts_ns <= limit):
         return first.cause
@@ -67,7 +68,23 @@ def _is_first(seen: Seen) -> bool:
     now = seen.now
     if now.number == 1 or seen.was_empty:
         return True
+    if _died_out(seen):
+        return True
     return seen.before is None and now.listed is not None and all(m.fresh for m in now.present.values())
+
+
+def _died_out(seen: Seen) -> bool:
+    """Whether all members were evicted, for which the coordinator made a generation without members, before this."""
+    now, before = seen.now, seen.before
+    if before is None or now.number is None or before.number is None or now.told is not None:
+        return False
+    evicted = {d.member.member_id for d in seen.departed if d.how == "evicted"}
+    return evicted >= set(before.present) and now.number > before.number + 1
+
+
+def _had_no_members(seen: Seen) -> str:
+    gone = [d.why for d in seen.departed if d.how == "evicted" and d.why] if _died_out(seen) else []
+    return "the group had no members before" + (f": {gone[-1]}" if gone else "")
 
 
 def called(member: Member) -> str:

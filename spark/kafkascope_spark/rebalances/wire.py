@@ -79,6 +79,8 @@ class Heard:
     first_ns: int
     last_ns: int
     n: int
+    request_id: str
+    """The first of them."""
 
 
 def exchange_of(row: Row) -> Exchange:
@@ -121,4 +123,5 @@ def heard_of(row: Row) -> Heard:
         first_ns=row["ts_ns"],
         last_ns=heard["last_ns"],
         n=heard["n"],
+        request_id=heard["request_id"],
     )
