@@ -27,8 +27,9 @@ def connect_owned(raw: bytes) -> tuple[str, ...]:
     return connect_assignment(current)[0] if current else ()
 
 
-def connect_assignment(raw: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Connectors and tasks assigned, and those revoked. Raises DecodeError."""
+def connect_assignment(raw: bytes) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+    """Connectors and tasks assigned, those revoked, and whether the former are only what is new: an eager worker gets
+    all, a cooperative one what it has not yet (IncrementalCooperativeAssignor). Raises DecodeError."""
     cursor = Cursor(raw)
     version = _version(cursor)
     cursor.signed(2)
@@ -38,8 +39,8 @@ def connect_assignment(raw: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
     cooperative = version >= COOPERATIVE_VERSION
     given = _connectors(cursor, nullable=cooperative)
     if not cooperative or not cursor.left:
-        return given, ()
-    return given, _connectors(cursor, nullable=True)
+        return given, (), cooperative
+    return given, _connectors(cursor, nullable=True), True
 
 
 def _version(cursor: Cursor) -> int:

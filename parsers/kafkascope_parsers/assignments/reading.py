@@ -41,6 +41,9 @@ class Assigned:
     """Tasks whose state it keeps a copy of (Streams), as `0_1`."""
     revoked: tuple[str, ...] = ()
     """Connectors and tasks that it has to give up (connect)."""
+    is_change: bool = False
+    """Whether items are only what is new: the member keeps what it said it owns, but for what is revoked (Connect's
+    cooperative protocols)."""
 
 
 def read_metadata(protocol_type: str | None, raw: bytes) -> Wanted | None:
@@ -58,8 +61,8 @@ def read_assignment(protocol_type: str | None, raw: bytes, assignor: str | None 
     if protocol_type == CONSUMER:
         return _assignment(Cursor(raw), assignor) if raw else Assigned()
     if protocol_type == CONNECT:
-        items, revoked = connect_assignment(raw) if raw else ((), ())
-        return Assigned(items, (), revoked)
+        items, revoked, is_change = connect_assignment(raw) if raw else ((), (), False)
+        return Assigned(items, (), revoked, is_change)
     return None
 
 

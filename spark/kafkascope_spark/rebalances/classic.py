@@ -7,14 +7,13 @@ the one before, with which it is compared.
 
 from collections.abc import Callable, Iterator
 
-from kafkascope_parsers.assignments import Assigned, Wanted, read_assignment, read_metadata
-from kafkascope_parsers.errors import DecodeError
 from kafkascope_spark import wire
 from kafkascope_spark.rebalances.classic_row import Round, row_of
-from kafkascope_spark.rebalances.generation import Departure, Generation, Member, Told
+from kafkascope_spark.rebalances.generation import MOST_EVIDENCE, Departure, Generation, Member, Told
 from kafkascope_spark.rebalances.lifecycle import Sign, State, after, begins_a_round
 from kafkascope_spark.rebalances.order import Event, Kind
 from kafkascope_spark.rebalances.ownership import Ownership
+from kafkascope_spark.rebalances.said import assign, leavers, reason, take_terms
 from kafkascope_spark.rebalances.wire import (
     COMMITS,
     FENCED_INSTANCE,
@@ -27,8 +26,6 @@ from kafkascope_spark.rebalances.wire import (
 )
 
 NEW_MEMBER = "MEMBER_ID_REQUIRED"
-USUAL_TYPE = "consumer"
-"""What a group is for where the capture does not say: bytes of another type do not decode as this one's."""
 SETTLED_BEATS = 2
 """Heartbeats in one generation that show it to be stable where the answers to SyncGroup are not in the capture."""
 MOST_FRESH = 10_000
@@ -59,6 +56,8 @@ class ClassicGroup:
         self._stopped: dict[str, int] = {}
         """Members that joined again and have had no assignment since: when they first did."""
         self._sought: tuple[str, int] | None = None
+        self._early: list[Exchange] = []
+        """Commits refused because the group has moved on to a generation that nothing else tells of yet."""
 
     def take(self, event: Event) -> Iterator[Row]:
         """Rows of the generations that the event ends."""
@@ -73,6 +72,8 @@ class ClassicGroup:
     def finish(self) -> Iterator[Row]:
         """The rows of the last generations."""
         yield from self._end()
+        if self._now is not None:
+            self._take_early(self._now)
         if self._now is not None and not self._is_void(self._now):
             yield self._tell(self._now, last=True)
 
@@ -96,6 +97,12 @@ class ClassicGroup:
         self._ending = self._now
         self._now = Generation(self.group_id, "classic", start_ns, sought=self._sought)
         self._sought = None
+        self._take_early(self._now)
+
+    def _take_early(self, generation: Generation) -> None:
+        for exchange in self._early:
+            generation.refuse(exchange)
+        self._early.clear()
 
     def _end(self) -> Iterator[Row]:
         """Nothing of the generation before can come any more: tell it."""
@@ -135,11 +142,11 @@ class ClassicGroup:
             member.asked_ns = x.ts_ns
             member.fresh = not x.asked.get("member_id") or x.member in self._fresh
             member.prompted = x.member in self._prompted
-            member.reason = _reason(x)
+            member.reason = reason(x)
             if x.member in self._fresh:
                 now.prove(self._fresh.pop(x.member), x.ts_ns)
         self._stopped.setdefault(x.member, x.ts_ns)
-        _take_terms(member, now, x)
+        take_terms(member, now, x)
 
     def _joined(self, x: Exchange) -> Iterator[Row]:
         if not x.ok:
@@ -213,7 +220,7 @@ class ClassicGroup:
         member.seen_in(x)
         member.sync_asked_ns = x.ts_ns
         for given in x.asked.get("assignments") or ():
-            _assign(now.member(given["member_id"]), now, given["assignment"])
+            assign(now.member(given["member_id"]), now, given["assignment"])
         if x.asked.get("assignments") and now.listed is None:
             now.listed = {g["member_id"]: now.member(g["member_id"]).group_instance_id for g in x.asked["assignments"]}
 
@@ -248,7 +255,7 @@ class ClassicGroup:
         if member.synced_ns is None:
             member.synced_ns = x.response_ns
             member.stopped_ns = self._stopped.get(x.member, member.asked_ns)
-        _assign(member, given, x.told.get("assignment") or b"")
+        assign(member, given, x.told.get("assignment") or b"")
         self._stopped.pop(x.member, None)
         given.settled = True
         if given is self._now:
@@ -289,8 +296,12 @@ class ClassicGroup:
             self._now.fence(x)
 
     def _commit_refused(self, x: Exchange) -> Iterator[Row]:
-        if self._now is not None and x.error in REFUSALS:
-            self._now.refuse(x)
+        now = self._now
+        stale = x.error in STALE_MEMBER and now is not None and x.generation == now.number
+        if stale and self.state is State.STABLE and len(self._early) < MOST_EVIDENCE:
+            self._early.append(x)
+        elif now is not None and x.error in REFUSALS:
+            now.refuse(x)
         self._refused(x)
         yield from ()
 
@@ -302,7 +313,7 @@ class ClassicGroup:
         if preparing and self._previous is not None:
             base = {**self._previous.present, **base}
         base = {m: member for m, member in base.items() if m not in self._now.left}
-        gone = {m: why for m, why in _leavers(x, base).items() if m in base}
+        gone = {m: why for m, why in leavers(x, base).items() if m in base}
         if not gone:
             return
         if len(gone) == len(base):
@@ -353,63 +364,14 @@ class ClassicGroup:
             return
 
 
-def _reason(x: Exchange) -> str | None:
-    """Why a member joins, in its own words; that it was given a member id is no reason."""
-    said = x.asked.get("reason") or None
-    return None if said is None or x.member in said else str(said)
-
-
 def _same(member: Member) -> Member:
     """A member that goes on as it is while another's place is taken over."""
     kept = Member(member.member_id, member.client_id, member.client_instance_id, member.conn_id)
     kept.group_instance_id, kept.heard_ns = member.group_instance_id, member.heard_ns
     kept.session_timeout_ms, kept.rebalance_timeout_ms = member.session_timeout_ms, member.rebalance_timeout_ms
     kept.topics, kept.assigned, kept.standby = member.topics, member.assigned, member.standby
-    kept.close_ns, kept.close_kind, kept.owns = member.close_ns, member.close_kind, member.owns
+    kept.close_ns, kept.close_kind, kept.owned = member.close_ns, member.close_kind, member.owned
     return kept
-
-
-def _take_terms(member: Member, now: Generation, x: Exchange) -> None:
-    """What the member says when it joins."""
-    asked = x.asked
-    member.session_timeout_ms = asked.get("session_timeout_ms") or member.session_timeout_ms
-    member.rebalance_timeout_ms = asked.get("rebalance_timeout_ms") or member.rebalance_timeout_ms
-    now.protocol_type = asked.get("protocol_type") or now.protocol_type
-    chosen = x.told.get("protocol_name")
-    offers = asked.get("protocols") or []
-    wanted = [_wanted(now.protocol_type, p["metadata"]) for p in offers if chosen in (None, "", p["name"])]
-    known = [w for w in wanted if w is not None]
-    if known:
-        member.topics = tuple(sorted(known[0].topics))
-        member.owns = any(w.owned for w in known)
-
-
-def _wanted(protocol_type: str | None, raw: bytes | None) -> Wanted | None:
-    try:
-        return read_metadata(protocol_type or USUAL_TYPE, raw or b"")
-    except DecodeError:
-        return None
-
-
-def _assign(member: Member, now: Generation, raw: bytes | None) -> None:
-    """What the member is given; it stays unknown where the bytes do not decode."""
-    try:
-        given = read_assignment(now.protocol_type or USUAL_TYPE, raw or b"", now.assignor)
-    except DecodeError:
-        given = None
-    if given is not None:
-        given = given if isinstance(given, Assigned) else Assigned()
-        member.assigned, member.standby = tuple(sorted(given.items)), tuple(sorted(given.standby))
-
-
-def _leavers(x: Exchange, base: dict[str, Member]) -> dict[str, str | None]:
-    """Member id -> why, of those that a request takes out of the group; static ones may be named by their instance."""
-    named = x.asked.get("leavers")
-    if not named:
-        return {x.member: None}
-    instances = {m.group_instance_id: m.member_id for m in base.values() if m.group_instance_id}
-    found = {(one["member_id"] or instances.get(one["group_instance_id"], "")): one["reason"] for one in named}
-    return {member_id: why or None for member_id, why in found.items()}
 
 
 _ON_REQUEST: dict[int, Handler] = {

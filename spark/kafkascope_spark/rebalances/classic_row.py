@@ -76,7 +76,7 @@ def mode_of(now: Generation) -> str | None:
     """Whether members stop for all of it; None where nothing is known."""
     if now.assignor is None:
         return None
-    kept = now.assignor in COOPERATIVE_ASSIGNORS or any(m.owns for m in now.members.values())
+    kept = now.assignor in COOPERATIVE_ASSIGNORS or any(m.owned for m in now.members.values())
     return "cooperative" if kept else "eager"
 
 

@@ -37,8 +37,8 @@ class Member:
     """It joined because it was told to (or its session was gone), not by its own choice."""
     reason: str | None = None
     """Why it joined, in its own words (KIP-800)."""
-    owns: bool = False
-    """It kept partitions while it joined: it is cooperative."""
+    owned: Items = ()
+    """What it kept while it joined: it is cooperative where that is not nothing."""
     assigned: Items | None = None
     standby: Items = ()
     heard_ns: int | None = None

@@ -50,6 +50,8 @@ def test_as_kafka_wrote_it(vector: dict[str, Any]) -> None:
     for name in ("topics", "owned", "items", "standby", "revoked"):
         if name in vector:
             assert sorted(getattr(told, name)) == sorted(vector[name]), name
+    if isinstance(told, Assigned):
+        assert told.is_change == (vector["assignor"] in ("compatible", "sessioned"))
 
 
 @pytest.mark.parametrize("vector", LOOSE, ids=range(len(LOOSE)))
