@@ -80,9 +80,10 @@ def group_events(tables: Tables) -> DataFrame:
     """One row per event: group_id, ts_ns, packet_no, tie, conn_id, client_id, client_instance_id, close_ns, close_kind,
     node_id and either request with asked, told and given, or heard. Partitioned by group_id and sorted by SORT."""
     told = exchanges(tables).unionByName(heard(tables[REQUESTS]), allowMissingColumns=True)
+    told = told.coalesce(1) if tables.small else told
     ends = tables[CONNECTIONS].select("conn_id", "close_ns", "close_kind")
     owned = told.join(tables.owners(), on="conn_id", how="left").join(ends, on="conn_id", how="left")
-    placed = owned if tables.small else owned.repartition("group_id")
+    placed = owned.coalesce(1) if tables.small else owned.repartition("group_id")
     return placed.sortWithinPartitions(*SORT)
 
 
