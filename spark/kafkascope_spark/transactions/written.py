@@ -20,7 +20,8 @@ STRETCH = ["transactional_id", "client_instance_id", "left_ns", "gap"]
 
 def written_and_held(tables: Tables, owners: DataFrame, held: DataFrame) -> DataFrame:
     """Per stretch: STRETCH, times, request ids, partitions, n_batches, n_records, errors, protocol, held_back.
-    Stretches of held-back consumers whose transaction is not among what was written come as rows without transactional_id.
+    Stretches of held-back consumers whose transaction is not among what was written come as rows without
+    transactional_id.
 
     owners: conn_id, client_instance_id, left_ns; held: held_back.held_back. Lazy.
     """
