@@ -185,27 +185,25 @@ class TransactionalId:
         transaction.take_errors(event)
         _learn_protocol(transaction, event)
         transaction.prove(event["ts_ns"], event["request_id"], decides=True)
+        errors = set(event["errors"] or ())
+        if not errors and transaction.fenced_by is None:
+            self._go_on(transaction.client, event)
         if was_over:
             return
-        errors = set(event["errors"] or ())
         answered = event["answered_ns"]
         at = event["ts_ns"] if answered is None else answered
         transaction.verdict = "claimed" if answered is None else "refused" if errors else "confirmed"
         transaction.move(_asked(event, transaction, errors, at), at)
-        if not transaction.is_over:
-            return
-        if not errors:
-            self._go_on(transaction, event)
-        if transaction is self._open:
+        if transaction.is_over and transaction is self._open:
             self._retire()
 
-    def _go_on(self, transaction: Transaction, event: Row) -> None:
+    def _go_on(self, client: str | None, event: Row) -> None:
         """EndTxn (v5 and later) was answered with the producer's next epoch."""
         pid, epoch, old = event["answer_producer_id"], event["answer_producer_epoch"], self._holder
-        if pid is None or pid < 0 or transaction is not self._open:
+        if pid is None or pid < 0:
             return
         if old is None:
-            self._holder = Holder(transaction.client, pid, epoch, None, event["ts_ns"], event["request_id"])
+            self._holder = Holder(client, pid, epoch, None, event["ts_ns"], event["request_id"])
         else:
             self._holder = Holder(old.client, pid, epoch, old.timeout_ms, old.since_ns, old.request_id)
 
@@ -236,8 +234,7 @@ class TransactionalId:
             _adopt(current, event)
             return current
         for ended in reversed(self._ended):
-            is_late = outdated or (which[0] is not None and ended.protocol == "v2")
-            if is_late and _same(ended, event):
+            if _is_late_for(ended, event, outdated=outdated):
                 return ended
         if outdated and (event["errors"] or event["answered_ns"] is None):
             return self._refused(event)
@@ -315,11 +312,15 @@ def _is_marked(transaction: Transaction, event: Row) -> bool:
     return bool(ahead == 0 or (ahead == 1 and not event["committed"]))
 
 
-def _same(ended: Transaction, event: Row) -> bool:
-    """Whether a late request belongs to a transaction that has ended."""
+def _is_late_for(ended: Transaction, event: Row, *, outdated: bool) -> bool:
+    """Whether a request belongs to a transaction that has ended: one of a fenced client; one that the coordinator
+    ended and its client did not; with v2 any of the same epoch, which is no other transaction's."""
     if event["producer_id"] is None:
-        return event["client_instance_id"] is not None and ended.client == event["client_instance_id"]
-    return ended.is_of(event["producer_id"], event["producer_epoch"])
+        client = event["client_instance_id"]
+        return outdated and ended.fenced_by is not None and client is not None and ended.client == client
+    if not ended.is_of(event["producer_id"], event["producer_epoch"]):
+        return False
+    return ended.protocol == "v2" or ended.state is State.STOPPED or (outdated and ended.fenced_by is not None)
 
 
 def _adopt(transaction: Transaction, event: Row) -> None:
