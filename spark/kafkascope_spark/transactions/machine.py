@@ -97,10 +97,12 @@ class TransactionalId:
         self._holder: Holder | None = None
         self._former: deque[str | None] = deque(maxlen=FORMER)
         self._number = 0
+        self._shows_client = False
 
     def take(self, event: Row) -> Iterator[Row]:
         """The next event. Rows of transactions for which nothing can come any more."""
         kind = event["kind"]
+        self._shows_client = self._shows_client or event["client_instance_id"] is not None
         if kind == INIT:
             self._on_init(event)
         elif kind == MARKERS:
@@ -162,6 +164,8 @@ class TransactionalId:
 
     def _on_use(self, event: Row) -> None:
         """A request that belongs to a transaction: partitions, offsets, records."""
+        if event["kind"] == SEEN_BY_BROKER and self._tells_nothing_new(event):
+            return
         transaction = self._transaction_of(event)
         transaction.take_errors(event)
         _learn_protocol(transaction, event)
@@ -169,14 +173,23 @@ class TransactionalId:
         transaction.prove(event["ts_ns"], event["request_id"], decides=transaction.is_over)
         if event["last_request_id"] != event["request_id"]:
             transaction.prove(event["last_ns"] or event["ts_ns"], event["last_request_id"], decides=True)
-        if not event["errors"] and transaction.accepted_ns is None and event["kind"] != SEEN_BY_BROKER:
-            transaction.accepted_ns = event["ts_ns"] if event["answered_ns"] is None else event["answered_ns"]
+        if transaction.accepted_ns is None and event["kind"] != SEEN_BY_BROKER:
+            transaction.accepted_ns = _accepted_ns(event)
         transaction.partitions.update(event["partitions"] or ())
         if event["group_id"]:
             transaction.groups.add(event["group_id"])
         transaction.n_batches += event["n_batches"] or 0
         transaction.n_records += event["n_records"] or 0
         transaction.held += event["held_back"] or ()
+
+    def _tells_nothing_new(self, event: Row) -> bool:
+        """Whether a leader's question comes too late, for a batch that its client sent again: from an outdated epoch;
+        or, with v1, about no open transaction, where the client's own AddPartitionsToTxn would show a new one."""
+        if self._is_outdated(event):
+            return True
+        current = self._open
+        is_open = current is not None and current.is_of(event["producer_id"], event["producer_epoch"])
+        return event["protocol"] == "v1" and self._shows_client and not is_open
 
     def _on_end(self, event: Row) -> None:
         """EndTxn and what was answered."""
@@ -310,6 +323,18 @@ def _is_marked(transaction: Transaction, event: Row) -> bool:
     if transaction.protocol == "v2":
         return bool(ahead == 1)
     return bool(ahead == 0 or (ahead == 1 and not event["committed"]))
+
+
+def _accepted_ns(event: Row) -> int | None:
+    """When the coordinator took the transaction for begun, as far as the request tells; of requests that nobody
+    answered, when they were sent."""
+    answered: int | None = event["answered_ns"]
+    if event["kind"] == WRITTEN and answered is not None:
+        return answered
+    if event["errors"]:
+        return None
+    sent: int = event["ts_ns"]
+    return sent if answered is None else answered
 
 
 def _is_late_for(ended: Transaction, event: Row, *, outdated: bool) -> bool:

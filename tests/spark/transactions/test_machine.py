@@ -52,12 +52,15 @@ class Producer:
     def init(self, at: int, timeout: int = 60_000, asks: int | None = None, **more: Any) -> Row:
         """InitProducerId, which gives it its epoch; asks: the producer id of one that only wants a new epoch."""
         refused = bool(more.get("errors"))
-        given = {"producer_id": None if refused else self.pid, "producer_epoch": None if refused else self.epoch}
+        given: dict[str, Any] = {
+            "producer_id": None if refused else self.pid,
+            "producer_epoch": None if refused else self.epoch,
+        }
         return self._row(machine.INIT, at, timeout_ms=timeout, asked_producer_id=asks, **given, **more)
 
     def adds(self, at: int, *partitions: str, **more: Any) -> Row:
         """AddPartitionsToTxn: v1."""
-        own = {"protocol": "v1", **self._own()}
+        own: dict[str, Any] = {"protocol": "v1", **self._own()}
         return self._row(machine.REQUEST, at, partitions=list(partitions), **own, **more)
 
     def adds_group(self, at: int, group: str, **more: Any) -> Row:
@@ -70,13 +73,17 @@ class Producer:
 
     def writes(self, at: int, until: int, *partitions: str, records: int = 1, protocol: str = "v2", **more: Any) -> Row:
         """Produce requests between two EndTxn, rolled up. They carry no producer id."""
-        rolled = {"last_ns": until * MS, "last_request_id": f"{self.client}-{until}", "protocol": protocol}
-        counts = {"n_batches": records, "n_records": records, "partitions": list(partitions)}
+        rolled: dict[str, Any] = {
+            "last_ns": until * MS,
+            "last_request_id": f"{self.client}-{until}",
+            "protocol": protocol,
+        }
+        counts: dict[str, Any] = {"n_batches": records, "n_records": records, "partitions": list(partitions)}
         return self._row(machine.WRITTEN, at, **rolled, **counts, **more)
 
     def ends(self, at: int, commit: bool = True, protocol: str = "v1", **more: Any) -> Row:
         """EndTxn; with v2 the answer gives the next epoch, which the producer has from then on."""
-        said = {"committed": commit, "protocol": protocol, **self._own()}
+        said: dict[str, Any] = {"committed": commit, "protocol": protocol, **self._own()}
         if protocol == "v2" and not more.get("errors") and more.get("answered", True):
             said |= {"answer_producer_id": self.pid, "answer_producer_epoch": self.epoch + 1}
             self.epoch += 1
@@ -87,7 +94,7 @@ class Producer:
         row = self._row(machine.MARKERS, at, producer_id=self.pid, producer_epoch=epoch, committed=commit)
         return row | {"partitions": list(partitions), "client_instance_id": None, "request_id": f"broker-{at}"}
 
-    def _own(self) -> dict[str, int]:
+    def _own(self) -> dict[str, Any]:
         return {"producer_id": self.pid, "producer_epoch": self.epoch}
 
 
