@@ -173,7 +173,7 @@ class TransactionalId:
         transaction.prove(event["ts_ns"], event["request_id"], decides=transaction.is_over)
         if event["last_request_id"] != event["request_id"]:
             transaction.prove(event["last_ns"] or event["ts_ns"], event["last_request_id"], decides=True)
-        if transaction.accepted_ns is None and event["kind"] != SEEN_BY_BROKER:
+        if transaction.accepted_ns is None:
             transaction.accepted_ns = _accepted_ns(event)
         transaction.partitions.update(event["partitions"] or ())
         if event["group_id"]:
@@ -222,12 +222,11 @@ class TransactionalId:
 
     def _on_markers(self, event: Row) -> None:
         """WriteTxnMarkers, and the partitions where it succeeded."""
-        what = Happening.COMMIT_MARKED if event["committed"] else Happening.ABORT_MARKED
         for transaction in self._candidates():
             if _is_marked(transaction, event):
                 transaction.marked.update(event["partitions"] or ())
                 at = event["ts_ns"] if event["answered_ns"] is None else event["answered_ns"]
-                decides = transaction.move(what, at)
+                decides = transaction.move(_marked(event, transaction, at), at)
                 transaction.prove(event["ts_ns"], event["request_id"], decides=decides)
                 if decides and transaction is self._open:
                     self._retire()
@@ -309,6 +308,19 @@ def _asked(event: Row, transaction: Transaction, errors: set[str], at: int) -> H
     if errors or event["answered_ns"] is None:
         return Happening.COMMIT_ASKED if commits else Happening.ABORT_ASKED
     return Happening.COMMIT_DONE if commits else Happening.ABORT_DONE
+
+
+def _marked(event: Row, transaction: Transaction, at: int) -> Happening:
+    """What markers mean. An abort that nobody in the capture asked for is the coordinator's where the timeout was over
+    or the client had gone; else its EndTxn is not in the capture. With v1 a bumped epoch tells: no client asks so."""
+    if event["committed"]:
+        return Happening.COMMIT_MARKED
+    gone = transaction.left_ns is not None and transaction.left_ns < at
+    if gone or transaction.is_past_timeout(at):
+        return Happening.TIMED_OUT if transaction.state is not State.ABORTING else Happening.ABORT_MARKED
+    if transaction.protocol == "v1" and event["producer_epoch"] != transaction.producer_epoch:
+        return Happening.TIMED_OUT if transaction.timeout_ms is None else Happening.OUTDATED
+    return Happening.ABORT_MARKED
 
 
 def _is_marked(transaction: Transaction, event: Row) -> bool:

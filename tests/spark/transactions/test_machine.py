@@ -89,6 +89,11 @@ class Producer:
             self.epoch += 1
         return self._row(machine.END, at, **said, **more)
 
+    def verified(self, at: int, partition: str, protocol: str = "v2") -> Row:
+        """AddPartitionsToTxn of the partition's leader, which asks the coordinator whether it may append."""
+        row = self._row(machine.SEEN_BY_BROKER, at, answered=False, protocol=protocol, **self._own())
+        return row | {"partitions": [partition], "client_instance_id": None, "request_id": f"leader-{at}"}
+
     def marked(self, at: int, epoch: int, commit: bool, *partitions: str) -> Row:
         """WriteTxnMarkers of the coordinator, with the producer's id and this epoch."""
         row = self._row(machine.MARKERS, at, producer_id=self.pid, producer_epoch=epoch, committed=commit)
@@ -322,14 +327,37 @@ def test_what_began_before_the_capture_is_cut_and_what_follows_is_not() -> None:
 
 
 def test_where_only_brokers_speak_each_epoch_is_a_transaction() -> None:
-    p = Producer("a", epoch=4)
+    p, then = Producer("a", epoch=4), Producer("a", epoch=5)
     rows = told(
-        {**p.commits_offsets(10, "g"), "client_instance_id": None},
+        p.verified(10, "t-0"),
         p.marked(20, 5, True, "t-0"),
-        {**p.commits_offsets(30, "g"), "client_instance_id": None, "producer_epoch": 5},
-        p.marked(40, 6, False, "t-0"),
+        then.verified(30, "t-1"),
+        then.marked(40, 6, False, "t-1"),
     )
-    assert ways(rows) == [("cut", "commit"), ("aborted", "coordinator")]
+    assert ways(rows) == [("cut", "commit"), ABORTED]
+    assert [row["partitions"] for row in rows] == [["t-0"], ["t-1"]]
+
+
+@pytest.mark.parametrize("protocol", ["v1", "v2"])
+def test_where_only_one_leader_is_captured_markers_end_what_its_client_writes(protocol: str) -> None:
+    p, ahead = Producer("a"), int(protocol == "v2")
+    rows = told(
+        p.writes(10, 15, "t-0", protocol=protocol),
+        p.verified(11, "t-0", protocol),
+        p.marked(20, ahead, True, "t-0"),
+        p.writes(30, 35, "t-0", protocol=protocol, records=4),
+        Producer("a", epoch=ahead).verified(31, "t-0", protocol),
+        p.marked(40, 2 * ahead, True, "t-0"),
+    )
+    assert ways(rows) == [("cut", "commit"), COMMITTED]
+    assert [(row["producer_id"], row["producer_epoch"]) for row in rows] == [(7, 0), (7, ahead)]
+    assert (rows[1]["n_records"], rows[1]["client_instance_id"], rows[1]["transactions"]) == (4, "a", protocol)
+
+
+def test_a_leader_that_asks_for_a_batch_sent_again_begins_nothing() -> None:
+    p = Producer("a")
+    rows = told(p.init(0), p.adds(10, "t-0"), p.ends(20), p.verified(25, "t-0", "v1"), p.adds(30, "t-1"), p.ends(40))
+    assert [(row["begin_ns"], row["partitions"]) for row in rows] == [(10 * MS, ["t-0"]), (30 * MS, ["t-1"])]
 
 
 def test_a_consumer_held_back_by_a_transaction_that_nothing_else_shows() -> None:
