@@ -19,7 +19,7 @@ HEARTBEATS = ", ".join(str(key) for key in sorted(wire.GROUP_HEARTBEATS))
 MEMBERS = (
     f"{wire.OFFSET_COMMIT}, {wire.JOIN_GROUP}, {wire.SYNC_GROUP}, {wire.HEARTBEAT}, {wire.LEAVE_GROUP}, {HEARTBEATS}"
 )
-JOINED = "conn_id string, group_id string, session_timeout_ms int, rebalance_timeout_ms int"
+JOINED = "conn_id string, group_id string, session_timeout_ms bigint, rebalance_timeout_ms bigint"
 
 
 def find(tables: Tables) -> DataFrame:
