@@ -39,8 +39,8 @@ def left_and_back(tables: Tables) -> DataFrame:
     )
     poll = "coalesce(concat('max.poll.interval.ms (', poll_ms, ')'), 'max.poll.interval.ms')"
     how = (
-        f"if(size(told) > 0, concat(' as nobody had polled it for ', {poll}), concat(' and joined it again each time, as "
-        f"clients do that nobody polls for ', {poll}))"
+        f"if(size(told) > 0, concat(' as nobody had polled it for ', {poll}), concat(' and joined it again each time, "
+        f"as clients do that nobody polls for ', {poll}))"
     )
     sentence = (
         f"concat({wording.called()}, ' left group ', group_id, ' ', {wording.times('size(left)')}, {how}, "
