@@ -26,13 +26,18 @@ function drawRequests(context, row, top, width) {
     if (to > from) ranges.push([from, to]);
     n += to - from;
   }
-  if (n > Math.max(150, width / 3)) drawDensity(context, ranges, { top, height: row.height, width });
-  else for (const [from, to] of ranges) drawBars(context, from, to, { top, height: row.height, width });
+  const box = bodyOf(row, top, width);
+  if (n > Math.max(150, width / 3)) drawDensity(context, ranges, box);
+  else for (const [from, to] of ranges) drawBars(context, from, to, box);
+}
+
+// Where a row has its requests: a client's lane keeps room above for episodes and below for starts.
+function bodyOf(row, top, width) {
+  return row.kind === "client" ? { top: top + 14, height: 20, width } : { top: top + 3, height: 14, width };
 }
 
 function drawBars(context, from, to, box) {
-  const y = box.top + (box.height > 25 ? 9 : 5);
-  const height = box.height > 25 ? 14 : 10;
+  const { top: y, height } = box;
   for (let i = from; i < to; i++) {
     if (!MASK[i] || REQ.end[i] < VIEW.from) continue;
     const x = xOf(REQ.start[i], box.width);
@@ -80,8 +85,8 @@ function drawDensity(context, ranges, box) {
   const nBins = Math.min(4096, Math.ceil(box.width / BIN));
   SHARES.fill(0, 0, nBins * 8);
   for (const [from, to] of ranges) fillBins(from, to, nBins);
-  const base = box.top + box.height - 3;
-  const tallest = box.height - 10;
+  const base = box.top + box.height;
+  const tallest = box.height;
   const errors = [];
   for (let bin = 0; bin < nBins; bin++) {
     const at = bin * 8;
@@ -91,7 +96,7 @@ function drawDensity(context, ranges, box) {
     if (SHARES[at + TROUBLE]) errors.push(bin * BIN);
     drawStack(context, at, { x: bin * BIN, base, height: Math.min(tallest, 3 + Math.log2(1 + sum) * 2.2), sum });
   }
-  for (const x of errors) drawError(context, x + 1, box.top + 6, 4);
+  for (const x of errors) drawError(context, x + 1, box.top + 1, 4);
 }
 
 function fillBins(from, to, nBins) {
@@ -119,36 +124,52 @@ function drawStack(context, at, { x, base, height, sum }) {
 
 // A start: hatched one way, a line along its foot. An episode: hatched the other way, a line along its top.
 function drawBands(context, row, top, width) {
-  const bands = BANDS.get(row.number) || [];
-  for (const band of bands) {
+  const free = { start: -1, episode: -1 };
+  for (const band of BANDS.get(row.number) || []) {
     if (band.to < VIEW.from || band.from > VIEW.to) continue;
     const x = Math.max(-5, xOf(band.from, width));
     const wide = Math.max(2, Math.min(width + 5, xOf(band.to, width)) - x);
     const start = band.kind === "start";
+    const middle = top + row.height / 2;
     context.fillStyle = start ? INK.starting : INK.recovery;
-    context.fillRect(x, top + 1, wide, row.height - 2);
+    context.fillRect(x, start ? middle : top + 1, wide, row.height / 2 - 2);
     context.fillStyle = start ? INK.start : INK.error;
     context.fillRect(x, start ? top + row.height - 3 : top + 1, wide, 2);
-    if (wide > 40) drawSteps(context, band, { top, height: row.height, width });
+    if (wide > 24) drawSteps(context, band, { y: start ? top + row.height - 10 : top + 2, left: x, wide, width, free });
   }
 }
 
-// Ticks of a band's steps, with names where they have room.
+// Ticks of a band's steps, with names where they have room; else what the band is.
 function drawSteps(context, band, box) {
-  let free = -1;
-  context.fillStyle = band.kind === "start" ? INK.start : INK.error;
-  for (const [ns, name] of band.steps) {
+  const colour = band.kind === "start" ? INK.start : INK.error;
+  const roomy = box.wide > Math.max(500, band.steps.length * 70);
+  context.fillStyle = colour;
+  for (const [ns] of band.steps) {
     const x = xOf(ns, box.width);
-    if (x < 0 || x > box.width) continue;
-    const y = band.kind === "start" ? box.top + box.height - 8 : box.top + 1;
-    context.fillRect(x, y, 1, 7);
-    const wide = name.length * 5.6 + 6;
-    if (x < free || wide > 160) continue;
-    const next = band.steps.find(([later]) => later > ns);
-    if (next && xOf(next[0], box.width) - x < wide) continue;
-    context.fillText(name, x + 3, band.kind === "start" ? box.top + box.height - 5.5 : box.top + 6);
-    free = x + wide;
+    if (x >= 0 && x <= box.width) context.fillRect(x, box.y, 1, 8);
   }
+  if (!roomy) return bandTitle(context, band, Math.max(0, box.left) + 4, { ...box, colour, room: box.wide - 8 });
+  return band.steps.forEach(([ns, name], n) => {
+    const x = xOf(ns, box.width);
+    const next = n + 1 < band.steps.length ? xOf(band.steps[n + 1][0], box.width) : box.left + box.wide;
+    if (x >= 0 && x <= box.width) bandText(context, name, x + 3, { ...box, colour, room: next - x - 6 });
+  });
+}
+
+// The band's title, where none of an earlier band is already there.
+function bandTitle(context, band, x, box) {
+  if (x < box.free[band.kind]) return;
+  box.free[band.kind] = x + context.measureText(band.title).width + 6;
+  bandText(context, band.title, x, box);
+}
+
+function bandText(context, text, x, { y, colour, room }) {
+  const wide = context.measureText(text).width;
+  if (wide > room) return;
+  context.fillStyle = INK.stripe;
+  context.fillRect(x - 1, y, wide + 2, 10);
+  context.fillStyle = colour;
+  context.fillText(text, x, y + 5.5);
 }
 
 const BANDS = new Map();
@@ -163,17 +184,30 @@ function prepareBands() {
   for (const start of STORY.starts.listed) {
     const last = start.steps.reduce((end, step) => Math.max(end, step.end_ns ?? 0), start.start_ns);
     const steps = start.steps.filter((step) => step.on_critical_path).map((step) => [step.start_ns, words(step.step)]);
-    add(start.client_instance_id, { kind: "start", from: start.start_ns, to: start.ready_ns ?? last, steps, told: start });
+    add(start.client_instance_id, { kind: "start", from: start.start_ns, to: start.ready_ns ?? last, steps, told: start, title: `start ${span(start.total_us) || words(start.outcome)}` });
   }
-  for (const told of STORY.episodes.listed) {
+  for (const told of longestOfCauses()) {
     const steps = told.steps.filter((step) => step.ts_ns !== null).map((step) => [step.ts_ns, words(step.step)]);
-    add(told.client_instance_id, { kind: "episode", from: told.start_ns, to: told.recovered_ns ?? END, steps, told });
+    const took = told.recovered_ns === null ? words(told.outcome) : span((told.recovered_ns - told.start_ns) / 1000);
+    add(told.client_instance_id, { kind: "episode", from: told.start_ns, to: told.recovered_ns ?? END, steps, told, title: `${told.first_error_name} ${took}` });
   }
+}
+
+// Of each client's episodes of one cause the one that lasted longest.
+function longestOfCauses() {
+  const found = new Map();
+  for (const told of STORY.episodes.listed) {
+    const key = `${told.client_instance_id} ${told.cause_id || told.recovery_id}`;
+    const known = found.get(key);
+    if (!known || (told.recovered_ns ?? END) - told.start_ns > (known.recovered_ns ?? END) - known.start_ns) found.set(key, told);
+  }
+  return [...found.values()];
 }
 
 // Ends of connections: how they are drawn says who ended them and how.
 function drawEnds(context, row, top, width) {
-  const middle = top + row.height / 2;
+  const body = bodyOf(row, top, width);
+  const middle = body.top + body.height / 2;
   for (const number of row.conns) {
     const conn = STORY.lanes.connections[number];
     if (row.kind === "conn") drawLife(context, conn, middle, width);

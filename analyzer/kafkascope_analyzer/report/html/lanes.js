@@ -1,7 +1,7 @@
 // The timeline's rows from top to bottom: the cluster's, then clients with their connections where they are open.
 
 const CLUSTER_ROW = 30;
-const CLIENT_ROW = 34;
+const CLIENT_ROW = 45;
 const CONN_ROW = 20;
 let ROWS = [];
 let ROWS_HEIGHT = 0;
@@ -88,7 +88,7 @@ function labelOf(row) {
 function clientLabel(row) {
   const { client, number } = row;
   const open = VIEW.open.has(number);
-  const what = `${words(client.kind)} · ${count(client.conns.length, "connection")}` + (client.n_errors ? ` · ${count(client.n_errors, "error")}` : "");
+  const what = `${client.kind === "unassigned" ? "no client known" : words(client.kind)} · ${count(client.conns.length, "connection")}` + (client.n_errors ? ` · ${count(client.n_errors, "error")}` : "");
   const toggle = button([el("span", { class: "arrow", "aria-hidden": "true" }, open ? "▾" : "▸"), el("strong", {}, clientName(client))],
     () => toggleClient(number), { class: "toggle", "aria-expanded": String(open), title: `${clientName(client)} at ${client.client_ip}` });
   return el("div", { class: "label client" }, toggle, el("span", { class: "what" }, what));

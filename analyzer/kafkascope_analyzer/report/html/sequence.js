@@ -35,8 +35,9 @@ function episodeFacts(episode) {
 }
 
 // Lifelines: the client, then the brokers in order of node id, those without one last.
-function lifelines(steps) {
-  const nodes = [...new Set(steps.map(nodeOf))].sort((a, b) => (a === null) - (b === null) || a - b);
+function lifelines(episode, steps) {
+  const old = steps.some((step) => step.step === "hint") && episode.old_node_id !== null ? [episode.old_node_id] : [];
+  const nodes = [...new Set([...old, ...steps.map(nodeOf)])].sort((a, b) => (a === null) - (b === null) || a - b);
   const apart = Math.min(230, 560 / Math.max(1, nodes.length));
   return { nodes, x: (node) => 330 + (nodes.indexOf(node) + 0.6) * apart, client: 170 };
 }
@@ -60,7 +61,7 @@ function mergedSteps(steps) {
 }
 
 function sequence(episode, steps) {
-  const lines = lifelines(steps);
+  const lines = lifelines(episode, steps);
   const merged = mergedSteps(steps);
   let y = 46;
   let before = episode.start_ns;
@@ -82,7 +83,7 @@ function sequenceStep(episode, step, { n, y, lines }) {
   if (step.step === "backoff") {
     return svg("g", {}, at, svg("rect", { class: "pause", x: lines.client - 6, y: y - 8, width: 12, height: 16 }), svg("text", { x: lines.client + 14, y: y + 4 }, `${text} ${span(step.duration_us)}`));
   }
-  const x = lines.x(nodeOf(step));
+  const x = lines.x(step.step === "hint" ? episode.old_node_id ?? nodeOf(step) : nodeOf(step));
   const inward = ["error", "success", "hint"].includes(step.step);
   const [from, to] = inward ? [x, lines.client] : [lines.client, x];
   const way = to > from ? 1 : -1;
@@ -90,7 +91,7 @@ function sequenceStep(episode, step, { n, y, lines }) {
   const mark = step.step === "error" ? svg("path", { class: "stroke-error", d: `M ${x - 5} ${y - 5} l 10 10 m -10 0 l 10 -10` }) : null;
   const took = step.duration_us !== null && !inward ? ` (${span(step.duration_us)})` : "";
   return svg("g", { class: tone }, at, svg("line", { class: `arrow ${step.step === "error" ? "dashed" : ""}`, x1: from, x2: to - way * 7, y1: y, y2: y }),
-    svg("path", { class: "tip", d: `M ${to} ${y} l ${-way * 9} -4.5 v 9 z` }), mark, svg("text", { class: "said", x: lines.client + 14, y: y - 5 }, text + took));
+    svg("path", { class: "point", d: `M ${to} ${y} l ${-way * 9} -4.5 v 9 z` }), mark, svg("text", { class: "said", x: lines.client + 14, y: y - 5 }, text + took));
 }
 
 function stepText(step) {

@@ -17,7 +17,7 @@ function headline() {
   const hit = clients.filter((client) => felt.has(client.client_instance_id));
   if (!STORY.stories.present) return el("p", { class: "lead" }, STORY.stories.why_not || "The dataset has no stories.");
   if (!causes.length) return el("p", { class: "lead" }, outcome("recovered", `Nothing broke that the capture shows: ${count(clients.length, "client")} without an error to recover from.`));
-  const open = causes.filter((cause) => cause.felt.some((one) => !one.well && !isBroker(one.client_instance_id)));
+  const open = causes.filter((cause) => isUnwell(cause) && cause.n_clients);
   const first = causes[0];
   const last = causes.reduce((end, cause) => Math.max(end, cause.end_ns), 0);
   return el("p", { class: "lead" },
@@ -51,8 +51,14 @@ function strip(causes) {
   return svg("svg", { class: "strip", viewBox: `0 0 1000 ${height}`, role: "img", "aria-label": "When each of the things below broke and how long it lasted; the same as the list says" }, bars, marks);
 }
 
+// Whether a client did not get well again; brokers count only where no client felt it.
 function isUnwell(cause) {
-  return cause.felt.some((one) => !one.well);
+  return judged(cause).some((one) => !one.well);
+}
+
+function judged(cause) {
+  const mine = cause.felt.filter((one) => !isBroker(one.client_instance_id));
+  return mine.length ? mine : cause.felt;
 }
 
 function causeTone(cause) {
@@ -60,25 +66,25 @@ function causeTone(cause) {
 }
 
 function causeEnd(cause) {
-  return cause.felt.some((one) => one.recovered_ns === null) ? END : cause.end_ns;
+  return judged(cause).some((one) => one.recovered_ns === null) ? END : Math.max(...judged(cause).map((one) => one.recovered_ns));
 }
 
 // Longest time to recover among clients that are no brokers, where there are any.
 function longest(cause) {
-  const mine = cause.felt.filter((one) => !isBroker(one.client_instance_id));
-  const told = (mine.length ? mine : cause.felt).filter((one) => one.took_us !== null);
+  const told = judged(cause).filter((one) => one.took_us !== null);
   return told.reduce((most, one) => Math.max(most, one.took_us), 0);
 }
 
 function causeCard(cause) {
   const took = longest(cause);
-  const unwell = cause.felt.filter((one) => !one.well);
+  const unwell = judged(cause).filter((one) => !one.well);
   const ended = unwell.length ? outcome("fatal", endedText(unwell, took)) : outcome("recovered", `all worked again within ${span(took)}`);
   const clients = cause.clients.map((client) => client.client_id || client.client_ip || "?");
   const head = el("summary", {}, el("span", { class: "time" }, clock(cause.start_ns)), el("strong", {}, cause.title), cause.storm ? el("span", { class: "tag error" }, "storm") : null,
     el("span", { class: "who" }, cause.n_clients ? `felt by ${listOf([...new Set(clients)], 5)}` : "felt by brokers only"), ended);
+  if (cause.n_clients && cause.n_brokers) head.querySelector(".who").append(` and ${count(cause.n_brokers, "broker’s client", "brokers’ clients")}`);
   const made = el("details", { class: `cause ${causeTone(cause)}` }, head);
-  made.addEventListener("toggle", () => made.open && made.childElementCount === 1 && made.append(causeBody(cause)), { once: false });
+  made.addEventListener("toggle", () => made.open && made.childElementCount === 1 && made.append(causeBody(cause)));
   return made;
 }
 

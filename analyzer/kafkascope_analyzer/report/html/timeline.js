@@ -31,8 +31,8 @@ function zoomButtons() {
   const middle = () => (VIEW.from + VIEW.to) / 2;
   const extra = { class: "small" };
   return el("div", { class: "zoom", role: "group", "aria-label": "Zoom and move" },
-    button("◂ Earlier", () => pan(-0.5), extra), button("Later ▸", () => pan(0.5), extra), button("＋ Zoom in", () => zoom(0.5, middle()), extra),
-    button("－ Zoom out", () => zoom(2, middle()), extra), button("Whole capture", () => setView(0, END), extra),
+    button("◂ Earlier", () => pan(-0.5), extra), button("Later ▸", () => pan(0.5), extra), button("+ Zoom in", () => zoom(0.5, middle()), extra),
+    button("− Zoom out", () => zoom(2, middle()), extra), button("Whole capture", () => setView(0, END), extra),
     button("Next error", () => nextError(), extra), button("Open all", () => openAll(true), extra), button("Close all", () => openAll(false), extra));
 }
 
