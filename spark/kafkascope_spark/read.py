@@ -1,6 +1,7 @@
 """The dataset's tables as DataFrames, with the contract's schema: no job is run to infer one."""
 
 import pathlib
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -39,6 +40,12 @@ def spark_schema(schema: pa.Schema) -> t.StructType:
     return t.StructType([t.StructField(f.name, spark_type(f.type)) for f in schema])
 
 
+def empty(session: SparkSession, schema: t.StructType) -> DataFrame:
+    """A DataFrame of the schema without rows."""
+    none: list[Any] = []
+    return session.createDataFrame(none, schema)
+
+
 def load_table(session: SparkSession, dataset: pathlib.Path, table: Table) -> DataFrame:
     """The table of the dataset, all buckets together. Raises UsageError when the dataset lacks it."""
     place = dataset / table.name
@@ -46,14 +53,14 @@ def load_table(session: SparkSession, dataset: pathlib.Path, table: Table) -> Da
         raise UsageError(f"{dataset} has no table {table.name}: make the dataset again with kafkascope ingest")
     schema = spark_schema(table.schema)
     if next(place.rglob("*.parquet"), None) is None:
-        return session.createDataFrame([], schema)
+        return empty(session, schema)
     return session.read.schema(schema).parquet(str(place)).select(*schema.names)
 
 
 def load_optional(session: SparkSession, dataset: pathlib.Path, table: Table) -> DataFrame:
     """The same, without rows where the dataset lacks the table."""
     if not (dataset / table.name).is_dir():
-        return session.createDataFrame([], spark_schema(table.schema))
+        return empty(session, spark_schema(table.schema))
     return load_table(session, dataset, table)
 
 

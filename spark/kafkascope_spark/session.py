@@ -49,8 +49,15 @@ EMBEDDED_OPTIONS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.log.level": "ERROR",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.sql.dataFrameQueryContext.enabled": "false",
 }
 """What makes the embedded session small."""
+SMALL_OPTIONS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Compiling a query's code takes longer than interpreting it over a small capture's rows."""
 
 DUMP_S = 60
 """A JVM writes its archive within some 10 s; what was not touched for so long is whole, or the next JVM refuses it."""
@@ -165,8 +172,7 @@ def _embedded(n_requests: int) -> "SparkSession":
     options["spark.sql.warehouse.dir"] = tempfile.gettempdir()
     jvm = JVM_OPTIONS if n_requests < LARGE_REQUESTS else LARGE_JVM_OPTIONS
     options["spark.driver.extraJavaOptions"] = f"{jvm} {class_archive_option()}".strip()
-    if n_requests >= LARGE_REQUESTS:
-        options |= LARGE_OPTIONS
+    options |= SMALL_OPTIONS if n_requests < LARGE_REQUESTS else LARGE_OPTIONS
     builder = SparkSession.builder.master("local[*]").appName("kafkascope").config(map=dict(options))
     with tempfile.TemporaryFile() as said:
         try:

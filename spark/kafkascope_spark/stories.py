@@ -3,7 +3,6 @@
 import gc
 import json
 import pathlib
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -12,31 +11,26 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafkascope_analyzer.dataset.contract import Table
-from kafkascope_analyzer.dataset.stories import RECOVERIES, STORY_TABLES
+from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, FINDINGS, REBALANCES, TRANSACTIONS
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, DNS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.client_stories import ClientStories, TableRow
-from kafkascope_spark.session import is_embedded, open_session
+from kafkascope_spark.session import LARGE_REQUESTS, is_embedded, open_session
+from kafkascope_spark.story_files import tag_schema, tagged, times_of, write_here, write_there
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-TAGGED = pa.schema([("table", pa.string()), *((t.name, pa.struct(list(t.schema))) for t in STORY_TABLES)])
-"""What the state machines give: a struct per story table, of which `table` names the one that is set."""
+    from kafkascope_spark.tables import Tables
+
+TAGGED = tag_schema(CLIENT_TABLES)
+"""What the state machine over clients gives."""
 
 BATCH_ROWS = 4_096
 GC_OBJECTS = 200_000
 """The machine makes many objects and no cycles: looking for cycles after each 700 costs a third of its time."""
 SMALL_CONNECTIONS = 20_000
 """Up to so many connections the stories' rows (some 30 each) pass through this process."""
-SORTED_BY = {
-    "clients": ["client_ip", "client_id", "first_ns", "client_instance_id"],
-    "startups": ["start_ns", "startup_id"],
-    "startup_steps": ["startup_id", "seq"],
-    "cadences": ["client_instance_id", "conn_id", "cadence"],
-    "recoveries": ["start_ns", "recovery_id"],
-    "recovery_steps": ["recovery_id", "seq"],
-}
 
 
 def write_stories(dataset: pathlib.Path, *, master: str | None = None, remote: str | None = None) -> None:
@@ -50,12 +44,33 @@ def write_stories(dataset: pathlib.Path, *, master: str | None = None, remote: s
         raise UsageError(f"{dataset} is not a dataset: it has no _dataset.json")
     capture_ns = capture_span(dataset)
     rows = table_rows(dataset)
-    session = open_session(master, remote, n_requests=rows.get(REQUESTS.name, 0))
-    told = tagged_stories(session, dataset, capture_ns)
-    if is_embedded(master, remote) and rows.get(CONNECTIONS.name, 0) <= SMALL_CONNECTIONS:
-        write_here(told, dataset / "stories")
-    else:
-        write_there(told, dataset / "stories")
+    n_requests = rows.get(REQUESTS.name, 0)
+    session = open_session(master, remote, n_requests=n_requests)
+    from kafkascope_spark.tables import Tables
+
+    here = is_embedded(master, remote) and rows.get(CONNECTIONS.name, 0) <= SMALL_CONNECTIONS
+    write = write_here if here else write_there
+    write(tagged_stories(session, dataset, capture_ns), CLIENT_TABLES, dataset / "stories")
+    tables = Tables(session, dataset, capture_ns, here and n_requests < LARGE_REQUESTS)
+    for tell in (across_clients, diagnoses):
+        told = tell(tables)
+        write(tagged(told), list(told), dataset / "stories")
+
+
+def across_clients(tables: "Tables") -> "dict[Table, DataFrame]":
+    """What is told of groups and of transactional ids; it reads the clients. Lazy."""
+    from kafkascope_spark.rebalances.transform import rebalances
+    from kafkascope_spark.transactions.transform import transactions
+
+    return {REBALANCES: rebalances(tables), TRANSACTIONS: transactions(tables)}
+
+
+def diagnoses(tables: "Tables") -> "dict[Table, DataFrame]":
+    """What is wrong; it reads all that is told before. Lazy."""
+    from kafkascope_spark.findings.rules import RULES
+    from kafkascope_spark.findings.transform import findings
+
+    return {FINDINGS: findings(tables, RULES)}
 
 
 def table_rows(dataset: pathlib.Path) -> dict[str, int]:
@@ -114,14 +129,7 @@ def tagged_batch(rows: list[TableRow]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{"table": name, name: with_timestamps(name, row)} for name, row in rows], TAGGED)
 
 
-_TIMES = {
-    t.name: [
-        (c.name, "ts_ns" if c.name == "ts" else f"{c.name[:-3]}_ns")
-        for c in t.columns
-        if c.type.equals(pa.timestamp("us", "UTC"))
-    ]
-    for t in STORY_TABLES
-}
+_TIMES = {table.name: times_of(table) for table in CLIENT_TABLES}
 
 
 def with_timestamps(table: str, row: dict[str, object]) -> dict[str, object]:
@@ -130,49 +138,3 @@ def with_timestamps(table: str, row: dict[str, object]) -> dict[str, object]:
         value = row[ns]
         row[ts] = value // 1000 if isinstance(value, int) else None
     return row
-
-
-def write_here(told: "DataFrame", place: pathlib.Path) -> None:
-    """One file a table, written by this process: few enough for its memory, and quicker than a job a table."""
-    from kafkascope_spark.recoveries.causes import filled
-
-    rows = told.toArrow()
-    for table in STORY_TABLES:
-        mine = flattened(rows.filter(pc.field("table") == table.name)[table.name], table.schema)
-        write_table(table, filled(mine) if table is RECOVERIES else mine, place / table.name)
-
-
-def flattened(structs: "pa.ChunkedArray[pa.StructScalar]", schema: pa.Schema) -> pa.Table:
-    """A table of the structs' fields, in the contract's types."""
-    wide = pa.Table.from_arrays([structs], names=["row"]).flatten()
-    return wide.rename_columns([name.removeprefix("row.") for name in wide.column_names]).cast(schema)
-
-
-def write_table(table: Table, rows: pa.Table, folder: pathlib.Path) -> None:
-    """Replace the folder by one Parquet file of the rows, sorted."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    ordered = rows.sort_by([(c, "ascending") for c in SORTED_BY[table.name]])
-    pq.write_table(ordered, folder / "part-0.parquet", compression="zstd")
-
-
-def write_there(told: "DataFrame", place: pathlib.Path) -> None:
-    """A file a table and partition, sorted, written by the workers: the dataset has to be where all of them see it.
-
-    The rows wait on the workers' disks meanwhile; this process sees none of them.
-    """
-    from pyspark import StorageLevel
-    from pyspark.sql import functions as fn
-
-    from kafkascope_spark.recoveries.causes import with_causes
-
-    told = told.persist(StorageLevel.DISK_ONLY)
-    try:
-        for table in STORY_TABLES:
-            mine = told.where(told["table"] == table.name).select(f"{table.name}.*")
-            mine = with_causes(mine) if table is RECOVERIES else mine
-            order = [fn.col(c).asc_nulls_last() for c in SORTED_BY[table.name]]
-            ordered = mine.sortWithinPartitions(*order)
-            ordered.write.mode("overwrite").parquet(str((place / table.name).absolute()))
-    finally:
-        told.unpersist()

@@ -1,4 +1,4 @@
-"""The tables that Spark writes under `stories/`: clients, their starts, their recoveries."""
+"""What is told of each client by itself: who it is, its starts, its recoveries, its loops."""
 
 from kafkascope_analyzer.dataset.contract import Column, Table, flag, i16, i32, i64, text, texts, time
 
@@ -257,4 +257,5 @@ CADENCES = Table(
     ),
 )
 
-STORY_TABLES: tuple[Table, ...] = (CLIENTS, STARTUPS, STARTUP_STEP_ROWS, RECOVERIES, RECOVERY_STEP_ROWS, CADENCES)
+CLIENT_TABLES: tuple[Table, ...] = (CLIENTS, STARTUPS, STARTUP_STEP_ROWS, RECOVERIES, RECOVERY_STEP_ROWS, CADENCES)
+"""The tables that the state machine over one address's events fills, in one go."""

@@ -1,0 +1,1 @@
+"""Groups: their generations, what made each, and what it cost the members."""

@@ -1,0 +1,57 @@
+"""`Tables`: the tables of one dataset as DataFrames, for what is told across clients (groups, transactions, findings).
+
+Each is read with the contract's schema: no job infers one. A dataset of a small capture has few, small files; there a
+table is one partition, so that grouping and sorting it need no shuffle.
+"""
+
+import pathlib
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+from pyspark.sql import types as t
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.stories import CLIENTS, STORY_TABLES
+from kafkascope_spark.read import empty, load_optional, spark_schema
+
+_STORIES = frozenset(table.name for table in STORY_TABLES)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A dataset's tables. capture_ns: its first and last packet; small: whether one partition holds a table."""
+
+    session: SparkSession
+    dataset: pathlib.Path
+    capture_ns: tuple[int, int]
+    small: bool = True
+
+    def __getitem__(self, table: Table) -> DataFrame:
+        """The table with the contract's columns; without rows where the dataset lacks it."""
+        place = self.dataset / "stories" if table.name in _STORIES else self.dataset
+        return self._sized(load_optional(self.session, place, table))
+
+    def messages(self, name: str, columns: str) -> DataFrame:
+        """Messages of one kind, as `JoinGroup/request`; columns: a Spark DDL of the fields wanted, nested ones too.
+
+        Without rows where the dataset has none. A field that no message of the dataset has is null.
+        """
+        schema = t.DataType.fromDDL(columns)
+        if not isinstance(schema, t.StructType):
+            raise TypeError(f"no columns: {columns}")
+        place = self.dataset / "messages" / name
+        if not place.is_dir() or next(place.rglob("*.parquet"), None) is None:
+            return empty(self.session, schema)
+        return self._sized(self.session.read.schema(schema).parquet(str(place)).select(*schema.names))
+
+    def owners(self) -> DataFrame:
+        """conn_id, client_instance_id: which client a connection belongs to."""
+        return self[CLIENTS].select(fn.explode("conn_ids").alias("conn_id"), "client_instance_id")
+
+    def empty(self, table: Table) -> DataFrame:
+        """The table's columns without rows."""
+        return empty(self.session, spark_schema(table.schema))
+
+    def _sized(self, rows: DataFrame) -> DataFrame:
+        return rows.coalesce(1) if self.small else rows

@@ -1,0 +1,1 @@
+"""Transactions: what each producer began, and how it ended."""
