@@ -8,7 +8,7 @@ function filled(node, attributes, children) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else node.setAttribute(name, value === true ? "" : String(value));
   }
-  for (const child of children.flat(2)) {
+  for (const child of children.flat(4)) {
     if (child === null || child === undefined || child === false) continue;
     node.append(child instanceof Node ? child : String(child));
   }
@@ -24,7 +24,7 @@ function svg(name, attributes, ...children) {
 }
 
 function replace(node, ...children) {
-  node.replaceChildren(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
+  node.replaceChildren(...children.flat(4).filter((child) => child !== null && child !== undefined && child !== false));
   return node;
 }
 

@@ -24,12 +24,14 @@ def load_evidence(dataset: Path, named: Iterable[str | None]) -> dict[str, Row]:
     return {name: found[name] for name in wanted if name in found}
 
 
-def named_by(starts: list[Row], episodes: list[Row], findings: list[Row]) -> list[str | None]:
-    """The ids that stories name, those of findings first."""
-    named: list[str | None] = [name for finding in findings for name in finding.get("evidence") or ()]
-    for episode in episodes:
+def named_by(story: dict[str, Any]) -> list[str | None]:
+    """The ids that the stories name, those of findings first."""
+    named: list[str | None] = []
+    for name in ("findings", "transactions", "rebalances"):
+        named += [i for row in story[name]["listed"] for i in row.get("evidence") or ()]
+    for episode in story["episodes"]["listed"]:
         named += episode["evidence"]
         named += [step["request_id"] for step in episode["steps"]]
-    for start in starts:
+    for start in story["starts"]["listed"]:
         named += [name for step in start["steps"] for name in step["request_ids"]]
     return named

@@ -21,7 +21,7 @@ function groupsSection() {
 function groupBlock(name, rebalances, open) {
   const stopped = rebalances.reduce((sum, one) => sum + (one.duration_ms || 0), 0);
   const title = [el("strong", {}, name), ` · ${words(rebalances[0].group_protocol)} · ${count(rebalances.length, "rebalance")}, ${span(stopped * 1000)} in all`];
-  return details(title, open, groupPicture(rebalances), details("Table of the rebalances", false, rebalanceTable(rebalances)));
+  return details(title, open, groupPicture(rebalances), hint("Outlined: from a member’s join to its assignment; ▸ the last to join; solid: its partitions were not read."), details("Table of the rebalances", false, rebalanceTable(rebalances)));
 }
 
 // One line for the rebalances, one for each member: from its join to its sync, the time that it could not work.
@@ -48,24 +48,32 @@ function memberName(member) {
   return place >= 0 ? clientName(STORY.lanes.clients[place]) : member.member_id || "?";
 }
 
+// From join to assignment: outlined; the time that its partitions were not read: solid.
 function memberWait(rebalance, member, { x, members }) {
   const n = members.findIndex((one) => memberKey(one) === memberKey(member));
   if (n < 0 || member.joined_ns === null) return null;
-  const from = member.joined_ns ?? rebalance.start_ns;
-  const to = member.synced_ns ?? rebalance.end_ns ?? from;
+  const y = 37 + n * GROUP_LANE;
+  const to = member.synced_ns ?? rebalance.end_ns ?? member.joined_ns;
+  const stop = member.stopped_ms ? to - member.stopped_ms * 1e6 : null;
   const last = rebalance.last_joiner && (rebalance.last_joiner === member.member_id || rebalance.last_joiner === member.client_instance_id);
-  return svg("g", {}, svg("rect", { class: "stopped", x: x(from), y: 37 + n * GROUP_LANE, width: Math.max(2, x(to) - x(from)), height: 10 }),
-    last ? svg("path", { class: "tip-last", d: `M ${x(from)} ${36 + n * GROUP_LANE} l 5 6 l -5 6 z` }) : null);
+  return svg("g", {}, stop === null ? null : svg("rect", { class: "stopped", x: x(stop), y: y + 2, width: Math.max(1.5, x(to) - x(stop)), height: 6 }),
+    svg("rect", { class: "joining", x: x(member.joined_ns), y, width: Math.max(2, x(to) - x(member.joined_ns)), height: 10 }),
+    last ? svg("path", { class: "tip-last", d: `M ${x(member.joined_ns)} ${y - 1} l 5 6 l -5 6 z` }) : null);
 }
 
 function rebalanceTable(rebalances) {
-  const columns = [["Generation", "num"], ["From", "num"], ["Took", "num"], ["Trigger"], ["Members", "num"], ["Last joiner"], ["Longest stop", "num"], ["Coordinator"]];
+  const columns = [["Generation", "num"], ["From", "num"], ["Took", "num"], ["Trigger"], ["Members", "num"], ["Last joiner"], ["Longest stop", "num"], ["Left it"], ["Coordinator"], ["Packets", "num"]];
   const rows = rebalances.map((one) => {
     const last = (one.members || []).find((member) => member.member_id === one.last_joiner || member.client_instance_id === one.last_joiner);
     const stop = (one.members || []).reduce((most, member) => Math.max(most, member.stopped_ms ?? 0), 0);
-    return [one.generation ?? "", clock(one.start_ns), span((one.duration_ms ?? 0) * 1000), words(one.trigger), one.n_members ?? "", last ? memberName(last) : one.last_joiner ?? "", span(stop * 1000), nodeName(one.node_id)];
+    return [one.generation ?? "", clock(one.start_ns), one.duration_ms === null ? "" : span(one.duration_ms * 1000), [words(one.trigger), one.trigger_why ? `: ${one.trigger_why}` : ""], one.n_members ?? "", last ? memberName(last) : one.last_joiner ?? "",
+      span(stop * 1000), (one.departed || []).map(departedText).join("; "), nodeName(one.node_id), packetLinks((one.evidence || []).slice(0, 3))];
   });
   return table("Rebalances", columns, rows);
+}
+
+function departedText(one) {
+  return `${one.client_id || memberName(one)} ${words(one.how)}${one.silent_ms ? ` after ${span(one.silent_ms * 1000)} of silence` : ""}`;
 }
 
 function transactionsSection() {
@@ -91,8 +99,18 @@ function transactionPicture(ids) {
 }
 
 function transactionTable(listed) {
-  const columns = [["Transactional id"], ["Begin", "num"], ["Took", "num"], ["Outcome"], ["Producer", "num"], ["Partitions"], ["Records", "num"], ["Fenced by"]];
-  const rows = listed.map((one) => [one.transactional_id ?? "?", clock(one.begin_ns), one.end_ns === null || one.begin_ns === null ? "" : span((one.end_ns - one.begin_ns) / 1000), outcome(one.outcome), `${one.producer_id ?? "?"} epoch ${one.producer_epoch ?? "?"}`,
-    listOf(one.partitions || [], 3), one.n_records ?? "", one.fenced_by ?? ""]);
+  const columns = [["Transactional id"], ["Begin", "num"], ["Took", "num"], ["Outcome"], ["Ended by"], ["Producer", "num"], ["Partitions"], ["Records", "num"], ["Fenced by"], ["Held back"], ["Packets", "num"]];
+  const rows = listed.map((one) => [one.transactional_id ?? "?", clock(one.begin_ns), one.end_ns === null || one.begin_ns === null ? "" : span((one.end_ns - one.begin_ns) / 1000), outcome(one.outcome), words(one.end_kind), `${one.producer_id ?? "?"} epoch ${one.producer_epoch ?? "?"}`,
+    listOf(one.partitions || [], 3), one.n_records ?? "", fencedBy(one), (one.held_back || []).map(heldBack).join("; "), packetLinks((one.evidence || []).slice(0, 3))]);
   return table("Transactions", columns, rows);
+}
+
+function fencedBy(one) {
+  const place = clientPlace(one.fenced_by ?? "");
+  return place >= 0 ? clientName(STORY.lanes.clients[place]) : one.fenced_by ?? "";
+}
+
+function heldBack(one) {
+  const place = clientPlace(one.client_instance_id ?? "");
+  return `${place >= 0 ? clientName(STORY.lanes.clients[place]) : "a consumer"} on ${one.partition} for ${span((one.until_ns - one.from_ns) / 1000)}`;
 }

@@ -11,6 +11,10 @@ from kafkascope_parsers.errors import UsageError
 MOST_ROWS = {"findings": 500, "rebalances": 2_000, "transactions": 2_000}
 MOST_EVIDENCE = 12
 MOST_MEMBERS = 50
+MOST_NAMES = 5
+_MOST = {"evidence": MOST_EVIDENCE, "conn_ids": MOST_EVIDENCE, "members": MOST_MEMBERS, "departed": MOST_MEMBERS}
+_MOST |= {"held_back": MOST_EVIDENCE, "partitions": 10, "offset_groups": MOST_NAMES, "refused_commits": MOST_NAMES}
+_MOST |= {"fenced": MOST_NAMES, "error_names": MOST_NAMES}
 SEVERITIES = ("error", "warning", "info")
 _ORDER = {"findings": "first_ns", "rebalances": "start_ns", "transactions": "begin_ns"}
 
@@ -49,9 +53,16 @@ def _first(kept: list[Row], name: str) -> list[Row]:
 
 
 def _bounded(row: Row) -> Row:
-    """The row with the first of its evidence and members, and how many there are."""
-    for name, most in (("evidence", MOST_EVIDENCE), ("conn_ids", MOST_EVIDENCE), ("members", MOST_MEMBERS)):
+    """The row with the first of what its lists hold; `n_evidence`, `n_conn_ids`, `n_listed_members` count all."""
+    for name, most in _MOST.items():
         if isinstance(row.get(name), list):
-            row[f"n_{name}" if name != "members" else "n_listed_members"] = len(row[name])
-            row[name] = row[name][:most]
+            row["n_listed_members" if name == "members" else f"n_{name}"] = len(row[name])
+            row[name] = [_short(value) for value in row[name][:most]]
     return row
+
+
+def _short(value: Any) -> Any:
+    """A member without what a page has no room for."""
+    if not isinstance(value, dict):
+        return value
+    return {key: part[:MOST_NAMES] if isinstance(part, list) else part for key, part in value.items()}

@@ -147,7 +147,7 @@ function bandLines(band) {
 function clusterText(at) {
   const reach = (5 * (VIEW.to - VIEW.from)) / TIMELINE.width;
   const near = STORY.topology.changes.filter((change) => Math.abs(change.ts_ns - at) < reach).slice(0, 6);
-  const groups = STORY.rebalances.listed.filter((one) => one.start_ns - reach < at && at < one.end_ns + reach).slice(0, 3);
+  const groups = STORY.rebalances.listed.filter((one) => one.start_ns - reach < at && at < (one.end_ns ?? END) + reach).slice(0, 3);
   const lines = [...near.map((change) => `${clock(change.ts_ns)} ${changeText(change)}`), ...groups.map((one) => `${clock(one.start_ns)} rebalance of ${one.group_id}: ${words(one.trigger)}`)];
   return lines.length ? lines : null;
 }

@@ -25,7 +25,7 @@ ORPHANS = 2**31
 NO_TIME = 2**32 - 1
 """In the columns of durations: there was no answer."""
 _TEXT = ("conn_id", "request_id", "api_name", "error_name", "status", "group_id", "transactional_id")
-_TEXT += ("coordinator_key", "client_id")
+_TEXT += ("coordinator_key", "coordinator_type", "client_id")
 _NUMBERS = {"api_key": -1, "api_version": -1, "correlation_id": -1, "ts_ns": 0, "response_last_ns": -1}
 _NUMBERS |= {"latency_us": -1, "error_code": 0, "request_bytes": 0, "response_bytes": 0, "in_flight": 0}
 _NUMBERS |= {"throttle_ms": 0, "generation_or_epoch": -1, "acks": 2, "n_partitions": 0, "n_records": 0}
@@ -87,12 +87,16 @@ def _rows(batch: pa.RecordBatch, conns: dict[str, int], found: Requests) -> Colu
     rows["error"] = np.where(rows["error_code"] == 0, 0, found.errors.indices(batch.column("error_name")))
     status = {name: n for n, name in enumerate(STATUSES)}
     rows["status"] = places(batch.column("status"), status)
-    group = batch.column("group_id")
-    is_key = pc.and_(pc.is_null(group), pc.equal(batch.column("api_name"), "FindCoordinator").fill_null(False))
-    rows["group"] = found.groups.indices(pc.if_else(is_key, batch.column("coordinator_key"), group))
-    rows["transaction"] = found.transactional_ids.indices(batch.column("transactional_id"))
+    rows["group"] = found.groups.indices(_or_key(batch, "group_id", "group"))
+    rows["transaction"] = found.transactional_ids.indices(_or_key(batch, "transactional_id", "transaction"))
     rows["client"] = found.client_ids.indices(batch.column("client_id"))
     return rows
+
+
+def _or_key(batch: pa.RecordBatch, name: str, key_type: str) -> pa.Array:
+    """The column, and where FindCoordinator asks for such a key, the key."""
+    is_key = pc.equal(batch.column("coordinator_type"), key_type).fill_null(False)
+    return pc.coalesce(batch.column(name), pc.if_else(is_key, batch.column("coordinator_key"), None))
 
 
 def places(column: pa.Array, known: dict[str, int]) -> Ints:

@@ -182,10 +182,11 @@ function drawCluster(context, top, width) {
 }
 
 function drawRebalance(context, rebalance, top, width) {
-  if (rebalance.end_ns < VIEW.from || rebalance.start_ns > VIEW.to) return;
+  const end = rebalance.end_ns ?? END;
+  if (end < VIEW.from || rebalance.start_ns > VIEW.to) return;
   const x = xOf(rebalance.start_ns, width);
   context.fillStyle = INK.patterns[3];
-  context.fillRect(x, top + CLUSTER_ROW - 7, Math.max(3, xOf(rebalance.end_ns, width) - x), 5);
+  context.fillRect(x, top + CLUSTER_ROW - 7, Math.max(3, xOf(end, width) - x), 5);
 }
 
 function diamond(context, x, y, colour) {

@@ -69,16 +69,13 @@ def render_html(dataset: Path, model: Model, budget: int = BUDGET) -> str:
 
 def _story(dataset: Path, model: Model) -> Model:
     """What the page tells besides the requests."""
-    starts, episodes = load_starts(dataset), load_episodes(dataset)
-    later = {name: load_story(dataset, name) for name in ("findings", "rebalances", "transactions")}
-    named = named_by(starts["listed"], episodes["listed"], later["findings"]["listed"])
+    told: Model = {"starts": load_starts(dataset), "episodes": load_episodes(dataset)}
+    told |= {name: load_story(dataset, name) for name in ("findings", "rebalances", "transactions")}
     return {
         **{name: model[name] for name in ("connections", "cluster", "apis", "errors", "unread", "stories")},
         "causes": {"n": model["causes"]["n"], "listed": told_causes(model, dataset)},
-        "starts": starts,
-        "episodes": episodes,
-        **later,
-        "evidence": load_evidence(dataset, named),
+        **told,
+        "evidence": load_evidence(dataset, named_by(told)),
         "topology": load_cluster(dataset),
     }
 
