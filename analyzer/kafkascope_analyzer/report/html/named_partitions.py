@@ -1,4 +1,6 @@
-"""Topic-partitions that the kept requests name, with offset and error: a few of each request, those with errors first."""
+"""Topic-partitions that the kept requests name, with offset and error: a few of each request, those with errors first, then
+one of each topic.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from kafkascope_analyzer.report.html.request_columns import numbers_of, places
 from kafkascope_analyzer.report.html.thinning import Columns, Ints, integers
 from kafkascope_analyzer.report.scan import scan
 
-MOST_OF_ONE = 4
+MOST_OF_ONE = 12
 MOST_WAITING = 1_000_000
 """Rows that may wait before they are sorted and cut to MOST_OF_ONE a request."""
 _COLUMNS = ["request_id", "conn_id", "topic", "partition", "offset", "error_code", "error_name", "topic_id"]
@@ -50,7 +52,9 @@ def load_partitions(
 
 
 def _first_few(parts: list[Columns]) -> Columns:
-    """Of each request the partitions with errors, then the lowest; what request and response both name is one row."""
+    """Of each request the partitions with errors, one of each topic, then the others; what request and response both
+    name is one row.
+    """
     if not parts:
         return {name: np.empty(0, np.int64) for name in ("row", "topic", "partition", "offset", "error")}
     rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -58,7 +62,9 @@ def _first_few(parts: list[Columns]) -> Columns:
     keys = np.stack([rows["row"], rows["topic"], rows["partition"]])[:, order]
     first = np.concatenate([[True], (keys[:, 1:] != keys[:, :-1]).any(axis=0)]) if len(order) else np.empty(0, bool)
     rows = {name: column[order[first]] for name, column in rows.items()}
-    order = np.lexsort((rows["partition"], rows["topic"], rows["error"] == 0, rows["row"]))
+    again = np.zeros(len(rows["row"]), bool)  # the topic was named by the row before, and of the same request
+    again[1:] = (rows["row"][1:] == rows["row"][:-1]) & (rows["topic"][1:] == rows["topic"][:-1])
+    order = np.lexsort((rows["partition"], rows["topic"], again, rows["error"] == 0, rows["row"]))
     row = rows["row"][order]
     begins = np.flatnonzero(np.diff(row, prepend=-1))
     rank = np.arange(len(row)) - np.repeat(begins, np.diff(np.append(begins, len(row))))

@@ -70,7 +70,6 @@ function openRequest(i) {
       button("Show in timeline", () => { reveal(i); jump("timeline"); }, { class: "small" }), button("This client", () => showClient(STORY.lanes.connections[REQ.conn[i]].client, true), { class: "small" })));
   if (panel.hidden) PANEL_OPENER = document.activeElement;
   panel.hidden = false;
-  panel.onkeydown = (event) => event.key === "Escape" && closePanel();
   announce(requestLines(i).join(", "));
   viewChanged();
 }

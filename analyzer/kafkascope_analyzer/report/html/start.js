@@ -45,6 +45,7 @@ function listen() {
   }).observe(TIMELINE.scroller.parentElement);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", resized);
   window.addEventListener("hashchange", followLink);
+  window.addEventListener("keydown", (event) => event.key === "Escape" && !document.getElementById("panel").hidden && closePanel());
   window.addEventListener("beforeprint", () => document.querySelectorAll("details.cause, details.finding").forEach((one) => (one.open = true)));
 }
 
