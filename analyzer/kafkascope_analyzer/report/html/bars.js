@@ -58,13 +58,20 @@ function outlined(context, [x, y, width, height], colour, line = 1) {
   context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
 }
 
+const TEXT_WIDTHS = new Map();
+
+function textWidth(context, text) {
+  if (!TEXT_WIDTHS.has(text)) TEXT_WIDTHS.set(text, context.measureText(text).width);
+  return TEXT_WIDTHS.get(text);
+}
+
 function barText(context, i, [x, y, width, height]) {
   const left = Math.max(x, 0) + 4;
   const text = apiName(i);
-  const room = x + width - left;
-  if (context.measureText(text).width + 10 > room) return;
+  const wide = textWidth(context, text);
+  if (wide + 10 > x + width - left) return;
   context.fillStyle = INK.surface;
-  context.fillRect(left - 2, y + 1, context.measureText(text).width + 4, height - 2);
+  context.fillRect(left - 2, y + 1, wide + 4, height - 2);
   context.fillStyle = INK.ink;
   context.fillText(text, left, y + height / 2 + 0.5);
 }
@@ -159,12 +166,12 @@ function drawSteps(context, band, box) {
 // The band's title, where none of an earlier band is already there.
 function bandTitle(context, band, x, box) {
   if (x < box.free[band.kind]) return;
-  box.free[band.kind] = x + context.measureText(band.title).width + 6;
+  box.free[band.kind] = x + textWidth(context, band.title) + 6;
   bandText(context, band.title, x, box);
 }
 
 function bandText(context, text, x, { y, colour, room }) {
-  const wide = context.measureText(text).width;
+  const wide = textWidth(context, text);
   if (wide > room) return;
   context.fillStyle = INK.stripe;
   context.fillRect(x - 1, y, wide + 2, 10);

@@ -31,6 +31,7 @@ _NUMBERS |= {"latency_us": -1, "error_code": 0, "request_bytes": 0, "response_by
 _NUMBERS |= {"throttle_ms": 0, "generation_or_epoch": -1, "acks": 2, "n_partitions": 0, "n_records": 0}
 _NUMBERS |= {"record_bytes": 0, "capture_id": 0, "request_packet_no": 0, "response_packet_no": 0, "node_id": -1}
 _NUMBERS |= {"n_errors": 0}
+_WIDE = ("ts", "response_last_ns", "number", "request_packet_no", "response_packet_no")
 
 
 @dataclass(slots=True)
@@ -51,7 +52,7 @@ class Requests:
     @property
     def keys(self) -> Ints:
         """connection << 32 | number of each, in row order."""
-        return self.columns["conn"] << 32 | self.columns["number"]
+        return self.columns["conn"].astype(np.int64) << 32 | self.columns["number"]
 
 
 def load_requests(dataset: Path, conns: dict[str, int], span: tuple[int, int], budget: int = BUDGET) -> Requests:
@@ -90,7 +91,12 @@ def _rows(batch: pa.RecordBatch, conns: dict[str, int], found: Requests) -> Colu
     rows["group"] = found.groups.indices(_or_key(batch, "group_id", "group"))
     rows["transaction"] = found.transactional_ids.indices(_or_key(batch, "transactional_id", "transaction"))
     rows["client"] = found.client_ids.indices(batch.column("client_id"))
-    return rows
+    return {name: column if name in _WIDE else narrow(column) for name, column in rows.items()}
+
+
+def narrow(column: Ints) -> NDArray[np.int32]:
+    """The column in half the memory; what does not fit becomes the largest that does."""
+    return np.clip(column, -(2**31), 2**31 - 1).astype(np.int32)
 
 
 def _or_key(batch: pa.RecordBatch, name: str, key_type: str) -> pa.Array:
@@ -135,7 +141,7 @@ def packed(found: Requests, start_ns: int, end_ns: int) -> tuple[int, dict[str, 
     """unit_ns of the times, and the narrow columns. Those named `d_...` are differences to the row before, modulo
     2**32; `d_response` is the answer's packet minus the request's.
     """
-    rows, unit_ns = found.columns, unit_of(end_ns - start_ns)
+    rows, unit_ns = {name: column.astype(np.int64) for name, column in found.columns.items()}, unit_of(end_ns - start_ns)
     since = np.clip((rows["ts"] - start_ns) // unit_ns, 0, NO_TIME)
     answered = rows["response_last_ns"] >= 0
     took = np.clip((rows["response_last_ns"] - rows["ts"]) // 1000, 0, NO_TIME - 1)
