@@ -63,7 +63,9 @@ def tile(source: Path, out: Path, copies: int, rounds: int) -> None:
     captures = pq.read_table(source / "captures")
     length = pc.max(captures["last_ns"]).as_py() - pc.min(captures["first_ns"]).as_py() + 1_000_000_000
     for name in (*EVERY_COPY, *EVERY_ROUND):
-        write_tiles(source / name, out / name, copies, [n * length for n in range(rounds if name in EVERY_ROUND else 1)])
+        write_tiles(
+            source / name, out / name, copies, [n * length for n in range(rounds if name in EVERY_ROUND else 1)]
+        )
     last = captures["last_ns"].to_numpy()[0] + (rounds - 1) * length
     captures = captures.set_column(captures.schema.get_field_index("last_ns"), "last_ns", pa.array([last]))
     for old in (out / "captures").iterdir():
@@ -91,7 +93,9 @@ def tiled(table: pa.Table, copy: int, turn: int, shift: int) -> pa.Table:
         elif field.name == "request_id":
             parts = pc.split_pattern(column, "-", max_splits=1)
             tail = pc.add(pc.cast(pc.list_element(parts, 1), pa.int64()), turn * _LATER)
-            column = pc.binary_join_element_wise(renamed(pc.list_element(parts, 0), copy), pc.cast(tail, pa.string()), "-")
+            column = pc.binary_join_element_wise(
+                renamed(pc.list_element(parts, 0), copy), pc.cast(tail, pa.string()), "-"
+            )
         elif field.name in _ID_LISTS:
             column = pa.array([ids and [renamed_id(i, copy) for i in ids] for ids in column.to_pylist()], field.type)
         elif field.name == "client_ip":
@@ -128,7 +132,8 @@ def written(dataset: Path, page: Path) -> dict[str, Any]:
 _DRAG = """() => new Promise((done) => {
   const canvas = document.querySelector("canvas.lanes");
   const box = canvas.getBoundingClientRect();
-  const at = (kind, x) => canvas.dispatchEvent(new PointerEvent(kind, { pointerId: 1, clientX: box.left + x, clientY: box.top + 100, bubbles: true }));
+  const place = (x) => ({ pointerId: 1, clientX: box.left + x, clientY: box.top + 100, bubbles: true });
+  const at = (kind, x) => canvas.dispatchEvent(new PointerEvent(kind, place(x)));
   canvas.setPointerCapture = () => {};
   at("pointerdown", 700);
   const frames = [];
@@ -176,7 +181,10 @@ def opened(page: Path) -> dict[str, Any]:
         tab.get_by_role("button", name="Open all").click()
         tab.wait_for_timeout(500)
         frames = sorted(tab.evaluate(_DRAG))
-        figures["pan_open_ms"] = {"median": round(statistics.median(frames), 1), "p95": round(frames[int(len(frames) * 0.95)], 1)}
+        figures["pan_open_ms"] = {
+            "median": round(statistics.median(frames), 1),
+            "p95": round(frames[int(len(frames) * 0.95)], 1),
+        }
         browser.close()
     return {"open_s": times, **figures}
 

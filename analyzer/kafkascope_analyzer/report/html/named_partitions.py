@@ -1,5 +1,6 @@
-"""Topic-partitions that the kept requests name, with offset and error: a few of each request, those with errors first, then
-one of each topic.
+"""Topic-partitions that the kept requests name, with offset and error: a few of each request.
+
+Those with errors come first, then one of each topic.
 """
 
 from pathlib import Path

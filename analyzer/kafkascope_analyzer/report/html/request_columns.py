@@ -1,7 +1,7 @@
 """Requests for the page: read once, thinned, then packed as narrow columns, small differences where they grow.
 
-`number` with the connection's id is the request's id. Times are in units of `unit_ns` since the capture's start, so that
-they fit four bytes: 10 ns for captures of up to 40 s, and coarser for longer ones.
+`number` with the connection's id is the request's id. Times are in units of `unit_ns` since the capture's start, so
+that they fit four bytes: 10 ns for captures of up to 40 s, and coarser for longer ones.
 """
 
 from collections import defaultdict
@@ -24,8 +24,8 @@ STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "unde
 ORPHANS = 2**31
 NO_TIME = 2**32 - 1
 """In the columns of durations: there was no answer."""
-_TEXT = ("conn_id", "request_id", "api_name", "error_name", "status", "group_id", "transactional_id")
-_TEXT += ("coordinator_key", "coordinator_type", "client_id")
+_TEXT = ["conn_id", "request_id", "api_name", "error_name", "status", "group_id", "transactional_id"]
+_TEXT += ["coordinator_key", "coordinator_type", "client_id"]
 _NUMBERS = {"api_key": -1, "api_version": -1, "correlation_id": -1, "ts_ns": 0, "response_last_ns": -1}
 _NUMBERS |= {"latency_us": -1, "error_code": 0, "request_bytes": 0, "response_bytes": 0, "in_flight": 0}
 _NUMBERS |= {"throttle_ms": 0, "generation_or_epoch": -1, "acks": 2, "n_partitions": 0, "n_records": 0}
@@ -141,7 +141,10 @@ def packed(found: Requests, start_ns: int, end_ns: int) -> tuple[int, dict[str, 
     """unit_ns of the times, and the narrow columns. Those named `d_...` are differences to the row before, modulo
     2**32; `d_response` is the answer's packet minus the request's.
     """
-    rows, unit_ns = {name: column.astype(np.int64) for name, column in found.columns.items()}, unit_of(end_ns - start_ns)
+    rows, unit_ns = (
+        {name: column.astype(np.int64) for name, column in found.columns.items()},
+        unit_of(end_ns - start_ns),
+    )
     since = np.clip((rows["ts"] - start_ns) // unit_ns, 0, NO_TIME)
     answered = rows["response_last_ns"] >= 0
     took = np.clip((rows["response_last_ns"] - rows["ts"]) // 1000, 0, NO_TIME - 1)

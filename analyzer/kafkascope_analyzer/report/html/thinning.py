@@ -19,7 +19,7 @@ BUDGET = 500_000
 FIRST_STRETCHES = 8192
 """Stretches of time that the capture is divided into when merging begins; halved until the budget holds."""
 DATA_PLANE = (0, 1, 8, 12, 63, 68, 76, 78, 79, 88)
-"""Produce, Fetch, OffsetCommit, Heartbeat, BrokerHeartbeat, the other groups' heartbeats, ShareFetch, ShareAcknowledge."""
+"""Produce, Fetch, OffsetCommit, Heartbeat, BrokerHeartbeat, other groups' heartbeats, ShareFetch, ShareAcknowledge."""
 
 Ints = NDArray[np.int64]
 Columns = dict[str, NDArray[Any]]
@@ -103,7 +103,8 @@ class Kept:
 
 def is_data(rows: Columns) -> NDArray[np.bool_]:
     """Which requests are of the data plane and went well."""
-    return np.isin(rows["api_key"], DATA_PLANE) & (rows["error_code"] == 0) & (rows["status"] == 0)
+    well: NDArray[np.bool_] = (rows["error_code"] == 0) & (rows["status"] == 0)
+    return well & np.isin(rows["api_key"], DATA_PLANE)
 
 
 def _is_edge(rows: Columns) -> NDArray[np.bool_]:

@@ -51,7 +51,12 @@ def load_episodes(dataset: Path) -> Row:
     everyone = list(rows(dataset, RECOVERIES, _without_ts(RECOVERIES)))
 
     def weight(row: Row) -> tuple[bool, int, int, str]:
-        return row["outcome"] not in NOT_WELL, -(row["time_to_recover_ms"] or 0), -(row["n_errors"] or 0), row["recovery_id"]
+        return (
+            row["outcome"] not in NOT_WELL,
+            -(row["time_to_recover_ms"] or 0),
+            -(row["n_errors"] or 0),
+            row["recovery_id"],
+        )
 
     everyone.sort(key=weight)
     chosen = everyone[:MOST_EPISODES]

@@ -72,22 +72,50 @@ def later_rows(small: Any, text: str) -> dict[str, list[dict[str, Any]]]:
     at = small.at
     finding = {"client_instance_id": "p1", "conn_ids": ["c1"], "evidence": ["c1-9"], "n": 2, "first_ns": at(4990)}
     finding |= {"last_ns": at(5100), "advice": f"change it{text}", "subject": f"clicks{text}-0"}
-    member = {"member_id": f"m{text}", "client_instance_id": "g1", "joined_ns": at(60), "synced_ns": at(90), "stopped_ms": 20}
+    member = {
+        "member_id": f"m{text}",
+        "client_instance_id": "g1",
+        "joined_ns": at(60),
+        "synced_ns": at(90),
+        "stopped_ms": 20,
+    }
     rebalance = {"group_id": f"readers{text}", "group_protocol": "classic", "node_id": 2, "trigger": "member_joined"}
     transaction = {"transactional_id": f"pay{text}", "producer_id": 7, "producer_epoch": 1, "client_instance_id": "p1"}
     return {
         "findings": [
-            {**finding, "finding_id": f"f{n}", "rule": "leader_storm", "severity": s, "sentence": f"a {s} was seen{text}"}
+            {
+                **finding,
+                "finding_id": f"f{n}",
+                "rule": "leader_storm",
+                "severity": s,
+                "sentence": f"a {s} was seen{text}",
+            }
             for n, s in enumerate(("info", "warning", "error"))
         ],
         "rebalances": [
-            {**rebalance, "rebalance_id": f"r{n}", "generation": n, "start_ns": at(50 + n * 100), "end_ns": at(95 + n * 100),
-             "duration_ms": 45, "n_members": 1, "members": [member], "last_joiner": f"m{text}"}
+            {
+                **rebalance,
+                "rebalance_id": f"r{n}",
+                "generation": n,
+                "start_ns": at(50 + n * 100),
+                "end_ns": at(95 + n * 100),
+                "duration_ms": 45,
+                "n_members": 1,
+                "members": [member],
+                "last_joiner": f"m{text}",
+            }
             for n in range(2)
         ],
         "transactions": [
-            {**transaction, "transaction_no": n, "begin_ns": at(100 * n), "end_ns": at(100 * n + 50), "outcome": o,
-             "partitions": [f"clicks{text}-0"], "n_records": 3}
+            {
+                **transaction,
+                "transaction_no": n,
+                "begin_ns": at(100 * n),
+                "end_ns": at(100 * n + 50),
+                "outcome": o,
+                "partitions": [f"clicks{text}-0"],
+                "n_records": 3,
+            }
             for n, o in enumerate(("committed", "hanging"))
         ],
     }
@@ -113,7 +141,9 @@ def browser() -> Iterator[Any]:
         pytest.skip("no Chromium: scripts/ensure_browser.sh says how to get one")
     sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--force-color-profile=srgb"])
+        started = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--force-color-profile=srgb"]
+        )
         yield started
         started.close()
 
@@ -123,7 +153,9 @@ def opened(browser: Any) -> Iterator[Callable[..., Opened]]:
     """Opens a page's file and waits until it has drawn itself."""
     contexts = []
 
-    def open_page(file: Path, *, fragment: str = "", size: tuple[int, int] = (1280, 800), scheme: str = "light") -> Opened:
+    def open_page(
+        file: Path, *, fragment: str = "", size: tuple[int, int] = (1280, 800), scheme: str = "light"
+    ) -> Opened:
         context = browser.new_context(
             viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, reduced_motion="reduce", locale="en-US"
         )
@@ -132,7 +164,10 @@ def opened(browser: Any) -> Iterator[Callable[..., Opened]]:
         found = Opened(page)
         page.on("console", lambda message: found.messages.append(message.text))
         page.on("pageerror", lambda error: found.messages.append(str(error)))
-        page.on("request", lambda request: found.requests.append(request.url) if request.url != file.as_uri() + fragment else None)
+        page.on(
+            "request",
+            lambda request: found.requests.append(request.url) if request.url != file.as_uri() + fragment else None,
+        )
         page.goto(file.as_uri() + fragment)
         page.wait_for_selector("html[data-ready]", timeout=EVENT_LOOP_WAIT_MS, state="attached")
         return found

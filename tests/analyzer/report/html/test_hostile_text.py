@@ -8,7 +8,7 @@ import re
 import pytest
 
 HOSTILE = {
-    "markup": '"><img src=x onerror="window.stolen=1"><script>window.stolen=1</script></script><style>*{display:none}</style>',
+    "markup": '"><img src=x onerror="window.stolen=1"><script>window.stolen=1</script></script><style>*{top:0}</style>',
     "terminal": "\x1b[2J\x1b]0;owned\x07\r\n\x00",
     "bidi": "\u202e\u2066gnihton\u2069\u200b\ufeff",
     "template": "${window.stolen=1}{{1}}`\\u003cscript\\u003e<!--]]>&lt;&#60;",

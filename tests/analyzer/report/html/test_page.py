@@ -1,6 +1,7 @@
 """The file: the same bytes each time, whole or not there, with all of its sources."""
 
 import pytest
+
 from kafkascope_analyzer.report.html import page, write_html
 from kafkascope_analyzer.report.model import report_model
 

@@ -64,7 +64,12 @@ def test_the_slowest_and_the_first_and_last_of_each_connection_stay():
         number, ts, latency = (given_rows[name][mine] for name in ("number", "ts", "latency_us"))
         assert {number[ts.argmin()], number[ts.argmax()]} <= kept
         ordinary = latency * ((given_rows["error_code"][mine] == 0) & (given_rows["status"][mine] == 0))
-        assert ordinary.max() == rows["latency_us"][(rows["conn"] == key) & (rows["api_key"] == 1) & (rows["error_code"] == 0) & (rows["status"] == 0)].max()
+        assert (
+            ordinary.max()
+            == rows["latency_us"][
+                (rows["conn"] == key) & (rows["api_key"] == 1) & (rows["error_code"] == 0) & (rows["status"] == 0)
+            ].max()
+        )
 
 
 def test_time_order_within_a_connection():
