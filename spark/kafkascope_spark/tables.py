@@ -5,16 +5,27 @@ table is one partition, so that grouping and sorting it need no shuffle.
 """
 
 import pathlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as fn
 from pyspark.sql import types as t
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import CLIENTS, STORY_TABLES
 from kafkascope_spark.read import empty, load_optional, spark_schema
 
+CLIENT_COLUMNS = (
+    "client_instance_id",
+    "client_id",
+    "client_ip",
+    "kind",
+    "principal",
+    "software_name",
+    "software_version",
+)
+"""What clients_by_conn has of a client."""
 _STORIES = frozenset(table.name for table in STORY_TABLES)
 
 
@@ -26,11 +37,16 @@ class Tables:
     dataset: pathlib.Path
     capture_ns: tuple[int, int]
     small: bool = True
+    _loaded: dict[str, DataFrame] = field(default_factory=dict, compare=False, repr=False)
+    _made: "dict[Callable[[Tables], DataFrame], DataFrame]" = field(default_factory=dict, compare=False, repr=False)
 
     def __getitem__(self, table: Table) -> DataFrame:
-        """The table with the contract's columns; without rows where the dataset lacks it."""
-        place = self.dataset / "stories" if table.name in _STORIES else self.dataset
-        return self._sized(load_optional(self.session, place, table))
+        """The table with the contract's columns; without rows where the dataset lacks it. Looked up once: a story
+        table has to be written before it is first asked for."""
+        if table.name not in self._loaded:
+            place = self.dataset / "stories" if table.name in _STORIES else self.dataset
+            self._loaded[table.name] = self._sized(load_optional(self.session, place, table))
+        return self._loaded[table.name]
 
     def messages(self, name: str, columns: str) -> DataFrame:
         """Messages of one kind, as `JoinGroup/request`; columns: a Spark DDL of the fields wanted, nested ones too.
@@ -47,7 +63,19 @@ class Tables:
 
     def owners(self) -> DataFrame:
         """conn_id, client_instance_id: which client a connection belongs to."""
-        return self[CLIENTS].select(fn.explode("conn_ids").alias("conn_id"), "client_instance_id")
+        return self.clients_by_conn.select("conn_id", "client_instance_id")
+
+    @cached_property
+    def clients_by_conn(self) -> DataFrame:
+        """conn_id and, of the client that it belongs to, client_instance_id, client_id, client_ip, kind, principal,
+        software_name, software_version: one row per connection."""
+        return self[CLIENTS].selectExpr("explode(conn_ids) as conn_id", *CLIENT_COLUMNS)
+
+    def once(self, make: "Callable[[Tables], DataFrame]") -> DataFrame:
+        """What make gives for these tables: its plan is built once, whoever asks for it."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return self._made[make]
 
     def empty(self, table: Table) -> DataFrame:
         """The table's columns without rows."""

@@ -4,7 +4,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
 from kafkascope_analyzer.dataset.tables import ERRORS
-from kafkascope_spark.findings.rule import Finding, Rule, called, clock, found, gathered, times
+from kafkascope_spark.findings import wording
+from kafkascope_spark.findings.rule import Finding, Rule, found
+from kafkascope_spark.findings.signs import Sign
 from kafkascope_spark.tables import Tables
 
 DENIED = (
@@ -21,38 +23,31 @@ def find(tables: Tables) -> DataFrame:
     each = (
         tables[ERRORS]
         .where(fn.col("error_name").isin(*DENIED))
-        .join(tables.owners(), on="conn_id", how="left")
-        .groupBy("client_instance_id", "client_id", "client_ip", "error_name", "resource")
+        .join(tables.clients_by_conn.drop("client_id", "client_ip"), on="conn_id", how="left")
+        .groupBy("client_instance_id", "client_id", "client_ip", "principal", "error_name", "resource")
         .agg(
-            fn.count("*").alias("n"),
-            fn.min("ts_ns").alias("first_ns"),
-            fn.max("ts_ns").alias("last_ns"),
-            gathered("request_id", "ts_ns").alias("evidence"),
-            fn.collect_set("conn_id").alias("conn_ids"),
-            fn.array_join(fn.sort_array(fn.collect_set("api_name")), ", ").alias("apis"),
+            fn.expr("count(*) as n"),
+            fn.expr("min(ts_ns) as first_ns"),
+            fn.expr("max(ts_ns) as last_ns"),
+            fn.expr(f"{wording.evidence()} as evidence"),
+            fn.expr("collect_set(conn_id) as conn_ids"),
+            fn.expr("array_join(array_sort(collect_set(api_name)), ', ') as apis"),
         )
     )
-    sentence = fn.format_string(
-        "%s was refused %s %s (%s, by %s), first at %s",
-        called("client_id", "client_ip"),
-        fn.coalesce("resource", fn.lit("the cluster")),
-        times("n"),
-        fn.col("error_name"),
-        fn.col("apis"),
-        clock("first_ns"),
-    )
+    who = f"concat({wording.called()}, if(principal is null, '', concat(', principal ', principal, ',')))"
     return found(
         each,
         Finding(
             severity="warning",
-            sentence=sentence,
-            subject=fn.col("resource"),
-            client=fn.col("client_instance_id"),
-            conn_ids=fn.col("conn_ids"),
-            n=fn.col("n"),
-            first_ns=fn.col("first_ns"),
-            last_ns=fn.col("last_ns"),
-            evidence=fn.col("evidence"),
+            sentence=f"concat({who}, ' was refused ', coalesce(resource, 'the cluster'), ' ', {wording.times('n')}, "
+            f"' (', error_name, ', by ', apis, '), first at ', {wording.clock('first_ns')})",
+            subject="resource",
+            client="client_instance_id",
+            conn_ids="conn_ids",
+            n="n",
+            first_ns="first_ns",
+            last_ns="last_ns",
+            evidence="evidence",
         ),
     )
 
@@ -69,4 +64,5 @@ RULE = Rule(
     "client is configured with.",
     sources=("KIP-11", "org.apache.kafka.common.protocol.Errors"),
     find=find,
+    signs=(Sign(ERRORS, "error_name", frozenset(DENIED)),),
 )

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
+from kafkascope_spark.findings import wording
+from kafkascope_spark.findings.signs import Sign
 from kafkascope_spark.tables import Tables
 
 MOST_EVIDENCE = 100
@@ -22,6 +24,18 @@ FOUND = (
     "last_ns",
     "evidence",
 )
+_NUMBERS = frozenset({"n", "first_ns", "last_ns"})
+
+
+Find = Callable[[Tables], DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One more way in which a rule finds what it looks for, with its own signs."""
+
+    find: Find
+    signs: tuple[Sign, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,44 +55,59 @@ class Rule:
     """What to change: the settings by name."""
     sources: tuple[str, ...]
     """KIPs, RFCs, classes of Kafka."""
-    find: Callable[[Tables], DataFrame]
+    find: Find
     """The rows of FOUND, lazily; advice null: the rule's own."""
+    signs: tuple[Sign, ...] = ()
+    """Without one of these in the dataset it can find nothing, and is not asked; none: it is always asked."""
+    also: tuple[Way, ...] = ()
+    """Where there are several ways; one finding may come by one of them only."""
+    unless: tuple[str, ...] = ()
+    """Rules that explain what it sees: of a client of which one of them finds something, it says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The columns of FOUND, made from a DataFrame of which each row is one finding."""
+    """The columns of FOUND, made from a DataFrame of which each row is one finding.
+
+    Text is an expression of Spark SQL: one call to the JVM for each, where a Column costs one for each of its parts.
+    """
 
     severity: str | Column
-    sentence: Column
-    subject: Column
-    n: Column
-    first_ns: Column
-    last_ns: Column
-    evidence: Column
-    """A list of request ids (else conn_ids); see `evidence`."""
-    conn_ids: Column | None = None
-    client: Column | None = None
-    advice: Column | None = None
+    """One of the severities; or a Column."""
+    sentence: str | Column
+    subject: str | Column
+    n: str | Column
+    first_ns: str | Column
+    last_ns: str | Column
+    evidence: str | Column
+    """A list of request ids (else conn_ids); see `gathered`."""
+    conn_ids: str | Column | None = None
+    client: str | Column | None = None
+    advice: str | Column | None = None
 
 
 def found(rows: DataFrame, finding: Finding) -> DataFrame:
     """The rows of FOUND: one finding per row of rows. Lazy."""
-    none = fn.lit(None).cast("string")
-    severity = finding.severity if isinstance(finding.severity, Column) else fn.lit(finding.severity)
-    columns = {
-        "severity": severity,
+    columns: dict[str, str | Column] = {
+        "severity": f"'{finding.severity}'" if isinstance(finding.severity, str) else finding.severity,
         "sentence": finding.sentence,
-        "advice": none if finding.advice is None else finding.advice,
-        "client_instance_id": none if finding.client is None else finding.client,
-        "conn_ids": fn.lit(None).cast("array<string>") if finding.conn_ids is None else finding.conn_ids,
+        "advice": "cast(null as string)" if finding.advice is None else finding.advice,
+        "client_instance_id": "cast(null as string)" if finding.client is None else finding.client,
+        "conn_ids": "cast(null as array<string>)" if finding.conn_ids is None else finding.conn_ids,
         "subject": finding.subject,
-        "n": finding.n.cast("bigint"),
-        "first_ns": finding.first_ns.cast("bigint"),
-        "last_ns": finding.last_ns.cast("bigint"),
+        "n": finding.n,
+        "first_ns": finding.first_ns,
+        "last_ns": finding.last_ns,
         "evidence": finding.evidence,
     }
-    return rows.select(*(columns[name].alias(name) for name in FOUND))
+    return rows.select(*(_named(columns[name], name) for name in FOUND))
+
+
+def _named(column: str | Column, name: str) -> Column:
+    """The column under its name; counts and times as bigint."""
+    if isinstance(column, str):
+        return fn.expr(f"cast({column} as bigint) as {name}" if name in _NUMBERS else f"{column} as {name}")
+    return (column.cast("bigint") if name in _NUMBERS else column).alias(name)
 
 
 def gathered(request_id: Column | str, at_ns: Column | str) -> Column:
@@ -90,22 +119,19 @@ def gathered(request_id: Column | str, at_ns: Column | str) -> Column:
 
 
 def clock(ns: Column | str) -> Column:
-    """A time of day for a sentence: `12:34:56.789 UTC`."""
-    ns = fn.col(ns) if isinstance(ns, str) else ns
+    """A time of day for a sentence: `12:34:56.789 UTC`. Of wording's words those that take Columns."""
+    if isinstance(ns, str):
+        return fn.expr(wording.clock(ns))
     return fn.concat(
         fn.date_format(fn.timestamp_millis((ns / 1_000_000).cast("bigint")), "HH:mm:ss.SSS"), fn.lit(" UTC")
     )
 
 
-def times(n: Column | str) -> Column:
+def times(n: str) -> Column:
     """A count for a sentence: `once`, `3 times`."""
-    n = fn.col(n) if isinstance(n, str) else n
-    return fn.when(n == 1, fn.lit("once")).otherwise(fn.concat(n.cast("string"), fn.lit(" times")))
+    return fn.expr(wording.times(n))
 
 
-def called(client_id: Column | str, client_ip: Column | str) -> Column:
+def called(client_id: str, client_ip: str) -> Column:
     """A client for a sentence: `orders-app (10.0.0.9)`; its address alone where it gives no id."""
-    client_id = fn.col(client_id) if isinstance(client_id, str) else client_id
-    client_ip = fn.col(client_ip) if isinstance(client_ip, str) else client_ip
-    named = fn.concat(client_id, fn.lit(" ("), client_ip, fn.lit(")"))
-    return fn.when(fn.coalesce(client_id, fn.lit("")) == "", client_ip).otherwise(named)
+    return fn.expr(wording.called(client_id, client_ip))

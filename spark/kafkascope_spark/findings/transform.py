@@ -3,44 +3,58 @@
 from collections.abc import Sequence
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
 from kafkascope_analyzer.dataset.stories import FINDINGS
-from kafkascope_spark.findings.rule import MOST_EVIDENCE, Rule
+from kafkascope_spark.findings.rule import MOST_EVIDENCE, Find, Rule, Way
+from kafkascope_spark.findings.signs import Signs
 from kafkascope_spark.tables import Tables
+
+_IDS = "array_distinct(coalesce({}, cast(array() as array<string>)))"
+_ROWS = (
+    "concat('finding-', substring(sha2(concat_ws('|', rule, coalesce(subject, ''), coalesce(client_instance_id, ''), "
+    "first_ns), 256), 1, 16)) as finding_id",
+    "rule",
+    "severity",
+    "sentence",
+    "coalesce(advice, rule_advice) as advice",
+    "client_instance_id",
+    f"slice(array_sort({_IDS.format('conn_ids')}), 1, {MOST_EVIDENCE}) as conn_ids",
+    "subject",
+    "n",
+    "first_ns",
+    "last_ns",
+    f"slice({_IDS.format('evidence')}, 1, {MOST_EVIDENCE}) as evidence",
+)
 
 
 def findings(tables: Tables, rules: Sequence[Rule]) -> DataFrame:
     """The rows of the table findings (without its `*_ts` columns). Lazy."""
-    told = [_of(rule, tables) for rule in rules]
+    told = [
+        find(tables).select(fn.lit(rule.name).alias("rule"), fn.lit(rule.advice).alias("rule_advice"), "*")
+        for rule, find in asked(tables, rules)
+    ]
     if not told:
         return tables.empty(FINDINGS)
-    return reduce(DataFrame.unionByName, told)
+    return _unexplained(reduce(DataFrame.union, told), rules).selectExpr(*_ROWS)
 
 
-def _of(rule: Rule, tables: Tables) -> DataFrame:
-    said = rule.find(tables)
-    subject = fn.coalesce("subject", fn.lit(""))
-    client = fn.coalesce("client_instance_id", fn.lit(""))
-    key = fn.concat_ws("|", fn.lit(rule.name), subject, client, fn.col("first_ns").cast("string"))
-    return said.select(
-        fn.concat(fn.lit("finding-"), fn.substring(fn.sha2(key, 256), 1, 16)).alias("finding_id"),
-        fn.lit(rule.name).alias("rule"),
-        "severity",
-        "sentence",
-        fn.coalesce("advice", fn.lit(rule.advice)).alias("advice"),
-        "client_instance_id",
-        _first(fn.array_sort(fn.array_distinct(fn.coalesce("conn_ids", fn.array().cast("array<string>"))))).alias(
-            "conn_ids"
-        ),
-        "subject",
-        "n",
-        "first_ns",
-        "last_ns",
-        _first(fn.array_distinct(fn.coalesce("evidence", fn.array().cast("array<string>")))).alias("evidence"),
-    )
+def _unexplained(told: DataFrame, rules: Sequence[Rule]) -> DataFrame:
+    """The findings without those that others explain (Rule.unless)."""
+    for rule in rules:
+        if rule.unless:
+            by = ", ".join(f"'{name}'" for name in rule.unless)
+            explained = f"max(rule in ({by})) over (partition by client_instance_id)"
+            told = told.selectExpr(
+                "*", f"rule = '{rule.name}' and client_instance_id is not null and {explained} as ex"
+            )
+            told = told.where("not ex").drop("ex")
+    return told
 
 
-def _first(ids: Column) -> Column:
-    return fn.slice(ids, 1, MOST_EVIDENCE)
+def asked(tables: Tables, rules: Sequence[Rule]) -> list[tuple[Rule, Find]]:
+    """The ways of the rules that can find something: in a small dataset those of which it shows a sign, else all."""
+    ways = [(rule, way) for rule in rules for way in (Way(rule.find, rule.signs), *rule.also)]
+    signs = Signs(tables.dataset)
+    return [(rule, way.find) for rule, way in ways if not tables.small or signs.shows_any(way.signs)]
