@@ -34,15 +34,6 @@ def safe(text: object) -> str:
     return shown if len(shown) <= LONGEST_TEXT else shown[: LONGEST_TEXT - 1] + "…"
 
 
-def visible(text: object, longest: int = LONGEST_TEXT) -> str:
-    """Text whose control, bidi and zero-width characters show as escapes such as \\u{202e}; at most so many characters
-    of it, then how many more there are.
-    """
-    whole = str(text)
-    shown = "".join(f"\\u{{{ord(c):04x}}}" if unicodedata.category(c) in _HIDDEN else c for c in whole[:longest])
-    return shown if len(whole) <= longest else f"{shown}… ({len(whole) - longest:,} more characters)"
-
-
 def absolute(ns: int) -> str:
     """UTC date and time to the millisecond; any int64 of nanoseconds is between the years 1677 and 2262."""
     seconds, rest = divmod(ns, NS_PER_S)

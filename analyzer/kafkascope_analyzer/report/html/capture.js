@@ -10,7 +10,7 @@ function pageHead() {
 }
 
 function navigation() {
-  const places = [["happened", "What happened"], ["timeline", "Timeline"], ["clients", "Clients"], ["cluster", "Cluster"], ["groups", "Groups"], ["transactions", "Transactions"], ["latency", "Latency"], ["capture", "Capture"]];
+  const places = [["happened", "What happened"], ["timeline", "Timeline"], ["clients", "Clients"], ["cluster", "Cluster"], ["groups", "Groups"], ["transactions", "Transactions"], ["latency", "Latency and load"], ["capture", "Capture"]];
   const go = (id) => (event) => {
     event.preventDefault();
     jump(id);

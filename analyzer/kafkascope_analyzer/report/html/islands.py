@@ -1,7 +1,7 @@
 """Data inside the page: plain values and typed columns, deflated, as base64 text that a script element can hold.
 
 Base64 has no `<`, so no string of a stranger can end the element that holds it. Strings are made visible before they
-go in (report.words.visible), so nothing in the page has to think of control or bidi characters again. The same values
+go in (report.words), so nothing in the page has to think of control or bidi characters again. The same values
 give the same bytes: no times, no file names, one compression level.
 """
 
@@ -13,9 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.report.words import visible
+from kafkascope_analyzer.report.words import safe, visible
 
 LEVEL = 6
+LONGEST_PROSE = 2_000
+"""Characters of a sentence of ours, which has strangers' names in it; names of their own are cut by report.words.safe."""
+_PROSE = ("sentence", "advice", "title", "radius", "trigger_why", "expected_reaction", "wrong_why", "identity_why")
+_PROSE += ("why_not", "cut_why")
 _ALIGNED = 8
 """Columns begin at multiples of this, so that the page can lay typed arrays over the bytes."""
 _KINDS = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "i32", "float64": "f64"}
@@ -26,15 +30,18 @@ def shown(value: Any, start_ns: int) -> Any:
     because numbers in a browser are exact to 2**53 only.
     """
     if isinstance(value, str):
-        return visible(value)
+        return safe(value)
     if isinstance(value, dict):
-        return {
-            visible(str(k)): _since(v, start_ns) if str(k).endswith("_ns") else shown(v, start_ns)
-            for k, v in value.items()
-        }
+        return {safe(key): _shown_of(key, part, start_ns) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [shown(v, start_ns) for v in value]
+        return [shown(part, start_ns) for part in value]
     return value
+
+
+def _shown_of(key: str, value: Any, start_ns: int) -> Any:
+    if isinstance(value, str) and key in _PROSE:
+        return visible(value[:LONGEST_PROSE])
+    return _since(value, start_ns) if key.endswith("_ns") else shown(value, start_ns)
 
 
 def _since(value: Any, start_ns: int) -> Any:

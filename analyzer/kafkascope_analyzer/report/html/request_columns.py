@@ -4,7 +4,6 @@
 that they fit four bytes: 10 ns for captures of up to 40 s, and coarser for longer ones.
 """
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.report.html.names import Names
 from kafkascope_analyzer.report.html.thinning import BUDGET, Columns, Ints, Kept, integers
-from kafkascope_analyzer.report.latency import Histogram
 from kafkascope_analyzer.report.scan import scan
 
 STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded")
@@ -29,14 +27,14 @@ _TEXT += ["coordinator_key", "coordinator_type", "client_id"]
 _NUMBERS = {"api_key": -1, "api_version": -1, "correlation_id": -1, "ts_ns": 0, "response_last_ns": -1}
 _NUMBERS |= {"latency_us": -1, "error_code": 0, "request_bytes": 0, "response_bytes": 0, "in_flight": 0}
 _NUMBERS |= {"throttle_ms": 0, "generation_or_epoch": -1, "acks": 2, "n_partitions": 0, "n_records": 0}
-_NUMBERS |= {"record_bytes": 0, "capture_id": 0, "request_packet_no": 0, "response_packet_no": 0, "node_id": -1}
+_NUMBERS |= {"record_bytes": 0, "capture_id": 0, "request_packet_no": 0, "response_packet_no": 0}
 _NUMBERS |= {"n_errors": 0}
 _WIDE = ("ts", "response_last_ns", "number", "request_packet_no", "response_packet_no")
 
 
 @dataclass(slots=True)
 class Requests:
-    """Thinned requests by connection and time, what their numbers mean, and latencies of all of them."""
+    """Thinned requests by connection and time, and what their numbers mean."""
 
     columns: Columns
     n_seen: int
@@ -46,7 +44,6 @@ class Requests:
     groups: Names = field(default_factory=Names)
     transactional_ids: Names = field(default_factory=Names)
     client_ids: Names = field(default_factory=Names)
-    latencies: dict[tuple[str, int], Histogram] = field(default_factory=dict)
     n_unplaced: int = 0
 
     @property
@@ -64,7 +61,6 @@ def load_requests(dataset: Path, conns: dict[str, int], span: tuple[int, int], b
     found = Requests({}, 0, {})
     for batch in scan(dataset, REQUESTS, [*_TEXT, *_NUMBERS]):
         rows = _rows(batch, conns, found)
-        _add_latencies(found, batch)
         placed = rows["conn"] >= 0
         found.n_unplaced += int(np.count_nonzero(~placed))
         kept.add({name: column[placed] for name, column in rows.items()})
@@ -127,16 +123,6 @@ def numbers_of(batch: pa.RecordBatch) -> Ints:
     return np.where(orphans.to_numpy(zero_copy_only=False), ORPHANS + numbers, numbers)
 
 
-def _add_latencies(found: Requests, batch: pa.RecordBatch) -> None:
-    apis, nodes = found.apis.indices(batch.column("api_name")), integers(batch.column("node_id"), -1)
-    latency = integers(batch.column("latency_us"), -1)
-    together = (apis << 32) + nodes + 1
-    for one in np.unique(together).tolist():
-        name = found.apis.listed[one >> 32]
-        histogram = found.latencies.setdefault((name, (one & (2**32 - 1)) - 1), Histogram())
-        histogram.add(latency[(together == one) & (latency >= 0)])
-
-
 def packed(found: Requests, start_ns: int, end_ns: int) -> tuple[int, dict[str, NDArray[Any]]]:
     """unit_ns of the times, and the narrow columns. Those named `d_...` are differences to the row before, modulo
     2**32; `d_response` is the answer's packet minus the request's.
@@ -185,24 +171,3 @@ def _steps(column: Ints) -> Ints:
 
 def _u32(column: Ints) -> NDArray[np.uint32]:
     return (column & (2**32 - 1)).astype(np.uint32)
-
-
-def latency_rows(found: Requests) -> list[dict[str, Any]]:
-    """Latency by API and node (-1: unknown), the most frequent first; percentiles in microseconds."""
-    by_api: dict[str, int] = defaultdict(int)
-    for (api, _), histogram in found.latencies.items():
-        by_api[api] += histogram.n
-    listed = [
-        {
-            "api": api,
-            "node_id": None if node < 0 else node,
-            "n": histogram.n,
-            "p50_us": histogram.percentile(0.5),
-            "p90_us": histogram.percentile(0.9),
-            "p99_us": histogram.percentile(0.99),
-            "max_us": histogram.max_us,
-        }
-        for (api, node), histogram in found.latencies.items()
-        if histogram.n
-    ]
-    return sorted(listed, key=lambda row: (-by_api[row["api"]], row["api"], row["node_id"] or -1))

@@ -6,18 +6,21 @@ from typing import Any
 
 from kafkascope_analyzer.report.html.cluster_story import load_cluster
 from kafkascope_analyzer.report.html.evidence import load_evidence, named_by
-from kafkascope_analyzer.report.html.islands import packed_columns, packed_json, shown
+from kafkascope_analyzer.report.html.islands import LONGEST_PROSE, packed_columns, packed_json, shown
 from kafkascope_analyzer.report.html.lanes import load_lanes
 from kafkascope_analyzer.report.html.later_stories import load_story
 from kafkascope_analyzer.report.html.named_partitions import load_partitions
 from kafkascope_analyzer.report.html.names import Names
 from kafkascope_analyzer.report.html.page import page
-from kafkascope_analyzer.report.html.request_columns import latency_rows, load_requests, packed
+from kafkascope_analyzer.report.html.request_columns import load_requests, packed
 from kafkascope_analyzer.report.html.thinning import BUDGET
 from kafkascope_analyzer.report.html.told import load_episodes, load_starts, told_causes
-from kafkascope_analyzer.report.words import clock, span, visible
+from kafkascope_analyzer.report.words import clock, safe, span, visible
 
 Model = dict[str, Any]
+
+_AS_IN_THE_MODEL = ("connections", "cluster", "apis", "errors", "unread", "stories", "latency", "leaders")
+_AS_IN_THE_MODEL += ("client_traffic", "removed_versions")
 
 
 def write_html(dataset: Path, model: Model, place: Path, budget: int = BUDGET) -> None:
@@ -61,9 +64,8 @@ def render_html(dataset: Path, model: Model, budget: int = BUDGET) -> str:
         "client_ids": requests.client_ids.listed,
         "topics": topics.listed,
     }
-    story["latencies"] = latency_rows(requests)
-    title = f"kafkascope: {visible(dataset.name)}"
-    brief = [visible(sentence) for sentence in _brief(story, start_ns)]
+    title = f"kafkascope: {safe(dataset.name)}"
+    brief = [visible(sentence[:LONGEST_PROSE]) for sentence in _brief(story, start_ns)]
     return page(title, brief, packed_json(shown(story, start_ns)), packed_columns(columns | partitions))
 
 
@@ -72,7 +74,7 @@ def _story(dataset: Path, model: Model) -> Model:
     told: Model = {"starts": load_starts(dataset), "episodes": load_episodes(dataset)}
     told |= {name: load_story(dataset, name) for name in ("findings", "rebalances", "transactions")}
     return {
-        **{name: model[name] for name in ("connections", "cluster", "apis", "errors", "unread", "stories")},
+        **{name: model[name] for name in _AS_IN_THE_MODEL},
         "causes": {"n": model["causes"]["n"], "listed": told_causes(model, dataset)},
         **told,
         "evidence": load_evidence(dataset, named_by(told)),

@@ -32,7 +32,7 @@ def test_page_has_the_same_elements(opened, small_page, kind):
 
 def test_hidden_characters_show_as_escapes(opened, small_page):
     text = opened(small_page("\u202e\x1b")).page.evaluate("document.body.textContent")
-    assert r"svc\u{202e}\u{001b}" in text
+    assert r"svc\u202e\x1b" in text
 
 
 def test_file_has_no_stranger_s_markup_and_no_address(small_page):
