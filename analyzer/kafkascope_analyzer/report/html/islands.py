@@ -17,7 +17,7 @@ from kafkascope_analyzer.report.words import safe, visible
 
 LEVEL = 6
 LONGEST_PROSE = 2_000
-"""Characters of a sentence of ours, which has strangers' names in it; names of their own are cut by report.words.safe."""
+"""Characters of a sentence of ours, which has strangers' names in it; names alone are cut by report.words.safe."""
 _PROSE = ("sentence", "advice", "title", "radius", "trigger_why", "expected_reaction", "wrong_why", "identity_why")
 _PROSE += ("why_not", "cut_why")
 _ALIGNED = 8
