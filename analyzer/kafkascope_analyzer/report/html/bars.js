@@ -142,7 +142,11 @@ function drawBands(context, row, top, width) {
     context.fillRect(x, start ? middle : top + 1, wide, row.height / 2 - 2);
     context.fillStyle = start ? INK.start : INK.error;
     context.fillRect(x, start ? top + row.height - 3 : top + 1, wide, 2);
-    if (wide > 24) drawSteps(context, band, { y: start ? top + row.height - 10 : top + 2, left: x, wide, width, free });
+    if (wide > 24) drawSteps(
+      context,
+      band,
+      { y: start ? top + row.height - 10 : top + 2, left: x, wide, width, free },
+    );
   }
 }
 
@@ -191,12 +195,32 @@ function prepareBands() {
   for (const start of STORY.starts.listed) {
     const last = start.steps.reduce((end, step) => Math.max(end, step.end_ns ?? 0), start.start_ns);
     const steps = start.steps.filter((step) => step.on_critical_path).map((step) => [step.start_ns, words(step.step)]);
-    add(start.client_instance_id, { kind: "start", from: start.start_ns, to: start.ready_ns ?? last, steps, told: start, title: `start ${span(start.total_us) || words(start.outcome)}` });
+    add(
+      start.client_instance_id,
+      {
+        kind: "start",
+        from: start.start_ns,
+        to: start.ready_ns ?? last,
+        steps,
+        told: start,
+        title: `start ${span(start.total_us) || words(start.outcome)}`,
+      },
+    );
   }
   for (const told of longestOfCauses()) {
     const steps = told.steps.filter((step) => step.ts_ns !== null).map((step) => [step.ts_ns, words(step.step)]);
     const took = told.recovered_ns === null ? words(told.outcome) : span((told.recovered_ns - told.start_ns) / 1000);
-    add(told.client_instance_id, { kind: "episode", from: told.start_ns, to: told.recovered_ns ?? END, steps, told, title: `${told.first_error_name} ${took}` });
+    add(
+      told.client_instance_id,
+      {
+        kind: "episode",
+        from: told.start_ns,
+        to: told.recovered_ns ?? END,
+        steps,
+        told,
+        title: `${told.first_error_name} ${took}`,
+      },
+    );
   }
 }
 
@@ -206,7 +230,10 @@ function longestOfCauses() {
   for (const told of STORY.episodes.listed) {
     const key = `${told.client_instance_id} ${told.cause_id || told.recovery_id}`;
     const known = found.get(key);
-    if (!known || (told.recovered_ns ?? END) - told.start_ns > (known.recovered_ns ?? END) - known.start_ns) found.set(key, told);
+    if (!known
+      || (told.recovered_ns
+        ?? END) - told.start_ns > (known.recovered_ns
+        ?? END) - known.start_ns) found.set(key, told);
   }
   return [...found.values()];
 }
@@ -220,7 +247,12 @@ function drawEnds(context, row, top, width) {
     if (row.kind === "conn") drawLife(context, conn, middle, width);
     const at = conn.close_ns ?? (["refused", "unanswered"].includes(conn.close_kind) ? conn.last_ns : null);
     if (at === null || at < VIEW.from || at > VIEW.to || conn.close_kind === "open") continue;
-    if (row.kind === "conn" || conn.close_kind !== "fin_client") drawEnd(context, conn.close_kind, xOf(at, width), middle);
+    if (row.kind === "conn" || conn.close_kind !== "fin_client") drawEnd(
+      context,
+      conn.close_kind,
+      xOf(at, width),
+      middle,
+    );
   }
 }
 

@@ -11,7 +11,9 @@ async function inflated(id) {
   const node = document.getElementById(id);
   const text = node.textContent;
   node.remove();
-  const raw = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const raw = Uint8Array.fromBase64
+    ? Uint8Array.fromBase64(text)
+    : Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   const stream = new Blob([raw]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Response(stream).arrayBuffer();
 }
@@ -103,7 +105,9 @@ function connectionPlace(connId) {
 const CLIENT_PLACES = new Map();
 
 function clientPlace(identity) {
-  if (!CLIENT_PLACES.size) STORY.lanes.clients.forEach((client, n) => CLIENT_PLACES.set(client.client_instance_id, n));
+  if (!CLIENT_PLACES.size) STORY.lanes.clients.forEach(
+    (client, n) => CLIENT_PLACES.set(client.client_instance_id, n),
+  );
   return CLIENT_PLACES.get(identity) ?? -1;
 }
 

@@ -24,7 +24,9 @@ function svg(name, attributes, ...children) {
 }
 
 function replace(node, ...children) {
-  node.replaceChildren(...children.flat(4).filter((child) => child !== null && child !== undefined && child !== false));
+  node.replaceChildren(...children.flat(4).filter((child) => child !== null
+    && child !== undefined
+    && child !== false));
   return node;
 }
 

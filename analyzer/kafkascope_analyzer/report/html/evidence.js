@@ -4,8 +4,14 @@ function evidenceRow(id) {
   const told = STORY.evidence[id];
   if (!told) return [id, "", "", "", "", ""];
   const packets = [told.request_packet_no, told.response_packet_no].filter((packet) => packet);
-  return [button(id, () => openEvidence(id), { class: "link" }), clock(told.ts_ns, 6), `${told.api_name} v${told.api_version}`, nodeName(told.node_id),
-    told.error_name ? outcome("fatal", told.error_name) : words(told.status), packets.join(", ")];
+  return [
+    button(id, () => openEvidence(id), { class: "link" }),
+    clock(told.ts_ns, 6),
+    `${told.api_name} v${told.api_version}`,
+    nodeName(told.node_id),
+    told.error_name ? outcome("fatal", told.error_name) : words(told.status),
+    packets.join(", "),
+  ];
 }
 
 const EVIDENCE_COLUMNS = [["Request"], ["Time", "num"], ["API"], ["Broker"], ["Outcome"], ["Packets", "num"]];
@@ -21,8 +27,16 @@ function connectionList(conns) {
   if (!conns.length) return null;
   return el("ul", { class: "plain" }, conns.map((n) => {
     const conn = STORY.lanes.connections[n];
-    const ended = conn.close_kind ? `, ended ${words(conn.close_kind)} at ${clock(conn.close_ns ?? conn.last_ns)}` : "";
-    return el("li", {}, button(`${conn.from} → ${conn.to}`, () => showConnection(n), { class: "link" }), `${ended} `, packetsOfEnd(n));
+    const ended = conn.close_kind
+      ? `, ended ${words(conn.close_kind)} at ${clock(conn.close_ns ?? conn.last_ns)}`
+      : "";
+    return el(
+      "li",
+      {},
+      button(`${conn.from} → ${conn.to}`, () => showConnection(n), { class: "link" }),
+      `${ended} `,
+      packetsOfEnd(n),
+    );
   }));
 }
 
@@ -30,7 +44,9 @@ function connectionList(conns) {
 function packetsOfEnd(n) {
   const { conn, event, packet_no } = STORY.lanes.events;
   const found = [];
-  for (let k = 0; k < conn.length && found.length < 3; k++) if (conn[k] === n && event[k] !== "gap") found.push(`${words(event[k])} in packet ${packet_no[k]}`);
+  for (let k = 0; k < conn.length
+    && found.length < 3; k++) if (conn[k] === n
+    && event[k] !== "gap") found.push(`${words(event[k])} in packet ${packet_no[k]}`);
   return found.length ? `(${found.join(", ")})` : "";
 }
 

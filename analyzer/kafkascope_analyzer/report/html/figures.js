@@ -62,7 +62,9 @@ function nodeName(id) {
 }
 
 function clientName(client) {
-  return client.client_id || client.principal || (client.kind === "unassigned" ? client.client_ip : `(no client id) ${client.client_ip}`);
+  return client.client_id
+    || client.principal
+    || (client.kind === "unassigned" ? client.client_ip : `(no client id) ${client.client_ip}`);
 }
 
 function listOf(names, most) {
@@ -89,5 +91,10 @@ const OUTCOMES = {
 
 function outcome(name, text) {
   const [sign, tone] = OUTCOMES[name] || ["·", "muted"];
-  return el("span", { class: `outcome ${tone}` }, el("span", { "aria-hidden": "true" }, `${sign} `), text || words(name));
+  return el(
+    "span",
+    { class: `outcome ${tone}` },
+    el("span", { "aria-hidden": "true" }, `${sign} `),
+    text || words(name),
+  );
 }

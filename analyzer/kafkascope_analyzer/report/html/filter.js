@@ -68,7 +68,17 @@ function textTest(text) {
 
 function laneText(conn) {
   const client = STORY.lanes.clients[conn.client];
-  return [conn.conn_id, conn.from, conn.to, client.client_id, client.client_instance_id, client.kind, client.group_id, client.software_name, client.principal];
+  return [
+    conn.conn_id,
+    conn.from,
+    conn.to,
+    client.client_id,
+    client.client_instance_id,
+    client.kind,
+    client.group_id,
+    client.software_name,
+    client.principal,
+  ];
 }
 
 const MOST_OPTIONS = 500;
@@ -77,21 +87,75 @@ const MOST_OPTIONS = 500;
 function filterForm() {
   const names = STORY.requests;
   const sorted = (list) => list.slice(1).sort().map((name) => [name, name]);
-  const clients = STORY.lanes.clients.map((client) => [client.client_instance_id, `${clientName(client)} (${words(client.kind)})`]);
+  const clients = STORY.lanes.clients.map((client) => [
+    client.client_instance_id,
+    `${clientName(client)} (${words(client.kind)})`,
+  ]);
   const roles = [...new Set(STORY.lanes.connections.flatMap((conn) => conn.roles.map((role) => role.role)))].sort();
-  return el("form", { class: "filter", role: "search", "aria-label": "Filter the timeline", onsubmit: (event) => event.preventDefault() },
-    el("label", { class: "wide" }, "Find ", el("input", { type: "search", name: "text", placeholder: "client, address, topic, error, packet …", oninput: filterInput })),
-    choice("client", "Client", clients), choice("group", "Group", sorted(names.groups)), choice("topic", "Topic", sorted(names.topics)),
-    choice("api", "API", sorted(names.apis)), choice("error", "Error", sorted(names.errors)), choice("role", "Role", roles.map((r) => [r, words(r)])),
-    el("label", { class: "check" }, el("input", { type: "checkbox", name: "errors", onchange: filterInput }), "only errors"),
-    el("label", { class: "check" }, el("input", { type: "checkbox", name: "brokers", onchange: brokersInput }), "brokers’ own clients"),
-    button("Clear", clearFilter, { class: "small" }), el("output", { id: "filter-result" }));
+  return el(
+    "form",
+    {
+      class: "filter",
+      role: "search",
+      "aria-label": "Filter the timeline",
+      onsubmit: (event) => event.preventDefault(),
+    },
+    el(
+      "label",
+      { class: "wide" },
+      "Find ",
+      el(
+        "input",
+        {
+          type: "search",
+          name: "text",
+          placeholder: "client, address, topic, error, packet …",
+          oninput: filterInput,
+        },
+      ),
+    ),
+    choice("client", "Client", clients),
+    choice("group", "Group", sorted(names.groups)),
+    choice("topic", "Topic", sorted(names.topics)),
+    choice("api", "API", sorted(names.apis)),
+    choice("error", "Error", sorted(names.errors)),
+    choice("role", "Role", roles.map((r) => [r, words(r)])),
+    el(
+      "label",
+      { class: "check" },
+      el("input", { type: "checkbox", name: "errors", onchange: filterInput }),
+      "only errors",
+    ),
+    el(
+      "label",
+      { class: "check" },
+      el("input", { type: "checkbox", name: "brokers", onchange: brokersInput }),
+      "brokers’ own clients",
+    ),
+    button("Clear", clearFilter, { class: "small" }),
+    el("output", { id: "filter-result" }),
+  );
 }
 
 function choice(name, title, options) {
-  const more = options.length > MOST_OPTIONS ? [el("option", { disabled: true }, `… and ${options.length - MOST_OPTIONS} more: use Find`)] : [];
+  const more = options.length > MOST_OPTIONS ? [el(
+    "option",
+    { disabled: true },
+    `… and ${options.length - MOST_OPTIONS} more: use Find`,
+  )] : [];
   const listed = options.slice(0, MOST_OPTIONS).map(([value, text]) => el("option", { value }, text));
-  return el("label", {}, `${title} `, el("select", { name, onchange: filterInput, disabled: options.length === 0 }, el("option", { value: "" }, "all"), listed, more));
+  return el(
+    "label",
+    {},
+    `${title} `,
+    el(
+      "select",
+      { name, onchange: filterInput, disabled: options.length === 0 },
+      el("option", { value: "" }, "all"),
+      listed,
+      more,
+    ),
+  );
 }
 
 let pendingFilter = 0;
@@ -103,7 +167,9 @@ function filterInput() {
 
 function takeFilter() {
   const form = document.querySelector("form.filter");
-  for (const name of Object.keys(FILTER)) FILTER[name] = name === "errors" ? form.elements.errors.checked : form.elements[name].value;
+  for (const name of Object.keys(FILTER)) FILTER[name] = name === "errors"
+    ? form.elements.errors.checked
+    : form.elements[name].value;
   applyFilter();
 }
 
@@ -138,7 +204,9 @@ function applyFilter() {
   layRows();
   let n = 0;
   for (let i = 0; i < REQ.n; i++) if (MASK[i]) n += REQ.weight[i];
-  const text = FILTERED ? `${count(n, "request")} of ${grouped(STORY.requests.n)} on ${count(LANE_HITS.filter((hits) => hits).length, "connection")}` : "";
+  const text = FILTERED
+    ? `${count(n, "request")} of ${grouped(STORY.requests.n)} on ${count(LANE_HITS.filter((hits) => hits).length, "connection")}`
+    : "";
   document.getElementById("filter-result").textContent = text;
   viewChanged();
 }

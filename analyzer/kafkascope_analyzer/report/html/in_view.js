@@ -21,16 +21,43 @@ function inViewLater() {
 function writeInView() {
   if (!IN_VIEW.box.open) return;
   const { listed, n, nTrouble } = requestsInView();
-  const columns = [["Time", "num"], ["Client"], ["Broker"], ["Request"], ["About"], ["Took", "num"], ["Outcome"], ["Packets", "num"], [""]];
+  const columns = [
+    ["Time", "num"],
+    ["Client"],
+    ["Broker"],
+    ["Request"],
+    ["About"],
+    ["Took", "num"],
+    ["Outcome"],
+    ["Packets", "num"],
+    [""],
+  ];
   const rows = listed.map(requestRow);
-  const more = n > listed.length ? ` The table has the first ${listed.length}; zoom in or filter for the others.` : "";
-  replace(IN_VIEW.body, el("p", {}, `${count(n, "request")} from ${clock(VIEW.from)} to ${clock(VIEW.to)}, ${grouped(nTrouble)} in trouble (listed first).${more}`),
-    cutLine(), table("Requests in view", columns, rows));
+  const more = n > listed.length
+    ? ` The table has the first ${listed.length}; zoom in or filter for the others.`
+    : "";
+  replace(
+    IN_VIEW.body,
+    el(
+      "p",
+      {},
+      `${count(n, "request")} from ${clock(VIEW.from)} to ${clock(VIEW.to)}, ${grouped(nTrouble)} in trouble (listed first).${more}`,
+    ),
+    cutLine(),
+    table("Requests in view", columns, rows),
+  );
 }
 
 function cutLine() {
   const since = (ns) => `+${(ns / 1e9).toFixed(6)}s`;
-  return el("p", {}, "All packets of this stretch: ", command(`kafkascope cut ${quoted(captureName())} --from ${since(VIEW.from)} --to ${since(VIEW.to)} -o view.pcapng`));
+  return el(
+    "p",
+    {},
+    "All packets of this stretch: ",
+    command(
+      `kafkascope cut ${quoted(captureName())} --from ${since(VIEW.from)} --to ${since(VIEW.to)} -o view.pcapng`,
+    ),
+  );
 }
 
 function requestsInView() {
@@ -54,8 +81,21 @@ function requestsInView() {
 
 function requestRow(i) {
   const conn = STORY.lanes.connections[REQ.conn[i]];
-  const about = [...namedBy(i).map(partitionText), STORY.requests.groups[REQ.group[i]], STORY.requests.transactional_ids[REQ.transaction[i]]].filter(Boolean);
+  const about = [
+    ...namedBy(i).map(partitionText),
+    STORY.requests.groups[REQ.group[i]],
+    STORY.requests.transactional_ids[REQ.transaction[i]],
+  ].filter(Boolean);
   const shown = outcome(isTrouble(i) ? "fatal" : "recovered", requestOutcome(i));
-  return [clock(REQ.start[i], 6), clientName(STORY.lanes.clients[conn.client]), `${nodeName(conn.node_id)}`, `${apiName(i)} v${REQ.version[i]}`, listOf(about, 2),
-    REQ.latency[i] === NO_TIME ? "" : span(REQ.latency[i]), shown, packetsOf(i).join(", "), button("Show", () => openRequest(i), { class: "small", "aria-label": `Show request ${requestId(i)}` })];
+  return [
+    clock(REQ.start[i], 6),
+    clientName(STORY.lanes.clients[conn.client]),
+    `${nodeName(conn.node_id)}`,
+    `${apiName(i)} v${REQ.version[i]}`,
+    listOf(about, 2),
+    REQ.latency[i] === NO_TIME ? "" : span(REQ.latency[i]),
+    shown,
+    packetsOf(i).join(", "),
+    button("Show", () => openRequest(i), { class: "small", "aria-label": `Show request ${requestId(i)}` }),
+  ];
 }

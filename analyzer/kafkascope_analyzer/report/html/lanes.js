@@ -24,7 +24,14 @@ function layRows() {
 
 function addConnection(client, number) {
   if (FILTERED && !LANE_HITS[number]) return;
-  ROWS.push({ kind: "conn", client, number, conn: STORY.lanes.connections[number], height: CONN_ROW, conns: [number] });
+  ROWS.push({
+    kind: "conn",
+    client,
+    number,
+    conn: STORY.lanes.connections[number],
+    height: CONN_ROW,
+    conns: [number],
+  });
 }
 
 // Brokers' own clients are left out unless they are asked for; a filter shows the clients that it finds something of.
@@ -41,7 +48,12 @@ function onlyText() {
 
 function matchesText(client) {
   const text = FILTER.text.toLowerCase();
-  return [client.client_id, client.client_ip, client.client_instance_id, client.group_id].some((name) => String(name ?? "").toLowerCase().includes(text));
+  return [
+    client.client_id,
+    client.client_ip,
+    client.client_instance_id,
+    client.group_id,
+  ].some((name) => String(name ?? "").toLowerCase().includes(text));
 }
 
 function toggleClient(number) {
@@ -75,21 +87,35 @@ function rowOfConnection(number) {
 
 // Labels beside the canvas: buttons, so that a keyboard opens and closes a client.
 function labelOf(row) {
-  if (row.kind === "cluster") return el("div", { class: "label cluster" }, el("strong", {}, "Cluster"), el("span", {}, "leaders, coordinators, brokers"));
+  if (row.kind === "cluster") return el(
+    "div",
+    { class: "label cluster" },
+    el("strong", {}, "Cluster"),
+    el("span", {}, "leaders, coordinators, brokers"),
+  );
   if (row.kind === "client") return clientLabel(row);
   const { conn } = row;
   const family = ROLE_FAMILY[conn.primary_role];
   const roles = [...new Set(conn.roles.map((role) => words(role.role)))].join(", ") || conn.protocol;
   const title = `${conn.from} → ${conn.to}: ${roles}`;
-  return el("div", { class: "label conn", title }, family === undefined ? el("span", { class: "swatch" }) : swatch(family),
-    el("span", { class: "to" }, conn.node_id === null ? conn.to : `node ${conn.node_id}`), el("span", { class: "what" }, roles));
+  return el(
+    "div",
+    { class: "label conn", title },
+    family === undefined ? el("span", { class: "swatch" }) : swatch(family),
+    el("span", { class: "to" }, conn.node_id === null ? conn.to : `node ${conn.node_id}`),
+    el("span", { class: "what" }, roles),
+  );
 }
 
 function clientLabel(row) {
   const { client, number } = row;
   const open = VIEW.open.has(number);
-  const what = `${client.kind === "unassigned" ? "no client known" : words(client.kind)} · ${count(client.conns.length, "connection")}` + (client.n_errors ? ` · ${count(client.n_errors, "error")}` : "");
-  const toggle = button([el("span", { class: "arrow", "aria-hidden": "true" }, open ? "▾" : "▸"), el("strong", {}, clientName(client))],
-    () => toggleClient(number), { class: "toggle", "aria-expanded": String(open), title: `${clientName(client)} at ${client.client_ip}` });
+  const what = `${client.kind === "unassigned" ? "no client known" : words(client.kind)} · ${count(client.conns.length, "connection")}`
+    + (client.n_errors ? ` · ${count(client.n_errors, "error")}` : "");
+  const toggle = button(
+    [el("span", { class: "arrow", "aria-hidden": "true" }, open ? "▾" : "▸"), el("strong", {}, clientName(client))],
+    () => toggleClient(number),
+    { class: "toggle", "aria-expanded": String(open), title: `${clientName(client)} at ${client.client_ip}` },
+  );
   return el("div", { class: "label client" }, toggle, el("span", { class: "what" }, what));
 }

@@ -43,7 +43,12 @@ function paintMap(context) {
   context.fillRect(0, 0, MAP.width, MAP_HEIGHT);
   for (const bands of BANDS.values()) {
     context.fillStyle = INK.recovery;
-    for (const band of bands.filter((one) => one.kind === "episode")) context.fillRect((band.from / END) * MAP.width, 0, Math.max(1, ((band.to - band.from) / END) * MAP.width), 5);
+    for (const band of bands.filter((one) => one.kind === "episode")) context.fillRect(
+      (band.from / END) * MAP.width,
+      0,
+      Math.max(1, ((band.to - band.from) / END) * MAP.width),
+      5,
+    );
   }
   for (let x = 0; x < MAP.width; x++) {
     if (!all[x]) continue;

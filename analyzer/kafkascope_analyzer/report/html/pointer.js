@@ -35,7 +35,13 @@ function pointerDown(event) {
   TIMELINE.canvas.setPointerCapture(event.pointerId);
   TIMELINE.canvas.focus({ preventScroll: true });
   POINTERS.set(event.pointerId, event);
-  TIMELINE.drag = { x: event.clientX, y: event.clientY, from: VIEW.from, moved: false, select: event.shiftKey ? timeAt(event) : null };
+  TIMELINE.drag = {
+    x: event.clientX,
+    y: event.clientY,
+    from: VIEW.from,
+    moved: false,
+    select: event.shiftKey ? timeAt(event) : null,
+  };
   if (POINTERS.size === 2) TIMELINE.pinch = pinchNow();
 }
 
@@ -139,16 +145,29 @@ function hoverText(row, event) {
 
 function bandLines(band) {
   const { told } = band;
-  if (band.kind === "start") return [`start: ${words(told.outcome)}`, told.total_us === null ? "" : `took ${span(told.total_us)}`];
-  const took = told.recovered_ns === null ? words(told.outcome) : `${words(told.outcome)} after ${span((told.recovered_ns - told.start_ns) / 1000)}`;
-  return [`${told.first_error_name} on ${told.resource ?? "?"}`, took, `${told.n_errors} errors, ${told.n_wasted_requests} wasted requests`];
+  if (band.kind === "start") return [
+    `start: ${words(told.outcome)}`,
+    told.total_us === null ? "" : `took ${span(told.total_us)}`,
+  ];
+  const took = told.recovered_ns === null
+    ? words(told.outcome)
+    : `${words(told.outcome)} after ${span((told.recovered_ns - told.start_ns) / 1000)}`;
+  return [
+    `${told.first_error_name} on ${told.resource ?? "?"}`,
+    took,
+    `${told.n_errors} errors, ${told.n_wasted_requests} wasted requests`,
+  ];
 }
 
 function clusterText(at) {
   const reach = (5 * (VIEW.to - VIEW.from)) / TIMELINE.width;
   const near = STORY.topology.changes.filter((change) => Math.abs(change.ts_ns - at) < reach).slice(0, 6);
-  const groups = STORY.rebalances.listed.filter((one) => one.start_ns - reach < at && at < (one.end_ns ?? END) + reach).slice(0, 3);
-  const lines = [...near.map((change) => `${clock(change.ts_ns)} ${changeText(change)}`), ...groups.map((one) => `${clock(one.start_ns)} rebalance of ${one.group_id}: ${words(one.trigger)}`)];
+  const groups = STORY.rebalances.listed.filter((one) => one.start_ns - reach < at
+    && at < (one.end_ns ?? END) + reach).slice(0, 3);
+  const lines = [
+    ...near.map((change) => `${clock(change.ts_ns)} ${changeText(change)}`),
+    ...groups.map((one) => `${clock(one.start_ns)} rebalance of ${one.group_id}: ${words(one.trigger)}`),
+  ];
   return lines.length ? lines : null;
 }
 
@@ -189,7 +208,8 @@ function moveCursor(by) {
   const row = ROWS[TIMELINE.cursor];
   const { scroller } = TIMELINE;
   if (row.top < scroller.scrollTop) scroller.scrollTop = row.top;
-  if (row.top + row.height > scroller.scrollTop + TIMELINE.height) scroller.scrollTop = row.top + row.height - TIMELINE.height;
+  if (row.top + row.height > scroller.scrollTop + TIMELINE.height) scroller.scrollTop = row.top
+    + row.height - TIMELINE.height;
   announce(rowText(row));
   viewChanged();
 }
@@ -209,7 +229,11 @@ function openCursor() {
 function stepRequest(by) {
   const row = ROWS[TIMELINE.cursor ?? 1];
   if (!row?.conns) return;
-  const from = VIEW.request >= 0 && row.conns.includes(REQ.conn[VIEW.request]) ? REQ.start[VIEW.request] : by > 0 ? VIEW.from - 1 : VIEW.to;
+  const from = VIEW.request >= 0 && row.conns.includes(REQ.conn[VIEW.request])
+    ? REQ.start[VIEW.request]
+    : by > 0
+    ? VIEW.from - 1
+    : VIEW.to;
   let best = -1;
   for (const conn of row.conns) {
     const near = neighbour(conn, from, by);

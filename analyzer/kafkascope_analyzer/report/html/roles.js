@@ -40,7 +40,18 @@ function readInk(context) {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(`--${name}`).trim();
   INK = { families: FAMILIES.map((family) => read(family.name)) };
-  for (const name of ["surface", "ink", "muted", "line", "stripe", "error", "warning", "good", "accent", "start"]) INK[name] = read(name);
+  for (const name of [
+    "surface",
+    "ink",
+    "muted",
+    "line",
+    "stripe",
+    "error",
+    "warning",
+    "good",
+    "accent",
+    "start",
+  ]) INK[name] = read(name);
   INK.patterns = FAMILIES.map((family, n) => canvasPattern(context, family.pattern, INK.families[n], INK.surface));
   INK.recovery = canvasPattern(context, "falling", INK.error, "transparent", 0.35);
   INK.starting = canvasPattern(context, "rising", INK.start, "transparent", 0.35);
@@ -79,8 +90,14 @@ function canvasPattern(context, kind, colour, gap, strength = 1) {
 // A swatch for the legend and the lane's label: the same colour and pattern, as SVG.
 function swatch(familyNumber, size = 14) {
   const family = FAMILIES[familyNumber];
-  const strokes = (STROKES[family.pattern] || []).map(([x, y, toX, toY]) => svg("line", { x1: x, y1: y, x2: toX, y2: toY, class: "cutout" }));
-  if (family.pattern === "dots") strokes.push(svg("rect", { x: 2, y: 2, width: 2.4, height: 2.4, class: "cutout-fill" }));
+  const strokes = (STROKES[family.pattern] || []).map(([x, y, toX, toY]) => svg(
+    "line",
+    { x1: x, y1: y, x2: toX, y2: toY, class: "cutout" },
+  ));
+  if (family.pattern === "dots") strokes.push(svg(
+    "rect",
+    { x: 2, y: 2, width: 2.4, height: 2.4, class: "cutout-fill" },
+  ));
   const box = { class: "swatch", width: size, height: size, viewBox: "0 0 6 6", "aria-hidden": "true" };
   return svg("svg", box, svg("rect", { width: 6, height: 6, class: `family-${family.name}` }), strokes);
 }

@@ -28,9 +28,25 @@ async function start() {
 }
 
 function build() {
-  document.body.append(el("a", { class: "skip", href: "#happened" }, "Skip to what happened"), pageHead(), navigation(),
-    el("main", {}, summarySection(), timelineSection(), clientsSection(), topologySection(), groupsSection(), transactionsSection(), latencySection(), captureSection()),
-    requestPanel(), el("div", { id: "announcer", class: "unseen", "aria-live": "polite" }));
+  document.body.append(
+    el("a", { class: "skip", href: "#happened" }, "Skip to what happened"),
+    pageHead(),
+    navigation(),
+    el(
+      "main",
+      {},
+      summarySection(),
+      timelineSection(),
+      clientsSection(),
+      topologySection(),
+      groupsSection(),
+      transactionsSection(),
+      latencySection(),
+      captureSection(),
+    ),
+    requestPanel(),
+    el("div", { id: "announcer", class: "unseen", "aria-live": "polite" }),
+  );
 }
 
 function listen() {
@@ -45,8 +61,14 @@ function listen() {
   }).observe(TIMELINE.scroller.parentElement);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", resized);
   window.addEventListener("hashchange", followLink);
-  window.addEventListener("keydown", (event) => event.key === "Escape" && !document.getElementById("panel").hidden && closePanel());
-  window.addEventListener("beforeprint", () => document.querySelectorAll("details.cause, details.finding").forEach((one) => (one.open = true)));
+  window.addEventListener(
+    "keydown",
+    (event) => event.key === "Escape" && !document.getElementById("panel").hidden && closePanel(),
+  );
+  window.addEventListener(
+    "beforeprint",
+    () => document.querySelectorAll("details.cause, details.finding").forEach((one) => (one.open = true)),
+  );
 }
 
 // A link to another view of the same page, pasted into its address.
@@ -61,8 +83,12 @@ function followLink() {
 function showFirst() {
   const worst = () => {
     const felt = new Map();
-    for (const one of STORY.episodes.listed) if (!isBroker(one.client_instance_id)) felt.set(one.client_instance_id, (felt.get(one.client_instance_id) || 0) + (one.time_to_recover_ms ?? 1e9));
-    const [identity] = [...felt.entries()].sort((a, b) => b[1] - a[1])[0] || [STORY.starts.listed[0]?.client_instance_id ?? ""];
+    for (const one of STORY.episodes.listed) if (!isBroker(one.client_instance_id)) felt.set(
+      one.client_instance_id,
+      (felt.get(one.client_instance_id) || 0) + (one.time_to_recover_ms ?? 1e9),
+    );
+    const [identity] = [...felt.entries()].sort((a, b) => b[1] - a[1])[0]
+      || [STORY.starts.listed[0]?.client_instance_id ?? ""];
     return clientPlace(identity);
   };
   const number = VIEW.client >= 0 ? VIEW.client : worst();

@@ -16,42 +16,88 @@ function timelineSection() {
   TIMELINE.spacer = el("div", { class: "spacer" }, TIMELINE.sticky);
   TIMELINE.scroller = el("div", { class: "scroller", onscroll: scrolled }, TIMELINE.spacer);
   TIMELINE.tip = el("div", { class: "tip", hidden: true, "aria-hidden": "true" });
-  const box = el("div", { class: "timeline" }, minimap(), el("div", { class: "head" }, el("div", { class: "when", id: "when" }), TIMELINE.ruler), TIMELINE.scroller, TIMELINE.tip);
-  return section("timeline", "Timeline", filterForm(), legend(), zoomButtons(), box, timelineKeys(), thinned(), inView());
+  const box = el(
+    "div",
+    { class: "timeline" },
+    minimap(),
+    el("div", { class: "head" }, el("div", { class: "when", id: "when" }), TIMELINE.ruler),
+    TIMELINE.scroller,
+    TIMELINE.tip,
+  );
+  return section(
+    "timeline",
+    "Timeline",
+    filterForm(),
+    legend(),
+    zoomButtons(),
+    box,
+    timelineKeys(),
+    thinned(),
+    inView(),
+  );
 }
 
 function legend() {
   const families = FAMILIES.map((family, n) => el("li", {}, swatch(n), family.title));
-  const marks = [["▼", "error or no answer", "error"], ["✕", "reset, refused, unanswered", "error"], ["⊐", "closed: server, client (⊏)", "muted"],
-    ["◆", "leader or coordinator moved", "accent"], ["▨", "start", "start"], ["▧", "recovery", "error"]];
-  return el("ul", { class: "legend", "aria-label": "Legend" }, families, marks.map(([sign, text, tone]) => el("li", {}, el("span", { class: `sign ${tone}`, "aria-hidden": "true" }, sign), text)));
+  const marks = [
+    ["▼", "error or no answer", "error"],
+    ["✕", "reset, refused, unanswered", "error"],
+    ["⊐", "closed: server, client (⊏)", "muted"],
+    ["◆", "leader or coordinator moved", "accent"],
+    ["▨", "start", "start"],
+    ["▧", "recovery", "error"],
+  ];
+  return el(
+    "ul",
+    { class: "legend", "aria-label": "Legend" },
+    families,
+    marks.map(([sign, text, tone]) => el(
+      "li",
+      {},
+      el("span", { class: `sign ${tone}`, "aria-hidden": "true" }, sign),
+      text,
+    )),
+  );
 }
 
 function zoomButtons() {
   const middle = () => (VIEW.from + VIEW.to) / 2;
   const extra = { class: "small" };
-  return el("div", { class: "zoom", role: "group", "aria-label": "Zoom and move" },
-    button("◂ Earlier", () => pan(-0.5), extra), button("Later ▸", () => pan(0.5), extra), button("+ Zoom in", () => zoom(0.5, middle()), extra),
-    button("− Zoom out", () => zoom(2, middle()), extra), button("Whole capture", () => setView(0, END), extra),
-    button("Next error", () => nextError(), extra), button("Open all", () => openAll(true), extra), button("Close all", () => openAll(false), extra));
+  return el(
+    "div",
+    { class: "zoom", role: "group", "aria-label": "Zoom and move" },
+    button("◂ Earlier", () => pan(-0.5), extra),
+    button("Later ▸", () => pan(0.5), extra),
+    button("+ Zoom in", () => zoom(0.5, middle()), extra),
+    button("− Zoom out", () => zoom(2, middle()), extra),
+    button("Whole capture", () => setView(0, END), extra),
+    button("Next error", () => nextError(), extra),
+    button("Open all", () => openAll(true), extra),
+    button("Close all", () => openAll(false), extra),
+  );
 }
 
 function timelineKeys() {
-  return el("p", { class: "hint", id: "timeline-keys" },
-    "Drag to move; Ctrl + wheel or pinch to zoom (after a click into the timeline the wheel alone); Shift + drag to zoom into a stretch. Keys: ← → move, + − zoom, 0 all, ↑ ↓ row, N P next and previous request in the row, Enter shows it, O opens the client, E next error.");
+  return el(
+    "p",
+    { class: "hint", id: "timeline-keys" },
+    "Drag to move; Ctrl + wheel or pinch to zoom (after a click into the timeline the wheel alone); Shift + drag to zoom into a stretch. Keys: ← → move, + − zoom, 0 all, ↑ ↓ row, N P next and previous request in the row, Enter shows it, O opens the client, E next error.",
+  );
 }
 
 function thinned() {
   const { n, n_kept, n_unplaced, stretches } = STORY.requests;
   const parts = [];
   if (n_kept < n - n_unplaced) {
-    parts.push(`The page has ${grouped(n_kept)} of ${count(n, "request")}: ` +
-      `${stretches.other ? "requests" : "successful data requests and heartbeats"} of a connection that are close together are drawn as one, the slowest of them, which says how many it stands for. ` +
-      `${stretches.other ? "" : "All errors and all other requests are here. "}Densities count all; the tables of the dataset have each.`);
+    parts.push(`The page has ${grouped(n_kept)} of ${count(n, "request")}: `
+      + `${stretches.other ? "requests" : "successful data requests and heartbeats"} of a connection that are close together are drawn as one, the slowest of them, which says how many it stands for. `
+      + `${stretches.other ? "" : "All errors and all other requests are here. "}Densities count all; the tables of the dataset have each.`);
   }
   if (n_unplaced) parts.push(`${count(n_unplaced, "request")} are on connections that have no lane here.`);
   const lanes = STORY.lanes;
-  if (lanes.connections.length < lanes.n_connections) parts.push(`${grouped(lanes.connections.length)} of ${count(lanes.n_connections, "connection")} have a lane: those with most errors and requests.`);
+  if (lanes.connections.length < lanes.n_connections) parts.push(
+    `${grouped(lanes.connections.length)} of ${count(lanes.n_connections, "connection")} have a lane: those with most errors and requests.`,
+  );
   return parts.length ? el("p", { class: "hint", id: "thinned" }, parts.join(" ")) : null;
 }
 
@@ -103,7 +149,12 @@ function drawTimeline() {
   const scroll = TIMELINE.scroller.scrollTop;
   context.clearRect(0, 0, width, height);
   const first = rowAt(scroll);
-  for (let n = first; n < ROWS.length && ROWS[n].top < scroll + height; n++) drawRow(context, ROWS[n], ROWS[n].top - scroll, n);
+  for (let n = first; n < ROWS.length && ROWS[n].top < scroll + height; n++) drawRow(
+    context,
+    ROWS[n],
+    ROWS[n].top - scroll,
+    n,
+  );
   drawRuler();
   drawLabels(first, scroll);
 }
@@ -112,7 +163,12 @@ function drawRow(context, row, top, n) {
   const { width } = TIMELINE;
   context.fillStyle = row.kind === "conn" ? INK.surface : INK.stripe;
   context.fillRect(0, top, width, row.height - 1);
-  if (n === TIMELINE.cursor && document.activeElement === TIMELINE.canvas) outlined(context, [0, top, width, row.height - 1], INK.accent, 2);
+  if (n === TIMELINE.cursor && document.activeElement === TIMELINE.canvas) outlined(
+    context,
+    [0, top, width, row.height - 1],
+    INK.accent,
+    2,
+  );
   drawGrid(context, top, row.height);
   if (row.kind === "cluster") return drawCluster(context, top, width);
   if (row.kind === "client") drawBands(context, row, top, width);
@@ -130,7 +186,23 @@ function ticks() {
   const wish = ((VIEW.to - VIEW.from) * 90) / TIMELINE.width;
   const power = 10 ** Math.floor(Math.log10(wish));
   const nice = [1, 2, 5, 10].map((n) => n * power);
-  const step = wish > 1e9 ? [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400].map((s) => s * 1e9).find((s) => s >= wish) || nice[3] : nice.find((s) => s >= wish);
+  const step = wish > 1e9 ? [
+    1,
+    2,
+    5,
+    10,
+    15,
+    30,
+    60,
+    120,
+    300,
+    600,
+    1800,
+    3600,
+    7200,
+    21600,
+    86400,
+  ].map((s) => s * 1e9).find((s) => s >= wish) || nice[3] : nice.find((s) => s >= wish);
   const found = [];
   for (let ns = Math.ceil(VIEW.from / step) * step; ns < VIEW.to; ns += step) found.push(ns);
   found.step = step;

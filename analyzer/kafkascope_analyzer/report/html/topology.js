@@ -3,11 +3,34 @@
 const MOST_PICTURED = 24;
 
 function topologySection() {
-  const slider = el("input", { type: "range", id: "moment", min: 0, max: 1000, value: 500, "aria-describedby": "moment-text", oninput: (event) => showMoment((event.target.value / 1000) * END) });
+  const slider = el(
+    "input",
+    {
+      type: "range",
+      id: "moment",
+      min: 0,
+      max: 1000,
+      value: 500,
+      "aria-describedby": "moment-text",
+      oninput: (event) => showMoment((event.target.value / 1000) * END),
+    },
+  );
   const extra = { class: "small" };
-  return section("cluster", "Cluster at a moment", el("div", { class: "row" }, el("label", { for: "moment" }, "Moment "), slider, el("output", { id: "moment-text" }),
-    button("◂ Change before", () => toChange(-1), extra), button("Next change ▸", () => toChange(1), extra)),
-  el("div", { id: "topology" }), changesTable());
+  return section(
+    "cluster",
+    "Cluster at a moment",
+    el(
+      "div",
+      { class: "row" },
+      el("label", { for: "moment" }, "Moment "),
+      slider,
+      el("output", { id: "moment-text" }),
+      button("◂ Change before", () => toChange(-1), extra),
+      button("Next change ▸", () => toChange(1), extra),
+    ),
+    el("div", { id: "topology" }),
+    changesTable(),
+  );
 }
 
 function startMoment() {
@@ -26,7 +49,12 @@ function showMoment(ns) {
   document.getElementById("moment").value = String(Math.round((ns / END) * 1000));
   document.getElementById("moment-text").textContent = clock(ns);
   const state = stateAt(ns);
-  replace(document.getElementById("topology"), topologyPicture(state), details("Table of the moment", false, momentTable(state)), details("Who led what", false, ownersTable(ns)));
+  replace(
+    document.getElementById("topology"),
+    topologyPicture(state),
+    details("Table of the moment", false, momentTable(state)),
+    details("Who led what", false, ownersTable(ns)),
+  );
   viewChanged();
 }
 
@@ -40,13 +68,19 @@ function stateAt(ns) {
     const key = `${conn.client}:${conn.node_id ?? conn.to}`;
     const link = links.get(key) || { client: conn.client, node: conn.node_id ?? conn.to, roles: new Map(), n: 0 };
     link.n += 1;
-    for (const role of conn.roles) if ((role.first_ns ?? 0) <= ns) link.roles.set(role.role, Math.max(link.roles.get(role.role) || 0, role.n));
+    for (const role of conn.roles) if ((role.first_ns ?? 0) <= ns) link.roles.set(
+      role.role,
+      Math.max(link.roles.get(role.role) || 0, role.n),
+    );
     links.set(key, link);
   });
   const led = new Map();
   for (const owner of STORY.topology.owners) {
     const node = ownerAt(owner, ns);
-    if (node !== null) led.set(node, { ...(led.get(node) || {}), [owner.kind]: ((led.get(node) || {})[owner.kind] || 0) + 1 });
+    if (node !== null) led.set(
+      node,
+      { ...(led.get(node) || {}), [owner.kind]: ((led.get(node) || {})[owner.kind] || 0) + 1 },
+    );
   }
   return { ns, links: [...links.values()], led };
 }
@@ -71,16 +105,42 @@ function topologyPicture(state) {
   const height = Math.max(shown.length * 30, nodes.length * 74, 100) + 20;
   const clientY = (n) => ((n + 0.5) * (height - 20)) / Math.max(1, shown.length) + 10;
   const nodeY = (n) => ((n + 0.5) * (height - 20)) / Math.max(1, nodes.length) + 10;
-  const links = state.links.filter((link) => shown.includes(link.client) && nodes.includes(link.node)).map((link) => linkLine(link, clientY(shown.indexOf(link.client)), nodeY(nodes.indexOf(link.node))));
+  const links = state.links.filter((link) => shown.includes(link.client)
+    && nodes.includes(link.node)).map((link) => linkLine(
+      link,
+      clientY(shown.indexOf(link.client)),
+      nodeY(nodes.indexOf(link.node)),
+    ));
   const left = shown.map((number, n) => clientBox(number, clientY(n)));
   const right = nodes.map((node, n) => brokerBox(node, nodeY(n), state));
-  const rest = clients.length > shown.length ? hint(`The picture has ${shown.length} of ${clients.length} clients; the table has all.`) : null;
-  return [svg("svg", { class: "topology", viewBox: `0 0 960 ${height}`, role: "img", "aria-label": "Clients and brokers at the moment; the table below says the same" }, links, left, right), rest];
+  const rest = clients.length > shown.length
+    ? hint(`The picture has ${shown.length} of ${clients.length} clients; the table has all.`)
+    : null;
+  return [
+    svg(
+      "svg",
+      {
+        class: "topology",
+        viewBox: `0 0 960 ${height}`,
+        role: "img",
+        "aria-label": "Clients and brokers at the moment; the table below says the same",
+      },
+      links,
+      left,
+      right,
+    ),
+    rest,
+  ];
 }
 
 function clientBox(number, y) {
   const name = clientName(STORY.lanes.clients[number]);
-  return svg("g", {}, svg("rect", { class: "client-box", x: 4, y: y - 12, width: 230, height: 24, rx: 12 }), svg("text", { x: 119, y: y + 4, "text-anchor": "middle" }, shortened(name, 32)));
+  return svg(
+    "g",
+    {},
+    svg("rect", { class: "client-box", x: 4, y: y - 12, width: 230, height: 24, rx: 12 }),
+    svg("text", { x: 119, y: y + 4, "text-anchor": "middle" }, shortened(name, 32)),
+  );
 }
 
 function shortened(text, most) {
@@ -92,9 +152,17 @@ function brokerBox(node, y, state) {
   const led = state.led.get(node) || {};
   const does = Object.entries(led).map(([kind, n]) => `${n} ${kind === "leader" ? "led" : words(kind)}`).join(", ");
   const broker = STORY.topology.brokers.find((one) => one.node_id === node);
-  return svg("g", { class: gone ? "gone" : "" }, svg("rect", { class: "broker-box", x: 700, y: y - 26, width: 254, height: 52, rx: 5 }),
-    svg("text", { class: "strong", x: 712, y: y - 7 }, `${typeof node === "number" ? nodeName(node) : node}${gone ? " ✕ gone" : ""}${broker?.rack ? ` · ${broker.rack}` : ""}`),
-    svg("text", { class: "small", x: 712, y: y + 14 }, shortened(does || (broker?.addresses[0] ?? ""), 44)));
+  return svg(
+    "g",
+    { class: gone ? "gone" : "" },
+    svg("rect", { class: "broker-box", x: 700, y: y - 26, width: 254, height: 52, rx: 5 }),
+    svg(
+      "text",
+      { class: "strong", x: 712, y: y - 7 },
+      `${typeof node === "number" ? nodeName(node) : node}${gone ? " ✕ gone" : ""}${broker?.rack ? ` · ${broker.rack}` : ""}`,
+    ),
+    svg("text", { class: "small", x: 712, y: y + 14 }, shortened(does || (broker?.addresses[0] ?? ""), 44)),
+  );
 }
 
 // The line's dashes say what it is for, as its label does.
@@ -102,12 +170,25 @@ function linkLine(link, fromY, toY) {
   const roles = [...link.roles.keys()];
   const family = roles.length ? ROLE_FAMILY[roles.find((role) => role.endsWith("coordinator")) || roles[0]] ?? 6 : 6;
   const bend = `M 234 ${fromY} C 430 ${fromY}, 500 ${toY}, 700 ${toY}`;
-  return svg("g", {}, svg("path", { class: `link link-${FAMILIES[family].name}`, d: bend }, svg("title", {}, `${roles.map(words).join(", ") || "no role yet"}, ${count(link.n, "connection")}`)));
+  return svg(
+    "g",
+    {},
+    svg(
+      "path",
+      { class: `link link-${FAMILIES[family].name}`, d: bend },
+      svg("title", {}, `${roles.map(words).join(", ") || "no role yet"}, ${count(link.n, "connection")}`),
+    ),
+  );
 }
 
 function momentTable(state) {
   const columns = [["Client"], ["Broker"], ["Roles"], ["Connections", "num"]];
-  const rows = state.links.map((link) => [clientName(STORY.lanes.clients[link.client]), typeof link.node === "number" ? nodeName(link.node) : link.node, [...link.roles.keys()].map(words).join(", ") || "none yet", link.n]);
+  const rows = state.links.map((link) => [
+    clientName(STORY.lanes.clients[link.client]),
+    typeof link.node === "number" ? nodeName(link.node) : link.node,
+    [...link.roles.keys()].map(words).join(", ") || "none yet",
+    link.n,
+  ]);
   return table(`Connections open at ${clock(state.ns)}`, columns, rows);
 }
 
@@ -115,7 +196,13 @@ function ownersTable(ns) {
   const columns = [["Subject"], ["What"], ["Node"], ["Since", "num"], ["Owners in the capture"]];
   const rows = STORY.topology.owners.slice(0, 300).map((owner) => {
     const place = owner.since_ns.findLastIndex((since) => since <= ns);
-    return [owner.subject, owner.kind, place < 0 ? "not known yet" : nodeName(owner.node_ids[place]), place < 0 ? "" : clock(owner.since_ns[place]), owner.node_ids.map((node) => node ?? "none").join(" → ")];
+    return [
+      owner.subject,
+      owner.kind,
+      place < 0 ? "not known yet" : nodeName(owner.node_ids[place]),
+      place < 0 ? "" : clock(owner.since_ns[place]),
+      owner.node_ids.map((node) => node ?? "none").join(" → "),
+    ];
   });
   return table(`Who led and coordinated what at ${clock(ns)}`, columns, rows);
 }
@@ -130,7 +217,20 @@ function changesTable() {
   const { changes, n_changes } = STORY.topology;
   if (!changes.length) return hint("No leader, coordinator or broker changed in the capture.");
   const columns = [["Time", "num"], ["What changed"], ["Told by"], ["Packet", "num"], [""]];
-  const rows = changes.slice(0, 300).map((change) => [clock(change.ts_ns), changeText(change), change.api_name ?? "", change.packet_no ?? "",
-    button("Look", () => { showMoment(change.ts_ns); jump("cluster"); }, { class: "small", "aria-label": `Look at the cluster at ${clock(change.ts_ns)}` })]);
-  return details(`All ${count(n_changes, "change")} of leaders, coordinators and brokers`, false, table("Changes of the cluster", columns, rows));
+  const rows = changes.slice(0, 300).map((change) => [
+    clock(change.ts_ns),
+    changeText(change),
+    change.api_name ?? "",
+    change.packet_no ?? "",
+    button(
+      "Look",
+      () => { showMoment(change.ts_ns); jump("cluster"); },
+      { class: "small", "aria-label": `Look at the cluster at ${clock(change.ts_ns)}` },
+    ),
+  ]);
+  return details(
+    `All ${count(n_changes, "change")} of leaders, coordinators and brokers`,
+    false,
+    table("Changes of the cluster", columns, rows),
+  );
 }

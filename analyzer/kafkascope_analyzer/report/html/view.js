@@ -70,7 +70,9 @@ function writeFragment() {
 function readFragment() {
   const parts = new URLSearchParams(location.hash.slice(1));
   const [from, to] = (parts.get("t") || "").split("-").map(Number);
-  for (const name of Object.keys(FILTER)) FILTER[name] = name === "errors" ? parts.get(name) === "1" : parts.get(name) || "";
+  for (const name of Object.keys(FILTER)) FILTER[name] = name === "errors"
+    ? parts.get(name) === "1"
+    : parts.get(name) || "";
   const open = (parts.get("open") || "").split(".").filter((n) => /^\d+$/.test(n)).map(Number);
   VIEW.open = new Set(open.filter((n) => n < STORY.lanes.clients.length));
   VIEW.brokers = VIEW.brokers || parts.get("brokers") === "1";
