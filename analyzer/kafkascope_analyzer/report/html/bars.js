@@ -132,22 +132,22 @@ function drawStack(context, at, { x, base, height, sum }) {
 // A start: hatched one way, a line along its foot. An episode: hatched the other way, a line along its top.
 function drawBands(context, row, top, width) {
   const free = { start: -1, episode: -1 };
-  for (const band of BANDS.get(row.number) || []) {
-    if (band.to < VIEW.from || band.from > VIEW.to) continue;
-    const x = Math.max(-5, xOf(band.from, width));
-    const wide = Math.max(2, Math.min(width + 5, xOf(band.to, width)) - x);
-    const start = band.kind === "start";
-    const middle = top + row.height / 2;
-    context.fillStyle = start ? INK.starting : INK.recovery;
-    context.fillRect(x, start ? middle : top + 1, wide, row.height / 2 - 2);
-    context.fillStyle = start ? INK.start : INK.error;
-    context.fillRect(x, start ? top + row.height - 3 : top + 1, wide, 2);
-    if (wide > 24) drawSteps(
-      context,
-      band,
-      { y: start ? top + row.height - 10 : top + 2, left: x, wide, width, free },
-    );
-  }
+  const seen = (BANDS.get(row.number) || []).filter((band) => band.to >= VIEW.from && band.from <= VIEW.to);
+  const boxes = seen.map((band) => {
+    const left = Math.max(-5, xOf(band.from, width));
+    const y = band.kind === "start" ? top + row.height - 10 : top + 2;
+    return { y, left, wide: Math.max(2, Math.min(width + 5, xOf(band.to, width)) - left), width, free };
+  });
+  seen.forEach((band, n) => drawBand(context, band, boxes[n], { top, height: row.height }));
+  seen.forEach((band, n) => boxes[n].wide > 24 && drawSteps(context, band, boxes[n]));
+}
+
+function drawBand(context, band, { left, wide }, { top, height }) {
+  const start = band.kind === "start";
+  context.fillStyle = start ? INK.starting : INK.recovery;
+  context.fillRect(left, start ? top + height / 2 : top + 1, wide, height / 2 - 2);
+  context.fillStyle = start ? INK.start : INK.error;
+  context.fillRect(left, start ? top + height - 3 : top + 1, wide, 2);
 }
 
 // Ticks of a band's steps, with names where they have room; else what the band is.

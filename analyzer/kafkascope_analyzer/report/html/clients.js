@@ -13,7 +13,8 @@ function clientsSection() {
 }
 
 function clientTable() {
-  const mine = STORY.lanes.clients.map((client, number) => ({ client, number })).filter(({ client }) => client.kind !== "broker"
+  const everyone = STORY.lanes.clients.map((client, number) => ({ client, number }));
+  const mine = everyone.filter(({ client }) => client.kind !== "broker"
     && client.kind !== "unassigned");
   const trouble = (client) => STORY.episodes.listed.filter(
     (one) => one.client_instance_id === client.client_instance_id,

@@ -1,4 +1,5 @@
-// Which requests and lanes the filter lets through: MASK has a 1 for each request, LANE_HITS how many each connection has.
+// Which requests and lanes the filter lets through: MASK has a 1 for each request, LANE_HITS how many each connection
+// has.
 
 let MASK = null;
 let LANE_HITS = null;
@@ -52,7 +53,8 @@ function names_topic(i, right) {
   return false;
 }
 
-// Free text: in what is known of the connection and its client, or in a name of the request; a number is also a packet's.
+// Free text: in what is known of the connection and its client, or in a name of the request; a number is also a
+// packet's.
 function textTest(text) {
   const has = (name) => String(name ?? "").toLowerCase().includes(text);
   const flags = (list) => Uint8Array.from(list, (name, n) => (n > 0 && has(name) ? 1 : 0));
@@ -86,7 +88,7 @@ const MOST_OPTIONS = 500;
 // The filter's form. What it can choose from is what the capture has; free text reaches the rest.
 function filterForm() {
   const names = STORY.requests;
-  const sorted = (list) => list.slice(1).sort().map((name) => [name, name]);
+  const sorted = (list) => list.slice(2).sort().map((name) => [name, name]);
   const clients = STORY.lanes.clients.map((client) => [
     client.client_instance_id,
     `${clientName(client)} (${words(client.kind)})`,

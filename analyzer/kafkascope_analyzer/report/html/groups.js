@@ -1,4 +1,5 @@
-// Groups: each rebalance as a bar on the capture's time, each member's wait under it. Transactions: by transactional id.
+// Groups: each rebalance as a bar on the capture's time, each member's wait under it. Transactions: by transactional
+// id.
 
 const GROUP_LANE = 15;
 const MOST_GROUPS = 30;

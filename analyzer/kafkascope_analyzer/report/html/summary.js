@@ -7,7 +7,7 @@ const SEVERITIES = {
 };
 
 function summarySection() {
-  return section("happened", "What happened", headline(), causesBlock(), findingsBlock());
+  return section("happened", "What happened", headline(), findingsBlock(), causesBlock(), notesBlock());
 }
 
 function headline() {
@@ -233,22 +233,24 @@ function feltRow(one) {
   ];
 }
 
+// Errors and warnings, in that order; notes come at the end, closed.
 function findingsBlock() {
   const { present, n, listed } = STORY.findings;
   const title = el("h3", {}, "Findings");
-  if (!present) return el(
-    "div",
-    {},
-    title,
-    hint(
-      "This dataset has no findings: it was made before there were any, or without stories. `kafkascope stories` makes them.",
-    ),
-  );
-  if (!n) return el("div", {}, title, el("p", {}, outcome("recovered", "No rule found anything.")));
+  const old = "This dataset has no findings: it was made before there were any, or without stories.";
+  if (!present) return el("div", {}, title, hint(`${old} The command kafkascope stories makes them.`));
+  const grave = listed.filter((finding) => finding.severity !== "info");
+  const well = n ? "No error and no warning; notes are below." : "No rule found anything.";
+  if (!grave.length) return el("div", {}, title, el("p", {}, outcome("recovered", well)));
   const more = n > listed.length
     ? hint(`The page has ${grouped(listed.length)} of ${grouped(n)}; table stories/findings has all.`)
     : null;
-  return el("div", { class: "findings" }, title, listed.map(findingCard), more);
+  return el("div", { class: "findings" }, title, grave.map(findingCard), more);
+}
+
+function notesBlock() {
+  const notes = STORY.findings.listed.filter((finding) => finding.severity === "info");
+  return notes.length ? details(`${count(notes.length, "note")}: worth knowing`, false, notes.map(findingCard)) : null;
 }
 
 function findingCard(finding) {

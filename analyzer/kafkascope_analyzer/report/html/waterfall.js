@@ -1,4 +1,5 @@
-// A start as a waterfall: a line a step, bars on one scale of time, the critical path marked; the expected steps beside it.
+// A start as a waterfall: a line a step, bars on one scale of time, the critical path marked; beside it the expected
+// steps.
 
 const WATERFALL_STEP = 18;
 
