@@ -137,6 +137,7 @@ RULE = Rule(
     advice="Capture whole packets of both directions, with a buffer large enough (tcpdump -s 0 -B 65536).",
     sources=("pcapng, Interface Statistics Block", "tcpdump(1)"),
     find=one_way,
+    signs=(Sign(CONNECTIONS, "client_segments", below=1), Sign(CONNECTIONS, "server_segments", below=1)),
     also=(
         Way(bytes_missing, (Sign(CONNECTIONS, "missing_bytes", above=0),)),
         Way(packets_dropped, (Sign(CAPTURES, "n_dropped", above=0),)),

@@ -4,6 +4,7 @@ import pathlib
 import re
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -95,6 +96,11 @@ def dataset(tmp_path: pathlib.Path) -> pathlib.Path:
         (Sign(RECOVERIES), False),
         (Sign(RECOVERIES, "first_error_name", frozenset({"NONE"})), False),
         (Sign(FINDINGS), False),
+        (Sign(CAPTURES, "n_dropped", below=4), True),
+        (Sign(CAPTURES, "n_dropped", below=3), False),
+        (Sign(CAPTURES, where=ds.field("n_dropped") == 3), True),
+        (Sign(CAPTURES, where=ds.field("n_dropped") == 4), False),
+        (Sign(RECOVERIES, where=ds.field("first_error_name") == "NONE"), False),
     ],
 )
 def test_signs(dataset: pathlib.Path, sign: Sign, there: bool) -> None:

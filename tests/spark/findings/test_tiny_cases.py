@@ -124,6 +124,40 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         },
         {"broker_lost"},
     ),
+    "two clients lose it at once": (
+        {
+            "clients": [ONE, TWO],
+            "connections": [{"conn_id": c, "roles": ["partition_leader"], "last_ns": 10 * S} for c in ("c1", "c2")],
+            "recoveries": [
+                {**LOST, "error_names": ["CONNECTION_CLOSED"], "evidence": ["c1-3"]},
+                {**LOST, "error_names": ["CONNECTION_CLOSED"], "evidence": ["c2-3"], "start_ns": 11 * S}
+                | {"recovery_id": "r2", "client_instance_id": "ci-2"},
+            ],
+        },
+        {"broker_lost"},
+    ),
+    "two clients lose it, a third does not": (
+        {
+            "clients": [ONE, TWO],
+            "connections": [{"conn_id": c, "roles": ["partition_leader"]} for c in ("c1", "c2", "c3")],
+            "recoveries": [
+                {**LOST, "error_names": ["CONNECTION_CLOSED"], "evidence": ["c1-3"]},
+                {**LOST, "error_names": ["CONNECTION_CLOSED"], "evidence": ["c2-3"], "start_ns": 11 * S}
+                | {"recovery_id": "r2", "client_instance_id": "ci-2"},
+            ],
+        },
+        set(),
+    ),
+    "asks for work and is refused": (
+        {
+            "clients": [ONE],
+            "connections": [
+                {"conn_id": "c1", "roles": ["bootstrap"], "primary_role": "bootstrap", "n_requests": 13, "n_errors": 1}
+            ],
+            "requests": [*asks(12, every_s=1), {**asks(1, 1, "JoinGroup")[0], "request_id": "c1-99"}],
+        },
+        set(),
+    ),
     "one direction": (
         {**silent(1), "connections": [{"conn_id": "c1", "server_segments": 0, "server_bytes": 0}]},
         {"capture_untrustworthy"},
@@ -218,7 +252,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "never leaves": (
         {
             "clients": [ONE],
-            "connections": [{"conn_id": "c1", "roles": ["bootstrap"], "n_requests": 12}],
+            "connections": [{"conn_id": "c1", "roles": ["bootstrap"], "primary_role": "bootstrap", "n_requests": 12}],
             "requests": asks(12, every_s=1),
         },
         {"bootstrap_only"},
@@ -226,7 +260,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "never leaves, told localhost": (
         {
             "clients": [ONE],
-            "connections": [{"conn_id": "c1", "roles": ["bootstrap"], "n_requests": 12}],
+            "connections": [{"conn_id": "c1", "roles": ["bootstrap"], "primary_role": "bootstrap", "n_requests": 12}],
             "requests": asks(12, every_s=1),
             "topology": [{"kind": "broker", "host": "localhost", "port": 9092}],
             **told(("localhost", 9092)),
@@ -236,7 +270,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "has nothing to do": (
         {
             "clients": [{**ONE, "kind": "producer"}],
-            "connections": [{"conn_id": "c1", "roles": ["bootstrap"], "n_requests": 12}],
+            "connections": [{"conn_id": "c1", "roles": ["bootstrap"], "primary_role": "bootstrap", "n_requests": 12}],
             "requests": asks(12, every_s=300),
         },
         set(),
@@ -244,7 +278,14 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "goes to work": (
         {
             "clients": [ONE],
-            "connections": [{"conn_id": "c1", "roles": ["bootstrap", "partition_leader"], "n_requests": 12}],
+            "connections": [
+                {
+                    "conn_id": "c1",
+                    "roles": ["bootstrap", "partition_leader"],
+                    "primary_role": "bootstrap",
+                    "n_requests": 12,
+                }
+            ],
             "requests": asks(12, every_s=1),
         },
         set(),
