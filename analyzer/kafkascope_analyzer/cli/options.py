@@ -126,3 +126,14 @@ Ignore = Annotated[
 Dataset = Annotated[
     Path, typer.Argument(metavar="OUT.kscope", help="A dataset that kafkascope wrote.", show_default=False)
 ]
+
+
+def _form(what: str) -> typer.models.OptionInfo:
+    return typer.Option(metavar="FILE", help=f"{what}; - is standard output.", show_default=False)
+
+
+Html = Annotated[Path | None, _form("Write the report as one HTML file, which needs no network")]
+Markdown = Annotated[Path | None, _form("Write it as Markdown, for an issue or a chat")]
+Json = Annotated[Path | None, _form("Write it as JSON, as report.json holds it")]
+Perfetto = Annotated[Path | None, _form("Write clients, connections and requests as a trace for ui.perfetto.dev")]
+OverwriteFiles = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]

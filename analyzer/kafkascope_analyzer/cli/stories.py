@@ -64,4 +64,4 @@ def show_report(dataset: Path, how: Format) -> None:
 
     model = report_model(dataset)
     write_report(dataset, model)
-    show(model, how)
+    show(model, how, dataset)

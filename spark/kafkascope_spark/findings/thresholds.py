@@ -36,3 +36,55 @@ ONE_WAY_SHARE = 0.1
 """Share of connections seen in one direction only: a few are cut by the capture's ends."""
 CUT_BYTES = 65_536
 """A file that lacks more than its last packet (a packet is at most so long) lost something worth knowing."""
+LONG_TRANSACTION_MS = 60_000
+"""transaction.timeout.ms of Java producers and librdkafka (1 min): a transaction that is open for longer was either
+given more on purpose or forgotten."""
+
+LOAD_MS = 200
+"""Twice the default retry.backoff.ms: of a load as it should be, who asks again has the answer."""
+LOAD_APART_S = 10
+"""Answers further apart are of two loads: metadata.max.age.ms, elections and restarts take longer than retries do."""
+THROTTLED_MS = 1_000
+"""In all: the length of one quota window (quota.window.size.seconds, default 1)."""
+SESSIONS_BEGUN = 5
+"""On one connection: the first one, and some more after answers with errors, which clients may begin anew for."""
+STORM = 10
+"""More answers than that about one thing are a storm (the same as of an episode of recovery)."""
+RESET_AFTER_MS = 30_000
+"""A consumer looks for its new offset at once; one try may take request.timeout.ms."""
+TOPIC_MISSING_MS = 5_000
+"""A topic that is being created is known to all brokers sooner: the controller answers within a second, brokers follow
+its log."""
+UNCOMPRESSED_BYTES = 65_536
+"""Less than that in a capture is not worth a sentence."""
+COMPRESSIBLE_BYTES = 1_024
+"""Smaller batches gain little: a zstd or lz4 frame and the batch's own header (61 bytes) stay."""
+TINY_REQUESTS = 100
+"""Fewer requests on a connection show no habit."""
+TINY_BYTES = 1_024
+"""A sixteenth of batch.size (default 16384)."""
+LINGER_MS = 20
+"""A wait that no user of a log notices; linger.ms is 5 by default since Kafka 4.0 (KIP-1030)."""
+CHATTY_REQUESTS = 200
+"""Fewer requests show no habit."""
+CHATTY_A_SECOND = 20
+"""An idle consumer sends two Fetch a second to each leader (fetch.max.wait.ms 500): three brokers make six, with
+heartbeats and commits under ten."""
+CHATTY_EACH = 3
+"""One request to get or send a record, one to commit it, and one in vain."""
+SKEW_TIMES = 2
+"""Twice an even share: a cluster that is sized for the average does not carry it."""
+SKEW_BYTES = 1_048_576
+"""Less data in a capture shows no habit."""
+IN_FLIGHT = 5
+"""max.in.flight.requests.per.connection (default 5)."""
+STORM_APART_S = 300
+"""max.poll.interval.ms (default 5 min): a member that is thrown out for slow polls is back within it."""
+STORM_REBALANCES = 5
+"""Rebalances that no start or end explains: two evictions and returns make four."""
+REBALANCES_EACH = 2
+"""A member that starts or ends makes two with cooperative assignment: one to free partitions, one to hand them out."""
+STORM_MANY = 20
+"""So many within STORM_APART_S hurt, whatever made them: a group at rest for less than 15 s between them."""
+LEAVES = 2
+"""Times that a member leaves its group without saying why and joins again: once may be a new subscription."""

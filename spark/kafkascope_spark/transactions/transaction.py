@@ -1,0 +1,135 @@
+"""One transaction while its events arrive, and its row."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkascope_spark.transactions.states import END_KINDS, ENDED, OUTCOMES, TRANSITIONS, Happening, State
+from kafkascope_spark.wire import Row
+
+MOST_EVIDENCE = 32
+ROUTINE_EVIDENCE = 24
+"""Of these, what only says that it went on; the rest is kept for what ended it."""
+DEFAULT_LONGEST_MS = 900_000
+"""transaction.max.timeout.ms of brokers (15 min): no transaction may be open for longer, whatever its producer asks."""
+MS = 1_000_000
+EPOCH_OVER = frozenset({"INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
+"""A newer epoch of the producer is in force: somebody took the id over, or the coordinator aborted the transaction."""
+
+
+@dataclass(slots=True)
+class Transaction:
+    """A transaction of one producer epoch. left_ns: when its client went away, whether it was open then or not."""
+
+    number: int
+    producer_id: int | None
+    producer_epoch: int | None
+    client: str | None
+    left_ns: int | None
+    begin_ns: int
+    seen_begin: bool
+    timeout_ms: int | None
+    state: State = State.OPEN
+    protocol: str | None = None
+    accepted_ns: int | None = None
+    """When the coordinator first took it for begun: the answer to the first request that it did not refuse."""
+    last_ns: int = 0
+    end_ns: int | None = None
+    verdict: str | None = None
+    epoch_over: bool = False
+    n_batches: int = 0
+    n_records: int = 0
+    fenced_by: str | None = None
+    fenced_ns: int | None = None
+    partitions: set[str] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+    marked: set[str] = field(default_factory=set)
+    errors: set[str] = field(default_factory=set)
+    held: list[Row] = field(default_factory=list)
+    _evidence: set[tuple[int, str]] = field(default_factory=set)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.state in ENDED
+
+    def is_of(self, producer_id: int | None, producer_epoch: int | None) -> bool:
+        """Whether it is of that epoch, as far as both are known."""
+        if producer_id is None or self.producer_id is None:
+            return True
+        return (self.producer_id, self.producer_epoch) == (producer_id, producer_epoch)
+
+    def move(self, what: Happening, at_ns: int | None) -> bool:
+        """Go where the table says; at_ns is its end if that ends it. Whether it moved."""
+        after = TRANSITIONS.get((self.state, what))
+        if after is None:
+            return False
+        self.state = after
+        if after in ENDED and after is not State.LOST:
+            self.end_ns = at_ns
+        return True
+
+    def prove(self, ts_ns: int, *request_ids: str | None, decides: bool = False) -> None:
+        """Keep the requests as evidence, as far as there is room."""
+        room = MOST_EVIDENCE if decides else ROUTINE_EVIDENCE
+        for request_id in request_ids:
+            if request_id is not None and len(self._evidence) < room:
+                self._evidence.add((ts_ns, request_id))
+
+    def take_errors(self, event: Row) -> None:
+        """Remember the errors of an answer."""
+        errors = event["errors"] or ()
+        self.errors.update(errors)
+        self.epoch_over = self.epoch_over or not EPOCH_OVER.isdisjoint(errors)
+
+    def is_past_timeout(self, now_ns: int) -> bool:
+        """Whether it is open for longer than it may be."""
+        limit_ms = self.timeout_ms if self.timeout_ms is not None else DEFAULT_LONGEST_MS
+        return now_ns - self.begin_ns > limit_ms * MS
+
+    def outcome(self, capture_end_ns: int) -> str:
+        """The column outcome."""
+        if self.state is State.OPEN:
+            hangs = self._left_open_ns(capture_end_ns) is not None or self.is_past_timeout(capture_end_ns)
+            return "hanging" if hangs else "open"
+        if self.state is State.STOPPED and self._left_open_ns(capture_end_ns) is not None:
+            return "hanging"
+        said = OUTCOMES[self.state]
+        return said if self.seen_begin or said == "fenced" else "cut"
+
+    def _left_open_ns(self, capture_end_ns: int) -> int | None:
+        """When its client left it open; None where it did not."""
+        until = capture_end_ns if self.end_ns is None else self.end_ns
+        return self.left_ns if self.left_ns is not None and self.left_ns < until else None
+
+    def row(self, transactional_id: str, capture_end_ns: int) -> dict[str, Any]:
+        """The row of the table transactions, without its `*_ts` columns."""
+        if self.state in (State.COMMITTING, State.ABORTING):
+            self.move(Happening.SUPERSEDED, None)
+        begin = self.begin_ns if self.seen_begin else None
+        until = self.end_ns if self.end_ns is not None else capture_end_ns if not self.is_over else None
+        return {
+            "transaction_no": self.number,
+            "transactional_id": transactional_id,
+            "producer_id": self.producer_id,
+            "producer_epoch": self.producer_epoch,
+            "transactions": self.protocol,
+            "client_instance_id": self.client,
+            "begin_ns": begin,
+            "end_ns": self.end_ns,
+            "outcome": self.outcome(capture_end_ns),
+            "partitions": sorted(self.partitions),
+            "offset_groups": sorted(self.groups),
+            "n_batches": self.n_batches,
+            "n_records": self.n_records,
+            "n_markers": len(self.marked),
+            "fenced_by": self.fenced_by,
+            "end_kind": END_KINDS.get(self.state),
+            "verdict": self.verdict,
+            "duration_ms": (until - begin) // MS if begin is not None and until is not None else None,
+            "transaction_timeout_ms": self.timeout_ms,
+            "fenced_ns": self.fenced_ns,
+            "left_ns": self._left_open_ns(capture_end_ns),
+            "error_names": sorted(self.errors),
+            "evidence": [request_id for _, request_id in sorted(self._evidence)],
+            "held_back": self.held,
+        }
