@@ -16,7 +16,7 @@ TRIGGERS = (
     "unknown",
 )
 """partitions_revoked: the second round of a cooperative rebalance, which hands out what the first one freed."""
-OUTCOMES = ("stable", "superseded", "open", "taken_over")
+OUTCOMES = ("stable", "superseded", "open", "taken_over", "unseen")
 MODES = ("eager", "cooperative", "incremental")
 DEPARTURES = ("left", "evicted", "replaced", "unknown")
 
@@ -75,7 +75,7 @@ REBALANCES = Table(
         text(
             "outcome",
             "how it ended: all members seen had their assignment; another one began before; open when the capture "
-            "ended; a static member's place was taken over, with no new generation",
+            "ended; a static member's place was taken over, with no new generation; its making is not in the capture",
             *OUTCOMES,
         ),
         text("mode", "whether members stop for all of it, or for the partitions that move", *MODES),
