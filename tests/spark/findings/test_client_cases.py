@@ -245,11 +245,10 @@ def said(found_in: Callable[..., Any]) -> dict[str, set[str]]:
         for table, rows in apart(CASES[name][0], int(prefix[:-1])).items():
             merged.setdefault(table, []).extend(rows)
     merged.pop("topology")
-    found = found_in({"all": merged, ALONE: CASES[ALONE][0]})
     rules: dict[str, set[str]] = {name: set() for name in CASES}
-    for row in found["all"]:
+    for row in found_in(merged):
         rules[numbers[row["evidence"][0].split("x")[0] + "x"]].add(row["rule"])
-    rules[ALONE] = {row["rule"] for row in found[ALONE]}
+    rules[ALONE] = {row["rule"] for row in found_in(CASES[ALONE][0])}
     return rules
 
 
