@@ -7,7 +7,7 @@ from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES
 from kafkascope_analyzer.dataset.tables import ERRORS, REQUESTS
 from kafkascope_spark import wire
 from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.poll_timeouts import left_and_back
+from kafkascope_spark.findings.poll_timeouts import LEFT_AND_BACK, left_and_back
 from kafkascope_spark.findings.rule import MOST_EVIDENCE, Rule, Way
 from kafkascope_spark.findings.seen import seen, told
 from kafkascope_spark.findings.signs import Sign
@@ -173,7 +173,7 @@ RULE = Rule(
     find=find,
     signs=(Sign(ERRORS, "error_name", frozenset(THROWN_OUT)),),
     also=(
-        Way(left_and_back, (Sign(REQUESTS, "api_name", frozenset({"LeaveGroup", "ConsumerGroupHeartbeat"})),)),
+        Way(left_and_back, LEFT_AND_BACK),
         Way(_gone, (Sign(REBALANCES, "trigger", frozenset({"member_evicted"})),)),
     ),
 )
