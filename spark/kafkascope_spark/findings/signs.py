@@ -4,7 +4,7 @@ without a job. It saves the plans of rules that can find nothing; a rule gives t
 import pathlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,16 +18,18 @@ _STORIES = frozenset(table.name for table in STORY_TABLES)
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A table with a row whose column has one of the values, or a value in which the pattern is found, or is above or
-    below a number; or a row that the expression (of pyarrow.dataset) takes; else any row at all."""
+    """A table with a row whose column has one of the values, or a value in which the pattern is found, or is above a
+    number; or whose column sums up to more than total; or with so many rows of one connection for which where holds;
+    with nothing of these: with any row at all."""
 
     table: Table
     column: str | None = None
     values: frozenset[str] = frozenset()
     pattern: str | None = None
     above: int | None = None
-    below: int | None = None
-    where: ds.Expression | None = None
+    total: int | None = None
+    where: pc.Expression | None = field(default=None, compare=False)
+    times: int = 1
 
 
 class Signs:
@@ -36,7 +38,7 @@ class Signs:
     def __init__(self, dataset: pathlib.Path) -> None:
         self._dataset = dataset
         self._values: dict[tuple[str, str], frozenset[str]] = {}
-        self._range: dict[tuple[str, str], tuple[int, int] | None] = {}
+        self._greatest: dict[tuple[str, str], int | None] = {}
 
     def shows_any(self, signs: Sequence[Sign]) -> bool:
         """Whether the dataset shows one of them; True for none."""
@@ -46,15 +48,20 @@ class Signs:
         rows = self._rows(sign.table)
         if rows is None:
             return False
+        if sign.where is not None:
+            return _holds(rows, sign.where, sign.times)
         if sign.column is None:
-            return int(rows.head(1, columns=[], filter=sign.where).num_rows) > 0
+            return int(rows.count_rows()) > 0
         if sign.column not in rows.schema.names:
             return False
+        if sign.total is not None:
+            return _total(rows, sign.column) > sign.total
         key = (sign.table.name, sign.column)
-        if sign.above is not None or sign.below is not None:
-            if key not in self._range:
-                self._range[key] = _range(rows, sign.column)
-            return _is_outside(self._range[key], sign)
+        if sign.above is not None:
+            if key not in self._greatest:
+                self._greatest[key] = _greatest(rows, sign.column)
+            greatest = self._greatest[key]
+            return greatest is not None and greatest > sign.above
         if key not in self._values:
             self._values[key] = _distinct(rows, sign.column)
         if sign.pattern is not None:
@@ -79,17 +86,22 @@ def _distinct(rows: ds.Dataset, column: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _range(rows: ds.Dataset, column: str) -> tuple[int, int] | None:
-    """The least and the greatest value; None where all are null."""
-    found: list[int] = []
+def _greatest(rows: ds.Dataset, column: str) -> int | None:
+    greatest: int | None = None
     for batch in rows.to_batches(columns=[column]):
-        ends = pc.min_max(batch.column(0)).as_py()
-        found += [int(end) for end in ends.values() if end is not None]
-    return (min(found), max(found)) if found else None
+        value = pc.max(batch.column(0)).as_py()
+        if value is not None and (greatest is None or value > greatest):
+            greatest = value
+    return greatest
 
 
-def _is_outside(ends: tuple[int, int] | None, sign: Sign) -> bool:
-    """Whether a value is above or below what the sign says."""
-    if ends is None:
-        return False
-    return (sign.above is not None and ends[1] > sign.above) or (sign.below is not None and ends[0] < sign.below)
+def _total(rows: ds.Dataset, column: str) -> int:
+    return sum(pc.sum(batch.column(0)).as_py() or 0 for batch in rows.to_batches(columns=[column]))
+
+
+def _holds(rows: ds.Dataset, where: pc.Expression, times: int) -> bool:
+    """Whether it holds for so many rows of one connection; once: for any row."""
+    if times == 1:
+        return int(rows.head(1, filter=where, columns=[]).num_rows) > 0
+    counted = pc.value_counts(rows.to_table(columns=["conn_id"], filter=where)["conn_id"])
+    return any(each["counts"] >= times for each in counted.to_pylist())

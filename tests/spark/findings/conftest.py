@@ -72,7 +72,7 @@ def write_rows(place: pathlib.Path, told: Rows) -> None:
         whole = [{**DEFAULTS.get(name, {}), **row} for row in rows]
         table = TABLES.get(name)
         if table is None:
-            pq.write_table(pa.Table.from_pylist(whole, MESSAGES[name]), folder / "part-0.parquet")
+            pq.write_table(pa.Table.from_pylist(whole, MESSAGES.get(name)), folder / "part-0.parquet")
             continue
         unknown = {key for row in whole for key in row} - set(table.schema.names)
         assert not unknown, f"{name} has no {unknown}"

@@ -96,8 +96,6 @@ def dataset(tmp_path: pathlib.Path) -> pathlib.Path:
         (Sign(RECOVERIES), False),
         (Sign(RECOVERIES, "first_error_name", frozenset({"NONE"})), False),
         (Sign(FINDINGS), False),
-        (Sign(CAPTURES, "n_dropped", below=4), True),
-        (Sign(CAPTURES, "n_dropped", below=3), False),
         (Sign(CAPTURES, where=ds.field("n_dropped") == 3), True),
         (Sign(CAPTURES, where=ds.field("n_dropped") == 4), False),
         (Sign(RECOVERIES, where=ds.field("first_error_name") == "NONE"), False),
