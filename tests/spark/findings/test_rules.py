@@ -26,7 +26,7 @@ def test_a_rule_says_what_it_is(rule: Rule) -> None:
     assert rule.severity in SEVERITIES
     assert not rule.title.endswith(".")
     for text in (rule.meaning, rule.looks_at, rule.advice):
-        assert len(text) > 40
+        assert len(text) > 25
         assert text.endswith(".")
     assert rule.sources
     assert set(rule.unless) <= {other.name for other in RULES}
