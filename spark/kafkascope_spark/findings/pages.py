@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from kafkascope_spark.findings.rule import Rule
 
-
 ADDING = """## Adding a rule
 
 A rule is a module of `spark/kafkascope_spark/findings`: `find(tables)` gives its findings as a lazy DataFrame
