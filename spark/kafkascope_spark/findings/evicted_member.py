@@ -3,14 +3,15 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
-from kafkascope_analyzer.dataset.stories import CLIENTS
+from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES
 from kafkascope_analyzer.dataset.tables import ERRORS, REQUESTS
 from kafkascope_spark import wire
 from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.poll_timeouts import left_and_back
+from kafkascope_spark.findings.poll_timeouts import LEFT_AND_BACK, left_and_back
 from kafkascope_spark.findings.rule import MOST_EVIDENCE, Rule, Way
 from kafkascope_spark.findings.seen import seen, told
 from kafkascope_spark.findings.signs import Sign
+from kafkascope_spark.findings.silent_members import gone_without
 from kafkascope_spark.tables import Tables
 
 THROWN_OUT = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
@@ -136,6 +137,10 @@ def _heard(tables: Tables, refused: DataFrame) -> DataFrame:
     )
 
 
+def _gone(tables: Tables) -> DataFrame:
+    return gone_without(tables, THROWN_OUT)
+
+
 _SILENT = (
     "Find out why the member was silent (a pause of its process, its host or its network); raise session.timeout.ms"
 )
@@ -155,7 +160,8 @@ RULE = Rule(
     looks_at=f"{' or '.join(THROWN_OUT)} to a client that was a member, with the time since its last request that went "
     "well; session.timeout.ms and max.poll.interval.ms are those of its JoinGroup. Members that said that they leave, "
     "and groups whose coordinator moved meanwhile, are left out. Also members that leave because nobody polled them: "
-    "Java clients say so in LeaveGroup, others leave and join again, twice or more.",
+    "Java clients say so in LeaveGroup, others leave and join again, twice or more. And members that are "
+    "missing in the next generation and were silent for their session timeout (table rebalances).",
     advice=f"{_SILENT}{_SILENT_TOO} {_SLOW}{_SLOW_TOO}",
     sources=(
         "KIP-62",
@@ -166,5 +172,8 @@ RULE = Rule(
     ),
     find=find,
     signs=(Sign(ERRORS, "error_name", frozenset(THROWN_OUT)),),
-    also=(Way(left_and_back, (Sign(REQUESTS, "api_name", frozenset({"LeaveGroup", "ConsumerGroupHeartbeat"})),)),),
+    also=(
+        Way(left_and_back, LEFT_AND_BACK),
+        Way(_gone, (Sign(REBALANCES, "trigger", frozenset({"member_evicted"})),)),
+    ),
 )

@@ -125,6 +125,28 @@ def in_flight(p50: int, n: int = 200) -> Rows:
     return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "cadences": [loop]}
 
 
+def slow_polls(*reasons: str | None, joins_again: bool = True) -> Rows:
+    """A member that leaves so many times, and joins again after each."""
+    leaves = [{**at(10 * i, 2 * i), "group_id": "g", "members": [{"reason": why}]} for i, why in enumerate(reasons, 1)]
+    joined = {"group_id": "g", "rebalance_timeout_ms": 4_000, "session_timeout_ms": 3_000}
+    joins = [{**at(10 * i + 2, 2 * i + 1), **joined} for i in range(len(reasons) + joins_again)]
+    seen = [{**call(10, LEAVE, 2), "api_name": "LeaveGroup"}]
+    return {
+        "clients": [ONE],
+        "requests": seen,
+        "messages/LeaveGroup/request": leaves,
+        "messages/JoinGroup/request": joins,
+    }
+
+
+def departed(how: str, *errors: Rows) -> Rows:
+    """A generation without one of the members of the one before."""
+    gone = {"client_instance_id": "ci-1", "how": how, "silent_ms": 6_100, "session_timeout_ms": 6_000}
+    generation = {"group_id": "g", "trigger": "member_evicted", "start_ns": 20 * S, "evidence": ["c1-7"]}
+    departures = [{**gone, "last_heard_ns": 14 * S}]
+    return {"clients": [ONE], "rebalances": [{**generation, "departed": departures}], "errors": list(errors)}
+
+
 RUNS = {"first_ns": 0, "last_ns": 99 * S, "end": "open"}
 LEFT = call(9, LEAVE, 5, group_id="g")
 MOVED = call(9, HEARTBEAT, 5, group_id="g", error_name="NOT_COORDINATOR")
@@ -143,6 +165,13 @@ CASES: dict[str, tuple[Rows, set[str]]] = {
     "coordinator moved": (thrown_out(4, 12, MOVED), set()),
     "other coordinator": (thrown_out(4, 12, ELSEWHERE), set()),
     "joined with an id that was never used": (thrown_out(11, 12, api=JOIN), set()),
+    "killed": (departed("evicted"), {"evicted_member"}),
+    "closed": (departed("left"), set()),
+    "slow polls": (slow_polls(None, None), {"evicted_member"}),
+    "slow poll of a Java client": (slow_polls("consumer poll timeout has expired."), {"evicted_member"}),
+    "new subscription": (slow_polls(None), set()),
+    "new subscriptions, said so": (slow_polls(*["the consumer unsubscribed from all topics"] * 3), set()),
+    "joins, leaves": (slow_polls(None, joins_again=False), set()),
     "commit of one that is no member": (thrown_out(4, 12, member_ids=[]), set()),
     "reset to the beginning": (outside(100, 140), {"offset_reset"}),
     "reset back": (outside(380, 0, -1), {"offset_reset"}),
@@ -195,7 +224,9 @@ def apart(rows: Rows, number: int) -> Rows:
     def told(name: str, value: Any) -> Any:
         if name == "node_id" and value is not None:
             return number * 10 + value
-        if name in ("conn_ids", "member_ids"):
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            return [{key: told(key, item) for key, item in each.items()} for each in value]
+        if name in ("conn_ids", "member_ids", "evidence"):
             return [f"{number}x{item}" for item in value]
         return f"{number}x{value}" if name in IDS and value is not None else value
 
@@ -214,11 +245,10 @@ def said(found_in: Callable[..., Any]) -> dict[str, set[str]]:
         for table, rows in apart(CASES[name][0], int(prefix[:-1])).items():
             merged.setdefault(table, []).extend(rows)
     merged.pop("topology")
-    found = found_in({"all": merged, ALONE: CASES[ALONE][0]})
     rules: dict[str, set[str]] = {name: set() for name in CASES}
-    for row in found["all"]:
+    for row in found_in(merged):
         rules[numbers[row["evidence"][0].split("x")[0] + "x"]].add(row["rule"])
-    rules[ALONE] = {row["rule"] for row in found[ALONE]}
+    rules[ALONE] = {row["rule"] for row in found_in(CASES[ALONE][0])}
     return rules
 
 
