@@ -130,13 +130,8 @@ def slow_polls(*reasons: str | None, joins_again: bool = True) -> Rows:
     leaves = [{**at(10 * i, 2 * i), "group_id": "g", "members": [{"reason": why}]} for i, why in enumerate(reasons, 1)]
     joined = {"group_id": "g", "rebalance_timeout_ms": 4_000, "session_timeout_ms": 3_000}
     joins = [{**at(10 * i + 2, 2 * i + 1), **joined} for i in range(len(reasons) + joins_again)]
-    seen = [{**call(10, LEAVE, 2), "api_name": "LeaveGroup"}]
-    return {
-        "clients": [ONE],
-        "requests": seen,
-        "messages/LeaveGroup/request": leaves,
-        "messages/JoinGroup/request": joins,
-    }
+    member = {**ONE, "member_ids": ["m1", "m2"]}
+    return {"clients": [member], "messages/LeaveGroup/request": leaves, "messages/JoinGroup/request": joins}
 
 
 def departed(how: str, *errors: Rows) -> Rows:
