@@ -40,7 +40,7 @@ EXPECTED = {
     },
 }
 SAID = {
-    "loading": ("Broker 1", "COORDINATOR_LOAD_IN_PROGRESS"),
+    "loading": ("fraud-coordi664", "COORDINATOR_LOAD_IN_PROGRESS"),
     "thrown_out": ("session.timeout.ms is 6000", "worker-7", "node-1"),
     "storm": ("session.timeout.ms is 2000", "max.poll.interval.ms (4000)"),
     "limits": ("went from offset 189 to 349", "never reads 160 records", "6072 to 6073 bytes", "(MESSAGE_TOO_LARGE)"),
