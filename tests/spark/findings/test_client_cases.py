@@ -96,18 +96,16 @@ def produces(n: int, every_s: float, n_bytes: int, codec: str = "none", acks: in
     known = [
         {"kind": "broker", "node_id": node, "request_id": "c1-0", "conn_id": "c1", "ts_ns": S} for node in (1, 2, 3)
     ]
-    return {
-        "clients": [{**ONE, "kind": "producer"}],
-        "requests": requests,
-        "record_batches": batches,
-        "topology": known,
-    }
+    life = {"conn_id": "c1", "n_requests": n, "first_ns": 2 * S, "last_ns": int((2 + n * every_s) * S)}
+    told = {"clients": [{**ONE, "kind": "producer"}], "connections": [life], "requests": requests}
+    return {**told, "record_batches": batches, "topology": known}
 
 
 def fetches(n: int, every_s: float, n_records: int, epoch: int | None = None) -> Rows:
     terms = {"max_wait_ms": 5, "min_bytes": 1, "n_records": n_records, "fetch_session_epoch": epoch}
     calls = [{**call(2 + i * every_s, FETCH, i, **terms), "api_name": "Fetch"} for i in range(n)]
-    return {"clients": [ONE], "requests": calls}
+    life = {"n_requests": n, "first_ns": 2 * S, "last_ns": int((2 + n * every_s) * S)}
+    return {"clients": [{**ONE, **life}], "requests": calls}
 
 
 def generations(n: int, every_s: float, *clients: Rows) -> Rows:
@@ -122,7 +120,7 @@ def missing(n: int, every_s: float, kind: str = "producer") -> Rows:
 
 def in_flight(p50: int, n: int = 200) -> Rows:
     loop = {"client_instance_id": "ci-1", "conn_id": "c1", "cadence": "in_flight", "n": n, "p50_ms": p50, "max_ms": 9}
-    return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "cadences": [loop]}
+    return {"clients": [ONE], "connections": [{"conn_id": "c1", "max_in_flight": p50 + 4}], "cadences": [loop]}
 
 
 def slow_polls(*reasons: str | None, joins_again: bool = True) -> Rows:
