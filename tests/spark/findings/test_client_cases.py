@@ -41,7 +41,7 @@ def loading(seconds: list[float], **changes: Any) -> Rows:
 
 def thrown_out(heard_s: float, refused_s: float, *between: Rows, api: int = HEARTBEAT, **changes: Any) -> Rows:
     """A member of a group with a session timeout of 5 s, heard last at one time and refused at another."""
-    refused = {"group_id": "g", "member_id": "m", "error_name": "UNKNOWN_MEMBER_ID", "error_code": 25}
+    refused: Rows = {"group_id": "g", "member_id": "m", "error_name": "UNKNOWN_MEMBER_ID", "error_code": 25}
     calls = [
         call(heard_s, HEARTBEAT, 1, group_id="g", member_id="m", generation_or_epoch=3, error_name="NONE"),
         *between,
@@ -58,7 +58,7 @@ def thrown_out(heard_s: float, refused_s: float, *between: Rows, api: int = HEAR
 
 def outside(old: int, new: int, policy: int = -2, listed: str = "c1") -> Rows:
     """A Fetch at an offset outside the log, and ListOffsets on a connection after it."""
-    place = {"topic": "t", "partition": 0}
+    place: Rows = {"topic": "t", "partition": 0}
     fetch, found = {**at(3, 1), **place, "api_key": FETCH}, {**at(3.1, 2, listed), **place, "api_key": LIST_OFFSETS}
     asked = {"request_id": f"{listed}-2", "topics": [{"partitions": [{"timestamp": policy}]}]}
     return {
@@ -89,7 +89,7 @@ def produces(n: int, every_s: float, n_bytes: int, codec: str = "none", acks: in
     requests, batches = [], []
     for i in range(n):
         status = "no_response_expected" if acks == 0 else "ok"
-        counts = {"n_partitions": 1, "n_records": 2, "record_bytes": n_bytes, "acks": acks, "status": status}
+        counts: Rows = {"n_partitions": 1, "n_records": 2, "record_bytes": n_bytes, "acks": acks, "status": status}
         requests.append({**call(2 + i * every_s, PRODUCE, i, **counts), "api_name": "Produce"})
         batch = {"api_key": PRODUCE, "direction": "request", "topic": "t", "codec": codec, "bytes": n_bytes}
         batches.append({**at(2 + i * every_s, i), **batch, "n_records": 2})
@@ -102,7 +102,7 @@ def produces(n: int, every_s: float, n_bytes: int, codec: str = "none", acks: in
 
 
 def fetches(n: int, every_s: float, n_records: int, epoch: int | None = None) -> Rows:
-    terms = {"max_wait_ms": 5, "min_bytes": 1, "n_records": n_records, "fetch_session_epoch": epoch}
+    terms: Rows = {"max_wait_ms": 5, "min_bytes": 1, "n_records": n_records, "fetch_session_epoch": epoch}
     calls = [{**call(2 + i * every_s, FETCH, i, **terms), "api_name": "Fetch"} for i in range(n)]
     life = {"n_requests": n, "first_ns": 2 * S, "last_ns": int((2 + n * every_s) * S)}
     return {"clients": [{**ONE, **life}], "requests": calls}
@@ -144,7 +144,7 @@ RUNS = {"first_ns": 0, "last_ns": 99 * S, "end": "open"}
 LEFT = call(9, LEAVE, 5, group_id="g")
 MOVED = call(9, HEARTBEAT, 5, group_id="g", error_name="NOT_COORDINATOR")
 ELSEWHERE = call(9, JOIN, 5, group_id="g", error_name="NONE", node_id=2)
-TOO_LARGE = {"topic": "t", "partition": 0}
+TOO_LARGE: Rows = {"topic": "t", "partition": 0}
 SENT = {**at(2), "api_key": PRODUCE, "direction": "request", **TOO_LARGE, "record_bytes": 6_000, "n_records": 1}
 
 CASES: dict[str, tuple[Rows, set[str]]] = {
