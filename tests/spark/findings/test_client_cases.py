@@ -170,6 +170,7 @@ CASES: dict[str, tuple[Rows, set[str]]] = {
     "reset back": (outside(380, 0, -1), {"offset_reset"}),
     "lagging follower": (outside(100, 140, listed="c2"), set()),
     "static conflict": (taken("FENCED_INSTANCE_ID", {}), {"static_member_conflict"}),
+    "static member seen twice": (taken("UNRELEASED_INSTANCE_ID", {"last_ns": 5 * S}), {"static_member_conflict"}),
     "throttled": (throttles(400), {"throttled"}),
     "throttled for a moment": (throttles(20), {"throttled"}),
     "throttled broker": (throttles(400, conn="c3"), set()),
