@@ -33,7 +33,7 @@ def find(tables: Tables) -> DataFrame:
         .groupBy(*WHO, "n", "first_ns", "last_ns", "evidence", "conn_ids", "names", "only_joins", "refused_ns", "heard")
         .agg(
             fn.expr("max(if(array_contains(own_conns, conn_id), session_timeout_ms, null)) as session_ms"),
-            fn.expr("max(if(array_contains(own_conns, conn_id), rebalance_timeout_ms, null)) as poll_ms"),
+            fn.expr("max(if(array_contains(own_conns, conn_id), nullif(rebalance_timeout_ms, -1), null)) as poll_ms"),
         )
         .selectExpr("*", "refused_ns - heard.ts_ns as silent_ns")
         .where("not only_joins or silent_ns >= session_ms * 1000000L")
@@ -44,7 +44,7 @@ def find(tables: Tables) -> DataFrame:
         f"when session_ms is null then {silence} "
         f"when silent_ns >= session_ms * 1000000L then concat({silence}, ', its session.timeout.ms is ', session_ms) "
         f"else concat('it was heard ', {wording.lasting('silent_ns')}, ' before, so it was its rebalance that took "
-        "longer than max.poll.interval.ms (', poll_ms, ')') end"
+        "longer than max.poll.interval.ms', coalesce(concat(' (', poll_ms, ')'), '')) end"
     )
     sentence = (
         f"concat({wording.called()}, ' was no longer a member of group ', group_id, ' at ', "
@@ -56,7 +56,9 @@ def find(tables: Tables) -> DataFrame:
         f"coalesce(concat(' (now ', poll_ms, ')'), ''), '{_SLOW_TOO}'))"
     )
     return told(
-        each.withColumn("evidence", fn.expr(f"slice(concat(array(heard.request_id), evidence), 1, {MOST_EVIDENCE})")),
+        each.withColumn(
+            "evidence", fn.expr(f"slice(concat(array_compact(array(heard.request_id)), evidence), 1, {MOST_EVIDENCE})")
+        ),
         "warning",
         sentence,
         subject="group_id",

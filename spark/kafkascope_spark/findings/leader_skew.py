@@ -57,6 +57,7 @@ def find(tables: Tables) -> DataFrame:
             first_ns="busiest.first_ns",
             last_ns="busiest.last_ns",
             evidence="array(busiest.sample.request_id)",
+            conn_ids=wording.connections_of("array(busiest.sample.request_id)"),
         ),
     )
 
