@@ -354,6 +354,12 @@ def test_where_only_one_leader_is_captured_markers_end_what_its_client_writes(pr
     assert (rows[1]["n_records"], rows[1]["client_instance_id"], rows[1]["transactions"]) == (4, "a", protocol)
 
 
+def test_a_client_that_aborts_elsewhere_and_closes_leaves_nothing_open() -> None:
+    p = Producer("a", gone=25)
+    (row,) = told(p.writes(10, 15, "t-0"), p.verified(11, "t-0"), p.marked(30, 1, False, "t-0"))
+    assert (row["end_kind"], row["left_ns"]) == ("abort", None)
+
+
 def test_a_leader_that_asks_for_a_batch_sent_again_begins_nothing() -> None:
     p = Producer("a")
     rows = told(p.init(0), p.adds(10, "t-0"), p.ends(20), p.verified(25, "t-0", "v1"), p.adds(30, "t-1"), p.ends(40))
