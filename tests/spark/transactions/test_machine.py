@@ -13,10 +13,10 @@ MS = 1_000_000
 NAME = "orders-tx"
 END_MS = 100_000
 FIELDS = (
-    "client_instance_id left_ns protocol answered_ns last_ns last_request_id producer_id producer_epoch "
-    "asked_producer_id answer_producer_id answer_producer_epoch timeout_ms committed partitions group_id "
-    "n_batches n_records errors held_back"
-).split()
+    *("client_instance_id", "left_ns", "protocol", "answered_ns", "last_ns", "last_request_id", "producer_id"),
+    *("producer_epoch", "asked_producer_id", "answer_producer_id", "answer_producer_epoch", "timeout_ms"),
+    *("committed", "partitions", "group_id", "n_batches", "n_records", "errors", "held_back"),
+)
 
 
 class Producer:
