@@ -12,14 +12,14 @@ BIN := .venv/bin
 CAPTURE ?= fixtures/captures/leader_move.pcap.zst
 DATASET := build/$(firstword $(subst ., ,$(notdir $(CAPTURE)))).kscope
 
-.PHONY: help report test checked lint types imports docs fuzz bench speed java clean
+.PHONY: help report test checked lint types imports docs site fuzz bench speed java clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 	@echo 'make checked  the kernels with every index checked'
 	@echo 'make fuzz     a million mutated messages; make speed: frames decoded a second'
 	@echo 'make bench    against tshark and tcpdump, 100 MB to 4 GB; BENCH="--sizes 100" for less'
-	@echo 'make lint     ruff; make types: mypy; make imports: import-linter; make docs: reference pages; make clean'
+	@echo 'make lint     ruff; make types: mypy; make imports: import-linter; make docs: reference pages; make site: build/site; make clean'
 
 report: .stamps/installed java
 	@mkdir -p build
@@ -47,6 +47,9 @@ imports: .stamps/installed-test
 docs: .stamps/installed-test
 	$(BIN)/python scripts/reference_pages.py
 
+site: .stamps/installed-docs
+	$(BIN)/mkdocs build -q
+
 fuzz: .stamps/installed
 	$(BIN)/python benchmarks/fuzz.py
 
@@ -73,6 +76,10 @@ clean:
 
 .stamps/installed-test: pyproject.toml .stamps/venv
 	$(BIN)/python -m pip install -q -e '.[test]'
+	@touch $@ .stamps/installed
+
+.stamps/installed-docs: pyproject.toml .stamps/venv
+	$(BIN)/python -m pip install -q -e '.[docs]'
 	@touch $@ .stamps/installed
 
 .stamps:

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Writes the reference pages under docs/ from what the program declares: tables.md from the contract, commands.md
-from the command line, protocol.md from the schema facts, roles.md from the rules of roles.
+from the command line, protocol.md from the schema facts, roles.md from the rules of roles, rules/ from the findings'
+rules, report.md from the schema of report.json, and that schema as the file that comes with the package.
 
 scripts/reference_pages.py            # writes them
 scripts/reference_pages.py --check    # exit 1 where one is not current
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -14,23 +16,31 @@ COMMANDS = (
     "analyze",
     "ingest",
     "stories",
+    "report",
     "timeline",
     "explain",
     "diff",
     "info",
     "topology",
     "cut",
+    "sql",
+    "tables",
     "decode",
     "protocol",
+    "rules",
 )
 GENERATED = "<!-- Made by scripts/reference_pages.py: change the source, not this page. -->"
 
 TABLES_HEAD = """# Tables of a dataset
 
 A dataset `NAME.kscope` is a directory. Each table is a directory of Parquet files in it; stories lie under `stories/`.
-Query them with anything that reads Parquet:
+Query them with `kafkascope sql`, or with anything that reads Parquet:
 
+    kafkascope sql NAME.kscope "select api_name, count(*), median(latency_us) from requests group by all"
     duckdb -c "select api_name, count(*), median(latency_us) from 'NAME.kscope/requests/**/*.parquet' group by all"
+
+In `kafkascope sql` tables have their own names, those under `stories/` too (`clients`), and a message is
+`messages.Metadata_response`, its nested fields as they are below.
 
 - Times: `ts` is a timestamp in microseconds, UTC; `ts_ns` beside it is the same in nanoseconds since the epoch.
 - Durations carry their unit in the name (`latency_us`, `throttle_ms`), sizes end in `_bytes`, counts begin with `n_`.
@@ -47,6 +57,7 @@ COMMANDS_HEAD = """# Commands
 | exit code | meaning |
 |---|---|
 | 0 | done |
+| 1 | a finding is of the severity that `--fail-on` names, or worse; everything was written |
 | 2 | usage: the call cannot be carried out as asked; nothing was changed |
 | 3 | unreadable input: one sentence names the file, the byte and why; nothing was written |
 | 130 | interrupted; nothing was written |
@@ -81,6 +92,20 @@ Every API key of Kafka 0.8 to 4.4, every version, request and response. `kafkasc
 PROTOCOL_RELEASES = """## First release of each version
 
 A range stands for versions that came with one release; version 0 of the oldest APIs came with 0.8.0 or before.
+"""
+
+REPORT_HEAD = """# report.json
+
+`analyze` and `stories` write it into the dataset; `kafkascope report OUT.kscope --json -` makes it anew and prints it.
+The terminal report, Markdown and HTML are renderings of it. The same dataset gives the same bytes.
+
+- Times are nanoseconds since the epoch (`*_ns`), durations microseconds (`*_us`) or milliseconds (`*_ms`); null is "the
+  capture does not tell". Counts begin with `n`; `n_*` beside a list counts all, the list has a limit, so that the
+  report on a whole day opens; the tables have everything.
+- The file is ASCII: other characters are escaped. Strangers' text is as it was on the wire.
+- Its schema (JSON Schema, draft 2020-12) is `kafkascope_analyzer/report/schema/report.schema.json`. `report_version`
+  changes when a key changes its meaning or goes; new keys may come without that.
+- A row of a table has the table's columns too ([tables.md](tables.md)), but for timestamps (`*_ts`).
 """
 
 ROLES_HEAD = """# Which connection is which
@@ -198,17 +223,84 @@ def protocol_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-PAGES = {"tables.md": tables_page, "commands.md": commands_page, "protocol.md": protocol_page, "roles.md": roles_page}
+def rule_pages() -> dict[str, Callable[[], str]]:
+    from kafkascope_spark.findings.pages import index_page, rule_page
+    from kafkascope_spark.findings.rules import RULES
+
+    pages = {f"rules/{rule.name}.md": lambda rule=rule: f"{GENERATED}\n{rule_page(rule)}" for rule in RULES}
+    return {"rules/README.md": lambda: f"{GENERATED}\n{index_page(RULES)}", **pages}
+
+
+def report_page() -> str:
+    from kafkascope_analyzer.report.schema import report_schema
+
+    keys = report_schema()["properties"]
+    parts = [GENERATED, REPORT_HEAD, "| key | what |", "|---|---|"]
+    parts += [f"| `{key}` | {shape['description']} |" for key, shape in keys.items()]
+    for key, shape in keys.items():
+        inner = shape.get("items", shape)
+        if "properties" in inner:
+            parts += [
+                "",
+                f"## {key}",
+                "",
+                f"{shape['description'][0].upper()}{shape['description'][1:]}.",
+                "",
+                "| key | type | what |",
+                "|---|---|---|",
+            ]
+            parts += report_keys(inner, "[]." if "items" in shape else "")
+    return "\n".join(parts) + "\n"
+
+
+def report_keys(shape, before: str) -> list[str]:
+    """A line a key, those of nested objects after it; columns of a table's row are on the page of tables."""
+    from kafkascope_analyzer.dataset.stories import STORY_TABLES
+    from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+
+    columns = {(column.name, column.doc) for table in (*INGEST_TABLES, *STORY_TABLES) for column in table.columns}
+    is_row = shape.get("description", "").startswith("a row of")
+    lines = []
+    for key, inner in shape.get("properties", {}).items():
+        if is_row and (key, inner.get("description")) in columns:
+            continue
+        kinds = inner["type"] if isinstance(inner["type"], list) else [inner["type"]]
+        what = inner.get("description", "")
+        items = inner.get("items", {})
+        if items.get("description", "").startswith("a row of"):
+            what += f" ({items['description'].replace('a row of', 'rows of')})"
+        values = f": {', '.join(f'`{v}`' for v in inner['enum'] if v)}" if "enum" in inner else ""
+        lines.append(f"| `{before}{key}` | {' or '.join(kinds)} | {(what + values).replace('|', '/')} |")
+        nested = items if "properties" in items else inner
+        lines += report_keys(nested, f"{before}{key}{'[]' if nested is items else ''}.")
+    return lines
+
+
+def report_schema_file() -> str:
+    from kafkascope_analyzer.report.schema import schema_text
+
+    return schema_text()
+
+
+SCHEMA = "../analyzer/kafkascope_analyzer/report/schema/report.schema.json"
+PAGES = {
+    "report.md": report_page,
+    SCHEMA: report_schema_file,
+    "tables.md": tables_page,
+    "commands.md": commands_page,
+    "protocol.md": protocol_page,
+    "roles.md": roles_page,
+}
 
 
 def main() -> int:
     check, stale = "--check" in sys.argv[1:], []
-    for name, page in PAGES.items():
+    for name, page in {**PAGES, **rule_pages()}.items():
         place = DOCS / name
         if check and (not place.exists() or place.read_text(encoding="utf-8") != page()):
             stale.append(name)
         elif not check:
-            place.parent.mkdir(exist_ok=True)
+            place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(page(), encoding="utf-8")
     if stale:
         print(f"not current: {', '.join(stale)}; run scripts/reference_pages.py", file=sys.stderr)

@@ -3,7 +3,7 @@
 import gc
 import json
 import pathlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -33,12 +33,18 @@ SMALL_CONNECTIONS = 20_000
 """Up to so many connections the stories' rows (some 30 each) pass through this process."""
 
 
-def write_stories(dataset: pathlib.Path, *, master: str | None = None, remote: str | None = None) -> None:
+def write_stories(
+    dataset: pathlib.Path,
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    ignored: Collection[str] = (),
+) -> None:
     """Write DATASET/stories/ from the dataset's tables (dataset.stories.STORY_TABLES); older ones are replaced.
 
     master: a Spark master; remote: a Spark Connect server; neither: `SPARK_REMOTE` where that is set, else Spark
-    inside this process. A cluster reads and writes the dataset under the same path. Raises UsageError when Spark or
-    a table is missing.
+    inside this process. A cluster reads and writes the dataset under the same path. ignored: rules that are not asked.
+    Raises UsageError when Spark or a table is missing.
     """
     if not (dataset / "_dataset.json").exists():
         raise UsageError(f"{dataset} is not a dataset: it has no _dataset.json")
@@ -48,13 +54,14 @@ def write_stories(dataset: pathlib.Path, *, master: str | None = None, remote: s
     session = open_session(master, remote, n_requests=n_requests)
     from kafkascope_spark.tables import Tables
 
-    here = is_embedded(master, remote) and rows.get(CONNECTIONS.name, 0) <= SMALL_CONNECTIONS
-    write = write_here if here else write_there
+    few = rows.get(CONNECTIONS.name, 0) <= SMALL_CONNECTIONS
+    write = write_here if few and is_embedded(master, remote) else write_there
     write(tagged_stories(session, dataset, capture_ns), CLIENT_TABLES, dataset / "stories")
-    tables = Tables(session, dataset, capture_ns, here and n_requests < LARGE_REQUESTS)
-    for tell in (across_clients, diagnoses):
-        told = tell(tables)
-        write(tagged(told), list(told), dataset / "stories")
+    tables = Tables(session, dataset, capture_ns, few and n_requests < LARGE_REQUESTS)
+    told = across_clients(tables)
+    write(tagged(told), list(told), dataset / "stories")
+    told = diagnoses(tables, ignored)
+    write(tagged(told), list(told), dataset / "stories")
 
 
 def across_clients(tables: "Tables") -> "dict[Table, DataFrame]":
@@ -65,12 +72,12 @@ def across_clients(tables: "Tables") -> "dict[Table, DataFrame]":
     return {REBALANCES: rebalances(tables), TRANSACTIONS: transactions(tables)}
 
 
-def diagnoses(tables: "Tables") -> "dict[Table, DataFrame]":
-    """What is wrong; it reads all that is told before. Lazy."""
+def diagnoses(tables: "Tables", ignored: Collection[str] = ()) -> "dict[Table, DataFrame]":
+    """What is wrong, by the rules that are not ignored; it reads all that is told before. Lazy."""
     from kafkascope_spark.findings.rules import RULES
     from kafkascope_spark.findings.transform import findings
 
-    return {FINDINGS: findings(tables, RULES)}
+    return {FINDINGS: findings(tables, [rule for rule in RULES if rule.name not in ignored])}
 
 
 def table_rows(dataset: pathlib.Path) -> dict[str, int]:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
+from kafkascope_analyzer.cli.forms import Forms, write_forms
+from kafkascope_analyzer.cli.found import end_if_found, known_rules
 from kafkascope_analyzer.cli.ingest import (
     host_names,
     inputs_of,
@@ -21,15 +23,20 @@ from kafkascope_analyzer.cli.ingest import (
 )
 from kafkascope_analyzer.cli.options import (
     Captures,
+    FailOn,
     Format,
     FormatOption,
     Hosts,
+    Html,
+    Ignore,
     Jobs,
+    Markdown,
     Master,
     MaxMemory,
     Out,
     Overwrite,
     Payloads,
+    Perfetto,
     Quiet,
     RecordBatches,
     Records,
@@ -56,15 +63,25 @@ def analyze(
     records: Records = False,
     payloads: Payloads = False,
     hosts: Hosts = None,
+    fail_on: FailOn = None,
+    ignore: Ignore = None,
+    html: Html = None,
+    markdown: Markdown = None,
+    perfetto: Perfetto = None,
 ) -> None:
     """Write the whole dataset, tables and stories and report.json, and print the report."""
     with exit_codes():
         place = out or default_out(captures[0])
         check_out(place, overwrite=overwrite)
+        forms = Forms(html, markdown, None, perfetto)
         detail = record_detail(record_batches, records=records, payloads=payloads)
         most = memory_limit(max_memory)
         inputs, names = inputs_of(captures), host_names(hosts)
+        forms.check(overwrite=overwrite, captures=inputs)
+        ignored = known_rules(ignore)
         problem = java_problem(remote)
+        if problem is not None and fail_on is not None:
+            raise UsageError(f"--fail-on needs the findings, and they need Java 17 or newer. {problem}")
         here = problem is None and master is None and remote is None
         with Staged(place, overwrite=overwrite) as staged:
             with spark_starting(wanted=here and is_small(inputs)):
@@ -72,13 +89,22 @@ def analyze(
             staged.keep()
             say_what_was_cut(staged.work)
             if problem is None:
-                write_stories(staged.work, (master, remote), quiet=quiet)
+                write_stories(staged.work, (master, remote), quiet=quiet, ignored=ignored)
             model = _write_report(staged.work)
-        show(model, format)
-        if problem is not None:
-            complain(f"no stories were made (they need Java 17 or newer). {problem}")
-            note(f"the tables are whole; `kafkascope stories {place}` adds the stories", quiet=quiet)
-        note(f"dataset: {place}, report: {place / 'report.json'}", quiet=quiet)
+        write_forms(place, model, forms)
+        if not forms.on_standard_output:
+            show(model, format, place)
+        _say_what_is_there(place, forms, problem, quiet=quiet)
+        end_if_found(place, fail_on)
+
+
+def _say_what_is_there(place: Path, forms: Forms, problem: str | None, *, quiet: bool) -> None:
+    """Notes on standard error: what was written, and why there are no stories where there are none."""
+    if problem is not None:
+        complain(f"no stories were made (they need Java 17 or newer). {problem}")
+        note(f"the tables are whole; `kafkascope stories {place}` adds the stories", quiet=quiet)
+    files = "".join(f", {name}: {file}" for name, file in forms.wanted if str(file) != "-")
+    note(f"dataset: {place}, report: {place / 'report.json'}{files}", quiet=quiet)
 
 
 def is_small(inputs: list[Path | str]) -> bool:

@@ -12,14 +12,18 @@ from kafkascope_analyzer.cli.explain import explain
 from kafkascope_analyzer.cli.info import info
 from kafkascope_analyzer.cli.ingest import ingest
 from kafkascope_analyzer.cli.protocol import protocol
+from kafkascope_analyzer.cli.report import report
+from kafkascope_analyzer.cli.rules import rules
+from kafkascope_analyzer.cli.sql import sql
 from kafkascope_analyzer.cli.stories import stories
+from kafkascope_analyzer.cli.tables import tables
 from kafkascope_analyzer.cli.timeline import timeline
 from kafkascope_analyzer.cli.topology import topology
 
 app = typer.Typer(
     name="kafkascope",
     help="Reads captures of Kafka traffic: connections and their roles, how clients started, how they recovered.",
-    epilog="Exit codes: 0 done, 2 usage, 3 unreadable input, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 findings with --fail-on, 2 usage, 3 unreadable input, 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -48,11 +52,15 @@ def _main(
 app.command()(analyze)
 app.command()(ingest)
 app.command()(stories)
+app.command()(report)
 app.command()(timeline)
 app.command()(explain)
 app.command()(diff)
 app.command()(info)
 app.command()(topology)
 app.command()(cut)
+app.command()(sql)
+app.command()(tables)
 app.command()(decode)
 app.command()(protocol)
+app.command()(rules)

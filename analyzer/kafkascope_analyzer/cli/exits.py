@@ -1,7 +1,7 @@
 """How a command ends: exit codes, and one sentence on standard error for what the user can mend.
 
-0 done, 1 the program's own fault (a traceback), 2 usage, 3 unreadable input, 130 interrupted, 141 the reader of our
-output went away.
+0 done, 1 findings with --fail-on (or the program's own fault: a traceback), 2 usage, 3 unreadable input, 130
+interrupted, 141 the reader of our output went away.
 """
 
 import os
@@ -15,6 +15,7 @@ import typer
 
 from kafkascope_parsers.errors import CaptureError, UsageError
 
+FOUND = 1
 USAGE = 2
 UNREADABLE = 3
 INTERRUPTED = 130

@@ -15,6 +15,14 @@ class Format(str, Enum):  # noqa: UP042 - typer's choices want the value as text
     json = "json"
 
 
+class Severity(str, Enum):  # noqa: UP042 - as above
+    """How bad a finding is."""
+
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
 Captures = Annotated[
     list[str],
     typer.Argument(
@@ -98,6 +106,34 @@ Hosts = Annotated[
         show_default=False,
     ),
 ]
+FailOn = Annotated[
+    Severity | None,
+    typer.Option(
+        "--fail-on",
+        help="End with exit code 1 where a finding is of this severity or worse.",
+        show_default=False,
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore",
+        metavar="RULE",
+        help="A rule whose findings do not count and do not show; may be repeated. kafkascope rules lists them.",
+        show_default=False,
+    ),
+]
 Dataset = Annotated[
     Path, typer.Argument(metavar="OUT.kscope", help="A dataset that kafkascope wrote.", show_default=False)
 ]
+
+
+def _form(what: str) -> typer.models.OptionInfo:
+    return typer.Option(metavar="FILE", help=f"{what}; - is standard output.", show_default=False)
+
+
+Html = Annotated[Path | None, _form("Write the report as one HTML file, which needs no network")]
+Markdown = Annotated[Path | None, _form("Write it as Markdown, for an issue or a chat")]
+Json = Annotated[Path | None, _form("Write it as JSON, as report.json holds it")]
+Perfetto = Annotated[Path | None, _form("Write clients, connections and requests as a trace for ui.perfetto.dev")]
+OverwriteFiles = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there already.")]

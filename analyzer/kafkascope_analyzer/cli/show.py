@@ -1,18 +1,20 @@
 """Writes a report on standard output in the format that the user asked for."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.cli.options import Format
 
 
-def show(model: dict[str, Any], how: Format) -> None:
-    """The report: JSON as report.json holds it, or text."""
+def show(model: dict[str, Any], how: Format, dataset: Path) -> None:
+    """The report: JSON as report.json holds it, or text, in which commands name the dataset."""
     if how is Format.json:
         from kafkascope_analyzer.report.model import to_json
 
         sys.stdout.write(to_json(model))
         return
+    from kafkascope_analyzer.report.findings import at_place
     from kafkascope_analyzer.report.terminal import render_to
 
-    render_to(model, sys.stdout, plain=how is Format.plain)
+    render_to(at_place(model, dataset), sys.stdout, plain=how is Format.plain)

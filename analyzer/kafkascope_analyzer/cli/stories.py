@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.options import Dataset, Format, FormatOption, Master, Quiet, Remote
+from kafkascope_analyzer.cli.found import end_if_found, known_rules
+from kafkascope_analyzer.cli.options import Dataset, FailOn, Format, FormatOption, Ignore, Master, Quiet, Remote
 from kafkascope_analyzer.cli.outputs import replaced
 from kafkascope_analyzer.cli.progress import note, waiting
 from kafkascope_analyzer.cli.show import show
@@ -17,8 +18,10 @@ def stories(
     remote: Remote = None,
     quiet: Quiet = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
+    fail_on: FailOn = None,
+    ignore: Ignore = None,
 ) -> None:
-    """Rebuild clients, their starts and recoveries on Spark; rewrite report.json; print the report."""
+    """Rebuild clients, their starts and recoveries on Spark, find what is wrong; rewrite report.json; print it."""
     with exit_codes():
         from kafkascope_analyzer.report.scan import load_manifest
 
@@ -26,9 +29,11 @@ def stories(
         problem = java_problem(remote)
         if problem:
             raise UsageError(problem)
-        write_stories(dataset, (master, remote), quiet=quiet)
+        ignored = known_rules(ignore)
+        write_stories(dataset, (master, remote), quiet=quiet, ignored=ignored)
         show_report(dataset, format)
         note(f"dataset: {dataset}, report: {dataset / 'report.json'}", quiet=quiet)
+        end_if_found(dataset, fail_on)
 
 
 def java_problem(remote: str | None = None) -> str | None:
@@ -41,14 +46,16 @@ def java_problem(remote: str | None = None) -> str | None:
     return found
 
 
-def write_stories(dataset: Path, where: tuple[str | None, str | None], *, quiet: bool) -> None:
-    """Runs Spark over the tables; the stories are there when it ends. where: master, remote."""
+def write_stories(
+    dataset: Path, where: tuple[str | None, str | None], *, quiet: bool, ignored: frozenset[str] = frozenset()
+) -> None:
+    """Runs Spark over the tables; the stories are there when it ends. where: master, remote; ignored: rules."""
     from kafkascope_spark.stories import write_stories as run_stories
 
     master, remote = where
-    what = "stories: clients, starts, recoveries (Spark)"
+    what = "stories: clients, starts, recoveries, findings (Spark)"
     with waiting(what, quiet=quiet), replaced(dataset / "stories"):
-        run_stories(dataset, master=master, remote=remote)
+        run_stories(dataset, master=master, remote=remote, ignored=ignored)
 
 
 def show_report(dataset: Path, how: Format) -> None:
@@ -57,4 +64,4 @@ def show_report(dataset: Path, how: Format) -> None:
 
     model = report_model(dataset)
     write_report(dataset, model)
-    show(model, how)
+    show(model, how, dataset)

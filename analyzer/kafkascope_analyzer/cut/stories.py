@@ -4,11 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
-from kafkascope_analyzer.dataset.stories import RECOVERIES, RECOVERY_STEP_ROWS, STARTUP_STEP_ROWS, STARTUPS
+from kafkascope_analyzer.dataset.stories import FINDINGS, RECOVERIES, RECOVERY_STEP_ROWS, STARTUP_STEP_ROWS, STARTUPS
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.report.scan import one_of, rows
 from kafkascope_parsers.errors import UsageError
@@ -44,24 +42,22 @@ def of_startup(dataset: Path, name: str) -> Windows:
 
 
 def of_finding(dataset: Path, name: str) -> Windows:
-    """The requests that prove a finding; its connections from first to last where it names no requests. Raises
-    UsageError."""
+    """The requests that prove a finding, and from its first to its last time the connections that it is about and that
+    none of those requests is on. Raises UsageError."""
     _check_there(dataset, "findings", "--finding")
-    place = dataset / "stories" / "findings"
     columns = ["conn_ids", "first_ns", "last_ns", "evidence"]
-    try:
-        found = pq.read_table(place, columns=columns, filters=ds.field("finding_id") == name).to_pylist()
-    except (OSError, pa.ArrowInvalid) as error:
-        raise UsageError(f"{place}: cannot be read: {error}") from error
-    if not found:
+    found = _one(rows(dataset, FINDINGS, columns, ds.field("finding_id") == name))
+    if found is None:
         raise UsageError(f"--finding {name}: no such finding_id in stories/findings")
-    proofs = [request_id for row in found for request_id in row["evidence"] or []]
+    proofs = found["evidence"] or []
     windows: Windows = {}
     for request in rows(dataset, REQUESTS, ["conn_id", *_TIMES], one_of("request_id", proofs)):
         times = [request[column] for column in _TIMES if request[column] is not None]
         windows.setdefault(request["conn_id"], []).append((min(times), max(times)))
-    if not windows:
-        windows = {conn_id: [(row["first_ns"], row["last_ns"])] for row in found for conn_id in row["conn_ids"] or []}
+    if found["first_ns"] is not None and found["last_ns"] is not None:
+        about = {*(found["conn_ids"] or ()), *(proof for proof in proofs if "-" not in proof)}
+        for conn_id in sorted(about - windows.keys()):
+            windows[conn_id] = [(found["first_ns"], found["last_ns"])]
     return windows
 
 

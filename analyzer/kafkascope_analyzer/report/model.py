@@ -10,10 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.report import causes, clients, overview, unread
+from kafkascope_analyzer.report.broker_latency import broker_latency
+from kafkascope_analyzer.report.client_traffic import client_traffic
+from kafkascope_analyzer.report.findings import findings
+from kafkascope_analyzer.report.leader_load import leader_load
+from kafkascope_analyzer.report.rebalances import rebalances
+from kafkascope_analyzer.report.removed_versions import removed_versions
 from kafkascope_analyzer.report.scan import load_manifest
+from kafkascope_analyzer.report.transactions import transactions
 
 REPORT_VERSION = 1
 REPORT_FILE = "report.json"
+OLD_STORIES = "the stories are older than this part of the report: `kafkascope stories` makes them anew"
 NO_STORIES = "the dataset has no stories yet: `kafkascope stories` makes them (it needs Java 17 or newer)"
 
 
@@ -36,8 +44,25 @@ def report_model(dataset: Path) -> dict[str, Any]:
     model = overview_model(dataset)
     found = clients.clients(dataset)
     present = found.pop("present")
-    stories = {"present": present, "why_not": None if present else NO_STORIES}
-    return {**model, "stories": stories, "causes": causes.causes(dataset), "clients": found}
+    return {
+        **model,
+        "stories": {"present": present, "why_not": None if present else NO_STORIES},
+        "findings": _of_stories(findings(dataset), stories=present),
+        "causes": causes.causes(dataset),
+        "clients": found,
+        "rebalances": _of_stories(rebalances(dataset), stories=present),
+        "transactions": _of_stories(transactions(dataset), stories=present),
+        "latency": broker_latency(dataset),
+        "leaders": leader_load(dataset),
+        "client_traffic": client_traffic(dataset),
+        "removed_versions": removed_versions(dataset),
+    }
+
+
+def _of_stories(section: dict[str, Any], *, stories: bool) -> dict[str, Any]:
+    """A section from a table that Spark writes, with the reason where the table is not there."""
+    why_not = None if section["present"] else OLD_STORIES if stories else NO_STORIES
+    return {"present": section["present"], "why_not": why_not, **section}
 
 
 def to_json(model: dict[str, Any]) -> str:

@@ -14,6 +14,14 @@ from rich.text import Text
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
 from kafkascope_analyzer.report.terminal_causes import render_causes
 from kafkascope_analyzer.report.terminal_clients import render_clients
+from kafkascope_analyzer.report.terminal_findings import render_findings
+from kafkascope_analyzer.report.terminal_groups import render_rebalances, render_transactions
+from kafkascope_analyzer.report.terminal_traffic import (
+    render_client_traffic,
+    render_latency,
+    render_leaders,
+    render_removed_versions,
+)
 from kafkascope_analyzer.report.unread import cut_sentence, limit_sentence
 from kafkascope_analyzer.report.words import clock, count, list_of, node, percent, safe, size, span
 
@@ -59,16 +67,25 @@ def _width(columns: int) -> int:
     return min(columns, WIDEST)
 
 
+_STORIES = (("findings", render_findings), ("causes", render_causes), ("rebalances", render_rebalances))
+_STORIES += (("transactions", render_transactions),)
+_FIGURES = (("latency", render_latency), ("leaders", render_leaders), ("client_traffic", render_client_traffic))
+_FIGURES += (("removed_versions", render_removed_versions), ("clients", render_clients))
+"""Parts by their key in the model: what went wrong comes before the cluster's figures, these before single clients."""
+
+
 def render(model: Model) -> Iterator[RenderableType]:
-    """The report's parts, in order."""
+    """The report's parts, in order; those that a model does not have (`kafkascope info`) are left out."""
     yield from _head(model)
+    for key, part in _STORIES:
+        if key in model:
+            yield from part(model)
     yield from _cluster(model["cluster"])
     yield from _apis(model)
     yield from _errors(model)
-    if "causes" in model:
-        yield from render_causes(model)
-    if "clients" in model:
-        yield from render_clients(model)
+    for key, part in _FIGURES:
+        if key in model:
+            yield from part(model)
     yield from _unread(model)
 
 
@@ -88,8 +105,10 @@ def _head(model: Model) -> Iterator[RenderableType]:
         share = percent(ledger["decoded_bytes"], ledger["stream_bytes"])
         missing = f"; {size(ledger['missing_bytes'])} missing from the capture" if ledger["missing_bytes"] else ""
         yield line(f"{share} of {size(ledger['stream_bytes'])} of stream decoded as Kafka{missing}")
-    if model.get("stories", {}).get("why_not"):
-        yield line((model["stories"]["why_not"], "yellow"))
+    for section in ("stories", "findings"):
+        if model.get(section, {}).get("why_not"):
+            yield line((model[section]["why_not"], "yellow"))
+            break
 
 
 def _cluster(cluster: Model) -> Iterator[RenderableType]:

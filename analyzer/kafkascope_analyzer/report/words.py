@@ -1,7 +1,7 @@
 """How figures and strangers' text are written: times, durations, sizes, counts, and text that is safe on a terminal.
 
-client ids, topics, host names and error messages come from the wire: control, bidi and zero-width characters are taken
-out before they are shown.
+client ids, topics, host names and error messages come from the wire: control, bidi and zero-width characters are shown
+as escapes (`\\x1b`, `\\u202e`), in every form of the report.
 """
 
 import unicodedata
@@ -16,11 +16,21 @@ _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 """Unicode categories without a picture: control, format (bidi, zero-width), surrogate, private, unassigned, breaks."""
 
 
+def visible(text: object) -> str:
+    """Text in which every character that has no picture is an escape: `\\x1b`, `\\u202e`, `\\U000e0041`."""
+    return "".join(_escaped(c) if unicodedata.category(c) in _HIDDEN else c for c in str(text))
+
+
+def _escaped(c: str) -> str:
+    number = ord(c)
+    if number < 1 << 8:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 1 << 16 else f"\\U{number:08x}"
+
+
 def safe(text: object) -> str:
-    """Text without control, bidi and zero-width characters (each shows as U+FFFD), cut at LONGEST_TEXT."""
-    shown = "".join(
-        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in _HIDDEN else c for c in str(text)[: LONGEST_TEXT + 1]
-    )
+    """Text as `visible` shows it, cut at LONGEST_TEXT characters."""
+    shown = visible(str(text)[: LONGEST_TEXT + 1])
     return shown if len(shown) <= LONGEST_TEXT else shown[: LONGEST_TEXT - 1] + "…"
 
 

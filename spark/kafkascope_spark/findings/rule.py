@@ -61,6 +61,8 @@ class Rule:
     """Without one of these in the dataset it can find nothing, and is not asked; none: it is always asked."""
     also: tuple[Way, ...] = ()
     """Where there are several ways; one finding may come by one of them only."""
+    unless: tuple[str, ...] = ()
+    """Rules that explain what it sees: of a client of which one of them finds something, it says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

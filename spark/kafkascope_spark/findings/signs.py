@@ -2,6 +2,7 @@
 without a job. It saves the plans of rules that can find nothing; a rule gives the same without it."""
 
 import pathlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,11 +18,13 @@ _STORIES = frozenset(table.name for table in STORY_TABLES)
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A table with a row whose column has one of the values, or is above a number; neither: with any row at all."""
+    """A table with a row whose column has one of the values, or a value in which the pattern is found, or is above a
+    number; without a column: with any row at all."""
 
     table: Table
     column: str | None = None
     values: frozenset[str] = frozenset()
+    pattern: str | None = None
     above: int | None = None
 
 
@@ -53,6 +56,8 @@ class Signs:
             return greatest is not None and greatest > sign.above
         if key not in self._values:
             self._values[key] = _distinct(rows, sign.column)
+        if sign.pattern is not None:
+            return any(re.search(sign.pattern, value) for value in self._values[key])
         return not self._values[key].isdisjoint(sign.values)
 
     def _rows(self, table: Table) -> ds.Dataset | None:

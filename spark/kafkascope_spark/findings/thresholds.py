@@ -2,6 +2,81 @@
 
 IDLE_CLOSE_MS = 540_000
 """connections.max.idle.ms of Java clients (9 min); brokers close after 10 min (600,000)."""
+IDLE_LEAST_MS = 60_000
+"""A shorter silence no middlebox takes for an idle connection: the shortest limits in use are a minute (HAProxy's and
+Envoy's usual client timeouts), Azure's 4 min, AWS's 350 s, GCP's 10 min."""
+SILENT_CLIENTS = 2
+"""Clients whose requests one broker leaves unanswered at a time: one alone may be its own connection's fault."""
+ANSWERS_MEANWHILE_NS = 1_000_000_000
+"""What a broker answers so long after it was lost was not on the way already: the longest fetch wait is half a second
+by default (fetch.max.wait.ms)."""
+ASKED_AGAIN = 10
+"""Metadata or coordinator requests of a client that gets nowhere: enough for its back-off (retry.backoff.ms, 100 ms to
+1 s) to show, more than any start takes."""
+ASKED_AGAIN_MS = 10_000
+"""Longest mean pause between them: a client that is content asks again after minutes (metadata.max.age.ms, 5 min)."""
+UNAUTHENTICATED = 2
+"""Connections that a SASL listener closed without a word on an unauthenticated request: one may end by chance."""
+SLOW_START_MS = 10_000
+"""A start that takes so long has run into a time limit: connecting alone may take as long
+(socket.connection.setup.timeout.ms, 10 s); a sound start takes one to four seconds with the group's initial delay
+(group.initial.rebalance.delay.ms, 3 s)."""
+MISSING_SHARE = 0.01
+"""Share of the stream's bytes, or of the packets, that a capture may lack before its numbers are doubtful: tshark's and
+Zeek's own reports call 1 % of loss a problem."""
+ONE_WAY_SHARE = 0.1
+"""Share of connections seen in one direction only: a few are cut by the capture's ends."""
+CUT_BYTES = 65_536
+"""A file that lacks more than its last packet (a packet is at most so long) lost something worth knowing."""
 LONG_TRANSACTION_MS = 60_000
 """transaction.timeout.ms of Java producers and librdkafka (1 min): a transaction that is open for longer was either
 given more on purpose or forgotten."""
+
+LOAD_MS = 200
+"""Twice the default retry.backoff.ms: of a load as it should be, who asks again has the answer."""
+LOAD_APART_S = 10
+"""Answers further apart are of two loads: metadata.max.age.ms, elections and restarts take longer than retries do."""
+THROTTLED_MS = 1_000
+"""In all: the length of one quota window (quota.window.size.seconds, default 1)."""
+SESSIONS_BEGUN = 5
+"""On one connection: the first one, and some more after answers with errors, which clients may begin anew for."""
+STORM = 10
+"""More answers than that about one thing are a storm (the same as of an episode of recovery)."""
+RESET_AFTER_MS = 30_000
+"""A consumer looks for its new offset at once; one try may take request.timeout.ms."""
+TOPIC_MISSING_MS = 5_000
+"""A topic that is being created is known to all brokers sooner: the controller answers within a second, brokers follow
+its log."""
+UNCOMPRESSED_BYTES = 65_536
+"""Less than that in a capture is not worth a sentence."""
+COMPRESSIBLE_BYTES = 1_024
+"""Smaller batches gain little: a zstd or lz4 frame and the batch's own header (61 bytes) stay."""
+TINY_REQUESTS = 100
+"""Fewer requests on a connection show no habit."""
+TINY_BYTES = 1_024
+"""A sixteenth of batch.size (default 16384)."""
+LINGER_MS = 20
+"""A wait that no user of a log notices; linger.ms is 5 by default since Kafka 4.0 (KIP-1030)."""
+CHATTY_REQUESTS = 200
+"""Fewer requests show no habit."""
+CHATTY_A_SECOND = 20
+"""An idle consumer sends two Fetch a second to each leader (fetch.max.wait.ms 500): three brokers make six, with
+heartbeats and commits under ten."""
+CHATTY_EACH = 3
+"""One request to get or send a record, one to commit it, and one in vain."""
+SKEW_TIMES = 2
+"""Twice an even share: a cluster that is sized for the average does not carry it."""
+SKEW_BYTES = 1_048_576
+"""Less data in a capture shows no habit."""
+IN_FLIGHT = 5
+"""max.in.flight.requests.per.connection (default 5)."""
+STORM_APART_S = 300
+"""max.poll.interval.ms (default 5 min): a member that is thrown out for slow polls is back within it."""
+STORM_REBALANCES = 5
+"""Rebalances that no start or end explains: two evictions and returns make four."""
+REBALANCES_EACH = 2
+"""A member that starts or ends makes two with cooperative assignment: one to free partitions, one to hand them out."""
+STORM_MANY = 20
+"""So many within STORM_APART_S hurt, whatever made them: a group at rest for less than 15 s between them."""
+LEAVES = 2
+"""Times that a member leaves its group without saying why and joins again: once may be a new subscription."""

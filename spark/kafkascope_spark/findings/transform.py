@@ -37,7 +37,20 @@ def findings(tables: Tables, rules: Sequence[Rule]) -> DataFrame:
     ]
     if not told:
         return tables.empty(FINDINGS)
-    return reduce(DataFrame.union, told).selectExpr(*_ROWS)
+    return _unexplained(reduce(DataFrame.union, told), rules).selectExpr(*_ROWS)
+
+
+def _unexplained(told: DataFrame, rules: Sequence[Rule]) -> DataFrame:
+    """The findings without those that others explain (Rule.unless)."""
+    for rule in rules:
+        if rule.unless:
+            by = ", ".join(f"'{name}'" for name in rule.unless)
+            explained = f"max(rule in ({by})) over (partition by client_instance_id)"
+            told = told.selectExpr(
+                "*", f"rule = '{rule.name}' and client_instance_id is not null and {explained} as ex"
+            )
+            told = told.where("not ex").drop("ex")
+    return told
 
 
 def asked(tables: Tables, rules: Sequence[Rule]) -> list[tuple[Rule, Find]]:

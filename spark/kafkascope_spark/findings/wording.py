@@ -56,3 +56,12 @@ def evidence(request_id: str = "request_id", at_ns: str = "ts_ns", most: int = 1
 def connections_of(ids: str) -> str:
     """The conn_ids of a list of request ids and conn_ids: a request id is its connection's and a number."""
     return f"array_distinct(transform({ids}, id -> substring_index(id, '-', 1)))"
+
+
+def size(n_bytes: str) -> str:
+    """An amount of data: `512 bytes`, `3.4 KiB`, `1.2 MiB`."""
+    return (
+        f"case when {n_bytes} < 1024 then concat({n_bytes}, ' bytes') "
+        f"when {n_bytes} < 1048576 then concat(round({n_bytes} / 1024, 1), ' KiB') "
+        f"else concat(round({n_bytes} / 1048576, 1), ' MiB') end"
+    )

@@ -84,11 +84,21 @@ def test_an_error_in_the_stories_keeps_the_tables(here: Path, monkeypatch: pytes
     assert run("info", "healthy_basic.kscope").exit_code == 0
 
 
+def heed_interrupts() -> None:
+    """A shell starts what it runs in the background deaf to SIGINT, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_leaves_nothing(here: Path, sign: signal.Signals) -> None:
     os.mkfifo(here / "slow.pcap")
     with (
-        subprocess.Popen(command("ingest", "slow.pcap"), stderr=subprocess.PIPE, text=True) as ingest,
+        subprocess.Popen(
+            command("ingest", "slow.pcap"),
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=heed_interrupts,  # noqa: PLW1509 - no thread runs here
+        ) as ingest,
         (here / "slow.pcap").open("wb"),  # opens once the command reads from it, and never gives a byte
     ):
         ingest.send_signal(sign)

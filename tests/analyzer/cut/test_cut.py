@@ -250,6 +250,24 @@ def test_a_client_instance_and_a_finding_without_requests_are_connections(files,
     assert cut(files, told, "--finding", "G", "--capture", LEADER_MOVE, "--overwrite").plain == stream
 
 
+def test_a_finding_is_its_requests_and_the_connections_that_it_is_about(files, stories):
+    told, third, _ = stories
+    rows = ds.dataset(told / "connections").to_table().to_pylist()
+    refused = sorted((r for r in rows if r["close_kind"] == "refused"), key=lambda r: r["conn_id"])[:2]
+    ends = {(socket.inet_aton(row["client_ip"]), row["client_port"]) for row in (*refused, third)}
+    finding = {"finding_id": "H", "conn_ids": [refused[0]["conn_id"], third["conn_id"]]}
+    finding |= {"evidence": [third["request_id"], refused[1]["conn_id"]], "first_ns": 1, "last_ns": 1 << 61}
+    pq.write_table(pa.Table.from_pylist([finding]), told / "stories" / "findings" / "part-1.parquet")
+    piece = cut(files, told, "--finding", "H", "--capture", LEADER_MOVE)
+    assert {end for packet in piece.plain for end in files.ends(packet)} >= ends
+    request = cut(files, told, "--finding", "F", "--capture", LEADER_MOVE, "--overwrite")
+    assert set(request.plain) < set(piece.plain)
+    others = [packet for packet in piece.plain if packet not in set(request.plain)]
+    assert {end for packet in others for end in files.ends(packet)} & ends == ends - {
+        (socket.inet_aton(third["client_ip"]), third["client_port"])
+    }
+
+
 def test_what_cannot_be_cut_is_said_in_one_sentence(dataset, here):
     given = (dataset, "--capture", LEADER_MOVE)
     assert "did you mean Produce" in refused(2, *given, "--api", "produc")

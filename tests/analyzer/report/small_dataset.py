@@ -136,7 +136,8 @@ def ingest_rows(text: str) -> dict[str, list[dict[str, Any]]]:
         "requests": [
             request("c0", 0, METADATA, 1),
             *(request("c1", n, PRODUCE, 50 + n) for n in range(4)),
-            request("c1", 9, PRODUCE, 4990, error_code=6, error_name="NOT_LEADER_OR_FOLLOWER", n_errors=1),
+            request("c1", 9, PRODUCE, 4990, error_code=6, error_name="NOT_LEADER_OR_FOLLOWER", n_errors=1)
+            | {"request_packet_no": 31, "response_packet_no": 32, "capture_id": 0, "response_last_ns": at(5000)},
             request("c2", 0, JOIN, 60, status="unanswered", latency_us=None, error_code=None),
         ],
         "partitions": [],
@@ -318,9 +319,52 @@ def story_rows(text: str) -> dict[str, list[dict[str, Any]]]:
     }
 
 
+def later_story_rows(text: str) -> dict[str, list[dict[str, Any]]]:
+    """What the stories tell of groups, transactions and findings."""
+    finding = {"client_instance_id": "p1", "conn_ids": ["c1"], "n": 3, "first_ns": at(4990), "last_ns": at(5100)}
+    member = {"client_instance_id": "g1", "joined_ns": at(60)}
+    rebalance = {"group_id": f"readers{text}", "group_protocol": "classic", "node_id": 2, "n_members": 2}
+    transaction = {"transactional_id": f"pay{text}", "producer_id": 7, "producer_epoch": 1, "transactions": "v2"}
+    transaction |= {"client_instance_id": "p1", "partitions": [f"clicks{text}-{n}" for n in range(12)], "n_records": 5}
+    return {
+        "findings": [
+            {
+                **finding,
+                "finding_id": "f-2",
+                "rule": "leader_storm",
+                "severity": "warning",
+                "sentence": f"svc{text} met it",
+            }
+            | {"advice": f"raise retry.backoff.ms{text}", "subject": f"clicks{text}-0", "evidence": ["c1:9", "c1:0"]},
+            {**finding, "finding_id": "f-1", "rule": "broker_lost", "severity": "error", "sentence": "node 1 was lost"}
+            | {"client_instance_id": None, "evidence": ["c3"], "conn_ids": ["c3"], "n": 1, "first_ns": at(31)},
+            {**finding, "finding_id": "f-3", "rule": "tiny_batches", "severity": "info", "sentence": "small"}
+            | {"evidence": [f"c1:{n}" for n in range(30)]},
+        ],
+        "rebalances": [
+            {**rebalance, "rebalance_id": "r2", "generation": 2, "trigger": "member_joined", "start_ns": at(500)}
+            | {"end_ns": at(3500), "duration_ms": 3000, "last_joiner": f"m-2{text}"}
+            | {
+                "members": [
+                    {**member, "member_id": f"m-1{text}", "stopped_ms": 2900},
+                    {"member_id": f"m-2{text}", "joined_ns": at(3400), "client_instance_id": "p1", "stopped_ms": 100},
+                ]
+            },
+            {**rebalance, "rebalance_id": "r1", "generation": 1, "trigger": "first", "start_ns": at(60)}
+            | {"end_ns": at(90), "duration_ms": 30, "members": [{**member, "member_id": f"m-1{text}"}]},
+        ],
+        "transactions": [
+            {**transaction, "transaction_no": 1, "outcome": "committed", "begin_ns": at(100), "end_ns": at(120)},
+            {**transaction, "transaction_no": 2, "outcome": "hanging", "begin_ns": at(200)},
+            {**transaction, "transaction_no": 3, "outcome": "aborted", "begin_ns": at(300), "end_ns": at(340)},
+            {**transaction, "transactional_id": "calm", "outcome": "committed", "begin_ns": at(5), "end_ns": at(7)},
+        ],
+    }
+
+
 def write_dataset(place: Path, *, stories: bool = True, text: str = "") -> Path:
     """Writes the dataset into a new directory `place` and gives it back."""
-    found = ingest_rows(text) | (story_rows(text) if stories else {})
+    found = ingest_rows(text) | (story_rows(text) | later_story_rows(text) if stories else {})
     for name, rows in found.items():
         write_table(place, TABLES[name], rows)
     ledger = {"stream_bytes": 3000, "decoded_bytes": 2850, "undecoded_bytes": 150, "missing_bytes": 0}

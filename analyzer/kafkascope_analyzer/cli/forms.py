@@ -1,0 +1,124 @@
+"""The files that a report is written to: HTML, Markdown, JSON, Perfetto's trace. All of them appear, or none.
+
+Everything that can be known before the work is checked before it. `-` is standard output, for one of them at most.
+"""
+
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from kafkascope_parsers.errors import UsageError
+
+STANDARD_OUTPUT = Path("-")
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """Where each form of the report goes; None where it is not wanted."""
+
+    html: Path | None = None
+    markdown: Path | None = None
+    json: Path | None = None
+    perfetto: Path | None = None
+
+    @property
+    def wanted(self) -> list[tuple[str, Path]]:
+        """(form, place) of those that are wanted."""
+        places = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        return [(name, place) for name, place in places if place is not None]
+
+    @property
+    def on_standard_output(self) -> bool:
+        """Whether one of them goes there, so that nothing else may."""
+        return any(place == STANDARD_OUTPUT for _, place in self.wanted)
+
+    def check(self, *, overwrite: bool, captures: Iterable[Path | str] = ()) -> None:
+        """Raises UsageError where one of them cannot or must not be written: never over a capture that is read."""
+        places = [place if place == STANDARD_OUTPUT else place.absolute() for _, place in self.wanted]
+        for name, place in self.wanted:
+            if places.count(place if place == STANDARD_OUTPUT else place.absolute()) > 1:
+                raise UsageError(f"--{name} {place}: two forms of the report cannot go to the same place")
+            if place != STANDARD_OUTPUT:
+                _check_place(name, place, overwrite=overwrite)
+            if place.exists() and any(Path(c).exists() and place.samefile(c) for c in captures):
+                raise UsageError(f"--{name} {place}: is a capture that is being read; give another name")
+        if self.perfetto is not None:
+            _check_perfetto(self.perfetto)
+
+
+def _check_place(name: str, place: Path, *, overwrite: bool) -> None:
+    if place.exists() and not place.is_file():
+        raise UsageError(f"--{name} {place}: is there and is not a file; give another name")
+    if place.exists() and not overwrite:
+        raise UsageError(f"--{name} {place}: is there already; --overwrite replaces it")
+    if not place.absolute().parent.is_dir():
+        raise UsageError(f"--{name} {place}: the directory it should go into is not there")
+
+
+def _check_perfetto(place: Path) -> None:
+    if importlib.util.find_spec("perfetto") is None:
+        raise UsageError("--perfetto needs Perfetto's protobuf classes: pip install 'kafkascope[perfetto]'")
+    if place == STANDARD_OUTPUT and sys.stdout.isatty():
+        raise UsageError("a trace on the terminal is of no use; write to a file, and open it in ui.perfetto.dev")
+
+
+def write_forms(dataset: Path, model: dict[str, Any], forms: Forms) -> None:
+    """Writes them beside their names, and renames when the last one is whole. Raises UsageError, unwritable; then none
+    is there.
+    """
+    with ExitStack() as cleaning:
+        done: list[tuple[Path, Path]] = []
+        for name, place in forms.wanted:
+            work = _work_for(place, cleaning)
+            try:
+                _write(name, dataset, model, work)
+            except OSError as error:
+                raise UsageError(f"--{name} {place}: cannot be written: {error.strerror or error}") from error
+            done.append((work, place))
+        for work, place in done:
+            if place == STANDARD_OUTPUT:
+                _to_standard_output(work)
+            else:
+                os.replace(work, place)
+
+
+def _work_for(place: Path, cleaning: ExitStack) -> Path:
+    """A file beside the place that is gone at the end; for standard output in the temporary directory."""
+    if place == STANDARD_OUTPUT:
+        return Path(cleaning.enter_context(tempfile.TemporaryDirectory(prefix="kafkascope-"))) / "report"
+    work = place.with_name(f".{place.name}.partial")
+    cleaning.callback(work.unlink, missing_ok=True)
+    return work
+
+
+def _to_standard_output(work: Path) -> None:
+    sys.stdout.flush()
+    with work.open("rb") as file:
+        shutil.copyfileobj(file, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+
+
+def _write(name: str, dataset: Path, model: dict[str, Any], work: Path) -> None:
+    if name == "html":
+        from kafkascope_analyzer.report.html import write_html
+
+        write_html(dataset, model, work)
+    elif name == "markdown":
+        from kafkascope_analyzer.report.markdown import to_markdown
+
+        work.write_text(to_markdown(model), encoding="utf-8")
+    elif name == "json":
+        from kafkascope_analyzer.report.model import to_json
+
+        work.write_text(to_json(model), encoding="ascii")
+    else:
+        from kafkascope_analyzer.report.perfetto import write_perfetto
+
+        write_perfetto(dataset, work)

@@ -1,0 +1,61 @@
+"""`--fail-on` and `--ignore`: what findings mean for a command's end."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import typer
+
+from kafkascope_analyzer.cli.exits import FOUND, complain
+from kafkascope_analyzer.cli.options import Severity
+from kafkascope_parsers.errors import UsageError
+
+_ORDER = tuple(Severity)
+
+
+def known_rules(names: Sequence[str] | None) -> frozenset[str]:
+    """The rules named, all of which there are. Raises UsageError with the closest name for one that there is not."""
+    if not names:
+        return frozenset()
+    from kafkascope_spark.findings.rules import RULES
+
+    known = [rule.name for rule in RULES]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--ignore {name}: no such rule{closest(name, known)}; kafkascope rules lists them")
+    return frozenset(names)
+
+
+def closest(name: str, known: Sequence[str]) -> str:
+    """Part of a sentence that names the known name most like it; empty where none is."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, known, n=1)
+    return f" (the closest is {found[0]})" if found else ""
+
+
+def end_if_found(dataset: Path, fail_on: Severity | None, ignored: Collection[str] = ()) -> None:
+    """Ends the command with exit code 1 where the dataset has a finding of that severity or worse, of a rule that is
+    not ignored. Does nothing without fail_on."""
+    if fail_on is None:
+        return
+    n = n_found(dataset, fail_on, ignored)
+    if n:
+        complain(f"{n} finding{'' if n == 1 else 's'} at {fail_on.value} or worse")
+        raise typer.Exit(FOUND)
+
+
+def n_found(dataset: Path, severity: Severity, ignored: Collection[str] = ()) -> int:
+    """Findings of the severity or worse. Raises UsageError where the dataset has no findings to look at."""
+    import pyarrow.dataset as ds
+
+    from kafkascope_analyzer.dataset.stories import FINDINGS
+    from kafkascope_analyzer.report.scan import rows
+
+    if not (dataset / "stories" / FINDINGS.name).is_dir():
+        raise UsageError(
+            f"--fail-on needs the table stories/{FINDINGS.name}, and {dataset} has none; kafkascope stories {dataset} "
+            "makes the stories"
+        )
+    loud = [one.value for one in _ORDER[_ORDER.index(severity) :]]
+    told = rows(dataset, FINDINGS, ["rule"], ds.field("severity").isin(loud))
+    return sum(row["rule"] not in ignored for row in told)

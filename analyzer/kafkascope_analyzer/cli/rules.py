@@ -1,0 +1,53 @@
+"""`kafkascope rules`: what the findings' rules look for, and what each means. Starts no Spark."""
+
+import shutil
+import textwrap
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.found import closest
+from kafkascope_parsers.errors import UsageError
+
+if TYPE_CHECKING:
+    from kafkascope_spark.findings.rule import Rule
+
+Name = Annotated[
+    str | None,
+    typer.Argument(metavar="[RULE]", help="A rule by name: all of its page.", show_default=False),
+]
+
+
+def rules(rule: Name = None) -> None:
+    """Print the rules behind the findings: name, severity, title; of one rule its page."""
+    with exit_codes():
+        from kafkascope_spark.findings.rules import RULES
+
+        print("\n".join(rule_table(RULES) if rule is None else rule_text(_named(rule, RULES))))
+
+
+def rule_table(known: "tuple[Rule, ...]") -> list[str]:
+    """The rules as aligned text."""
+    rows = [("rule", "severity", "what it finds"), *((rule.name, rule.severity, rule.title) for rule in known)]
+    widths = [max(len(row[i]) for row in rows) for i in range(2)]
+    return [f"{name:{widths[0]}}  {severity:{widths[1]}}  {title}" for name, severity, title in rows]
+
+
+def rule_text(rule: "Rule") -> list[str]:
+    """The page of a rule, wrapped for a terminal."""
+    from kafkascope_spark.findings.pages import page_parts
+
+    width = min(100, max(40, shutil.get_terminal_size().columns))
+    out = [f"{rule.name} ({rule.severity}): {rule.title}"]
+    for title, text in page_parts(rule):
+        out += ["", title, *textwrap.wrap(text, width - 2, initial_indent="  ", subsequent_indent="  ")]
+    return out
+
+
+def _named(name: str, known: "tuple[Rule, ...]") -> "Rule":
+    for rule in known:
+        if rule.name == name:
+            return rule
+    names = [rule.name for rule in known]
+    raise UsageError(f"no rule is called {name}{closest(name, names)}; kafkascope rules lists them")

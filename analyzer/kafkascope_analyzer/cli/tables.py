@@ -1,0 +1,98 @@
+"""`kafkascope tables`: what the tables of a dataset are, column by column, as the contract declares them."""
+
+import difflib
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.options import Format, FormatOption
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.dataset.contract import Column, Table
+
+_UNITS = {"_ns": "ns", "_us": "µs", "_ms": "ms", "_bytes": "bytes", "_ts": "UTC"}
+"""Ends of column names -> what their numbers count."""
+
+
+def tables(
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="A table, as requests or clients.", show_default=False)
+    ] = None,
+    format: FormatOption = Format.rich,  # noqa: A002 - the option's name
+) -> None:
+    """List the tables of a dataset; of one its columns, each with a sentence and its unit."""
+    with exit_codes():
+        from kafkascope_analyzer.dataset.stories import STORY_TABLES
+        from kafkascope_analyzer.dataset.tables import INGEST_TABLES, MESSAGE_KEYS
+
+        known = {**{t.name: t for t in INGEST_TABLES}, **{t.name: t for t in STORY_TABLES}}
+        if table is None:
+            _list(known, {t.name for t in STORY_TABLES}, format)
+            return
+        name = table.removeprefix("stories/")
+        if name.startswith("messages"):
+            _columns(name, "message; Kafka's own fields follow these: kafkascope protocol API", MESSAGE_KEYS, format)
+            return
+        if name not in known:
+            from kafkascope_parsers.errors import UsageError
+
+            near = difflib.get_close_matches(name, list(known), 1, 0.5)
+            did = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)} and messages"
+            raise UsageError(f"{table}: no such table{did}")
+        _columns(name, known[name].row, known[name].columns, format)
+
+
+def unit_of(column: str) -> str:
+    """What the numbers of a column count, by its name; nothing for texts and plain counts."""
+    if column == "ts":
+        return "UTC"
+    return next((unit for end, unit in _UNITS.items() if column.endswith(end)), "")
+
+
+def _list(known: "dict[str, Table]", stories: set[str], how: Format) -> None:
+    rows = [
+        {"table": name, "made_by": "stories" if name in stories else "ingest", "row": table.row}
+        for name, table in known.items()
+    ]
+    rows.append(
+        {"table": "messages.<Api>_request, _response", "made_by": "ingest", "row": "message, with Kafka's fields"}
+    )
+    _write(rows, how, ("table", "made_by", "row"), "one row per")
+
+
+def _columns(name: str, row: str, columns: "tuple[Column, ...]", how: Format) -> None:
+    found = [
+        {"column": c.name, "type": str(c.type), "unit": unit_of(c.name), "what": c.doc, "values": list(c.values)}
+        for c in columns
+    ]
+    if how is not Format.json:
+        sys.stdout.write(f"{name}: one row per {row}\n\n")
+        for shown in found:
+            shown["what"] += f": {', '.join(shown['values'])}" if shown["values"] else ""
+            shown["type"] = _short(shown["type"])
+    _write(found, how, ("column", "type", "unit", "what"), "what")
+
+
+def _short(arrow_type: str) -> str:
+    """A type in a word: how it is nested is for --format json."""
+    return "list" if arrow_type.startswith("list") else arrow_type.partition("[")[0].replace("string", "text")
+
+
+def _write(rows: list[dict[str, Any]], how: Format, keys: tuple[str, ...], last: str) -> None:
+    if how is Format.json:
+        sys.stdout.write(json.dumps(rows, indent=2, ensure_ascii=True) + "\n")
+        return
+    from rich.text import Text
+
+    from kafkascope_analyzer.report.pieces import grid
+    from kafkascope_analyzer.report.terminal import write_parts
+
+    table = grid(
+        *((key.replace("_", " "), "n" if key in ("column", "table") else "") for key in keys[:-1]), (last, "w")
+    )
+    for row in rows:
+        table.add_row(*(Text(row[key]) for key in keys))
+    write_parts([table], sys.stdout, plain=how is Format.plain)

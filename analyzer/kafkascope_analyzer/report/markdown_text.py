@@ -1,0 +1,50 @@
+"""Strangers' text in Markdown and Mermaid, so that it stays text: no markup, no HTML, no link, no mention, no cell.
+
+A name goes into a code span, in which GitHub, GitLab and chats interpret nothing. Of a sentence, words that are not
+plain prose do. In tables a vertical bar is shown as an escape: how `\\\\|` is read differs between renderers.
+"""
+
+import re
+
+from kafkascope_analyzer.report.words import safe, visible
+
+_PROSE = re.compile(r"[A-Za-z0-9,.;:'%()/µ→…·-]+")
+"""A word of these characters alone is no markup wherever it stands after the first of a line."""
+_LINKS = re.compile(r"://|^\(?www\.|^\(?gh-\d|^[-+]+$|^\d+[.)]$|--", re.IGNORECASE)
+"""What renderers make links, list items, rules or headings of, though it looks like prose."""
+_MERMAID_PLAIN = re.compile(r"[A-Za-z0-9 _.,/()+→…µ-]")
+_MERMAID_KEYWORD = re.compile(r"\bend\b", re.IGNORECASE)
+LONGEST_LABEL = 60
+"""Characters of one label of a diagram."""
+
+
+def code(text: object) -> str:
+    """A name as a code span, also in a table's cell; a dash for none."""
+    shown = safe(text).replace("|", r"\x7c") if text is not None else ""
+    return _span(shown) if shown.strip() else "-" if not shown else _span(f"'{shown}'")
+
+
+def _span(shown: str) -> str:
+    """A code span; its fence is longer than any run of backticks in it."""
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    pad = " " if shown.startswith("`") or shown.endswith("`") or shown != shown.strip(" ") else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def prose(text: str) -> str:
+    """A sentence: words that are not plain prose as code spans."""
+    return " ".join(_word(word) for word in visible(text).split())
+
+
+def _word(word: str) -> str:
+    if _PROSE.fullmatch(word) and not _LINKS.search(word):
+        return word
+    return _span(word.replace("|", r"\x7c"))
+
+
+def label(text: object) -> str:
+    """Text of a Mermaid diagram: everything but plain letters, digits and a few signs as a character code."""
+    shown = visible(str(text)[: LONGEST_LABEL + 1])
+    shown = shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1] + "…"
+    plain = "".join(c if _MERMAID_PLAIN.fullmatch(c) else f"#{ord(c)};" for c in shown)
+    return _MERMAID_KEYWORD.sub(lambda match: f"#{ord(match[0][0])};{match[0][1:]}", plain)

@@ -1,0 +1,262 @@
+"""The shapes of what Spark's stories tell: findings, causes, clients, rebalances, transactions."""
+
+from kafkascope_analyzer.dataset.stories import (
+    CADENCES,
+    CLIENTS,
+    FINDINGS,
+    REBALANCES,
+    RECOVERIES,
+    RECOVERY_STEP_ROWS,
+    STARTUP_STEP_ROWS,
+    STARTUPS,
+    TRANSACTIONS,
+)
+from kafkascope_analyzer.dataset.stories.transactions import OUTCOMES
+from kafkascope_analyzer.dataset.tables import ROLES
+from kafkascope_analyzer.report.schema.shapes import (
+    Shape,
+    columns_of,
+    counts,
+    fields,
+    flag,
+    listed,
+    text,
+    texts,
+    whole,
+)
+
+
+def stories() -> Shape:
+    """Key `stories`."""
+    return fields("whether Spark's stories are in the dataset", _presence())
+
+
+def _presence() -> dict[str, Shape]:
+    return {
+        "present": flag("whether the dataset has the table"),
+        "why_not": text("why it has not, and what to do", null=True),
+    }
+
+
+def _section(doc: str, keys: dict[str, Shape]) -> Shape:
+    return fields(doc, {**_presence(), **keys})
+
+
+def findings() -> Shape:
+    """Key `findings`."""
+    proof = {
+        "id": text("request id, or conn_id of a connection"),
+        "api_name": text("API of the request", null=True),
+        "error_name": text("worst error of its answer", null=True),
+        "ts_ns": whole("first byte of the request", null=True),
+        "capture_id": whole("number of the file in capture.files, from 0", null=True),
+        "packets": listed("packets of request and answer, counted from 1", {"type": "integer"}),
+    }
+    row = columns_of(FINDINGS, without=("evidence", "conn_ids"))
+    row |= {
+        "client_id": text("client id of the instance", null=True),
+        "n_connections": whole("connections that it is about"),
+        "conn_ids": texts("the first 50 of them"),
+        "n_evidence": whole("requests and connections that prove it"),
+        "evidence": listed("the first 20 of them", fields("a proof", proof)),
+        "cut": text("the command that cuts its packets out for Wireshark; OUT.kscope stands for the dataset"),
+    }
+    keys = {
+        "n": whole("findings"),
+        "by_severity": counts("findings by severity"),
+        "listed": listed("findings, the gravest first, at most 200", fields("a row of stories/findings", row)),
+    }
+    return _section("what is wrong, what to change, and the proof", keys)
+
+
+def causes() -> Shape:
+    """Key `causes`."""
+    client = {
+        "client_instance_id": text("client"),
+        "client_id": text("client id", null=True),
+        "client_ip": text("address", null=True),
+        "n_episodes": whole("its episodes"),
+    }
+    worst = {
+        "recovery_id": text("episode: `kafkascope explain` tells it"),
+        "client_id": text("client id", null=True),
+        "resource": text("what broke for it", null=True),
+        "outcome": text("how it ended", null=True),
+        "time_to_recover_ms": whole("first error to first success", null=True),
+    }
+    cause = {
+        "cause_id": text("the same for all episodes of one cause"),
+        "kind": text("what happened: broker_lost, leader_moved, coordinator_moved, ..."),
+        "node_id": whole("node that failed", null=True),
+        "new_node_ids": listed("nodes at which work went on", {"type": "integer"}),
+        "start_ns": whole("first error"),
+        "end_ns": whole("end of the last episode"),
+        "n_clients": whole("clients that it hit"),
+        "n_brokers": whole("clients inside brokers that it hit"),
+        "clients": listed("clients, those with most episodes first, at most 10", fields("a client", client)),
+        "n_episodes": whole("episodes"),
+        "by_resource_kind": counts("episodes by what broke"),
+        "errors": counts("errors by name"),
+        "outcomes": counts("episodes by how they ended"),
+        "n_errors": whole("errors"),
+        "n_wasted_requests": whole("requests that failed"),
+        "storm": flag("whether an episode of it is a storm"),
+        "worst": fields("the worst episode", worst),
+    }
+    keys = {
+        "n": whole("causes"),
+        "listed": listed("causes by time, at most 50: those that hit most", fields("a cause", cause)),
+    }
+    return fields("what broke, with its blast radius", keys)
+
+
+def clients() -> Shape:
+    """Key `clients`."""
+    row = columns_of(CLIENTS, without=("conn_ids",))
+    row |= {
+        "n_connections": whole("its connections"),
+        "connections": listed("the first 100 of them", _connection()),
+        "n_starts": whole("its starts"),
+        "starts": listed("the first 10 of them", _start()),
+        "n_odd_loops": whole("its loops that are late or fast"),
+        "odd_loops": listed("20 of them, late ones first", fields("a row of stories/cadences", columns_of(CADENCES))),
+        "n_causes": whole("causes that hit it"),
+        "recoveries": listed("its episodes, those of one cause together; the first 25 causes", _recovery()),
+    }
+    brokers = {
+        "n": whole("clients inside brokers"),
+        "n_connections": whole("their connections"),
+        "n_requests": whole("their requests"),
+        "n_errors": whole("errors that they got"),
+        "addresses": texts("their addresses"),
+        "ends": counts("clients by how they ended"),
+    }
+    keys = {
+        "n": whole("client instances but for brokers"),
+        "listed": listed(
+            "by the time they were first seen, at most 200: those in trouble", fields("a row of stories/clients", row)
+        ),
+        "brokers": fields("the brokers' own clients, summed up", brokers),
+    }
+    return fields("client instances: what they are, where they connect, how they started and recovered", keys)
+
+
+def _connection() -> Shape:
+    role = {
+        "role": text("the job", *ROLES),
+        "n_subjects": whole("topic-partitions, groups or transactional ids that it is done for"),
+        "subjects": texts("the first 5 of them"),
+        "verdicts": counts("rows of table roles by verdict: confirmed, claimed, refused"),
+        "n_requests": whole("requests that asked for it"),
+        "first_ns": whole("first of them", null=True),
+    }
+    keys = {
+        "conn_id": text("connection"),
+        "node_id": whole("node id of the server", null=True),
+        "protocol": text("what it speaks", null=True),
+        "first_ns": whole("first segment", null=True),
+        "last_ns": whole("last segment", null=True),
+        "close_kind": text("how it ended", null=True),
+        "n_requests": whole("requests", null=True),
+        "n_errors": whole("errors", null=True),
+        "primary_role": text("role that most requests served", null=True),
+        "sasl_mechanism": text("SASL mechanism", null=True),
+        "tls_version": text("TLS version", null=True),
+        "client": text("address and port of the client", null=True),
+        "server": text("address and port of the server", null=True),
+        "roles": listed("its jobs by the time they began", fields("a job", role)),
+    }
+    return fields("a connection", keys)
+
+
+def _start() -> Shape:
+    slow = {
+        "step": text("step"),
+        "subject": text("what the step is about", null=True),
+        "node_id": whole("node", null=True),
+        "who": text("whom it waited for", "client", "broker", "network"),
+        "us": whole("how long"),
+    }
+    keys = columns_of(STARTUPS) | {
+        "slowest": listed("the three longest parts of the critical path", fields("a part", slow)),
+        "n_steps": whole("its steps"),
+        "steps": listed("the first 60 and last 20", fields("a row of startup_steps", columns_of(STARTUP_STEP_ROWS))),
+    }
+    return fields("a row of stories/startups", keys)
+
+
+def _recovery() -> Shape:
+    own = ("cause_id", "resource_kind", "resource", "first_error_name", "error_names", "n_errors", "n_wasted_requests")
+    own += ("storm", "expected_reaction", "reaction", "outcome", "start_ns", "recovered_ns", "time_to_recover_ms")
+    own += ("old_node_id", "new_node_id", "evidence")
+    columns = columns_of(RECOVERIES)
+    keys = {name: columns[name] for name in own} | {
+        "told": text("recovery_id of the worst of them, which the other keys tell of"),
+        "n_episodes": whole("episodes"),
+        "n_resources": whole("resources that broke"),
+        "resources": texts("the first 5 of them"),
+        "outcomes": counts("episodes by how they ended"),
+        "n_steps": whole("steps of the worst"),
+        "steps": listed("the first 60 and last 20", fields("a row of recovery_steps", columns_of(RECOVERY_STEP_ROWS))),
+    }
+    return fields("a client's episodes of one cause", keys)
+
+
+def rebalances() -> Shape:
+    """Key `rebalances`."""
+    row = columns_of(REBALANCES, without=("group_id", "group_protocol", "members", "stopped_ms"), clipped=True)
+    member = columns_of(REBALANCES, clipped=True)["members"]["items"]
+    member = {**member, "type": "object", "description": "a member"}
+    member["properties"] = {**member["properties"], "client_id": text("client id of its instance", null=True)}
+    row |= {
+        "stopped_ms": whole("longest time that a member stood still, milliseconds", null=True),
+        "members": listed("members, the first 50 by joining", member),
+        "last_joiner_client_id": text("client id of the last to join", null=True),
+    }
+    group = {
+        "group_id": text("group"),
+        "group_protocol": text("protocol", null=True),
+        "n": whole("its rebalances"),
+        "triggers": counts("rebalances by trigger"),
+        "stopped_ms": whole("time that members stood still: the longest of each rebalance together, milliseconds"),
+        "longest_ms": whole("longest rebalance, milliseconds"),
+        "first_ns": whole("start of the first", null=True),
+        "last_ns": whole("end of the last", null=True),
+        "listed": listed("the first 50 of them", fields("a row of stories/rebalances", row)),
+    }
+    keys = {
+        "n": whole("rebalances"),
+        "n_groups": whole("groups that rebalanced"),
+        "groups": listed("groups, those that stood still longest first, at most 100", fields("a group", group)),
+    }
+    return _section("generations and group epochs", keys)
+
+
+def transactions() -> Shape:
+    """Key `transactions`."""
+    row = {"duration_us": whole("begin to end", null=True)}
+    row |= columns_of(TRANSACTIONS, without=("transactional_id",), clipped=True)
+    client = {"client_instance_id": text("client"), "client_id": text("client id", null=True)}
+    outcomes = fields("transactions by how they ended", {outcome: whole(outcome) for outcome in OUTCOMES})
+    of_id = {
+        "transactional_id": text("transactional id; empty where the capture does not show it"),
+        "n": whole("its transactions"),
+        "outcomes": outcomes,
+        "transactions": texts("protocols: v1, v2 (KIP-890)"),
+        "clients": listed("clients that used it", fields("a client", client)),
+        "n_records": whole("records written"),
+        "n_markers": whole("markers seen"),
+        "p50_us": whole("median from begin to end", null=True),
+        "max_us": whole("longest", null=True),
+        "first_ns": whole("first begin", null=True),
+        "last_ns": whole("last end", null=True),
+        "n_unwell": whole("transactions that were not committed"),
+        "unwell": listed("20 of them by time: hanging, then fenced, aborted, open", fields("a transaction", row)),
+    }
+    keys = {
+        "n": whole("transactions"),
+        "outcomes": outcomes,
+        "n_ids": whole("transactional ids"),
+        "ids": listed("those in trouble first, at most 200", fields("a transactional id", of_id)),
+    }
+    return _section("transactions of each transactional id", keys)

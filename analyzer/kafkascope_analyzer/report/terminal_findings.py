@@ -1,0 +1,76 @@
+"""The part of the terminal report that comes first: what is wrong, what to do about it, and the proof."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import RenderableType
+
+from kafkascope_analyzer.report.findings import WORST_FIRST
+from kafkascope_analyzer.report.pieces import heading, line, more
+from kafkascope_analyzer.report.words import clock, count, safe, visible
+
+Model = dict[str, Any]
+
+MOST_FINDINGS = 20
+MOST_PACKETS = 6
+LONGEST_SENTENCE = 600
+"""Characters of a sentence that are shown; a name in it may be long."""
+STYLE = {"error": "bold red", "warning": "bold yellow", "info": "bold cyan"}
+_INDENT = max(map(len, WORST_FIRST)) + 2
+
+
+def render_findings(model: Model) -> Iterator[RenderableType]:
+    """Findings, the gravest first; one line where there are none."""
+    found, start_ns = model["findings"], model["capture"]["start_ns"] or 0
+    if not found["present"]:
+        return
+    yield heading(f"Findings ({found['n']:,})")
+    if not found["n"]:
+        yield line("no rule found fault with anything")
+    for number, row in enumerate(found["listed"][:MOST_FINDINGS]):
+        if number:
+            yield line("")
+        yield from _finding(row, start_ns)
+    yield from more(found["n"] - min(MOST_FINDINGS, len(found["listed"])), "finding", "table stories/findings")
+
+
+def sentence(text: str | None) -> str:
+    """A finding's sentence or advice: long, but not without an end."""
+    shown = visible((text or "")[: LONGEST_SENTENCE + 1])
+    return shown if len(shown) <= LONGEST_SENTENCE else shown[: LONGEST_SENTENCE - 1] + "…"
+
+
+def packets_of(row: Model) -> str:
+    """The packets that prove a finding: `packets 12, 15, 17 … and 3 more`."""
+    numbers = list(dict.fromkeys(number for proof in row["evidence"] for number in proof["packets"]))
+    if not numbers:
+        n = row["n_connections"]
+        return f"seen on {count(n, 'connection')}" if n else ""
+    shown = ", ".join(str(number) for number in numbers[:MOST_PACKETS])
+    left = len(numbers) - MOST_PACKETS
+    some = f" … and {left:,} more" if left > 0 else ""
+    of = f" ({row['n_evidence']:,} requests prove it)" if row["n_evidence"] > len(row["evidence"]) else ""
+    return f"packet{'s' if len(numbers) > 1 else ''} {shown}{some}{of}"
+
+
+def when(row: Model, start_ns: int) -> str:
+    """How often, and from when to when: `3 times, 00:01.000 to 00:04.120`."""
+    first, last = row["first_ns"], row["last_ns"]
+    times = count(row["n"], "time") + ", " if (row["n"] or 0) > 1 else ""
+    if first is None:
+        return times.rstrip(", ")
+    until = f" to {clock(last - start_ns)}" if last is not None and last // 1_000_000 > first // 1_000_000 else ""
+    return f"{times}{clock(first - start_ns)}{until}"
+
+
+def _finding(row: Model, start_ns: int) -> Iterator[RenderableType]:
+    severity = row["severity"] or "info"
+    head = f"{severity:<{_INDENT}}"
+    yield line((head, STYLE.get(severity, "bold")), (safe(row["rule"]), "bold"), f" · {when(row, start_ns)}")
+    yield line(sentence(row["sentence"]), indent=_INDENT)
+    if row["advice"]:
+        yield line(("do: ", "bold"), sentence(row["advice"]), indent=_INDENT)
+    proof = packets_of(row)
+    if proof:
+        yield line((proof, "dim"), indent=_INDENT)
+    yield line((visible(row["cut"]), "dim"), indent=_INDENT)

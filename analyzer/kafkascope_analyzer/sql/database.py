@@ -1,0 +1,126 @@
+"""A DuckDB connection that sees a dataset's tables, and no file, network or extension beside them.
+
+Tables keep their names, those of the stories too (`clients`, not `stories/clients`); a message is
+`messages.Metadata_response`, names in any case. DuckDB gets Arrow datasets and may open no file itself, so that no
+statement can read or write anywhere (a COPY may hide in a SELECT).
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from kafkascope_analyzer.dataset.stories import STORY_TABLES
+from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+from kafkascope_analyzer.report.scan import load_manifest, place_of
+from kafkascope_parsers.errors import UsageError
+
+ROWS_AT_A_TIME = 10_000
+_CLOSED = {
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "python_enable_replacements": False,
+}
+
+
+class Database:
+    """A dataset as a database. Raises UsageError where the directory is no dataset, or a table cannot be read.
+
+    scratch, memory_limit: a directory for what a sort does not hold in memory, and how much that is ('500MB'). Close
+    it, or use it in a `with`.
+    """
+
+    def __init__(self, dataset: Path, *, scratch: Path | None = None, memory_limit: str | None = None) -> None:
+        load_manifest(dataset)
+        self.dataset = dataset
+        self._tables: set[str] = set()
+        settings = dict(_CLOSED)
+        if scratch is not None and memory_limit is not None:
+            settings |= {"temp_directory": str(scratch), "memory_limit": memory_limit}
+        self._connection = duckdb.connect(":memory:", config=settings)
+        for table in (*INGEST_TABLES, *STORY_TABLES):
+            if place_of(dataset, table).is_dir():
+                self._add(table.name, place_of(dataset, table), table.schema)
+        self._connection.execute("set TimeZone = 'UTC'")
+        self._connection.execute("create schema messages")
+        for name, place in message_places(dataset):
+            self._add(name, place, None)
+            self._connection.execute(f'create view messages."{_view_of(name)}" as select * from "{name}"')
+        self._connection.execute("set lock_configuration=true")
+
+    def __enter__(self) -> "Database":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives the memory back."""
+        self._connection.close()
+
+    def _add(self, name: str, place: Path, schema: pa.Schema | None) -> None:
+        try:
+            source = ds.dataset(place, schema=schema, format="parquet", exclude_invalid_files=False)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise UsageError(f"{place}: cannot be read: {error}") from error
+        self._connection.register(name, source)
+        self._tables.add(name)
+
+    def has(self, table: str) -> bool:
+        """Whether the dataset has the table."""
+        return table in self._tables
+
+    def query(self, statement: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
+        """The columns' names and the rows of one SELECT, which may also be written DESCRIBE, SUMMARIZE, SHOW or FROM.
+
+        Raises UsageError in one sentence, also while the rows are read.
+        """
+        try:
+            found = self._connection.extract_statements(statement)
+            if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
+                what = "one statement" if len(found) != 1 else f"a SELECT, not {found[0].type.name}"
+                raise UsageError(f"the query has to be {what}: a dataset is only read")
+            self._connection.execute(found[0])
+            names = [str(column[0]) for column in self._connection.description or []]
+        except (duckdb.Error, pa.ArrowInvalid) as error:
+            raise UsageError(self._sentence(error)) from error
+        return names, self._rows()
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        while True:
+            try:
+                rows = self._connection.fetchmany(ROWS_AT_A_TIME)
+            except (duckdb.Error, pa.ArrowInvalid) as error:
+                raise UsageError(self._sentence(error)) from error
+            if not rows:
+                return
+            yield from rows
+
+    def _sentence(self, error: Exception) -> str:
+        """DuckDB's first line, and where to look: a table that the dataset lacks, or the list of tables."""
+        first, _, rest = str(error).partition("\n")
+        story = next((t.name for t in STORY_TABLES if f"Table with name {t.name} does not exist" in first), None)
+        if story:
+            return f"{self.dataset} has no table stories/{story}: `kafkascope stories {self.dataset}` makes it"
+        hint = " ".join(rest.partition("LINE 1:")[0].split())
+        told = f"{first.rstrip('.!')}" + (f" ({hint})" if hint else "")
+        return f"the query failed: {told}; `kafkascope tables` lists tables and columns"
+
+
+def message_places(dataset: Path) -> Iterator[tuple[str, Path]]:
+    """(`messages/Metadata/response`, its directory) of each message that the dataset has."""
+    for api in sorted((dataset / "messages").iterdir()) if (dataset / "messages").is_dir() else ():
+        for direction in ("request", "response"):
+            if (api / direction).is_dir() and api.name.isalnum():
+                yield f"messages/{api.name}/{direction}", api / direction
+
+
+def _view_of(name: str) -> str:
+    """`Metadata_response` of `messages/Metadata/response`."""
+    _, api, direction = name.split("/")
+    return f"{api}_{direction}"

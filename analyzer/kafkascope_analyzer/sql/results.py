@@ -1,0 +1,125 @@
+"""Rows of a query as text: a table for people, CSV, JSON, a Markdown table.
+
+JSON holds exactly what the query gave (ASCII, other characters escaped). Elsewhere characters without a picture show
+as escapes, and lists and structs as JSON. Times are ISO 8601, UTC; bytes are hexadecimal.
+"""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from kafkascope_analyzer.report.markdown_text import code
+from kafkascope_analyzer.report.pieces import grid, line
+from kafkascope_analyzer.report.words import count, safe, visible
+
+Rows = Iterable[tuple[Any, ...]]
+
+MOST_SHOWN = 1_000
+"""Rows of a table for people: its columns are as wide as their widest row, so all have to be known."""
+
+
+def as_table(names: list[str], rows: Rows) -> list[RenderableType]:
+    """A table without borders; what is left out is said."""
+    source = iter(rows)
+    shown = list(islice(source, MOST_SHOWN))
+    numbers = [
+        bool(shown) and all(isinstance(row[i], int | float | Decimal | None) for row in shown)
+        for i in range(len(names))
+    ]
+    table = grid(*((safe(name), "r" if number else "") for name, number in zip(names, numbers, strict=True)))
+    for row in shown:
+        table.add_row(*(Text(safe(_text(value))) for value in row))
+    left = sum(1 for _ in source)
+    if left:
+        return [table, line((f"… and {count(left, 'row')} more (--format csv or json has them)", "dim"))]
+    return [table]
+
+
+def as_csv(names: list[str], rows: Rows) -> Iterator[str]:
+    """RFC 4180 with a head, but for line ends: those are a line feed. Null is an empty field."""
+    page = io.StringIO()
+    writer = csv.writer(page, lineterminator="\n")
+    writer.writerow([visible(name) for name in names])
+    for row in rows:
+        writer.writerow(["" if value is None else visible(_text(value)) for value in row])
+        if page.tell() > 1 << 16:
+            yield page.getvalue()
+            page.seek(0)
+            page.truncate()
+    yield page.getvalue()
+
+
+def as_json(names: list[str], rows: Rows) -> Iterator[str]:
+    """An array of objects, one a line; of columns of one name all but the first get a number."""
+    keys = _unlike(names)
+    before = "["
+    for row in rows:
+        found = {key: plain(value) for key, value in zip(keys, row, strict=True)}
+        yield f"{before}\n{json.dumps(found, ensure_ascii=True, allow_nan=False)}"
+        before = ","
+    yield "[]\n" if before == "[" else "\n]\n"
+
+
+def as_markdown(names: list[str], rows: Rows) -> Iterator[str]:
+    """A table of GitHub's Markdown: numbers as they are, everything else as code."""
+    yield "| " + " | ".join(code(name) for name in names) + " |\n"
+    yield "|" + "---|" * len(names) + "\n"
+    for row in rows:
+        cells = ["" if value is None else _cell(value) for value in row]
+        yield "| " + " | ".join(cells) + " |\n"
+
+
+def _cell(value: Any) -> str:
+    return _text(value) if isinstance(value, int | float | Decimal) else code(_text(value))
+
+
+def _unlike(names: list[str]) -> list[str]:
+    found: list[str] = []
+    for name in names:
+        number, key = 1, name
+        while key in found:
+            key, number = f"{name}_{number}", number + 1
+        found.append(key)
+    return found
+
+
+def _text(value: Any) -> str:
+    """A value as a cell."""
+    made = plain(value)
+    if made is None:
+        return ""
+    if isinstance(made, str):
+        return made
+    return json.dumps(made, ensure_ascii=False)
+
+
+def plain(value: Any) -> Any:
+    """A value of DuckDB's as JSON knows it."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return str(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).hex()
+    if isinstance(value, dict):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return str(value)

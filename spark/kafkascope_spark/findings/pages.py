@@ -1,0 +1,42 @@
+"""The page of each rule, made from its own text."""
+
+from collections.abc import Iterator, Sequence
+
+from kafkascope_spark.findings.rule import Rule
+
+
+def page_parts(rule: Rule) -> Iterator[tuple[str, str]]:
+    """(heading, text) of what a rule says of itself."""
+    yield "What it means", rule.meaning
+    yield "What it looks at", rule.looks_at
+    yield "What to do", rule.advice
+    if rule.unless:
+        yield "Gives way to", f"{', '.join(rule.unless)}: of a client that one of these speaks of, it says nothing."
+    yield "Sources", ", ".join(rule.sources)
+
+
+def rule_page(rule: Rule) -> str:
+    """The page as Markdown."""
+    parts = [f"# {rule.name}", f"{rule.title}. Severity: {rule.severity}."]
+    for title, text in page_parts(rule):
+        parts += [f"## {title}", text]
+    ignore = f"`--ignore {rule.name}` leaves it out of the report and of `--fail-on`."
+    return "\n\n".join([*parts, ignore]) + "\n"
+
+
+def index_page(rules: Sequence[Rule]) -> str:
+    """The list of all rules as Markdown."""
+    head = """# Rules
+
+A finding is what a rule says of a capture: a sentence with subject, number and time, its severity, the requests or
+connections that prove it, and what to change. They are the rows of the table `stories/findings`; `kafkascope cut
+OUT.kscope --finding ID` cuts the packets that prove one out of the capture. `kafkascope rules` prints this list.
+
+- error: broken. warning: will break, or costs. info: worth knowing. The table names the strongest that a rule gives.
+- A rule that cannot see what it needs says nothing. A healthy capture has no finding above info.
+- `--fail-on warning` ends a command with exit code 1 where a finding is a warning or worse; `--ignore RULE` leaves one
+  out.
+"""
+    lines = ["| rule | severity | what it finds |", "|---|---|---|"]
+    lines += [f"| [{rule.name}]({rule.name}.md) | {rule.severity} | {rule.title} |" for rule in rules]
+    return head + "\n" + "\n".join(lines) + "\n"

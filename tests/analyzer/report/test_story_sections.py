@@ -1,0 +1,110 @@
+"""Findings, rebalances and transactions in report.json and on the terminal, from rows whose truth is known."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+from kafkascope_analyzer.report.findings import at_place
+from kafkascope_analyzer.report.model import report_model
+from kafkascope_analyzer.report.terminal import page_of, render
+
+Write = Callable[..., Path]
+
+
+def test_findings_come_gravest_first_with_their_proof(dataset: Write) -> None:
+    found = report_model(dataset())["findings"]
+    assert [row["finding_id"] for row in found["listed"]] == ["f-1", "f-2", "f-3"]
+    assert found["by_severity"] == {"error": 1, "warning": 1, "info": 1}
+    lost, storm, tiny = found["listed"]
+    assert [(proof["id"], proof["packets"]) for proof in storm["evidence"]] == [("c1:9", [31, 32]), ("c1:0", [])]
+    assert storm["evidence"][0]["error_name"] == "NOT_LEADER_OR_FOLLOWER"
+    assert storm["client_id"] == "svc"
+    assert lost["evidence"] == [
+        {"id": "c3", "api_name": None, "error_name": None, "ts_ns": None, "capture_id": None, "packets": []}
+    ]
+    assert (tiny["n_evidence"], len(tiny["evidence"])) == (30, 20)
+
+
+def test_the_command_that_cuts_a_finding_names_the_dataset_only_where_it_is_shown(dataset: Write) -> None:
+    place = dataset()
+    model = report_model(place)
+    assert model["findings"]["listed"][0]["cut"] == "kafkascope cut OUT.kscope --finding f-1 -o finding.pcapng"
+    shown = at_place(model, Path("my captures/a.kscope"))["findings"]["listed"][0]["cut"]
+    assert shown == "kafkascope cut 'my captures/a.kscope' --finding f-1 -o finding.pcapng"
+    assert model["findings"]["listed"][0]["cut"].startswith("kafkascope cut OUT.kscope ")
+
+
+def test_a_group_tells_who_stood_still_and_who_came_last(dataset: Write) -> None:
+    found = report_model(dataset())["rebalances"]
+    (group,) = found["groups"]
+    assert (found["n"], group["n"], group["stopped_ms"], group["longest_ms"]) == (2, 2, 2900, 3000)
+    assert group["triggers"] == {"first": 1, "member_joined": 1}
+    first, second = group["listed"]
+    assert [row["generation"] for row in (first, second)] == [1, 2]
+    assert (first["stopped_ms"], second["stopped_ms"]) == (None, 2900)
+    assert [member["client_id"] for member in second["members"]] == ["reader", "svc"]
+    assert second["last_joiner_client_id"] == "svc"
+
+
+def test_transactional_ids_in_trouble_come_first(dataset: Write) -> None:
+    found = report_model(dataset())["transactions"]
+    pay, calm = found["ids"]
+    assert (pay["transactional_id"], calm["transactional_id"]) == ("pay", "calm")
+    assert {outcome: n for outcome, n in pay["outcomes"].items() if n} == {"committed": 1, "hanging": 1, "aborted": 1}
+    assert (pay["n_unwell"], [row["outcome"] for row in pay["unwell"]]) == (2, ["hanging", "aborted"])
+    assert [row["duration_us"] for row in pay["unwell"]] == [None, 40_000]
+    assert (pay["unwell"][0]["n_partitions"], len(pay["unwell"][0]["partitions"])) == (12, 10)
+    assert pay["max_us"] == 40_000
+    assert (calm["n_unwell"], calm["unwell"]) == (0, [])
+
+
+def test_of_many_transactions_the_gravest_are_kept(dataset: Write, small: ModuleType) -> None:
+    place = dataset()
+    row = {"transactional_id": "t", "begin_ns": small.T0}
+    many = [{**row, "transaction_no": n, "outcome": "aborted", "end_ns": small.T0 + 1000 * n} for n in range(300)]
+    many += [{**row, "transaction_no": n, "outcome": "hanging"} for n in range(300, 305)]
+    small.write_table(place, small.TABLES["transactions"], many)
+    (told,) = report_model(place)["transactions"]["ids"]
+    assert told["n_unwell"] == 305
+    assert [r["transaction_no"] for r in told["unwell"] if r["outcome"] == "hanging"] == [300, 301, 302, 303, 304]
+    assert [r["transaction_no"] for r in told["unwell"] if r["outcome"] == "aborted"] == list(range(15))
+
+
+def test_older_stories_say_why_a_section_is_empty(dataset: Write) -> None:
+    place = dataset()
+    for name in ("findings", "rebalances", "transactions"):
+        shutil.rmtree(place / "stories" / name)
+    model = report_model(place)
+    for name in ("findings", "rebalances", "transactions"):
+        assert model[name]["n"] == 0
+        assert "kafkascope stories" in model[name]["why_not"]
+        assert "older" in model[name]["why_not"]
+    assert "older than this part" in page_of(render(model), 100, ascii_only=False)
+    shutil.rmtree(place / "stories")
+    assert "Java 17" in report_model(place)["findings"]["why_not"]
+
+
+def test_the_terminal_begins_with_findings_and_tells_of_groups_and_transactions(dataset: Write) -> None:
+    page = page_of(render(report_model(dataset())), 80, ascii_only=False)
+    for said in (
+        "error    broker_lost · 00:00.031 to 00:05.100",
+        "warning  leader_storm · 3 times, 00:04.990 to 00:05.100",
+        "do: raise retry.backoff.ms",
+        "packets 31, 32",
+        "seen on 1 connection",
+        "kafkascope cut OUT.kscope --finding f-2 -o finding.pcapng",
+        "readers · classic protocol · 2 generations · stood still 2.90 s",
+        "00:00.500    2  member joined        2   3.00 s       2.90 s  svc",
+        "00:00.200 hanging · epoch 1, 12 partitions, 5 records",
+        "00:00.300 aborted after 40.0 ms",
+    ):
+        assert said in page, page
+    order = ["Findings (3)", "What broke", "Rebalances (2)", "Transactions (4)", "Cluster", "Clients (2)"]
+    assert sorted(order, key=page.index) == order
+
+
+def test_no_finding_is_good_news_and_said(dataset: Write, small: ModuleType) -> None:
+    place = dataset()
+    small.write_table(place, small.TABLES["findings"], [])
+    assert "no rule found fault with anything" in page_of(render(report_model(place)), 80, ascii_only=False)
