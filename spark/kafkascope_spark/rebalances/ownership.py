@@ -18,6 +18,10 @@ class Share:
     unread_ns: int | None
 
 
+MOST_FREED = 200_000
+"""What nobody has and nobody may ever have again (a topic deleted), kept to tell for how long it was not read."""
+
+
 class Ownership:
     """What each member has. Items are topic-partitions, tasks or connectors, by name."""
 
@@ -77,6 +81,8 @@ class Ownership:
             self._has[member.member_id] = frozenset(member.assigned or ())
             for item in member.assigned or ():
                 self._freed.pop(item, None)
+        while len(self._freed) > MOST_FREED:
+            self._freed.pop(next(iter(self._freed)))
         self.revoked = frozenset(m for m, share in shares.items() if share.lost)
         self.grew = new
         return shares, moved
