@@ -31,10 +31,10 @@ def row_of(told: Round, ownership: Ownership) -> Row:
             ownership.release(departure.member.member_id, departure.ts_ns or departure.member.heard_ns)
         elif departure.why is not None:
             ownership.hand_over(departure.member.member_id, departure.why)
-    revoked = ownership.revoked
+    mode = mode_of(now)
+    revoked = ownership.revoked if mode == "cooperative" else frozenset()
     readers = ownership.members | _readers(told.before)
     shares, n_moved = ownership.settle(now.present.values())
-    mode = mode_of(now)
     # What cooperative members give up is nobody's until the next round: it is not missing.
     n_more = ownership.added or (-ownership.missing if mode == "eager" else 0)
     cause = cause_of(Seen(now, told.before, told.was_empty, departed, revoked, n_more))
