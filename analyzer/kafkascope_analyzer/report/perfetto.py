@@ -15,7 +15,7 @@ from kafkascope_analyzer.report.perfetto_tracks import Tracks
 from kafkascope_analyzer.report.words import safe
 from kafkascope_analyzer.sql.database import Database
 
-MEMORY = "400MB"
+MEMORY = "256MB"
 MOST_FLOWS = 8
 """Flows of one request: it may have met an error for a thousand partitions."""
 

@@ -186,7 +186,8 @@ def _start() -> Shape:
 
 
 def _recovery() -> Shape:
-    own = ("cause_id", "resource_kind", "resource", "first_error_name", "error_names", "n_errors", "n_wasted_requests")
+    own: tuple[str, ...] = ("cause_id", "resource_kind", "resource", "first_error_name", "error_names", "n_errors")
+    own += ("n_wasted_requests",)
     own += ("storm", "expected_reaction", "reaction", "outcome", "start_ns", "recovered_ns", "time_to_recover_ms")
     own += ("old_node_id", "new_node_id", "evidence")
     columns = columns_of(RECOVERIES)
