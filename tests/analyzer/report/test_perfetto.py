@@ -212,3 +212,11 @@ def test_memory_does_not_grow_with_the_trace() -> None:
     done = subprocess.run([sys.executable, "-c", PEAK], capture_output=True, text=True, check=True)
     few, many = map(int, done.stdout.split())
     assert many - few < 8_000
+
+
+def test_how_many_requests_are_sorted_at_once_changes_nothing(dataset: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = dataset()
+    write_perfetto(place, place.with_name("whole"))
+    monkeypatch.setattr("kafkascope_analyzer.report.perfetto.REQUESTS_AT_A_TIME", 2)
+    write_perfetto(place, place.with_name("parts"))
+    assert place.with_name("parts").read_bytes() == place.with_name("whole").read_bytes()
