@@ -1,0 +1,15 @@
+"""The report as one HTML file that works offline: what happened, a timeline, starts, recoveries, the cluster.
+
+write_html   the file
+page         style, code and data in one page, and its policy
+islands      data as the page may hold it
+thinning     which requests it has where there are too many
+request_columns, named_partitions, names   the requests as columns
+lanes        clients and connections
+told, later_stories, cluster_story, evidence   what the stories and the topology tell
+*.js, *.css  what the page does and looks like: plain files, no build step
+"""
+
+from kafkascope_analyzer.report.html.write import write_html
+
+__all__ = ["write_html"]

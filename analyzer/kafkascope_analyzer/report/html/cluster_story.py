@@ -1,0 +1,54 @@
+"""Who led and coordinated what, from when on: what the page needs to draw the cluster at any moment."""
+
+from pathlib import Path
+from typing import Any
+
+from kafkascope_analyzer.report.listed_brokers import broker_moves
+from kafkascope_analyzer.report.topology import topology_model
+from kafkascope_analyzer.report.topology_facts import Replay, facts_in_order
+
+MOST_SUBJECTS = 2_000
+"""Partitions and coordinator keys whose owners are listed; those that moved first."""
+MOST_CHANGES = 5_000
+
+Row = dict[str, Any]
+
+
+def load_cluster(dataset: Path) -> Row:
+    """brokers; changes as `kafkascope topology` lists them; owners: by subject the nodes and since when each."""
+    model = topology_model(dataset)
+    changes = model["changes"] or []
+    owners = _owners(dataset)
+    moved_first = sorted(owners, key=lambda key: (-len(owners[key]), key))[:MOST_SUBJECTS]
+    return {
+        "brokers": model["brokers"],
+        "controller": model["controller"],
+        "n_changes": len(changes),
+        "changes": changes[:MOST_CHANGES],
+        "presence": [{"at_ns": at, "node_id": node, "what": what} for at, what, node, _ in broker_moves(dataset)],
+        "n_owners": len(owners),
+        "owners": [
+            {
+                "kind": key[0],
+                "subject": key[1],
+                "node_ids": [node for _, node in owners[key]],
+                "since_ns": [since for since, _ in owners[key]],
+            }
+            for key in sorted(moved_first)
+        ],
+    }
+
+
+def _owners(dataset: Path) -> dict[tuple[str, str], list[tuple[int, int | None]]]:
+    found: dict[tuple[str, str], list[tuple[int, int | None]]] = {}
+    replay = Replay()
+    for fact in facts_in_order(dataset):
+        change = replay.take(fact)
+        if change is None or fact.key[0] not in ("leader", "coordinator"):
+            continue
+        if fact.key[0] == "leader":
+            key = "leader", f"{fact.key[1]}-{fact.key[2]}"
+        else:
+            key = f"{fact.key[1]} coordinator", str(fact.key[2])
+        found.setdefault(key, []).append((fact.since_ns, fact.node_id))
+    return found

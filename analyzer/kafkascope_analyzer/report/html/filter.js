@@ -1,0 +1,214 @@
+// Which requests and lanes the filter lets through: MASK has a 1 for each request, LANE_HITS how many each connection
+// has.
+
+let MASK = null;
+let LANE_HITS = null;
+let FILTERED = false;
+
+function computeFilter() {
+  const wanted = Object.entries(FILTER).filter(([, value]) => value);
+  FILTERED = wanted.length > 0;
+  MASK = new Uint8Array(REQ.n).fill(1);
+  LANE_HITS = new Uint32Array(STORY.lanes.connections.length);
+  if (FILTERED) maskLanes();
+  if (FILTERED) maskRequests();
+  for (let i = 0; i < REQ.n; i++) LANE_HITS[REQ.conn[i]] += MASK[i];
+}
+
+// Client and role are the connection's.
+function maskLanes() {
+  STORY.lanes.connections.forEach((conn, n) => {
+    const client = STORY.lanes.clients[conn.client];
+    const right = (!FILTER.client || client.client_instance_id === FILTER.client) &&
+      (!FILTER.role || conn.roles.some((role) => role.role === FILTER.role));
+    if (!right) MASK.fill(0, REQ.firstOf[n], REQ.firstOf[n + 1]);
+  });
+}
+
+function maskRequests() {
+  const names = STORY.requests;
+  const tests = [];
+  if (FILTER.api) tests.push(is(REQ.api, names.apis.indexOf(FILTER.api)));
+  if (FILTER.group) tests.push(is(REQ.group, names.groups.indexOf(FILTER.group)));
+  if (FILTER.error) tests.push(is(REQ.error, names.errors.indexOf(FILTER.error)));
+  if (FILTER.errors) tests.push((i) => isTrouble(i));
+  if (FILTER.topic) {
+    const topic = names.topics.indexOf(FILTER.topic);
+    tests.push((i) => names_topic(i, (t) => t === topic));
+  }
+  if (FILTER.text) tests.push(textTest(FILTER.text.toLowerCase()));
+  for (let i = 0; i < REQ.n; i++) if (MASK[i] && !tests.every((test) => test(i))) MASK[i] = 0;
+}
+
+function is(column, value) {
+  return (i) => column[i] === value;
+}
+
+function isTrouble(i) {
+  return REQ.error[i] > 0 || REQ.status[i] === 2;
+}
+
+function names_topic(i, right) {
+  for (let k = REQ.namedFrom[i]; k < REQ.namedFrom[i + 1]; k++) if (right(REQ.topic[k])) return true;
+  return false;
+}
+
+// Free text: in what is known of the connection and its client, or in a name of the request; a number is also a
+// packet's.
+function textTest(text) {
+  const has = (name) => String(name ?? "").toLowerCase().includes(text);
+  const flags = (list) => Uint8Array.from(list, (name, n) => (n > 0 && has(name) ? 1 : 0));
+  const names = STORY.requests;
+  const [apis, errors, groups, topics] = [names.apis, names.errors, names.groups, names.topics].map(flags);
+  const [transactions, clients] = [names.transactional_ids, names.client_ids].map(flags);
+  const lanes = STORY.lanes.connections.map((conn) => laneText(conn).some(has));
+  const packet = /^\d+$/.test(text) ? Number(text) : -1;
+  return (i) => lanes[REQ.conn[i]] || apis[REQ.api[i]] || errors[REQ.error[i]] || groups[REQ.group[i]] ||
+    transactions[REQ.transaction[i]] || clients[REQ.client[i]] || REQ.packet[i] === packet ||
+    responsePacket(i) === packet || names_topic(i, (topic) => topics[topic]);
+}
+
+function laneText(conn) {
+  const client = STORY.lanes.clients[conn.client];
+  return [
+    conn.conn_id,
+    conn.from,
+    conn.to,
+    client.client_id,
+    client.client_instance_id,
+    client.kind,
+    client.group_id,
+    client.software_name,
+    client.principal,
+  ];
+}
+
+const MOST_OPTIONS = 500;
+
+// The filter's form. What it can choose from is what the capture has; free text reaches the rest.
+function filterForm() {
+  const names = STORY.requests;
+  const sorted = (list) => list.slice(2).sort().map((name) => [name, name]);
+  const clients = STORY.lanes.clients.map((client) => [
+    client.client_instance_id,
+    `${clientName(client)} (${words(client.kind)})`,
+  ]);
+  const roles = [...new Set(STORY.lanes.connections.flatMap((conn) => conn.roles.map((role) => role.role)))].sort();
+  return el(
+    "form",
+    {
+      class: "filter",
+      role: "search",
+      "aria-label": "Filter the timeline",
+      onsubmit: (event) => event.preventDefault(),
+    },
+    el(
+      "label",
+      { class: "wide" },
+      "Find ",
+      el(
+        "input",
+        {
+          type: "search",
+          name: "text",
+          placeholder: "client, address, topic, error, packet …",
+          oninput: filterInput,
+        },
+      ),
+    ),
+    choice("client", "Client", clients),
+    choice("group", "Group", sorted(names.groups)),
+    choice("topic", "Topic", sorted(names.topics)),
+    choice("api", "API", sorted(names.apis)),
+    choice("error", "Error", sorted(names.errors)),
+    choice("role", "Role", roles.map((r) => [r, words(r)])),
+    el(
+      "label",
+      { class: "check" },
+      el("input", { type: "checkbox", name: "errors", onchange: filterInput }),
+      "only errors",
+    ),
+    el(
+      "label",
+      { class: "check" },
+      el("input", { type: "checkbox", name: "brokers", onchange: brokersInput }),
+      "brokers’ own clients",
+    ),
+    button("Clear", clearFilter, { class: "small" }),
+    el("output", { id: "filter-result" }),
+  );
+}
+
+function choice(name, title, options) {
+  const more = options.length > MOST_OPTIONS ? [el(
+    "option",
+    { disabled: true },
+    `… and ${options.length - MOST_OPTIONS} more: use Find`,
+  )] : [];
+  const listed = options.slice(0, MOST_OPTIONS).map(([value, text]) => el("option", { value }, text));
+  return el(
+    "label",
+    {},
+    `${title} `,
+    el(
+      "select",
+      { name, onchange: filterInput, disabled: options.length === 0 },
+      el("option", { value: "" }, "all"),
+      listed,
+      more,
+    ),
+  );
+}
+
+let pendingFilter = 0;
+
+function filterInput() {
+  clearTimeout(pendingFilter);
+  pendingFilter = setTimeout(takeFilter, 120);
+}
+
+function takeFilter() {
+  const form = document.querySelector("form.filter");
+  for (const name of Object.keys(FILTER)) FILTER[name] = name === "errors"
+    ? form.elements.errors.checked
+    : form.elements[name].value;
+  applyFilter();
+}
+
+function brokersInput(event) {
+  VIEW.brokers = event.target.checked;
+  applyFilter();
+}
+
+function clearFilter() {
+  for (const name of Object.keys(FILTER)) FILTER[name] = name === "errors" ? false : "";
+  showFilter();
+  applyFilter();
+}
+
+function showFilter() {
+  const form = document.querySelector("form.filter");
+  for (const [name, value] of Object.entries(FILTER)) {
+    if (name === "errors") form.elements.errors.checked = value;
+    else form.elements[name].value = value;
+  }
+  form.elements.brokers.checked = VIEW.brokers;
+}
+
+function setFilter(values) {
+  Object.assign(FILTER, values);
+  showFilter();
+  applyFilter();
+}
+
+function applyFilter() {
+  computeFilter();
+  layRows();
+  let n = 0;
+  for (let i = 0; i < REQ.n; i++) if (MASK[i]) n += REQ.weight[i];
+  const text = FILTERED
+    ? `${count(n, "request")} of ${grouped(STORY.requests.n)} on ${count(LANE_HITS.filter((hits) => hits).length, "connection")}`
+    : "";
+  document.getElementById("filter-result").textContent = text;
+  viewChanged();
+}

@@ -1,0 +1,77 @@
+"""Data inside the page: plain values and typed columns, deflated, as base64 text that a script element can hold.
+
+Base64 has no `<`, so no string of a stranger can end the element that holds it. Strings are made visible before they
+go in (report.words), so nothing in the page has to think of control or bidi characters again. The same values
+give the same bytes: no times, no file names, one compression level.
+"""
+
+import base64
+import json
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.report.words import safe, visible
+
+LEVEL = 6
+LONGEST_PROSE = 2_000
+"""Characters of a sentence of ours, which has strangers' names in it; names alone are cut by report.words.safe."""
+_PROSE = ("sentence", "advice", "title", "radius", "trigger_why", "expected_reaction", "wrong_why", "identity_why")
+_PROSE += ("why_not", "cut_why")
+_ALIGNED = 8
+"""Columns begin at multiples of this, so that the page can lay typed arrays over the bytes."""
+_KINDS = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "i32", "float64": "f64"}
+
+
+def shown(value: Any, start_ns: int) -> Any:
+    """The value as the page may have it: strings visible, times (keys that end in `_ns`) as nanoseconds since start_ns,
+    because numbers in a browser are exact to 2**53 only.
+    """
+    if isinstance(value, str):
+        return safe(value)
+    if isinstance(value, dict):
+        return {safe(key): _shown_of(key, part, start_ns) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [shown(part, start_ns) for part in value]
+    return value
+
+
+def _shown_of(key: str, value: Any, start_ns: int) -> Any:
+    if isinstance(value, str) and key in _PROSE:
+        return visible(value[:LONGEST_PROSE])
+    return _since(value, start_ns) if key.endswith("_ns") else shown(value, start_ns)
+
+
+def _since(value: Any, start_ns: int) -> Any:
+    if isinstance(value, list):
+        return [_since(v, start_ns) for v in value]
+    return value - start_ns if isinstance(value, int) else value
+
+
+def packed_json(value: Any) -> str:
+    """A JSON value, deflated, as base64."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return _packed(text.encode("ascii"))
+
+
+def packed_columns(columns: dict[str, NDArray[Any]]) -> str:
+    """One-dimensional arrays under their names, deflated, as base64.
+
+    Layout: size of the header (uint32), the header (JSON: [name, kind, length, first byte] of each), the columns little
+    endian. Raises KeyError for a dtype that the page has no array for.
+    """
+    listed, parts, at = [], [], 0
+    for name, column in columns.items():
+        raw = np.ascontiguousarray(column, column.dtype.newbyteorder("<")).tobytes()
+        listed.append([name, _KINDS[column.dtype.name], len(column), at])
+        parts.append(raw + bytes(-len(raw) % _ALIGNED))
+        at += len(parts[-1])
+    header = json.dumps(listed, separators=(",", ":")).encode("ascii")
+    header += b" " * (-(len(header) + 4) % _ALIGNED)
+    return _packed(len(header).to_bytes(4, "little") + header + b"".join(parts))
+
+
+def _packed(raw: bytes) -> str:
+    return base64.b64encode(zlib.compress(raw, LEVEL)).decode("ascii")

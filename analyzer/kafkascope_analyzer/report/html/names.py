@@ -1,0 +1,38 @@
+"""Numbers for strings that occur again and again: a list in the page, an index in the columns."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+MOST_NAMES = 60_000
+"""So that an index fits two bytes; whatever comes later shares one name that says so."""
+NONE, OTHER = 0, 1
+
+
+class Names:
+    """Strings by the order in which they were first seen; 0 is none, 1 is any of those that are too many."""
+
+    def __init__(self) -> None:
+        self.listed: list[str] = ["", "(one of too many names)"]
+        self._index: dict[str, int] = {}
+
+    def index(self, name: str | None) -> int:
+        """The number of a name."""
+        if name is None:
+            return NONE
+        known = self._index.get(name)
+        if known is None:
+            if len(self.listed) >= MOST_NAMES:
+                return OTHER
+            known = self._index[name] = len(self.listed)
+            self.listed.append(name)
+        return known
+
+    def indices(self, column: pa.Array) -> NDArray[np.int64]:
+        """The numbers of a string column's values, int64."""
+        encoded = column.dictionary_encode()
+        numbers = np.array([self.index(v) for v in encoded.dictionary.to_pylist()] or [NONE], np.int64)
+        codes: NDArray[Any] = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return np.where(codes < 0, NONE, numbers[codes])

@@ -1,0 +1,98 @@
+"""The page: one HTML file with its style, its code and its data, and a policy that lets it do nothing else.
+
+The policy names the hashes of the one style and the one script and forbids everything besides: no request leaves the
+page, and text that a stranger managed to put into it as markup would not run. Style and code are the files beside this
+module, in the order below.
+"""
+
+import base64
+import hashlib
+import html
+from importlib import resources
+from typing import Any
+
+STYLES = ("page.css", "timeline.css", "pictures.css", "print.css")
+SCRIPTS = (
+    "dom.js",
+    "figures.js",
+    "data.js",
+    "roles.js",
+    "view.js",
+    "filter.js",
+    "lanes.js",
+    "bars.js",
+    "timeline.js",
+    "minimap.js",
+    "pointer.js",
+    "request.js",
+    "in_view.js",
+    "evidence.js",
+    "summary.js",
+    "waterfall.js",
+    "sequence.js",
+    "clients.js",
+    "topology.js",
+    "groups.js",
+    "latency.js",
+    "capture.js",
+    "start.js",
+)
+_TEMPLATE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<noscript>
+<h1>{title}</h1>
+<p>This page draws itself with a script, which is switched off here. In short:</p>
+<ul>{brief}</ul>
+</noscript>
+<script type="text/plain" id="data-story">{story}</script>
+<script type="text/plain" id="data-columns">{columns}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def page(title: str, brief: list[str], story: str, columns: str) -> str:
+    """The whole file. title and the sentences of brief may hold any text; story and columns are base64."""
+    style, script = _joined(STYLES), _code()
+    items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in brief)
+    return _TEMPLATE.format(
+        policy=_policy(style, script),
+        title=html.escape(title),
+        style=style,
+        brief=items,
+        story=story,
+        columns=columns,
+        script=script,
+    )
+
+
+def _code() -> str:
+    """All scripts in one scope of their own."""
+    return '"use strict";(() => {\n' + _joined(SCRIPTS) + "})();\n"
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    folder = resources.files(__package__)
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
+
+
+def _policy(style: str, script: str) -> str:
+    directives: dict[str, Any] = {"default-src": "'none'", "script-src": _hash(script), "style-src": _hash(style)}
+    directives |= {"img-src": "data:", "base-uri": "'none'", "form-action": "'none'"}
+    return "; ".join(f"{name} {value}" for name, value in directives.items())
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

@@ -1,0 +1,311 @@
+// Top of the page: what broke and when, which clients felt it, how long until they worked again; then the findings.
+
+const SEVERITIES = {
+  error: ["✕", "error", "Error"],
+  warning: ["!", "warning", "Warning"],
+  info: ["i", "info", "Note"],
+};
+
+function summarySection() {
+  return section("happened", "What happened", headline(), findingsBlock(), causesBlock(), notesBlock());
+}
+
+function headline() {
+  const causes = STORY.causes.listed;
+  const clients = STORY.lanes.clients.filter((client) => client.kind !== "broker" && client.kind !== "unassigned");
+  const felt = new Set(causes.flatMap((cause) => cause.felt.map((one) => one.client_instance_id)));
+  const hit = clients.filter((client) => felt.has(client.client_instance_id));
+  if (!STORY.stories.present) return el(
+    "p",
+    { class: "lead" },
+    STORY.stories.why_not || "The dataset has no stories.",
+  );
+  if (!causes.length) return el(
+    "p",
+    { class: "lead" },
+    outcome(
+      "recovered",
+      `Nothing broke that the capture shows: ${count(clients.length, "client")} without an error to recover from.`,
+    ),
+  );
+  const open = causes.filter((cause) => isUnwell(cause) && cause.n_clients);
+  const first = causes[0];
+  const last = causes.reduce((end, cause) => Math.max(end, cause.end_ns), 0);
+  return el(
+    "p",
+    { class: "lead" },
+    `${count(STORY.causes.n, "thing")} broke between ${clock(first.start_ns)} and ${clock(last)}. `,
+    `${hit.length} of ${count(clients.length, "client")} felt it. `,
+    open.length ? outcome(
+      "fatal",
+      `In ${count(open.length, "case")} not every client worked again.`,
+    ) : outcome("recovered", "Every client worked again."),
+  );
+}
+
+function isBroker(identity) {
+  return STORY.lanes.clients[clientPlace(identity)]?.kind === "broker";
+}
+
+function causesBlock() {
+  const causes = STORY.causes.listed;
+  if (!causes.length) return null;
+  const more = STORY.causes.n > causes.length
+    ? hint(`The page has the ${causes.length} that hit most; table stories/recoveries has all.`)
+    : null;
+  return el(
+    "div",
+    { class: "causes" },
+    el("h3", {}, "What broke, who felt it, how long until they worked again"),
+    strip(causes),
+    causes.map(causeCard),
+    more,
+  );
+}
+
+// The causes on one line of time: when each began and when the last client was well again.
+function strip(causes) {
+  const height = causes.length * 9 + 20;
+  const x = (ns) => (ns / END) * 1000;
+  const bars = causes.map((cause, n) => {
+    const end = causeEnd(cause);
+    const wide = Math.max(3, x(end) - x(cause.start_ns));
+    return svg(
+      "g",
+      {},
+      svg(
+        "rect",
+        { class: `bar-${causeTone(cause)}`, x: x(cause.start_ns), y: 4 + n * 9, width: wide, height: 6, rx: 2 },
+      ),
+      isUnwell(cause) ? svg(
+        "path",
+        { class: "stroke-error", d: `M ${x(end) - 4} ${3 + n * 9} l 8 8 m -8 0 l 8 -8` },
+      ) : null,
+    );
+  });
+  const marks = [0, 0.25, 0.5, 0.75, 1].map((share) => svg(
+    "text",
+    { x: share * 1000, y: height - 4, "text-anchor": share === 0 ? "start" : share === 1 ? "end" : "middle" },
+    clock(share * END, 0),
+  ));
+  return svg(
+    "svg",
+    {
+      class: "strip",
+      viewBox: `0 0 1000 ${height}`,
+      role: "img",
+      "aria-label": "When each of the things below broke and how long it lasted; the same as the list says",
+    },
+    bars,
+    marks,
+  );
+}
+
+// Whether a client did not get well again; brokers count only where no client felt it.
+function isUnwell(cause) {
+  return judged(cause).some((one) => !one.well);
+}
+
+function judged(cause) {
+  const mine = cause.felt.filter((one) => !isBroker(one.client_instance_id));
+  return mine.length ? mine : cause.felt;
+}
+
+function causeTone(cause) {
+  return isUnwell(cause) ? "error" : "warning";
+}
+
+function causeEnd(cause) {
+  return judged(cause).some((one) => one.recovered_ns === null)
+    ? END
+    : Math.max(...judged(cause).map((one) => one.recovered_ns));
+}
+
+// Longest time to recover among clients that are no brokers, where there are any.
+function longest(cause) {
+  const told = judged(cause).filter((one) => one.took_us !== null);
+  return told.reduce((most, one) => Math.max(most, one.took_us), 0);
+}
+
+function causeCard(cause) {
+  const took = longest(cause);
+  const unwell = judged(cause).filter((one) => !one.well);
+  const ended = unwell.length ? outcome("fatal", endedText(unwell, took)) : outcome(
+    "recovered",
+    `all worked again within ${span(took)}`,
+  );
+  const clients = cause.clients.map((client) => client.client_id || client.client_ip || "?");
+  const head = el(
+    "summary",
+    {},
+    el("span", { class: "time" }, clock(cause.start_ns)),
+    el("strong", {}, cause.title),
+    cause.storm ? el("span", { class: "tag error" }, "storm") : null,
+    el(
+      "span",
+      { class: "who" },
+      cause.n_clients ? `felt by ${listOf([...new Set(clients)], 5)}` : "felt by brokers only",
+    ),
+    ended,
+  );
+  if (cause.n_clients
+    && cause.n_brokers) head.querySelector(".who").append(
+      ` and ${count(cause.n_brokers, "broker’s client", "brokers’ clients")}`,
+    );
+  const made = el("details", { class: `cause ${causeTone(cause)}` }, head);
+  made.addEventListener("toggle", () => made.open && made.childElementCount === 1 && made.append(causeBody(cause)));
+  return made;
+}
+
+function endedText(unwell, took) {
+  const names = [...new Set(unwell.map((one) => feltName(one)))];
+  const others = took ? `, the others within ${span(took)}` : "";
+  return `${listOf(names, 3)}: ${words(Object.keys(unwell[0].outcomes).find((name) => name !== "recovered") || "not recovered")}${others}`;
+}
+
+function feltName(one) {
+  const client = STORY.lanes.clients[clientPlace(one.client_instance_id)];
+  return client ? clientName(client) : one.client_instance_id;
+}
+
+function causeBody(cause) {
+  const columns = [
+    ["Client"],
+    ["From", "num"],
+    ["Worked again", "num"],
+    ["After", "num"],
+    ["Errors", "num"],
+    ["What of its"],
+    ["How it ended"],
+    [""],
+  ];
+  const rows = cause.felt.map((one) => feltRow(one));
+  const errors = Object.entries(cause.errors).map(([name, n]) => `${name} (${n})`);
+  const rest = cause.n_felt > cause.felt.length
+    ? hint(`… and ${grouped(cause.n_felt - cause.felt.length)} more clients.`)
+    : null;
+  return el(
+    "div",
+    { class: "body" },
+    el(
+      "p",
+      {},
+      `It hit ${cause.radius}. ${count(cause.n_errors, "error")}, ${count(cause.n_wasted_requests, "wasted request")}: ${errors.join(", ")}.`,
+      cause.new_node_ids.length ? ` Work went on at ${cause.new_node_ids.map(nodeName).join(", ")}.` : "",
+    ),
+    table("Who felt it", columns, rows),
+    rest,
+    el(
+      "p",
+      { class: "row" },
+      button(
+        "Show in timeline",
+        () => { showStretch(cause.start_ns, causeEnd(cause)); jump("timeline"); },
+        { class: "small" },
+      ),
+      " Packets of the worst: ",
+      command(cutCommand("--recovery", cause.worst.recovery_id, cause.worst.recovery_id)),
+    ),
+  );
+}
+
+function feltRow(one) {
+  const place = clientPlace(one.client_instance_id);
+  const name = place >= 0 ? button(
+    feltName(one),
+    () => showClient(place, true),
+    { class: "link" },
+  ) : one.client_instance_id;
+  const ended = Object.entries(one.outcomes).map(([kind, n]) => [outcome(kind, `${n} ${words(kind)}`), " "]);
+  return [
+    name,
+    clock(one.start_ns),
+    one.took_us === null && !one.well ? "not in the capture" : clock(one.recovered_ns),
+    span(one.took_us),
+    one.n_errors,
+    (one.resource ?? "") + (one.n_episodes > 1 ? ` and ${one.n_episodes - 1} more` : ""),
+    ended,
+    button(
+      "Episode",
+      () => showEpisode(one.worst),
+      { class: "small", "aria-label": `Show the worst episode of ${feltName(one)}` },
+    ),
+  ];
+}
+
+// Errors and warnings, in that order; notes come at the end, closed.
+function findingsBlock() {
+  const { present, n, listed } = STORY.findings;
+  const title = el("h3", {}, "Findings");
+  const old = "This dataset has no findings: it was made before there were any, or without stories.";
+  if (!present) return el("div", {}, title, hint(`${old} The command kafkascope stories makes them.`));
+  const grave = listed.filter((finding) => finding.severity !== "info");
+  const well = n ? "No error and no warning; notes are below." : "No rule found anything.";
+  if (!grave.length) return el("div", {}, title, el("p", {}, outcome("recovered", well)));
+  const more = n > listed.length
+    ? hint(`The page has ${grouped(listed.length)} of ${grouped(n)}; table stories/findings has all.`)
+    : null;
+  return el("div", { class: "findings" }, title, grave.map(findingCard), more);
+}
+
+function notesBlock() {
+  const notes = STORY.findings.listed.filter((finding) => finding.severity === "info");
+  return notes.length ? details(`${count(notes.length, "note")}: worth knowing`, false, notes.map(findingCard)) : null;
+}
+
+function findingCard(finding) {
+  const [sign, tone, word] = SEVERITIES[finding.severity] || SEVERITIES.info;
+  const head = el(
+    "summary",
+    {},
+    el("span", { class: `tag ${tone}` }, el("span", { "aria-hidden": "true" }, `${sign} `), word),
+    el("span", { class: "sentence" }, finding.sentence),
+    el("span", { class: "time" }, finding.first_ns === null ? "" : clock(finding.first_ns)),
+  );
+  const made = el(
+    "details",
+    { class: `finding ${tone}`, open: finding.severity === "error" && STORY.findings.n < 6 },
+    head,
+  );
+  const fill = () => made.open && made.childElementCount === 1 && made.append(findingBody(finding));
+  made.addEventListener("toggle", fill);
+  fill();
+  return made;
+}
+
+function findingBody(finding) {
+  const client = clientPlace(finding.client_instance_id ?? "");
+  const times = finding.n > 1
+    ? `${count(finding.n, "time")} from ${clock(finding.first_ns)} to ${clock(finding.last_ns)}. `
+    : "";
+  const rest = finding.n_evidence > (finding.evidence || []).length
+    ? hint(`… and ${finding.n_evidence - finding.evidence.length} more in table stories/findings.`)
+    : null;
+  return el(
+    "div",
+    { class: "body" },
+    el("p", {}, el("strong", {}, "What to do: "), finding.advice || ""),
+    el(
+      "p",
+      { class: "quiet" },
+      `${times}Rule ${finding.rule}${finding.subject ? `, about ${finding.subject}` : ""}.`,
+    ),
+    evidenceTable([...(finding.evidence || []), ...(finding.conn_ids || [])], "Evidence"),
+    rest,
+    el(
+      "p",
+      { class: "row" },
+      client >= 0 ? button(
+        `Client ${clientName(STORY.lanes.clients[client])}`,
+        () => showClient(client, true),
+        { class: "small" },
+      ) : null,
+      finding.first_ns === null ? null : button(
+        "Show in timeline",
+        () => { showStretch(finding.first_ns, Math.max(finding.last_ns, finding.first_ns + 1e7)); jump("timeline"); },
+        { class: "small" },
+      ),
+    ),
+    el("p", {}, "Packets: ", command(cutCommand("--finding", finding.finding_id, finding.finding_id))),
+  );
+}

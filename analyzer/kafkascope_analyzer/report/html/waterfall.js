@@ -1,0 +1,191 @@
+// A start as a waterfall: a line a step, bars on one scale of time, the critical path marked; beside it the expected
+// steps.
+
+const WATERFALL_STEP = 18;
+
+function startBlock(start) {
+  const total = start.total_us === null ? "" : ` after ${span(start.total_us)}`;
+  const failed = start.failed_step
+    ? ` at ${words(start.failed_step)}${start.error_name ? `: ${start.error_name}` : ""}${start.failed_subject ? ` (${start.failed_subject})` : ""}`
+    : "";
+  const steps = start.steps.filter((step) => step.start_ns !== null);
+  const number = start.start_no > 1 ? `Start ${start.start_no}` : "Start";
+  return el(
+    "div",
+    { class: "start-block" },
+    el(
+      "h4",
+      {},
+      `${number} at ${clock(start.start_ns)}: `,
+      outcome(start.outcome, words(start.outcome) + total + failed),
+    ),
+    slowestLine(steps, start),
+    steps.length ? el(
+      "div",
+      { class: "beside" },
+      waterfall(start, steps),
+      expected(start),
+    ) : hint("Its steps are in table stories/startup_steps."),
+    steps.length ? details("Table of the steps", false, stepsTable(start, steps)) : null,
+  );
+}
+
+// The largest shares of the critical path and whose they were.
+function slowestLine(steps, start) {
+  const parts = [];
+  for (const step of steps.filter((one) => one.on_critical_path)) {
+    parts.push([step.wait_us || 0, `${words(step.wait_why || "client")} waited before ${words(step.step)}`]);
+    parts.push([
+      step.broker_us || 0,
+      `${step.broker_why === "rebalance" ? "the group" : step.broker_why === "long_poll" ? "wait for records" : "the broker"} in ${words(step.step)}`,
+    ]);
+  }
+  const most = parts.sort((a, b) => b[0] - a[0]).slice(0, 3).filter(([us]) => us > (start.total_us || 1) / 20);
+  return most.length ? el(
+    "p",
+    {},
+    "Where the time went: ",
+    most.map(([us, what]) => `${span(us)} ${what}`).join("; "),
+    ".",
+  ) : null;
+}
+
+// Scales time so that the start fills the width: up to ready, or to the end of its last step.
+function waterfallScale(start, steps) {
+  const from = Math.min(start.start_ns, ...steps.map((step) => step.start_ns));
+  const to = start.ready_ns ?? Math.max(...steps.map((step) => step.end_ns ?? step.start_ns), from + 1000);
+  return { from, to, x: (ns) => 250 + (Math.min(Math.max((ns - from) / Math.max(1, to - from), 0), 1.02)) * 640 };
+}
+
+function waterfall(start, steps) {
+  const scale = waterfallScale(start, steps);
+  const height = steps.length * WATERFALL_STEP + 34;
+  const lines = steps.map((step, n) => waterfallStep(step, n, scale));
+  const marks = [0, 0.25, 0.5, 0.75, 1].map((share) => {
+    const x = 250 + share * 640;
+    const anchor = share === 0 ? "start" : share === 1 ? "end" : "middle";
+    return [
+      svg("line", { class: "grid", x1: x, x2: x, y1: 18, y2: height - 10 }),
+      svg("text", { x, y: 12, "text-anchor": anchor }, `+${span(((scale.to - scale.from) * share) / 1000)}`),
+    ];
+  });
+  const box = {
+    class: "waterfall",
+    viewBox: `0 0 960 ${height}`,
+    role: "img",
+    "aria-label": `Waterfall of the start, ${steps.length} steps; the table below says the same`,
+  };
+  return svg(
+    "svg",
+    box,
+    marks,
+    lines,
+    svg(
+      "text",
+      { class: "legend-text", x: 250, y: height - 1 },
+      "◆ critical path   ░ client waits   █ broker   ▭ network   striped: beside the critical path",
+    ),
+  );
+}
+
+function waterfallStep(step, n, scale) {
+  const y = 20 + n * WATERFALL_STEP;
+  const critical = step.on_critical_path;
+  const { x } = scale;
+  const end = step.end_ns ?? step.start_ns;
+  const split = Math.max(step.start_ns, end - (step.broker_us || 0) * 1000);
+  const waited = critical ? step.start_ns - (step.wait_us || 0) * 1000 : step.start_ns;
+  const name = `${critical ? "◆ " : ""}${words(step.step)}${step.attempt > 1 ? ` #${step.attempt}` : ""}`;
+  const node = step.node_id === null ? "" : `${step.node_id}`;
+  const wide = (from, to) => Math.max(0.5, x(to) - x(from));
+  const took = `${span(step.duration_us)}${step.outcome === "ok" ? "" : ` ${step.error_name || words(step.outcome)}`}`;
+  const late = x(end) > 780;
+  return svg(
+    "g",
+    { class: critical ? "critical" : "beside-path" },
+    svg("text", { class: "name", x: 222, y: y + 11, "text-anchor": "end" }, name),
+    svg("text", { class: "node", x: 243, y: y + 11, "text-anchor": "end" }, node),
+    critical && step.wait_us ? svg(
+      "rect",
+      { class: "wait", x: x(waited), y: y + 5, width: wide(waited, step.start_ns), height: 4 },
+    ) : null,
+    svg("rect", { class: "network", x: x(step.start_ns), y: y + 2, width: wide(step.start_ns, end), height: 10 }),
+    step.broker_us ? svg(
+      "rect",
+      { class: "broker", x: x(split), y: y + 2, width: wide(split, end), height: 10 },
+    ) : null,
+    step.outcome === "ok" ? null : svg(
+      "path",
+      { class: "stroke-error", d: `M ${x(end) - 4} ${y + 3} l 8 8 m -8 0 l 8 -8` },
+    ),
+    svg(
+      "text",
+      {
+        class: step.outcome === "ok" ? "took" : "took bad",
+        x: late ? x(waited) - 6 : x(end) + 7,
+        y: y + 11,
+        "text-anchor": late ? "end" : "start",
+      },
+      took,
+    ),
+  );
+}
+
+// The steps that such a client cannot do without, and what this start did differently.
+function expected(start) {
+  const missing = new Set(start.missing_steps || []);
+  const done = new Set(start.steps.map((step) => step.step));
+  const steps = (start.expected_steps || []).map((step) => el(
+    "li",
+    {},
+    outcome(
+      missing.has(step) ? "failed" : done.has(step) ? "ready" : "cut",
+      words(step) + (missing.has(step) ? " (missing)" : ""),
+    ),
+  ));
+  const odd = ["extra", "repeated", "out_of_order"].filter((kind) => (start[`${kind}_steps`] || []).length)
+    .map((kind) => el("p", {}, el("strong", {}, `${words(kind)}: `), start[`${kind}_steps`].map(words).join(", ")));
+  return el(
+    "div",
+    { class: "expected" },
+    el("h5", {}, `Expected of ${start.expected_sequence || "such a client"}`),
+    steps.length ? el("ol", {}, steps) : null,
+    odd,
+  );
+}
+
+function stepsTable(start, steps) {
+  const columns = [
+    ["Step"],
+    ["From", "num"],
+    ["Took", "num"],
+    ["Broker", "num"],
+    ["Waited before", "num"],
+    ["Node"],
+    ["About"],
+    ["Outcome"],
+    ["Critical"],
+    ["Packets", "num"],
+  ];
+  const rows = steps.map((step) => [
+    words(step.step) + (step.attempt > 1 ? ` #${step.attempt}` : ""),
+    `+${span((step.start_ns - start.start_ns) / 1000)}`,
+    span(step.duration_us),
+    span(step.broker_us),
+    span(step.wait_us),
+    step.node_id ?? "",
+    step.subject ?? "",
+    step.outcome === "ok" ? outcome("ready", "ok") : outcome("failed", step.error_name || words(step.outcome)),
+    step.on_critical_path ? "◆ yes" : "",
+    packetLinks(step.request_ids),
+  ]);
+  return table("Steps of the start", columns, rows);
+}
+
+function packetLinks(ids) {
+  return (ids || []).filter((id) => id && STORY.evidence[id]).map((id) => {
+    const { request_packet_no, response_packet_no } = STORY.evidence[id];
+    const text = [request_packet_no, response_packet_no].filter((packet) => packet).join(", ");
+    return [button(text || id, () => openEvidence(id), { class: "link", "aria-label": `Show request ${id}` }), " "];
+  });
+}

@@ -1,0 +1,97 @@
+"""Makes the HTML report of a dataset and writes it, whole or not at all."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from kafkascope_analyzer.report.html.cluster_story import load_cluster
+from kafkascope_analyzer.report.html.evidence import load_evidence, named_by
+from kafkascope_analyzer.report.html.islands import LONGEST_PROSE, packed_columns, packed_json, shown
+from kafkascope_analyzer.report.html.lanes import load_lanes
+from kafkascope_analyzer.report.html.later_stories import load_story
+from kafkascope_analyzer.report.html.named_partitions import load_partitions
+from kafkascope_analyzer.report.html.names import Names
+from kafkascope_analyzer.report.html.page import page
+from kafkascope_analyzer.report.html.request_columns import load_requests, packed
+from kafkascope_analyzer.report.html.thinning import BUDGET
+from kafkascope_analyzer.report.html.told import load_episodes, load_starts, told_causes
+from kafkascope_analyzer.report.words import clock, safe, span, visible
+
+Model = dict[str, Any]
+
+_AS_IN_THE_MODEL = ("connections", "cluster", "apis", "errors", "unread", "stories", "latency", "leaders")
+_AS_IN_THE_MODEL += ("client_traffic", "removed_versions")
+
+
+def write_html(dataset: Path, model: Model, place: Path, budget: int = BUDGET) -> None:
+    """Writes the report on a dataset as one HTML file.
+
+    model: what report.model.report_model gave for it; budget: requests that the page may have. The same dataset gives
+    the same bytes. Raises UsageError where a table cannot be read, OSError where the file cannot be written.
+    """
+    text = render_html(dataset, model, budget)
+    beside = place.with_name(f".{place.name}.partial")
+    try:
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(beside, place)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def render_html(dataset: Path, model: Model, budget: int = BUDGET) -> str:
+    """The file's text."""
+    capture = _without_folders(model["capture"])
+    start_ns, end_ns = capture["start_ns"] or 0, capture["end_ns"] or 0
+    lanes = load_lanes(dataset)
+    conns = {row["conn_id"]: number for number, row in enumerate(lanes["connections"])}
+    requests = load_requests(dataset, conns, (start_ns, end_ns), budget)
+    topics = Names()
+    partitions = load_partitions(dataset, conns, requests.keys, (topics, requests.errors))
+    unit_ns, columns = packed(requests, start_ns, end_ns)
+    story = _story(dataset, model)
+    story["capture"] = {**capture, "dataset": dataset.name, "origin": str(start_ns)}
+    story["lanes"] = lanes
+    story["requests"] = {
+        "n": requests.n_seen + requests.n_unplaced,
+        "n_kept": len(requests.columns["ts"]),
+        "n_unplaced": requests.n_unplaced,
+        "stretches": requests.stretches,
+        "unit": unit_ns,
+        "apis": requests.apis.listed,
+        "errors": requests.errors.listed,
+        "groups": requests.groups.listed,
+        "transactional_ids": requests.transactional_ids.listed,
+        "client_ids": requests.client_ids.listed,
+        "topics": topics.listed,
+    }
+    title = f"kafkascope: {safe(dataset.name)}"
+    brief = [visible(sentence[:LONGEST_PROSE]) for sentence in _brief(story, start_ns)]
+    return page(title, brief, packed_json(shown(story, start_ns)), packed_columns(columns | partitions))
+
+
+def _story(dataset: Path, model: Model) -> Model:
+    """What the page tells besides the requests."""
+    told: Model = {"starts": load_starts(dataset), "episodes": load_episodes(dataset)}
+    told |= {name: load_story(dataset, name) for name in ("findings", "rebalances", "transactions")}
+    return {
+        **{name: model[name] for name in _AS_IN_THE_MODEL},
+        "causes": {"n": model["causes"]["n"], "listed": told_causes(model, dataset)},
+        **told,
+        "evidence": load_evidence(dataset, named_by(told)),
+        "topology": load_cluster(dataset),
+    }
+
+
+def _without_folders(capture: Model) -> Model:
+    """The capture's facts; of its files' paths only the names: a report is shown to others."""
+    files = [{**file, "path": Path(file["path"] or "").name} for file in capture["files"]]
+    return {**capture, "files": files}
+
+
+def _brief(story: Model, start_ns: int) -> list[str]:
+    """The story in a few sentences, for readers without scripts."""
+    told = [f"{row['severity']}: {row['sentence']}" for row in story["findings"]["listed"]]
+    for cause in story["causes"]["listed"]:
+        lasted = span((cause["end_ns"] - cause["start_ns"]) // 1000)
+        told.append(f"{clock(cause['start_ns'] - start_ns)} {cause['title']}, for {lasted}; it hit {cause['radius']}.")
+    return told[:50] or ["Nothing broke that the capture shows."]

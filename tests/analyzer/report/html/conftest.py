@@ -1,0 +1,177 @@
+"""The page of a real capture's dataset and of a made-up one, and the distribution's Chromium to open them in."""
+
+import os
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkascope_analyzer.report.html import write_html
+from kafkascope_analyzer.report.model import report_model
+
+FIXTURES = Path(__file__).parents[4] / "fixtures"
+EVENT_LOOP_WAIT_MS = 15_000
+
+
+def chromium() -> str | None:
+    names = [os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome"]
+    return next((found for name in names if name and (found := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def small() -> Any:
+    path = Path(__file__).parent.with_name("report") / "small_dataset.py"
+    path = path if path.is_file() else Path(__file__).parents[1] / "small_dataset.py"
+    spec = spec_from_file_location("small_dataset", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def leader_move(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables of fixtures/captures/leader_move.pcap.zst."""
+    folder = tmp_path_factory.mktemp("html")
+    with tarfile.open(FIXTURES / "datasets" / "leader_move.kscope.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "leader_move.kscope"
+
+
+def write_page(dataset: Path, place: Path, **options: Any) -> Path:
+    write_html(dataset, report_model(dataset), place, **options)
+    return place
+
+
+@pytest.fixture(scope="session")
+def real_page(leader_move: Path) -> Path:
+    return write_page(leader_move, leader_move.with_name("leader_move.html"))
+
+
+@pytest.fixture
+def small_page(tmp_path: Path, small: Any) -> Callable[..., Path]:
+    """Makes the made-up dataset, with its later stories, and gives its page."""
+
+    def make(text: str = "", name: str = "small", **options: Any) -> Path:
+        dataset = small.write_dataset(tmp_path / f"{name}.kscope", text=text)
+        for table, rows in later_rows(small, text).items():
+            small.write_table(dataset, small.TABLES[table], rows)
+        return write_page(dataset, tmp_path / f"{name}.html", **options)
+
+    return make
+
+
+def later_rows(small: Any, text: str) -> dict[str, list[dict[str, Any]]]:
+    """A finding of each severity, two rebalances, two transactions."""
+    at = small.at
+    finding = {"client_instance_id": "p1", "conn_ids": ["c1"], "evidence": ["c1-9"], "n": 2, "first_ns": at(4990)}
+    finding |= {"last_ns": at(5100), "advice": f"change it{text}", "subject": f"clicks{text}-0"}
+    member = {
+        "member_id": f"m{text}",
+        "client_instance_id": "g1",
+        "joined_ns": at(60),
+        "synced_ns": at(90),
+        "stopped_ms": 20,
+    }
+    rebalance = {"group_id": f"readers{text}", "group_protocol": "classic", "node_id": 2, "trigger": "member_joined"}
+    transaction = {"transactional_id": f"pay{text}", "producer_id": 7, "producer_epoch": 1, "client_instance_id": "p1"}
+    return {
+        "findings": [
+            {
+                **finding,
+                "finding_id": f"f{n}",
+                "rule": "leader_storm",
+                "severity": s,
+                "sentence": f"a {s} was seen{text}",
+            }
+            for n, s in enumerate(("info", "warning", "error"))
+        ],
+        "rebalances": [
+            {
+                **rebalance,
+                "rebalance_id": f"r{n}",
+                "generation": n,
+                "start_ns": at(50 + n * 100),
+                "end_ns": at(95 + n * 100),
+                "duration_ms": 45,
+                "n_members": 1,
+                "members": [member],
+                "last_joiner": f"m{text}",
+            }
+            for n in range(2)
+        ],
+        "transactions": [
+            {
+                **transaction,
+                "transaction_no": n,
+                "begin_ns": at(100 * n),
+                "end_ns": at(100 * n + 50),
+                "outcome": o,
+                "partitions": [f"clicks{text}-0"],
+                "n_records": 3,
+            }
+            for n, o in enumerate(("committed", "hanging"))
+        ],
+    }
+
+
+@dataclass
+class Opened:
+    """A page in the browser, and what it did that it must not."""
+
+    page: Any
+    messages: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    @property
+    def complaints(self) -> list[str]:
+        return self.messages + self.requests
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    program = chromium()
+    if program is None:
+        pytest.skip("no Chromium: scripts/ensure_browser.sh says how to get one")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--force-color-profile=srgb"]
+        )
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Callable[..., Opened]]:
+    """Opens a page's file and waits until it has drawn itself."""
+    contexts = []
+
+    def open_page(
+        file: Path, *, fragment: str = "", size: tuple[int, int] = (1280, 800), scheme: str = "light"
+    ) -> Opened:
+        context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, reduced_motion="reduce", locale="en-US"
+        )
+        contexts.append(context)
+        page = context.new_page()
+        found = Opened(page)
+        page.on("console", lambda message: found.messages.append(message.text))
+        page.on("pageerror", lambda error: found.messages.append(str(error)))
+        page.on(
+            "request",
+            lambda request: found.requests.append(request.url) if request.url != file.as_uri() + fragment else None,
+        )
+        page.goto(file.as_uri() + fragment)
+        page.wait_for_selector("html[data-ready]", timeout=EVENT_LOOP_WAIT_MS, state="attached")
+        return found
+
+    yield open_page
+    for context in contexts:
+        context.close()

@@ -1,0 +1,197 @@
+"""The page in a real browser: it opens, zooms, filters and shows evidence, asks nobody for anything, is accessible."""
+
+import json
+import re
+import urllib.parse
+
+import pyarrow.dataset as ds
+import pytest
+
+
+def in_view(page) -> str:
+    """The sentence over the table of what is in view, once it has followed the view."""
+    if page.locator("#in-view").get_attribute("open") is None:
+        page.click("#in-view summary")
+    page.wait_for_timeout(450)
+    return page.locator("#in-view p").first.inner_text()
+
+
+def view(page) -> tuple[float, float]:
+    """The stretch that the fragment names, ns."""
+    page.wait_for_timeout(350)
+    fragment = dict(urllib.parse.parse_qsl(page.evaluate("location.hash.slice(1)")))
+    first, last = fragment.get("t", "0-34712579204").split("-")
+    return int(first), int(last)
+
+
+def test_opens_and_answers_what_broke_who_felt_it_and_for_how_long(opened, real_page, leader_move):
+    found = opened(real_page)
+    causes = found.page.locator(".cause summary")
+    assert causes.count() == len({r["cause_id"] for r in rows_of(leader_move, "stories/recoveries", ["cause_id"])})
+    told = causes.nth(4).inner_text()
+    assert "node 3 (10.77.0.13:9092) was lost" in told
+    assert "svc-a-1" in told
+    assert "worked again within 15.7 s" in told
+    assert found.complaints == []
+
+
+def rows_of(dataset, table, columns):
+    return ds.dataset(dataset / table, format="parquet").to_table(columns=columns).to_pylist()
+
+
+def test_table_in_view_counts_the_requests_of_the_clients(opened, real_page, leader_move):
+    clients = rows_of(leader_move, "stories/clients", ["kind", "conn_ids"])
+    conns = {conn for client in clients if client["kind"] != "broker" for conn in client["conn_ids"]}
+    brokers = {conn for client in clients if client["kind"] == "broker" for conn in client["conn_ids"]}
+    requests = rows_of(leader_move, "requests", ["conn_id", "error_code", "status"])
+    mine = [r for r in requests if r["conn_id"] in conns or r["conn_id"] not in brokers]
+    trouble = [r for r in mine if r["error_code"] or r["status"] == "unanswered"]
+    text = in_view(opened(real_page).page)
+    assert f"{len(mine):,} requests" in text
+    assert f"{len(trouble)} in trouble" in text
+
+
+def test_wheel_and_keys_zoom_and_move(opened, real_page):
+    page = opened(real_page).page
+    page.locator("canvas.lanes").focus()
+    for _ in range(4):
+        page.keyboard.press("+")
+    first, last = view(page)
+    assert last - first < 34_712_579_204 * 0.2
+    page.keyboard.press("ArrowRight")
+    moved, moved_last = view(page)
+    assert moved > first
+    assert moved_last - moved == pytest.approx(last - first, rel=1e-6)
+    page.locator("canvas.lanes").hover()
+    page.mouse.wheel(0, -400)
+    zoomed, zoomed_last = view(page)
+    assert zoomed_last - zoomed < (last - first) * 0.8
+    page.keyboard.press("0")
+    assert view(page) == (0, 34_712_579_204)
+
+
+def test_drag_moves_and_shift_drag_zooms(opened, real_page):
+    page = opened(real_page).page
+    page.locator("canvas.lanes").scroll_into_view_if_needed()
+    box = page.locator("canvas.lanes").bounding_box()
+    y = box["y"] + 40
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + box["width"] * 0.25, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, y, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    first, last = view(page)
+    assert first == pytest.approx(0.25 * 34_712_579_204, rel=0.02)
+    assert last == pytest.approx(0.5 * 34_712_579_204, rel=0.02)
+    page.mouse.move(box["x"] + 500, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 300, y, steps=4)
+    page.mouse.up()
+    assert view(page)[0] > first
+
+
+def test_filters_by_each_field_and_by_text(opened, real_page, leader_move):
+    page = opened(real_page).page
+    requests = rows_of(leader_move, "requests", ["api_name", "error_code", "group_id", "coordinator_key"])
+    group = "search-indexer-leader66"
+    expected = {
+        ("api", "JoinGroup"): sum(r["api_name"] == "JoinGroup" for r in requests),
+        ("group", group): sum(group in (r["group_id"], r["coordinator_key"]) for r in requests),
+        ("error", "MEMBER_ID_REQUIRED"): sum(r["error_code"] == 79 for r in requests),
+    }
+    for (name, value), n in expected.items():
+        page.select_option(f"form.filter select[name={name}]", value)
+        page.locator("#filter-result", has_text=re.compile(f"^{n} request")).wait_for()
+        page.click("form.filter >> text=Clear")
+    page.fill("form.filter input[name=text]", "NOT_COORD")
+    page.locator("#filter-result", has_text=re.compile("^1 request ")).wait_for()
+    page.click("form.filter >> text=Clear")
+    page.select_option("form.filter select[name=topic]", "clicks-leader60")
+    named = {
+        r["request_id"]
+        for r in rows_of(leader_move, "partitions", ["topic", "request_id"])
+        if r["topic"] == "clicks-leader60"
+    }
+    page.locator("#filter-result", has_text=re.compile(f"^{len(named):,} requests")).wait_for()
+
+
+def test_click_shows_the_request_with_its_packets_and_the_cut_command(opened, real_page, leader_move):
+    page = opened(real_page).page
+    page.locator("canvas.lanes").focus()
+    page.keyboard.press("e")
+    panel = page.locator("#panel")
+    panel.wait_for(state="visible")
+    told = panel.inner_text()
+    (request_id,) = re.findall(r"\b[0-9a-f]{16}-\d+\b(?=\n)", told)[:1]
+    (row,) = [r for r in rows_of(leader_move, "requests", None) if r["request_id"] == request_id]
+    assert f"{row['request_packet_no']} (request), {row['response_packet_no']} (answer)" in told
+    assert row["error_name"] in told
+    assert f"kafkascope cut leader_move.kscope --request {request_id} -o request-{request_id}.pcapng" in told
+    panel.get_by_role("button", name="After").click()
+    assert page.locator("#panel").inner_text() != told
+    page.keyboard.press("Escape")
+    assert not panel.is_visible()
+
+
+def test_a_link_shows_the_same_view(opened, real_page):
+    page = opened(real_page, fragment="#t=12000000000-17000000000&error=NOT_COORDINATOR").page
+    assert page.input_value("form.filter select[name=error]") == "NOT_COORDINATOR"
+    assert re.fullmatch(r"00:12\.000 . 00:17\.000 \(5\.00 s\)", page.locator("#when").inner_text())
+    assert "1 request" in page.locator("#filter-result").inner_text()
+
+
+def test_findings_open_their_evidence(opened, small_page):
+    found = opened(small_page())
+    page = found.page
+    cards = page.locator(".finding summary").all_text_contents()
+    assert [re.sub(r" was seen.*", "", card) for card in cards] == [
+        "✕ Errora error",
+        "! Warninga warning",
+        "i Notea info",
+    ]
+    body = page.locator(".finding .body").first
+    assert "change it" in body.inner_text()
+    assert "--finding f2" in body.inner_text()
+    assert page.locator(".rebalance").count() == 2
+    assert page.locator("rect.transaction.hanging").count() == 1
+    assert found.complaints == []
+
+
+def test_each_picture_has_a_table_and_a_name(opened, real_page):
+    page = opened(real_page).page
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    page.wait_for_timeout(100)
+    pictures = page.locator("svg[role=img]")
+    assert pictures.count() >= 5
+    for n in range(pictures.count()):
+        name = pictures.nth(n).get_attribute("aria-label")
+        assert "the table below says the same" in name or "the same as the list says" in name
+    assert page.locator("#client table caption", has_text="Steps of the start").count() >= 1
+    assert page.locator("#client table caption", has_text="Steps of the recovery").count() >= 1
+
+
+def test_axe_finds_no_serious_fault(opened, real_page):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = opened(real_page).page
+    page.click(".cause summary >> nth=4")
+    page.locator("#client details").evaluate_all("all => all.slice(0, 3).forEach((one) => { one.open = true; })")
+    page.locator("canvas.lanes").focus()
+    page.keyboard.press("e")
+    page.wait_for_timeout(400)
+    faults = axe.run(page).response["violations"]
+    page.emulate_media(color_scheme="dark")
+    some = ["#happened", "#panel", "#timeline"]
+    faults += axe.run(page, context=some, options={"runOnly": ["color-contrast"]}).response["violations"]
+    serious = {
+        v["id"]: [n["html"][:200] for n in v["nodes"]][:3] for v in faults if v["impact"] in ("serious", "critical")
+    }
+    assert serious == {}, json.dumps(serious, indent=1)
+
+
+def test_printed_it_has_the_text_and_no_controls(opened, real_page):
+    page = opened(real_page).page
+    page.emulate_media(media="print")
+    assert not page.locator("nav").is_visible()
+    assert not page.locator("form.filter").is_visible()
+    assert page.locator(".cause").first.is_visible()
