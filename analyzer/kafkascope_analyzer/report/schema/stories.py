@@ -236,6 +236,7 @@ def rebalances() -> Shape:
 def transactions() -> Shape:
     """Key `transactions`."""
     row = {"duration_us": whole("begin to end", null=True)}
+    row["fenced_by_client_id"] = text("client id of the instance that took its transactional id over", null=True)
     row |= columns_of(TRANSACTIONS, without=("transactional_id",), clipped=True)
     client = {"client_instance_id": text("client"), "client_id": text("client id", null=True)}
     outcomes = fields("transactions by how they ended", {outcome: whole(outcome) for outcome in OUTCOMES})
