@@ -47,6 +47,12 @@ class Requests:
     n_unplaced: int = 0
 
     @property
+    def names(self) -> dict[str, Names]:
+        """The names that a column's numbers stand for, by the column."""
+        names = {"api": self.apis, "error": self.errors, "group": self.groups}
+        return names | {"transaction": self.transactional_ids, "client": self.client_ids}
+
+    @property
     def keys(self) -> Ints:
         """connection << 32 | number of each, in row order."""
         return self.columns["conn"].astype(np.int64) << 32 | self.columns["number"]
@@ -65,6 +71,8 @@ def load_requests(dataset: Path, conns: dict[str, int], span: tuple[int, int], b
         found.n_unplaced += int(np.count_nonzero(~placed))
         kept.add({name: column[placed] for name, column in rows.items()})
     found.columns = kept.columns() or {name: np.empty(0, np.int64) for name in (*_row_names(), "weight")}
+    for name, names in found.names.items():
+        found.columns[name] = names.in_order()[found.columns[name]].astype(np.int32)
     found.n_seen = kept.n_seen
     found.stretches = {"data": kept.stretches.data, "other": kept.stretches.other}
     return found
