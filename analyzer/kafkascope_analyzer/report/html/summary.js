@@ -250,7 +250,11 @@ function findingsBlock() {
 
 function notesBlock() {
   const notes = STORY.findings.listed.filter((finding) => finding.severity === "info");
-  return notes.length ? details(`${count(notes.length, "note")}: worth knowing`, false, notes.map(findingCard)) : null;
+  return notes.length ? details(
+    `${count(notes.length, "note")}: worth knowing`,
+    false,
+    notes.map(findingCard),
+  ) : null;
 }
 
 function findingCard(finding) {
