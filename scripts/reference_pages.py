@@ -36,7 +36,7 @@ TABLES_HEAD = """# Tables of a dataset
 A dataset `NAME.kscope` is a directory. Each table is a directory of Parquet files in it; stories lie under `stories/`.
 Query them with `kafkascope sql`, or with anything that reads Parquet:
 
-    kafkascope sql NAME.kscope "select api_name, count(*), median(latency_us) from requests group by all order by 2 desc"
+    kafkascope sql NAME.kscope "select api_name, count(*), median(latency_us) from requests group by all"
     duckdb -c "select api_name, count(*), median(latency_us) from 'NAME.kscope/requests/**/*.parquet' group by all"
 
 In `kafkascope sql` tables have their own names, those under `stories/` too (`clients`), and a message is
@@ -96,15 +96,15 @@ A range stands for versions that came with one release; version 0 of the oldest 
 
 REPORT_HEAD = """# report.json
 
-`analyze` and `stories` write it into the dataset; `kafkascope report OUT.kscope --json -` makes it anew and prints it. The
-terminal report, Markdown and HTML are renderings of it. The same dataset gives the same bytes.
+`analyze` and `stories` write it into the dataset; `kafkascope report OUT.kscope --json -` makes it anew and prints it.
+The terminal report, Markdown and HTML are renderings of it. The same dataset gives the same bytes.
 
 - Times are nanoseconds since the epoch (`*_ns`), durations microseconds (`*_us`) or milliseconds (`*_ms`); null is "the
-  capture does not tell". Counts begin with `n`; `n_*` beside a list counts all, the list has a limit, so that the report
-  on a whole day opens; the tables have everything.
-- The file is ASCII: other characters are escaped. Strangers' text is as it was on the wire; whoever shows it takes care.
-- Its schema (JSON Schema, draft 2020-12) is `kafkascope_analyzer/report/schema/report.schema.json`; every key is below.
-  `report_version` changes when a key changes its meaning or goes; new keys may come without that.
+  capture does not tell". Counts begin with `n`; `n_*` beside a list counts all, the list has a limit, so that the
+  report on a whole day opens; the tables have everything.
+- The file is ASCII: other characters are escaped. Strangers' text is as it was on the wire.
+- Its schema (JSON Schema, draft 2020-12) is `kafkascope_analyzer/report/schema/report.schema.json`. `report_version`
+  changes when a key changes its meaning or goes; new keys may come without that.
 - A row of a table has the table's columns too ([tables.md](tables.md)), but for timestamps (`*_ts`).
 """
 

@@ -16,8 +16,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 MIN_JAVA = 17
@@ -59,6 +61,8 @@ SMALL_OPTIONS = {
 }
 """Compiling a query's code takes longer than interpreting it over a small capture's rows."""
 
+WARMED = "kafkascope.workers.started"
+"""Set in a session whose workers were asked to start."""
 DUMP_S = 60
 """A JVM writes its archive within some 10 s; what was not touched for so long is whole, or the next JVM refuses it."""
 JVM_OPTIONS = (
@@ -106,7 +110,7 @@ def _java() -> str | None:
 
 def open_session(master: str | None = None, remote: str | None = None, *, n_requests: int = 0) -> "SparkSession":
     """The session for master, for remote (a Spark Connect URL), for `SPARK_REMOTE`, or embedded when none is given;
-    n_requests: how much there is to do, for the embedded one.
+    n_requests: how much there is to do.
 
     Raises UsageError when Java is missing (where it is needed), or the session does not start.
     """
@@ -118,7 +122,11 @@ def open_session(master: str | None = None, remote: str | None = None, *, n_requ
     if master is None and not remote:
         return _embedded(n_requests)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return _connected(remote) if remote else _on_cluster(str(master))
+    session = _connected(remote) if remote else _on_cluster(str(master))
+    if n_requests < LARGE_REQUESTS:
+        for name, value in SMALL_OPTIONS.items():
+            session.conf.set(name, value)
+    return session
 
 
 def _on_cluster(master: str) -> "SparkSession":
@@ -177,11 +185,34 @@ def _embedded(n_requests: int) -> "SparkSession":
     with tempfile.TemporaryFile() as said:
         try:
             with _stderr_to(said.fileno()):
-                return builder.getOrCreate()
+                session = builder.getOrCreate()
         except (PySparkException, OSError, RuntimeError) as error:
             said.seek(0)
             last = said.read().decode(errors="replace").strip().splitlines()[-1:]
             raise UsageError(f"Spark does not start: {error} {' '.join(last)}".strip()) from error
+    if session.conf.get(WARMED, None) is None:
+        session.conf.set(WARMED, "true")
+        threading.Thread(target=_start_workers, args=(session,), name="spark-workers", daemon=True).start()
+    return session
+
+
+def _start_workers(session: "SparkSession") -> None:
+    """Have Spark's Python workers started and their modules loaded, while the first plans are built."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    n = session.sparkContext.defaultParallelism
+    # A session that is stopped meanwhile needs no workers, and the first real job tells what keeps them from starting.
+    with contextlib.suppress(PySparkException, Py4JError, OSError):
+        session.range(0, n, 1, n).mapInArrow(_with_modules, "id long").toArrow()
+
+
+def _with_modules(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    """The batches as they came, from a worker that has the stories' modules."""
+    import kafkascope_spark.stories
+
+    del kafkascope_spark
+    yield from batches
 
 
 @contextlib.contextmanager

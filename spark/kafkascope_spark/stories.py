@@ -54,10 +54,10 @@ def write_stories(
     session = open_session(master, remote, n_requests=n_requests)
     from kafkascope_spark.tables import Tables
 
-    here = is_embedded(master, remote) and rows.get(CONNECTIONS.name, 0) <= SMALL_CONNECTIONS
-    write = write_here if here else write_there
+    few = rows.get(CONNECTIONS.name, 0) <= SMALL_CONNECTIONS
+    write = write_here if few and is_embedded(master, remote) else write_there
     write(tagged_stories(session, dataset, capture_ns), CLIENT_TABLES, dataset / "stories")
-    tables = Tables(session, dataset, capture_ns, here and n_requests < LARGE_REQUESTS)
+    tables = Tables(session, dataset, capture_ns, few and n_requests < LARGE_REQUESTS)
     told = across_clients(tables)
     write(tagged(told), list(told), dataset / "stories")
     told = diagnoses(tables, ignored)

@@ -74,10 +74,10 @@ def analyze(
         place = out or default_out(captures[0])
         check_out(place, overwrite=overwrite)
         forms = Forms(html, markdown, None, perfetto)
-        forms.check(overwrite=overwrite)
         detail = record_detail(record_batches, records=records, payloads=payloads)
         most = memory_limit(max_memory)
         inputs, names = inputs_of(captures), host_names(hosts)
+        forms.check(overwrite=overwrite, captures=inputs)
         ignored = known_rules(ignore)
         problem = java_problem(remote)
         if problem is not None and fail_on is not None:
@@ -94,12 +94,17 @@ def analyze(
         write_forms(place, model, forms)
         if not forms.on_standard_output:
             show(model, format, place)
-        if problem is not None:
-            complain(f"no stories were made (they need Java 17 or newer). {problem}")
-            note(f"the tables are whole; `kafkascope stories {place}` adds the stories", quiet=quiet)
-        files = "".join(f", {name}: {file}" for name, file in forms.wanted if str(file) != "-")
-        note(f"dataset: {place}, report: {place / 'report.json'}{files}", quiet=quiet)
+        _say_what_is_there(place, forms, problem, quiet=quiet)
         end_if_found(place, fail_on)
+
+
+def _say_what_is_there(place: Path, forms: Forms, problem: str | None, *, quiet: bool) -> None:
+    """Notes on standard error: what was written, and why there are no stories where there are none."""
+    if problem is not None:
+        complain(f"no stories were made (they need Java 17 or newer). {problem}")
+        note(f"the tables are whole; `kafkascope stories {place}` adds the stories", quiet=quiet)
+    files = "".join(f", {name}: {file}" for name, file in forms.wanted if str(file) != "-")
+    note(f"dataset: {place}, report: {place / 'report.json'}{files}", quiet=quiet)
 
 
 def is_small(inputs: list[Path | str]) -> bool:

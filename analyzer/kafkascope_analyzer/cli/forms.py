@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -38,14 +39,16 @@ class Forms:
         """Whether one of them goes there, so that nothing else may."""
         return any(place == STANDARD_OUTPUT for _, place in self.wanted)
 
-    def check(self, *, overwrite: bool) -> None:
-        """Raises UsageError where one of them cannot or must not be written."""
+    def check(self, *, overwrite: bool, captures: Iterable[Path | str] = ()) -> None:
+        """Raises UsageError where one of them cannot or must not be written: never over a capture that is read."""
         places = [place if place == STANDARD_OUTPUT else place.absolute() for _, place in self.wanted]
         for name, place in self.wanted:
             if places.count(place if place == STANDARD_OUTPUT else place.absolute()) > 1:
                 raise UsageError(f"--{name} {place}: two forms of the report cannot go to the same place")
             if place != STANDARD_OUTPUT:
                 _check_place(name, place, overwrite=overwrite)
+            if place.exists() and any(Path(c).exists() and place.samefile(c) for c in captures):
+                raise UsageError(f"--{name} {place}: is a capture that is being read; give another name")
         if self.perfetto is not None:
             _check_perfetto(self.perfetto)
 

@@ -27,7 +27,7 @@ def sql(
         Rows, typer.Option("--format", help="How the rows are written: rich, plain (ASCII), csv, json or markdown.")
     ] = Rows.rich,
 ) -> None:
-    """Ask a question in SQL: select ... from requests, clients, messages.Metadata_response ... (`kafkascope tables`)."""
+    """Ask a question in SQL: select ... from requests, clients, messages.Metadata_response (see kafkascope tables)."""
     with exit_codes():
         from kafkascope_analyzer.sql.database import Database
         from kafkascope_analyzer.sql.results import as_csv, as_json, as_markdown, as_table

@@ -1,8 +1,8 @@
 """How fast each broker answered each API, and how much of it was the broker's and how much the network's.
 
-broker: last byte of the request to first byte of the answer, as the capture saw it (`requests.latency_us`). network: the
-bytes' own time on the way, first to last byte of the request and of the answer. What the way there and back adds to
-the broker's time depends on where the capture was taken: `round_trip`, from SYN to SYN-ACK, tells.
+broker: last byte of the request to first byte of the answer, as the capture saw it (`requests.latency_us`). network:
+the bytes' own time on the way, first to last byte of the request and of the answer. What the way there and back adds
+to the broker's time depends on where the capture was taken: `round_trip`, from SYN to SYN-ACK, tells.
 Memory grows with the number of brokers and APIs.
 """
 
@@ -36,7 +36,7 @@ class _Pair:
 
 
 def broker_latency(dataset: Path) -> Row:
-    """`brokers`: round trips by broker; `listed`: API and broker, the pairs that the brokers worked on longest first."""
+    """`brokers`: round trips by broker; `listed`: API and broker, the pairs with most requests first."""
     pairs: dict[tuple[str, Server], _Pair] = defaultdict(_Pair)
     for batch in scan(dataset, REQUESTS, ["api_name", *_PLACE, "latency_us", *_TIMES]):
         answered = batch.filter(pc.is_valid(batch.column("latency_us")))

@@ -82,7 +82,8 @@ def _causes(model: Model) -> Iterator[str]:
         who = f" ({list_of([code(name) for name in names], 6)})" if names else ""
         brokers = f" and {count(cause['n_brokers'], 'broker')}" if cause["n_brokers"] else ""
         errors = list_of([code(error) for error in cause["errors"]], 6)
-        yield f"  - hit {count(cause['n_clients'], 'client')}{who}{brokers}: {count(cause['n_errors'], 'error')}, {errors}"
+        hit = f"{count(cause['n_clients'], 'client')}{who}{brokers}"
+        yield f"  - hit {hit}: {count(cause['n_errors'], 'error')}, {errors}"
     yield from _more(found["n"] - min(MOST_CAUSES, len(found["listed"])), "cause")
 
 
@@ -171,7 +172,8 @@ def _worst(model: Model) -> Iterator[str]:
     yield from ("", "## The worst episode", "")
     took = f" in {span(1000 * recovery['time_to_recover_ms'])}" if recovery["time_to_recover_ms"] is not None else ""
     outcome = (recovery["outcome"] or "still_open").replace("_", " ")
-    yield f"{code(client['client_id'])}, {code(recovery['first_error_name'])} on {code(recovery['resource'])}: {outcome}{took}."
+    what = f"{code(recovery['first_error_name'])} on {code(recovery['resource'])}"
+    yield f"{code(client['client_id'])}, {what}: {outcome}{took}."
     yield f"{code('kafkascope explain OUT.kscope ' + recovery['told'])} tells it with packet numbers."
     yield from ("", "```mermaid", *sequence(client, recovery), "```")
 

@@ -21,7 +21,7 @@ LONGEST_LABEL = 60
 def code(text: object) -> str:
     """A name as a code span, also in a table's cell; a dash for none."""
     shown = safe(text).replace("|", r"\x7c") if text is not None else ""
-    return _span(shown) if shown.strip() else "–" if not shown else _span(f"'{shown}'")
+    return _span(shown) if shown.strip() else "-" if not shown else _span(f"'{shown}'")
 
 
 def _span(shown: str) -> str:

@@ -7,7 +7,8 @@ from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.tables import ERRORS, REQUESTS
 from kafkascope_spark import wire
 from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import MOST_EVIDENCE, Rule
+from kafkascope_spark.findings.poll_timeouts import left_and_back
+from kafkascope_spark.findings.rule import MOST_EVIDENCE, Rule, Way
 from kafkascope_spark.findings.seen import seen, told
 from kafkascope_spark.findings.signs import Sign
 from kafkascope_spark.tables import Tables
@@ -19,7 +20,7 @@ HEARTBEATS = ", ".join(str(key) for key in sorted(wire.GROUP_HEARTBEATS))
 MEMBERS = (
     f"{wire.OFFSET_COMMIT}, {wire.JOIN_GROUP}, {wire.SYNC_GROUP}, {wire.HEARTBEAT}, {wire.LEAVE_GROUP}, {HEARTBEATS}"
 )
-JOINED = "conn_id string, group_id string, session_timeout_ms int, rebalance_timeout_ms int"
+JOINED = "conn_id string, group_id string, session_timeout_ms bigint, rebalance_timeout_ms bigint"
 
 
 def find(tables: Tables) -> DataFrame:
@@ -153,14 +154,17 @@ RULE = Rule(
     "refused.",
     looks_at=f"{' or '.join(THROWN_OUT)} to a client that was a member, with the time since its last request that went "
     "well; session.timeout.ms and max.poll.interval.ms are those of its JoinGroup. Members that said that they leave, "
-    "and groups whose coordinator moved meanwhile, are left out.",
+    "and groups whose coordinator moved meanwhile, are left out. Also members that leave because nobody polled them: "
+    "Java clients say so in LeaveGroup, others leave and join again, twice or more.",
     advice=f"{_SILENT}{_SILENT_TOO} {_SLOW}{_SLOW_TOO}",
     sources=(
         "KIP-62",
+        "KIP-800",
         "KIP-848",
         "org.apache.kafka.coordinator.group.GroupMetadataManager",
         "session.timeout.ms and max.poll.interval.ms of the consumer settings",
     ),
     find=find,
     signs=(Sign(ERRORS, "error_name", frozenset(THROWN_OUT)),),
+    also=(Way(left_and_back, (Sign(REQUESTS, "api_name", frozenset({"LeaveGroup", "ConsumerGroupHeartbeat"})),)),),
 )

@@ -18,7 +18,7 @@ def find(tables: Tables) -> DataFrame:
     """One finding per client and topic."""
     each = (
         client_errors(tables, *UNKNOWN)
-        .where("topic is not null and kind != 'admin'")
+        .where("topic is not null and coalesce(kind, '') != 'admin'")
         .groupBy("client_instance_id", "client_id", "client_ip", "topic")
         .agg(*seen(), fn.expr("array_join(array_sort(collect_set(api_name)), ', ') as apis"))
         .where(f"n > {limit.STORM} and last_ns - first_ns >= {limit.TOPIC_MISSING_MS} * 1000000L")

@@ -78,3 +78,5 @@ REBALANCES_EACH = 2
 """A member that starts or ends makes two with cooperative assignment: one to free partitions, one to hand them out."""
 STORM_MANY = 20
 """So many within STORM_APART_S hurt, whatever made them: a group at rest for less than 15 s between them."""
+LEAVES = 2
+"""Times that a member leaves its group without saying why and joins again: once may be a new subscription."""

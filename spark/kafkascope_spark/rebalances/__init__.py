@@ -1,1 +1,1 @@
-"""Groups: their generations, what made each, and what it cost the members."""
+"""What happened in consumer, share and streams groups: their generations."""

@@ -67,22 +67,26 @@ COLUMNS = [
 def transaction_events(tables: Tables) -> DataFrame:
     """COLUMNS, partitioned by transactional_id and sorted by SORT. Lazy."""
     owners = owners_and_when_they_left(tables)
-    parts = [
-        asked_events(tables, owners),
-        written_events(written_and_held(tables, owners, held_back(tables))),
-        seen_by_brokers(tables),
-        marker_events(tables),
-    ]
-    events = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-    named = with_transactional_id(events).select(*COLUMNS)
-    apart = named.coalesce(1) if tables.small else named.repartition("transactional_id")
+    parts = [asked_events(tables, owners), seen_by_brokers(tables), marker_events(tables)]
+    asked = with_transactional_id(reduce(_union, parts))
+    bounds = asked.where(fn.col("kind").isin(INIT, END, MARKERS)).select("transactional_id", "ts_ns")
+    written = written_and_held(tables, owners, bounds, held_back(tables))
+    events = _union(asked, written_events(written)).select(*COLUMNS)
+    apart = events.coalesce(1) if tables.small else events.repartition("transactional_id")
     return apart.sortWithinPartitions(*SORT)
+
+
+def _union(one: DataFrame, other: DataFrame) -> DataFrame:
+    return one.unionByName(other, allowMissingColumns=True)
 
 
 def owners_and_when_they_left(tables: Tables) -> DataFrame:
     """conn_id, client_instance_id, left_ns: the last that was seen of a client whose connections all ended."""
     gone = fn.when(fn.col("end").isin("closed", "died", "evicted"), fn.col("last_ns"))
-    return tables[CLIENTS].select(fn.explode("conn_ids").alias("conn_id"), "client_instance_id", gone.alias("left_ns"))
+    owners = tables[CLIENTS].select(
+        fn.explode("conn_ids").alias("conn_id"), "client_instance_id", gone.alias("left_ns")
+    )
+    return fn.broadcast(owners) if tables.small else owners
 
 
 def asked_events(tables: Tables, owners: DataFrame) -> DataFrame:
@@ -109,7 +113,7 @@ def asked_events(tables: Tables, owners: DataFrame) -> DataFrame:
         "group_id",
     )
     return (
-        told.join(fn.broadcast(owners), on="conn_id", how="left")
+        told.join(owners, on="conn_id", how="left")
         .join(said(tables), on="request_id", how="left")
         .join(errors_of(tables), on="request_id", how="left")
         .withColumns(
@@ -167,7 +171,7 @@ def said(tables: Tables) -> DataFrame:
             fn.col("group_id").alias("said_group_id"),
         ),
     ]
-    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    return reduce(_union, parts)
 
 
 def errors_of(tables: Tables) -> DataFrame:

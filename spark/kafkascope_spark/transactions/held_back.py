@@ -36,7 +36,7 @@ def held_back(tables: Tables) -> DataFrame:
         & behind
     )
     stretches = (
-        answers.join(fn.broadcast(readers), on="conn_id", how="inner")
+        answers.join(fn.broadcast(readers) if tables.small else readers, on="conn_id", how="inner")
         .groupBy("client_instance_id", "topic", "partition", fn.col("last_stable_offset").alias("offset"))
         .agg(
             fn.min("ts_ns").alias("from_ns"),

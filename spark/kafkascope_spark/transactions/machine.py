@@ -97,10 +97,12 @@ class TransactionalId:
         self._holder: Holder | None = None
         self._former: deque[str | None] = deque(maxlen=FORMER)
         self._number = 0
+        self._shows_client = False
 
     def take(self, event: Row) -> Iterator[Row]:
         """The next event. Rows of transactions for which nothing can come any more."""
         kind = event["kind"]
+        self._shows_client = self._shows_client or event["client_instance_id"] is not None
         if kind == INIT:
             self._on_init(event)
         elif kind == MARKERS:
@@ -162,6 +164,8 @@ class TransactionalId:
 
     def _on_use(self, event: Row) -> None:
         """A request that belongs to a transaction: partitions, offsets, records."""
+        if event["kind"] == SEEN_BY_BROKER and self._tells_nothing_new(event):
+            return
         transaction = self._transaction_of(event)
         transaction.take_errors(event)
         _learn_protocol(transaction, event)
@@ -169,14 +173,23 @@ class TransactionalId:
         transaction.prove(event["ts_ns"], event["request_id"], decides=transaction.is_over)
         if event["last_request_id"] != event["request_id"]:
             transaction.prove(event["last_ns"] or event["ts_ns"], event["last_request_id"], decides=True)
-        if not event["errors"] and transaction.accepted_ns is None and event["kind"] != SEEN_BY_BROKER:
-            transaction.accepted_ns = event["ts_ns"] if event["answered_ns"] is None else event["answered_ns"]
+        if transaction.accepted_ns is None:
+            transaction.accepted_ns = _accepted_ns(event)
         transaction.partitions.update(event["partitions"] or ())
         if event["group_id"]:
             transaction.groups.add(event["group_id"])
         transaction.n_batches += event["n_batches"] or 0
         transaction.n_records += event["n_records"] or 0
         transaction.held += event["held_back"] or ()
+
+    def _tells_nothing_new(self, event: Row) -> bool:
+        """Whether a leader's question comes too late, for a batch that its client sent again: from an outdated epoch;
+        or, with v1, about no open transaction, where the client's own AddPartitionsToTxn would show a new one."""
+        if self._is_outdated(event):
+            return True
+        current = self._open
+        is_open = current is not None and current.is_of(event["producer_id"], event["producer_epoch"])
+        return event["protocol"] == "v1" and self._shows_client and not is_open
 
     def _on_end(self, event: Row) -> None:
         """EndTxn and what was answered."""
@@ -185,38 +198,35 @@ class TransactionalId:
         transaction.take_errors(event)
         _learn_protocol(transaction, event)
         transaction.prove(event["ts_ns"], event["request_id"], decides=True)
+        errors = set(event["errors"] or ())
+        if not errors and transaction.fenced_by is None:
+            self._go_on(transaction.client, event)
         if was_over:
             return
-        errors = set(event["errors"] or ())
         answered = event["answered_ns"]
         at = event["ts_ns"] if answered is None else answered
         transaction.verdict = "claimed" if answered is None else "refused" if errors else "confirmed"
         transaction.move(_asked(event, transaction, errors, at), at)
-        if not transaction.is_over:
-            return
-        if not errors:
-            self._go_on(transaction, event)
-        if transaction is self._open:
+        if transaction.is_over and transaction is self._open:
             self._retire()
 
-    def _go_on(self, transaction: Transaction, event: Row) -> None:
+    def _go_on(self, client: str | None, event: Row) -> None:
         """EndTxn (v5 and later) was answered with the producer's next epoch."""
         pid, epoch, old = event["answer_producer_id"], event["answer_producer_epoch"], self._holder
-        if pid is None or pid < 0 or transaction is not self._open:
+        if pid is None or pid < 0:
             return
         if old is None:
-            self._holder = Holder(transaction.client, pid, epoch, None, event["ts_ns"], event["request_id"])
+            self._holder = Holder(client, pid, epoch, None, event["ts_ns"], event["request_id"])
         else:
             self._holder = Holder(old.client, pid, epoch, old.timeout_ms, old.since_ns, old.request_id)
 
     def _on_markers(self, event: Row) -> None:
         """WriteTxnMarkers, and the partitions where it succeeded."""
-        what = Happening.COMMIT_MARKED if event["committed"] else Happening.ABORT_MARKED
         for transaction in self._candidates():
             if _is_marked(transaction, event):
                 transaction.marked.update(event["partitions"] or ())
                 at = event["ts_ns"] if event["answered_ns"] is None else event["answered_ns"]
-                decides = transaction.move(what, at)
+                decides = transaction.move(_marked(event, transaction, at), at)
                 transaction.prove(event["ts_ns"], event["request_id"], decides=decides)
                 if decides and transaction is self._open:
                     self._retire()
@@ -236,8 +246,7 @@ class TransactionalId:
             _adopt(current, event)
             return current
         for ended in reversed(self._ended):
-            is_late = outdated or (which[0] is not None and ended.protocol == "v2")
-            if is_late and _same(ended, event):
+            if _is_late_for(ended, event, outdated=outdated):
                 return ended
         if outdated and (event["errors"] or event["answered_ns"] is None):
             return self._refused(event)
@@ -301,6 +310,19 @@ def _asked(event: Row, transaction: Transaction, errors: set[str], at: int) -> H
     return Happening.COMMIT_DONE if commits else Happening.ABORT_DONE
 
 
+def _marked(event: Row, transaction: Transaction, at: int) -> Happening:
+    """What markers mean. An abort that nobody in the capture asked for is the coordinator's where the timeout was over
+    or the client had gone; else its EndTxn is not in the capture. With v1 a bumped epoch tells: no client asks so."""
+    if event["committed"]:
+        return Happening.COMMIT_MARKED
+    gone = transaction.left_ns is not None and transaction.left_ns < at
+    if gone or transaction.is_past_timeout(at):
+        return Happening.TIMED_OUT if transaction.state is not State.ABORTING else Happening.ABORT_MARKED
+    if transaction.protocol == "v1" and event["producer_epoch"] != transaction.producer_epoch:
+        return Happening.TIMED_OUT if transaction.timeout_ms is None else Happening.OUTDATED
+    return Happening.ABORT_MARKED
+
+
 def _is_marked(transaction: Transaction, event: Row) -> bool:
     """Whether markers are this transaction's. With v2, and where the coordinator ends a transaction by itself, they
     carry the next epoch. None are written before the coordinator had taken the transaction for begun."""
@@ -315,11 +337,27 @@ def _is_marked(transaction: Transaction, event: Row) -> bool:
     return bool(ahead == 0 or (ahead == 1 and not event["committed"]))
 
 
-def _same(ended: Transaction, event: Row) -> bool:
-    """Whether a late request belongs to a transaction that has ended."""
+def _accepted_ns(event: Row) -> int | None:
+    """When the coordinator took the transaction for begun, as far as the request tells; of requests that nobody
+    answered, when they were sent."""
+    answered: int | None = event["answered_ns"]
+    if event["kind"] == WRITTEN and answered is not None:
+        return answered
+    if event["errors"]:
+        return None
+    sent: int = event["ts_ns"]
+    return sent if answered is None else answered
+
+
+def _is_late_for(ended: Transaction, event: Row, *, outdated: bool) -> bool:
+    """Whether a request belongs to a transaction that has ended: one of a fenced client; one that the coordinator
+    ended and its client did not; with v2 any of the same epoch, which is no other transaction's."""
     if event["producer_id"] is None:
-        return event["client_instance_id"] is not None and ended.client == event["client_instance_id"]
-    return ended.is_of(event["producer_id"], event["producer_epoch"])
+        client = event["client_instance_id"]
+        return outdated and ended.fenced_by is not None and client is not None and ended.client == client
+    if not ended.is_of(event["producer_id"], event["producer_epoch"]):
+        return False
+    return ended.protocol == "v2" or ended.state is State.STOPPED or (outdated and ended.fenced_by is not None)
 
 
 def _adopt(transaction: Transaction, event: Row) -> None:

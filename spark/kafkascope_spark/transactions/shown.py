@@ -25,4 +25,5 @@ def _any_row(dataset: pathlib.Path, table: Table, condition: pc.Expression) -> b
     place = dataset / table.name
     if not place.is_dir() or next(place.rglob("*.parquet"), None) is None:
         return False
-    return ds.dataset(place, format="parquet").scanner(filter=condition, columns=[]).head(1).num_rows > 0
+    found = ds.dataset(place, format="parquet").scanner(filter=condition, columns=[]).head(1)
+    return int(found.num_rows) > 0

@@ -32,8 +32,8 @@ class Happening(enum.Enum):
     ABORT_DONE = "EndTxn was answered: aborted"
     END_REFUSED = "EndTxn was refused"
     COMMIT_MARKED = "a commit marker was written"
-    ABORT_MARKED = "an abort marker was written"
-    TIMED_OUT = "its epoch is over, and so is its timeout"
+    ABORT_MARKED = "an abort marker was written, as its client asked for all that the capture shows"
+    TIMED_OUT = "the coordinator aborted it: its timeout is over, or its client was gone"
     OUTDATED = "its epoch is over, and not for its timeout"
     TAKEN_OVER = "another instance's InitProducerId took the id over"
     SUCCEEDED = "the same, after its own client had gone"
@@ -59,7 +59,7 @@ _ALWAYS: dict[tuple[State, Happening], State] = {
 """What does not depend on what was asked for."""
 
 TRANSITIONS: dict[tuple[State, Happening], State] = _ALWAYS | {
-    (_S.OPEN, _H.ABORT_MARKED): _S.STOPPED,
+    (_S.OPEN, _H.ABORT_MARKED): _S.ABORTED,
     (_S.OPEN, _H.TAKEN_OVER): _S.FENCED,
     (_S.OPEN, _H.SUCCEEDED): _S.REPLACED,
     (_S.OPEN, _H.BEGUN_ANEW): _S.REPLACED,

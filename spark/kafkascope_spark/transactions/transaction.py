@@ -84,8 +84,7 @@ class Transaction:
     def is_past_timeout(self, now_ns: int) -> bool:
         """Whether it is open for longer than it may be."""
         limit_ms = self.timeout_ms if self.timeout_ms is not None else DEFAULT_LONGEST_MS
-        since = self.accepted_ns if self.accepted_ns is not None else self.begin_ns
-        return now_ns - since > limit_ms * MS
+        return now_ns - self.begin_ns > limit_ms * MS
 
     def outcome(self, capture_end_ns: int) -> str:
         """The column outcome."""

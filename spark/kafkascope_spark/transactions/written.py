@@ -1,5 +1,5 @@
-"""What transactional producers wrote, rolled up: one row per client and stretch between two EndTxn or InitProducerId
-of its transactional id, never one per Produce."""
+"""What transactional producers wrote, rolled up: one row per client and stretch between two bounds (InitProducerId,
+EndTxn, WriteTxnMarkers) of its transactional id, never one per Produce."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
@@ -10,7 +10,6 @@ from kafkascope_spark.tables import Tables
 from kafkascope_spark.transactions.held_back import WHERE
 from kafkascope_spark.transactions.machine import V2_PRODUCE
 
-BOUNDS = (wire.INIT_PRODUCER_ID, wire.END_TXN)
 DUPLICATE = 46
 """DUPLICATE_SEQUENCE_NUMBER: the broker has the batch already."""
 MOST_STRETCHES = 1_000
@@ -18,13 +17,14 @@ MOST_STRETCHES = 1_000
 STRETCH = ["transactional_id", "client_instance_id", "left_ns", "gap"]
 
 
-def written_and_held(tables: Tables, owners: DataFrame, held: DataFrame) -> DataFrame:
+def written_and_held(tables: Tables, owners: DataFrame, bounds: DataFrame, held: DataFrame) -> DataFrame:
     """Per stretch: STRETCH, times, request ids, partitions, n_batches, n_records, errors, protocol, held_back.
-    Stretches of held-back consumers whose transaction is not among what was written come as rows without transactional_id.
+    Stretches of held-back consumers whose transaction is not among what was written come as rows without
+    transactional_id.
 
-    owners: conn_id, client_instance_id, left_ns; held: held_back.held_back. Lazy.
+    owners: conn_id, client_instance_id, left_ns; bounds: transactional_id, ts_ns; held: held_back.held_back. Lazy.
     """
-    here = per_partition(tables, owners).join(held, on=list(WHERE), how="full_outer")
+    here = per_partition(tables, owners, bounds).join(held, on=list(WHERE), how="full_outer")
     nobody = fn.when(fn.col("transactional_id").isNull(), fn.concat_ws("-", *WHERE)).alias("nobody")
     answered = fn.sum("n_answered") > 0
     flat = fn.flatten(fn.collect_list("held_back"))
@@ -46,9 +46,9 @@ def written_and_held(tables: Tables, owners: DataFrame, held: DataFrame) -> Data
     )
 
 
-def per_partition(tables: Tables, owners: DataFrame) -> DataFrame:
+def per_partition(tables: Tables, owners: DataFrame, bounds: DataFrame) -> DataFrame:
     """Per stretch, topic and partition: what was sent, what was kept, and offset, that of the first batch."""
-    requests = written_requests(tables[REQUESTS]).join(fn.broadcast(owners), on="conn_id", how="left")
+    requests = written_requests(tables[REQUESTS], bounds).join(owners, on="conn_id", how="left")
     named = tables[PARTITIONS].where(fn.col("api_key") == wire.PRODUCE)
     sent, refused = fn.col("direction") == "request", fn.col("error_code")
     each = (
@@ -91,26 +91,25 @@ def _counted(each: DataFrame) -> DataFrame:
     )
 
 
-def written_requests(requests: DataFrame) -> DataFrame:
-    """Produce requests of transactional producers, each with the number of EndTxn and InitProducerId before it."""
-    mine = requests.where(
-        fn.col("transactional_id").isNotNull() & fn.col("api_key").isin(wire.PRODUCE, *BOUNDS)
-    ).select(
+def written_requests(requests: DataFrame, bounds: DataFrame) -> DataFrame:
+    """Produce requests of transactional producers, each with the number of bounds before it."""
+    mine = requests.where(fn.col("transactional_id").isNotNull() & (fn.col("api_key") == wire.PRODUCE)).select(
+        "transactional_id",
+        fn.col("ts_ns").alias("first_ns"),
         "request_id",
         "conn_id",
-        "transactional_id",
-        "api_key",
         "api_version",
         "status",
-        fn.col("ts_ns").alias("first_ns"),
         fn.col("response_ns").alias("answered_ns"),
-        "request_packet_no",
     )
-    order = Window.partitionBy("transactional_id").orderBy("first_ns", "request_packet_no", "request_id")
+    both = mine.unionByName(
+        bounds.withColumnRenamed("ts_ns", "first_ns"),
+        allowMissingColumns=True,
+    )
+    order = Window.partitionBy("transactional_id").orderBy("first_ns", "request_id")
     before = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    bound = fn.when(fn.col("api_key") == wire.PRODUCE, 0).otherwise(1)
-    counted = mine.withColumn("gap", fn.sum(bound).over(before))
-    return counted.where(fn.col("api_key") == wire.PRODUCE).drop("api_key", "request_packet_no")
+    is_bound = fn.when(fn.col("request_id").isNull(), 1).otherwise(0)
+    return both.withColumn("gap", fn.sum(is_bound).over(before)).where(fn.col("request_id").isNotNull())
 
 
 def _protocol(version: Column) -> Column:

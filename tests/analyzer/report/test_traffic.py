@@ -116,8 +116,15 @@ def test_compression_is_known_where_batches_were_read(with_requests, small: Modu
 
 @pytest.mark.parametrize(
     ("api", "gone"),
-    [((1, "Fetch", 3), True), ((1, "Fetch", 4), False), ((8, "OffsetCommit", 1), True), ((8, "OffsetCommit", 2), False)]
-    + [((11, "JoinGroup", 0), False), ((18, "ApiVersions", 0), False), ((4, "LeaderAndIsr", 5), True)],
+    [
+        ((1, "Fetch", 3), True),
+        ((1, "Fetch", 4), False),
+        ((8, "OffsetCommit", 1), True),
+        ((8, "OffsetCommit", 2), False),
+        ((11, "JoinGroup", 0), False),
+        ((18, "ApiVersions", 0), False),
+        ((4, "LeaderAndIsr", 5), True),
+    ],
 )
 def test_what_kip_896_removed(with_requests, small: ModuleType, api: tuple[int, str, int], gone: bool) -> None:
     """KIP-896 lists Fetch v0-v3, OffsetCommit v0-v1, of JoinGroup none; LeaderAndIsr went with ZooKeeper."""

@@ -1,4 +1,4 @@
-"""The shapes of what the tables of `ingest` tell: capture, connections, cluster, APIs, errors, what could not be read."""
+"""The shapes of what the tables of `ingest` tell: capture, connections, cluster, APIs, errors, latency, traffic."""
 
 from kafkascope_analyzer.dataset.tables import CAPTURES, UNDECODED_REASONS
 from kafkascope_analyzer.report.schema.shapes import (

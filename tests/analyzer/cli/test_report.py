@@ -1,0 +1,173 @@
+"""`report`, `sql`, `tables`: what is printed, what is written, what is refused."""
+
+import json
+import shutil
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.report.model import report_model, to_json
+
+ROOT = Path(__file__).parents[3]
+CAPTURE = ROOT / "fixtures" / "captures" / "healthy_basic.pcap.zst"
+FORMS = ("--markdown", "--json", "--perfetto")
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    spec = spec_from_file_location("small_dataset", ROOT / "tests" / "analyzer" / "report" / "small_dataset.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.write_dataset(tmp_path / "small.kscope")
+    return Path("small.kscope")
+
+
+def run(*args: str | Path, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(app, [str(arg) for arg in args], input=stdin)
+
+
+def refused(*args: str | Path) -> str:
+    before = sorted(Path().rglob("*"))
+    result = run(*args)
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    assert sorted(Path().rglob("*")) == before
+    (sentence,) = result.stderr.splitlines()
+    return sentence
+
+
+def test_the_terminal_report_names_the_dataset_in_its_commands(small: Path) -> None:
+    result = run("report", small)
+    assert result.exit_code == 0
+    assert "kafkascope cut small.kscope --finding f-1 -o finding.pcapng" in result.stdout
+    assert "OUT.kscope" not in result.stdout
+    assert run("report", small, "--format", "plain").stdout.isascii()
+    assert json.loads(run("report", small, "--format", "json").stdout) == report_model(small)
+
+
+def test_forms_are_written_together(small: Path) -> None:
+    result = run("report", small, "--markdown", "a.md", "--json", "a.json", "--perfetto", "a.pftrace")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.splitlines() == ["markdown: a.md", "json: a.json", "perfetto: a.pftrace"]
+    assert Path("a.json").read_text() == to_json(report_model(small))
+    assert Path("a.md").read_text().startswith("# Kafka traffic in `small.pcap`\n")
+    assert Path("a.pftrace").stat().st_size > 1000
+    assert sorted(p.name for p in Path().iterdir()) == ["a.json", "a.md", "a.pftrace", "small.kscope"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_dash_is_standard_output(small: Path, form: str) -> None:
+    result = run("report", small, form, "-")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert run("report", small, form, "file", "-q").stderr == ""
+    assert result.stdout_bytes == Path("file").read_bytes()
+
+
+def test_what_cannot_be_written_is_refused_before_anything_is(small: Path) -> None:
+    Path("there.md").write_text("precious")
+    assert "--overwrite replaces it" in refused("report", small, "--json", "new.json", "--markdown", "there.md")
+    assert "is not a file" in refused("report", small, "--markdown", small)
+    assert "directory it should go into is not there" in refused("report", small, "--markdown", "no/where.md")
+    assert "same place" in refused("report", small, "--markdown", "x", "--json", "./x")
+    assert "same place" in refused("report", small, "--markdown", "-", "--json", "-")
+    assert "not a kafkascope dataset" in refused("report", "no.kscope", "--markdown", "x.md")
+    assert Path("there.md").read_text() == "precious"
+    assert run("report", small, "--markdown", "there.md", "--overwrite", "-q").exit_code == 0
+    assert Path("there.md").read_text() != "precious"
+
+
+def test_one_form_that_fails_leaves_none(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("kafkascope_analyzer.report.perfetto.write_perfetto", full)
+    sentence = refused("report", small, "--markdown", "a.md", "--perfetto", "a.pftrace")
+    assert sentence == "kafkascope: --perfetto a.pftrace: cannot be written: No space left on device"
+
+
+def test_without_perfettos_package_it_says_what_to_install(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert "pip install 'kafkascope[perfetto]'" in refused("report", small, "--perfetto", "a.pftrace")
+
+
+def test_analyze_writes_the_forms_too_and_never_over_a_capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "no-java"))
+    shutil.copy(CAPTURE, "a.pcap.zst")
+    result = run("analyze", "a.pcap.zst", "--markdown", "a.md", "--perfetto", "a.pftrace")
+    assert result.exit_code == 0
+    assert "report: a.kscope/report.json, markdown: a.md, perfetto: a.pftrace" in result.stderr
+    assert "Requests" in result.stdout
+    run("report", "a.kscope", "--markdown", "b.md", "--perfetto", "b.pftrace")
+    for name in ("md", "pftrace"):
+        assert Path(f"a.{name}").read_bytes() == Path(f"b.{name}").read_bytes()
+    printed = run("analyze", "a.pcap.zst", "--overwrite", "--markdown", "-")
+    assert printed.stdout == Path("a.md").read_text()
+    assert "is a capture" in refused("analyze", "a.pcap.zst", "--overwrite", "--markdown", "a.pcap.zst")
+    assert "--overwrite" in refused("analyze", "a.pcap.zst", "-o", "c.kscope", "--markdown", "a.md")
+
+
+@pytest.fixture(scope="module")
+def by_jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """A capture read by one process, and by three that each read a part of it: other files, the same rows."""
+    place = tmp_path_factory.mktemp("jobs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
+        for jobs in (1, 3):
+            ingest([ROOT / "fixtures" / "captures" / "leader_move.pcap.zst"], place / f"{jobs}.kscope", jobs=jobs)
+    return {jobs: place / f"{jobs}.kscope" for jobs in (1, 3)}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_bytes_twice_and_for_any_number_of_jobs(by_jobs: dict[int, Path], form: str) -> None:
+    first, again, other = (run("report", by_jobs[jobs], form, "-") for jobs in (1, 1, 3))
+    assert first.exit_code == 0
+    assert len(first.stdout_bytes) > 200
+    assert first.stdout_bytes == again.stdout_bytes
+    assert first.stdout_bytes == other.stdout_bytes
+
+
+def test_sql_prints_what_was_asked_for(small: Path) -> None:
+    query = "select api_name, count(*) as n from requests group by all order by n desc, 1"
+    assert run("sql", small, query, "--format", "csv").stdout == "api_name,n\nProduce,5\nJoinGroup,1\nMetadata,1\n"
+    wanted = [{"api_name": "Produce", "n": 5}, {"api_name": "JoinGroup", "n": 1}, {"api_name": "Metadata", "n": 1}]
+    assert json.loads(run("sql", small, "-", "--format", "json", stdin=query).stdout) == wanted
+    assert "| `Produce` | 5 |" in run("sql", small, query, "--format", "markdown").stdout
+    assert run("sql", small, query, "--format", "plain").stdout.isascii()
+    assert run("sql", small, query).stdout.splitlines()[2] == "Produce    5"
+    assert refused("sql", small, "select foo from requests").startswith("kafkascope: the query failed: Binder Error")
+
+
+def test_tables_are_told_with_sentence_and_unit() -> None:
+    listed = run("tables").stdout
+    assert "requests" in listed
+    assert "findings" in listed
+    page = run("tables", "requests", "--format", "plain").stdout
+    assert page.startswith("requests: one row per request with its response\n")
+    assert "last byte of the request to first byte of the response, microseconds" in " ".join(page.split())
+    rows = {row["column"]: row for row in json.loads(run("tables", "stories/recoveries", "--format", "json").stdout)}
+    assert rows["time_to_recover_ms"]["unit"] == "ms"
+    assert rows["start_ns"]["unit"] == "ns"
+    assert rows["outcome"]["values"][0] == "recovered"
+    assert "did you mean requests?" in run("tables", "request").stderr
+    assert "correlation_id" not in run("tables", "messages.Fetch_request").stdout
+
+
+def test_neither_spark_nor_kernels_are_needed(small: Path) -> None:
+    import subprocess
+
+    program = (
+        "import sys; sys.argv = ['kafkascope', 'sql', 'small.kscope', 'select 1']\n"
+        "from kafkascope_analyzer.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert {"pyspark", "numba"} & set(done.stdout.split()) == set()

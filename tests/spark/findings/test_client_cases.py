@@ -1,0 +1,227 @@
+"""Each rule about clients on rows made by hand: what it must find, and the nearest in which it must find nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+S = 1_000_000_000
+Rows = dict[str, Any]
+ONE: Rows = {"client_instance_id": "ci-1", "client_id": "app", "conn_ids": ["c1"], "group_id": "g"}
+ONE |= {"first_ns": S, "last_ns": 60 * S}
+TWO = {**ONE, "client_instance_id": "ci-2", "client_id": "other", "conn_ids": ["c2"]}
+BROKER = {"client_instance_id": "ci-3", "client_id": "2", "kind": "broker", "conn_ids": ["c3"]}
+PRODUCE, FETCH, LIST_OFFSETS, JOIN, HEARTBEAT, LEAVE, SYNC, INIT = 0, 1, 2, 11, 12, 13, 14, 22
+
+
+def at(second: float, number: int = 1, conn: str = "c1") -> Rows:
+    """Ids and time of a request or of the error in its answer."""
+    ns = int(second * S)
+    return {"request_id": f"{conn}-{number}", "conn_id": conn, "ts_ns": ns, "ts": ns // 1_000}
+
+
+def error(name: str, second: float, api: int, number: int = 1, conn: str = "c1", **changes: Any) -> Rows:
+    who = {"client_ip": "10.0.0.9", "client_id": "app", "node_id": 1}
+    return {**at(second, number, conn), **who, "error_name": name, "api_key": api, "api_name": str(api), **changes}
+
+
+def call(second: float, api: int, number: int, conn: str = "c1", **changes: Any) -> Rows:
+    return {**at(second, number, conn), "api_key": api, "api_name": str(api), "node_id": 1, **changes}
+
+
+def loading(seconds: list[float], **changes: Any) -> Rows:
+    errors = [
+        error("COORDINATOR_LOAD_IN_PROGRESS", second, JOIN, number, **{"group_id": "g", **changes})
+        for number, second in enumerate(seconds)
+    ]
+    return {"clients": [ONE], "errors": errors}
+
+
+def thrown_out(heard_s: float, refused_s: float, *between: Rows, api: int = HEARTBEAT, **changes: Any) -> Rows:
+    """A member of a group with a session timeout of 5 s, heard last at one time and refused at another."""
+    refused = {"group_id": "g", "member_id": "m", "error_name": "UNKNOWN_MEMBER_ID", "error_code": 25}
+    calls = [
+        call(heard_s, HEARTBEAT, 1, group_id="g", member_id="m", generation_or_epoch=3, error_name="NONE"),
+        *between,
+        call(refused_s, api, 9, **refused),
+    ]
+    join = {**at(2, 0), "group_id": "g", "session_timeout_ms": 5_000, "rebalance_timeout_ms": 300_000}
+    return {
+        "clients": [{**ONE, "member_ids": ["m"], **changes}],
+        "errors": [error("UNKNOWN_MEMBER_ID", refused_s + 0.001, api, 9, group_id="g")],
+        "requests": calls,
+        "messages/JoinGroup/request": [join],
+    }
+
+
+def outside(old: int, new: int, policy: int = -2, listed: str = "c1") -> Rows:
+    """A Fetch at an offset outside the log, and ListOffsets on a connection after it."""
+    place = {"topic": "t", "partition": 0}
+    fetch, found = {**at(3, 1), **place, "api_key": FETCH}, {**at(3.1, 2, listed), **place, "api_key": LIST_OFFSETS}
+    asked = {"request_id": f"{listed}-2", "topics": [{"partitions": [{"timestamp": policy}]}]}
+    return {
+        "clients": [ONE, TWO],
+        "errors": [error("OFFSET_OUT_OF_RANGE", 3, FETCH, **place)],
+        "partitions": [
+            {**fetch, "direction": "request", "offset": old},
+            {**fetch, "direction": "response", "error_code": 1},
+            {**found, "direction": "response", "offset": new, "error_code": 0},
+        ],
+        "messages/ListOffsets/request": [asked],
+    }
+
+
+def taken(name: str, rival: Rows | None) -> Rows:
+    mine = {**ONE, "group_instance_id": "node-1"}
+    rivals = [] if rival is None else [{**TWO, "group_instance_id": "node-1", **rival}]
+    return {"clients": [mine, *rivals], "errors": [error(name, 20, HEARTBEAT, group_id="g")]}
+
+
+def throttles(ms: int, conn: str = "c1") -> Rows:
+    calls = [call(2 + i, PRODUCE, i, conn, throttle_ms=ms, record_bytes=1_000) for i in range(4)]
+    return {"clients": [ONE, BROKER], "requests": [{**row, "api_name": "Produce"} for row in calls]}
+
+
+def produces(n: int, every_s: float, n_bytes: int, codec: str = "none", acks: int = -1) -> Rows:
+    """Requests of two records in one batch each."""
+    requests, batches = [], []
+    for i in range(n):
+        status = "no_response_expected" if acks == 0 else "ok"
+        counts = {"n_partitions": 1, "n_records": 2, "record_bytes": n_bytes, "acks": acks, "status": status}
+        requests.append({**call(2 + i * every_s, PRODUCE, i, **counts), "api_name": "Produce"})
+        batch = {"api_key": PRODUCE, "direction": "request", "topic": "t", "codec": codec, "bytes": n_bytes}
+        batches.append({**at(2 + i * every_s, i), **batch, "n_records": 2})
+    known = [
+        {"kind": "broker", "node_id": node, "request_id": "c1-0", "conn_id": "c1", "ts_ns": S} for node in (1, 2, 3)
+    ]
+    return {
+        "clients": [{**ONE, "kind": "producer"}],
+        "requests": requests,
+        "record_batches": batches,
+        "topology": known,
+    }
+
+
+def fetches(n: int, every_s: float, n_records: int, epoch: int | None = None) -> Rows:
+    terms = {"max_wait_ms": 5, "min_bytes": 1, "n_records": n_records, "fetch_session_epoch": epoch}
+    calls = [{**call(2 + i * every_s, FETCH, i, **terms), "api_name": "Fetch"} for i in range(n)]
+    return {"clients": [ONE], "requests": calls}
+
+
+def generations(n: int, every_s: float, *clients: Rows) -> Rows:
+    calls = [call(10 + i * every_s, SYNC, i, group_id="g", generation_or_epoch=i + 1) for i in range(n)]
+    return {"clients": list(clients), "requests": calls}
+
+
+def missing(n: int, every_s: float, kind: str = "producer") -> Rows:
+    errors = [error("UNKNOWN_TOPIC_OR_PARTITION", 2 + i * every_s, 3, i, topic="t") for i in range(n)]
+    return {"clients": [{**ONE, "kind": kind}], "errors": errors}
+
+
+def in_flight(p50: int, n: int = 200) -> Rows:
+    loop = {"client_instance_id": "ci-1", "conn_id": "c1", "cadence": "in_flight", "n": n, "p50_ms": p50, "max_ms": 9}
+    return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "cadences": [loop]}
+
+
+RUNS = {"first_ns": 0, "last_ns": 99 * S, "end": "open"}
+LEFT = call(9, LEAVE, 5, group_id="g")
+MOVED = call(9, HEARTBEAT, 5, group_id="g", error_name="NOT_COORDINATOR")
+ELSEWHERE = call(9, JOIN, 5, group_id="g", error_name="NONE", node_id=2)
+TOO_LARGE = {"topic": "t", "partition": 0}
+SENT = {**at(2), "api_key": PRODUCE, "direction": "request", **TOO_LARGE, "record_bytes": 6_000, "n_records": 1}
+
+CASES: dict[str, tuple[Rows, set[str]]] = {
+    "loading for half a second": (loading([2.0, 2.2, 2.5]), {"coordinator_loading"}),
+    "loading, asked twice": (loading([2.0, 2.1]), set()),
+    "loaded twice, each for a moment": (loading([2.0, 40.0]), set()),
+    "no producer ids yet": (loading([2.0, 2.5], group_id=None, api_key=INIT), set()),
+    "evicted": (thrown_out(4, 12), {"evicted_member"}),
+    "late for its rebalance": (thrown_out(4, 6), {"evicted_member"}),
+    "left before": (thrown_out(4, 12, LEFT), set()),
+    "coordinator moved": (thrown_out(4, 12, MOVED), set()),
+    "other coordinator": (thrown_out(4, 12, ELSEWHERE), set()),
+    "joined with an id that was never used": (thrown_out(11, 12, api=JOIN), set()),
+    "commit of one that is no member": (thrown_out(4, 12, member_ids=[]), set()),
+    "reset to the beginning": (outside(100, 140), {"offset_reset"}),
+    "reset back": (outside(380, 0, -1), {"offset_reset"}),
+    "lagging follower": (outside(100, 140, listed="c2"), set()),
+    "static conflict": (taken("FENCED_INSTANCE_ID", {}), {"static_member_conflict"}),
+    "throttled": (throttles(400), {"throttled"}),
+    "throttled for a moment": (throttles(20), {"throttled"}),
+    "throttled broker": (throttles(400, conn="c3"), set()),
+    "too large": (
+        {"clients": [ONE], "errors": [error("MESSAGE_TOO_LARGE", 2, PRODUCE, **TOO_LARGE)], "partitions": [SENT]},
+        {"oversize_request"},
+    ),
+    "out of replicas": (
+        {"clients": [ONE], "errors": [error("NOT_ENOUGH_REPLICAS", 2, PRODUCE, topic="t", partition=0)]},
+        {"not_enough_replicas"},
+    ),
+    "no such topic": (missing(20, 0.5), {"missing_topic"}),
+    "topic is being created": (missing(20, 0.1), set()),
+    "admin looks for a topic": (missing(20, 0.5, "admin"), set()),
+    "uncompressed": (produces(100, 0.5, 2_000), {"no_compression"}),
+    "compressed": (produces(100, 0.5, 2_000, codec="zstd"), set()),
+    "uncompressed, but small": (produces(200, 0.05, 500), set()),
+    "tiny batches": (produces(200, 0.005, 150), {"tiny_batches"}),
+    "slow producer": (produces(150, 0.2, 150), set()),
+    "one broker has all": (produces(60, 0.5, 20_000, codec="zstd"), {"leader_skew"}),
+    "no acks": (produces(5, 0.5, 150, acks=0), {"acks_zero"}),
+    "chatty": (fetches(400, 0.01, 0), {"chatty_client"}),
+    "idle": (fetches(300, 0.2, 0), set()),
+    "busy": (fetches(400, 0.01, 5), set()),
+    "no fetch sessions": (fetches(8, 0.5, 5, epoch=0), {"fetch_session_churn"}),
+    "fetch sessions": (fetches(8, 0.5, 5, epoch=7), set()),
+    "storm of rebalances": (generations(7, 5, {**ONE, **RUNS, "first_ns": 0}), {"rebalance_storm"}),
+    "members come and go": (
+        generations(7, 5, {**ONE, **RUNS, "end": "closed"}, {**TWO, **RUNS, "first_ns": 12 * S}),
+        set(),
+    ),
+    "in flight": (in_flight(5), {"in_flight_saturated"}),
+    "not in flight": (in_flight(4), set()),
+}
+
+
+IDS = {"conn_id", "request_id", "client_instance_id", "client_id", "group_id", "member_id", "topic"}
+ALONE = "one broker has all"
+"""It is about the sum of all traffic."""
+
+
+def apart(rows: Rows, number: int) -> Rows:
+    """The rows with ids and nodes of their own, so that all cases are one dataset and the rules are asked once."""
+
+    def told(name: str, value: Any) -> Any:
+        if name == "node_id" and value is not None:
+            return number * 10 + value
+        if name in ("conn_ids", "member_ids"):
+            return [f"{number}x{item}" for item in value]
+        return f"{number}x{value}" if name in IDS and value is not None else value
+
+    return {
+        table: [{name: told(name, value) for name, value in row.items()} for row in listed]
+        for table, listed in rows.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def said(found_in: Callable[..., Any]) -> dict[str, set[str]]:
+    """Case -> the rules that found something in it."""
+    numbers = {f"{number}x": name for number, name in enumerate(CASES)}
+    merged: dict[str, list[Rows]] = {}
+    for prefix, name in numbers.items():
+        for table, rows in apart(CASES[name][0], int(prefix[:-1])).items():
+            merged.setdefault(table, []).extend(rows)
+    merged.pop("topology")
+    found = found_in({"all": merged, ALONE: CASES[ALONE][0]})
+    rules: dict[str, set[str]] = {name: set() for name in CASES}
+    for row in found["all"]:
+        rules[numbers[row["evidence"][0].split("x")[0] + "x"]].add(row["rule"])
+    rules[ALONE] = {row["rule"] for row in found[ALONE]}
+    return rules
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_finds_what_is_there_and_nothing_else(case: str, said: dict[str, set[str]]) -> None:
+    assert said[case] == CASES[case][1]
