@@ -138,7 +138,7 @@ function causeCard(cause) {
   const head = el(
     "summary",
     {},
-    el("span", { class: "time" }, clock(cause.start_ns)),
+    el("span", { class: "time" }, clock(cause.start_ns), el("span", { class: "wall" }, timeOfDay(cause.start_ns))),
     el("strong", {}, cause.title),
     cause.storm ? el("span", { class: "tag error" }, "storm") : null,
     el(
