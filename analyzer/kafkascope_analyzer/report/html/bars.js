@@ -209,12 +209,12 @@ function prepareBands() {
   }
   for (const told of longestOfCauses()) {
     const steps = told.steps.filter((step) => step.ts_ns !== null).map((step) => [step.ts_ns, words(step.step)]);
-    const took = told.recovered_ns === null ? words(told.outcome) : span((told.recovered_ns - told.start_ns) / 1000);
+    const took = told.recovered_ns === null ? words(told.outcome) : span((told.recovered_ns - told.since_ns) / 1000);
     add(
       told.client_instance_id,
       {
         kind: "episode",
-        from: told.start_ns,
+        from: told.since_ns,
         to: told.recovered_ns ?? END,
         steps,
         told,

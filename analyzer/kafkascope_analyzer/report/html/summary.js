@@ -34,7 +34,7 @@ function headline() {
   return el(
     "p",
     { class: "lead" },
-    `${count(STORY.causes.n, "thing")} broke between ${clock(first.start_ns)} and ${clock(last)}. `,
+    `${count(STORY.causes.n, "thing")} broke between ${clock(first.since_ns)} and ${clock(last)}. `,
     `${hit.length} of ${count(clients.length, "client")} felt it. `,
     open.length ? outcome(
       "fatal",
@@ -69,13 +69,13 @@ function strip(causes) {
   const x = (ns) => (ns / END) * 1000;
   const bars = causes.map((cause, n) => {
     const end = causeEnd(cause);
-    const wide = Math.max(3, x(end) - x(cause.start_ns));
+    const wide = Math.max(3, x(end) - x(cause.since_ns));
     return svg(
       "g",
       {},
       svg(
         "rect",
-        { class: `bar-${causeTone(cause)}`, x: x(cause.start_ns), y: 4 + n * 9, width: wide, height: 6, rx: 2 },
+        { class: `bar-${causeTone(cause)}`, x: x(cause.since_ns), y: 4 + n * 9, width: wide, height: 6, rx: 2 },
       ),
       isUnwell(cause) ? svg(
         "path",
@@ -138,7 +138,7 @@ function causeCard(cause) {
   const head = el(
     "summary",
     {},
-    el("span", { class: "time" }, clock(cause.start_ns), el("span", { class: "wall" }, timeOfDay(cause.start_ns))),
+    el("span", { class: "time" }, clock(cause.since_ns), el("span", { class: "wall" }, timeOfDay(cause.since_ns))),
     el("strong", {}, cause.title),
     cause.storm ? el("span", { class: "tag error" }, "storm") : null,
     el(
@@ -171,7 +171,8 @@ function feltName(one) {
 function causeBody(cause) {
   const columns = [
     ["Client"],
-    ["From", "num"],
+    ["Felt from", "num"],
+    ["Noticed", "num"],
     ["Worked again", "num"],
     ["After", "num"],
     ["Errors", "num"],
@@ -200,7 +201,7 @@ function causeBody(cause) {
       { class: "row" },
       button(
         "Show in timeline",
-        () => { showStretch(cause.start_ns, causeEnd(cause)); jump("timeline"); },
+        () => { showStretch(cause.since_ns, causeEnd(cause)); jump("timeline"); },
         { class: "small" },
       ),
       " Packets of the worst: ",
@@ -219,7 +220,8 @@ function feltRow(one) {
   const ended = Object.entries(one.outcomes).map(([kind, n]) => [outcome(kind, `${n} ${words(kind)}`), " "]);
   return [
     name,
-    clock(one.start_ns),
+    clock(one.since_ns),
+    one.since_ns < one.start_ns ? clock(one.start_ns) : "at once",
     one.took_us === null && !one.well ? "not in the capture" : clock(one.recovered_ns),
     span(one.took_us),
     one.n_errors,
