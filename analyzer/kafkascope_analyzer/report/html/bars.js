@@ -226,14 +226,12 @@ function prepareBands() {
 
 // Of each client's episodes of one cause the one that lasted longest.
 function longestOfCauses() {
+  const lasted = (told) => (told.recovered_ns ?? END) - told.since_ns;
   const found = new Map();
   for (const told of STORY.episodes.listed) {
     const key = `${told.client_instance_id} ${told.cause_id || told.recovery_id}`;
     const known = found.get(key);
-    if (!known
-      || (told.recovered_ns
-        ?? END) - told.start_ns > (known.recovered_ns
-        ?? END) - known.start_ns) found.set(key, told);
+    if (!known || lasted(told) > lasted(known)) found.set(key, told);
   }
   return [...found.values()];
 }

@@ -113,8 +113,7 @@ function memberWait(rebalance, member, members) {
   const y = 37 + n * GROUP_LANE;
   const to = member.synced_ns ?? rebalance.end_ns ?? member.joined_ns;
   const stop = member.stopped_ms ? to - member.stopped_ms * 1e6 : null;
-  const last = rebalance.last_joiner
-    && (rebalance.last_joiner === member.member_id || rebalance.last_joiner === member.client_instance_id);
+  const last = joinedLast(rebalance, member);
   return svg(
     "g",
     {},
@@ -150,9 +149,7 @@ function rebalanceTable(rebalances) {
     ["Packets", "num"],
   ];
   const rows = rebalances.map((one) => {
-    const last = (one.members
-      || []).find((member) => member.member_id === one.last_joiner
-      || member.client_instance_id === one.last_joiner);
+    const last = (one.members || []).find((member) => joinedLast(one, member));
     const stop = (one.members || []).reduce((most, member) => Math.max(most, member.stopped_ms ?? 0), 0);
     return [
       one.generation ?? "",
@@ -168,6 +165,11 @@ function rebalanceTable(rebalances) {
     ];
   });
   return table("Rebalances", columns, rows);
+}
+
+// Whether the rebalance names this member as the one that joined last.
+function joinedLast({ last_joiner }, { member_id, client_instance_id }) {
+  return Boolean(last_joiner) && (last_joiner === member_id || last_joiner === client_instance_id);
 }
 
 function departedText(one) {

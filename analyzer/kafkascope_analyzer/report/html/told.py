@@ -18,7 +18,7 @@ MOST_STARTS_WITH_STEPS = 400
 MOST_EPISODES = 5_000
 MOST_EPISODES_WITH_STEPS = 600
 SILENT = ("REQUEST_UNANSWERED", "CONNECTION_UNANSWERED")
-"""First errors that were felt long before they were noticed: from the request, or SYN, that stayed without an answer."""
+"""First errors that were felt before they were noticed: from the request, or SYN, that stayed without an answer."""
 MOST_FELT = 100
 """Clients listed under one cause."""
 

@@ -19,8 +19,8 @@ from kafkascope_analyzer.report.words import clock, safe, span, visible
 
 Model = dict[str, Any]
 
-_AS_IN_THE_MODEL = ("connections", "cluster", "apis", "errors", "unread", "stories", "latency", "leaders")
-_AS_IN_THE_MODEL += ("client_traffic", "removed_versions")
+_AS_IN_THE_MODEL = ["connections", "cluster", "apis", "errors", "unread", "stories", "latency", "leaders"]
+_AS_IN_THE_MODEL += ["client_traffic", "removed_versions"]
 
 
 def write_html(dataset: Path, model: Model, place: Path, budget: int = BUDGET) -> None:
