@@ -19,6 +19,15 @@ MOST_EPISODES = 5_000
 MOST_EPISODES_WITH_STEPS = 600
 SILENT = ("REQUEST_UNANSWERED", "CONNECTION_UNANSWERED")
 """First errors that were felt before they were noticed: from the request, or SYN, that stayed without an answer."""
+_MEANINGS = {
+    "CONCURRENT_TRANSACTIONS": "the transaction before was still ending",
+    "REQUEST_TIMED_OUT": "replicas did not confirm in time",
+    "OUT_OF_ORDER_SEQUENCE_NUMBER": "a producer's batch came out of order",
+    "FETCH_SESSION_ID_NOT_FOUND": "a fetch session was gone",
+    "UNKNOWN_TOPIC_OR_PARTITION": "a topic or partition was not known",
+    "REBALANCE_IN_PROGRESS": "a group was rebalancing",
+    "UNSTABLE_OFFSET_COMMIT": "offsets of an open transaction were asked for",
+}
 MOST_FELT = 100
 """Clients listed under one cause."""
 
@@ -90,10 +99,15 @@ def told_causes(model: Row, dataset: Path) -> list[Row]:
     told = []
     for cause_id, cause in wanted.items():
         worst_first = sorted(felt[cause_id].values(), key=lambda row: (row["well"], -row["took_ns"], row["start_ns"]))
-        who = {"title": title(cause, brokers), "radius": radius(cause)}
+        who = {"title": _titled(title(cause, brokers)), "radius": radius(cause)}
         who["since_ns"] = min((row["since_ns"] for row in worst_first), default=cause["start_ns"])
         told.append({**cause, **who, "n_felt": len(worst_first), "felt": [_as_row(r) for r in worst_first[:MOST_FELT]]})
     return sorted(told, key=lambda cause: (cause["since_ns"], cause["cause_id"]))
+
+
+def _titled(name: str) -> str:
+    """An error's name, where the cause has no better title, with what it means."""
+    return f"{_MEANINGS[name]} ({name})" if name in _MEANINGS else name
 
 
 def _since(row: Row) -> int:
