@@ -124,7 +124,7 @@ function wentOn(cause, one) {
   return WENT_ON.get(key);
 }
 
-// Whether a client sent a Produce or Fetch after this time that was answered without an error.
+// Whether a request about records (Produce, Fetch, ListOffsets) after this time was answered without an error.
 function movedRecordsAfter(identity, ns) {
   const client = STORY.lanes.clients[clientPlace(identity)];
   for (const conn of client?.conns ?? []) {
