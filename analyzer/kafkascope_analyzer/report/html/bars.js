@@ -153,7 +153,7 @@ function drawBand(context, band, { left, wide }, { top, height }) {
 // Ticks of a band's steps, with names where they have room; else what the band is.
 function drawSteps(context, band, box) {
   const colour = band.kind === "start" ? INK.start : INK.error;
-  const roomy = box.wide > Math.max(500, band.steps.length * 70);
+  const roomy = band.steps.length > 2 && box.wide > Math.max(500, band.steps.length * 70);
   context.fillStyle = colour;
   for (const [ns] of band.steps) {
     const x = xOf(ns, box.width);

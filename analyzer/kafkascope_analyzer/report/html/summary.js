@@ -30,6 +30,8 @@ function headline() {
   );
   const open = causes.filter((cause) => isUnwell(cause) && cause.n_clients);
   const first = causes[0];
+  const parted = causes.some((cause) => judged(cause).some((one) => wentOn(cause, one)));
+  const elsewhere = `Every client worked again${parted ? ", or went on without the broker that it lost" : ""}.`;
   const last = causes.reduce((end, cause) => Math.max(end, cause.end_ns), 0);
   return el(
     "p",
@@ -39,7 +41,7 @@ function headline() {
     open.length ? outcome(
       "fatal",
       `In ${count(open.length, "case")} not every client worked again.`,
-    ) : outcome("recovered", "Every client worked again."),
+    ) : outcome("recovered", elsewhere),
   );
 }
 
@@ -158,8 +160,7 @@ function causeCard(cause) {
     "summary",
     {},
     el("span", { class: "time" }, clock(cause.since_ns), el("span", { class: "wall" }, timeOfDay(cause.since_ns))),
-    el("strong", {}, cause.title),
-    cause.storm ? el("span", { class: "tag error storm" }, "storm") : null,
+    el("span", {}, el("strong", {}, cause.title), cause.storm ? el("span", { class: "tag error storm" }, "storm") : null),
     el("span", { class: "who" }, who),
     ending(cause),
   );

@@ -117,7 +117,8 @@ function topologyPicture(state) {
     ? hint(`The picture has ${shown.length} of ${clients.length} clients; the table has all.`)
     : null;
   const name = "Clients and brokers at the moment; the table below says the same";
-  return [picture("topology", { width: 960, height, name }, links, left, right), rest];
+  const key = "Lines: solid for records, dashes for a group, dash and dot for transactions, dots for discovery.";
+  return [picture("topology", { width: 960, height, name }, links, left, right), hint(key), rest];
 }
 
 function clientBox(number, y) {
