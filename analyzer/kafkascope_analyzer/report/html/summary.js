@@ -108,7 +108,8 @@ function judged(cause) {
   return mine.length ? mine : cause.felt;
 }
 
-// Those that did not get well again. Who lost a broker, never came back to it and still moved records elsewhere is well.
+// Those that did not get well again. Who lost a broker, never came back to it and still moved records elsewhere is
+// well.
 function unwellOf(cause) {
   return judged(cause).filter((one) => !one.well && !wentOn(cause, one));
 }
