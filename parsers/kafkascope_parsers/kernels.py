@@ -24,8 +24,8 @@ _IS_LEAN = bool(_UNCOUNTED) and hasattr(caching.FunctionCache, "_load_overload")
 
 
 class _LeanCache(caching.FunctionCache):  # type: ignore[misc]
-    """numba's cache of one function, set up when it is first asked for (numba writes a file to see whether it can), which
-    looks for compiled code before it gets all ready for compiling.
+    """numba's cache of one function. It is set up when it is first asked for (numba writes a file to see whether it
+    can), and looks for compiled code before it gets all ready for compiling.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:

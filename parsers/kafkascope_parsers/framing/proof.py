@@ -92,10 +92,10 @@ def same_name(s: Streams, run: int, one: int, other: int) -> bool:
     if length < NAME_ENOUGH or length != name_length(s, run, other):
         return False
     name, there = one + CLIENT_ID_AT, other + CLIENT_ID_AT
+    differ = 0
     for k in range(length):
-        if s.data[name + k] != s.data[there + k]:
-            return False
-    return True
+        differ += s.data[name + k] != s.data[there + k]
+    return differ == 0
 
 
 @kernel
