@@ -15,8 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numba as nb
+import numpy as np
 from numba.core import caching
 from numba.core.options import DefaultOptions
+from numpy.typing import NDArray
 
 _UNCOUNTED: dict[str, bool] = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 _IS_LEAN = bool(_UNCOUNTED) and hasattr(caching.FunctionCache, "_load_overload")
@@ -57,3 +59,13 @@ def kernel(function: Callable[..., Any]) -> Any:
 def inlined(function: Callable[..., Any]) -> Any:
     """Decorates a short function that is copied into the kernels that call it."""
     return _compiled(function, inline="always")
+
+
+def prepare_kernels() -> None:
+    """Loads what numba needs at the first call of any kernel, so that forked processes have it."""
+    _nothing(np.empty(0, np.uint8))
+
+
+@kernel
+def _nothing(values: NDArray[np.uint8]) -> int:
+    return len(values)

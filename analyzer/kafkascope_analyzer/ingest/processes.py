@@ -9,7 +9,7 @@ import mmap
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -24,6 +24,7 @@ from kafkascope_analyzer.ingest.finish import finish_bucket
 from kafkascope_analyzer.ingest.reading import ReadBlock
 from kafkascope_analyzer.ingest.worker import BucketResult, BucketScans, ScanJob
 from kafkascope_parsers.errors import UsageError
+from kafkascope_parsers.kernels import prepare_kernels
 from kafkascope_parsers.link import Segments
 from kafkascope_parsers.link.segments import SegmentArrays
 
@@ -98,6 +99,7 @@ class Workers:
         self._current = -1
         self._pipes: list[Connection] = []
         self._processes = []
+        prepare_kernels()
         gc.freeze()  # what is loaded by now stays: neither swept nor, by sweeping, copied into each worker
         for job in jobs:
             ours, theirs = context.Pipe()
@@ -143,10 +145,13 @@ class Workers:
             self._send(pipe, None)
         return [cast(BucketResult, self._answer(pipe)) for pipe in self._pipes]
 
-    def finished(self, cluster: Cluster) -> list[dict[str, int]]:
-        """Has all buckets finished, each by its worker. Returns rows per table, of each worker."""
+    def finished(self, cluster: Cluster, meanwhile: Callable[[], None] | None = None) -> list[dict[str, int]]:
+        """Has all buckets finished, each by its worker, and calls `meanwhile`. Returns rows per table, of each
+        worker."""
         for pipe in self._pipes:
             self._send(pipe, cluster)
+        if meanwhile is not None:
+            meanwhile()
         return [cast(dict[str, int], self._answer(pipe)) for pipe in self._pipes]
 
     def stop(self) -> None:
@@ -245,6 +250,7 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
             pipe.send(_Done(place.slot))
         result = scans.finish()
         pipe.send(result)
+        scans.close()  # while the reader learns the cluster
         cluster = cast(Cluster, pipe.recv())
         pipe.send(_added([finish_bucket(bucket, cluster) for bucket in result.buckets]))
     except EOFError:
