@@ -75,6 +75,7 @@ def analyze(
                 write_stories(staged.work, (master, remote), quiet=quiet)
             model = _write_report(staged.work)
         show(model, format)
+        staged.settle()
         if problem is not None:
             complain(f"no stories were made (they need Java 17 or newer). {problem}")
             note(f"the tables are whole; `kafkascope stories {place}` adds the stories", quiet=quiet)

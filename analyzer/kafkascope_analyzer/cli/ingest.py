@@ -53,6 +53,7 @@ def ingest(
             write_tables(inputs, staged.work, jobs=jobs, max_memory=most, detail=detail, hosts=names, quiet=quiet)
             say_what_was_cut(staged.work)
         show_overview(place, format)
+        staged.settle()
         note(f"dataset: {place}", quiet=quiet)
 
 

@@ -8,7 +8,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
-_GARBAGE_THRESHOLD = 100_000
+_GARBAGE_THRESHOLD = 500_000
 """Objects between two sweeps of the youngest generation. Imports make half a million and no garbage; after them rows
 are Arrow's and numpy's, which are not swept."""
 

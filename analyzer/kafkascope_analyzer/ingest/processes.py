@@ -6,6 +6,7 @@ before it, and waits for the slowest when all are in use, so that memory does no
 
 import gc
 import mmap
+import shutil
 import signal
 import sys
 from collections import Counter
@@ -252,7 +253,10 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
         pipe.send(result)
         scans.close()  # while the reader learns the cluster
         cluster = cast(Cluster, pipe.recv())
-        pipe.send(_added([finish_bucket(bucket, cluster) for bucket in result.buckets]))
+        rows = _added([finish_bucket(bucket, cluster) for bucket in result.buckets])
+        for bucket in result.buckets:
+            shutil.rmtree(bucket.spill, ignore_errors=True)  # here, where others are at work meanwhile
+        pipe.send(rows)
     except EOFError:
         return  # the reader has ended, and with it the run
     except (OSError, MemoryError) as error:  # no room for files or rows: the reader says so
