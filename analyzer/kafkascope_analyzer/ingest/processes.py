@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from kafkascope_analyzer.ingest.worker import BucketResult, BucketScans, ScanJob
 from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.kernels import prepare_kernels
 from kafkascope_parsers.link import Segments
-from kafkascope_parsers.link.segments import SegmentArrays
+from kafkascope_parsers.link.segments import SEGMENT_COLUMNS, SegmentArrays, room_for_segments
 
 _MORE_SLOTS = 2
 """Slots beyond one for each worker: one being filled, one ready."""
@@ -55,7 +55,7 @@ class _Slot:
     """Memory of one block: its bytes, and room for the columns of its segments."""
 
     def __init__(self, block_bytes: int) -> None:
-        columns = [(np.dtype(dtype), width) for dtype, width in _SEGMENT_COLUMNS]
+        columns = list(SEGMENT_COLUMNS.values())
         self.room = block_bytes // _LEAST_PACKET + 1
         sizes = [self.room * dtype.itemsize * width for dtype, width in columns]
         starts = np.cumsum([_aligned(block_bytes), *map(_aligned, sizes)]).tolist()
@@ -74,13 +74,6 @@ class _Slot:
     def segments(self, n: int) -> Segments:
         """The first n segments."""
         return Segments(*(column[:n] for column in self._columns))
-
-
-_SEGMENT_COLUMNS = (
-    *((np.int64, 1), (np.int64, 1), (np.uint64, 2), (np.uint64, 2), (np.uint16, 1), (np.uint16, 1)),
-    *((np.uint32, 1), (np.uint32, 1), (np.uint8, 1), (np.uint16, 1), (np.int64, 1), (np.int32, 1), (np.int32, 1)),
-)
-"""Type and width of the columns of Segments."""
 
 
 def _aligned(n_bytes: int) -> int:
@@ -265,8 +258,7 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
 
 def _nothing() -> ReadBlock:
     """A block without packets."""
-    columns: list[Any] = [np.empty((0, width) if width > 1 else 0, dtype) for dtype, width in _SEGMENT_COLUMNS]
-    return ReadBlock(0, 0, np.empty(0, np.uint8), Segments(*columns), [])
+    return ReadBlock(0, 0, np.empty(0, np.uint8), Segments(*room_for_segments(0)), [])
 
 
 def _added(counts: list[dict[str, int]]) -> dict[str, int]:
