@@ -29,8 +29,8 @@ from kafkascope_parsers.kernels import prepare_kernels
 from kafkascope_parsers.link import Segments
 from kafkascope_parsers.link.segments import SEGMENT_COLUMNS, SegmentArrays, room_for_segments
 
-_MORE_SLOTS = 2
-"""Slots beyond one for each worker: one being filled, one ready."""
+_MORE_SLOTS = 1
+"""Slots beyond one for each worker: the one that is being filled."""
 _LEAST_PACKET = 48
 """Bytes of a capture file per segment at the least: a record header, an IP and a TCP header are 56."""
 
