@@ -179,7 +179,9 @@ def _typed(columns: dict[str, pa.ChunkedArray | pa.Array], field: pa.Field, n: i
 
 
 def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(column, pa.ChunkedArray):
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()  # which copies
+    return column
 
 
 def _roles_by_connection(roles: pa.Table) -> tuple[dict[int, set[str]], dict[int, str]]:
