@@ -15,6 +15,7 @@ from kafkascope_spark import wire
 from kafkascope_spark.cadences.intervals import cadence_rows
 from kafkascope_spark.deciding import deciding_requests
 from kafkascope_spark.neighbours import with_near_closes
+from kafkascope_spark.rows import BEAT, LOOKUP, SAMPLED, TOLD, USED
 from kafkascope_spark.usage import FIRST, KEYS, answer_samples, id_samples, usages, with_luck
 
 AFTER_ERROR = 16
@@ -79,7 +80,6 @@ REQUEST = [
 ]
 FAILURE = [
     "request_id",
-    "conn_id",
     "api_key",
     "error_name",
     "topic",
@@ -92,8 +92,6 @@ TOUCH = ["request_id", "conn_id", "ts_ns", "api_key", "answered", "topic", "part
 SORT = ["client_ip", "section", "ts_ns", "rank", "packet_no", "tie"]
 LAST = ["max_wait_ms", "last_id", "producer_id"]
 """What a usage has of the last requests."""
-USED, SAMPLED, TOLD, BEAT, LOOKUP = 1, 2, 3, 4, 5
-"""Ranks of what is known of a connection, after the connection itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +108,9 @@ class Sources:
 
 
 def client_events(sources: Sources) -> DataFrame:
-    """One row per event, partitioned by `client_ip` and sorted by SORT: a struct each of connection, usage, samples,
-    told, beat, lookup, request, failure, touch, one of them set."""
+    """One row per event, partitioned by `client_ip` and sorted by SORT: client_ip, section, ts_ns, rank; and of each
+    of rows.KINDS a list, with one struct in a row of that kind and null in any other: a null list costs nothing on
+    the way to Python, a null struct as much as all its fields."""
     known = sources.requests.where(fn.col("api_key").isNotNull() & (fn.col("status") != "orphan_response"))
     requests = with_luck(known)
     parts = [
@@ -129,7 +128,7 @@ def client_events(sources: Sources) -> DataFrame:
     events = parts[0]
     for part in parts[1:]:
         events = events.unionByName(part, allowMissingColumns=True)
-    return events.repartition("client_ip").sortWithinPartitions(*SORT)
+    return events.repartition("client_ip").sortWithinPartitions(*SORT).drop("packet_no", "tie")
 
 
 def only_after_errors(partitions: DataFrame, errors: DataFrame, connections: DataFrame) -> DataFrame:
@@ -175,21 +174,21 @@ def _fails_at_once(failed: Column, order: WindowSpec) -> Column:
 def connection_events(connections: DataFrame) -> DataFrame:
     """Section 0, rank 0."""
     later = [fn.col(c) if c in connections.columns else fn.lit(None).cast("long").alias(c) for c in CONNECTION_LATER]
-    body = fn.struct(*CONNECTION, *later, "near_idle_ms", "refused_after").alias("connection")
+    body = _body("connection", *CONNECTION, *later, "near_idle_ms", "refused_after")
     return connections.select(*_keys(0, "first_ns", 0, fn.lit(0), "conn_id"), body)
 
 
 def usage_events(used: DataFrame) -> DataFrame:
     """Section 0: what the connection was used for, in order of the first request."""
-    body = fn.struct(*(c for c in KEYS if c != "client_ip"), "n", "first_no", "last_ns", *LAST, *FIRST)
-    return used.select(*_keys(0, "ts_ns", USED, fn.col("first_no"), "conn_id"), body.alias("usage"))
+    body = _body("usage", *(c for c in KEYS if c != "client_ip"), "n", "first_no", "last_ns", *LAST, *FIRST)
+    return used.select(*_keys(0, "ts_ns", USED, fn.col("first_no"), "conn_id"), body)
 
 
 def sample_events(samples: DataFrame, of_answers: bool) -> DataFrame:
     """Section 0: times and correlation ids."""
     first = samples.withColumn("first_ns", fn.get("times", fn.lit(0)))
     which = fn.lit(of_answers).alias("of_answers")
-    body = fn.struct("conn_id", "times", "correlation_ids", which).alias("samples")
+    body = _body("samples", "conn_id", "times", "correlation_ids", which)
     return first.select(*_keys(0, "first_ns", SAMPLED, fn.lit(0), "conn_id"), body)
 
 
@@ -200,27 +199,27 @@ def told_to(learned: DataFrame, connections: DataFrame) -> DataFrame:
 
 def told_events(told: DataFrame) -> DataFrame:
     """Section 0: servers that Metadata named, the group's terms."""
-    body = fn.struct("conn_id", "servers", "producer_ids", *wire.TERMS).alias("told")
+    body = _body("told", "conn_id", "servers", "producer_ids", *wire.TERMS)
     return told.select(*_keys(0, "first_ns", TOLD, fn.lit(0), "conn_id"), body)
 
 
 def beat_events(beats: DataFrame) -> DataFrame:
     """Section 0: the percentiles of a loop."""
-    body = fn.struct("conn_id", "cadence", "n", "p50", "p99", "max").alias("beat")
+    body = _body("beat", "conn_id", "cadence", "n", "p50", "p99", "max")
     timed = beats.withColumn("zero", fn.lit(0)).withColumn("path", fn.concat_ws("|", "conn_id", "cadence"))
     return timed.select(*_keys(0, "zero", BEAT, fn.lit(0), "path"), body)
 
 
 def lookup_events(dns: DataFrame) -> DataFrame:
     """Section 0: questions to name servers."""
-    body = fn.struct("name", "ts_ns", "answer_ns", "rcode", "addresses").alias("lookup")
+    body = _body("lookup", "name", "ts_ns", "answer_ns", "rcode", "addresses")
     asked = dns.withColumn("path", fn.concat_ws("|", "name", "type", "client_port"))
     return asked.select(*_keys(0, "ts_ns", LOOKUP, fn.col("packet_no"), "path"), body)
 
 
 def request_events(requests: DataFrame) -> DataFrame:
     """Section 1, rank 0, at the request's first byte."""
-    body = fn.struct(*REQUEST).alias("request")
+    body = _body("request", *REQUEST)
     return requests.select(*_keys(1, "ts_ns", 0, fn.col("request_packet_no"), "request_id"), body)
 
 
@@ -228,15 +227,19 @@ def failure_events(errors: DataFrame) -> DataFrame:
     """Section 1, rank 1, at the answer's first byte."""
     known = errors.where(fn.col("error_code") != 0)
     path = fn.concat_ws("|", "request_id", "where", "resource")
-    body = fn.struct(*FAILURE).alias("failure")
+    body = _body("failure", *FAILURE)
     return known.withColumn("path", path).select(*_keys(1, "ts_ns", 1, fn.col("packet_no"), "path"), body)
 
 
 def touch_events(mentions: DataFrame) -> DataFrame:
     """Section 1, rank 2, at the frame's first byte."""
-    body = fn.struct(*TOUCH).alias("touch")
+    body = _body("touch", *TOUCH)
     named = mentions.withColumn("path", fn.concat_ws("|", "request_id", "direction", "topic", "partition"))
     return named.select(*_keys(1, "ts_ns", 2, fn.lit(0), "path"), body)
+
+
+def _body(kind: str, *columns: str | Column) -> Column:
+    return fn.array(fn.struct(*columns)).alias(kind)
 
 
 def _keys(section: int, time: str, rank: int, packet: Column, tie: str) -> list[Column]:

@@ -15,6 +15,7 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import RECOVERIES, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, DNS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.batches import event_rows
 from kafkascope_spark.client_stories import ClientStories, TableRow
 from kafkascope_spark.session import is_embedded, open_session
 
@@ -98,7 +99,7 @@ def teller(capture_ns: tuple[int, int]) -> Callable[[Iterable[pa.RecordBatch]], 
         stories = ClientStories(capture_ns)
         rows: list[TableRow] = []
         for batch in batches:
-            rows += stories.feed(batch.to_pylist())
+            rows += stories.feed(event_rows(batch))
             while len(rows) >= BATCH_ROWS:
                 yield tagged_batch(rows[:BATCH_ROWS])
                 del rows[:BATCH_ROWS]

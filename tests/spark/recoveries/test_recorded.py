@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from kafkascope_spark.client_stories import ClientStories
+from kafkascope_spark.rows import event_row
 
 RECORDED = sorted((pathlib.Path(__file__).parents[3] / "fixtures" / "recoveries").glob("*.json.gz"))
-STRUCTS = ("connection", "usage", "samples", "told", "beat", "lookup", "request", "failure", "touch")
 MS = 1_000_000
 
 
 def load(path: pathlib.Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
-    found["events"] = [dict.fromkeys(STRUCTS) | {"client_ip": ""} | row for row in found["events"]]
+    found["events"] = [event_row({"client_ip": ""} | row) for row in found["events"]]
     return found
 
 
