@@ -121,7 +121,9 @@ def storm(source: Path, place: Path, errors: int) -> None:
             write(place, name, pq.read_table(source / name), 0)
     failed = pq.read_table(source / "errors").sort_by("ts_ns").filter(pc.field("error_code") == 6)
     request_id = failed["request_id"][0].as_py()
-    rows = {name: one_request(pq.read_table(source / name), request_id) for name in ("requests", "errors", "partitions")}
+    rows = {
+        name: one_request(pq.read_table(source / name), request_id) for name in ("requests", "errors", "partitions")
+    }
     last_ns = pc.max(pq.read_table(source / "captures", columns=["last_ns"])["last_ns"]).as_py()
     later_ns = last_ns - rows["requests"]["ts_ns"][0].as_py()
     for first in range(0, errors, STORM_ROWS_A_FILE):

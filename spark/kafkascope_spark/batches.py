@@ -1,7 +1,7 @@
 """Arrow batches of events.client_events as rows for the state machine (client_stories).
 
-Values are taken column by column: a scalar at a time (to_pylist) would cost more than all that follows. The body of a
-row is in the list column of its kind, which holds one struct for such a row and is null for any other.
+Values are taken column by column: a scalar at a time (to_pylist) would cost more than all that follows. The body of an
+event is in the list column of its kind, which holds one struct for such an event and is null for any other.
 """
 
 from collections.abc import Callable, Iterator

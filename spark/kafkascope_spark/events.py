@@ -88,6 +88,7 @@ FAILURE = [
     "transactional_id",
     "resource",
 ]
+MENTION = ["request_id", "conn_id", "ts_ns", "api_key", "direction", "topic", "partition", "error_code"]
 TOUCH = ["request_id", "conn_id", "ts_ns", "api_key", "answered", "topic", "partition", "leader_id", "hints"]
 SORT = ["client_ip", "section", "ts_ns", "rank", "packet_no", "tie"]
 LAST = ["max_wait_ms", "last_id", "producer_id"]
@@ -105,6 +106,8 @@ class Sources:
     partitions: DataFrame
     learned: DataFrame
     dns: DataFrame
+    has_topic_errors: bool = True
+    """Whether errors may name a topic without a partition."""
 
 
 def client_events(sources: Sources) -> DataFrame:
@@ -123,7 +126,11 @@ def client_events(sources: Sources) -> DataFrame:
         lookup_events(sources.dns),
         request_events(deciding_requests(requests)),
         failure_events(sources.errors),
-        touch_events(only_after_errors(sources.partitions, sources.errors, sources.connections)),
+        touch_events(
+            only_after_errors(
+                sources.partitions, sources.errors, sources.connections, of_topics=sources.has_topic_errors
+            )
+        ),
     ]
     events = parts[0]
     for part in parts[1:]:
@@ -131,29 +138,40 @@ def client_events(sources: Sources) -> DataFrame:
     return events.repartition("client_ip").sortWithinPartitions(*SORT).drop("packet_no", "tie")
 
 
-def only_after_errors(partitions: DataFrame, errors: DataFrame, connections: DataFrame) -> DataFrame:
+def only_after_errors(
+    partitions: DataFrame, errors: DataFrame, connections: DataFrame, *, of_topics: bool = False
+) -> DataFrame:
     """Mentions of topic-partitions that had an error, of the same client, that follow an error closely, and
-    the errors that name the leader (KIP-951). Adds client_ip, client_id, answered, hints."""
+    the errors that name the leader (KIP-951). Adds client_ip, client_id, answered, hints. of_topics: whether there are
+    errors of whole topics; what follows them is looked for, too."""
     broken = errors.where(fn.col("topic").isNotNull()).select("topic", fn.col("partition").alias("broken")).distinct()
     who = connections.select("conn_id", "client_ip", fn.get("client_ids", fn.lit(0)).alias("client_id"))
     mentions = partitions.where(fn.col("api_key").isin(*MENTIONED_BY, *MENTIONED_BY_SHARE)).select(
-        "request_id",
-        "conn_id",
-        "ts_ns",
-        "api_key",
-        "direction",
-        "topic",
-        "partition",
-        "error_code",
-        fn.coalesce("leader_id", "current_leader_id").alias("leader_id"),
+        *MENTION, fn.coalesce("leader_id", "current_leader_id").alias("leader_id")
     )
     same = (mentions["topic"] == broken["topic"]) & (
         broken["broken"].isNull() | (mentions["partition"] == broken["broken"])
     )
     hits = mentions.join(fn.broadcast(broken), on=same, how="left_semi").join(who, on="conn_id", how="inner")
-    order = Window.partitionBy("client_ip", "client_id", "topic", "partition").orderBy(
-        "ts_ns", "direction", "request_id"
-    )
+    found = _after(hits, "partition")
+    if not of_topics:
+        return found
+    denied = _topic_errors(errors)
+    whole = fn.broadcast(denied.select("topic").distinct())
+    of_whole = mentions.join(whole, on="topic", how="left_semi").unionByName(denied, allowMissingColumns=True)
+    after = _after(of_whole.join(who, on="conn_id", how="inner"))
+    return found.unionByName(after).dropDuplicates(["request_id", "direction", "topic", "partition"])
+
+
+def _topic_errors(errors: DataFrame) -> DataFrame:
+    """The errors of whole topics (Metadata), as mentions: the table partitions has no row for them."""
+    of_topic = errors.where(fn.col("topic").isNotNull() & fn.col("partition").isNull() & (fn.col("error_code") != 0))
+    return of_topic.select(*(c for c in MENTION if c != "direction"), fn.lit("response").alias("direction"))
+
+
+def _after(hits: DataFrame, *by: str) -> DataFrame:
+    """Of the mentions, those that follow a failed one of the same client, topic and `by`, and the hints."""
+    order = Window.partitionBy("client_ip", "client_id", "topic", *by).orderBy("ts_ns", "direction", "request_id")
     before = order.rowsBetween(-AFTER_ERROR, -1)
     failed = fn.coalesce(fn.col("error_code"), fn.lit(0)) != 0
     answered = fn.col("direction") == "response"

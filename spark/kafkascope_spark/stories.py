@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from kafkascope_analyzer.dataset.contract import Table
@@ -87,8 +88,18 @@ def tagged_stories(session: "SparkSession", dataset: pathlib.Path, capture_ns: t
     tables = [load_table(session, dataset, t) for t in (CONNECTIONS, REQUESTS, ERRORS, PARTITIONS)]
     learned = load_learned(session, dataset)
     dns = load_optional(session, dataset, DNS)
-    events = client_events(Sources(tables[0], tables[1], tables[2], tables[3], learned, dns))
+    sources = Sources(tables[0], tables[1], tables[2], tables[3], learned, dns, has_topic_errors(dataset))
+    events = client_events(sources)
     return events.mapInArrow(teller(capture_ns), spark_schema(TAGGED))
+
+
+def has_topic_errors(dataset: pathlib.Path) -> bool:
+    """Whether the table errors names a topic without a partition anywhere."""
+    place = dataset / ERRORS.name
+    if next(place.rglob("*.parquet"), None) is None:
+        return False
+    of_topic = pc.is_valid(pc.field("topic")) & pc.is_null(pc.field("partition"))
+    return bool(pads.dataset(place).head(1, columns=["topic"], filter=of_topic).num_rows)
 
 
 def teller(capture_ns: tuple[int, int]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -143,6 +143,23 @@ def test_mentions_follow_an_error_of_the_same_client_and_partition(frame: Frame)
     assert sorted((r["request_id"], r["answered"]) for r in kept.collect()) == [("r3", False), ("r4", True)]
 
 
+def test_what_follows_an_error_of_a_whole_topic_is_seen(frame: Frame) -> None:
+    """Metadata denies the topic, and names no topic-partition; later it may be written to."""
+
+    def mention(number: int, direction: str, partition: int, topic: str = "t") -> dict[str, Any]:
+        row = {"request_id": f"r{number}", "conn_id": "c1", "ts_ns": number, "api_key": wire.PRODUCE}
+        return row | {"direction": direction, "topic": topic, "partition": partition}
+
+    mentions = [mention(1, "response", 0), mention(3, "request", 0), mention(4, "response", 0, "u")]
+    mentions += [mention(5, "response", 1)]
+    connections = [{"conn_id": "c1", "client_ip": "10.0.0.1", "client_ids": ["app"]}]
+    denied = {"request_id": "r2", "conn_id": "c1", "ts_ns": 2, "api_key": wire.METADATA, "topic": "t", "error_code": 29}
+    tables = frame(PARTITIONS, *mentions), frame(ERRORS, denied), frame(CONNECTIONS, *connections)
+    kept = events.only_after_errors(*tables, of_topics=True)
+    assert sorted((r["request_id"], r["answered"]) for r in kept.collect()) == [("r3", False), ("r5", True)]
+    assert events.only_after_errors(*tables).count() == 0
+
+
 def test_closes_of_one_moment_and_refusals_after_them_are_seen(frame: Frame) -> None:
     def closed(conn_id: str, at: float, kind: str, idle_ms: int, **changes: Any) -> dict[str, Any]:
         row = {
