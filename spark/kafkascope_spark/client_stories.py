@@ -1,9 +1,9 @@
 """The state machine over one address's events: it groups connections into clients, follows their starts and their
 episodes, and gives rows of the story tables.
 
-`feed(batch)` takes rows (rows.EventRow) sorted as events.client_events sorts them (and asserts that), any number at a time;
-`finish()` gives what is left. Memory is that of one address: its connections, and per client what a start and its
-open episodes hold.
+`feed(batch)` takes rows (rows.EventRow) sorted as events.client_events sorts them (and asserts that), any number at a
+time; `finish()` gives what is left. Memory is that of one address: its connections, and per client what a start and
+its open episodes hold.
 """
 
 from collections.abc import Iterable, Iterator
