@@ -17,6 +17,7 @@ from kafkascope_spark.deciding import deciding_requests
 from kafkascope_spark.neighbours import with_near_closes
 from kafkascope_spark.rows import BEAT, LOOKUP, SAMPLED, TOLD, USED
 from kafkascope_spark.usage import FIRST, KEYS, answer_samples, id_samples, usages, with_luck
+from kafkascope_spark.vain import asked_in_vain
 
 AFTER_ERROR = 16
 """Mentions of a topic-partition kept after each error on it: those in flight, and the first success."""
@@ -89,7 +90,7 @@ FAILURE = [
     "resource",
 ]
 MENTION = ["request_id", "conn_id", "ts_ns", "api_key", "direction", "topic", "partition", "error_code"]
-TOUCH = ["request_id", "conn_id", "ts_ns", "api_key", "answered", "topic", "partition", "leader_id", "hints"]
+TOUCH = ["request_id", "conn_id", "ts_ns", "api_key", "answered", "topic", "partition", "leader_id", "hints", "vain"]
 SORT = ["client_ip", "section", "ts_ns", "rank", "packet_no", "tie"]
 LAST = ["max_wait_ms", "last_id", "producer_id"]
 """What a usage has of the last requests."""
@@ -108,6 +109,8 @@ class Sources:
     dns: DataFrame
     has_topic_errors: bool = True
     """Whether errors may name a topic without a partition."""
+    has_asked_in_vain: bool = True
+    """Whether there may be requests that failed with their connection (vain)."""
 
 
 def client_events(sources: Sources) -> DataFrame:
@@ -126,11 +129,7 @@ def client_events(sources: Sources) -> DataFrame:
         lookup_events(sources.dns),
         request_events(deciding_requests(requests)),
         failure_events(sources.errors),
-        touch_events(
-            only_after_errors(
-                sources.partitions, sources.errors, sources.connections, of_topics=sources.has_topic_errors
-            )
-        ),
+        touch_events(_mentions(sources)),
     ]
     events = parts[0]
     for part in parts[1:]:
@@ -138,29 +137,52 @@ def client_events(sources: Sources) -> DataFrame:
     return events.repartition("client_ip").sortWithinPartitions(*SORT).drop("packet_no", "tie")
 
 
+def _mentions(sources: Sources) -> DataFrame:
+    vain = asked_in_vain(sources.requests, sources.connections) if sources.has_asked_in_vain else None
+    tables = sources.partitions, sources.errors, sources.connections
+    return only_after_errors(*tables, vain, of_topics=sources.has_topic_errors)
+
+
 def only_after_errors(
-    partitions: DataFrame, errors: DataFrame, connections: DataFrame, *, of_topics: bool = False
+    partitions: DataFrame, errors: DataFrame, connections: DataFrame, vain: DataFrame | None = None, *, of_topics: bool
 ) -> DataFrame:
     """Mentions of topic-partitions that had an error, of the same client, that follow an error closely, and
-    the errors that name the leader (KIP-951). Adds client_ip, client_id, answered, hints. of_topics: whether there are
-    errors of whole topics; what follows them is looked for, too."""
-    broken = errors.where(fn.col("topic").isNotNull()).select("topic", fn.col("partition").alias("broken")).distinct()
+    the errors that name the leader (KIP-951). Adds client_ip, client_id, answered, hints, vain.
+
+    vain: request_id of requests that failed with their connection; their mentions are errors, and told themselves.
+    of_topics: whether there are errors of whole topics; what follows them is looked for, too.
+    """
     who = connections.select("conn_id", "client_ip", fn.get("client_ids", fn.lit(0)).alias("client_id"))
     mentions = partitions.where(fn.col("api_key").isin(*MENTIONED_BY, *MENTIONED_BY_SHARE)).select(
         *MENTION, fn.coalesce("leader_id", "current_leader_id").alias("leader_id")
     )
+    broken = errors.where(fn.col("topic").isNotNull()).select("topic", fn.col("partition").alias("broken"))
+    if vain is not None:
+        asked = mentions.where(fn.col("direction") == "request")
+        asked = asked.join(vain, on="request_id", how="left_semi").join(who, on="conn_id", how="inner")
+        broken = broken.unionByName(asked.select("topic", fn.col("partition").alias("broken")))
+    broken = broken.distinct()
     same = (mentions["topic"] == broken["topic"]) & (
         broken["broken"].isNull() | (mentions["partition"] == broken["broken"])
     )
     hits = mentions.join(fn.broadcast(broken), on=same, how="left_semi").join(who, on="conn_id", how="inner")
+    if vain is not None:
+        failed = {"direction": fn.lit("response"), "error_code": fn.lit(-1).cast("short")}
+        hits = hits.unionByName(asked.withColumns(failed))
     found = _after(hits, "partition")
-    if not of_topics:
-        return found
+    if vain is not None:
+        no = fn.lit(False)
+        found = found.unionByName(asked.withColumns({"answered": no, "hints": no, "vain": ~no}), True)
+    return _after_whole(found, mentions, errors, who) if of_topics else found
+
+
+def _after_whole(found: DataFrame, mentions: DataFrame, errors: DataFrame, who: DataFrame) -> DataFrame:
+    """Add what follows errors of whole topics."""
     denied = _topic_errors(errors)
     whole = fn.broadcast(denied.select("topic").distinct())
     of_whole = mentions.join(whole, on="topic", how="left_semi").unionByName(denied, allowMissingColumns=True)
     after = _after(of_whole.join(who, on="conn_id", how="inner"))
-    return found.unionByName(after).dropDuplicates(["request_id", "direction", "topic", "partition"])
+    return found.unionByName(after, True).dropDuplicates(["request_id", "direction", "topic", "partition", "vain"])
 
 
 def _topic_errors(errors: DataFrame) -> DataFrame:
@@ -179,7 +201,7 @@ def _after(hits: DataFrame, *by: str) -> DataFrame:
     return (
         hits.withColumns({"follows": fn.max(failed).over(before), "fails": _fails_at_once(failed, order)})
         .where((fn.col("follows") & ~failed & ~fn.col("fails")) | hints)
-        .withColumns({"answered": answered, "hints": hints})
+        .withColumns({"answered": answered, "hints": hints, "vain": fn.lit(False)})
     )
 
 

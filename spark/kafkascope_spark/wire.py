@@ -245,3 +245,5 @@ class Touch:
     """Leader that Metadata names, or the hint of an error (KIP-951)."""
     hints: bool = False
     """Whether it is such an error."""
+    vain: bool = False
+    """Whether it is of a request that was never answered, and whose connection ended."""
