@@ -17,7 +17,7 @@ _FIELDS: dict[type, tuple[str, ...]] = {t: tuple(t.__dataclass_fields__) for t i
 
 def event_rows(batch: pa.RecordBatch) -> Iterator[EventRow]:
     """The rows of the batch, in its order."""
-    bodies = {kind: _BODIES.get(name, _dicts)(batch.column(name).flatten()) for kind, name in KINDS.items()}
+    bodies = {kind: _BODIES[name](batch.column(name).flatten()) for kind, name in KINDS.items()}
     keys = [values_of(batch.column(name)) for name in ("client_ip", "section", "ts_ns", "rank")]
     for client_ip, section, ts_ns, rank in zip(*keys, strict=True):
         yield (client_ip, section, ts_ns or 0, rank), next(bodies[section, rank])
@@ -39,7 +39,8 @@ def values_of(column: pa.Array) -> list[Any]:
 
 
 def _lists(column: pa.Array) -> list[Any]:
-    values, at, lists = values_of(column.flatten()), 0, []
+    values, at = values_of(column.flatten()), 0
+    lists: list[list[Any] | None] = []
     for length in values_of(column.value_lengths()):
         if length is None:
             lists.append(None)
@@ -72,6 +73,7 @@ def _touches(structs: pa.Array) -> Iterator[Touch]:
 
 
 _BODIES: dict[str, Callable[[pa.Array], Iterator[Any]]] = {
+    **dict.fromkeys(KINDS.values(), _dicts),
     "request": _requests,
     "failure": _failures,
     "touch": _touches,
