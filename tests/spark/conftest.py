@@ -12,7 +12,7 @@ from kafkascope_spark.wire import Connection, Request
 
 MS = 1_000_000
 FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
-FOLDERS = (FIXTURES / "captures", FIXTURES / "starts")
+FOLDERS = (FIXTURES / "captures", FIXTURES / "starts", FIXTURES / "findings")
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,17 @@
 """`chatty_client`: a client asks more often than it gets or sends records."""
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
+from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark import wire
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings import wording
 from kafkascope_spark.findings.rule import Rule
 from kafkascope_spark.findings.seen import told
+from kafkascope_spark.findings.signs import Sign
 from kafkascope_spark.tables import Tables
 
 GREETINGS = f"{wire.API_VERSIONS}, {wire.SASL_HANDSHAKE}, {wire.SASL_AUTHENTICATE}"
@@ -34,7 +37,12 @@ def find(tables: Tables) -> DataFrame:
             fn.expr("min(struct(ts_ns, request_id)) as sample"),
         )
     )
-    owned = tables.clients_by_conn.where("kind not in ('broker', 'admin')")
+    often = f"n_requests * 1000000000L >= (last_ns - first_ns) * {limit.CHATTY_A_SECOND}"
+    owned = (
+        tables[CLIENTS]
+        .where(f"kind not in ('broker', 'admin') and n_requests >= {limit.CHATTY_REQUESTS} and {often}")
+        .selectExpr("explode(conn_ids) as conn_id", "client_instance_id", "client_id", "client_ip")
+    )
     apis = (
         calls.join(owned, on="conn_id", how="inner")
         .groupBy("client_instance_id", "client_id", "client_ip", "api_name")
@@ -95,4 +103,15 @@ RULE = Rule(
     f"{_COMMIT[1:]} Metadata: keep one client open instead of many short ones.",
     sources=("fetch.max.wait.ms and fetch.min.bytes of the consumer settings", "KIP-74"),
     find=find,
+    signs=(
+        Sign(
+            CLIENTS,
+            where=~pc.field("kind").isin(["broker", "admin"])
+            & (pc.field("n_requests") >= limit.CHATTY_REQUESTS)
+            & (
+                pc.field("n_requests") * 1_000_000_000
+                >= (pc.field("last_ns") - pc.field("first_ns")) * limit.CHATTY_A_SECOND
+            ),
+        ),
+    ),
 )

@@ -1,5 +1,6 @@
 """`coordinator_loading`: a broker was still reading the state of groups or transactions that clients asked it about."""
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
@@ -24,11 +25,12 @@ def find(tables: Tables) -> DataFrame:
     )
     each = answers.groupBy(
         "node_id", "coordinated", fn.session_window("ts", f"{limit.LOAD_APART_S} seconds").alias("load")
-    ).agg(*seen(), fn.expr("collect_set(client_instance_id) as clients"))
+    ).agg(*seen(), fn.expr("collect_set(client_instance_id) as clients"), fn.expr("bool_or(group_id is null) as other"))
     loads = (
         each.groupBy("node_id", fn.session_window(fn.col("load.start"), f"{limit.LOAD_APART_S} seconds").alias("loads"))
         .agg(
             fn.expr("sum(n) as n"),
+            fn.expr("if(bool_or(other), 'group or transactional id', 'group') as what"),
             fn.expr("max(n) as most"),
             fn.expr("max(last_ns - first_ns) as longest_ns"),
             fn.expr("max_by(coordinated, last_ns - first_ns) as slowest"),
@@ -46,7 +48,7 @@ def find(tables: Tables) -> DataFrame:
     )
     broker = "coalesce(concat('Broker ', node_id), 'A broker')"
     sentence = (
-        f"concat({broker}, ' was still loading ', {wording.counted('n_coordinated', 'group or transactional id')}, "
+        f"concat({broker}, ' was still loading ', n_coordinated, ' ', what, if(n_coordinated = 1, '', 's'), "
         f"' at ', {wording.clock('first_ns')}, ': for ', {wording.lasting('longest_ns')}, ' it answered ', slowest, "
         f"' {LOADING}, ', {wording.times('n')}, ' in all to ', {wording.counted('size(clients)', 'client')})"
     )
@@ -79,5 +81,11 @@ RULE = Rule(
         "kafka.server metric partition-load-time-max of group-coordinator-metrics",
     ),
     find=find,
-    signs=(Sign(ERRORS, "error_name", frozenset({LOADING})),),
+    signs=(
+        Sign(
+            ERRORS,
+            where=(pc.field("error_name") == LOADING)
+            & (pc.field("group_id").is_valid() | pc.field("transactional_id").is_valid()),
+        ),
+    ),
 )

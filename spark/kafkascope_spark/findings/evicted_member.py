@@ -3,14 +3,15 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
-from kafkascope_analyzer.dataset.stories import CLIENTS
+from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES
 from kafkascope_analyzer.dataset.tables import ERRORS, REQUESTS
 from kafkascope_spark import wire
 from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.poll_timeouts import left_and_back
+from kafkascope_spark.findings.poll_timeouts import LEFT_AND_BACK, left_and_back
 from kafkascope_spark.findings.rule import MOST_EVIDENCE, Rule, Way
 from kafkascope_spark.findings.seen import seen, told
 from kafkascope_spark.findings.signs import Sign
+from kafkascope_spark.findings.silent_members import gone_without
 from kafkascope_spark.tables import Tables
 
 THROWN_OUT = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
@@ -32,7 +33,7 @@ def find(tables: Tables) -> DataFrame:
         .groupBy(*WHO, "n", "first_ns", "last_ns", "evidence", "conn_ids", "names", "only_joins", "refused_ns", "heard")
         .agg(
             fn.expr("max(if(array_contains(own_conns, conn_id), session_timeout_ms, null)) as session_ms"),
-            fn.expr("max(if(array_contains(own_conns, conn_id), rebalance_timeout_ms, null)) as poll_ms"),
+            fn.expr("max(if(array_contains(own_conns, conn_id), nullif(rebalance_timeout_ms, -1), null)) as poll_ms"),
         )
         .selectExpr("*", "refused_ns - heard.ts_ns as silent_ns")
         .where("not only_joins or silent_ns >= session_ms * 1000000L")
@@ -43,7 +44,7 @@ def find(tables: Tables) -> DataFrame:
         f"when session_ms is null then {silence} "
         f"when silent_ns >= session_ms * 1000000L then concat({silence}, ', its session.timeout.ms is ', session_ms) "
         f"else concat('it was heard ', {wording.lasting('silent_ns')}, ' before, so it was its rebalance that took "
-        "longer than max.poll.interval.ms (', poll_ms, ')') end"
+        "longer than max.poll.interval.ms', coalesce(concat(' (', poll_ms, ')'), '')) end"
     )
     sentence = (
         f"concat({wording.called()}, ' was no longer a member of group ', group_id, ' at ', "
@@ -55,7 +56,9 @@ def find(tables: Tables) -> DataFrame:
         f"coalesce(concat(' (now ', poll_ms, ')'), ''), '{_SLOW_TOO}'))"
     )
     return told(
-        each.withColumn("evidence", fn.expr(f"slice(concat(array(heard.request_id), evidence), 1, {MOST_EVIDENCE})")),
+        each.withColumn(
+            "evidence", fn.expr(f"slice(concat(array_compact(array(heard.request_id)), evidence), 1, {MOST_EVIDENCE})")
+        ),
         "warning",
         sentence,
         subject="group_id",
@@ -136,6 +139,10 @@ def _heard(tables: Tables, refused: DataFrame) -> DataFrame:
     )
 
 
+def _gone(tables: Tables) -> DataFrame:
+    return gone_without(tables, THROWN_OUT)
+
+
 _SILENT = (
     "Find out why the member was silent (a pause of its process, its host or its network); raise session.timeout.ms"
 )
@@ -155,7 +162,8 @@ RULE = Rule(
     looks_at=f"{' or '.join(THROWN_OUT)} to a client that was a member, with the time since its last request that went "
     "well; session.timeout.ms and max.poll.interval.ms are those of its JoinGroup. Members that said that they leave, "
     "and groups whose coordinator moved meanwhile, are left out. Also members that leave because nobody polled them: "
-    "Java clients say so in LeaveGroup, others leave and join again, twice or more.",
+    "Java clients say so in LeaveGroup, others leave and join again, twice or more. And members that are "
+    "missing in the next generation and were silent for their session timeout (table rebalances).",
     advice=f"{_SILENT}{_SILENT_TOO} {_SLOW}{_SLOW_TOO}",
     sources=(
         "KIP-62",
@@ -166,5 +174,8 @@ RULE = Rule(
     ),
     find=find,
     signs=(Sign(ERRORS, "error_name", frozenset(THROWN_OUT)),),
-    also=(Way(left_and_back, (Sign(REQUESTS, "api_name", frozenset({"LeaveGroup", "ConsumerGroupHeartbeat"})),)),),
+    also=(
+        Way(left_and_back, LEFT_AND_BACK),
+        Way(_gone, (Sign(REBALANCES, "trigger", frozenset({"member_evicted"})),)),
+    ),
 )

@@ -1,5 +1,6 @@
 """`fetch_session_churn`: a broker has no place for the fetch sessions of its clients, or forgets them."""
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
@@ -73,5 +74,5 @@ RULE = Rule(
     "consumers and followers that fetch from one; look for clients that open connections again and again.",
     sources=("KIP-227", "org.apache.kafka.server.FetchSession", "org.apache.kafka.clients.FetchSessionHandler"),
     find=find,
-    signs=(Sign(REQUESTS, "api_name", frozenset({"Fetch"})),),
+    signs=(Sign(REQUESTS, where=pc.field("fetch_session_epoch") == 0, times=limit.SESSIONS_BEGUN),),
 )

@@ -57,5 +57,5 @@ RULE = Rule(
     "default, and at most that with enable.idempotence.",
     sources=("max.in.flight.requests.per.connection of the producer settings", "KIP-98"),
     find=find,
-    signs=(Sign(CADENCES, "cadence", frozenset({"in_flight"})),),
+    signs=(Sign(CONNECTIONS, "max_in_flight", above=limit.IN_FLIGHT - 1),),
 )

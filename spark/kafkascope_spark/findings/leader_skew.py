@@ -8,6 +8,7 @@ from kafkascope_spark import wire
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings import wording
 from kafkascope_spark.findings.rule import Finding, Rule, found
+from kafkascope_spark.findings.signs import Sign
 from kafkascope_spark.tables import Tables
 
 
@@ -56,6 +57,7 @@ def find(tables: Tables) -> DataFrame:
             first_ns="busiest.first_ns",
             last_ns="busiest.last_ns",
             evidence="array(busiest.sample.request_id)",
+            conn_ids=wording.connections_of("array(busiest.sample.request_id)"),
         ),
     )
 
@@ -74,4 +76,5 @@ RULE = Rule(
     "busy one, give the topic more partitions and the records keys that spread.",
     sources=("auto.leader.rebalance.enable of the broker settings", "KIP-460"),
     find=find,
+    signs=(Sign(REQUESTS, "record_bytes", total=limit.SKEW_BYTES - 1),),
 )

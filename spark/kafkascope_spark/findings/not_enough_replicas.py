@@ -27,9 +27,9 @@ def find(tables: Tables) -> DataFrame:
     )
     sentence = (
         "concat('Writes to topic ', coalesce(topic, '?'), ' were refused ', "
-        f"{wording.times('n')}, ' for ', {wording.lasting('(last_ns - first_ns)')}, ' from ', "
-        f"{wording.clock('first_ns')}, ': too few replicas of ', {wording.counted('n_partitions', 'partition')}, "
-        f"' in sync; producers: ', {wording.listed('names')})"
+        f"{wording.times('n')}, if(n = 1, ' at ', concat(' within ', {wording.lasting('(last_ns - first_ns)')}, "
+        f"' from ')), {wording.clock('first_ns')}, ': too few replicas of ', "
+        f"{wording.counted('n_partitions', 'partition')}, ' in sync; producers: ', {wording.listed('names')})"
     )
     return told(each, "warning", sentence, subject="topic", client="if(size(clients) = 1, clients[0], null)")
 

@@ -6,18 +6,26 @@ leaves once without a reason may have changed its subscription, so that is not t
 
 from functools import reduce
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
+from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings import wording
 from kafkascope_spark.findings.rule import Finding, found
 from kafkascope_spark.findings.seen import NO_BROKER
+from kafkascope_spark.findings.signs import Sign
 from kafkascope_spark.tables import Tables
 
 WHOSE = "conn_id string, request_id string, ts_ns bigint, group_id string"
 EVENT = ("conn_id", "request_id", "ts_ns", "group_id")
 KIP_800 = "poll timeout"
+LEFT_AND_BACK = (
+    Sign(CLIENTS, where=pc.list_value_length(pc.field("member_ids")) > 1),
+    Sign(CLIENTS, "group_protocol", frozenset({"consumer"})),
+)
+"""Who joins a classic group again after it left gets another member id; with KIP-848 it keeps its own."""
 
 
 def left_and_back(tables: Tables) -> DataFrame:
@@ -64,7 +72,7 @@ def left_and_back(tables: Tables) -> DataFrame:
     )
 
 
-_IS_TIMEOUT = f"g.reason like '%{KIP_800}%'"
+_IS_TIMEOUT = f"g.reason like '%{KIP_800}%' and g.ts_ns < back_ns"
 _IS_BACK = "coalesce(g.reason, '') = '' and g.ts_ns < back_ns"
 
 

@@ -72,7 +72,7 @@ def several() -> tuple[Column, ...]:
     return tuple(
         fn.expr(text)
         for text in (
-            f"if({n} > 1, {many}, {one}) as who",
+            f"coalesce(if({n} > 1, {many}, {one}), 'A client') as who",
             f"if({n} > 1, null, first(client_instance_id)) as client",
             "min(first_ns) as first_ns",
             "max(last_ns) as last_ns",

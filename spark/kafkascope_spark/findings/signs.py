@@ -4,7 +4,7 @@ without a job. It saves the plans of rules that can find nothing; a rule gives t
 import pathlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,13 +19,17 @@ _STORIES = frozenset(table.name for table in STORY_TABLES)
 @dataclass(frozen=True, slots=True)
 class Sign:
     """A table with a row whose column has one of the values, or a value in which the pattern is found, or is above a
-    number; without a column: with any row at all."""
+    number; or whose column sums up to more than total; or with so many rows of one connection for which where holds;
+    with nothing of these: with any row at all."""
 
     table: Table
     column: str | None = None
     values: frozenset[str] = frozenset()
     pattern: str | None = None
     above: int | None = None
+    total: int | None = None
+    where: pc.Expression | None = field(default=None, compare=False)
+    times: int = 1
 
 
 class Signs:
@@ -44,10 +48,14 @@ class Signs:
         rows = self._rows(sign.table)
         if rows is None:
             return False
+        if sign.where is not None:
+            return _holds(rows, sign.where, sign.times)
         if sign.column is None:
             return int(rows.count_rows()) > 0
         if sign.column not in rows.schema.names:
             return False
+        if sign.total is not None:
+            return _total(rows, sign.column) > sign.total
         key = (sign.table.name, sign.column)
         if sign.above is not None:
             if key not in self._greatest:
@@ -85,3 +93,15 @@ def _greatest(rows: ds.Dataset, column: str) -> int | None:
         if value is not None and (greatest is None or value > greatest):
             greatest = value
     return greatest
+
+
+def _total(rows: ds.Dataset, column: str) -> int:
+    return sum(pc.sum(batch.column(0)).as_py() or 0 for batch in rows.to_batches(columns=[column]))
+
+
+def _holds(rows: ds.Dataset, where: pc.Expression, times: int) -> bool:
+    """Whether it holds for so many rows of one connection; once: for any row."""
+    if times == 1:
+        return int(rows.head(1, filter=where, columns=[]).num_rows) > 0
+    counted = pc.value_counts(rows.to_table(columns=["conn_id"], filter=where)["conn_id"])
+    return any(each["counts"] >= times for each in counted.to_pylist())

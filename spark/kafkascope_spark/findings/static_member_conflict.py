@@ -54,14 +54,28 @@ def find(tables: Tables) -> DataFrame:
         )
         .agg(fn.expr(f"array_sort(collect_set(if({meets}, rival, null))) as rivals"))
     )
-    others = f"if(size(rivals) = 0, 'another consumer, which the capture does not show,', {wording.listed('rivals')})"
     instance = "coalesce(concat('group.instance.id ', group_instance_id), 'its group.instance.id')"
-    sentence = (
-        f"concat({wording.called()}, ' and ', {others}, ' both use ', {instance}, ' in group ', "
-        f"coalesce(group_id, '?'), ': ', {wording.called()}, ' was refused ', {wording.times('n')}, ' (', names, "
-        f"'), first at ', {wording.clock('first_ns')})"
+    refused_so = (
+        f"concat(' was refused ', {wording.times('n')}, ' (', names, '), first at ', {wording.clock('first_ns')})"
     )
-    return told(each, "error", sentence, subject="coalesce(group_instance_id, group_id)", client="client_instance_id")
+    others = f"if(size(rivals) = 0, 'another consumer, which the capture does not show,', {wording.listed('rivals')})"
+    shared = (
+        f"concat({wording.called()}, ' and ', {others}, ' both use ', {instance}, ' in group ', "
+        f"coalesce(group_id, '?'), ': ', {wording.called()}, {refused_so})"
+    )
+    held = (
+        f"concat({wording.called()}, {refused_so}, ': ', {instance}, ' in group ', coalesce(group_id, '?'), "
+        "' is still held by a member that nobody hears of')"
+    )
+    # A member that died holds its group.instance.id until its session times out (KIP-848): no second one is there.
+    is_held = "names = 'UNRELEASED_INSTANCE_ID' and size(rivals) = 0"
+    return told(
+        each,
+        fn.expr(f"if({is_held}, 'warning', 'error')"),
+        f"if({is_held}, {held}, {shared})",
+        subject="coalesce(group_instance_id, group_id)",
+        client="client_instance_id",
+    )
 
 
 RULE = Rule(

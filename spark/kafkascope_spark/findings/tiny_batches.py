@@ -1,9 +1,10 @@
 """`tiny_batches`: a producer sends many small requests where few large ones would do."""
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
-from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_spark import wire
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings import wording
@@ -28,10 +29,9 @@ def find(tables: Tables) -> DataFrame:
             fn.expr("max(ts_ns) as last_ns"),
             fn.expr("min(struct(ts_ns, request_id)) as sample"),
         )
-        .where(
-            f"n_requests >= {limit.TINY_REQUESTS} and sent_bytes < n_batches * {limit.TINY_BYTES} "
-            f"and last_ns - first_ns < n_requests * {limit.LINGER_MS} * 1000000L"
-        )
+        .where(f"n_requests >= {limit.TINY_REQUESTS} and sent_bytes < n_batches * {limit.TINY_BYTES}")
+        .join(tables[CONNECTIONS].selectExpr("conn_id", "last_ns - first_ns as life_ns"), on="conn_id", how="inner")
+        .where(f"life_ns < n_requests * {limit.LINGER_MS} * 1000000L")
     )
     each = (
         to_leaders.join(tables.clients_by_conn, on="conn_id", how="left")
@@ -43,7 +43,7 @@ def find(tables: Tables) -> DataFrame:
             fn.expr("sum(n_batches) as n_batches"),
             fn.expr("sum(n_records) as n_records"),
             fn.expr("sum(sent_bytes) as sent_bytes"),
-            fn.expr("min((last_ns - first_ns) div n_requests) as apart_ns"),
+            fn.expr("min(life_ns div n_requests) as apart_ns"),
         )
     )
     sentence = (
@@ -68,5 +68,11 @@ RULE = Rule(
     "bytes by default.",
     sources=("KIP-1030", "KIP-480", "linger.ms and batch.size of the producer settings"),
     find=find,
-    signs=(Sign(REQUESTS, "api_name", frozenset({"Produce"})),),
+    signs=(
+        Sign(
+            CONNECTIONS,
+            where=(pc.field("n_requests") >= limit.TINY_REQUESTS)
+            & (pc.field("last_ns") - pc.field("first_ns") < pc.field("n_requests") * (limit.LINGER_MS * 1_000_000)),
+        ),
+    ),
 )

@@ -41,7 +41,7 @@ def loading(seconds: list[float], **changes: Any) -> Rows:
 
 def thrown_out(heard_s: float, refused_s: float, *between: Rows, api: int = HEARTBEAT, **changes: Any) -> Rows:
     """A member of a group with a session timeout of 5 s, heard last at one time and refused at another."""
-    refused = {"group_id": "g", "member_id": "m", "error_name": "UNKNOWN_MEMBER_ID", "error_code": 25}
+    refused: Rows = {"group_id": "g", "member_id": "m", "error_name": "UNKNOWN_MEMBER_ID", "error_code": 25}
     calls = [
         call(heard_s, HEARTBEAT, 1, group_id="g", member_id="m", generation_or_epoch=3, error_name="NONE"),
         *between,
@@ -58,7 +58,7 @@ def thrown_out(heard_s: float, refused_s: float, *between: Rows, api: int = HEAR
 
 def outside(old: int, new: int, policy: int = -2, listed: str = "c1") -> Rows:
     """A Fetch at an offset outside the log, and ListOffsets on a connection after it."""
-    place = {"topic": "t", "partition": 0}
+    place: Rows = {"topic": "t", "partition": 0}
     fetch, found = {**at(3, 1), **place, "api_key": FETCH}, {**at(3.1, 2, listed), **place, "api_key": LIST_OFFSETS}
     asked = {"request_id": f"{listed}-2", "topics": [{"partitions": [{"timestamp": policy}]}]}
     return {
@@ -89,25 +89,23 @@ def produces(n: int, every_s: float, n_bytes: int, codec: str = "none", acks: in
     requests, batches = [], []
     for i in range(n):
         status = "no_response_expected" if acks == 0 else "ok"
-        counts = {"n_partitions": 1, "n_records": 2, "record_bytes": n_bytes, "acks": acks, "status": status}
+        counts: Rows = {"n_partitions": 1, "n_records": 2, "record_bytes": n_bytes, "acks": acks, "status": status}
         requests.append({**call(2 + i * every_s, PRODUCE, i, **counts), "api_name": "Produce"})
         batch = {"api_key": PRODUCE, "direction": "request", "topic": "t", "codec": codec, "bytes": n_bytes}
         batches.append({**at(2 + i * every_s, i), **batch, "n_records": 2})
     known = [
         {"kind": "broker", "node_id": node, "request_id": "c1-0", "conn_id": "c1", "ts_ns": S} for node in (1, 2, 3)
     ]
-    return {
-        "clients": [{**ONE, "kind": "producer"}],
-        "requests": requests,
-        "record_batches": batches,
-        "topology": known,
-    }
+    life = {"conn_id": "c1", "n_requests": n, "first_ns": 2 * S, "last_ns": int((2 + n * every_s) * S)}
+    told = {"clients": [{**ONE, "kind": "producer"}], "connections": [life], "requests": requests}
+    return {**told, "record_batches": batches, "topology": known}
 
 
 def fetches(n: int, every_s: float, n_records: int, epoch: int | None = None) -> Rows:
-    terms = {"max_wait_ms": 5, "min_bytes": 1, "n_records": n_records, "fetch_session_epoch": epoch}
+    terms: Rows = {"max_wait_ms": 5, "min_bytes": 1, "n_records": n_records, "fetch_session_epoch": epoch}
     calls = [{**call(2 + i * every_s, FETCH, i, **terms), "api_name": "Fetch"} for i in range(n)]
-    return {"clients": [ONE], "requests": calls}
+    life = {"n_requests": n, "first_ns": 2 * S, "last_ns": int((2 + n * every_s) * S)}
+    return {"clients": [{**ONE, **life}], "requests": calls}
 
 
 def generations(n: int, every_s: float, *clients: Rows) -> Rows:
@@ -122,14 +120,31 @@ def missing(n: int, every_s: float, kind: str = "producer") -> Rows:
 
 def in_flight(p50: int, n: int = 200) -> Rows:
     loop = {"client_instance_id": "ci-1", "conn_id": "c1", "cadence": "in_flight", "n": n, "p50_ms": p50, "max_ms": 9}
-    return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "cadences": [loop]}
+    return {"clients": [ONE], "connections": [{"conn_id": "c1", "max_in_flight": p50 + 4}], "cadences": [loop]}
+
+
+def slow_polls(*reasons: str | None, joins_again: bool = True) -> Rows:
+    """A member that leaves so many times, and joins again after each."""
+    leaves = [{**at(10 * i, 2 * i), "group_id": "g", "members": [{"reason": why}]} for i, why in enumerate(reasons, 1)]
+    joined = {"group_id": "g", "rebalance_timeout_ms": 4_000, "session_timeout_ms": 3_000}
+    joins = [{**at(10 * i + 2, 2 * i + 1), **joined} for i in range(len(reasons) + joins_again)]
+    member = {**ONE, "member_ids": ["m1", "m2"]}
+    return {"clients": [member], "messages/LeaveGroup/request": leaves, "messages/JoinGroup/request": joins}
+
+
+def departed(how: str, *errors: Rows) -> Rows:
+    """A generation without one of the members of the one before."""
+    gone = {"client_instance_id": "ci-1", "how": how, "silent_ms": 6_100, "session_timeout_ms": 6_000}
+    generation = {"group_id": "g", "trigger": "member_evicted", "start_ns": 20 * S, "evidence": ["c1-7"]}
+    departures = [{**gone, "last_heard_ns": 14 * S}]
+    return {"clients": [ONE], "rebalances": [{**generation, "departed": departures}], "errors": list(errors)}
 
 
 RUNS = {"first_ns": 0, "last_ns": 99 * S, "end": "open"}
 LEFT = call(9, LEAVE, 5, group_id="g")
 MOVED = call(9, HEARTBEAT, 5, group_id="g", error_name="NOT_COORDINATOR")
 ELSEWHERE = call(9, JOIN, 5, group_id="g", error_name="NONE", node_id=2)
-TOO_LARGE = {"topic": "t", "partition": 0}
+TOO_LARGE: Rows = {"topic": "t", "partition": 0}
 SENT = {**at(2), "api_key": PRODUCE, "direction": "request", **TOO_LARGE, "record_bytes": 6_000, "n_records": 1}
 
 CASES: dict[str, tuple[Rows, set[str]]] = {
@@ -143,11 +158,19 @@ CASES: dict[str, tuple[Rows, set[str]]] = {
     "coordinator moved": (thrown_out(4, 12, MOVED), set()),
     "other coordinator": (thrown_out(4, 12, ELSEWHERE), set()),
     "joined with an id that was never used": (thrown_out(11, 12, api=JOIN), set()),
+    "killed": (departed("evicted"), {"evicted_member"}),
+    "closed": (departed("left"), set()),
+    "slow polls": (slow_polls(None, None), {"evicted_member"}),
+    "slow poll of a Java client": (slow_polls("consumer poll timeout has expired."), {"evicted_member"}),
+    "new subscription": (slow_polls(None), set()),
+    "new subscriptions, said so": (slow_polls(*["the consumer unsubscribed from all topics"] * 3), set()),
+    "joins, leaves": (slow_polls(None, joins_again=False), set()),
     "commit of one that is no member": (thrown_out(4, 12, member_ids=[]), set()),
     "reset to the beginning": (outside(100, 140), {"offset_reset"}),
     "reset back": (outside(380, 0, -1), {"offset_reset"}),
     "lagging follower": (outside(100, 140, listed="c2"), set()),
     "static conflict": (taken("FENCED_INSTANCE_ID", {}), {"static_member_conflict"}),
+    "static member seen twice": (taken("UNRELEASED_INSTANCE_ID", {"last_ns": 5 * S}), {"static_member_conflict"}),
     "throttled": (throttles(400), {"throttled"}),
     "throttled for a moment": (throttles(20), {"throttled"}),
     "throttled broker": (throttles(400, conn="c3"), set()),
@@ -195,7 +218,9 @@ def apart(rows: Rows, number: int) -> Rows:
     def told(name: str, value: Any) -> Any:
         if name == "node_id" and value is not None:
             return number * 10 + value
-        if name in ("conn_ids", "member_ids"):
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            return [{key: told(key, item) for key, item in each.items()} for each in value]
+        if name in ("conn_ids", "member_ids", "evidence"):
             return [f"{number}x{item}" for item in value]
         return f"{number}x{value}" if name in IDS and value is not None else value
 
@@ -214,11 +239,10 @@ def said(found_in: Callable[..., Any]) -> dict[str, set[str]]:
         for table, rows in apart(CASES[name][0], int(prefix[:-1])).items():
             merged.setdefault(table, []).extend(rows)
     merged.pop("topology")
-    found = found_in({"all": merged, ALONE: CASES[ALONE][0]})
     rules: dict[str, set[str]] = {name: set() for name in CASES}
-    for row in found["all"]:
+    for row in found_in(merged):
         rules[numbers[row["evidence"][0].split("x")[0] + "x"]].add(row["rule"])
-    rules[ALONE] = {row["rule"] for row in found[ALONE]}
+    rules[ALONE] = {row["rule"] for row in found_in(CASES[ALONE][0])}
     return rules
 
 

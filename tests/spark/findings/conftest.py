@@ -1,0 +1,132 @@
+"""Tiny datasets of hand-made rows, one a case, and what the rules find in all of them in one job."""
+
+import pathlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafkascope_analyzer.dataset.stories import STORY_TABLES
+from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+
+S = 1_000_000_000
+TABLES = {table.name: table for table in (*INGEST_TABLES, *STORY_TABLES)}
+STORIES = {table.name for table in STORY_TABLES}
+SERVER = {"server_ip": "10.0.0.1", "server_port": 9092}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "connections": {
+        **SERVER,
+        "client_ip": "10.0.0.9",
+        "protocol": "kafka",
+        "close_kind": "fin_client",
+        "first_ns": S,
+        "last_ns": 60 * S,
+        "synack_ns": S,
+        "node_id": 1,
+        "client_bytes": 1_000,
+        "server_bytes": 1_000,
+        "client_segments": 10,
+        "server_segments": 10,
+        "n_requests": 5,
+        "n_responses": 5,
+        "missing_bytes": 0,
+        "roles": [],
+    },
+    "requests": {
+        "status": "ok",
+        "api_name": "Metadata",
+        "api_key": 3,
+        "api_version": 12,
+        "error_code": 0,
+        "n_errors": 0,
+    },
+    "clients": {"client_ip": "10.0.0.9", "kind": "consumer", "conn_ids": ["c1"]},
+    "recoveries": {
+        "client_instance_id": "ci-1",
+        "cause_id": "cause-1",
+        "resource_kind": "connection",
+        "resource": "10.0.0.1:9092",
+        "old_node_id": 1,
+        "n_errors": 1,
+        "storm": False,
+        "outcome": "recovered",
+    },
+    "captures": {"n_packets": 1_000, "n_truncated": 0, "path": "a.pcap", "first_ns": S, "last_ns": 60 * S},
+}
+BROKERS = pa.list_(pa.struct([("node_id", pa.int32()), ("host", pa.string()), ("port", pa.int32())]))
+KEYS = [("request_id", pa.string()), ("conn_id", pa.string()), ("ts_ns", pa.int64())]
+MESSAGES = {"messages/Metadata/response": pa.schema([*KEYS, ("brokers", BROKERS)])}
+PLAIN = frozenset({"step", "expected_sequence", "n_requests", "message", "name"})
+"""Columns in which nothing is an address or an id."""
+Rows = Mapping[str, Iterable[Mapping[str, Any]]]
+
+
+def write_rows(place: pathlib.Path, told: Rows) -> None:
+    """A dataset of these rows: what a row does not say is of DEFAULTS, else null. `messages/…` come as they are."""
+    for name, rows in told.items():
+        folder = place / ("stories" if name in STORIES else "") / name
+        folder.mkdir(parents=True)
+        whole = [{**DEFAULTS.get(name, {}), **row} for row in rows]
+        table = TABLES.get(name)
+        if table is None:
+            pq.write_table(pa.Table.from_pylist(whole, MESSAGES.get(name)), folder / "part-0.parquet")
+            continue
+        unknown = {key for row in whole for key in row} - set(table.schema.names)
+        assert not unknown, f"{name} has no {unknown}"
+        schema = pa.schema([pa.field(f.name, f.type) for f in table.schema])
+        pq.write_table(pa.Table.from_pylist(whole, schema), folder / "part-0.parquet")
+
+
+def apart(rows: Any, number: int) -> Any:
+    """The rows with addresses, ports and ids of their own, so that many cases can share a dataset."""
+    if isinstance(rows, Mapping):
+        return {key: value if key in PLAIN else apart(value, number) for key, value in rows.items()}
+    if isinstance(rows, list | tuple):
+        return [apart(row, number) for row in rows]
+    if isinstance(rows, int) and not isinstance(rows, bool) and rows == 9092:
+        return 9000 + number
+    if not isinstance(rows, str):
+        return rows
+    text = re.sub(r"^(10\.0|203\.0|198\.51)\.\d+\.", rf"\g<1>.{number}.", rows)
+    text = re.sub(r":9092$", f":{9000 + number}", text)
+    return re.sub(r"^(ci|c|r|s|cause)-?(\d+)", rf"\g<1>{number}x\2", text)
+
+
+@pytest.fixture(scope="session")
+def found_in(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mapping[str, Rows]], Any]:
+    """Rows of tables, to the findings of all rules in a dataset of them."""
+    from kafkascope_spark.findings.rules import RULES
+    from kafkascope_spark.findings.transform import findings
+    from kafkascope_spark.tables import Tables
+
+    def find(rows: Rows) -> list[dict[str, Any]]:
+        place = tmp_path_factory.mktemp("tiny") / "case.kscope"
+        write_rows(place, rows)
+        told: list[dict[str, Any]] = findings(Tables(spark, place, (S, 100 * S)), RULES).toArrow().to_pylist()
+        return told
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def found_in_all(found_in: Callable[[Rows], list[dict[str, Any]]]) -> Callable[[Mapping[str, Rows]], Any]:
+    """Case name -> its rows, to case name -> the findings in it: all cases in one dataset, and one job."""
+
+    def find(cases: Mapping[str, Rows]) -> dict[str, list[dict[str, Any]]]:
+        whole: dict[str, list[Any]] = {}
+        for number, rows in enumerate(cases.values()):
+            for table, listed in rows.items():
+                defaults = DEFAULTS.get(table, {})
+                whole.setdefault(table, []).extend(apart([{**defaults, **row} for row in listed], number))
+        names = list(cases)
+        said: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+        for row in found_in(whole):
+            owner = re.match(r"ci(\d+)x", row["client_instance_id"] or "") or re.match(r"c(\d+)x", row["conn_ids"][0])
+            assert owner is not None
+            said[names[int(owner[1])]].append(row)
+        return said
+
+    return find

@@ -1,0 +1,86 @@
+"""Findings about clients in captures of real clusters, against what the lab did there (fixtures/findings/README.md)."""
+
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+pytestmark = pytest.mark.spark
+
+HERE = {
+    "chatty_client",
+    "coordinator_loading",
+    "evicted_member",
+    "fetch_session_churn",
+    "in_flight_saturated",
+    "leader_skew",
+    "missing_topic",
+    "not_enough_replicas",
+    "offset_reset",
+    "oversize_request",
+    "rebalance_storm",
+    "static_member_conflict",
+    "throttled",
+    "tiny_batches",
+}
+EXPECTED = {
+    "healthy_basic": set(),
+    "leader_move": set(),
+    "loading": {("coordinator_loading", "worker-2")},
+    "thrown_out": {("evicted_member", "loader-3"), ("static_member_conflict", "svc-b-5")},
+    "storm": {("rebalance_storm", None), ("evicted_member", "worker-8"), ("evicted_member", "slow-poller")},
+    "limits": {
+        ("throttled", "throttled-12"),
+        ("throttled", "slowread-27"),
+        ("oversize_request", "svc-b-3"),
+        ("offset_reset", "svc-a-8"),
+        ("not_enough_replicas", "loader-10"),
+    },
+}
+SAID = {
+    "loading": ("fraud-coordi664", "COORDINATOR_LOAD_IN_PROGRESS"),
+    "thrown_out": ("session.timeout.ms is 6000", "worker-7", "node-1"),
+    "storm": ("session.timeout.ms is 2000", "max.poll.interval.ms (4000)"),
+    "limits": ("went from offset 189 to 349", "never reads 160 records", "6072 to 6073 bytes", "(MESSAGE_TOO_LARGE)"),
+}
+"""Settings and offsets that the lab gave, which sentences have to name."""
+Told = Callable[[str], pathlib.Path]
+
+
+def rows(dataset: pathlib.Path, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(dataset / name).to_pylist()
+    return found
+
+
+def findings(dataset: pathlib.Path) -> list[dict[str, Any]]:
+    told = [row for row in rows(dataset, "stories/findings") if row["rule"] in HERE]
+    return [row for row in told if row["severity"] != "info"]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_what_the_lab_did_is_found_and_nothing_else(told: Told, name: str) -> None:
+    dataset = told(name)
+    clients = {row["client_instance_id"]: row["client_id"] for row in rows(dataset, "stories/clients")}
+    found = findings(dataset)
+    sentences = [row["sentence"] for row in found]
+    assert {(row["rule"], clients.get(row["client_instance_id"])) for row in found} == EXPECTED[name], sentences
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_sentences_name_the_numbers(told: Told, name: str) -> None:
+    text = " ".join(row["sentence"] for row in findings(told(name)))
+    assert [part for part in SAID[name] if part not in text] == [], text
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_evidence_opens(told: Told, name: str) -> None:
+    dataset = told(name)
+    requests = {row["request_id"] for row in rows(dataset, "requests")}
+    connections = {row["conn_id"] for row in rows(dataset, "connections")}
+    for row in findings(dataset):
+        assert row["evidence"], row["sentence"]
+        assert set(row["evidence"]) <= requests, row["sentence"]
+        assert row["conn_ids"], row["sentence"]
+        assert set(row["conn_ids"]) <= connections, row["sentence"]
