@@ -125,7 +125,7 @@ class Askers:
     def _client(self) -> NDArray[np.int64]:
         """The number of the client of each row: an address and a client id."""
         pairs = self.client_ips.codes.astype(np.int64) * len(self.client_ids.values) + self.client_ids.codes
-        return np.unique(pairs, return_inverse=True)[1].astype(np.int64)
+        return np.asarray(np.unique(pairs, return_inverse=True)[1], np.int64)
 
     def _in_order(self, client: NDArray[np.int64]) -> Iterator[tuple[int, Asker]]:
         """Clients' connections but for brokers', client by client, in the order in which they were opened."""
