@@ -36,6 +36,15 @@ _HARMLESS = pa.array([key for key in api_keys() if api_name(key) in BOOTSTRAP_AP
 
 _NEVER = np.iinfo(np.int64).max
 _ROWS_AT_A_TIME = 8192
+_SPILLED = pa.schema(
+    [
+        ("conn_id", pa.string()),
+        ("client_ip", pa.string()),
+        ("first_ns", pa.int64()),
+        ("last_ns", pa.int64()),
+        ("seen_from_start", pa.bool_()),
+    ]
+)
 
 BOOTSTRAP_SCHEMA = pa.schema(
     [
@@ -76,8 +85,8 @@ class Askers:
     """
 
     def __init__(self, buckets: Sequence[pa.Table]) -> None:
-        columns = ["conn_id", "client_ip", "first_ns", "last_ns", "seen_from_start"]
-        self._rows = pa.concat_tables([bucket.select(columns) for bucket in buckets]).combine_chunks()
+        selected = [bucket.select(_SPILLED.names) for bucket in buckets]
+        self._rows = pa.concat_tables([_SPILLED.empty_table(), *selected]).combine_chunks()
         n = self._rows.num_rows
         self.first_rows = np.concatenate([[0], np.cumsum([bucket.num_rows for bucket in buckets])]).astype(np.int64)
         self.client_ips = Coded[str | None](n, None)
@@ -125,7 +134,7 @@ class Askers:
     def _client(self) -> NDArray[np.int64]:
         """The number of the client of each row: an address and a client id."""
         pairs = self.client_ips.codes.astype(np.int64) * len(self.client_ids.values) + self.client_ids.codes
-        return np.unique(pairs, return_inverse=True)[1].astype(np.int64)
+        return np.asarray(np.unique(pairs, return_inverse=True)[1], np.int64)
 
     def _in_order(self, client: NDArray[np.int64]) -> Iterator[tuple[int, Asker]]:
         """Clients' connections but for brokers', client by client, in the order in which they were opened."""

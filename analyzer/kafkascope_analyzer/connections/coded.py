@@ -23,7 +23,7 @@ class Coded(Generic[T]):
         self._code_of = {none: 0}
 
     def __getitem__(self, row: int) -> T:
-        return self.values[self.codes[row]]
+        return self.values[int(self.codes[row])]
 
     def __setitem__(self, row: int, value: T) -> None:
         self.codes[row] = self.code(value)
@@ -65,4 +65,4 @@ class Ends:
         ]
 
     def __getitem__(self, connection: int) -> Endpoint:
-        return self.distinct[self.which[connection]]
+        return self.distinct[int(self.which[connection])]

@@ -33,7 +33,15 @@ _NO_NODE = {
 _OPENED_BY = {BY_SYN: "syn", BY_FIRST_REQUEST: "first_request", BY_PORT: "port"}
 
 
-_TEXTS = ("software_name", "software_version", "sasl_mechanism", "principal", "tls_version", "tls_sni", "tls_alpn")
+_TEXTS: tuple[str, ...] = (
+    "software_name",
+    "software_version",
+    "sasl_mechanism",
+    "principal",
+    "tls_version",
+    "tls_sni",
+    "tls_alpn",
+)
 _TEXTS += ("api_versions_offered",)
 Used = tuple[int, int]
 """An API key and version."""

@@ -98,3 +98,7 @@ def test_one_connection_of_the_java_client_makes_all_of_its_name_java():
     askers = Askers([rows])
     askers.note_requests(0, asked((0, 0, S, 0, "app", JAVA), (1, 0, 3 * S, 9, "app", None)))
     assert askers.bootstraps()[0]["conn"].to_pylist() == [0]
+
+
+def test_a_capture_without_connections_has_no_bootstraps():
+    assert Askers([]).bootstraps() == []
