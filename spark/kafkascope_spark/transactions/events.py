@@ -29,6 +29,8 @@ from kafkascope_spark.transactions.machine import (
 from kafkascope_spark.transactions.written import written_and_held
 
 TOPICS = "array<struct<name: string, partitions: array<int>>>"
+OFFSETS_TOPIC = "__consumer_offsets"
+"""Where TxnOffsetCommit of v2 puts its group: told as the group, not as a partition written."""
 OF_BROKERS = 4
 """AddPartitionsToTxn from this version on comes from brokers only."""
 ASKED = (
@@ -222,6 +224,7 @@ def seen_by_brokers(tables: Tables) -> DataFrame:
     return (
         asked.where(fn.col("api_version") >= OF_BROKERS)
         .select("request_id", "ts_ns", fn.inline("transactions"))
+        .withColumn("written", fn.filter("topics", lambda topic: topic["name"] != OFFSETS_TOPIC))
         .select(
             "transactional_id",
             "ts_ns",
@@ -231,7 +234,7 @@ def seen_by_brokers(tables: Tables) -> DataFrame:
             fn.when(fn.col("verify_only"), "v1").otherwise("v2").alias("protocol"),
             "producer_id",
             "producer_epoch",
-            named_partitions("topics", "partitions").alias("partitions"),
+            named_partitions("written", "partitions").alias("partitions"),
         )
     )
 

@@ -7,7 +7,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafkascope_spark.transactions.states import Happening, State
 from kafkascope_spark.transactions.transaction import EPOCH_OVER, Transaction
@@ -201,16 +201,26 @@ class TransactionalId:
         _learn_protocol(transaction, event)
         transaction.prove(event["ts_ns"], event["request_id"], decides=True)
         errors = set(event["errors"] or ())
+        answered = event["answered_ns"]
+        at = event["ts_ns"] if answered is None else answered
+        if transaction.state is State.FENCED and transaction.move(_asked(event, transaction, errors, at), at):
+            transaction.fenced_by, transaction.fenced_ns, transaction.verdict = None, None, "confirmed"
+            self._give_back(event, transaction.timeout_ms)
         if not errors and transaction.fenced_by is None:
             self._go_on(transaction.client, event)
         if was_over:
             return
-        answered = event["answered_ns"]
-        at = event["ts_ns"] if answered is None else answered
         transaction.verdict = "claimed" if answered is None else "refused" if errors else "confirmed"
         transaction.move(_asked(event, transaction, errors, at), at)
         if transaction.is_over and transaction is self._open:
             self._retire()
+
+    def _give_back(self, event: Row, timeout_ms: int | None) -> None:
+        """The coordinator lets a client go on whose id was taken over, as long as the taker has no epoch."""
+        holder, client = self._holder, event["client_instance_id"]
+        if holder is not None and holder.producer_id is None and client in self._former:
+            self._former.remove(client)
+            self._holder = replace(holder, client=client, timeout_ms=timeout_ms, since_ns=event["ts_ns"])
 
     def _go_on(self, client: str | None, event: Row) -> None:
         """EndTxn (v5 and later) was answered with the producer's next epoch."""

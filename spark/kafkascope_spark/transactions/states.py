@@ -69,14 +69,16 @@ TRANSITIONS: dict[tuple[State, Happening], State] = _ALWAYS | {
     (_S.COMMITTING, _H.SUCCEEDED): _S.COMMITTED,
     (_S.COMMITTING, _H.BEGUN_ANEW): _S.COMMITTED,
     (_S.COMMITTING, _H.SUPERSEDED): _S.COMMITTED,
+    (_S.FENCED, _H.ABORT_DONE): _S.ABORTED,
     (_S.ABORTING, _H.ABORT_MARKED): _S.ABORTED,
     (_S.ABORTING, _H.TAKEN_OVER): _S.ABORTED,
     (_S.ABORTING, _H.SUCCEEDED): _S.ABORTED,
     (_S.ABORTING, _H.BEGUN_ANEW): _S.ABORTED,
     (_S.ABORTING, _H.SUPERSEDED): _S.ABORTED,
 }
-"""What is not named does not move it: nothing moves a transaction that has ended. EndTxn that was sent counts as done
-when its producer goes on, unless an answer or a marker says otherwise."""
+"""What is not named does not move it: nothing moves a transaction that has ended, but that its client may ask for the
+abort that the take-over has brought, be answered well, and go on. EndTxn that was sent counts as done when its
+producer goes on, unless an answer or a marker says otherwise."""
 
 ENDED = frozenset({_S.COMMITTED, _S.ABORTED, _S.STOPPED, _S.REPLACED, _S.FENCED, _S.LOST})
 

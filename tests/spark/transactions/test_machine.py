@@ -182,6 +182,27 @@ def test_fenced_by_another_instance_and_what_it_still_sends_is_no_transaction() 
     assert (two["client_instance_id"], two["outcome"]) == ("b", "committed")
 
 
+def test_one_that_aborts_while_its_id_is_taken_may_go_on_until_the_taker_has_an_epoch() -> None:
+    a, b = Producer("a", epoch=5), Producer("b", epoch=8)
+    rows = told(
+        a.init(0),
+        a.writes(10, 20, "t-0"),
+        b.init(30, errors=("CONCURRENT_TRANSACTIONS",)),
+        a.ends(40, commit=False, protocol="v2", errors=("CONCURRENT_TRANSACTIONS",)),
+        a.ends(50, commit=False, protocol="v2"),
+        a.writes(60, 80, "t-1", errors=("INVALID_PRODUCER_EPOCH",)),
+        b.init(70, errors=("CONCURRENT_TRANSACTIONS",)),
+        a.ends(85, commit=False, protocol="v2"),
+        b.init(90),
+        b.writes(95, 96, "t-2"),
+        b.ends(97, protocol="v2"),
+    )
+    assert ways(rows) == [ABORTED, ("fenced", "init_producer_id"), COMMITTED]
+    assert [row["client_instance_id"] for row in rows] == ["a", "a", "b"]
+    assert [row["fenced_by"] for row in rows] == [None, "b", None]
+    assert [row["producer_epoch"] for row in rows] == [5, 6, 8]
+
+
 def test_fenced_between_two_transactions_is_seen_when_it_goes_on() -> None:
     a, b = Producer("a"), Producer("b", epoch=1)
     rows = told(
@@ -211,12 +232,6 @@ def test_its_own_init_producer_id_after_an_abort_fences_nobody() -> None:
     rows = told(*first, p.init(30, asks=7), p.adds(40, "t-0"), p.ends(50))
     assert ways(rows) == [ABORTED, COMMITTED]
     assert [row["producer_epoch"] for row in rows] == [0, 1]
-
-
-def test_another_connection_group_that_asks_for_a_new_epoch_is_the_same_producer() -> None:
-    p, elsewhere = Producer("a"), Producer("other", epoch=1)
-    (row,) = told(p.init(0), p.adds(10, "t-0"), elsewhere.init(30, asks=7))
-    assert (row["outcome"], row["fenced_by"]) == ("aborted", None)
 
 
 @pytest.mark.parametrize(("gone", "outcome"), [(5_000, "hanging"), (None, "aborted")])
