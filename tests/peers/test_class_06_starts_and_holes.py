@@ -35,6 +35,16 @@ def test_responses_only(w, read):
     assert [row["response_packet_no"] for row in sorted(rows, key=lambda row: row["correlation_id"])] == [1, 2, 3, 4, 5]
 
 
+def test_answers_to_produce_are_no_requests(w, read):
+    """They begin like one: API key 0 and a version (the correlation id), then a client id (the topic)."""
+    c = w.Conversation(syn=False)
+    for i in range(300, 306):
+        c.ask(w.produce(i, 7, 1)).tell(w.produce_answer(i))
+    found = read(c)
+    assert found.requests == dict.fromkeys(range(300, 306), "ok")
+    assert {row["server_port"] for row in found.table("connections")} == {9092}
+
+
 def test_a_hole_between_whole_frames(w, read):
     lost = w.metadata(2)
     c = (

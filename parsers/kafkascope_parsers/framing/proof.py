@@ -9,7 +9,8 @@ whole      a packet begins with it, a packet ends with it, it names a client (or
 chain      headers follow it end to end, two of the ends are ends of packets (records may hold captured frames, but
            these do not stand where packets begin), and its body decodes to the last byte
 named      as whole or chain, where the body cannot be decoded (a newer version, a changed byte): the next header names
-           the same client
+           the same client; without a SYN it also has the same version where it has the same API: responses to Produce
+           look like requests whose client is the topic and whose version is the correlation id
 header     it begins a packet, names a client in a known version, and a gap, the snap length or the end of the capture
            cut it, or it is larger than PROOF_LIMIT; the name has NAME_ENOUGH letters, or the frame ends where the gap
            does
@@ -132,11 +133,18 @@ def follow_chain(s: Streams, run: int, at: int, versions: NDArray[np.int16], las
 
 
 @kernel
-def weigh(s: Streams, run: int, at: int, versions: NDArray[np.int16], state: tuple[bool, bool]) -> int:
+def same_api_other_version(s: Streams, one: int, other: int) -> bool:
+    """Whether two headers have one API in two versions: a client speaks one version of each on a connection."""
+    same_api = int16_at(s.data, one + 4) == int16_at(s.data, other + 4)
+    return same_api and int16_at(s.data, one + 6) != int16_at(s.data, other + 6)
+
+
+@kernel
+def weigh(s: Streams, run: int, at: int, versions: NDArray[np.int16], state: tuple[bool, bool, bool]) -> int:
     """What the bytes at `at` are worth: NO, MORE, PROVEN or TRIAL. state: (no more bytes of this run will come, its
-    body did not decode).
+    body did not decode, it is known to be the client's side).
     """
-    last, failed = state
+    last, failed, of_client = state
     end = s.end[run]
     verdict = looks_like_request(s.data, at, end, versions)
     if verdict != YES or end - at < CLIENT_ID_AT:
@@ -156,10 +164,12 @@ def weigh(s: Streams, run: int, at: int, versions: NDArray[np.int16], state: tup
         return PROVEN if by_header else NO
     ends = after == end or begins_packet(s, run, after)
     if failed or not known:
-        if not known and starts and ends and length >= NAME_ENOUGH:
+        if of_client and not known and starts and ends and length >= NAME_ENOUGH:
             return PROVEN
         if end - after < CLIENT_ID_AT:
             return NO if last or length < NAME_ENOUGH else MORE
+        if not of_client and same_api_other_version(s, at, after):
+            return NO
         if looks_like_request(s.data, after, end, versions) == YES and same_name(s, run, at, after):
             return PROVEN
         return NO
@@ -199,10 +209,11 @@ def seek(s: Streams, run: int, f: Framing, search: Search, last: bool) -> int:
     look at.
     """
     begin = f.directions[s.direction[run]].mode == START
+    of_client = f.connections[s.direction[run] >> 1].client_side == s.direction[run] & 1
     at = search.at[run]
     to = at + 1 if begin else s.end[run]
     while at < to:
-        verdict = weigh(s, run, at, f.versions, (last, search.failed[run] == at))
+        verdict = weigh(s, run, at, f.versions, (last, search.failed[run] == at, of_client))
         if verdict != NO:
             search.at[run] = at
             return verdict

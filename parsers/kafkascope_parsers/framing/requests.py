@@ -51,7 +51,7 @@ def hunt_request(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool
     k = s.direction[run]
     to = s.end[run]
     for q in range(at, s.end[run]):
-        verdict = weigh(s, run, q, f.versions, (last, False))
+        verdict = weigh(s, run, q, f.versions, (last, False, True))
         if verdict == MORE:
             to = max(at, packet_start(s, run, q))
             break
