@@ -71,6 +71,7 @@ def analyze(
 ) -> None:
     """Write the whole dataset, tables and stories and report.json, and print the report."""
     with exit_codes():
+        ignored = known_rules(ignore)
         place = out or default_out(captures[0])
         check_out(place, overwrite=overwrite)
         forms = Forms(html, markdown, None, perfetto)
@@ -78,7 +79,6 @@ def analyze(
         most = memory_limit(max_memory)
         inputs, names = inputs_of(captures), host_names(hosts)
         forms.check(overwrite=overwrite, captures=inputs)
-        ignored = known_rules(ignore)
         problem = java_problem(remote)
         if problem is not None and fail_on is not None:
             raise UsageError(f"--fail-on needs the findings, and they need Java 17 or newer. {problem}")

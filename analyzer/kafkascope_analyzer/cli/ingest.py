@@ -124,4 +124,4 @@ def show_overview(dataset: Path, how: Format) -> None:
     """What the tables of `ingest` tell, on standard output."""
     from kafkascope_analyzer.report.model import overview_model
 
-    show(overview_model(dataset), how)
+    show(overview_model(dataset), how, dataset)

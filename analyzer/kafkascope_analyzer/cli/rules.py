@@ -41,7 +41,11 @@ def rule_text(rule: "Rule") -> list[str]:
     width = min(100, max(40, shutil.get_terminal_size().columns))
     out = [f"{rule.name} ({rule.severity}): {rule.title}"]
     for title, text in page_parts(rule):
-        out += ["", title, *textwrap.wrap(text, width - 2, initial_indent="  ", subsequent_indent="  ")]
+        out += [
+            "",
+            title,
+            *textwrap.wrap(text, width - 2, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False),
+        ]
     return out
 
 

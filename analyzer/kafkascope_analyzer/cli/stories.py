@@ -25,11 +25,11 @@ def stories(
     with exit_codes():
         from kafkascope_analyzer.report.scan import load_manifest
 
+        ignored = known_rules(ignore)
         load_manifest(dataset)
         problem = java_problem(remote)
         if problem:
             raise UsageError(problem)
-        ignored = known_rules(ignore)
         write_stories(dataset, (master, remote), quiet=quiet, ignored=ignored)
         show_report(dataset, format)
         note(f"dataset: {dataset}, report: {dataset / 'report.json'}", quiet=quiet)

@@ -25,7 +25,8 @@ def not_answering(tables: Tables) -> DataFrame:
         tables.once(owned)
         .where("close_kind in ('refused', 'unanswered')")
         .join(tables.once(servers).where("n_there = 0").select("server"), "server")
-        .groupBy("from_ip", "server")
+        .selectExpr("*", "if(kind = 'unknown', null, client_instance_id) as tried_by")
+        .groupBy("from_ip", "server", "tried_by")
         .agg(
             *exprs(
                 "count(*) as n",
@@ -42,7 +43,7 @@ def not_answering(tables: Tables) -> DataFrame:
         .join(names, "host", "left")
         .selectExpr("*", "concat(coalesce(address, host), ':', port) as server")
         .join(tried.withColumnRenamed("from_ip", "client_ip"), ["client_ip", "server"])
-        .where("last_ns >= told_ns")
+        .where("last_ns >= told_ns and coalesce(tried_by = client_instance_id, true)")
     )
     return _per_client(
         each,

@@ -1,9 +1,9 @@
 """`bootstrap_only`: a client asks where to go, again and again, and never goes there."""
 
+import pyarrow.dataset as ds
 from pyspark.sql import DataFrame
 
-from kafkascope_analyzer.dataset.stories import CLIENTS
-from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_spark.findings import wording
 from kafkascope_spark.findings.inputs import exprs, owned
 from kafkascope_spark.findings.rule import Finding, Rule, found
@@ -11,6 +11,10 @@ from kafkascope_spark.findings.signs import Sign
 from kafkascope_spark.findings.thresholds import ASKED_AGAIN, ASKED_AGAIN_MS
 from kafkascope_spark.tables import CLIENT_COLUMNS, Tables
 
+_ASKS = "api_name in ('Metadata', 'FindCoordinator', 'DescribeCluster')"
+_GREETS = (
+    "api_name in ('ApiVersions', 'SaslHandshake', 'SaslAuthenticate', 'GetTelemetrySubscriptions', 'PushTelemetry')"
+)
 _WORKERS = frozenset({"consumer", "producer", "transactional_producer", "share_consumer", "streams", "connect"})
 
 
@@ -25,29 +29,31 @@ def find(tables: Tables) -> DataFrame:
             *exprs(
                 "array_sort(collect_set(server)) as servers",
                 "array_except(flatten(collect_list(roles)), array('bootstrap', 'telemetry')) as others",
-                f"sum(n_requests) >= {ASKED_AGAIN} as asked",
+                f"bool_or(primary_role = 'bootstrap' and n_requests >= {ASKED_AGAIN}) as asked",
             )
         )
         .where("asked and size(others) = 0")
     )
     asked = (
         tables[REQUESTS]
-        .where("api_name in ('Metadata', 'FindCoordinator') and status = 'ok'")
+        .where("status = 'ok'")
         .select("request_id", "conn_id", "ts_ns", "api_name", "n_errors")
         .join(tables.owners(), "conn_id")
         .join(stuck, "client_instance_id")
         .groupBy(*CLIENT_COLUMNS, "servers")
         .agg(
             *exprs(
-                "count(*) as n",
-                "sum(n_errors) as n_errors",
-                "array_sort(collect_set(api_name)) as apis",
-                "min(ts_ns) as first_ns",
-                "max(ts_ns) as last_ns",
-                f"{wording.evidence()} as evidence",
+                f"count_if({_ASKS}) as n",
+                f"count_if(not {_ASKS} and not {_GREETS}) as n_others",
+                f"sum(if({_ASKS}, n_errors, 0)) as n_errors",
+                f"array_sort(collect_set(if({_ASKS}, api_name, null))) as apis",
+                f"min(if({_ASKS}, ts_ns, null)) as first_ns",
+                f"max(if({_ASKS}, ts_ns, null)) as last_ns",
+                f"{wording.evidence(f'if({_ASKS}, request_id, null)')} as evidence",
             )
         )
-        .where(f"n_errors = 0 and n >= {ASKED_AGAIN} and (last_ns - first_ns) div 1000000 <= n * {ASKED_AGAIN_MS}L")
+        .where("n_errors = 0 and n_others = 0")
+        .where(f"n >= {ASKED_AGAIN} and (last_ns - first_ns) div 1000000 <= n * {ASKED_AGAIN_MS}L")
     )
     return found(
         asked,
@@ -81,6 +87,8 @@ RULE = Rule(
     "was made where that traffic passes (loopback, another interface, a service mesh).",
     sources=("KIP-899", "org.apache.kafka.clients.NetworkClient"),
     find=find,
-    signs=(Sign(CLIENTS, "kind", _WORKERS),),
+    signs=(
+        Sign(CONNECTIONS, where=(ds.field("primary_role") == "bootstrap") & (ds.field("n_requests") >= ASKED_AGAIN)),
+    ),
     unless=("advertised_unreachable",),
 )

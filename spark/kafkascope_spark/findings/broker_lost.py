@@ -7,6 +7,7 @@ from kafkascope_spark.findings import wording
 from kafkascope_spark.findings.inputs import BROKEN, outages
 from kafkascope_spark.findings.rule import Finding, Rule, found
 from kafkascope_spark.findings.signs import Sign
+from kafkascope_spark.findings.thresholds import SAME_OUTAGE_NS
 from kafkascope_spark.tables import Tables
 
 _CLIENTS = wording.counted("n_clients", "client")
@@ -24,16 +25,19 @@ _BACK = f"""case
     when last_back_ns is not null
         then concat('; the last was back after ', {wording.lasting("(last_back_ns - first_ns)")})
     else '' end"""
-_MEANWHILE = """if(coalesce(n_meanwhile, 0) = 0, '', concat('; meanwhile it answered ', n_meanwhile,
+_MEANWHILE = """if(n_meanwhile = 0, '', concat('; meanwhile it answered ', n_meanwhile,
     ' requests of others: the way to it was closed, not the broker'))"""
-_PATH = """if(coalesce(n_meanwhile, 0) = 0, null, concat('Others reached this broker all the while: look for a ',
+_PATH = """if(n_meanwhile = 0, null, concat('Others reached this broker all the while: look for a ',
     'firewall rule, security group, route or proxy between these clients and its address, not at the broker.'))"""
 
 
 def find(tables: Tables) -> DataFrame:
-    """One finding per cause: who felt it, for how long."""
+    """One finding per outage: who felt it, for how long."""
+    over = "partition by server order by first_ns, cause_id rows between unbounded preceding and 1 preceding"
+    goes_on = f"max(coalesce(last_back_ns, last_start_ns + {SAME_OUTAGE_NS})) over ({over})"
+    each = tables.once(outages).selectExpr("*", f"coalesce(first_ns <= {goes_on}, false) as goes_on")
     return found(
-        tables.once(outages),
+        each.where("not goes_on"),
         Finding(
             severity="warning",
             sentence=f"concat({wording.node('node_id', 'server')}, ' ', {_HOW}, ' at ', {wording.clock('first_ns')}, "
@@ -57,9 +61,10 @@ RULE = Rule(
     meaning="Clients that had connections to a broker lost them and could not open new ones, or got no answers any "
     "more, until it came back or its work had moved. Everything that it led or coordinated stood still meanwhile.",
     looks_at="Connections that broke, or requests without an answer, and then refused or unanswered attempts to "
-    "connect to an address that had answered before; or several clients' requests to it that nobody answered at "
-    "one time. A connection that breaks alone and is opened again at once is none. It says nothing where only one "
-    "direction of the traffic was captured.",
+    "connect to an address that had answered before; several clients' requests to it that nobody answered at one "
+    "time; or several clients' connections that it ended within two seconds, and not one that went on. A "
+    "connection that breaks alone and is opened again at once is none. It says nothing where only one direction "
+    "of the traffic was captured.",
     advice="Look at this broker's own log and at its host for that time. If it was restarted on purpose, restart "
     "brokers one at a time with controlled.shutdown.enable=true, so that leaders move before it goes. Clients "
     "come back faster with a lower reconnect.backoff.max.ms and, when hosts vanish silently, a lower "

@@ -1,5 +1,6 @@
 """`capture_untrustworthy`: the capture lacks so much that other findings and numbers may be wrong."""
 
+import pyarrow.dataset as ds
 from pyspark.sql import DataFrame
 
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS
@@ -137,6 +138,7 @@ RULE = Rule(
     advice="Capture whole packets of both directions, with a buffer large enough (tcpdump -s 0 -B 65536).",
     sources=("pcapng, Interface Statistics Block", "tcpdump(1)"),
     find=one_way,
+    signs=(Sign(CONNECTIONS, where=(ds.field("client_segments") == 0) | (ds.field("server_segments") == 0)),),
     also=(
         Way(bytes_missing, (Sign(CONNECTIONS, "missing_bytes", above=0),)),
         Way(packets_dropped, (Sign(CAPTURES, "n_dropped", above=0),)),

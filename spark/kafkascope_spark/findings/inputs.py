@@ -5,12 +5,14 @@ from pyspark.sql import functions as fn
 
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
-from kafkascope_spark.findings.thresholds import ANSWERS_MEANWHILE_NS, SILENT_CLIENTS
+from kafkascope_spark.findings.thresholds import ANSWERS_MEANWHILE_NS, AT_ONCE_NS, LEFT_NS, SILENT_CLIENTS
 from kafkascope_spark.tables import CLIENT_COLUMNS, Tables
 
 _NAME = "coalesce(nullif(client_id, ''), client_ip)"
 SERVER = "concat(server_ip, ':', server_port)"
 """An address as recoveries and startups name it."""
+BEHIND = "more than one broker is behind"
+"""What connections.node_id_why says of an address of several brokers."""
 BROKEN = frozenset(
     {
         "CONNECTION_CLOSED",
@@ -42,6 +44,7 @@ def owned(tables: Tables) -> DataFrame:
         "sasl_mechanism",
         "session_lifetime_ms",
         "roles",
+        "primary_role",
         "n_requests",
         "n_responses",
         "client_bytes",
@@ -54,7 +57,8 @@ def owned(tables: Tables) -> DataFrame:
 
 def servers(tables: Tables) -> DataFrame:
     """One row per server address: server; n_there, its connections on which somebody answered or was spoken to; n_up,
-    those with bytes both ways; n_kafka, n_tls, n_sasl: those that answered Kafka requests, spoke TLS, used SASL."""
+    those with bytes both ways; n_kafka, n_tls, n_sasl, n_worked: those that answered Kafka requests, spoke TLS, used
+    SASL, did more than ask for the cluster."""
     both = "client_bytes > 0 and server_bytes > 0"
     return (
         tables[CONNECTIONS]
@@ -66,10 +70,17 @@ def servers(tables: Tables) -> DataFrame:
                 "count_if(protocol = 'kafka' and n_responses > 0) as n_kafka",
                 f"count_if(protocol = 'tls' and {both}) as n_tls",
                 "count_if(sasl_mechanism is not null) as n_sasl",
+                "count_if(size(array_except(roles, array('bootstrap', 'telemetry'))) > 0) as n_worked",
             )
         )
-        .selectExpr(f"{SERVER} as server", "n_there", "n_up", "n_kafka", "n_tls", "n_sasl")
+        .selectExpr(f"{SERVER} as server", "n_there", "n_up", "n_kafka", "n_tls", "n_sasl", "n_worked")
     )
+
+
+def shared(tables: Tables) -> DataFrame:
+    """server_ip, server_port: addresses that more than one broker is behind."""
+    behind = f"node_id is null and contains(node_id_why, '{BEHIND}')"
+    return tables[CONNECTIONS].where(behind).select("server_ip", "server_port").distinct()
 
 
 def told(tables: Tables) -> DataFrame:
@@ -98,18 +109,24 @@ def told(tables: Tables) -> DataFrame:
 
 
 def outages(tables: Tables) -> DataFrame:
-    """One row per cause of which a broker's loss is the reason: what recoveries tell of it, and in n_meanwhile the
-    requests that the broker answered all the same, on connections from before. Only of servers that both directions
-    were seen of, and that did answer once."""
+    """One row per cause for which a broker that was lost is the reason: what recoveries tell of it, n_meanwhile (what
+    it answered to others all the same), n_left (connections from before that went on). Only of servers that both
+    directions were seen of.
+
+    The reason is a lost broker where clients could not come back; or where several clients' requests to it were not
+    answered, and nobody else's were either; or where several clients lost it at once, and no connection was left.
+    """
     return tables.once(causes).where(
-        f"n_failed_attempts > 0 or (n_silent >= {SILENT_CLIENTS} and coalesce(n_meanwhile, 0) = 0)"
+        f"n_failed_attempts > 0 or (n_silent >= {SILENT_CLIENTS} and n_meanwhile = 0) "
+        f"or (n_at_once >= {SILENT_CLIENTS} and n_left = 0 and n_worked > 0)"
     )
 
 
 def causes(tables: Tables) -> DataFrame:
-    """One row per cause of connections' failures at one broker; see outages."""
+    """One row per cause of connections' failures at one broker, and what went on there; see outages."""
     names = "collect_set(if(kind <> 'broker', {}, null))"
     silent = "first_error_name in ('REQUEST_UNANSWERED', 'CONNECTION_UNANSWERED')"
+    hung_up = "first_error_name in ('CONNECTION_CLOSED', 'CONNECTION_RESET')"
     each = (
         tables[RECOVERIES]
         .where("resource_kind = 'connection'")
@@ -128,32 +145,42 @@ def causes(tables: Tables) -> DataFrame:
                 "count_if(arrays_overlap(error_names, array('CONNECTION_REFUSED', 'CONNECTION_UNANSWERED'))) "
                 "as n_failed_attempts",
                 "size(collect_set(if(first_error_name = 'REQUEST_UNANSWERED', client_instance_id, null))) as n_silent",
+                f"collect_set(if({hung_up}, struct(start_ns, client_instance_id), null)) as hung_up",
                 "array_sort(collect_set(first_error_name)) as first_errors",
                 f"min(if({silent}, coalesce(failing_ns, start_ns), start_ns)) as first_ns",
+                "max(start_ns) as last_start_ns",
                 "max(recovered_ns) as last_back_ns",
                 "min(recovered_ns) as first_back_ns",
                 "flatten(transform(array_sort(collect_list(struct(start_ns, recovery_id, evidence))), "
                 "e -> e.evidence)) as evidence",
             )
         )
-        .join(tables.once(servers).where("n_up > 0").select("server"), "server")
+        .join(tables.once(servers).where("n_up > 0").select("server", "n_worked"), "server")
+        .withColumn(
+            "n_at_once",
+            exprs(
+                f"size(array_distinct(filter(hung_up, e -> e.start_ns <= first_ns + {AT_ONCE_NS}).client_instance_id))"
+            )[0],
+        )
+        .drop("hung_up")
     )
-    return each.join(_meanwhile(tables, each), "cause_id", "left")
-
-
-def _meanwhile(tables: Tables, each: DataFrame) -> DataFrame:
-    """cause_id, n_meanwhile: requests answered by the server between its loss and the first client's return, on
-    connections that were there before."""
-    start, end = tables.capture_ns
-    lost = each.selectExpr("cause_id", "server", "first_ns as lost_ns", f"coalesce(first_back_ns, {end}L) as back_ns")
-    before = tables[CONNECTIONS].selectExpr("conn_id", f"{SERVER} as server", "first_ns as opened_ns")
-    at_it = lost.join(before, "server").where(f"opened_ns < lost_ns or opened_ns <= {start}L")
-    answered = tables[REQUESTS].where("response_ns is not null").select("conn_id", "response_ns")
+    before = tables[CONNECTIONS].selectExpr(
+        f"{SERVER} as at", "conn_id", "first_ns as opened_ns", "last_ns as ended_ns"
+    )
+    answers = tables[REQUESTS].where("response_ns is not null").select("conn_id", "response_ns")
+    there = exprs(f"at = server and opened_ns < first_ns and ended_ns > first_ns + {LEFT_NS}")[0]
+    known_lost = f"coalesce(first_back_ns, greatest(last_start_ns, first_ns + {LEFT_NS}))"
+    window = f"first_ns + {ANSWERS_MEANWHILE_NS} and {known_lost}"
     return (
-        at_it.join(answered, "conn_id")
-        .where(f"response_ns > lost_ns + {ANSWERS_MEANWHILE_NS} and response_ns < back_ns")
-        .groupBy("cause_id")
-        .agg(*exprs("count(*) as n_meanwhile"))
+        each.join(before, there, "left")
+        .join(answers, "conn_id", "left")
+        .groupBy(*each.columns)
+        .agg(
+            *exprs(
+                "size(collect_set(conn_id)) as n_left",
+                f"count_if(response_ns between {window}) as n_meanwhile",
+            )
+        )
     )
 
 

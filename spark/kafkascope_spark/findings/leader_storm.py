@@ -1,10 +1,11 @@
 """`leader_storm`: clients keep asking a broker that does not lead or coordinate what they ask for."""
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as fn
 
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES
 from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.inputs import exprs
+from kafkascope_spark.findings.inputs import exprs, shared
 from kafkascope_spark.findings.rule import Finding, Rule, found
 from kafkascope_spark.findings.signs import Sign
 from kafkascope_spark.tables import Tables
@@ -21,17 +22,16 @@ MOVED = frozenset(
 
 
 def find(tables: Tables) -> DataFrame:
-    """One finding per client and cause."""
+    """One finding per client. What a proxy in front of several brokers passes on counts for the clients before it."""
     each = (
         tables[RECOVERIES]
         .where(f"storm and first_error_name in ({', '.join(repr(name) for name in sorted(MOVED))})")
-        .groupBy("client_instance_id", "cause_id")
+        .groupBy("client_instance_id")
         .agg(
             *exprs(
                 "array_sort(collect_set(resource)) as resources",
                 "array_sort(collect_set(first_error_name)) as errors",
                 "sum(n_errors) as n",
-                "max(stale_us) as stale_us",
                 "min(start_ns) as first_ns",
                 "max(coalesce(recovered_ns, start_ns)) as last_ns",
                 "count_if(recovered_ns is null) as n_open",
@@ -39,6 +39,7 @@ def find(tables: Tables) -> DataFrame:
             )
         )
         .join(tables[CLIENTS].select("client_instance_id", "client_id", "client_ip"), "client_instance_id")
+        .join(tables.once(shared).select(fn.col("server_ip").alias("client_ip")), "client_ip", "left_anti")
     )
     return found(
         each,
@@ -74,4 +75,5 @@ RULE = Rule(
     sources=("KIP-951", "KIP-580", "org.apache.kafka.clients.Metadata"),
     find=find,
     signs=(Sign(RECOVERIES, "storm", above=0),),
+    unless=("shared_vip",),
 )

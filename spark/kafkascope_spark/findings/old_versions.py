@@ -75,8 +75,8 @@ RULE = Rule(
     title="A client uses versions of requests that Kafka 4.0 removed",
     severity="warning",
     meaning="Brokers of Kafka 4.0 and later no longer speak these versions: they answer UNSUPPORTED_VERSION or "
-    "close the connection. The client has to be upgraded before the brokers are. (Old record formats also cost "
-    "brokers of 3.x a conversion of each batch.)",
+    "close the connection. The client has to be upgraded before the brokers are. Old record formats also cost "
+    "brokers of 3.x a conversion of each batch.",
     looks_at="Requests whose version is below the lowest one that Kafka 4.0 speaks, by client, API and version; "
     "requests between brokers left out. Clients of Kafka 2.1 or newer, and libraries of that age, send none.",
     advice="Upgrade the client library to a release that speaks the protocol of Kafka 2.1 or newer (Java clients "

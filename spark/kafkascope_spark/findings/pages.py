@@ -4,6 +4,16 @@ from collections.abc import Iterator, Sequence
 
 from kafkascope_spark.findings.rule import Rule
 
+ADDING = """## Adding a rule
+
+A rule is a module of `spark/kafkascope_spark/findings`: `find(tables)` gives its findings as a lazy DataFrame
+(`rule.found` makes the columns), and `RULE` holds its texts, of which its page is made; `rules.py` lists it. Sentences
+are one expression of Spark SQL each (`wording.py` has the words). Numbers that it compares with stand in
+`thresholds.py`, each with its source. `signs` name what a small dataset must show before the rule is asked at all; what
+several rules look at is made once (`tables.once`). Add a case that it must find, and the nearest one that it must not,
+to `tests/spark/findings`.
+"""
+
 
 def page_parts(rule: Rule) -> Iterator[tuple[str, str]]:
     """(heading, text) of what a rule says of itself."""
@@ -39,4 +49,4 @@ OUT.kscope --finding ID` cuts the packets that prove one out of the capture. `ka
 """
     lines = ["| rule | severity | what it finds |", "|---|---|---|"]
     lines += [f"| [{rule.name}]({rule.name}.md) | {rule.severity} | {rule.title} |" for rule in rules]
-    return head + "\n" + "\n".join(lines) + "\n"
+    return head + "\n" + "\n".join(lines) + "\n\n" + ADDING

@@ -4,19 +4,17 @@ from pyspark.sql import DataFrame
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS
 from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.inputs import exprs, owned
+from kafkascope_spark.findings.inputs import BEHIND, exprs, owned
 from kafkascope_spark.findings.rule import Finding, Rule, found
 from kafkascope_spark.findings.signs import Sign
 from kafkascope_spark.tables import Tables
 
-_BEHIND = "more than one broker is behind"
-"""What connections.node_id_why says of such an address."""
 ELSEWHERE = frozenset({"NOT_LEADER_OR_FOLLOWER", "NOT_COORDINATOR"})
 
 
 def find(tables: Tables) -> DataFrame:
     """One finding per client and address."""
-    behind = tables.once(owned).where(f"node_id is null and node_id_why like '%{_BEHIND}%'")
+    behind = tables.once(owned).where(f"node_id is null and node_id_why like '%{BEHIND}%'")
     each = (
         tables[ERRORS]
         .where(f"error_name in ({', '.join(repr(name) for name in sorted(ELSEWHERE))})")
@@ -68,5 +66,5 @@ RULE = Rule(
     "load balancer). A shared address is good for bootstrap.servers only.",
     sources=("KIP-103", "org.apache.kafka.clients.MetadataCache"),
     find=find,
-    signs=(Sign(CONNECTIONS, "node_id_why", pattern=_BEHIND),),
+    signs=(Sign(CONNECTIONS, "node_id_why", pattern=BEHIND),),
 )

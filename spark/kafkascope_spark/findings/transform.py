@@ -31,21 +31,23 @@ _ROWS = (
 
 def findings(tables: Tables, rules: Sequence[Rule]) -> DataFrame:
     """The rows of the table findings (without its `*_ts` columns). Lazy."""
+    ways = asked(tables, rules)
+    if not ways:
+        return tables.empty(FINDINGS)
     told = [
         find(tables).select(fn.lit(rule.name).alias("rule"), fn.lit(rule.advice).alias("rule_advice"), "*")
-        for rule, find in asked(tables, rules)
+        for rule, find in ways
     ]
-    if not told:
-        return tables.empty(FINDINGS)
-    return _unexplained(reduce(DataFrame.union, told), rules).selectExpr(*_ROWS)
+    return _unexplained(reduce(DataFrame.union, told), [rule for rule, _ in ways]).selectExpr(*_ROWS)
 
 
 def _unexplained(told: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """The findings without those that others explain (Rule.unless)."""
+    """The findings without those that others explain (Rule.unless). rules: those asked."""
+    names = {rule.name for rule in rules}
     for rule in rules:
-        if rule.unless:
-            by = ", ".join(f"'{name}'" for name in rule.unless)
-            explained = f"max(rule in ({by})) over (partition by client_instance_id)"
+        reasons = [f"'{name}'" for name in rule.unless if name in names]
+        if reasons:
+            explained = f"max(rule in ({', '.join(reasons)})) over (partition by client_instance_id)"
             told = told.selectExpr(
                 "*", f"rule = '{rule.name}' and client_instance_id is not null and {explained} as ex"
             )

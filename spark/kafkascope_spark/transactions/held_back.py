@@ -29,7 +29,7 @@ def held_back(tables: Tables) -> DataFrame:
     committed = fetches.groupBy("conn_id").agg(fn.max("isolation_level").alias("isolation"))
     readers = committed.where(fn.col("isolation") == READ_COMMITTED).join(tables.owners(), on="conn_id", how="left")
     behind = fn.col("high_watermark") > fn.col("last_stable_offset")
-    answers = tables[PARTITIONS].where(
+    answers = with_topic(tables[PARTITIONS]).where(
         (fn.col("api_key") == wire.FETCH)
         & (fn.col("direction") == "response")
         & (fn.col("last_stable_offset") >= 0)
@@ -58,6 +58,11 @@ def held_back(tables: Tables) -> DataFrame:
     )
     together = fn.slice(fn.array_sort(fn.collect_list(stretch)), 1, MOST_CONSUMERS)
     return stretches.groupBy(*WHERE).agg(together.alias("held_back"))
+
+
+def with_topic(partitions: DataFrame) -> DataFrame:
+    """The topic's id stands for a name that the capture does not tell. Lazy."""
+    return partitions.withColumn("topic", fn.coalesce("topic", "topic_id", fn.lit("?")))
 
 
 def is_long() -> Column:

@@ -20,6 +20,8 @@ FORMER = 16
 """Clients remembered that once held the id, and lost it."""
 V2_PRODUCE, V2_OFFSET_COMMIT, V2_END = 12, 5, 5
 """Versions from which on a request speaks of KIP-890's second part (transaction.version 2)."""
+LATE_MARKERS_NS = 1_000_000_000
+"""Markers of what a client ended are written within a second, whether it goes away meanwhile or not."""
 TRY_AGAIN = "CONCURRENT_TRANSACTIONS"
 REQUEST, WRITTEN, INIT, END, MARKERS, SEEN_BY_BROKER, HELD_BACK = (
     "request",
@@ -315,12 +317,13 @@ def _marked(event: Row, transaction: Transaction, at: int) -> Happening:
     or the client had gone; else its EndTxn is not in the capture. With v1 a bumped epoch tells: no client asks so."""
     if event["committed"]:
         return Happening.COMMIT_MARKED
-    gone = transaction.left_ns is not None and transaction.left_ns < at
-    if gone or transaction.is_past_timeout(at):
-        return Happening.TIMED_OUT if transaction.state is not State.ABORTING else Happening.ABORT_MARKED
-    if transaction.protocol == "v1" and event["producer_epoch"] != transaction.producer_epoch:
-        return Happening.TIMED_OUT if transaction.timeout_ms is None else Happening.OUTDATED
-    return Happening.ABORT_MARKED
+    bumped = transaction.protocol == "v1" and event["producer_epoch"] != transaction.producer_epoch
+    left = transaction.left_ns
+    gone = transaction.protocol != "v1" and left is not None and at - left > LATE_MARKERS_NS
+    if transaction.state is State.ABORTING or not (bumped or gone or transaction.is_past_timeout(at)):
+        return Happening.ABORT_MARKED
+    was_taken = bumped and transaction.timeout_ms is not None and not transaction.is_past_timeout(at)
+    return Happening.OUTDATED if was_taken and not gone else Happening.TIMED_OUT
 
 
 def _is_marked(transaction: Transaction, event: Row) -> bool:

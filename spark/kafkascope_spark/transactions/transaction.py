@@ -98,6 +98,8 @@ class Transaction:
 
     def _left_open_ns(self, capture_end_ns: int) -> int | None:
         """When its client left it open; None where it did not."""
+        if self.state not in (State.OPEN, State.STOPPED, State.REPLACED):
+            return None
         until = capture_end_ns if self.end_ns is None else self.end_ns
         return self.left_ns if self.left_ns is not None and self.left_ns < until else None
 

@@ -7,7 +7,7 @@ from pyspark.sql import functions as fn
 from kafkascope_analyzer.dataset.tables import PARTITIONS, REQUESTS
 from kafkascope_spark import wire
 from kafkascope_spark.tables import Tables
-from kafkascope_spark.transactions.held_back import WHERE
+from kafkascope_spark.transactions.held_back import WHERE, with_topic
 from kafkascope_spark.transactions.machine import V2_PRODUCE
 
 DUPLICATE = 46
@@ -49,7 +49,7 @@ def written_and_held(tables: Tables, owners: DataFrame, bounds: DataFrame, held:
 def per_partition(tables: Tables, owners: DataFrame, bounds: DataFrame) -> DataFrame:
     """Per stretch, topic and partition: what was sent, what was kept, and offset, that of the first batch."""
     requests = written_requests(tables[REQUESTS], bounds).join(owners, on="conn_id", how="left")
-    named = tables[PARTITIONS].where(fn.col("api_key") == wire.PRODUCE)
+    named = with_topic(tables[PARTITIONS]).where(fn.col("api_key") == wire.PRODUCE)
     sent, refused = fn.col("direction") == "request", fn.col("error_code")
     each = (
         named.select("request_id", "direction", "topic", "partition", "offset", "error_code", "error_name", *_COUNTS)

@@ -56,6 +56,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     },
     "captures": {"n_packets": 1_000, "n_truncated": 0, "path": "a.pcap", "first_ns": S, "last_ns": 60 * S},
 }
+BROKERS = pa.list_(pa.struct([("node_id", pa.int32()), ("host", pa.string()), ("port", pa.int32())]))
+KEYS = [("request_id", pa.string()), ("conn_id", pa.string()), ("ts_ns", pa.int64())]
+MESSAGES = {"messages/Metadata/response": pa.schema([*KEYS, ("brokers", BROKERS)])}
 PLAIN = frozenset({"step", "expected_sequence", "n_requests", "message", "name"})
 """Columns in which nothing is an address or an id."""
 Rows = Mapping[str, Iterable[Mapping[str, Any]]]
@@ -69,7 +72,7 @@ def write_rows(place: pathlib.Path, told: Rows) -> None:
         whole = [{**DEFAULTS.get(name, {}), **row} for row in rows]
         table = TABLES.get(name)
         if table is None:
-            pq.write_table(pa.Table.from_pylist(whole), folder / "part-0.parquet")
+            pq.write_table(pa.Table.from_pylist(whole, MESSAGES.get(name)), folder / "part-0.parquet")
             continue
         unknown = {key for row in whole for key in row} - set(table.schema.names)
         assert not unknown, f"{name} has no {unknown}"

@@ -13,25 +13,9 @@ MS = 1_000_000
 NAME = "orders-tx"
 END_MS = 100_000
 FIELDS = (
-    "client_instance_id",
-    "left_ns",
-    "protocol",
-    "answered_ns",
-    "last_ns",
-    "last_request_id",
-    "producer_id",
-    "producer_epoch",
-    "asked_producer_id",
-    "answer_producer_id",
-    "answer_producer_epoch",
-    "timeout_ms",
-    "committed",
-    "partitions",
-    "group_id",
-    "n_batches",
-    "n_records",
-    "errors",
-    "held_back",
+    *("client_instance_id", "left_ns", "protocol", "answered_ns", "last_ns", "last_request_id", "producer_id"),
+    *("producer_epoch", "asked_producer_id", "answer_producer_id", "answer_producer_epoch", "timeout_ms"),
+    *("committed", "partitions", "group_id", "n_batches", "n_records", "errors", "held_back"),
 )
 
 
@@ -352,6 +336,12 @@ def test_where_only_one_leader_is_captured_markers_end_what_its_client_writes(pr
     assert ways(rows) == [("cut", "commit"), COMMITTED]
     assert [(row["producer_id"], row["producer_epoch"]) for row in rows] == [(7, 0), (7, ahead)]
     assert (rows[1]["n_records"], rows[1]["client_instance_id"], rows[1]["transactions"]) == (4, "a", protocol)
+
+
+def test_a_client_that_aborts_elsewhere_and_closes_leaves_nothing_open() -> None:
+    p = Producer("a", gone=25)
+    (row,) = told(p.writes(10, 15, "t-0"), p.verified(11, "t-0"), p.marked(30, 1, False, "t-0"))
+    assert (row["end_kind"], row["left_ns"]) == ("abort", None)
 
 
 def test_a_leader_that_asks_for_a_batch_sent_again_begins_nothing() -> None:

@@ -1,0 +1,92 @@
+"""kafkascope rules; --fail-on and --ignore: exit codes, and the names of rules."""
+
+import pathlib
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.cli.found import end_if_found, known_rules, n_found
+from kafkascope_analyzer.cli.options import Severity
+from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.findings.rules import RULES
+
+
+def run(*args: str):
+    return CliRunner().invoke(app, list(args))
+
+
+def test_the_table_has_every_rule():
+    lines = run("rules").stdout.splitlines()
+    assert lines[0].split(maxsplit=2) == ["rule", "severity", "what it finds"]
+    assert [line.split(maxsplit=2) for line in lines[1:]] == [[r.name, r.severity, r.title] for r in RULES]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_prints_its_page(rule):
+    said = " ".join(run("rules", rule.name).stdout.split())
+    for text in (rule.name, rule.title, rule.meaning, rule.looks_at, rule.advice):
+        assert text in said
+
+
+def test_a_rule_that_is_not_there():
+    result = run("rules", "broker_lots")
+    assert result.exit_code == 2
+    assert "broker_lots" in result.stderr
+    assert "the closest is broker_lost" in result.stderr
+
+
+@pytest.fixture
+def dataset(tmp_path: pathlib.Path) -> pathlib.Path:
+    place = tmp_path / "stories" / "findings"
+    place.mkdir(parents=True)
+    told = [("broker_lost", "warning"), ("shared_vip", "error"), ("tiny_batches", "info"), ("shared_vip", "error")]
+    rows = pa.Table.from_pylist([{"rule": rule, "severity": severity} for rule, severity in told])
+    pq.write_table(rows, place / "part-0.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("severity", "ignored", "n"),
+    [
+        (Severity.info, (), 4),
+        (Severity.warning, (), 3),
+        (Severity.error, (), 2),
+        (Severity.error, ("shared_vip",), 0),
+        (Severity.warning, ("shared_vip",), 1),
+    ],
+)
+def test_findings_of_a_severity_or_worse(dataset, severity, ignored, n):
+    assert n_found(dataset, severity, ignored) == n
+
+
+def test_a_finding_ends_the_command_with_1(dataset, capsys):
+    with pytest.raises(typer.Exit) as ended:
+        end_if_found(dataset, Severity.warning)
+    assert ended.value.exit_code == 1
+    assert "3 findings at warning or worse" in capsys.readouterr().err
+    end_if_found(dataset, None)
+    end_if_found(dataset, Severity.error, {"shared_vip"})
+
+
+def test_without_findings_to_look_at(tmp_path):
+    with pytest.raises(UsageError, match="stories"):
+        n_found(tmp_path, Severity.warning)
+
+
+def test_names_of_rules_to_ignore():
+    assert known_rules(None) == frozenset()
+    assert known_rules(["broker_lost", "broker_lost"]) == {"broker_lost"}
+    with pytest.raises(UsageError, match=r"--ignore brokerlost: no such rule \(the closest is broker_lost\)"):
+        known_rules(["brokerlost"])
+
+
+@pytest.mark.parametrize("command", ["analyze", "stories"])
+def test_an_unknown_rule_is_refused_before_anything_is_done(command, tmp_path):
+    result = run(command, str(tmp_path), "--ignore", "nonsense", "-q")
+    assert result.exit_code == 2
+    assert list(tmp_path.iterdir()) == []
+    assert "kafkascope rules" in result.stderr or "not a dataset" in result.stderr

@@ -1,0 +1,96 @@
+"""Findings in captures of real clusters, against what the lab did there (fixtures/findings/README.md, truth files)."""
+
+import json
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+pytestmark = pytest.mark.spark
+
+CAPTURES = pathlib.Path(__file__).parents[3] / "fixtures" / "captures"
+SECOND = 1_000_000_000
+HERE = {
+    "access_denied",
+    "advertised_mismatch",
+    "advertised_unreachable",
+    "auth_failed",
+    "bootstrap_only",
+    "broker_lost",
+    "capture_untrustworthy",
+    "idle_reset",
+    "leader_storm",
+    "old_versions",
+    "reauth_late",
+    "request_timeout",
+    "shared_vip",
+    "slow_startup",
+    "wrong_protocol",
+}
+"""The rules about network, cluster and configuration: others have tests of their own."""
+EXPECTED = {
+    "healthy_basic": set(),
+    "mid_stream-any": set(),
+    "txn": set(),
+    "leader_move": {("broker_lost", None)},
+    "misadvertised": {("advertised_unreachable", c) for c in ("loader-4", "indexer-6", "svc-a-8")},
+    "refused_entry": {("auth_failed", c) for c in ("loader-6", "loader-7", "worker-9", "order-api-10", "svc-a-4")},
+    "other_protocol": {("wrong_protocol", c) for c in ("worker-6", None)},
+    "shared_vip": {("shared_vip", c) for c in ("worker-2", "worker-5", "loader-4")},
+    "old_versions": {("old_versions", c) for c in ("svc-b-1", "indexer-3", "order-api-4", "indexer-8")},
+}
+Told = Callable[[str], pathlib.Path]
+
+
+def rows(dataset: pathlib.Path, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pq.read_table(dataset / name).to_pylist()
+    return found
+
+
+def findings(dataset: pathlib.Path) -> list[dict[str, Any]]:
+    return [row for row in rows(dataset, "stories/findings") if row["rule"] in HERE]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_what_the_lab_did_is_found_and_nothing_else(told: Told, name: str) -> None:
+    dataset = told(name)
+    clients = {row["client_instance_id"]: row["client_id"] for row in rows(dataset, "stories/clients")}
+    loud = [row for row in findings(dataset) if row["severity"] != "info"]
+    assert {(row["rule"], clients.get(row["client_instance_id"])) for row in loud} == EXPECTED[name], [
+        row["sentence"] for row in loud
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name, expected in EXPECTED.items() if expected])
+def test_evidence_opens(told: Told, name: str) -> None:
+    dataset = told(name)
+    requests = {row["request_id"] for row in rows(dataset, "requests")}
+    connections = {row["conn_id"]: row for row in rows(dataset, "connections")}
+    for row in findings(dataset):
+        assert row["evidence"], row["sentence"]
+        assert [one for one in row["evidence"] if one not in requests and one not in connections] == []
+        assert row["conn_ids"]
+        assert [one for one in row["conn_ids"] if one not in connections] == []
+        spans = [(connections[c]["first_ns"], connections[c]["last_ns"]) for c in row["conn_ids"]]
+        assert min(s[0] for s in spans) <= row["first_ns"] <= max(s[1] for s in spans)
+
+
+def test_the_lost_broker_is_the_one_that_was_killed(told: Told) -> None:
+    events = json.loads((CAPTURES / "leader_move.truth.json").read_text())["events"]
+    killed = next(e for e in events if e["kind"] == "broker_killed")
+    (lost,) = [row for row in findings(told("leader_move")) if row["rule"] == "broker_lost"]
+    assert lost["subject"].startswith(f"node {killed['detail']['node_id']} (")
+    assert abs(lost["first_ns"] - killed["ts_ns"]) < SECOND / 10
+    assert "6 clients" in lost["sentence"]
+
+
+def test_an_ignored_rule_is_not_asked(told: Told, spark: Any) -> None:
+    from kafkascope_spark.stories import capture_span, diagnoses
+    from kafkascope_spark.tables import Tables
+
+    dataset = told("leader_move")
+    tables = Tables(spark, dataset, capture_span(dataset))
+    (frame,) = diagnoses(tables, ["broker_lost"]).values()
+    assert [row for row in frame.toArrow().to_pylist() if row["rule"] == "broker_lost"] == []

@@ -1,0 +1,410 @@
+"""Each rule on rows made by hand: what it must find, and the nearest thing in which it must find nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+S, MS = 1_000_000_000, 1_000_000
+ONE = {"client_instance_id": "ci-1", "client_id": "app"}
+TWO = {"client_instance_id": "ci-2", "client_id": "other", "conn_ids": ["c2"]}
+LOST = {"recovery_id": "r1", "first_error_name": "CONNECTION_CLOSED", "start_ns": 10 * S, "recovered_ns": 14 * S}
+SILENT = {**LOST, "first_error_name": "REQUEST_UNANSWERED", "failing_ns": 9 * S, "evidence": ["c1-5"]}
+SILENT = {**SILENT, "error_names": ["REQUEST_UNANSWERED"]}
+TOLD = {"request_id": "c1-0", "conn_id": "c1", "ts_ns": 2 * S}
+
+
+def told(*brokers: tuple[str, int]) -> dict[str, Any]:
+    listed = [{"node_id": i, "host": host, "port": port} for i, (host, port) in enumerate(brokers)]
+    return {"messages/Metadata/response": [{**TOLD, "brokers": listed}]}
+
+
+def asks(n: int, every_s: float, api: str = "Metadata") -> list[dict[str, Any]]:
+    return [
+        {"request_id": f"c1-{i}", "conn_id": "c1", "ts_ns": int((2 + i * every_s) * S), "api_name": api}
+        for i in range(n)
+    ]
+
+
+def broken(**changes: Any) -> dict[str, Any]:
+    names = ["CONNECTION_CLOSED", "CONNECTION_REFUSED"]
+    episode = {**LOST, "error_names": names, "evidence": ["c1-3", "c2"], **changes}
+    return {"clients": [{**ONE}], "connections": [{"conn_id": "c1"}], "recoveries": [episode]}
+
+
+def silent(idle_s: int, **changes: Any) -> dict[str, Any]:
+    """A request at 100 s without an answer, after so much silence."""
+    before = {"request_id": "c1-4", "conn_id": "c1", "api_name": "Produce"}
+    before |= {
+        "ts_ns": (100 - idle_s) * S,
+        "request_last_ns": (100 - idle_s) * S,
+        "response_last_ns": (100 - idle_s) * S,
+    }
+    failing = {
+        "request_id": "c1-5",
+        "conn_id": "c1",
+        "api_name": "Produce",
+        "ts_ns": 100 * S,
+        "request_last_ns": 100 * S,
+    }
+    episode = {**SILENT, "failing_ns": 100 * S, "start_ns": 130 * S, "recovered_ns": 131 * S, **changes}
+    return {
+        "clients": [ONE],
+        "connections": [{"conn_id": "c1"}],
+        "requests": [before, {**failing, "status": "unanswered"}],
+        "recoveries": [episode],
+    }
+
+
+def denied(error: str, **connection: Any) -> dict[str, Any]:
+    error_row = {"error_name": error, "request_id": "c1-1", "conn_id": "c1", "ts_ns": 3 * S, "api_name": "Metadata"}
+    error_row |= {"client_ip": "10.0.0.9", "client_id": "app", "resource": "orders"}
+    return {"clients": [ONE], "connections": [{"conn_id": "c1", **connection}], "errors": [error_row]}
+
+
+def unlike(protocol: str, others: str, **connection: Any) -> dict[str, Any]:
+    """A connection of one protocol to a port that answers another to others."""
+    odd = {"conn_id": "c1", "protocol": protocol, "close_kind": "fin_server", "server_bytes": 0, "n_responses": 0}
+    other = {"conn_id": "c2", "protocol": others, "client_ip": "10.0.0.8"}
+    return {"clients": [ONE, {**TWO, "client_ip": "10.0.0.8"}], "connections": [{**odd, **connection}, other]}
+
+
+def session_ended(closed_s: int, **connection: Any) -> dict[str, Any]:
+    """Authenticated at 2 s for 10 s; closed by the broker."""
+    proven = {
+        "request_id": "c1-1",
+        "conn_id": "c1",
+        "api_name": "SaslAuthenticate",
+        "ts_ns": 2 * S,
+        "response_ns": 2 * S,
+    }
+    last = {"request_id": "c1-2", "conn_id": "c1", "api_name": "Produce", "ts_ns": closed_s * S, "status": "unanswered"}
+    closed = {"conn_id": "c1", "close_kind": "fin_server", "close_ns": closed_s * S, "session_lifetime_ms": 10_000}
+    return {"clients": [ONE], "connections": [{**closed, **connection}], "requests": [proven, last]}
+
+
+def started(total_s: int, **step: Any) -> dict[str, Any]:
+    start = {"startup_id": "s1", "client_instance_id": "ci-1", "start_ns": 2 * S, "ready_ns": (2 + total_s) * S}
+    start |= {"total_ms": total_s * 1000, "total_us": total_s * S // 1000, "outcome": "ready", "evidence": ["c1-9"]}
+    steps = [
+        {"startup_id": "s1", "seq": 1, "step": "metadata", "duration_us": total_s * 1_000_000, "wait_us": 0, **step}
+    ]
+    steps = [{"on_critical_path": True, "conn_id": "c1", "request_ids": ["c1-9"], **row} for row in steps]
+    return {"clients": [ONE], "connections": [{"conn_id": "c1"}], "startups": [start], "startup_steps": steps}
+
+
+UNREACHED = {"conn_id": "c2", "server_ip": "10.0.0.2", "close_kind": "refused", "synack_ns": None, "client_bytes": 0}
+UNREACHED = {**UNREACHED, "server_bytes": 0, "protocol": "empty", "first_ns": 3 * S, "last_ns": 4 * S, "node_id": None}
+BEHIND = {"node_id": None, "node_id_why": "advertised for nodes 1, 2: more than one broker is behind this address"}
+NAME = {"name": "kafka-1.lab", "type": "A", "client_ip": "10.0.0.9", "ts_ns": 3 * S}
+
+CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "nothing": ({"clients": [ONE], "connections": [{"conn_id": "c1"}]}, set()),
+    "acl": (denied("TOPIC_AUTHORIZATION_FAILED"), {"access_denied"}),
+    "no acl": (denied("UNKNOWN_TOPIC_OR_PARTITION"), set()),
+    "bad password": (denied("SASL_AUTHENTICATION_FAILED", sasl_mechanism="PLAIN", principal="bob"), {"auth_failed"}),
+    "broker lost": (broken(), {"broker_lost"}),
+    "closed and opened again": (broken(error_names=["CONNECTION_CLOSED"]), set()),
+    "refused by what never was there": (broken(resource="10.0.0.7:9092"), set()),
+    "lost for others only": (
+        {
+            **broken(),
+            "requests": [{"request_id": "c3-1", "conn_id": "c3", "ts_ns": 12 * S, "response_ns": 12 * S}],
+            "connections": [{"conn_id": "c1"}, {"conn_id": "c3", "client_ip": "10.0.0.8"}],
+        },
+        {"broker_lost"},
+    ),
+    "two clients get no answers": (
+        {
+            "clients": [ONE, TWO],
+            "connections": [{"conn_id": "c1"}, {"conn_id": "c2"}],
+            "recoveries": [SILENT, {**SILENT, "recovery_id": "r2", "client_instance_id": "ci-2", "evidence": ["c2-1"]}],
+        },
+        {"broker_lost"},
+    ),
+    "two clients lose it at once": (
+        {
+            "clients": [ONE, TWO],
+            "connections": [{"conn_id": c, "roles": ["partition_leader"], "last_ns": 10 * S} for c in ("c1", "c2")],
+            "recoveries": [
+                {**LOST, "error_names": ["CONNECTION_CLOSED"], "evidence": ["c1-3"]},
+                {**LOST, "error_names": ["CONNECTION_CLOSED"], "evidence": ["c2-3"], "start_ns": 11 * S}
+                | {"recovery_id": "r2", "client_instance_id": "ci-2"},
+            ],
+        },
+        {"broker_lost"},
+    ),
+    "two clients lose it, a third does not": (
+        {
+            "clients": [ONE, TWO],
+            "connections": [{"conn_id": c, "roles": ["partition_leader"]} for c in ("c1", "c2", "c3")],
+            "recoveries": [
+                {**LOST, "error_names": ["CONNECTION_CLOSED"], "evidence": ["c1-3"]},
+                {**LOST, "error_names": ["CONNECTION_CLOSED"], "evidence": ["c2-3"], "start_ns": 11 * S}
+                | {"recovery_id": "r2", "client_instance_id": "ci-2"},
+            ],
+        },
+        set(),
+    ),
+    "asks for work and is refused": (
+        {
+            "clients": [ONE],
+            "connections": [
+                {"conn_id": "c1", "roles": ["bootstrap"], "primary_role": "bootstrap", "n_requests": 13, "n_errors": 1}
+            ],
+            "requests": [*asks(12, every_s=1), {**asks(1, 1, "JoinGroup")[0], "request_id": "c1-99"}],
+        },
+        set(),
+    ),
+    "one direction": (
+        {**silent(1), "connections": [{"conn_id": "c1", "server_segments": 0, "server_bytes": 0}]},
+        {"capture_untrustworthy"},
+    ),
+    "no answer": (silent(idle_s=5), {"request_timeout"}),
+    "no answer after silence": (silent(idle_s=90), {"idle_reset"}),
+    "reset after silence": (silent(idle_s=90, first_error_name="CONNECTION_RESET"), {"idle_reset"}),
+    "reset while busy": (silent(idle_s=5, first_error_name="CONNECTION_RESET"), set()),
+    "storm": (
+        broken(resource_kind="partition", resource="t-0", first_error_name="NOT_LEADER_OR_FOLLOWER", storm=True),
+        {"leader_storm"},
+    ),
+    "no storm": (broken(resource_kind="partition", resource="t-0", first_error_name="NOT_LEADER_OR_FOLLOWER"), set()),
+    "one address for two": (denied("NOT_LEADER_OR_FOLLOWER", **BEHIND), {"shared_vip"}),
+    "an address each": (denied("NOT_LEADER_OR_FOLLOWER"), set()),
+    "address of another": (
+        {"clients": [ONE], "connections": [{"conn_id": "c1", "node_id": None, "node_id_why": "x, but answers for 3"}]},
+        {"advertised_mismatch"},
+    ),
+    "told and refused": (
+        {
+            "clients": [{**ONE, "conn_ids": ["c1", "c2"]}],
+            "connections": [{"conn_id": "c1"}, UNREACHED],
+            **told(("10.0.0.2", 9092)),
+        },
+        {"advertised_unreachable"},
+    ),
+    "refused, and there for others": (
+        {
+            "clients": [{**ONE, "conn_ids": ["c1", "c2"]}],
+            "connections": [{"conn_id": "c1"}, UNREACHED, {"conn_id": "c3", "server_ip": "10.0.0.2"}],
+            **told(("10.0.0.2", 9092)),
+        },
+        set(),
+    ),
+    "refused by a name's address": (
+        {
+            "clients": [{**ONE, "conn_ids": ["c1", "c2"]}],
+            "connections": [{"conn_id": "c1"}, UNREACHED],
+            "dns": [{**NAME, "rcode": "NOERROR", "addresses": ["10.0.0.2"]}],
+            **told(("kafka-1.lab", 9092)),
+        },
+        {"advertised_unreachable"},
+    ),
+    "told localhost": (
+        {
+            "clients": [ONE],
+            "connections": [{"conn_id": "c1"}],
+            "topology": [{"kind": "broker", "host": "localhost", "port": 9092}],
+            **told(("localhost", 9092)),
+        },
+        {"advertised_unreachable"},
+    ),
+    "told localhost on localhost": (
+        {
+            "clients": [{**ONE, "client_ip": "127.0.0.1"}],
+            "connections": [{"conn_id": "c1", "client_ip": "127.0.0.1", "server_ip": "127.0.0.1"}],
+            "topology": [{"kind": "broker", "host": "localhost", "port": 9092}],
+            **told(("localhost", 9092)),
+        },
+        set(),
+    ),
+    "private from outside": (
+        {
+            "clients": [{**ONE, "client_ip": "203.0.113.5"}],
+            "connections": [{"conn_id": "c1", "client_ip": "203.0.113.5", "server_ip": "198.51.100.1"}],
+            **told(("10.0.0.2", 9092)),
+        },
+        {"advertised_unreachable"},
+    ),
+    "no such name": (
+        {
+            "clients": [ONE],
+            "connections": [{"conn_id": "c1"}],
+            "dns": [{**NAME, "rcode": "NXDOMAIN", "addresses": []}],
+            **told(("kafka-1.lab", 9092)),
+        },
+        {"advertised_unreachable"},
+    ),
+    "no such IPv6 name": (
+        {
+            "clients": [ONE],
+            "connections": [{"conn_id": "c1"}],
+            "dns": [
+                {**NAME, "rcode": "NXDOMAIN", "addresses": [], "type": "AAAA"},
+                {**NAME, "rcode": "NOERROR", "addresses": ["10.0.0.1"]},
+            ],
+            **told(("kafka-1.lab", 9092)),
+        },
+        set(),
+    ),
+    "never leaves": (
+        {
+            "clients": [ONE],
+            "connections": [{"conn_id": "c1", "roles": ["bootstrap"], "primary_role": "bootstrap", "n_requests": 12}],
+            "requests": asks(12, every_s=1),
+        },
+        {"bootstrap_only"},
+    ),
+    "never leaves, told localhost": (
+        {
+            "clients": [ONE],
+            "connections": [{"conn_id": "c1", "roles": ["bootstrap"], "primary_role": "bootstrap", "n_requests": 12}],
+            "requests": asks(12, every_s=1),
+            "topology": [{"kind": "broker", "host": "localhost", "port": 9092}],
+            **told(("localhost", 9092)),
+        },
+        {"advertised_unreachable"},
+    ),
+    "has nothing to do": (
+        {
+            "clients": [{**ONE, "kind": "producer"}],
+            "connections": [{"conn_id": "c1", "roles": ["bootstrap"], "primary_role": "bootstrap", "n_requests": 12}],
+            "requests": asks(12, every_s=300),
+        },
+        set(),
+    ),
+    "goes to work": (
+        {
+            "clients": [ONE],
+            "connections": [
+                {
+                    "conn_id": "c1",
+                    "roles": ["bootstrap", "partition_leader"],
+                    "primary_role": "bootstrap",
+                    "n_requests": 12,
+                }
+            ],
+            "requests": asks(12, every_s=1),
+        },
+        set(),
+    ),
+    "does not say who it is": (
+        {
+            "clients": [{**ONE, "conn_ids": ["c1", "c2"]}, {**TWO, "conn_ids": ["c3"], "client_ip": "10.0.0.8"}],
+            "connections": [
+                {"conn_id": "c1", "close_kind": "fin_server"},
+                {"conn_id": "c2", "close_kind": "fin_server"},
+                {"conn_id": "c3", "sasl_mechanism": "PLAIN", "client_ip": "10.0.0.8"},
+            ],
+            "requests": [
+                {"request_id": f"{c}-1", "conn_id": c, "ts_ns": 2 * S, "status": "unanswered"} for c in ("c1", "c2")
+            ],
+        },
+        {"auth_failed"},
+    ),
+    "session ended": (session_ended(closed_s=13), {"reauth_late"}),
+    "closed before its session ended": (session_ended(closed_s=11), set()),
+    "left after its session ended": (session_ended(closed_s=13, close_kind="fin_client"), set()),
+    "tls to plain": (unlike("tls", "kafka"), {"wrong_protocol"}),
+    "plain to tls": (unlike("kafka", "tls", server_bytes=7), {"wrong_protocol"}),
+    "http to plain": (unlike("http", "kafka"), {"wrong_protocol"}),
+    "tls to tls": (unlike("tls", "tls", server_bytes=900), set()),
+    "tls to who knows what": (unlike("tls", "empty"), set()),
+    "old": (
+        {
+            "clients": [ONE],
+            "connections": [{"conn_id": "c1", "api_versions_used": ["Fetch:3"]}],
+            "requests": [{**asks(1, 1, "Fetch")[0], "api_key": 1, "api_version": 3}],
+        },
+        {"old_versions"},
+    ),
+    "just new enough": (
+        {
+            "clients": [ONE],
+            "connections": [{"conn_id": "c1", "api_versions_used": ["Fetch:4", "Produce:2"]}],
+            "requests": [{**asks(1, 1, "Fetch")[0], "api_key": 1, "api_version": 4}],
+        },
+        set(),
+    ),
+    "old between brokers": (
+        {
+            "clients": [{**ONE, "kind": "broker"}],
+            "connections": [{"conn_id": "c1", "api_versions_used": ["Fetch:3"]}],
+            "requests": [{**asks(1, 1, "Fetch")[0], "api_key": 1, "api_version": 3}],
+        },
+        set(),
+    ),
+    "slow broker": (started(15, broker_us=14_000_000), {"slow_startup"}),
+    "quick": (started(3, broker_us=2_900_000), set()),
+    "bytes missing": (
+        {"clients": [ONE], "connections": [{"conn_id": "c1", "missing_bytes": 100}], "captures": [{}]},
+        {"capture_untrustworthy"},
+    ),
+    "hardly any bytes missing": (
+        {"clients": [ONE], "connections": [{"conn_id": "c1", "missing_bytes": 5}], "captures": [{}]},
+        set(),
+    ),
+    "packets dropped": (
+        {"clients": [ONE], "connections": [{"conn_id": "c1"}], "captures": [{"n_dropped": 50}]},
+        {"capture_untrustworthy"},
+    ),
+    "file damaged": (
+        {
+            "clients": [ONE],
+            "connections": [{"conn_id": "c1"}],
+            "captures": [{"unread_bytes": 100_000, "cut_at_byte": 5_000, "cut_why": "not a packet header"}],
+        },
+        {"capture_untrustworthy"},
+    ),
+}
+
+
+ALONE = {
+    "one direction",
+    "bytes missing",
+    "hardly any bytes missing",
+    "packets dropped",
+    "file damaged",
+}
+"""What is about the capture as a whole."""
+
+
+@pytest.fixture(scope="module")
+def said(found_in: Callable[[Any], Any], found_in_all: Callable[[Any], Any]) -> dict[str, list[dict[str, Any]]]:
+    together = {name: rows for name, (rows, _) in CASES.items() if name not in ALONE}
+    return {**found_in_all(together), **{name: found_in(CASES[name][0]) for name in ALONE}}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_finds_what_is_there_and_nothing_else(said: dict[str, list[dict[str, Any]]], name: str) -> None:
+    assert {row["rule"] for row in said[name]} == CASES[name][1]
+
+
+def test_sentences_have_subject_number_and_time(said: dict[str, list[dict[str, Any]]]) -> None:
+    rows = [row for rows in said.values() for row in rows]
+    for row in rows:
+        assert row["sentence"], row
+        assert row["advice"], row
+        assert row["n"] > 0, row
+        assert row["first_ns"] <= row["last_ns"], row
+        assert "00:0" in row["sentence"] or row["rule"] == "capture_untrustworthy", row["sentence"]
+    assert len({row["finding_id"] for row in rows}) <= len(rows)
+
+
+def test_sentences(said: dict[str, list[dict[str, Any]]]) -> None:
+    """What the rows above must read as."""
+    sentence = {name: rows[0]["sentence"] for name, rows in said.items() if len(rows) == 1}
+    assert sentence["broker lost"] == (
+        "node 1 (10.0.4.1:9004) closed its connections at 00:00:10.000 UTC: 1 client (app) lost it; the last was back "
+        "after 4.0 s"
+    )
+    assert "meanwhile it answered 1 requests of others" in sentence["lost for others only"]
+    assert sentence["old"].endswith("Fetch v3 (once, v4 would do), first at 00:00:02.000 UTC")
+    assert "10.0.0.2:9092, and nobody answers there: 1 attempts, 1 of them refused" in sentence["told and refused"]
+    assert "(kafka-1.lab:9092" not in sentence["refused by a name's address"]
+    assert "kafka-1.lab:9092" in sentence["refused by a name's address"]
+    assert sentence["bytes missing"].startswith("4.8 % of the bytes")
+    assert "without traffic the connection of app (10.0.0.9)" in sentence["no answer after silence"]
+    assert sentence["no answer after silence"].startswith("after 90.0 s")
