@@ -18,20 +18,19 @@ from typing import Any
 
 from kafkascope_spark import events, usage, wire
 from kafkascope_spark.client_stories import ClientStories
+from kafkascope_spark.rows import USED, EventRow, event_row
 
 MS = 1_000_000
 BATCH_ROWS = 10_000
-STRUCTS = ("connection", "usage", "samples", "told", "beat", "request", "failure", "touch")
 ERROR = "NOT_LEADER_OR_FOLLOWER"
 
 
-def row(section: int, ts_ns: int, rank: int, **struct: dict[str, Any]) -> dict[str, Any]:
-    """A row as events.client_events gives it."""
-    keys = {"client_ip": "10.0.0.1", "section": section, "ts_ns": ts_ns, "rank": rank}
-    return {**dict.fromkeys(STRUCTS), **keys, **struct}
+def row(section: int, ts_ns: int, rank: int, **struct: dict[str, Any]) -> EventRow:
+    """A row as the state machine takes it."""
+    return event_row({"client_ip": "10.0.0.1", "section": section, "ts_ns": ts_ns, "rank": rank, **struct})
 
 
-def connection_rows(n_errors: int) -> Iterator[dict[str, Any]]:
+def connection_rows(n_errors: int) -> Iterator[EventRow]:
     """The connection, and how it was used."""
     columns = [*events.CONNECTION, *events.CONNECTION_LATER, "near_idle_ms", "refused_after"]
     connection = {"conn_id": "c1", "server_ip": "10.0.0.9", "server_port": 9092, "node_id": 1, "protocol": "kafka"}
@@ -40,16 +39,15 @@ def connection_rows(n_errors: int) -> Iterator[dict[str, Any]]:
     columns = [*usage.KEYS, *usage.FIRST, *events.LAST, "n", "first_no", "last_ns"]
     used = {"conn_id": "c1", "client_id": "app", "api_key": wire.FETCH, "api_name": "Fetch", "api_version": 12}
     used |= {"software_name": "apache-kafka-java", "is_replica": False, "bad": True, "ts_ns": 5, "last_ns": n_errors}
-    yield row(0, 5, events.USED, usage={**dict.fromkeys(columns), **used})
+    yield row(0, 5, USED, usage={**dict.fromkeys(columns), **used})
 
 
-def error_rows(n_errors: int, n_partitions: int) -> Iterator[dict[str, Any]]:
+def error_rows(n_errors: int, n_partitions: int) -> Iterator[EventRow]:
     """A failed request and its error each millisecond; Metadata each 100."""
     request = {**dict.fromkeys(events.REQUEST), "conn_id": "c1", "node_id": 1, "api_version": 12, "status": "ok"}
     failed = request | {"api_key": wire.FETCH, "api_name": "Fetch", "error_code": 6, "error_name": ERROR}
     failure = {
         **dict.fromkeys(events.FAILURE),
-        "conn_id": "c1",
         "api_key": wire.FETCH,
         "error_name": ERROR,
         "topic": "t",

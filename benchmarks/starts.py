@@ -3,6 +3,7 @@
 
 python benchmarks/starts.py tile A.kscope BIG.kscope --starts 200000   copies A's clients to so many starts
 python benchmarks/starts.py loop A.kscope HOT.kscope --requests 5000000   one client whose busiest loop goes on and on
+python benchmarks/starts.py storm A.kscope STORM.kscope --errors 1000000   one of its failures comes again and again
 python benchmarks/starts.py run BIG.kscope    makes the stories and says what it took
 
 A is a dataset of `kafkascope analyze` (its stories say how many starts it has). Copies get addresses and connection
@@ -19,6 +20,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -108,6 +110,50 @@ def loop(source: Path, place: Path, requests: int) -> None:
     (place / "_dataset.json").write_text(json.dumps({"schema_version": 1, "rows": {"requests": requests}}))
 
 
+STORM_APART_NS = 1_000_000
+STORM_ROWS_A_FILE = 250_000
+
+
+def storm(source: Path, place: Path, errors: int) -> None:
+    """The first NOT_LEADER_OR_FOLLOWER of the dataset again and again: its request, its error, its topic-partitions."""
+    for name in TABLES:
+        if (source / name).is_dir():
+            write(place, name, pq.read_table(source / name), 0)
+    failed = pq.read_table(source / "errors").sort_by("ts_ns").filter(pc.field("error_code") == 6)
+    request_id = failed["request_id"][0].as_py()
+    rows = {
+        name: one_request(pq.read_table(source / name), request_id) for name in ("requests", "errors", "partitions")
+    }
+    last_ns = pc.max(pq.read_table(source / "captures", columns=["last_ns"])["last_ns"]).as_py()
+    later_ns = last_ns - rows["requests"]["ts_ns"][0].as_py()
+    for first in range(0, errors, STORM_ROWS_A_FILE):
+        numbers = np.arange(first, min(first + STORM_ROWS_A_FILE, errors))
+        for name, table in rows.items():
+            write(place, name, again(table, numbers, later_ns), 1 + first // STORM_ROWS_A_FILE)
+    (place / "_dataset.json").write_text(json.dumps({"schema_version": 1, "rows": {"requests": errors}}))
+
+
+def one_request(table: pa.Table, request_id: str) -> pa.Table:
+    """The rows of the request."""
+    return table.filter(pc.field("request_id") == request_id)
+
+
+def again(table: pa.Table, numbers: np.ndarray, later_ns: int) -> pa.Table:
+    """The rows of one request once per number, so much later, as a request of its own each."""
+    row, number = np.tile(np.arange(table.num_rows), len(numbers)), np.repeat(numbers, table.num_rows)
+    out = table.take(pa.array(row))
+    for i, field in enumerate(table.schema):
+        if field.name == "request_id":
+            base, _, _ = table["request_id"][0].as_py().rpartition("-")
+            column = pc.binary_join_element_wise(base, pc.cast(pa.array(number + 1_000_000), pa.string()), "-")
+        elif field.name.endswith("_ns") and pa.types.is_int64(field.type):
+            column = pc.add(out[field.name], pa.array(number * STORM_APART_NS + later_ns))
+        else:
+            continue
+        out = out.set_column(i, field, column)
+    return out
+
+
 def write(place: Path, name: str, table: pa.Table, number: int) -> None:
     (place / name).mkdir(parents=True, exist_ok=True)
     pq.write_table(table, place / name / f"part-{number}.parquet", compression="zstd")
@@ -183,7 +229,7 @@ def pss_kb(pid: int) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, option in (("tile", "--starts"), ("loop", "--requests")):
+    for name, option in (("tile", "--starts"), ("loop", "--requests"), ("storm", "--errors")):
         command = commands.add_parser(name)
         command.add_argument("source", type=Path)
         command.add_argument("place", type=Path)
@@ -194,7 +240,7 @@ def main() -> None:
         run(asked.place)
         return
     shutil.rmtree(asked.place, ignore_errors=True)
-    (tile if asked.command == "tile" else loop)(asked.source, asked.place, asked.n)
+    {"tile": tile, "loop": loop, "storm": storm}[asked.command](asked.source, asked.place, asked.n)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def reference() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["tables.md", "commands.md", "protocol.md"])
+@pytest.mark.parametrize("name", ["tables.md", "commands.md", "protocol.md", "report.md"])
 def test_reference_pages_are_current(reference: ModuleType, name: str) -> None:
     page = (ROOT / "docs" / name).read_text(encoding="utf-8")
     assert page == reference.PAGES[name](), "run scripts/reference_pages.py"

@@ -1,9 +1,9 @@
 """The state machine over one address's events: it groups connections into clients, follows their starts and their
 episodes, and gives rows of the story tables.
 
-`feed(batch)` takes rows sorted as events.client_events sorts them (and asserts that), any number at a time;
-`finish()` gives what is left. Memory is that of one address: its connections, and per client what a start and its
-open episodes hold.
+`feed(batch)` takes rows (rows.EventRow) sorted as events.client_events sorts them (and asserts that), any number at a
+time; `finish()` gives what is left. Memory is that of one address: its connections, and per client what a start and
+its open episodes hold.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,16 +14,21 @@ from kafkascope_spark.identity.instances import Instance, instances_of
 from kafkascope_spark.identity.rows import client_row
 from kafkascope_spark.recoveries.watch import Recoveries
 from kafkascope_spark.rows import (
+    BEAT,
+    CONNECTION,
+    LOOKUP,
+    SAMPLED,
+    TOLD,
+    USED,
+    EventRow,
+    Key,
     add_beat,
     add_samples,
     add_told,
     add_usage,
     connection_of,
-    failure_of,
     first_of,
     lookup_of,
-    request_of,
-    touch_of,
 )
 from kafkascope_spark.startups.lifecycle import Startups
 from kafkascope_spark.startups.lookups import lookups_of
@@ -39,19 +44,19 @@ class ClientStories:
     def __init__(self, capture_ns: tuple[int, int]) -> None:
         self._capture_ns = capture_ns
         self._address: Address | None = None
-        self._last: tuple[Any, ...] = ()
+        self._last: Key = ("", 0, 0, 0)
 
-    def feed(self, batch: Iterable[Row]) -> Iterator[TableRow]:
+    def feed(self, batch: Iterable[EventRow]) -> Iterator[TableRow]:
         """Story rows of the addresses that the batch completes. Raises ValueError when the rows are out of order."""
-        for row in batch:
-            key = (row["client_ip"], row["section"], row["ts_ns"] or 0, row["rank"])
-            if key < self._last:
-                raise ValueError(f"events out of order: {key} after {self._last}")
-            self._last = key
-            if self._address is None or self._address.client_ip != row["client_ip"]:
+        last, address = self._last, self._address
+        for key, body in batch:
+            if key < last:
+                raise ValueError(f"events out of order: {key} after {last}")
+            self._last = last = key
+            if address is None or address.client_ip != key[0]:
                 yield from self.finish()
-                self._address = Address(row["client_ip"], self._capture_ns)
-            self._address.take(row)
+                self._address = address = Address(key[0], self._capture_ns)
+            address.take(key, body)
         if self._address is not None:
             yield from self._address.ready()
 
@@ -121,45 +126,43 @@ class Address:
         self._connections: dict[str, Connection] = {}
         self._clients: dict[str, Client] = {}
         self._timeline: Timeline | None = None
-        self._known: dict[str, list[Row]] = {name: [] for name in _ADDERS}
+        self._known: dict[int, list[Row]] = {rank: [] for rank in _ADDERS}
         self._lookups: list[Lookup] = []
         self._told_ids: set[str] = set()
         """The first requests of each kind: some have a row of their own too."""
         self._last_id = ""
 
-    def take(self, row: Row) -> None:
+    def take(self, key: Key, body: Any) -> None:
         """The next row."""
-        if row["section"] == 0:
-            self._know(row)
+        _, section, ts_ns, rank = key
+        if section == 0:
+            self._know(rank, body)
             return
-        timeline = self._begin()
-        if row["request"] is not None:
-            request = request_of(row["request"])
-            if request.request_id != self._last_id and request.request_id not in self._told_ids:
-                self._follow(timeline.request(request))
-            self._last_id = request.request_id
-        elif row["failure"] is not None:
-            self._follow(timeline.failure(row["failure"]["request_id"], row["ts_ns"], failure_of(row["failure"])))
+        timeline = self._timeline or self._begin()
+        self._follow(timeline.until(ts_ns))
+        if rank == 0:
+            if body.request_id != self._last_id and body.request_id not in self._told_ids:
+                timeline.tell(body)
+            self._last_id = body.request_id
+        elif rank == 1:
+            timeline.failure(body)
         else:
-            self._follow(timeline.touch(touch_of(row["touch"])))
+            timeline.touch(body)
 
-    def _know(self, row: Row) -> None:
-        if row["connection"] is not None:
-            connection = connection_of(row["connection"])
+    def _know(self, rank: int, body: Row) -> None:
+        if rank == CONNECTION:
+            connection = connection_of(body)
             self._connections[connection.conn_id] = connection
-            return
-        if row["lookup"] is not None:
-            self._lookups.append(lookup_of(row["lookup"]))
-            return
-        for name, known in self._known.items():
-            if row[name] is not None:
-                known.append(row[name])
+        elif rank == LOOKUP:
+            self._lookups.append(lookup_of(body))
+        else:
+            self._known[rank].append(body)
 
     def _begin(self) -> Timeline:
         """Once all connections are known: who is who."""
         if self._timeline is None:
-            for name, add in _ADDERS.items():
-                for row in self._known[name]:
+            for rank, add in _ADDERS.items():
+                for row in self._known[rank]:
                     if row["conn_id"] in self._connections:
                         add(self._connections[row["conn_id"]], row)
             connections = list(self._connections.values())
@@ -176,7 +179,7 @@ class Address:
         return self._timeline
 
     def _tell_firsts(self, timeline: Timeline) -> None:
-        for row in self._known["usage"]:
+        for row in self._known[USED]:
             request = first_of(row)
             if request is not None:
                 self._told_ids.add(request.request_id)
@@ -201,5 +204,5 @@ class Address:
             yield from client.finish(self._capture_ns)
 
 
-_ADDERS = {"usage": add_usage, "samples": add_samples, "told": add_told, "beat": add_beat}
-"""Struct of what is known of a connection -> what adds it."""
+_ADDERS = {USED: add_usage, SAMPLED: add_samples, TOLD: add_told, BEAT: add_beat}
+"""Rank of what is known of a connection -> what adds it."""

@@ -15,7 +15,9 @@ from kafkascope_spark import wire
 from kafkascope_spark.cadences.intervals import cadence_rows
 from kafkascope_spark.deciding import deciding_requests
 from kafkascope_spark.neighbours import with_near_closes
+from kafkascope_spark.rows import BEAT, LOOKUP, SAMPLED, TOLD, USED
 from kafkascope_spark.usage import FIRST, KEYS, answer_samples, id_samples, usages, with_luck
+from kafkascope_spark.vain import asked_in_vain
 
 AFTER_ERROR = 16
 """Mentions of a topic-partition kept after each error on it: those in flight, and the first success."""
@@ -79,7 +81,6 @@ REQUEST = [
 ]
 FAILURE = [
     "request_id",
-    "conn_id",
     "api_key",
     "error_name",
     "topic",
@@ -88,12 +89,11 @@ FAILURE = [
     "transactional_id",
     "resource",
 ]
-TOUCH = ["request_id", "conn_id", "ts_ns", "api_key", "answered", "topic", "partition", "leader_id", "hints"]
+MENTION = ["request_id", "conn_id", "ts_ns", "api_key", "direction", "topic", "partition", "error_code"]
+TOUCH = ["request_id", "conn_id", "ts_ns", "api_key", "answered", "topic", "partition", "leader_id", "hints", "vain"]
 SORT = ["client_ip", "section", "ts_ns", "rank", "packet_no", "tie"]
 LAST = ["max_wait_ms", "last_id", "producer_id"]
 """What a usage has of the last requests."""
-USED, SAMPLED, TOLD, BEAT, LOOKUP = 1, 2, 3, 4, 5
-"""Ranks of what is known of a connection, after the connection itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,16 @@ class Sources:
     partitions: DataFrame
     learned: DataFrame
     dns: DataFrame
+    has_topic_errors: bool = True
+    """Whether errors may name a topic without a partition."""
+    has_asked_in_vain: bool = True
+    """Whether there may be requests that failed with their connection (vain)."""
 
 
 def client_events(sources: Sources) -> DataFrame:
-    """One row per event, partitioned by `client_ip` and sorted by SORT: a struct each of connection, usage, samples,
-    told, beat, lookup, request, failure, touch, one of them set."""
+    """One row per event, partitioned by `client_ip` and sorted by SORT: client_ip, section, ts_ns, rank; and of each
+    of rows.KINDS a list, with one struct in a row of that kind and null in any other: a null list costs nothing on
+    the way to Python, a null struct as much as all its fields."""
     known = sources.requests.where(fn.col("api_key").isNotNull() & (fn.col("status") != "orphan_response"))
     requests = with_luck(known)
     parts = [
@@ -124,37 +129,71 @@ def client_events(sources: Sources) -> DataFrame:
         lookup_events(sources.dns),
         request_events(deciding_requests(requests)),
         failure_events(sources.errors),
-        touch_events(only_after_errors(sources.partitions, sources.errors, sources.connections)),
+        touch_events(_mentions(sources)),
     ]
     events = parts[0]
     for part in parts[1:]:
         events = events.unionByName(part, allowMissingColumns=True)
-    return events.repartition("client_ip").sortWithinPartitions(*SORT)
+    return events.repartition("client_ip").sortWithinPartitions(*SORT).drop("packet_no", "tie")
 
 
-def only_after_errors(partitions: DataFrame, errors: DataFrame, connections: DataFrame) -> DataFrame:
+def _mentions(sources: Sources) -> DataFrame:
+    vain = asked_in_vain(sources.requests, sources.connections) if sources.has_asked_in_vain else None
+    tables = sources.partitions, sources.errors, sources.connections
+    return only_after_errors(*tables, vain, of_topics=sources.has_topic_errors)
+
+
+def only_after_errors(
+    partitions: DataFrame, errors: DataFrame, connections: DataFrame, vain: DataFrame | None = None, *, of_topics: bool
+) -> DataFrame:
     """Mentions of topic-partitions that had an error, of the same client, that follow an error closely, and
-    the errors that name the leader (KIP-951). Adds client_ip, client_id, answered, hints."""
-    broken = errors.where(fn.col("topic").isNotNull()).select("topic", fn.col("partition").alias("broken")).distinct()
+    the errors that name the leader (KIP-951). Adds client_ip, client_id, answered, hints, vain.
+
+    vain: request_id of requests that failed with their connection; their mentions are errors, and told themselves.
+    of_topics: whether there are errors of whole topics; what follows them is looked for, too.
+    """
     who = connections.select("conn_id", "client_ip", fn.get("client_ids", fn.lit(0)).alias("client_id"))
     mentions = partitions.where(fn.col("api_key").isin(*MENTIONED_BY, *MENTIONED_BY_SHARE)).select(
-        "request_id",
-        "conn_id",
-        "ts_ns",
-        "api_key",
-        "direction",
-        "topic",
-        "partition",
-        "error_code",
-        fn.coalesce("leader_id", "current_leader_id").alias("leader_id"),
+        *MENTION, fn.coalesce("leader_id", "current_leader_id").alias("leader_id")
     )
+    broken = errors.where(fn.col("topic").isNotNull()).select("topic", fn.col("partition").alias("broken"))
+    if vain is not None:
+        asked = mentions.where(fn.col("direction") == "request")
+        asked = asked.join(vain, on="request_id", how="left_semi").join(who, on="conn_id", how="inner")
+        broken = broken.unionByName(asked.select("topic", fn.col("partition").alias("broken")))
+    broken = broken.distinct()
     same = (mentions["topic"] == broken["topic"]) & (
         broken["broken"].isNull() | (mentions["partition"] == broken["broken"])
     )
     hits = mentions.join(fn.broadcast(broken), on=same, how="left_semi").join(who, on="conn_id", how="inner")
-    order = Window.partitionBy("client_ip", "client_id", "topic", "partition").orderBy(
-        "ts_ns", "direction", "request_id"
-    )
+    if vain is not None:
+        failed = {"direction": fn.lit("response"), "error_code": fn.lit(-1).cast("short")}
+        hits = hits.unionByName(asked.withColumns(failed))
+    found = _after(hits, "partition")
+    if vain is not None:
+        no = fn.lit(False)
+        found = found.unionByName(asked.withColumns({"answered": no, "hints": no, "vain": ~no}), True)
+    return _after_whole(found, mentions, errors, who) if of_topics else found
+
+
+def _after_whole(found: DataFrame, mentions: DataFrame, errors: DataFrame, who: DataFrame) -> DataFrame:
+    """Add what follows errors of whole topics."""
+    denied = _topic_errors(errors)
+    whole = fn.broadcast(denied.select("topic").distinct())
+    of_whole = mentions.join(whole, on="topic", how="left_semi").unionByName(denied, allowMissingColumns=True)
+    after = _after(of_whole.join(who, on="conn_id", how="inner"))
+    return found.unionByName(after, True).dropDuplicates(["request_id", "direction", "topic", "partition", "vain"])
+
+
+def _topic_errors(errors: DataFrame) -> DataFrame:
+    """The errors of whole topics (Metadata), as mentions: the table partitions has no row for them."""
+    of_topic = errors.where(fn.col("topic").isNotNull() & fn.col("partition").isNull() & (fn.col("error_code") != 0))
+    return of_topic.select(*(c for c in MENTION if c != "direction"), fn.lit("response").alias("direction"))
+
+
+def _after(hits: DataFrame, *by: str) -> DataFrame:
+    """Of the mentions, those that follow a failed one of the same client, topic and `by`, and the hints."""
+    order = Window.partitionBy("client_ip", "client_id", "topic", *by).orderBy("ts_ns", "direction", "request_id")
     before = order.rowsBetween(-AFTER_ERROR, -1)
     failed = fn.coalesce(fn.col("error_code"), fn.lit(0)) != 0
     answered = fn.col("direction") == "response"
@@ -162,7 +201,7 @@ def only_after_errors(partitions: DataFrame, errors: DataFrame, connections: Dat
     return (
         hits.withColumns({"follows": fn.max(failed).over(before), "fails": _fails_at_once(failed, order)})
         .where((fn.col("follows") & ~failed & ~fn.col("fails")) | hints)
-        .withColumns({"answered": answered, "hints": hints})
+        .withColumns({"answered": answered, "hints": hints, "vain": fn.lit(False)})
     )
 
 
@@ -175,21 +214,21 @@ def _fails_at_once(failed: Column, order: WindowSpec) -> Column:
 def connection_events(connections: DataFrame) -> DataFrame:
     """Section 0, rank 0."""
     later = [fn.col(c) if c in connections.columns else fn.lit(None).cast("long").alias(c) for c in CONNECTION_LATER]
-    body = fn.struct(*CONNECTION, *later, "near_idle_ms", "refused_after").alias("connection")
+    body = _body("connection", *CONNECTION, *later, "near_idle_ms", "refused_after")
     return connections.select(*_keys(0, "first_ns", 0, fn.lit(0), "conn_id"), body)
 
 
 def usage_events(used: DataFrame) -> DataFrame:
     """Section 0: what the connection was used for, in order of the first request."""
-    body = fn.struct(*(c for c in KEYS if c != "client_ip"), "n", "first_no", "last_ns", *LAST, *FIRST)
-    return used.select(*_keys(0, "ts_ns", USED, fn.col("first_no"), "conn_id"), body.alias("usage"))
+    body = _body("usage", *(c for c in KEYS if c != "client_ip"), "n", "first_no", "last_ns", *LAST, *FIRST)
+    return used.select(*_keys(0, "ts_ns", USED, fn.col("first_no"), "conn_id"), body)
 
 
 def sample_events(samples: DataFrame, of_answers: bool) -> DataFrame:
     """Section 0: times and correlation ids."""
     first = samples.withColumn("first_ns", fn.get("times", fn.lit(0)))
     which = fn.lit(of_answers).alias("of_answers")
-    body = fn.struct("conn_id", "times", "correlation_ids", which).alias("samples")
+    body = _body("samples", "conn_id", "times", "correlation_ids", which)
     return first.select(*_keys(0, "first_ns", SAMPLED, fn.lit(0), "conn_id"), body)
 
 
@@ -200,27 +239,27 @@ def told_to(learned: DataFrame, connections: DataFrame) -> DataFrame:
 
 def told_events(told: DataFrame) -> DataFrame:
     """Section 0: servers that Metadata named, the group's terms."""
-    body = fn.struct("conn_id", "servers", "producer_ids", *wire.TERMS).alias("told")
+    body = _body("told", "conn_id", "servers", "producer_ids", *wire.TERMS)
     return told.select(*_keys(0, "first_ns", TOLD, fn.lit(0), "conn_id"), body)
 
 
 def beat_events(beats: DataFrame) -> DataFrame:
     """Section 0: the percentiles of a loop."""
-    body = fn.struct("conn_id", "cadence", "n", "p50", "p99", "max").alias("beat")
+    body = _body("beat", "conn_id", "cadence", "n", "p50", "p99", "max")
     timed = beats.withColumn("zero", fn.lit(0)).withColumn("path", fn.concat_ws("|", "conn_id", "cadence"))
     return timed.select(*_keys(0, "zero", BEAT, fn.lit(0), "path"), body)
 
 
 def lookup_events(dns: DataFrame) -> DataFrame:
     """Section 0: questions to name servers."""
-    body = fn.struct("name", "ts_ns", "answer_ns", "rcode", "addresses").alias("lookup")
+    body = _body("lookup", "name", "ts_ns", "answer_ns", "rcode", "addresses")
     asked = dns.withColumn("path", fn.concat_ws("|", "name", "type", "client_port"))
     return asked.select(*_keys(0, "ts_ns", LOOKUP, fn.col("packet_no"), "path"), body)
 
 
 def request_events(requests: DataFrame) -> DataFrame:
     """Section 1, rank 0, at the request's first byte."""
-    body = fn.struct(*REQUEST).alias("request")
+    body = _body("request", *REQUEST)
     return requests.select(*_keys(1, "ts_ns", 0, fn.col("request_packet_no"), "request_id"), body)
 
 
@@ -228,15 +267,19 @@ def failure_events(errors: DataFrame) -> DataFrame:
     """Section 1, rank 1, at the answer's first byte."""
     known = errors.where(fn.col("error_code") != 0)
     path = fn.concat_ws("|", "request_id", "where", "resource")
-    body = fn.struct(*FAILURE).alias("failure")
+    body = _body("failure", *FAILURE)
     return known.withColumn("path", path).select(*_keys(1, "ts_ns", 1, fn.col("packet_no"), "path"), body)
 
 
 def touch_events(mentions: DataFrame) -> DataFrame:
     """Section 1, rank 2, at the frame's first byte."""
-    body = fn.struct(*TOUCH).alias("touch")
+    body = _body("touch", *TOUCH)
     named = mentions.withColumn("path", fn.concat_ws("|", "request_id", "direction", "topic", "partition"))
     return named.select(*_keys(1, "ts_ns", 2, fn.lit(0), "path"), body)
+
+
+def _body(kind: str, *columns: str | Column) -> Column:
+    return fn.array(fn.struct(*columns)).alias(kind)
 
 
 def _keys(section: int, time: str, rank: int, packet: Column, tie: str) -> list[Column]:

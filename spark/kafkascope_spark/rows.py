@@ -1,10 +1,40 @@
 """Typed objects from rows: the structs of events.client_events, as dicts."""
 
+from typing import Any
+
 from kafkascope_spark import wire
 from kafkascope_spark.wire import Connection, Failure, Lookup, Measured, Request, Row, Touch
 
+Key = tuple[str, int, int, int]
+"""What a row is sorted by: client_ip, section, ts_ns, rank."""
+EventRow = tuple[Key, Any]
+"""A row's key and its body: a Request, Failure or Touch, or else the struct as a dict."""
+CONNECTION, USED, SAMPLED, TOLD, BEAT, LOOKUP = range(6)
+"""Ranks in section 0: a connection, and what is known of it; questions to name servers."""
+KINDS = {
+    (0, CONNECTION): "connection",
+    (0, USED): "usage",
+    (0, SAMPLED): "samples",
+    (0, TOLD): "told",
+    (0, BEAT): "beat",
+    (0, LOOKUP): "lookup",
+    (1, 0): "request",
+    (1, 1): "failure",
+    (1, 2): "touch",
+}
+"""Section and rank -> which struct a row has."""
+
 _REQUEST_FIELDS = tuple(f for f in Request.__dataclass_fields__)
 _FAILURE_FIELDS = tuple(f for f in Failure.__dataclass_fields__)
+
+
+def event_row(row: Row) -> EventRow:
+    """The row as the state machine takes it, from a dict: the keys, and a struct by its name in KINDS."""
+    section, rank = row["section"], row["rank"]
+    name = KINDS[section, rank]
+    make = {"request": request_of, "failure": failure_of, "touch": touch_of}.get(name)
+    body = row[name]
+    return (row["client_ip"], section, row["ts_ns"] or 0, rank), make(body) if make else body
 
 
 def connection_of(row: Row) -> Connection:
@@ -121,7 +151,11 @@ def _most(a: int | None, b: int | None) -> int | None:
 
 def request_of(row: Row) -> Request:
     """The request."""
-    request = Request(**{name: row[name] for name in _REQUEST_FIELDS})
+    return settled(Request(**{name: row[name] for name in _REQUEST_FIELDS}))
+
+
+def settled(request: Request) -> Request:
+    """The request, just made from a row, with what a row may leave open."""
     request.error_code = request.error_code or 0
     if request.request_last_ns is None:
         request.request_last_ns = request.ts_ns

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, FINDINGS, REBALANCES, TRANSACTIONS
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, DNS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.batches import event_rows
 from kafkascope_spark.client_stories import ClientStories, TableRow
 from kafkascope_spark.session import LARGE_REQUESTS, is_embedded, open_session
 from kafkascope_spark.story_files import tag_schema, tagged, times_of, write_here, write_there
@@ -104,12 +106,23 @@ def tagged_stories(session: "SparkSession", dataset: pathlib.Path, capture_ns: t
     """All story rows of the dataset, tagged with their table (see TAGGED), recoveries without causes. Lazy."""
     from kafkascope_spark.events import Sources, client_events
     from kafkascope_spark.read import load_learned, load_optional, load_table, spark_schema
+    from kafkascope_spark.vain import has_asked_in_vain
 
     tables = [load_table(session, dataset, t) for t in (CONNECTIONS, REQUESTS, ERRORS, PARTITIONS)]
     learned = load_learned(session, dataset)
     dns = load_optional(session, dataset, DNS)
-    events = client_events(Sources(tables[0], tables[1], tables[2], tables[3], learned, dns))
+    there = {"has_topic_errors": has_topic_errors(dataset), "has_asked_in_vain": has_asked_in_vain(dataset)}
+    events = client_events(Sources(tables[0], tables[1], tables[2], tables[3], learned, dns, **there))
     return events.mapInArrow(teller(capture_ns), spark_schema(TAGGED))
+
+
+def has_topic_errors(dataset: pathlib.Path) -> bool:
+    """Whether the table errors names a topic without a partition anywhere."""
+    place = dataset / ERRORS.name
+    if next(place.rglob("*.parquet"), None) is None:
+        return False
+    of_topic = pc.is_valid(pc.field("topic")) & pc.is_null(pc.field("partition"))
+    return bool(pads.dataset(place).head(1, columns=["topic"], filter=of_topic).num_rows)
 
 
 def teller(capture_ns: tuple[int, int]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -120,7 +133,7 @@ def teller(capture_ns: tuple[int, int]) -> Callable[[Iterable[pa.RecordBatch]], 
         stories = ClientStories(capture_ns)
         rows: list[TableRow] = []
         for batch in batches:
-            rows += stories.feed(batch.to_pylist())
+            rows += stories.feed(event_rows(batch))
             while len(rows) >= BATCH_ROWS:
                 yield tagged_batch(rows[:BATCH_ROWS])
                 del rows[:BATCH_ROWS]

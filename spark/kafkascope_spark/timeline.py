@@ -7,7 +7,6 @@ mentions, then answers, then connections end.
 
 import enum
 import heapq
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kafkascope_spark.wire import Connection, Failure, Request, Touch
@@ -35,7 +34,8 @@ class Event(NamedTuple):
 
 
 class Timeline:
-    """Takes rows in order of their first byte, gives events in order of their time."""
+    """Takes rows in order of their first byte, gives events in order of their time: first what happened before a row
+    (until), then the row is told."""
 
     def __init__(self, connections: list[Connection], capture_end_ns: int) -> None:
         self._heap: list[Event] = []
@@ -59,39 +59,34 @@ class Timeline:
         self._number += 1
         heapq.heappush(self._heap, Event(ts_ns, kind, tie, self._number, what))
 
-    def request(self, request: Request) -> Iterator[Event]:
-        """The request was sent: what happened before it, then itself."""
-        yield from self._until(request.ts_ns)
-        self.tell(request)
-
     def tell(self, request: Request) -> None:
-        """The request will be sent, at a time that has not come yet."""
+        """The request was sent, or will be."""
         self._push(request.ts_ns, Kind.REQUEST, request.request_id, request)
         if request.response_ns is not None:
             self._push(request.response_ns, Kind.ANSWER, request.request_id, request)
 
-    def touch(self, touch: Touch) -> Iterator[Event]:
+    def touch(self, touch: Touch) -> None:
         """A topic-partition was named."""
-        yield from self._until(touch.ts_ns)
         self._push(touch.ts_ns, Kind.TOUCH, touch.request_id, touch)
 
-    def failure(self, request_id: str, ts_ns: int, failure: Failure) -> Iterator[Event]:
+    def failure(self, failure: Failure) -> None:
         """An error code in the answer of a request: told with the answer."""
-        yield from self._until(ts_ns)
-        self._failures.setdefault(request_id, []).append(failure)
+        self._failures.setdefault(failure.request_id, []).append(failure)
 
     def failures_of(self, request: Request) -> list[Failure]:
         """The error codes of the answer, once."""
         return self._failures.pop(request.request_id, [])
 
-    def _until(self, ts_ns: int) -> Iterator[Event]:
-        while self._heap and self._heap[0].ts_ns < ts_ns:
-            yield heapq.heappop(self._heap)
+    def until(self, ts_ns: int) -> list[Event]:
+        """What happened before that time; to be taken before a row of that time is told."""
+        heap, due = self._heap, []
+        while heap and heap[0][0] < ts_ns:
+            due.append(heapq.heappop(heap))
+        return due
 
-    def rest(self) -> Iterator[Event]:
+    def rest(self) -> list[Event]:
         """What is left at the end."""
-        while self._heap:
-            yield heapq.heappop(self._heap)
+        return sorted(self._heap)
 
 
 _SYN_PATIENCE_NS = 1_000_000_000

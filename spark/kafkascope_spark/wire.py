@@ -218,7 +218,7 @@ class Lookup:
 
 @dataclass(slots=True)
 class Failure:
-    """A non-zero error code in an answer."""
+    """A non-zero error code in the answer to a request."""
 
     api_key: int
     error_name: str
@@ -227,6 +227,7 @@ class Failure:
     group_id: str | None
     transactional_id: str | None
     resource: str | None
+    request_id: str = ""
 
 
 @dataclass(slots=True)
@@ -244,3 +245,5 @@ class Touch:
     """Leader that Metadata names, or the hint of an error (KIP-951)."""
     hints: bool = False
     """Whether it is such an error."""
+    vain: bool = False
+    """Whether it is of a request that was never answered, and whose connection ended."""

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from kafkascope_spark.client_stories import ClientStories
+from kafkascope_spark.rows import EventRow, event_row
 from kafkascope_spark.timeline import Kind, Timeline
 from kafkascope_spark.wire import Connection, Request, Touch
 
 MS = 1_000_000
 
 
-def row(client_ip: str, section: int, ts_ns: int, rank: int = 0, **body: Any) -> dict[str, Any]:
-    empty = dict.fromkeys(("connection", "usage", "samples", "told", "beat", "lookup", "request", "failure", "touch"))
-    return {**empty, "client_ip": client_ip, "section": section, "ts_ns": ts_ns, "rank": rank, **body}
+def row(client_ip: str, section: int, ts_ns: int, rank: int = 0, **body: Any) -> EventRow:
+    return event_row({"client_ip": client_ip, "section": section, "ts_ns": ts_ns, "rank": rank, **body})
 
 
 def connection_row(conn_id: str, first_ms: int) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def connection_row(conn_id: str, first_ms: int) -> dict[str, Any]:
     }
 
 
-def events() -> list[dict[str, Any]]:
+def events() -> list[EventRow]:
     return [
         row(ip, 0, at * MS, connection=connection_row(f"{ip}-{at}", at))
         for ip in ("10.0.0.1", "10.0.0.2")
@@ -64,8 +64,13 @@ def test_answers_and_ends_are_told_at_their_own_time(
     connection: Callable[..., Connection], request_row: Callable[..., Request]
 ) -> None:
     timeline = Timeline([connection("c1", 0, 30), connection("c2", 20, 40)], 60_000 * MS)
-    told = [*timeline.request(request_row(1, 5, 25)), *timeline.request(request_row(1, 10, 15))]
-    told += [*timeline.touch(Touch("r", "c1", 25 * MS, 1, True, "t", 0)), *timeline.rest()]
+    told = []
+    for at, answered in ((5, 25), (10, 15)):
+        told += timeline.until(at * MS)
+        timeline.tell(request_row(1, at, answered))
+    told += timeline.until(25 * MS)
+    timeline.touch(Touch("r", "c1", 25 * MS, 1, True, "t", 0))
+    told += timeline.rest()
     kinds = [(e.ts_ns // MS, e.kind) for e in told if e.kind is not Kind.UP]
     assert kinds == [
         (0, Kind.OPEN),
@@ -83,5 +88,5 @@ def test_answers_and_ends_are_told_at_their_own_time(
 def test_mentions_of_one_request_at_one_time_keep_their_order(connection: Callable[..., Connection]) -> None:
     timeline = Timeline([connection("c1", 0, 30)], 60_000 * MS)
     for partition in (2, 0, 1):
-        list(timeline.touch(Touch("r", "c1", 5 * MS, 1, True, "t", partition)))
+        timeline.touch(Touch("r", "c1", 5 * MS, 1, True, "t", partition))
     assert [e.what.partition for e in timeline.rest() if e.kind is Kind.TOUCH] == [2, 0, 1]

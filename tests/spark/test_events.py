@@ -16,6 +16,7 @@ from kafkascope_spark.read import spark_schema
 from kafkascope_spark.recoveries.causes import filled, with_causes
 from kafkascope_spark.rows import first_of
 from kafkascope_spark.usage import id_samples, usages, with_luck
+from kafkascope_spark.vain import asked_in_vain
 
 pytestmark = pytest.mark.spark
 
@@ -138,9 +139,49 @@ def test_mentions_follow_an_error_of_the_same_client_and_partition(frame: Frame)
     ]
     errors = [{"request_id": "r2", "topic": "t", "partition": 0, "error_code": 6}]
     kept = events.only_after_errors(
-        frame(PARTITIONS, *mentions), frame(ERRORS, *errors), frame(CONNECTIONS, *connections)
+        frame(PARTITIONS, *mentions), frame(ERRORS, *errors), frame(CONNECTIONS, *connections), of_topics=False
     )
     assert sorted((r["request_id"], r["answered"]) for r in kept.collect()) == [("r3", False), ("r4", True)]
+
+
+def test_what_follows_an_error_of_a_whole_topic_is_seen(frame: Frame) -> None:
+    """Metadata denies the topic, and names no topic-partition; later it may be written to."""
+
+    def mention(number: int, direction: str, partition: int, topic: str = "t") -> dict[str, Any]:
+        row = {"request_id": f"r{number}", "conn_id": "c1", "ts_ns": number, "api_key": wire.PRODUCE}
+        return row | {"direction": direction, "topic": topic, "partition": partition}
+
+    mentions = [mention(1, "response", 0), mention(3, "request", 0), mention(4, "response", 0, "u")]
+    mentions += [mention(5, "response", 1)]
+    connections = [{"conn_id": "c1", "client_ip": "10.0.0.1", "client_ids": ["app"]}]
+    denied = {"request_id": "r2", "conn_id": "c1", "ts_ns": 2, "api_key": wire.METADATA, "topic": "t", "error_code": 29}
+    tables = frame(PARTITIONS, *mentions), frame(ERRORS, denied), frame(CONNECTIONS, *connections)
+    kept = events.only_after_errors(*tables, of_topics=True)
+    assert sorted((r["request_id"], r["answered"]) for r in kept.collect()) == [("r3", False), ("r5", True)]
+    assert events.only_after_errors(*tables, of_topics=False).count() == 0
+
+
+def test_mentions_of_requests_that_failed_with_their_connection_are_errors(frame: Frame) -> None:
+    sent = [request(n, wire.PRODUCE, status="unanswered", request_last_ns=n * SECOND) for n in (1, 2, 3)]
+    sent[1] |= {"conn_id": "c2"}
+    sent[2] |= {"conn_id": "c3"}
+    ends = {"client_ip": "10.0.0.1", "client_ids": ["app"], "close_ns": 5 * SECOND}
+    kinds = {"c1": "rst_server", "c2": "fin_client", "c3": "fin_client"}
+    closed = [{"conn_id": c, "close_kind": kind, **ends} for c, kind in kinds.items()]
+    closed[2] |= {"close_ns": 60 * SECOND}
+    vain = asked_in_vain(frame(REQUESTS, *sent), frame(CONNECTIONS, *closed))
+    assert sorted(r["request_id"] for r in vain.collect()) == ["c1-1", "c1-3"]
+
+    mention = {"conn_id": "c1", "api_key": wire.PRODUCE, "topic": "t", "partition": 0}
+    asked = {"request_id": "c1-1", "ts_ns": 1, "direction": "request", **mention}
+    again = [
+        {"request_id": "c1-9", "ts_ns": 7 + n, "direction": d, **mention} for n, d in enumerate(("request", "response"))
+    ]
+    other = {**asked, "request_id": "c1-0", "ts_ns": 0, "partition": 1}
+    tables = frame(PARTITIONS, other, asked, *again), frame(ERRORS), frame(CONNECTIONS, *closed)
+    kept = events.only_after_errors(*tables, vain, of_topics=False).collect()
+    told = sorted((r["ts_ns"], r["request_id"], r["answered"], r["vain"]) for r in kept)
+    assert told == [(1, "c1-1", False, True), (7, "c1-9", False, False), (8, "c1-9", True, False)]
 
 
 def test_closes_of_one_moment_and_refusals_after_them_are_seen(frame: Frame) -> None:

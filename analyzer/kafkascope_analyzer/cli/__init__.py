@@ -3,9 +3,12 @@
 
 def main() -> None:
     """Runs the command line and ends the process with its exit code."""
-    from kafkascope_analyzer.cli.lean import sweep_seldom
+    from kafkascope_analyzer.cli.lean import end_without_sweep, sweep_seldom
 
     sweep_seldom()
     from kafkascope_analyzer.cli.app import app
 
-    app(prog_name="kafkascope")
+    try:
+        app(prog_name="kafkascope")
+    finally:
+        end_without_sweep()

@@ -94,6 +94,7 @@ def analyze(
         write_forms(place, model, forms)
         if not forms.on_standard_output:
             show(model, format, place)
+        staged.settle()
         _say_what_is_there(place, forms, problem, quiet=quiet)
         end_if_found(place, fail_on)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
-from kafkascope_analyzer.cli.lean import arrow_without_pandas
+from kafkascope_analyzer.cli.lean import arrow_without_pandas, numba_alone
 from kafkascope_analyzer.cli.options import (
     Captures,
     Format,
@@ -53,11 +53,13 @@ def ingest(
             write_tables(inputs, staged.work, jobs=jobs, max_memory=most, detail=detail, hosts=names, quiet=quiet)
             say_what_was_cut(staged.work)
         show_overview(place, format)
+        staged.settle()
         note(f"dataset: {place}", quiet=quiet)
 
 
 def inputs_of(captures: list[str]) -> list[Path | str]:
     """The capture files that files, directories and globs stand for, `-` as it is. Raises CaptureError, UsageError."""
+    numba_alone()
     from kafkascope_analyzer.ingest.source import expand_inputs
 
     return list(expand_inputs(captures))
@@ -107,7 +109,22 @@ def write_tables(
     from kafkascope_analyzer.ingest.run import ingest as run_ingest
 
     with bar("reading captures", quiet=quiet) as shown:
-        run_ingest(inputs, work, jobs=jobs, max_memory=max_memory, detail=detail, hosts=hosts, progress=shown.at)
+        run_ingest(
+            inputs,
+            work,
+            jobs=jobs,
+            max_memory=max_memory,
+            detail=detail,
+            hosts=hosts,
+            progress=shown.at,
+            meanwhile=_prepare_to_show,
+        )
+
+
+def _prepare_to_show() -> None:
+    """Loads what shows results."""
+    import kafkascope_analyzer.report.model
+    import kafkascope_analyzer.report.terminal  # noqa: F401
 
 
 def say_what_was_cut(dataset: Path) -> None:

@@ -2,10 +2,13 @@
 
 import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 
-_GARBAGE_THRESHOLD = 100_000
+_GARBAGE_THRESHOLD = 500_000
 """Objects between two sweeps of the youngest generation. Imports make half a million and no garbage; after them rows
 are Arrow's and numpy's, which are not swept."""
 
@@ -15,15 +18,20 @@ def sweep_seldom() -> None:
     gc.set_threshold(_GARBAGE_THRESHOLD)
 
 
-class _NotInstalled(MetaPathFinder):
-    """Hides a package."""
+def end_without_sweep() -> None:
+    """Leaves what there is to the system: at its end the interpreter would sweep it all once more (0.1 s)."""
+    gc.freeze()
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+
+class _NotInstalled(MetaPathFinder):
+    """Hides packages."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Raises ModuleNotFoundError for the package, finds nothing else."""
-        if fullname == self._name:
+        """Raises ModuleNotFoundError for the packages, finds nothing else."""
+        if fullname in self._names:
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
         return None
 
@@ -33,13 +41,39 @@ def arrow_without_pandas() -> None:
 
     pyarrow tries again when something asks for pandas by name (`to_pandas`).
     """
-    if "pandas" in sys.modules:
-        return
-    finder = _NotInstalled("pandas")
-    sys.meta_path.insert(0, finder)
-    try:
+    with _without("pandas"):
         import pyarrow as pa
 
         pa.array([0])
+    _load_functions_undescribed()
+
+
+def _load_functions_undescribed() -> None:
+    """Loads pyarrow's functions without the descriptions of their options, which it would cut out of the options' own
+    (0.02 s) for who asks for help on them in a Python session."""
+    from pyarrow.vendored import docscrape
+
+    described = docscrape.NumpyDocString
+    docscrape.NumpyDocString = lambda text: {"Parameters": []}
+    try:
+        import pyarrow.compute  # noqa: F401
+    finally:
+        docscrape.NumpyDocString = described
+
+
+def numba_alone() -> None:
+    """Has numba not find what it would load (0.03 s) for tests of coverage and for a configuration file in YAML, where
+    there is neither."""
+    with _without("coverage") if Path(".numba_config.yaml").exists() else _without("coverage", "yaml"):
+        import numba  # noqa: F401
+
+
+@contextmanager
+def _without(*names: str) -> Iterator[None]:
+    """Hides those packages that are not loaded yet."""
+    finder = _NotInstalled(*(name for name in names if name not in sys.modules))
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
     finally:
         sys.meta_path.remove(finder)

@@ -2,7 +2,7 @@
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -128,7 +128,7 @@ Dataset = Annotated[
 ]
 
 
-def _form(what: str) -> typer.models.OptionInfo:
+def _form(what: str) -> Any:
     return typer.Option(metavar="FILE", help=f"{what}; - is standard output.", show_default=False)
 
 

@@ -5,6 +5,7 @@ is not a kafkascope dataset is never removed.
 """
 
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,20 +43,27 @@ def check_out(out: Path, *, overwrite: bool) -> None:
 @contextmanager
 def replaced(place: Path) -> Iterator[None]:
     """Lets the block write the directory anew; whatever ends it early puts the old one back."""
+    with _put_aside(place) as old:
+        yield
+    shutil.rmtree(old, ignore_errors=True)
+
+
+@contextmanager
+def _put_aside(place: Path) -> Iterator[Path]:
+    """Renames what is there, and back where the block fails; gives its new place."""
     old = place.with_name(f".{place.name}.old")
     shutil.rmtree(old, ignore_errors=True)
     if place.exists():
         place.rename(old)
     done = False
     try:
-        yield
+        yield old
         done = True
     finally:
         if not done:
             shutil.rmtree(place, ignore_errors=True)
             if old.exists():
                 old.rename(place)
-        shutil.rmtree(old, ignore_errors=True)
 
 
 class Staged:
@@ -70,6 +78,7 @@ class Staged:
         check_out(out, overwrite=overwrite)
         self.work = out.with_name(f".{out.name}.new")
         self._out, self._overwrite, self._kept = out, overwrite, False
+        self._removal: threading.Thread | None = None
 
     def keep(self) -> None:
         """Says that the tables are whole: from here on only an interruption throws them away."""
@@ -91,10 +100,19 @@ class Staged:
             _remove_leftovers(self.work)
 
     def _publish(self) -> None:
-        if self._out.exists():
-            check_out(self._out, overwrite=self._overwrite)
-            shutil.rmtree(self._out)
-        self.work.rename(self._out)
+        if not self._out.exists():
+            self.work.rename(self._out)
+            return
+        check_out(self._out, overwrite=self._overwrite)
+        with _put_aside(self._out) as old:
+            self.work.rename(self._out)
+        self._removal = threading.Thread(target=shutil.rmtree, args=(old,), kwargs={"ignore_errors": True})
+        self._removal.start()
+
+    def settle(self) -> None:
+        """Waits until the dataset that was replaced is gone: results can be shown meanwhile."""
+        if self._removal is not None:
+            self._removal.join()
 
 
 def _remove_leftovers(work: Path) -> None:

@@ -64,7 +64,7 @@ def _list(known: "dict[str, Table]", stories: set[str], how: Format) -> None:
 
 
 def _columns(name: str, row: str, columns: "tuple[Column, ...]", how: Format) -> None:
-    found = [
+    found: list[dict[str, Any]] = [
         {"column": c.name, "type": str(c.type), "unit": unit_of(c.name), "what": c.doc, "values": list(c.values)}
         for c in columns
     ]

@@ -6,12 +6,17 @@ here, whose life begins anew when all its connections were gone; where several o
 connection that did nothing but ask about the cluster is claimed to be a bootstrap, not proven.
 """
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from operator import itemgetter
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from kafkascope_analyzer.connections.coded import Coded, put_texts
 from kafkascope_analyzer.connections.role_rules import BOOTSTRAP_APIS, HANDSHAKE_APIS, is_broker
 from kafkascope_parsers.schema import api_keys, api_name
 
@@ -29,49 +34,139 @@ _METADATA = next(key for key in api_keys() if api_name(key) == "Metadata")
 _HARMLESS = pa.array([key for key in api_keys() if api_name(key) in BOOTSTRAP_APIS | HANDSHAKE_APIS], pa.int16())
 
 
-@dataclass(slots=True)
-class Asker:
-    """What bootstrap needs of a connection.
+_NEVER = np.iinfo(np.int64).max
+_ROWS_AT_A_TIME = 8192
+_SPILLED = pa.schema(
+    [
+        ("conn_id", pa.string()),
+        ("client_ip", pa.string()),
+        ("first_ns", pa.int64()),
+        ("last_ns", pa.int64()),
+        ("seen_from_start", pa.bool_()),
+    ]
+)
 
-    first_ns, last_ns: segments; asked_ns, last_asked_ns, n_asked, number: first and last request about the cluster,
-    how many, and the first one's number on the connection; told_ns: first Metadata answer; first_id: least
-    correlation id; only_asked: whether it did nothing else.
-    """
-
-    conn_id: str
-    client_ip: str
-    first_ns: int
-    last_ns: int
-    seen_from_start: bool
-    client_id: str | None = None
-    software: str | None = None
-    asked_ns: int | None = None
-    told_ns: int | None = None
-    first_id: int = SASL_IDS_FROM
-    only_asked: bool = True
-    last_asked_ns: int = 0
-    n_asked: int = 0
-    number: int | None = None
+BOOTSTRAP_SCHEMA = pa.schema(
+    [
+        ("conn", pa.int64()),
+        ("is_proven", pa.bool_()),
+        ("n_asked", pa.int64()),
+        ("first_ns", pa.int64()),
+        ("last_ns", pa.int64()),
+        ("number", pa.int64()),
+    ]
+)
+"""A connection that bootstrapped a client, and what it was asked about the cluster: requests, first, last, the first
+one's number."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bootstrap:
-    """What a bootstrap connection was asked about the cluster: requests, first, last, the first one's number."""
+class Asker:
+    """What tells whether a connection bootstrapped a client.
 
-    is_proven: bool
-    n_asked: int
+    row: which connection; first_ns, last_ns: segments; asked_ns: first request about the cluster; told_ns: first
+    Metadata answer (_NEVER for none); first_id: least correlation id; only_asked: whether it did nothing else.
+    """
+
+    row: int
     first_ns: int
     last_ns: int
-    number: int
+    seen_from_start: bool
+    asked_ns: int = _NEVER
+    told_ns: int = _NEVER
+    first_id: int = SASL_IDS_FROM
+    only_asked: bool = True
 
 
-def note_requests(askers: list[Asker], rows: pa.Table) -> None:
-    """Takes a batch of settled requests; askers: by connection number."""
-    asked, harmless = pc.is_valid(rows["api_key"]), pc.is_in(rows["api_key"], _HARMLESS)
-    for conn in pc.unique(rows["conn"].filter(pc.and_not(asked, harmless))).to_pylist():
-        askers[conn].only_asked = False
-    first = pc.less(rows["number"], _FIRST_REQUESTS)
-    rows = rows.select(REQUEST_COLUMNS).filter(pc.and_(asked, pc.or_(harmless, first)))
+class Askers:
+    """What bootstrap needs of the connections of all buckets, as columns: some 200 bytes each, whatever they did.
+
+    A connection's row is its number, counted on from bucket to bucket. buckets: their spilled connections.
+    """
+
+    def __init__(self, buckets: Sequence[pa.Table]) -> None:
+        selected = [bucket.select(_SPILLED.names) for bucket in buckets]
+        self._rows = pa.concat_tables([_SPILLED.empty_table(), *selected]).combine_chunks()
+        n = self._rows.num_rows
+        self.first_rows = np.concatenate([[0], np.cumsum([bucket.num_rows for bucket in buckets])]).astype(np.int64)
+        self.client_ips = Coded[str | None](n, None)
+        put_texts(self.client_ips, np.arange(n), self._rows["client_ip"])
+        self.client_ids, self._software = Coded[str | None](n, None), Coded[str | None](n, None)
+        self._asked_ns, self._told_ns, self._number = (np.full(n, _NEVER, np.int64) for _ in range(3))
+        self._first_id = np.full(n, SASL_IDS_FROM, np.int64)
+        self._last_asked_ns, self._n_asked = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self._only_asked = np.ones(n, np.bool_)
+
+    def note_requests(self, bucket: int, rows: pa.Table) -> None:
+        """Takes a batch of settled requests of a bucket."""
+        asked, harmless = pc.is_valid(rows["api_key"]), pc.is_in(rows["api_key"], _HARMLESS)
+        base = self.first_rows[bucket]
+        self._only_asked[base + rows["conn"].filter(pc.and_not(asked, harmless)).to_numpy()] = False
+        chosen = pc.and_(asked, pc.or_(harmless, pc.less(rows["number"], _FIRST_REQUESTS)))
+        grouped = _by_connection(rows.select(REQUEST_COLUMNS).filter(chosen))
+        conn = base + grouped["conn"].to_numpy()
+        for kept, name in (
+            (self._first_id, "id_min"),
+            (self._asked_ns, "asked_min"),
+            (self._told_ns, "told_min"),
+            (self._number, "number_min"),
+        ):
+            kept[conn] = np.minimum(kept[conn], _numbers(grouped[name], _NEVER))
+        self._last_asked_ns[conn] = np.maximum(self._last_asked_ns[conn], _numbers(grouped["asked_max"], 0))
+        self._n_asked[conn] += _numbers(grouped["asked_count"], 0)
+        put_texts(self.client_ids, conn, grouped["client_id_first"])
+        put_texts(self._software, conn, grouped["software_first"])
+
+    def bootstraps(self) -> list[pa.Table]:
+        """The connections that bootstrapped a client, by bucket (BOOTSTRAP_SCHEMA)."""
+        rows, proven = [np.empty(0, np.int64)], [np.empty(0, np.bool_)]
+        client = self._client()
+        of_java = np.zeros(int(client.max(initial=-1)) + 1, np.bool_)
+        of_java[client[self._software.mapped(lambda name: name == JAVA, np.bool_).astype(np.bool_)]] = True
+        for key, members in groupby(self._in_order(client), key=itemgetter(0)):
+            found = list(bootstrapped((asker for _, asker in members), is_java=bool(of_java[key])))
+            rows.append(np.array([row for row, _ in found], np.int64))
+            proven.append(np.array([is_proven for _, is_proven in found], np.bool_))
+        found_rows, is_proven = np.concatenate(rows), np.concatenate(proven)
+        order = np.argsort(found_rows)
+        return [self._table(n, found_rows[order], is_proven[order]) for n in range(len(self.first_rows) - 1)]
+
+    def _client(self) -> NDArray[np.int64]:
+        """The number of the client of each row: an address and a client id."""
+        pairs = self.client_ips.codes.astype(np.int64) * len(self.client_ids.values) + self.client_ids.codes
+        return np.asarray(np.unique(pairs, return_inverse=True)[1], np.int64)
+
+    def _in_order(self, client: NDArray[np.int64]) -> Iterator[tuple[int, Asker]]:
+        """Clients' connections but for brokers', client by client, in the order in which they were opened."""
+        keys = [("first_ns", "ascending"), ("conn_id", "ascending")]
+        order = pc.sort_indices(self._rows, sort_keys=keys).to_numpy().astype(np.int64)
+        order = order[~self.client_ids.mapped(is_broker, np.bool_).astype(np.bool_)[order]]
+        order = order[np.argsort(client[order], kind="stable")]
+        times = [self._rows[name].to_numpy() for name in ("first_ns", "last_ns", "seen_from_start")]
+        columns = (*times, self._asked_ns, self._told_ns, self._first_id, self._only_asked)
+        for first in range(0, len(order), _ROWS_AT_A_TIME):
+            rows = order[first : first + _ROWS_AT_A_TIME]
+            values = zip(rows.tolist(), *(column[rows].tolist() for column in columns), strict=True)
+            yield from zip(client[rows].tolist(), (Asker(*row) for row in values), strict=True)
+
+    def _table(self, bucket: int, rows: NDArray[np.int64], is_proven: NDArray[np.bool_]) -> pa.Table:
+        first, after = self.first_rows[bucket : bucket + 2]
+        here = (rows >= first) & (rows < after) & (self._asked_ns[rows] != _NEVER)
+        rows = rows[here]
+        number = self._number[rows]
+        columns = (
+            rows - first,
+            is_proven[here],
+            self._n_asked[rows],
+            self._asked_ns[rows],
+            self._last_asked_ns[rows],
+            np.where(number == _NEVER, 0, number),
+        )
+        return pa.table([pa.array(values) for values in columns], BOOTSTRAP_SCHEMA)
+
+
+def _by_connection(rows: pa.Table) -> pa.Table:
+    """Requests, by connection: least and greatest of what they tell."""
     ids = rows["correlation_id"]
     own = pc.and_(pc.greater_equal(ids, 0), pc.less(ids, SASL_IDS_FROM))
     asking = pc.is_in(rows["api_key"], _ASKING)
@@ -83,7 +178,7 @@ def note_requests(askers: list[Asker], rows: pa.Table) -> None:
         "number": pc.if_else(asking, rows["number"], None),
         "told": pc.if_else(answered, rows["response_last_ns"], None),
         "client_id": rows["client_id"],
-        "software": rows["software_name"],
+        "software": pc.if_else(pc.equal(rows["software_name"], ""), None, rows["software_name"]),
     }
     sums = [
         ("id", "min"),
@@ -95,65 +190,35 @@ def note_requests(askers: list[Asker], rows: pa.Table) -> None:
         ("client_id", "first"),
         ("software", "first"),
     ]
-    grouped = pa.table(columns).group_by(["conn"], use_threads=False).aggregate(sums)
-    for row in grouped.to_pylist():
-        _note(askers[row["conn"]], row)
+    return pa.table(columns).group_by(["conn"], use_threads=False).aggregate(sums)
 
 
-def _note(asker: Asker, row: dict[str, Any]) -> None:
-    asker.first_id = asker.first_id if row["id_min"] is None else min(asker.first_id, row["id_min"])
-    asker.asked_ns = _earlier(asker.asked_ns, row["asked_min"])
-    asker.told_ns = _earlier(asker.told_ns, row["told_min"])
-    asker.last_asked_ns = max(asker.last_asked_ns, row["asked_max"] or 0)
-    asker.n_asked += row["asked_count"]
-    asker.number = _earlier(asker.number, row["number_min"])
-    asker.client_id = asker.client_id if asker.client_id is not None else row["client_id_first"]
-    asker.software = asker.software or row["software_first"]
+def _numbers(column: pa.ChunkedArray, none: int) -> NDArray[np.int64]:
+    return np.asarray(column.cast(pa.int64()).fill_null(none).to_numpy(), np.int64)
 
 
-def _earlier(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one if other is None else min(one, other)
+def bootstrapped(members: Iterable[Asker], *, is_java: bool) -> Iterator[tuple[int, bool]]:
+    """The rows of connections that bootstrapped the client, and whether that is proven. members: the client's
+    connections in the order in which they were opened.
+    """
+    rule: Callable[[Iterable[Asker]], Iterator[tuple[int, bool]]] = _of_java if is_java else _of_others
+    return rule(members)
 
 
-def bootstraps(askers: list[Asker]) -> dict[str, Bootstrap]:
-    """What the connections that bootstrapped a client were asked, by conn_id."""
-    proven = bootstrap_connections(askers)
-    return {
-        a.conn_id: Bootstrap(proven[a.conn_id], a.n_asked, a.asked_ns, a.last_asked_ns, a.number or 0)
-        for a in askers
-        if a.conn_id in proven and a.asked_ns is not None
-    }
+def _of_java(members: Iterable[Asker]) -> Iterator[tuple[int, bool]]:
+    for asker in members:
+        if asker.seen_from_start and asker.asked_ns != _NEVER and asker.first_id <= _FIRST_IDS:
+            yield asker.row, True
 
 
-def bootstrap_connections(askers: list[Asker]) -> dict[str, bool]:
-    """conn_id of the connections that bootstrapped a client, and whether that is proven."""
-    clients: dict[tuple[str, str | None], list[Asker]] = {}
-    for asker in sorted(askers, key=lambda a: (a.first_ns, a.conn_id)):
-        if not is_broker(asker.client_id):
-            clients.setdefault((asker.client_ip, asker.client_id), []).append(asker)
-    found: dict[str, bool] = {}
-    for members in clients.values():
-        is_java = any(asker.software == JAVA for asker in members)
-        found |= _of_java(members) if is_java else _of_others(members)
-    return found
-
-
-def _of_java(members: list[Asker]) -> dict[str, bool]:
-    return {
-        a.conn_id: True for a in members if a.seen_from_start and a.asked_ns is not None and a.first_id <= _FIRST_IDS
-    }
-
-
-def _of_others(members: list[Asker]) -> dict[str, bool]:
-    found = {}
-    alive_until, told_ns = 0, None
+def _of_others(members: Iterable[Asker]) -> Iterator[tuple[int, bool]]:
+    alive_until, told_ns = 0, _NEVER
     for asker in members:
         if asker.first_ns > alive_until:
-            told_ns = None
+            told_ns = _NEVER
         alive_until = max(alive_until, asker.last_ns)
-        if asker.asked_ns is not None and asker.seen_from_start:
-            before = told_ns is None or asker.first_ns < told_ns
+        if asker.asked_ns != _NEVER and asker.seen_from_start:
+            before = asker.first_ns < told_ns
             if before or asker.only_asked:
-                found[asker.conn_id] = before
-        told_ns = _earlier(told_ns, asker.told_ns)
-    return found
+                yield asker.row, before
+        told_ns = min(told_ns, asker.told_ns)

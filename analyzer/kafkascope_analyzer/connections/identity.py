@@ -9,10 +9,11 @@ import hashlib
 import ipaddress
 import struct
 
-import numba as nb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from kafkascope_parsers.kernels import kernel
 
 _TCP = 6
 _V4_MAPPED = 0xFFFF
@@ -76,7 +77,7 @@ def request_ids(conn_ids: pa.Array, conn: NDArray[np.int64], numbers: NDArray[np
     return pa.StringArray.from_buffers(len(conn), pa.py_buffer(ends), pa.py_buffer(out[:n].copy()))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _write_request_ids(
     ids: NDArray[np.uint8],
     conn: NDArray[np.int64],

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.connections.bootstrap import REQUEST_COLUMNS, Asker, Bootstrap, bootstraps, note_requests
+from kafkascope_analyzer.connections.bootstrap import REQUEST_COLUMNS, Askers
+from kafkascope_analyzer.connections.coded import Ends
 from kafkascope_analyzer.connections.hosts import HostNames
 from kafkascope_analyzer.connections.leaders import Leaders
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, Node, resolve_nodes
@@ -45,6 +46,8 @@ _NO_TOPOLOGY = pa.schema(
 ).empty_table()
 
 
+_CONNECTION_COLUMNS = ["conn_id", "client_ip", "server_ip", "server_port", "is_kafka"]
+_CONNECTION_COLUMNS += ["first_ns", "last_ns", "seen_from_start"]
 _PARTITION_COLUMNS = ["conn", "api_key", "topic", "topic_id", "partition", "n_confirmed", "confirmed_ns", "preferred"]
 
 Follower = tuple[str, str, int, int]
@@ -53,16 +56,17 @@ Follower = tuple[str, str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """nodes: by server endpoint; advertised: endpoints each node is told by; topics: name by id; bootstrap: by conn_id.
+    """nodes: by server endpoint; advertised: endpoints each node is told by; topics: name by id.
 
-    topology: per spill folder its spilled topology rows that are news to the whole capture. followers: where brokers
-    sent consumers to read from a replica (KIP-392).
+    bootstrap: per spill folder its connections that bootstrapped a client (BOOTSTRAP_SCHEMA). topology: per spill
+    folder its spilled topology rows that are news to the whole capture. followers: where brokers sent consumers to read
+    from a replica (KIP-392).
     """
 
     nodes: dict[Endpoint, Node]
     advertised: dict[int, list[Endpoint]]
     topics: dict[str, str]
-    bootstrap: dict[str, Bootstrap]
+    bootstrap: dict[Path, pa.Table]
     topology: dict[Path, pa.Table]
     leaders: Leaders
     followers: frozenset[Follower]
@@ -84,20 +88,24 @@ def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
     """
     evidence = Evidence(names=names)
     _note_names(spills, evidence.names)
-    connections = {spill: pa.concat_tables(read_spill(spill, "connections")) for spill in spills if _has_any(spill)}
+    connections = {
+        spill: pa.concat_tables(read_spill(spill, "connections", _CONNECTION_COLUMNS))
+        for spill in spills
+        if _has_any(spill)
+    }
     topology = _topology(connections)
     advertised = _note_advertised(topology, evidence)
     topics = _topics(topology)
     leaders, coordinators = Leaders(topology, topics), _coordinators(topology)
-    askers: list[Asker] = []
+    askers = Askers(list(connections.values()))
     followers: set[Follower] = set()
-    for spill, rows in connections.items():
-        ends = list(zip(rows["server_ip"].to_pylist(), rows["server_port"].to_pylist(), strict=True))
-        kafka = rows["is_kafka"].to_pylist()
-        evidence.servers.update(end for end, is_kafka in zip(ends, kafka, strict=True) if is_kafka)
-        followers |= _note_partitions(spill, rows, ends, _Known(topics, leaders, evidence))
-        askers += _note_requests(spill, rows, ends, coordinators, evidence)
-    bootstrap = bootstraps(askers)
+    for n, (spill, rows) in enumerate(connections.items()):
+        ends = Ends(rows)
+        evidence.servers.update(ends.distinct[i] for i in np.unique(ends.which[np.asarray(rows["is_kafka"])]).tolist())
+        followers |= _note_partitions(spill, (rows["client_ip"], ends), _Known(topics, leaders, evidence))
+        _note_requests(spill, (askers, n), ends, coordinators, evidence)
+    _note_brokers(askers, evidence)
+    bootstrap = dict(zip(connections, askers.bootstraps(), strict=True))
     by_spill = {spill: topology.filter(pc.equal(topology["spill"], n)) for n, spill in enumerate(connections)}
     news = {spill: rows.drop_columns(["spill", "conn_id", "place"]) for spill, rows in by_spill.items()}
     return Cluster(resolve_nodes(evidence), advertised, topics, bootstrap, news, leaders, frozenset(followers))
@@ -179,16 +187,16 @@ def _coordinators(topology: pa.Table) -> dict[str, set[int]]:
     return found
 
 
-def _note_partitions(spill: Path, connections: pa.Table, ends: list[Endpoint], known: _Known) -> set[Follower]:
+def _note_partitions(spill: Path, sides: tuple[pa.ChunkedArray, Ends], known: _Known) -> set[Follower]:
     """Notes which leaders the servers answered for: once per connection, API, topic-partition and block. Returns where
-    brokers sent the bucket's consumers.
+    brokers sent the bucket's consumers. sides: the client's address and the server's endpoint of each connection.
     """
-    clients, followers = connections["client_ip"].to_pylist(), set()
+    (clients, ends), followers = sides, set()
     for counts in read_spill(spill, "partition_counts", _PARTITION_COLUMNS):
         sent = counts.filter(pc.fill_null(pc.greater_equal(counts["preferred"], 0), False))
         for row in sent.to_pylist():
             topic = row["topic"] or known.topics.get(row["topic_id"], "")
-            followers.add((clients[row["conn"]], topic, row["partition"], row["preferred"]))
+            followers.add((clients[row["conn"]].as_py(), topic, row["partition"], row["preferred"]))
         confirmed = counts.filter(pc.greater(counts["n_confirmed"], 0))
         is_fetch = np.asarray(pc.equal(confirmed["api_key"], _FETCH))
         votes = np.stack([confirmed["conn"].to_numpy(), is_fetch, known.leaders.leading(confirmed)], 1)
@@ -200,26 +208,32 @@ def _note_partitions(spill: Path, connections: pa.Table, ends: list[Endpoint], k
 
 
 def _note_requests(
-    spill: Path, connections: pa.Table, ends: list[Endpoint], coordinators: dict[str, set[int]], evidence: Evidence
-) -> list[Asker]:
-    """Notes coordinators and replicas; returns what bootstrap needs."""
-    clients = connections["client_ip"].to_pylist()
-    columns = ("conn_id", "client_ip", "first_ns", "last_ns", "seen_from_start")
-    askers = [Asker(*row) for row in zip(*(connections[name].to_pylist() for name in columns), strict=True)]
+    spill: Path, asker: tuple[Askers, int], ends: Ends, coordinators: dict[str, set[int]], evidence: Evidence
+) -> None:
+    """Notes coordinators, replicas and what bootstrap needs. asker: of all buckets, and which this one is."""
+    askers, bucket = asker
+    first = int(askers.first_rows[bucket])
     for rows in read_spill(spill, "requests", [*REQUEST_COLUMNS, "error_code", "group_id", "replica_id"]):
-        note_requests(askers, rows)
+        askers.note_requests(bucket, rows)
         confirmed = pc.and_(pc.is_in(rows["api_key"], _GROUP_APIS), pc.equal(pc.fill_null(rows["error_code"], -1), 0))
         for conn, group in _pairs(rows, confirmed, "group_id"):
             nodes = coordinators.get(group, set())
             if len(nodes) == 1:
                 evidence.confirmed[ends[conn]][next(iter(nodes))] += 1
         for conn, replica in _pairs(rows, pc.greater_equal(rows["replica_id"], 0), "replica_id"):
-            evidence.replicas[clients[conn]][replica] += 1
-    for asker in askers:
-        node_id = broker_of(asker.client_id)
+            evidence.replicas[askers.client_ips[first + conn] or ""][replica] += 1
+
+
+def _note_brokers(askers: Askers, evidence: Evidence) -> None:
+    """Notes whose clients call themselves a broker's: once per connection."""
+    for code, client_id in enumerate(askers.client_ids.values):
+        node_id = broker_of(client_id)
         if node_id is not None:
-            evidence.replicas[asker.client_ip][node_id] += 1
-    return askers
+            clients = askers.client_ips.codes[askers.client_ids.codes == code]
+            for client, n in zip(
+                *(counted.tolist() for counted in np.unique(clients, return_counts=True)), strict=True
+            ):
+                evidence.replicas[askers.client_ips.values[client] or ""][node_id] += n
 
 
 def _pairs(rows: pa.Table, chosen: pa.ChunkedArray, name: str) -> list[tuple[int, Any]]:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.connections.coded import Coded, Ends
 from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.connections.nodes import Endpoint
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
@@ -32,12 +33,26 @@ _NO_NODE = {
 _OPENED_BY = {BY_SYN: "syn", BY_FIRST_REQUEST: "first_request", BY_PORT: "port"}
 
 
+_TEXTS: tuple[str, ...] = (
+    "software_name",
+    "software_version",
+    "sasl_mechanism",
+    "principal",
+    "tls_version",
+    "tls_sni",
+    "tls_alpn",
+)
+_TEXTS += ("api_versions_offered",)
+Used = tuple[int, int]
+"""An API key and version."""
+
 SLICE_ROWS = 8192
 """Rows made at a time: each names every version that its broker offers, a kilobyte or more."""
 
 
 class ConnectionFacts:
-    """What is known of the connections of one bucket, by connection number; requests are noted batch by batch.
+    """What is known of the connections of one bucket, by connection number; requests are noted batch by batch. Some
+    100 bytes each beside `raw`, as long as few of their texts are distinct.
 
     raw: the spilled connections (see ingest.connection_state).
     """
@@ -45,24 +60,24 @@ class ConnectionFacts:
     def __init__(self, raw: pa.Table, cluster: Cluster) -> None:
         self.raw = raw.combine_chunks()
         n = raw.num_rows
-        ends = list(zip(raw["server_ip"].to_pylist(), raw["server_port"].to_pylist(), strict=True))
-        nodes = [cluster.nodes.get(end) for end in ends]
-        self.node_ids = pa.array([node and node.node_id for node in nodes], pa.int32())
-        why = zip(nodes, raw["protocol"].to_pylist(), strict=True)
-        self.node_why = pa.array([node.why if node else _NO_NODE.get(protocol) for node, protocol in why], pa.string())
+        ends = Ends(raw)
+        nodes = [cluster.nodes.get(end) for end in ends.distinct]
         told = [
             _nearest(cluster.advertised.get(node.node_id, []), end) if node and node.node_id is not None else None
-            for node, end in zip(nodes, ends, strict=True)
+            for node, end in zip(nodes, ends.distinct, strict=True)
         ]
-        self.advertised_host = pa.array([end and end[0] for end in told], pa.string())
-        self.advertised_port = pa.array([end and end[1] for end in told], pa.int32())
+        which = pa.array(ends.which)
+        self.node_ids = pa.array([node and node.node_id for node in nodes], pa.int32()).take(which)
+        self._has_node = pa.array([node is not None for node in nodes], pa.bool_()).take(which)
+        self._node_why = pa.array([node and node.why for node in nodes], pa.string()).dictionary_encode().take(which)
+        self._told = ends.which
+        self._advertised_host = pa.array([end and end[0] for end in told], pa.string())
+        self._advertised_port = pa.array([end and end[1] for end in told], pa.int32())
         self.n_requests, self.n_responses, self.n_errors = (np.zeros(n, np.int64) for _ in range(3))
-        self.client_ids: dict[int, list[str]] = {}
-        self.used: dict[int, set[tuple[int, int]]] = {}
-        self.texts: dict[str, dict[int, str]] = {"software_name": {}, "software_version": {}, "sasl_mechanism": {}}
-        self.texts |= {name: {} for name in ("principal", "tls_version", "tls_sni", "tls_alpn")}
-        self.offered: dict[int, list[str]] = {}
-        self.lifetimes_ms: dict[int, int] = {}
+        self.client_ids = Coded[tuple[str, ...]](n, ())
+        self.used = Coded[frozenset[Used]](n, frozenset())
+        self.texts = {name: Coded[str | None](n, None) for name in _TEXTS}
+        self.lifetimes_ms = Coded[int | None](n, None)
 
     def names(self) -> pa.Table:
         """conn_id, endpoints, node_id and client_side by connection number."""
@@ -76,28 +91,42 @@ class ConnectionFacts:
         np.add.at(self.n_requests, conn[asked], 1)
         np.add.at(self.n_responses, conn[np.asarray(pc.is_valid(rows["response_ns"]))], 1)
         np.add.at(self.n_errors, conn, rows["n_errors"].fill_null(0).to_numpy())
-        for row in _groups(rows, ["conn", "client_id"]):
-            known = self.client_ids.setdefault(row["conn"], [])
-            if row["client_id"] is not None and row["client_id"] not in known:
-                known.append(row["client_id"])
-        for row in _groups(rows, ["conn", "api_key", "api_version"]):
-            if row["api_key"] is not None:
-                self.used.setdefault(row["conn"], set()).add((row["api_key"], row["api_version"]))
+        for row in _groups(rows.filter(pc.is_valid(rows["client_id"])), ["conn", "client_id"]):
+            known = self.client_ids[row["conn"]]
+            if row["client_id"] not in known:
+                self.client_ids[row["conn"]] = (*known, row["client_id"])
+        used: dict[int, set[Used]] = {}
+        for row in _groups(rows.filter(pc.is_valid(rows["api_key"])), ["conn", "api_key", "api_version"]):
+            used.setdefault(row["conn"], set()).add((row["api_key"], row["api_version"]))
+        for number, versions in used.items():
+            self.used[number] |= versions
         for name in ("software_name", "software_version", "sasl_mechanism"):
-            found = self.texts[name]
             for row in _groups(rows.filter(pc.is_valid(rows[name])), ["conn", name]):
-                found.setdefault(row["conn"], row[name])
+                self._note_text(row["conn"], name, row[name])
 
     def note(self, notes: pa.Table) -> None:
         """Takes a batch of what connections showed once (ingest.connection_notes.NOTES_SCHEMA)."""
-        lists: dict[str, list[str]] = {}
         for conn, what, text in zip(*(notes[name].to_pylist() for name in ("conn", "what", "text")), strict=True):
-            if what == "api_versions_offered":
-                self.offered.setdefault(conn, lists.setdefault(text, text.split(",")))
-            elif what == "session_lifetime_ms":
+            if what == "session_lifetime_ms":
                 self.lifetimes_ms[conn] = int(text)
             else:
-                self.texts[what].setdefault(conn, text)
+                self._note_text(conn, what, text)
+
+    def _note_text(self, conn: int, name: str, text: str) -> None:
+        """The first text counts."""
+        if self.texts[name][conn] is None:
+            self.texts[name][conn] = text
+
+    def node_columns(self, rows: slice) -> dict[str, pa.Array]:
+        """What is known of the nodes behind some connections."""
+        told = pa.array(self._told[rows])
+        protocol = _named(self.raw["protocol"][rows], _NO_NODE)
+        return {
+            "node_id": self.node_ids[rows],
+            "node_id_why": pc.if_else(self._has_node[rows], self._node_why[rows].dictionary_decode(), protocol),
+            "advertised_host": self._advertised_host.take(told),
+            "advertised_port": self._advertised_port.take(told),
+        }
 
 
 def _nearest(advertised: list[Endpoint], end: Endpoint) -> Endpoint | None:
@@ -126,6 +155,8 @@ def _rows_from(facts: ConnectionFacts, first: int, roles: pa.Table) -> pa.Table:
     raw = facts.raw.slice(first, SLICE_ROWS)
     n = raw.num_rows
     here, part = range(first, first + n), slice(first, first + n)
+    texts = {name: found.part(part) for name, found in facts.texts.items()}
+    offered = [text if text is None else text.split(",") for text in texts.pop("api_versions_offered")]
     of_conn, primary = _roles_by_connection(roles)
     columns = {name: raw[name] for name in raw.column_names}
     columns |= {
@@ -133,22 +164,19 @@ def _rows_from(facts: ConnectionFacts, first: int, roles: pa.Table) -> pa.Table:
         "protocol": _protocol(raw),
         "why": _named(raw["protocol"], _PROTOCOL_WHY),
         "handshake_us": pc.divide(pc.subtract(raw["synack_ns"], raw["syn_ns"]), 1000),
-        "client_ids": pa.array([facts.client_ids.get(i, []) for i in here], pa.list_(pa.string())),
-        "api_versions_used": pa.array([_versions(facts.used.get(i, set())) for i in here], pa.list_(pa.string())),
-        "api_versions_offered": pa.array([facts.offered.get(i) for i in here], pa.list_(pa.string())),
-        "session_lifetime_ms": pa.array([facts.lifetimes_ms.get(i) for i in here], pa.int64()),
+        "client_ids": pa.array(facts.client_ids.part(part), pa.list_(pa.string())),
+        "api_versions_used": pa.array([_versions(used) for used in facts.used.part(part)], pa.list_(pa.string())),
+        "api_versions_offered": pa.array(offered, pa.list_(pa.string())),
+        "session_lifetime_ms": pa.array(facts.lifetimes_ms.part(part), pa.int64()),
         "tls_decrypted": pc.if_else(pc.equal(raw["protocol"], TLS), pa.scalar(False), None),
-        "node_id": facts.node_ids[part],
-        "node_id_why": facts.node_why[part],
-        "advertised_host": facts.advertised_host[part],
-        "advertised_port": facts.advertised_port[part],
         "roles": pa.array([sorted(of_conn.get(i, ())) for i in here], pa.list_(pa.string())),
         "primary_role": pa.array([primary.get(i) for i in here], pa.string()),
         "n_requests": pa.array(facts.n_requests[part]),
         "n_responses": pa.array(facts.n_responses[part]),
         "n_errors": pa.array(facts.n_errors[part]),
     }
-    columns |= {name: pa.array([found.get(i) for i in here], pa.string()) for name, found in facts.texts.items()}
+    columns |= {name: pa.array(found, pa.string()) for name, found in texts.items()}
+    columns |= facts.node_columns(part)
     for name in ("syn", "synack", "first", "last", "close"):
         columns[f"{name}_ts"] = microseconds(_flat(columns[f"{name}_ns"]))
     return pa.table([_typed(columns, field, n) for field in CONNECTIONS.schema], CONNECTIONS.schema)
@@ -159,7 +187,9 @@ def _typed(columns: dict[str, pa.ChunkedArray | pa.Array], field: pa.Field, n: i
 
 
 def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(column, pa.ChunkedArray):
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()  # which copies
+    return column
 
 
 def _roles_by_connection(roles: pa.Table) -> tuple[dict[int, set[str]], dict[int, str]]:
@@ -174,7 +204,7 @@ def _roles_by_connection(roles: pa.Table) -> tuple[dict[int, set[str]], dict[int
     return of_conn, {conn: min(by_role, key=lambda role: (-by_role[role], role)) for conn, by_role in counts.items()}
 
 
-def _versions(used: set[tuple[int, int]]) -> list[str]:
+def _versions(used: frozenset[Used]) -> list[str]:
     return [f"{api_name(key)}:{version}" for key, version in sorted(used)]
 
 

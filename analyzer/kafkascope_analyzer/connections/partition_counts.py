@@ -6,13 +6,13 @@ the raft log's.
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.role_rules import PARTITION_LEADER
+from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
 
 RAFT_TOPIC, RAFT_TOPIC_ID = "__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -109,7 +109,8 @@ def count_partitions(partitions: pa.Table, api_key: int, direction: str) -> pa.T
     topics = {name: partitions[name].combine_chunks() for name in ("topic", "topic_id")}
     raft = [_code_of(topics[name], text) for name, text in (("topic", RAFT_TOPIC), ("topic_id", RAFT_TOPIC_ID))]
     found = np.empty((partitions.num_rows, len(_COUNTED)), np.int64)
-    n = count_rows(_arrays(partitions, topics), direction == "response", np.array(raft, np.int64), found)
+    slots = np.full(1 << max(2 * partitions.num_rows - 1, 15).bit_length(), -1, np.int32)
+    n = count_rows(_arrays(partitions, topics), direction == "response", np.array(raft, np.int64), slots, found)
     columns = {"api_key": pa.repeat(pa.scalar(api_key, pa.int16()), n)}
     for at, field in enumerate(_COUNTED):
         counts = found[:n, at]
@@ -154,15 +155,19 @@ def _code_of(texts: pa.DictionaryArray, text: str) -> int:
     return int(code) if code >= 0 else _NO_TEXT - 1
 
 
-@nb.njit(cache=True, nogil=True)
-def count_rows(rows: PartitionArrays, answers: bool, raft: NDArray[np.int64], out: NDArray[np.int64]) -> int:
+@kernel
+def count_rows(
+    rows: PartitionArrays,
+    answers: bool,
+    raft: NDArray[np.int64],
+    slots: NDArray[np.int32],
+    out: NDArray[np.int64],
+) -> int:
     """Adds up rows of one key. answers: whether the rows are of responses; raft: codes of the raft log's topic and id;
+    slots: of a hash table, -1 each, a power of two and twice the rows or more;
     out: int64[n, _COUNTED], of which the first rows are written, by the first row of each key; returns how many.
     """
-    n, size = 0, 16
-    while size < 2 * len(rows.conn):
-        size *= 2
-    slots = np.full(size, -1, np.int32)
+    n = 0
     for i in range(len(rows.conn)):
         if rows.from_replica[i] and rows.topic[i] != raft[0] and rows.topic_id[i] != raft[1]:
             continue
@@ -180,7 +185,7 @@ def count_rows(rows: PartitionArrays, answers: bool, raft: NDArray[np.int64], ou
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _begin(out: NDArray[np.int64], g: int, rows: PartitionArrays, i: int) -> None:
     """Count g of row i's key, of nothing yet."""
     out[g, 0], out[g, 1], out[g, 2], out[g, 3] = rows.conn[i], rows.topic[i], rows.topic_id[i], rows.partition[i]
@@ -188,7 +193,7 @@ def _begin(out: NDArray[np.int64], g: int, rows: PartitionArrays, i: int) -> Non
     out[g, FIRST_NS:] = _NONE
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _slot(slots: NDArray[np.int32], out: NDArray[np.int64], rows: PartitionArrays, i: int) -> tuple[int, int]:
     """The slot of row i's key and its count, -1 for none yet; without a slot (-1) where PROBE_LIMIT were taken: that
     gives a key several counts, which are added up later, and no capture can make looking long.
@@ -211,7 +216,7 @@ def _slot(slots: NDArray[np.int32], out: NDArray[np.int64], rows: PartitionArray
     return -1, -1
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _answer_of(rows: PartitionArrays, i: int) -> Answer:
     """What row i of a response says."""
     error = int(rows.error_code[i]) if len(rows.error_code) else _NO_CODE
@@ -219,7 +224,7 @@ def _answer_of(rows: PartitionArrays, i: int) -> Answer:
     return Answer(rows.number[i], rows.asked_ns[i], rows.ts_ns[i], error, preferred)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _add_answer(out: NDArray[np.int64], g: int, answer: Answer) -> None:
     """Adds an answer to count g; without a code it proves nothing."""
     _prove(out, g, answer.number)
@@ -233,13 +238,13 @@ def _add_answer(out: NDArray[np.int64], g: int, answer: Answer) -> None:
         out[g, N_REFUSED] += 1
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _least(out: NDArray[np.int64], g: int, at: int, value: int) -> None:
     """The smaller of what is there and the value."""
     out[g, at] = value if out[g, at] == _NONE else min(out[g, at], value)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _prove(out: NDArray[np.int64], g: int, number: int) -> None:
     """Puts a request's number among the least that count g has, each once."""
     if out[g, PROOF + len(PROOFS) - 1] != _NONE and number > out[g, PROOF + len(PROOFS) - 1]:
@@ -255,7 +260,7 @@ def _prove(out: NDArray[np.int64], g: int, number: int) -> None:
             number = known
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _widen(out: NDArray[np.int64], g: int, at: int, value: int) -> None:
     """First and last, which stand side by side."""
     _least(out, g, at, value)

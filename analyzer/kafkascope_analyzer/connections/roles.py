@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.connections.bootstrap import Bootstrap
 from kafkascope_analyzer.connections.partition_counts import PROOFS, RAFT_TOPIC
 from kafkascope_analyzer.connections.role_rules import (
     BETWEEN_BROKERS,
@@ -165,26 +164,26 @@ def _grouped(rows: pa.Table, role: str, counts: tuple[pa.ChunkedArray, pa.Chunke
     return added_up([pa.table([*keys, asked, confirmed, refused, *times, evidence], PARTIAL_SCHEMA)])
 
 
-def bootstrap_roles(connections: pa.Table, bootstrap: dict[str, Bootstrap]) -> pa.Table:
-    """One row for each connection that bootstrapped a client. connections: spilled connections with conn_id."""
-    ids = connections["conn_id"].to_pylist()
-    found = [(i, bootstrap[conn_id]) for i, conn_id in enumerate(ids) if conn_id in bootstrap]
-    rows = [
-        {
-            "conn": conn,
-            "role": "bootstrap",
-            "n_requests": one.n_asked,
-            "n_confirmed": one.n_asked if one.is_proven else 0,
-            "n_refused": 0,
-            "first_ns": one.first_ns,
-            "last_ns": one.last_ns,
-            "confirmed_first_ns": one.first_ns,
-            "confirmed_last_ns": one.last_ns,
-            "evidence": [one.number],
-        }
-        for conn, one in found
-    ]
-    return pa.Table.from_pylist(rows, PARTIAL_SCHEMA)
+def bootstrap_roles(bootstraps: pa.Table) -> pa.Table:
+    """One row for each connection that bootstrapped a client (BOOTSTRAP_SCHEMA)."""
+    n = bootstraps.num_rows
+    asked, first_ns, last_ns = (bootstraps[name] for name in ("n_asked", "first_ns", "last_ns"))
+    zeros = pa.array(np.zeros(n, np.int64))
+    numbers = bootstraps["number"].combine_chunks()
+    columns = {
+        "conn": bootstraps["conn"],
+        "role": pa.repeat(pa.scalar("bootstrap"), n),
+        "subject": pa.nulls(n, pa.string()),
+        "n_requests": asked,
+        "n_confirmed": pc.if_else(bootstraps["is_proven"], asked, pa.scalar(0, pa.int64())),
+        "n_refused": zeros,
+        "first_ns": first_ns,
+        "last_ns": last_ns,
+        "confirmed_first_ns": first_ns,
+        "confirmed_last_ns": last_ns,
+        "evidence": pa.ListArray.from_arrays(pa.array(np.arange(n + 1, dtype=np.int32)), numbers),
+    }
+    return pa.table([columns[name] for name in PARTIAL_SCHEMA.names], PARTIAL_SCHEMA)
 
 
 def added_up(partials: list[pa.Table]) -> pa.Table:

@@ -6,6 +6,7 @@ unit in the name; no uint64, no timestamp[ns], no Arrow uuid.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -32,7 +33,7 @@ class Column:
         return pa.field(self.name, self.type, nullable=not self.required)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """A table: its name (also its directory), what one row is, and its columns in order."""
 
@@ -40,7 +41,7 @@ class Table:
     row: str
     columns: tuple[Column, ...]
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema, without metadata."""
         return pa.schema([c.field for c in self.columns])

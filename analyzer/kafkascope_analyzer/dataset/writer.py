@@ -1,5 +1,6 @@
 """Writes the tables of a dataset as Parquet, checked against the contract."""
 
+from inspect import signature
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -13,8 +14,13 @@ ROW_GROUP_BYTES = 32 << 20
 """Most bytes gathered for a row group: there is a writer per API and direction, and all of them are open at once."""
 _STATISTICS = frozenset({"client_ip", "conn_id", "ts", "ts_ns", "api_key", "error_code"})
 """Columns with the least and greatest value of each row group, to skip by; counting them for all costs an eighth."""
+_FEW_VALUES = ("n_batches", "n_records")
 _BATCH_ROWS = 16_384
 """Rows encoded at a time."""
+_LONG_PAGES = (
+    {"max_rows_per_page": ROW_GROUP_ROWS} if "max_rows_per_page" in signature(pq.ParquetWriter).parameters else {}
+)
+"""Pages as long as their bytes allow: a compressor is set up for each. Before they had this limit, Arrow's were so."""
 _COMPRESSION_LEVEL = 1
 """zstd level: higher ones cost more time than ingest has and save little."""
 
@@ -43,6 +49,11 @@ class TableWriter:
         self._pending_rows = self.pending_bytes = 0
         self._writer: pq.ParquetWriter | None = None
         self.n_rows = 0
+
+    @property
+    def n_taken(self) -> int:
+        """Rows that were given, whether they are in the file yet or not."""
+        return self.n_rows + self._pending_rows
 
     def write(self, table: pa.Table) -> None:
         """Takes rows in the table's schema; texts may be coded by a dictionary, the same ones in all batches."""
@@ -77,6 +88,7 @@ class TableWriter:
                 use_dictionary=_repeating(table.schema),
                 write_statistics=[name for name in self._schema.names if name in _STATISTICS],
                 write_batch_size=_BATCH_ROWS,
+                **_LONG_PAGES,
             )
         self._writer.write_table(table, row_group_size=self._group.rows)
         self.n_rows += table.num_rows
@@ -106,8 +118,10 @@ def _plain(schema: pa.Schema) -> pa.Schema:
 
 
 def _repeating(schema: pa.Schema) -> list[str]:
-    """Columns that a dictionary makes smaller: texts, but for ids that never repeat. On numbers it costs more."""
+    """Columns that a dictionary makes smaller: texts, but for ids that never repeat, and numbers that are nearly all
+    the same few. On other numbers it costs more."""
     texts = [field.name for field in schema if pa.types.is_string(field.type) and field.name != "request_id"]
+    texts += [name for name in _FEW_VALUES if name in schema.names]
     return texts + [field.name for field in schema if pa.types.is_dictionary(field.type)]
 
 

@@ -85,7 +85,7 @@ class BucketFinish:
         self._partitions()
         self._record_batches()
         self._partition_roles()
-        self._roles.add([bootstrap_roles(self._facts.raw, self._cluster.bootstrap)])
+        self._roles.add([bootstrap_roles(self._cluster.bootstrap[self._bucket.spill])])
         roles = self._roles.total()
         self._write_all(ROLE_ROWS, (finish_rows.role_rows(part, self._names) for part in _parts(roles)))
         self._write_all(CONNECTIONS, connection_rows(self._facts, roles))

@@ -89,7 +89,7 @@ class Names:
 
 def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):
-        return column.combine_chunks()
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()  # which copies
     return column
 
 

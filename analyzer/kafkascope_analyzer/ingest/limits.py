@@ -1,7 +1,7 @@
 """How much is held at a time: the sizes that `--max-memory` scales, carried from the command to where bytes are held.
 
 Without it a process stays below DEFAULT_BYTES for a capture of any size. BASE_BYTES are set apart for what does not
-depend on these sizes: Python, Arrow and compiled kernels (some 250 MB), and what is known of connections (some 2 kB
+depend on these sizes: Python, Arrow and compiled kernels (some 250 MB), and what is known of connections (some 1 kB
 each in the second pass). The rest is shared out in fixed proportions, so that what a block needs on its way
 (segments, streams, frames, columns, rows not written yet) fits. Results do not depend on it, unless a limit is hit that
 the manifest names.

@@ -51,8 +51,11 @@ class MessageWriters:
         if sum(writer.pending_bytes for writer in self._writers.values()) > self._limits.pending_bytes:
             max(self._writers.values(), key=lambda writer: writer.pending_bytes).flush()
 
-    def close(self) -> dict[str, int]:
-        """Ends all files. Returns rows per table, as messages/<Api>/<direction>."""
+    def rows(self) -> dict[str, int]:
+        """Rows taken so far per table, as messages/<Api>/<direction>."""
+        return {f"messages/{api}/{direction}": writer.n_taken for (api, direction), writer in self._writers.items()}
+
+    def close(self) -> None:
+        """Ends all files."""
         for writer in self._writers.values():
             writer.close()
-        return {f"messages/{api}/{direction}": writer.n_rows for (api, direction), writer in self._writers.items()}

@@ -6,15 +6,16 @@ before it, and waits for the slowest when all are in use, so that memory does no
 
 import gc
 import mmap
+import shutil
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +25,12 @@ from kafkascope_analyzer.ingest.finish import finish_bucket
 from kafkascope_analyzer.ingest.reading import ReadBlock
 from kafkascope_analyzer.ingest.worker import BucketResult, BucketScans, ScanJob
 from kafkascope_parsers.errors import UsageError
+from kafkascope_parsers.kernels import prepare_kernels
 from kafkascope_parsers.link import Segments
-from kafkascope_parsers.link.segments import SegmentArrays
+from kafkascope_parsers.link.segments import SEGMENT_COLUMNS, SegmentArrays, room_for_segments
 
-_MORE_SLOTS = 2
-"""Slots beyond one for each worker: one being filled, one ready."""
+_MORE_SLOTS = 1
+"""Slots beyond one for each worker: the one that is being filled."""
 _LEAST_PACKET = 48
 """Bytes of a capture file per segment at the least: a record header, an IP and a TCP header are 56."""
 
@@ -53,7 +55,7 @@ class _Slot:
     """Memory of one block: its bytes, and room for the columns of its segments."""
 
     def __init__(self, block_bytes: int) -> None:
-        columns = [(np.dtype(dtype), width) for dtype, width in _SEGMENT_COLUMNS]
+        columns = list(SEGMENT_COLUMNS.values())
         self.room = block_bytes // _LEAST_PACKET + 1
         sizes = [self.room * dtype.itemsize * width for dtype, width in columns]
         starts = np.cumsum([_aligned(block_bytes), *map(_aligned, sizes)]).tolist()
@@ -74,13 +76,6 @@ class _Slot:
         return Segments(*(column[:n] for column in self._columns))
 
 
-_SEGMENT_COLUMNS = (
-    *((np.int64, 1), (np.int64, 1), (np.uint64, 2), (np.uint64, 2), (np.uint16, 1), (np.uint16, 1)),
-    *((np.uint32, 1), (np.uint32, 1), (np.uint8, 1), (np.uint16, 1), (np.int64, 1), (np.int32, 1), (np.int32, 1)),
-)
-"""Type and width of the columns of Segments."""
-
-
 def _aligned(n_bytes: int) -> int:
     return -(-n_bytes // 64) * 64
 
@@ -98,6 +93,7 @@ class Workers:
         self._current = -1
         self._pipes: list[Connection] = []
         self._processes = []
+        prepare_kernels()
         gc.freeze()  # what is loaded by now stays: neither swept nor, by sweeping, copied into each worker
         for job in jobs:
             ours, theirs = context.Pipe()
@@ -143,10 +139,13 @@ class Workers:
             self._send(pipe, None)
         return [cast(BucketResult, self._answer(pipe)) for pipe in self._pipes]
 
-    def finished(self, cluster: Cluster) -> list[dict[str, int]]:
-        """Has all buckets finished, each by its worker. Returns rows per table, of each worker."""
+    def finished(self, cluster: Cluster, meanwhile: Callable[[], None] | None = None) -> list[dict[str, int]]:
+        """Has all buckets finished, each by its worker, and calls `meanwhile`. Returns rows per table, of each
+        worker."""
         for pipe in self._pipes:
             self._send(pipe, cluster)
+        if meanwhile is not None:
+            meanwhile()
         return [cast(dict[str, int], self._answer(pipe)) for pipe in self._pipes]
 
     def stop(self) -> None:
@@ -245,8 +244,12 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
             pipe.send(_Done(place.slot))
         result = scans.finish()
         pipe.send(result)
+        scans.close()  # while the reader learns the cluster
         cluster = cast(Cluster, pipe.recv())
-        pipe.send(_added([finish_bucket(bucket, cluster) for bucket in result.buckets]))
+        rows = _added([finish_bucket(bucket, cluster) for bucket in result.buckets])
+        for bucket in result.buckets:
+            shutil.rmtree(bucket.spill, ignore_errors=True)  # here, where others are at work meanwhile
+        pipe.send(rows)
     except EOFError:
         return  # the reader has ended, and with it the run
     except (OSError, MemoryError) as error:  # no room for files or rows: the reader says so
@@ -255,8 +258,7 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
 
 def _nothing() -> ReadBlock:
     """A block without packets."""
-    columns: list[Any] = [np.empty((0, width) if width > 1 else 0, dtype) for dtype, width in _SEGMENT_COLUMNS]
-    return ReadBlock(0, 0, np.empty(0, np.uint8), Segments(*columns), [])
+    return ReadBlock(0, 0, np.empty(0, np.uint8), Segments(*room_for_segments(0)), [])
 
 
 def _added(counts: list[dict[str, int]]) -> dict[str, int]:

@@ -33,6 +33,8 @@ from kafkascope_parsers.errors import UsageError
 
 Progress = Callable[[int, int], None]
 """Takes (bytes read, bytes in all)."""
+_Calls = tuple[Progress | None, Callable[[], None] | None]
+"""`progress` and `meanwhile` of ingest."""
 
 BYTES_PER_WORKER = 64 << 20
 """Input below which a further worker costs more than it brings: each starts a process and loads the kernels."""
@@ -65,13 +67,15 @@ def ingest(
     detail: RecordDetail = RecordDetail.COUNTS,
     hosts: tuple[Entry, ...] = (),
     progress: Progress | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> None:
     """Reads captures and writes the dataset OUT; an existing OUT is replaced when the new one is whole.
 
     inputs: files of one capture point or several (or `-` for standard input), in any order. jobs: processes to use;
     all cores there are when not given. max_memory: bytes of each process, where that is less than 1 GB. detail: how
     much of the records to write (BATCHES is half again as much work where batches are small, RECORDS many times).
-    hosts: names and addresses of brokers, as in a hosts file. Raises CaptureError when a file cannot be read,
+    hosts: names and addresses of brokers, as in a hosts file. meanwhile: called while other processes write tables, if
+    there are any. Raises CaptureError when a file cannot be read,
     UsageError when OUT cannot be written; then nothing is left behind.
     """
     limits = limits_within(max_memory)
@@ -81,7 +85,7 @@ def ingest(
     spill = Path(tempfile.mkdtemp(prefix=".spill-", dir=partial))
     try:
         run = _Run(partial, spill, _n_buckets(inputs, jobs), detail, hosts, limits)
-        _write_dataset(run, in_time_order([Path(path) for path in inputs]), progress)
+        _write_dataset(run, in_time_order([Path(path) for path in inputs]), (progress, meanwhile))
         shutil.rmtree(spill)
         shutil.rmtree(out, ignore_errors=True)
         partial.rename(out)
@@ -108,9 +112,9 @@ def n_cores() -> int:
         return os.cpu_count() or 1
 
 
-def _write_dataset(run: _Run, inputs: tuple[Path, ...], progress: Progress | None) -> None:
+def _write_dataset(run: _Run, inputs: tuple[Path, ...], calls: _Calls) -> None:
     jobs = [ScanJob(run.bucket(n), n, run.n_buckets, run.detail) for n in range(run.n_buckets)]
-    found = _in_this_process(run, inputs, progress) if len(jobs) == 1 else _in_processes(run, jobs, inputs, progress)
+    found = _in_this_process(run, inputs, calls) if len(jobs) == 1 else _in_processes(run, jobs, inputs, calls)
     rows = _rows(found.results, found.finished)
     _write_captures(run.partial, found.reading.captures, rows)
     for table in INGEST_TABLES:
@@ -145,24 +149,25 @@ def _names(run: _Run, reading: Reading) -> HostNames:
     return HostNames(run.hosts, recorded)
 
 
-def _in_this_process(run: _Run, inputs: tuple[Path, ...], progress: Progress | None) -> _Found:
+def _in_this_process(run: _Run, inputs: tuple[Path, ...], calls: _Calls) -> _Found:
     reading = Reading(inputs, OneBuffer(run.limits.block_bytes))
     scans = BucketScans(ScanJob(run.bucket(0), 0, 1, run.detail))
-    for block in _followed(reading, progress):
+    for block in _followed(reading, calls[0]):
         scans.push(block)
     result = scans.finish()
+    scans.close()
     cluster = learn_cluster([bucket.spill for bucket in result.buckets], _names(run, reading))
     return _Found(reading, [result], [finish_bucket(bucket, cluster) for bucket in result.buckets])
 
 
-def _in_processes(run: _Run, jobs: list[ScanJob], inputs: tuple[Path, ...], progress: Progress | None) -> _Found:
+def _in_processes(run: _Run, jobs: list[ScanJob], inputs: tuple[Path, ...], calls: _Calls) -> _Found:
     with workers(jobs) as pool:
         reading = Reading(inputs, pool)
-        for block in _followed(reading, progress):
+        for block in _followed(reading, calls[0]):
             pool.push(block)
         results = pool.scanned()
         cluster = learn_cluster([bucket.spill for result in results for bucket in result.buckets], _names(run, reading))
-        return _Found(reading, results, pool.finished(cluster))
+        return _Found(reading, results, pool.finished(cluster, calls[1]))
 
 
 def _followed(reading: Reading, progress: Progress | None) -> Iterator[ReadBlock]:

@@ -100,7 +100,9 @@ class BucketScan:
         self._read(self.tcp.push(buf, segments), final=False)
 
     def finish(self) -> dict[str, int]:
-        """Ends the scan: what still waits is given up. Returns rows per message table."""
+        """Ends the scan: what still waits is given up, and all rows are spilled. Returns rows per message table, of
+        which `close` writes what is not written yet.
+        """
         self._read(self.tcp.finish(), final=True)
         connections, sides = self.tcp.connections.copy(), self.tcp.sides
         connections["close_kind"] = self.tcp.close_kinds()
@@ -112,7 +114,11 @@ class BucketScan:
         self.ledger.stream_bytes = int(sides["stream_bytes"].sum())
         self.ledger.missing_bytes = int(sides["missing_bytes"].sum() + sides["cut_bytes"].sum())
         self.ledger.undecoded_bytes = int(self._undecoded.sum())
-        return self._messages.close()
+        return self._messages.rows()
+
+    def close(self) -> None:
+        """Ends the files of the message tables."""
+        self._messages.close()
 
     def limits_hit(self) -> dict[str, int]:
         """What was left out or given up at which limit, by the names of hit_limits."""

@@ -49,7 +49,7 @@ class BucketScans:
         scan.push(block.buf, block.segments, block.capture_id)
 
     def finish(self) -> BucketResult:
-        """Ends the scans: their rows are spilled."""
+        """Ends the scans: their rows are spilled, and the cluster can be learned from them. `close` has to follow."""
         rows: Counter[str] = Counter()
         ledger: Counter[str] = Counter()
         hit: Counter[str] = Counter()
@@ -58,6 +58,11 @@ class BucketScans:
             ledger.update(asdict(scan.ledger))
             hit.update(scan.limits_hit())
         return BucketResult(dict(rows), dict(ledger), dict(hit), [bucket for bucket, _ in self._scans])
+
+    def close(self) -> None:
+        """Writes what is left of the message tables, which nobody waits for."""
+        for _, scan in self._scans:
+            scan.close()
 
     def _scan(self, series: int) -> BucketScan:
         while series >= len(self._scans):

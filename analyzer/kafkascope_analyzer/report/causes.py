@@ -32,6 +32,7 @@ _KINDS = (
     ("fenced", ("FENCED_INSTANCE_ID", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "UNRELEASED_INSTANCE_ID")),
     ("membership_lost", ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH")),
     ("offset_reset", ("OFFSET_OUT_OF_RANGE",)),
+    ("transaction_ending", ("CONCURRENT_TRANSACTIONS",)),
     ("throttled", ("THROTTLED",)),
 )
 """Kinds of cause by first errors, the weightiest first; then access_denied and other."""

@@ -18,8 +18,10 @@ from kafkascope_parsers.errors import UsageError
 
 Row = dict[str, Any]
 
-SHORTEST_ID = 6
-"""Characters of an id, after its prefix, that may stand for it when no other begins so."""
+SHORTEST_ID = 4
+"""Hex digits of an id, with its prefix or without, that may stand for it when no other begins so."""
+MOST_ALIKE = 5
+"""Ids that are named to who gave the beginning of several."""
 _CLIENT = ["client_instance_id", "client_id", "client_ip", "kind", "software_name", "software_version"]
 _REQUEST = ["request_id", "api_name", "api_version", "node_id", "ts_ns", "response_ns", "capture_id"]
 _REQUEST += ["request_packet_no", "response_packet_no", "server_ip", "server_port", "throttle_ms"]
@@ -69,17 +71,23 @@ def _whole_id(dataset: Path, name: str) -> tuple[bool, str]:
     found_causes.discard(None)
     if name in recoveries or name in found_causes:
         return name not in recoveries, name
-    is_long = len(name.rpartition("-")[2]) >= SHORTEST_ID
-    alike = sorted(i for i in recoveries | found_causes if i.startswith(name)) if is_long else []
+    alike = sorted(i for i in recoveries | found_causes if _begins(i, name))
     if len(alike) == 1:
         return alike[0] not in recoveries, alike[0]
+    if alike:
+        some = ", ".join(alike[:MOST_ALIKE]) + (", ..." if len(alike) > MOST_ALIKE else "")
+        raise UsageError(f"{dataset}: {name} is ambiguous: {len(alike)} ids begin so ({some}); give more of it")
     some = ", ".join(sorted(recoveries)[:3])
-    why = (
-        f"{len(alike)} begin so: give more of it"
-        if alike
-        else f"it has {len(recoveries)} episodes, as {some or 'none'}"
+    raise UsageError(
+        f"{dataset} has no recovery_id or cause_id {name} (it has {len(recoveries)} episodes, as {some or 'none'}; "
+        f"{SHORTEST_ID} hex digits of one are enough where no other begins so); table stories/recoveries has them"
     )
-    raise UsageError(f"{dataset} has no recovery_id or cause_id {name} ({why}); table stories/recoveries has them")
+
+
+def _begins(identity: str, name: str) -> bool:
+    """Whether the name is a beginning of the id, or of its digits, that is long enough to stand for it."""
+    prefix, _, digits = name.rpartition("-")
+    return len(digits) >= SHORTEST_ID and identity.startswith(name if prefix else (f"rec-{digits}", f"cause-{digits}"))
 
 
 def _steps(dataset: Path, recovery_id: str) -> list[Row]:

@@ -43,7 +43,11 @@ def findings(dataset: Path) -> Row:
 
 
 def at_place(model: Row, place: Path) -> Row:
-    """The report's model with the dataset's place, quoted for a shell, in the commands of its findings."""
+    """The report's model with the dataset's place, quoted for a shell, in the commands of its findings (where it has
+    any: the model of `kafkascope info` has not).
+    """
+    if "findings" not in model:
+        return model
     found = model["findings"]
     name = f" {shlex.quote(str(place))} "
     listed = [{**row, "cut": row["cut"].replace(f" {SOME_DATASET} ", name, 1)} for row in found["listed"]]

@@ -48,7 +48,7 @@ def leader_load(dataset: Path) -> Row:
 
 
 def _skew(listed: list[Row]) -> float | None:
-    loads = [row["produce_bytes"] + row["fetch_bytes"] for row in listed]
+    loads: list[int] = [row["produce_bytes"] + row["fetch_bytes"] for row in listed]
     if len(loads) < 2 or not sum(loads):
         return None
     return 100 * max(loads) * len(loads) // sum(loads) / 100

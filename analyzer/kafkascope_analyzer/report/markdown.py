@@ -61,7 +61,7 @@ def _findings(model: Model) -> Iterator[str]:
         yield f"- **{row['severity']}** {code(row['rule'])} ({when(row, start_ns)}): {prose(sentence(row['sentence']))}"
         if row["advice"]:
             yield f"  - do: {prose(sentence(row['advice']))}"
-        proof = packets_of(row)
+        proof = packets_of(row, n_files=len(model["capture"]["files"]))
         yield f"  - {proof + ': ' if proof else ''}{code(row['cut'])}"
     yield from _more(found["n"] - min(MOST_FINDINGS, len(found["listed"])), "finding")
 

@@ -1,12 +1,13 @@
 """The report as a trace for ui.perfetto.dev: a process a client instance, a thread a connection, requests as slices.
 
 Starts with their steps and recoveries are tracks of the client; flows join the request that met an error, the recovery,
-and the request that ended it. Rows come sorted from DuckDB, which sorts on disk what does not fit its memory.
+and the request that ended it. Requests are sorted a stretch of time after the other, so that memory does not grow.
 """
 
 import tempfile
 from collections.abc import Iterator
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from kafkascope_analyzer.report.perfetto_tracks import Tracks
 from kafkascope_analyzer.report.words import safe
 from kafkascope_analyzer.sql.database import Database
 
-MEMORY = "400MB"
+MEMORY = "256MB"
+REQUESTS_AT_A_TIME = 100_000
+"""Requests, about, of a stretch of time that is sorted at once."""
 MOST_FLOWS = 8
 """Flows of one request: it may have met an error for a thousand partitions."""
 
@@ -26,7 +29,7 @@ select r.request_id, conn_id, ts_ns, request_last_ns, response_last_ns, status, 
        'response_packet': response_packet_no, 'capture_id': capture_id, 'latency_us': latency_us,
        'group_id': group_id, 'transactional_id': transactional_id, 'records': n_records,
        'record_bytes': record_bytes, 'throttle_ms': throttle_ms}} as args
-from requests r {join} order by ts_ns, r.request_id
+from requests r {join} where ts_ns >= {first} and ts_ns < {end} order by ts_ns, r.request_id
 """
 _FLOWS = """
 left join (select request_id, list_sort(list(distinct recovery_id)) as recovery_ids from recovery_steps
@@ -82,10 +85,28 @@ def flow_of(recovery_id: str) -> int:
 
 def _requests(database: Database, writer: TraceWriter, tracks: Tracks) -> None:
     joined = database.has("recovery_steps")
-    query = _REQUESTS.format(flows="recovery_ids" if joined else "null", join=_FLOWS if joined else "")
-    for request_id, conn_id, ts_ns, sent_ns, end_ns, status, api, error, n_errors, flows, args in database.query(query)[
-        1
-    ]:
+    for first, end in pairwise(_stretches(database)):
+        words = {"flows": "recovery_ids" if joined else "null", "join": _FLOWS if joined else ""}
+        _some_requests(database.query(_REQUESTS.format(**words, first=first, end=end))[1], writer, tracks)
+
+
+def _stretches(database: Database) -> list[int]:
+    """Times, ascending, between which there are not many more than REQUESTS_AT_A_TIME requests; from the first on and
+    until after the last. Where exactly they lie changes nothing in the trace.
+    """
+    n, first_ns, last_ns = next(database.query("select count(*), min(ts_ns), max(ts_ns) from requests")[1])
+    if not n:
+        return []
+    n_stretches = n // REQUESTS_AT_A_TIME + 1
+    shares = [part / n_stretches for part in range(1, n_stretches)]
+    if not shares:
+        return [first_ns, last_ns + 1]
+    (inner,) = next(database.query(f"select approx_quantile(ts_ns, {shares}) from requests")[1])
+    return [first_ns, *sorted({int(ns) for ns in inner if first_ns < ns <= last_ns}), last_ns + 1]
+
+
+def _some_requests(rows: Iterator[tuple[Any, ...]], writer: TraceWriter, tracks: Tracks) -> None:
+    for request_id, conn_id, ts_ns, sent_ns, end_ns, status, api, error, n_errors, flows, args in rows:
         thread = tracks.of_connection.get(conn_id)
         if thread is None:
             continue

@@ -124,4 +124,4 @@ class TraceWriter:
     def flush(self) -> None:
         """Writes what is gathered: serialized traces one after the other are one trace."""
         self._file.write(self._trace.SerializeToString(deterministic=True))
-        self._trace.Clear()
+        self._trace = pb.Trace()  # a message that is only cleared keeps the memory of all it ever held

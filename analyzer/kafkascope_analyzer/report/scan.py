@@ -17,6 +17,8 @@ from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_parsers.errors import UsageError
 
 BATCH_ROWS = 65_536
+_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
+"""Arrow's default is to have 16 batches of 4 files in memory before they are asked for."""
 _STORIES = frozenset(table.name for table in STORY_TABLES)
 
 
@@ -47,7 +49,7 @@ def scan(
         return
     try:
         source = ds.dataset(place, schema=table.schema, format="parquet", exclude_invalid_files=False)
-        yield from source.to_batches(columns=columns, filter=only, batch_size=BATCH_ROWS, use_threads=False)
+        yield from source.to_batches(columns=columns, filter=only, batch_size=BATCH_ROWS, use_threads=False, **_AHEAD)
     except (OSError, pa.ArrowInvalid) as error:
         raise UsageError(f"{place}: cannot be read: {error}") from error
 

@@ -67,23 +67,23 @@ def _width(columns: int) -> int:
     return min(columns, WIDEST)
 
 
-_STORIES = (("findings", render_findings), ("causes", render_causes), ("rebalances", render_rebalances))
-_STORIES += (("transactions", render_transactions),)
-_FIGURES = (("latency", render_latency), ("leaders", render_leaders), ("client_traffic", render_client_traffic))
-_FIGURES += (("removed_versions", render_removed_versions), ("clients", render_clients))
+_STORIES = {"findings": render_findings, "causes": render_causes, "rebalances": render_rebalances}
+_STORIES |= {"transactions": render_transactions}
+_FIGURES = {"latency": render_latency, "leaders": render_leaders, "client_traffic": render_client_traffic}
+_FIGURES |= {"removed_versions": render_removed_versions, "clients": render_clients}
 """Parts by their key in the model: what went wrong comes before the cluster's figures, these before single clients."""
 
 
 def render(model: Model) -> Iterator[RenderableType]:
     """The report's parts, in order; those that a model does not have (`kafkascope info`) are left out."""
     yield from _head(model)
-    for key, part in _STORIES:
+    for key, part in _STORIES.items():
         if key in model:
             yield from part(model)
     yield from _cluster(model["cluster"])
     yield from _apis(model)
     yield from _errors(model)
-    for key, part in _FIGURES:
+    for key, part in _FIGURES.items():
         if key in model:
             yield from part(model)
     yield from _unread(model)

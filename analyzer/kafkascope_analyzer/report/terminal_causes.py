@@ -20,6 +20,7 @@ _TITLE = {
     "fenced": "a client was fenced by a newer one",
     "membership_lost": "members lost their group",
     "offset_reset": "fetch positions were outside the log",
+    "transaction_ending": "the transaction before was still ending",
     "throttled": "a quota silenced clients",
     "access_denied": "access was denied",
 }

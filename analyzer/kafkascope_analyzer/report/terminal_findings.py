@@ -15,6 +15,8 @@ MOST_FINDINGS = 20
 MOST_PACKETS = 6
 LONGEST_SENTENCE = 600
 """Characters of a sentence that are shown; a name in it may be long."""
+LONGEST_COMMAND = 70
+"""Characters of a command on one line; a longer one is cut in two as a shell reads it."""
 STYLE = {"error": "bold red", "warning": "bold yellow", "info": "bold cyan"}
 _INDENT = max(map(len, WORST_FIRST)) + 2
 
@@ -30,7 +32,7 @@ def render_findings(model: Model) -> Iterator[RenderableType]:
     for number, row in enumerate(found["listed"][:MOST_FINDINGS]):
         if number:
             yield line("")
-        yield from _finding(row, start_ns)
+        yield from _finding(row, start_ns, len(model["capture"]["files"]))
     yield from more(found["n"] - min(MOST_FINDINGS, len(found["listed"])), "finding", "table stories/findings")
 
 
@@ -40,13 +42,16 @@ def sentence(text: str | None) -> str:
     return shown if len(shown) <= LONGEST_SENTENCE else shown[: LONGEST_SENTENCE - 1] + "…"
 
 
-def packets_of(row: Model) -> str:
-    """The packets that prove a finding: `packets 12, 15, 17 … and 3 more`."""
-    numbers = list(dict.fromkeys(number for proof in row["evidence"] for number in proof["packets"]))
-    if not numbers:
+def packets_of(row: Model, *, n_files: int) -> str:
+    """The packets that prove a finding, by number: `packets 12, 15, 17 … and 3 more`; of several files as `0:12`, the
+    number of the file before it, as `kafkascope cut --packets` has it.
+    """
+    found = {(proof["capture_id"] or 0, number) for proof in row["evidence"] for number in proof["packets"]}
+    if not found:
         n = row["n_connections"]
         return f"seen on {count(n, 'connection')}" if n else ""
-    shown = ", ".join(str(number) for number in numbers[:MOST_PACKETS])
+    numbers = [f"{file}:{number}" if n_files > 1 else str(number) for file, number in sorted(found)]
+    shown = ", ".join(numbers[:MOST_PACKETS])
     left = len(numbers) - MOST_PACKETS
     some = f" … and {left:,} more" if left > 0 else ""
     of = f" ({row['n_evidence']:,} requests prove it)" if row["n_evidence"] > len(row["evidence"]) else ""
@@ -63,14 +68,19 @@ def when(row: Model, start_ns: int) -> str:
     return f"{times}{clock(first - start_ns)}{until}"
 
 
-def _finding(row: Model, start_ns: int) -> Iterator[RenderableType]:
+def _finding(row: Model, start_ns: int, n_files: int) -> Iterator[RenderableType]:
     severity = row["severity"] or "info"
     head = f"{severity:<{_INDENT}}"
     yield line((head, STYLE.get(severity, "bold")), (safe(row["rule"]), "bold"), f" · {when(row, start_ns)}")
     yield line(sentence(row["sentence"]), indent=_INDENT)
     if row["advice"]:
         yield line(("do: ", "bold"), sentence(row["advice"]), indent=_INDENT)
-    proof = packets_of(row)
+    proof = packets_of(row, n_files=n_files)
     if proof:
         yield line((proof, "dim"), indent=_INDENT)
-    yield line((visible(row["cut"]), "dim"), indent=_INDENT)
+    before, option, after = visible(row["cut"]).rpartition(" --finding ")
+    if len(row["cut"]) <= LONGEST_COMMAND:
+        yield line((before + option + after, "dim"), indent=_INDENT)
+        return
+    yield line((before + " \\", "dim"), indent=_INDENT)
+    yield line((option.lstrip() + after, "dim"), indent=_INDENT + 2)

@@ -66,7 +66,7 @@ def _group(group: Model, start_ns: int) -> Iterator[RenderableType]:
 
 def _departed(row: Model, start_ns: int) -> Iterator[RenderableType]:
     """Members that were thrown out, or whose place was taken, and how long nothing was heard of them."""
-    for member in row.get("departed", ()):
+    for member in row["departed"]:
         if member["how"] in ("evicted", "replaced"):
             name = safe(member["client_id"] or member["member_id"] or "a member")
             limit = (
@@ -114,12 +114,13 @@ def _unwell(of_id: Model, start_ns: int) -> Iterator[RenderableType]:
     by = f" · of {list_of(sorted(set(names)), 3)}" if names else ""
     yield line((safe(of_id["transactional_id"]) or "(none)", "bold"), by)
     for row in _gravest(of_id["unwell"]):
-        took = f" after {span(row['duration_us'])}" if row["duration_us"] is not None else ""
+        lasted = "for" if row["outcome"] in ("hanging", "open") else "after"
+        took = f" {lasted} {span(row['duration_us'])}" if row["duration_us"] is not None else ""
         epoch = f"epoch {row['producer_epoch']}, " if row["producer_epoch"] is not None else ""
         what = f"{epoch}{count(row['n_partitions'], 'partition')}, {count(row['n_records'] or 0, 'record')}"
-        fenced = f" · fenced by {safe(row['fenced_by'])}" if row["fenced_by"] else ""
-        held = row.get("n_held_back", 0)
-        fenced += f" · held back consumers on {count(held, 'partition')}" if held else ""
+        fenced = f" · fenced by {safe(row['fenced_by_client_id'] or row['fenced_by'])}" if row["fenced_by"] else ""
+        held = {consumer["client_instance_id"] for consumer in row["held_back"]}
+        fenced += f" · held back {count(len(held), 'consumer')}" if held else ""
         begun = "" if row["begin_ns"] is None else f"{clock(row['begin_ns'] - start_ns)} "
         outcome = row["outcome"] or "cut"
         yield line((begun, "bold"), (outcome, _STYLE.get(outcome, "")), f"{took} · {what}{fenced}", indent=2)

@@ -47,7 +47,7 @@ def transactions(dataset: Path) -> Row:
         _add(found.setdefault(row["transactional_id"] or "", _Id()), row)
     in_order = sorted(found.items(), key=lambda item: (-_weight(item[1]), item[1].first_ns or 0, item[0]))
     chosen = in_order[:MOST_IDS]
-    ids = sorted({client for _, known in chosen for client in known.clients})
+    ids = sorted({client for _, known in chosen for client in known.clients} | _fencing(chosen))
     who = rows(dataset, CLIENTS, ["client_instance_id", "client_id"], one_of("client_instance_id", ids))
     names = {row["client_instance_id"]: row["client_id"] for row in who}
     total = sum((known.outcomes for known in found.values()), Counter[str]())
@@ -58,6 +58,11 @@ def transactions(dataset: Path) -> Row:
         "n_ids": len(found),
         "ids": [_told(name, known, names) for name, known in chosen],
     }
+
+
+def _fencing(chosen: list[tuple[str, _Id]]) -> set[str]:
+    """Client instances that took a transactional id over."""
+    return {row["fenced_by"] for _, known in chosen for row in known.unwell if row["fenced_by"]}
 
 
 def _add(known: _Id, row: Row) -> None:
@@ -105,11 +110,12 @@ def _told(name: str, known: _Id, names: dict[str, str | None]) -> Row:
         "first_ns": known.first_ns,
         "last_ns": known.last_ns,
         "n_unwell": sum(known.outcomes[outcome] for outcome in _NOT_WELL),
-        "unwell": [_unwell(row) for row in sorted(worst, key=lambda row: (row["begin_ns"] or 0, _gravity(row)))],
+        "unwell": [_unwell(row, names) for row in sorted(worst, key=lambda row: (row["begin_ns"] or 0, _gravity(row)))],
     }
 
 
-def _unwell(row: Row) -> Row:
+def _unwell(row: Row, names: dict[str, str | None]) -> Row:
     own = {name: row[name] for name in _COLUMNS if name != "transactional_id"}
     own = {name: [] if value is None and name in _LISTS else value for name, value in own.items()}
-    return {"duration_us": row["duration_us"], **clipped(own)}
+    fenced_by = {"fenced_by_client_id": names.get(row["fenced_by"])}
+    return {"duration_us": row["duration_us"], **fenced_by, **clipped(own)}

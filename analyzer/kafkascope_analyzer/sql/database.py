@@ -39,9 +39,9 @@ class Database:
         load_manifest(dataset)
         self.dataset = dataset
         self._tables: set[str] = set()
-        settings = dict(_CLOSED)
+        settings: dict[str, str | bool | int | float | list[str]] = {**_CLOSED}
         if scratch is not None and memory_limit is not None:
-            settings |= {"temp_directory": str(scratch), "memory_limit": memory_limit}
+            settings |= {"temp_directory": str(scratch), "memory_limit": memory_limit, "threads": 1}
         self._connection = duckdb.connect(":memory:", config=settings)
         for table in (*INGEST_TABLES, *STORY_TABLES):
             if place_of(dataset, table).is_dir():

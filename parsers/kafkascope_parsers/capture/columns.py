@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.capture.packets import Packets
+from kafkascope_parsers.kernels import kernel
 
 SMALLEST_RECORD = 16
 """A pcap record header and a pcapng block with a packet both take at least this many bytes."""
@@ -46,7 +46,7 @@ def written(out: PacketArrays, n: int) -> Packets:
     return Packets(out.ts_ns[:n], out.packet_no[:n], out.offset[:n], out.caplen[:n], out.wirelen[:n], out.linktype[:n])
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def uint32_at(buf: NDArray[np.uint8], at: int, big: bool) -> int:
     """Unsigned 32 bits at `at`; the caller has compared with the end."""
     first, step = (at, 1) if big else (at + 3, -1)

@@ -7,7 +7,6 @@ bytes. Source: draft-ietf-opsawg-pcap; Wireshark's wiretap/libpcap.c for the mod
 import struct
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +16,7 @@ from kafkascope_parsers.capture.limits import PACKET_LIMIT, RECORD_LIMIT
 from kafkascope_parsers.capture.packets import Packets
 from kafkascope_parsers.capture.resume import next_pcap_record
 from kafkascope_parsers.errors import CaptureError
+from kafkascope_parsers.kernels import kernel
 
 FILE_HEADER_BYTES = 24
 MAGICS = {
@@ -43,7 +43,7 @@ class RecordKind(NamedTuple):
     limit: int
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def walk_records(
     buf: NDArray[np.uint8],
     span: tuple[int, int],

@@ -8,7 +8,6 @@ before it. Source: draft-ietf-opsawg-pcapng.
 import struct
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +17,7 @@ from kafkascope_parsers.capture.limits import INTERFACE_LIMIT, NAME_LIMIT, RECOR
 from kafkascope_parsers.capture.packets import Packets
 from kafkascope_parsers.capture.resume import next_pcapng_block
 from kafkascope_parsers.errors import CaptureError
+from kafkascope_parsers.kernels import kernel
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
 SECTION, INTERFACE_DESCRIPTION, OLD_PACKET, SIMPLE_PACKET, STATISTICS, ENHANCED_PACKET = 0x0A0D0D0A, 1, 2, 3, 5, 6
@@ -56,7 +56,7 @@ _WHY = {
 }
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def to_ns(units: int, interface: Any) -> Any:
     """A time stamp of the interface in nanoseconds since the epoch, modulo 2^63 where the packet is corrupt."""
     if interface.shift >= 0:
@@ -68,7 +68,7 @@ def to_ns(units: int, interface: Any) -> Any:
     return (units * interface.multiply // interface.divide + interface.offset_ns) & _MASK63
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def read_packet_block(
     buf: NDArray[np.uint8],
     block: tuple[int, int, int],
@@ -112,7 +112,7 @@ def read_packet_block(
     return ENDS
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def walk_blocks(
     buf: NDArray[np.uint8],
     span: tuple[int, int],

@@ -8,11 +8,11 @@ chance below 10^-15 for each place. In pcapng: lengths that stand at both ends o
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.capture.columns import uint32_at
+from kafkascope_parsers.kernels import kernel
 
 CHAIN = 4
 _SECONDS_OF_A_DAY = 86_400
@@ -24,7 +24,7 @@ _LONGEST_BLOCK = 1 << 20
 NO, YES, MORE = 0, 1, 2
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def next_pcap_record(
     buf: NDArray[np.uint8], span: tuple[int, int], kind: Any, last_s: int, final: bool
 ) -> tuple[int, bool]:
@@ -44,7 +44,7 @@ def next_pcap_record(
     return end, False
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _pcap_chain(buf: NDArray[np.uint8], span: tuple[int, int], kind: Any, last_s: int, final: bool) -> int:
     at, end = span
     for i in range(CHAIN):
@@ -67,7 +67,7 @@ def _pcap_chain(buf: NDArray[np.uint8], span: tuple[int, int], kind: Any, last_s
     return YES
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def next_pcapng_block(buf: NDArray[np.uint8], span: tuple[int, int], big: bool, final: bool) -> tuple[int, bool]:
     """The first place in buf[span[0]:span[1]] where an enhanced packet block begins, as in `next_pcap_record`."""
     at, end = span
@@ -81,7 +81,7 @@ def next_pcapng_block(buf: NDArray[np.uint8], span: tuple[int, int], big: bool, 
     return end, False
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _pcapng_chain(buf: NDArray[np.uint8], span: tuple[int, int], big: bool, final: bool) -> int:
     at, end = span
     for i in range(CHAIN):

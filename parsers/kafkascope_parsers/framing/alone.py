@@ -7,7 +7,6 @@ frames that fill packets exactly, with correlation ids that rise by at most RISI
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +19,7 @@ from kafkascope_parsers.framing.layout import (
     UNKNOWN,
 )
 from kafkascope_parsers.framing.proof import PROOF_LIMIT
+from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.streams import Streams
 
 ALONE_ENOUGH = 3
@@ -36,7 +36,7 @@ ALONE = np.dtype((np.record, [("run", "i8"), ("start", f"{ALONE_ENOUGH}i8"), ("e
 """Frames in a row that may be responses: data[start:end] of each, the size included."""
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def chain_at(s: Streams, run: int, at: int, row: Any) -> bool:
     """Whether ALONE_ENOUGH frames with rising ids fill packets from `at` on; writes them to row."""
     end, place, before = s.end[run], at, np.int64(0)
@@ -55,7 +55,7 @@ def chain_at(s: Streams, run: int, at: int, row: Any) -> bool:
     return begins_packet(s, run, place)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def responses_alone(s: Streams, f: Framing, rows: NDArray[np.void]) -> int:
     """The first chain of each run of an unknown connection whose other side sent nothing. Returns how many there are.
 
@@ -82,7 +82,7 @@ def responses_alone(s: Streams, f: Framing, rows: NDArray[np.void]) -> int:
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def accept_alone(s: Streams, cut: Cut, f: Framing, rows: NDArray[np.void], telling: NDArray[np.bool_]) -> None:
     """Takes the chains that have a telling frame: their connections are Kafka, from the chain on."""
     for n in range(len(rows)):

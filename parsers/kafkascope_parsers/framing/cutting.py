@@ -5,7 +5,6 @@ A run's bytes are data[start:end]; a piece is what one packet brought of them (t
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +21,7 @@ from kafkascope_parsers.framing.layout import (
     START,
     SYNC,
 )
+from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.streams import GAP_NONE, GAP_SNAPLEN, Streams
 
 
@@ -44,7 +44,7 @@ class Framing(NamedTuple):
     versions: NDArray[np.int16]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def piece_at(s: Streams, at: int) -> int:
     """Index of the packet piece that holds the byte at `at`."""
     low, high = 0, len(s.piece_start)
@@ -57,13 +57,13 @@ def piece_at(s: Streams, at: int) -> int:
     return max(low - 1, 0)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def begins_packet(s: Streams, run: int, at: int) -> bool:
     """Whether a packet begins at `at`, or the run does, or it ends there."""
     return at == s.start[run] or at == s.end[run] or s.piece_start[piece_at(s, at)] == at
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def add_stretch(s: Streams, cut: Cut, run: int, at: int, to: int, reason: int) -> None:
     """Writes data[at:to] of the run as a stretch; adjoining stretches of one reason become one."""
     if to <= at:
@@ -92,7 +92,7 @@ def add_stretch(s: Streams, cut: Cut, run: int, at: int, to: int, reason: int) -
     cut.n[1] = n + 1
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def add_frame(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: int) -> int:
     """Writes data[at:to] as a frame, its API fields still empty, and returns its index."""
     n = cut.n[0]
@@ -117,19 +117,19 @@ def add_frame(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: int) 
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def has_later_run(s: Streams, run: int) -> bool:
     """Whether the same direction goes on in this block, after a gap."""
     return run + 1 < len(s.direction) and s.direction[run + 1] == s.direction[run]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def is_ended(s: Streams, run: int) -> bool:
     """Whether it is known that bytes are missing behind the run."""
     return has_later_run(s, run) or s.gap_after[run] != GAP_NONE
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def cut_reason(s: Streams, run: int) -> tuple[int, int]:
     """(wholeness, reason) of a frame that the end of this run cuts."""
     if not is_ended(s, run):
@@ -140,7 +140,7 @@ def cut_reason(s: Streams, run: int) -> tuple[int, int]:
     return CUT_BY_GAP, REASON_GAP
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def enter_run(s: Streams, run: int, d: NDArray[np.void], k: int) -> None:
     """A gap before the run ends SYNC; a stream whose first byte is not the connection's first is hunted."""
     if s.gap_before[run] > 0:
@@ -151,7 +151,7 @@ def enter_run(s: Streams, run: int, d: NDArray[np.void], k: int) -> None:
             d[k].reason = REASON_GAP
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def pass_over_expected(s: Streams, cut: Cut, run: int, at: int, d: NDArray[np.void]) -> int:
     """EXPECT: passes over bytes up to the expected frame and returns the new place; HUNT when the place is already
     behind.
@@ -166,7 +166,7 @@ def pass_over_expected(s: Streams, cut: Cut, run: int, at: int, d: NDArray[np.vo
     return to
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def enter_once(s: Streams, cut: Cut, run: int, d: NDArray[np.void]) -> None:
     """Takes note of the gap before a run, once in a block."""
     if not cut.entered[run]:
@@ -174,7 +174,7 @@ def enter_once(s: Streams, cut: Cut, run: int, d: NDArray[np.void]) -> None:
         enter_run(s, run, d, s.direction[run])
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def packet_start(s: Streams, run: int, at: int) -> int:
     """The first byte of the packet that holds the byte at `at`: where a search that waits for more begins again, so
     that what begins a packet is the same in any blocks.

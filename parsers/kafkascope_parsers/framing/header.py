@@ -4,11 +4,11 @@ Layout (KIP-482, RequestHeader): size int32, API key int16, version int16, corre
 string with int16 length (absent in header v0, which only ControlledShutdown v0 has).
 """
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.framing.layout import CLIENT_ID_AT, SIZE_LIMIT
+from kafkascope_parsers.kernels import inlined, kernel
 
 NO, YES, MORE = 0, 1, 2
 
@@ -17,13 +17,13 @@ VERSION_SLACK = 8
 CONTROLLED_SHUTDOWN = 7
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@inlined
 def int16_at(data: NDArray[np.uint8], at: int) -> np.int64:
     """Big-endian int16. The caller has checked the end."""
     return np.int64(np.int16(np.int64(data[at]) << 8 | np.int64(data[at + 1])))
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@inlined
 def int32_at(data: NDArray[np.uint8], at: int) -> np.int64:
     """Big-endian int32. The caller has checked the end."""
     return np.int64(
@@ -36,7 +36,7 @@ def int32_at(data: NDArray[np.uint8], at: int) -> np.int64:
     )
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def looks_like_request(data: NDArray[np.uint8], at: int, end: int, versions: NDArray[np.int16]) -> int:
     """NO, YES, or MORE bytes are needed to say.
 

@@ -7,11 +7,11 @@ direction has no response at all.
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.framing.layout import SEARCH_LIMIT, WAITING, WAITING_LIMIT
+from kafkascope_parsers.kernels import kernel
 
 NONE = -1
 
@@ -43,7 +43,7 @@ def with_room(nodes: NDArray[np.void], free: NDArray[np.int64], n: int) -> NDArr
     return grown
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def pop_oldest(w: Waiting, c: NDArray[np.void], i: int) -> int:
     """Takes the oldest request of connection i's queue, which has one, out of it; returns its node (still readable)."""
     node = c[i].head
@@ -54,14 +54,14 @@ def pop_oldest(w: Waiting, c: NDArray[np.void], i: int) -> int:
     return int(node)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def give_up_oldest(w: Waiting, c: NDArray[np.void], i: int) -> None:
     """Gives the oldest request of connection i's queue up."""
     w.abandoned[w.nodes[pop_oldest(w, c, i)].row] = 1
     c[i].n_given_up += 1
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def keep_newest(w: Waiting, c: NDArray[np.void], most: int) -> None:
     """Gives requests up until no connection has more than so many."""
     for i in range(len(c)):
@@ -69,7 +69,7 @@ def keep_newest(w: Waiting, c: NDArray[np.void], most: int) -> None:
             give_up_oldest(w, c, i)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def enqueue(w: Waiting, c: NDArray[np.void], i: int, request: Any, row: int) -> None:
     """Puts a request at the end of connection i's queue and writes how many are in flight with it."""
     if c[i].n_waiting >= WAITING_LIMIT:
@@ -91,7 +91,7 @@ def enqueue(w: Waiting, c: NDArray[np.void], i: int, request: Any, row: int) -> 
     c[i].max_in_flight = max(c[i].max_in_flight, c[i].n_waiting)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def waits(w: Waiting, c: NDArray[np.void], i: int, correlation_id: int) -> bool:
     """Whether a request of connection i waits under that correlation id."""
     node, looked = c[i].head, 0
@@ -103,7 +103,7 @@ def waits(w: Waiting, c: NDArray[np.void], i: int, correlation_id: int) -> bool:
     return False
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def take(w: Waiting, c: NDArray[np.void], i: int, correlation_id: int) -> int:
     """Takes the first request of that correlation id out and abandons those before it; returns its node (still
     readable), or NONE.

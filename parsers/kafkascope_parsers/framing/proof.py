@@ -20,7 +20,6 @@ length in front: ZooKeeper, SMPP, Thrift, and zeros.
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,6 +48,7 @@ from kafkascope_parsers.framing.layout import (
     UNDECIDED_LIMIT,
     UNKNOWN,
 )
+from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.streams import Streams
 
 PROVEN, TRIAL = 3, 4
@@ -78,30 +78,33 @@ class Search(NamedTuple):
     open_from: NDArray[np.int64]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def name_length(s: Streams, run: int, at: int) -> np.int64:
     """Bytes of the client id of the header at `at`, -1 for null, -2 where the text is not all there."""
     length = int16_at(s.data, at + 12)
     return length if at + CLIENT_ID_AT + max(length, 0) <= s.end[run] else np.int64(-2)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def same_name(s: Streams, run: int, one: int, other: int) -> bool:
     """Whether two headers name the same client, in NAME_ENOUGH letters or more."""
     length = name_length(s, run, one)
     if length < NAME_ENOUGH or length != name_length(s, run, other):
         return False
     name, there = one + CLIENT_ID_AT, other + CLIENT_ID_AT
-    return bool(np.all(s.data[name : name + length] == s.data[there : there + length]))
+    differ = 0
+    for k in range(length):
+        differ += s.data[name + k] != s.data[there + k]
+    return differ == 0
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def fills_packet(s: Streams, run: int, after: int) -> bool:
     """Whether what ends at `after`, behind the run, ends where the next run of the direction begins."""
     return has_later_run(s, run) and s.stream_offset[run] + after - s.start[run] == s.stream_offset[run + 1]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def follow_chain(s: Streams, run: int, at: int, versions: NDArray[np.int16], last: bool) -> int:
     """Whether a whole frame at `at` begins a chain of headers two of whose joints, `at` among them, are ends of
     packets: YES, NO, or MORE.
@@ -128,7 +131,7 @@ def follow_chain(s: Streams, run: int, at: int, versions: NDArray[np.int16], las
     return YES
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def weigh(s: Streams, run: int, at: int, versions: NDArray[np.int16], state: tuple[bool, bool]) -> int:
     """What the bytes at `at` are worth: NO, MORE, PROVEN or TRIAL. state: (no more bytes of this run will come, its
     body did not decode).
@@ -166,7 +169,7 @@ def weigh(s: Streams, run: int, at: int, versions: NDArray[np.int16], state: tup
     return TRIAL if chained == YES else chained
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def foreign_protocol(data: NDArray[np.uint8], at: int, end: int) -> int:
     """TLS, HTTP or OTHER, by the first bytes of a packet."""
     if end - at >= 5 and 0x14 <= data[at] <= 0x17 and data[at + 1] == 0x03 and data[at + 2] <= 4:
@@ -190,7 +193,7 @@ def foreign_protocol(data: NDArray[np.uint8], at: int, end: int) -> int:
     return OTHER
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def seek(s: Streams, run: int, f: Framing, search: Search, last: bool) -> int:
     """Looks on in an undecided run from search.at; returns a verdict, its place in search.at. NO: nothing is left to
     look at.
@@ -208,7 +211,7 @@ def seek(s: Streams, run: int, f: Framing, search: Search, last: bool) -> int:
     return NO
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def undecided(s: Streams, run: int, f: Framing) -> bool:
     """Whether the run may hold requests of a connection that is not known yet."""
     k = s.direction[run]
@@ -216,7 +219,7 @@ def undecided(s: Streams, run: int, f: Framing) -> bool:
     return c.protocol == UNKNOWN and (c.client_side < 0 or c.client_side == k & 1)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def pass_over(s: Streams, cut: Cut, run: int, to: int, f: Framing) -> None:
     """Gives up the bytes of an undecided run before `to`."""
     d = f.directions[s.direction[run]]
@@ -227,14 +230,14 @@ def pass_over(s: Streams, cut: Cut, run: int, to: int, f: Framing) -> None:
             d.mode = HUNT
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def keep_recent(s: Streams, cut: Cut, run: int, to: int, f: Framing) -> None:
     """Gives up whole packets that lie UNDECIDED_LIMIT before `to` or earlier."""
     if to - UNDECIDED_LIMIT > s.start[run]:
         pass_over(s, cut, run, packet_start(s, run, to - UNDECIDED_LIMIT), f)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def prove(s: Streams, cut: Cut, run: int, f: Framing, place: tuple[int, int]) -> None:
     """The request at place[0] proves its connection, by bytes up to place[1].
 
@@ -263,7 +266,7 @@ def prove(s: Streams, cut: Cut, run: int, f: Framing, place: tuple[int, int]) ->
         other += step
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _seen_until(s: Streams, run: int, ts_ns: int) -> int:
     """The end of what the run had brought by then."""
     piece, at = piece_at(s, s.start[run]), s.start[run]
@@ -273,7 +276,7 @@ def _seen_until(s: Streams, run: int, ts_ns: int) -> int:
     return min(at, s.end[run])
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def next_suspects(s: Streams, cut: Cut, f: Framing, search: Search, suspects: NDArray[np.void], final: bool) -> int:
     """Looks on in every undecided run up to the next request whose body has to be tried; proves what proves itself.
     Returns how many suspects there are, at most one a direction.
@@ -307,7 +310,7 @@ def next_suspects(s: Streams, cut: Cut, f: Framing, search: Search, suspects: ND
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def hear_verdicts(
     s: Streams, cut: Cut, f: Framing, search: Search, tried: tuple[NDArray[np.void], NDArray[np.bool_]]
 ) -> None:
@@ -323,7 +326,7 @@ def hear_verdicts(
             search.failed[row.run] = row.at
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def name_foreign(s: Streams, f: Framing, begun: bool) -> None:
     """Names TLS and HTTP by the first bytes seen of either side where no SYN told which side begins, and else (begun)
     by those of the server.
@@ -339,7 +342,7 @@ def name_foreign(s: Streams, f: Framing, begun: bool) -> None:
                 c.protocol = named
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def give_up(s: Streams, cut: Cut, f: Framing, search: Search, final: bool) -> None:
     """Gives up what undecided connections sent too long ago, or before a gap."""
     for run in range(len(s.direction)):

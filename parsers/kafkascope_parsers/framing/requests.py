@@ -5,7 +5,6 @@ what cannot be decoded is kept whole. After a gap the next frame's place is know
 its size (EXPECT); else, and where the expected place holds no request, a header has to prove itself (HUNT).
 """
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,12 +38,13 @@ from kafkascope_parsers.framing.layout import (
     WHOLE,
 )
 from kafkascope_parsers.framing.proof import weigh
+from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.streams import Streams
 
 SASL_HANDSHAKE = 17
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def hunt_request(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool) -> int:
     """HUNT: looks for a request that proves itself and returns the new place; SYNC when it is found."""
     d = f.directions
@@ -63,7 +63,7 @@ def hunt_request(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool
     return to
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def take_request(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: int, c: NDArray[np.void]) -> None:
     """Writes the request at data[at:to] and its header fields. At least the 12 bytes up to the correlation id are
     there.
@@ -82,7 +82,7 @@ def take_request(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: in
         c[i].raw_sasl = 1
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def cut_synced(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool) -> int:
     """SYNC: takes one frame at `at` and returns the place after it, or `at` itself when more bytes are needed."""
     d, c, versions = f.directions, f.connections, f.versions
@@ -132,7 +132,7 @@ def cut_synced(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool) 
     return min(after, end)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def cut_requests(s: Streams, cut: Cut, f: Framing, final: bool) -> None:
     """Cuts every run that goes from a client to a server of a Kafka connection; writes frames, stretches, states and
     `consumed`.
@@ -166,7 +166,7 @@ def cut_requests(s: Streams, cut: Cut, f: Framing, final: bool) -> None:
         s.consumed[run] = at
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def pass_over_foreign(s: Streams, cut: Cut, c: NDArray[np.void]) -> None:
     """Gives what no Kafka reader took of foreign connections as stretches."""
     for run in range(len(s.direction)):

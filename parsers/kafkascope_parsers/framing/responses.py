@@ -6,7 +6,6 @@ and responses of a connection are walked together in time order, so that `in_fli
 
 from typing import NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,6 +42,7 @@ from kafkascope_parsers.framing.layout import (
 )
 from kafkascope_parsers.framing.pool import NONE, Waiting, enqueue, take, waits
 from kafkascope_parsers.framing.proof import PROOF_LIMIT, foreign_protocol
+from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.streams import Streams
 
 RESPONSE_HEAD = 8
@@ -69,7 +69,7 @@ class Pairing(NamedTuple):
     connections: NDArray[np.void]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def ask(asked: Asked, w: Waiting, c: NDArray[np.void]) -> None:
     """Moves one more request into the queue of its connection."""
     n = asked.at[0]
@@ -81,7 +81,7 @@ def ask(asked: Asked, w: Waiting, c: NDArray[np.void]) -> None:
     asked.at[0] = n + 1
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def ask_until(asked: Asked, w: Waiting, c: NDArray[np.void], i: int, ts_ns: int) -> None:
     """Queues all requests of connections before i, and those of i whose last byte was sent until ts_ns.
 
@@ -96,7 +96,7 @@ def ask_until(asked: Asked, w: Waiting, c: NDArray[np.void], i: int, ts_ns: int)
         ask(asked, w, c)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def ask_ahead(asked: Asked, w: Waiting, c: NDArray[np.void], i: int, correlation_id: int) -> None:
     """Queues connection i's requests up to that correlation id, although stamped later: two capture points can
     disagree on the order.
@@ -110,7 +110,7 @@ def ask_ahead(asked: Asked, w: Waiting, c: NDArray[np.void], i: int, correlation
             return
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def answers(s: Streams, run: int, at: int, w: Waiting, c: NDArray[np.void]) -> bool:
     """Whether a response header at `at` names a waiting request and a possible size."""
     if s.end[run] - at < RESPONSE_HEAD:
@@ -119,7 +119,7 @@ def answers(s: Streams, run: int, at: int, w: Waiting, c: NDArray[np.void]) -> b
     return 4 <= size <= FRAME_LIMIT and waits(w, c, s.direction[run] >> 1, int32_at(s.data, at + 4))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def response_proves(s: Streams, run: int, at: int, p: Pairing, last: bool) -> int:
     """HUNT: whether a response stands at `at`: YES, NO or MORE.
 
@@ -151,7 +151,7 @@ def response_proves(s: Streams, run: int, at: int, p: Pairing, last: bool) -> in
     return YES if answers(s, run, after, p.waiting, p.connections) else NO
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def take_response(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: int, p: Pairing) -> None:
     """Writes the response at data[at:to]; at least its correlation id is there."""
     w, c = p.waiting, p.connections
@@ -168,7 +168,7 @@ def take_response(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: i
     row.api_version = w.nodes[node].api_version
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def response_synced(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: bool) -> int:
     """SYNC: takes one response at `at` and returns the place after it, or `at` itself when more bytes are needed."""
     asked, w, d, c = p.asked, p.waiting, p.directions, p.connections
@@ -221,7 +221,7 @@ def response_synced(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: b
     return min(after, end)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def hunt_response(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: bool) -> int:
     """HUNT: looks for a response that proves itself and returns the new place; SYNC when it is found."""
     asked, w, d, c = p.asked, p.waiting, p.directions, p.connections
@@ -244,7 +244,7 @@ def hunt_response(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: boo
     return to
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def cut_responses(s: Streams, cut: Cut, p: Pairing, final: bool) -> None:
     """Cuts every run that goes from a server to a client; queues all requests; writes frames, stretches, states and
     `consumed`.

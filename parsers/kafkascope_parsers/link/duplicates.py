@@ -25,9 +25,10 @@ that is left to TCP, which counts it as a retransmission. Copies with other addr
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
+
+from kafkascope_parsers.kernels import inlined, kernel
 
 SURE_NS = 500_000
 """Longer than a switch or a bridge needs, shorter than a round trip and its retransmission mostly are."""
@@ -81,7 +82,7 @@ def no_packets() -> NDArray[np.void]:
     return rows
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@inlined
 def direction_hash(seg: Any) -> Any:
     """A 64-bit hash of the segment's addresses and ports, in order."""
     x = seg.source_low * np.uint64(0x9E3779B97F4A7C15) + seg.destination_low * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -90,7 +91,7 @@ def direction_hash(seg: Any) -> Any:
     return x ^ (x >> np.uint64(32))
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@inlined
 def copy_hash(seg: Any, flow: int) -> Any:
     """A 64-bit hash of all that copies share."""
     x = np.uint64(flow) + (np.uint64(seg.seq) << np.uint64(32) | np.uint64(seg.ack))
@@ -101,7 +102,7 @@ def copy_hash(seg: Any, flow: int) -> Any:
     return x ^ (x >> np.uint64(33))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def is_pseudo_sum(checksum: int, seg: Any) -> bool:
     """Whether a checksum is the sum of the pseudo header alone (RFC 9293, 3.1): the network card was to do the rest."""
     total = np.int64(6) + seg.length
@@ -119,7 +120,7 @@ def is_pseudo_sum(checksum: int, seg: Any) -> bool:
     return False
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def identified(seg: Any, flow: int, recent: Any) -> bool:
     """Whether the sender gives packets identifications of their own: another one is found among the last packets."""
     mine, n = seg.mark >> _ID_BITS, recent.n
@@ -132,7 +133,7 @@ def identified(seg: Any, flow: int, recent: Any) -> bool:
     return False
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def judge_copy(seg: Any, flow: int, at: int, recent: Any) -> bool:
     """Whether the segment is a copy of the packet at place `at`, which shares its hash."""
     age, mark = abs(seg.ts_ns - recent.ts_ns[at]), recent.mark[at]
@@ -152,7 +153,7 @@ def judge_copy(seg: Any, flow: int, at: int, recent: Any) -> bool:
     return True
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@inlined
 def is_copy(seg: Any, recent: Any) -> bool:
     """Whether the segment is one that the capture has shown already; if not, remembers it."""
     whole = direction_hash(seg)

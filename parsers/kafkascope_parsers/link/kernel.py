@@ -12,11 +12,11 @@ What runs for every packet is inlined: a call that is handed arrays costs more t
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.capture.columns import PacketArrays
+from kafkascope_parsers.kernels import inlined, kernel
 from kafkascope_parsers.link.duplicates import is_copy
 from kafkascope_parsers.link.layers import (
     CARRIERS,
@@ -56,7 +56,7 @@ class LinkState(NamedTuple):
     scratch: NDArray[np.void]
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@inlined
 def transport_layer(buf: NDArray[np.uint8], at: int, end: int, wire_end: int, ethertype: int) -> tuple[int, int, int]:
     """What the IP packet at `at` carries: (protocol, its place, its end on the wire), or (-kind, 0, 0)."""
     if ethertype == ETHERTYPE_IPV4:
@@ -83,7 +83,7 @@ def transport_layer(buf: NDArray[np.uint8], at: int, end: int, wire_end: int, et
     return protocol, at, ip_end
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@inlined
 def read_addresses(buf: NDArray[np.uint8], at: int, ethertype: int, seg: Any) -> None:
     """Reads both addresses of the IP packet at `at`, and its part of the mark."""
     if ethertype == ETHERTYPE_IPV4:
@@ -97,7 +97,7 @@ def read_addresses(buf: NDArray[np.uint8], at: int, ethertype: int, seg: Any) ->
         seg.mark = np.uint64(buf[at + 7]) << np.uint64(24)
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@inlined
 def read_tcp(buf: NDArray[np.uint8], tcp: int, end: int, ip_end: int, seg: Any) -> int:
     """Reads the TCP header at `tcp`; the mark's part of the IP header is there already. Returns what it is."""
     if end - tcp < TCP_HEADER or ip_end - tcp < TCP_HEADER:
@@ -118,7 +118,7 @@ def read_tcp(buf: NDArray[np.uint8], tcp: int, end: int, ip_end: int, seg: Any) 
     return SEGMENT
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@inlined
 def read_packet(buf: NDArray[np.uint8], packet: tuple[int, int, int, int], seg: Any) -> int:
     """Reads the packet (place, captured bytes, bytes on the wire, link type) into the record seg. Returns what the
     packet is."""
@@ -144,7 +144,7 @@ def read_packet(buf: NDArray[np.uint8], packet: tuple[int, int, int, int], seg: 
     return MALFORMED if at >= 0 else int(-at)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def read_common(
     buf: NDArray[np.uint8], p: PacketArrays, kinds: NDArray[np.uint8], state: LinkState, out: SegmentArrays
 ) -> int:

@@ -11,10 +11,10 @@ draft-ietf-nvo3-vxlan-gpe; GENEVE, RFC 8926; IP in IP, RFC 2003, 4213, 2473; IPv
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers.kernels import inlined, kernel
 from kafkascope_parsers.link.datagrams import DNS_PORT
 
 SEGMENT, OTHER, MALFORMED, UNSUPPORTED, ODD, DUPLICATE, DNS = range(7)
@@ -55,26 +55,26 @@ MPLS_LIMIT = 16
 """Labels of one packet."""
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def big16(buf: NDArray[np.uint8], at: int) -> int:
     """Unsigned 16 bits in network order; the caller has compared with the end."""
     high, low = np.int64(buf[at]), np.int64(buf[at + 1])
     return int(high << 8 | low)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def big32(buf: NDArray[np.uint8], at: int) -> int:
     """Unsigned 32 bits in network order."""
     return int(big16(buf, at) << 16 | big16(buf, at + 2))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def big64(buf: NDArray[np.uint8], at: int) -> np.uint64:
     """Unsigned 64 bits in network order."""
     return np.uint64(big32(buf, at)) << np.uint64(32) | np.uint64(big32(buf, at + 4))
 
 
-@nb.njit(cache=True, nogil=True, inline="always")
+@inlined
 def network_layer(buf: NDArray[np.uint8], at: int, end: int, linktype: int) -> Any:
     """The layer on top of the link layer of the packet buf[at:end], behind at most two VLAN tags."""
     if linktype == ETHERNET:
@@ -105,7 +105,7 @@ def network_layer(buf: NDArray[np.uint8], at: int, end: int, linktype: int) -> A
     return ethertype, at
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def family_layer(buf: NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
     """The layer behind the address family of BSD's loopback, in either byte order."""
     if end - at < 4:
@@ -119,7 +119,7 @@ def family_layer(buf: NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
     return (ETHERTYPE_IPV6, at + 4) if family in FAMILIES_IPV6 else (0, -OTHER)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def version_layer(buf: NDArray[np.uint8], at: int, end: int, otherwise: int) -> tuple[int, int]:
     """IPv4 or IPv6 by its first four bits; otherwise: the kind of a packet that is neither."""
     if end - at < 1:
@@ -130,7 +130,7 @@ def version_layer(buf: NDArray[np.uint8], at: int, end: int, otherwise: int) -> 
     return (ETHERTYPE_IPV6, at) if version == 6 else (0, -otherwise)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def ppp_layer(buf: NDArray[np.uint8], at: int, end: int, linktype: int) -> tuple[int, int]:
     """The layer on top of PPP, with or without its address and control bytes, or of PPPoE's session header."""
     if linktype == PPP_ETHER:
@@ -156,7 +156,7 @@ def ppp_layer(buf: NDArray[np.uint8], at: int, end: int, linktype: int) -> tuple
     return (ETHERTYPES_MPLS[0], at) if protocol == PPP_MPLS else (0, -OTHER)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def shim_layer(buf: NDArray[np.uint8], at: int, end: int, ethertype: int) -> Any:
     """The layer on top of a third VLAN tag, MPLS, PPPoE, or an Ethernet frame inside another protocol."""
     if ethertype in ETHERTYPES_VLAN:
@@ -176,7 +176,7 @@ def shim_layer(buf: NDArray[np.uint8], at: int, end: int, ethertype: int) -> Any
     return 0, -MALFORMED
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def tunnel_layer(buf: NDArray[np.uint8], at: int, end: int, protocol: int) -> Any:
     """The layer that an IP packet carries whose payload begins at `at`."""
     if protocol == PROTOCOL_IPV4:
@@ -205,7 +205,7 @@ def tunnel_layer(buf: NDArray[np.uint8], at: int, end: int, protocol: int) -> An
     return ETHERTYPE_BRIDGED, at + VXLAN_HEADER
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def gre_layer(buf: NDArray[np.uint8], at: int, end: int) -> Any:
     """The layer on top of GRE with any of its optional fields but source routes, and of ERSPAN I, II and III in it."""
     if end - at < 4:
@@ -226,7 +226,7 @@ def gre_layer(buf: NDArray[np.uint8], at: int, end: int) -> Any:
     return (ETHERTYPE_BRIDGED, at) if frame == 0 else (0, -OTHER)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def after_extensions(buf: NDArray[np.uint8], at: int, end: int, protocol: int) -> tuple[int, int]:
     """What comes behind IPv6's extension headers: (protocol, place), or (-kind, 0)."""
     for _ in range(EXTENSION_LIMIT):

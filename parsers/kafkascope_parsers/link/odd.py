@@ -1,13 +1,12 @@
 """Reads packets one by one: the fragments that the kernel leaves, and, as its slow twin, all others.
 
 Layers are peeled in a loop, each giving the next one and its place, as in `layers`, whose rules and names these are;
-dpkt reads the IPv4 and TCP headers. What an IP packet in fragments carries is read once it is whole.
+dpkt reads the IPv4 and TCP headers; it is loaded (30 ms) when the first such packet comes. What an IP packet in
+fragments carries is read once it is whole.
 """
 
 import struct
 from dataclasses import dataclass, replace
-
-import dpkt
 
 from kafkascope_parsers.link.datagrams import DNS_PORT, Datagram
 from kafkascope_parsers.link.kernel import SEGMENT_LAYERS, TCP_HEADER, TIMESTAMPED_HEADER
@@ -249,6 +248,8 @@ def _shim_layer(data: bytes, ethertype: int, at: int) -> Layer:
 
 
 def _ipv4(data: bytes, at: int, wire_end: int) -> IpPacket:
+    import dpkt
+
     _need(data, at, 20)
     header = (data[at] & 15) * 4
     if data[at] >> 4 != 4 or header < 20:
@@ -312,6 +313,8 @@ def _tunnel_layer(data: bytes, packet: IpPacket) -> Layer:
 
 
 def _gre_layer(data: bytes, at: int) -> Layer:
+    import dpkt
+
     _need(data, at, 4)
     flags, ethertype = struct.unpack_from("!HH", data, at)
     if flags & (dpkt.gre.GRE_RP | 7):
@@ -331,6 +334,8 @@ def _gre_layer(data: bytes, at: int) -> Layer:
 
 
 def _tcp(data: bytes, packet: IpPacket) -> Segment:
+    import dpkt
+
     at, wire_end = packet.at, packet.wire_end
     if wire_end - at < TCP_HEADER:
         raise NotASegment(MALFORMED)

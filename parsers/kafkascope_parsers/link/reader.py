@@ -14,7 +14,7 @@ from kafkascope_parsers.link.fragments import Fragments
 from kafkascope_parsers.link.kernel import LinkState, read_common
 from kafkascope_parsers.link.layers import DNS, DUPLICATE, MALFORMED, ODD, OTHER, SEGMENT, UNSUPPORTED
 from kafkascope_parsers.link.odd import Fragment, NotASegment, Segment, read_odd, read_whole
-from kafkascope_parsers.link.segments import SEGMENT_ROW, SegmentArrays, Segments
+from kafkascope_parsers.link.segments import SEGMENT_ROW, Segments, room_for_segments
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class LinkReader:
         arrays = PacketArrays(
             packets.ts_ns, packets.packet_no, packets.offset, packets.caplen, packets.wirelen, packets.linktype
         )
-        out, kinds = _room_for(len(packets)), np.empty(len(packets), np.uint8)
+        out, kinds = room_for_segments(len(packets)), np.empty(len(packets), np.uint8)
         n = read_common(buf, arrays, kinds, self._state, out)
         found = np.bincount(kinds, minlength=DNS + 1)
         self.counts.segments += n
@@ -165,24 +165,6 @@ class LinkReader:
 
 def _stamped(read: Datagram, packets: Packets, row: int) -> Datagram:
     return replace(read, ts_ns=int(packets.ts_ns[row]), packet_no=int(packets.packet_no[row]))
-
-
-def _room_for(n: int) -> SegmentArrays:
-    return SegmentArrays(
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty((n, 2), np.uint64),
-        np.empty((n, 2), np.uint64),
-        np.empty(n, np.uint16),
-        np.empty(n, np.uint16),
-        np.empty(n, np.uint32),
-        np.empty(n, np.uint32),
-        np.empty(n, np.uint8),
-        np.empty(n, np.uint16),
-        np.empty(n, np.int64),
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
-    )
 
 
 def _first_rows(columns: Any, n: int) -> Segments:

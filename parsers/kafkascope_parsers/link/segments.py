@@ -44,6 +44,31 @@ class Segments:
         return len(self.ts_ns)
 
 
+SEGMENT_COLUMNS: dict[str, tuple[np.dtype[np.generic], int]] = {
+    "ts_ns": (np.dtype(np.int64), 1),
+    "packet_no": (np.dtype(np.int64), 1),
+    "source": (np.dtype(np.uint64), 2),
+    "destination": (np.dtype(np.uint64), 2),
+    "source_port": (np.dtype(np.uint16), 1),
+    "destination_port": (np.dtype(np.uint16), 1),
+    "seq": (np.dtype(np.uint32), 1),
+    "ack": (np.dtype(np.uint32), 1),
+    "flags": (np.dtype(np.uint8), 1),
+    "window": (np.dtype(np.uint16), 1),
+    "offset": (np.dtype(np.int64), 1),
+    "captured": (np.dtype(np.int32), 1),
+    "length": (np.dtype(np.int32), 1),
+}
+"""Type and width of each column of `Segments`, in their order."""
+
+
+def room_for_segments(n: int) -> "SegmentArrays":
+    """Columns of n rows, not filled."""
+    return SegmentArrays(
+        *(np.empty((n, width) if width > 1 else n, dtype) for dtype, width in SEGMENT_COLUMNS.values())
+    )
+
+
 class SegmentArrays(NamedTuple):
     """The columns of `Segments`, for kernels."""
 

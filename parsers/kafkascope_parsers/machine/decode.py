@@ -14,6 +14,7 @@ from kafkascope_parsers.machine.gather import read_only
 from kafkascope_parsers.machine.kernel import OK, UNKNOWN_VERSION, Cells, Frames, Tally, run
 from kafkascope_parsers.machine.layout import empty_cells, lay_out, weights
 from kafkascope_parsers.schema.messages import UNSUPPORTED_VERSION, MessageType
+from kafkascope_parsers.schema.program import MAX_DEPTH
 
 BATCH_BYTES = 48 << 20
 """Columns of one batch: some 4 million values. Arrow arrays made from it and the capture block fit in 1 GB beside it
@@ -100,6 +101,8 @@ def new_tally(message: MessageType, frames: Frames) -> Tally:
         reached=np.zeros(max(message.programs.n_guards, 1), np.uint8),
         counts=np.zeros(len(message.level_arrays), np.int64),
         weights=weights(message),
+        saved=np.zeros(len(message.level_arrays), np.int64),
+        stack=np.zeros((MAX_DEPTH, 5), np.int64),
     )
 
 
@@ -136,14 +139,11 @@ def _columns(
     if len(good):
         tally.counts[:] = 0
         batch = Frames(frames.starts[part], frames.ends[part], frames.entry[part])
-        second = Tally(
-            tally.status[part],
-            tally.fail_at[part],
-            tally.fail_pc[part],
-            tally.null_pc[part],
-            tally.reached,
-            tally.counts,
-            tally.weights,
+        second = tally._replace(
+            status=tally.status[part],
+            fail_at=tally.fail_at[part],
+            fail_pc=tally.fail_pc[part],
+            null_pc=tally.null_pc[part],
         )
         no_limit = np.iinfo(np.int64).max
         _run(message, buf, batch, layout.cells, second, 0, (no_limit, no_limit))

@@ -4,8 +4,9 @@ from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
+
+from kafkascope_parsers.kernels import kernel
 
 UUID_LENGTH = 22
 """Characters of a uuid as Kafka prints it: URL-safe base64 of 16 bytes without padding."""
@@ -13,7 +14,7 @@ T = TypeVar("T", bound=np.generic)
 _DIGITS = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", np.uint8)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy(buf, offsets, lengths, ends, out):  # type: ignore[no-untyped-def]
     """Copy buf[offsets[i]:+lengths[i]] to out, value after value; ends[i + 1] is where value i ends. Gives whether
     all of it is ASCII.
@@ -46,7 +47,7 @@ def _copy(buf, offsets, lengths, ends, out):  # type: ignore[no-untyped-def]
     return high < 0x80
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _print_uuids(buf, offsets, digits, out):  # type: ignore[no-untyped-def]
     """Write the 22 characters of each uuid; of a null (offset below 0) nothing, its 22 bytes stay."""
     for i in range(len(offsets)):

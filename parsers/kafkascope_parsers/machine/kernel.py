@@ -14,9 +14,9 @@ compile (MAX_DEPTH).
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kafkascope_parsers.kernels import inlined, kernel
 from kafkascope_parsers.schema.program import (
     BOOL,
     CARRAY,
@@ -30,7 +30,6 @@ from kafkascope_parsers.schema.program import (
     I32_WIDENED,
     I64,
     LOOP,
-    MAX_DEPTH,
     NEXT_TAG,
     NULLABLE_STRUCT,
     PRESENT,
@@ -79,6 +78,8 @@ class Tally(NamedTuple):
     reached    uint8    per guard: whether its code ran
     counts     int64    per level: instances
     weights    int64    per level: bytes of columns that an instance may need
+    saved      int64    per level: what `counts` were before the frame at hand
+    stack      int64    (MAX_DEPTH, 5): the loops and tag sections that the position is in
     """
 
     status: NDArray[np.int64]
@@ -88,14 +89,16 @@ class Tally(NamedTuple):
     reached: NDArray[np.uint8]
     counts: NDArray[np.int64]
     weights: NDArray[np.int64]
+    saved: NDArray[np.int64]
+    stack: NDArray[np.int64]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _int16(buf, p):  # type: ignore[no-untyped-def]
     return np.int16((np.int64(buf[p]) << 8) | np.int64(buf[p + 1]))
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _int32(buf, p):  # type: ignore[no-untyped-def]
     return np.int32(
         (np.uint32(buf[p]) << np.uint32(24))
@@ -105,7 +108,7 @@ def _int32(buf, p):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _int64(buf, p):  # type: ignore[no-untyped-def]
     v = np.uint64(0)
     for i in range(8):
@@ -113,7 +116,7 @@ def _int64(buf, p):  # type: ignore[no-untyped-def]
     return np.int64(v)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _uvarint(buf, p, end):  # type: ignore[no-untyped-def]
     """Value and position after an unsigned varint of at most 5 bytes and 32 bits; -TRUNCATED or -VARINT_TOO_LONG as
     value if there is none."""
@@ -129,7 +132,7 @@ def _uvarint(buf, p, end):  # type: ignore[no-untyped-def]
     return np.int64(-VARINT_TOO_LONG), p
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _length(buf, p, end, width):  # type: ignore[no-untyped-def]
     """Failure, length and position after a length prefix: width 2 or 4, or 0 for an unsigned varint of n + 1. Null is
     -1."""
@@ -146,7 +149,7 @@ def _length(buf, p, end, width):  # type: ignore[no-untyped-def]
     return np.int64(OK), v, p + width
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _integers(buf, p, n, width, cells, slot, row):  # type: ignore[no-untyped-def]
     """Store n big-endian integers of one width in the column of a slot."""
     o = cells.base[slot, 0] + row
@@ -163,7 +166,7 @@ def _integers(buf, p, n, width, cells, slot, row):  # type: ignore[no-untyped-de
 
 # One function of some 180 lines: the operations share the position, the program counter and the stack, and a call for
 # each operation, or for each frame with all these arrays, costs more than what it does.
-@njit(cache=True, nogil=True)
+@kernel
 def run(buf, frames, code, tags, cells, tally, begin, limits):  # type: ignore[no-untyped-def]
     """Run frames from `begin` on, in order; gives the first frame not run.
 
@@ -172,9 +175,7 @@ def run(buf, frames, code, tags, cells, tally, begin, limits):  # type: ignore[n
     """
     starts, ends, entry = frames
     base, v8, v16, v32, v64 = cells
-    statuses, fail_at, fail_pc, null_pc, reached, counts, weights = tally
-    saved = counts.copy()
-    stack = np.zeros((MAX_DEPTH, 5), np.int64)
+    statuses, fail_at, fail_pc, null_pc, reached, counts, weights, saved, stack = tally
     used = np.int64(0)
     for f in range(begin, len(starts)):
         if statuses[f] != OK:

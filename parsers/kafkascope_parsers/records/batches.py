@@ -4,9 +4,9 @@ Layouts: Kafka's DefaultRecordBatch (magic 2) and LegacyRecord (magic 0, 1).
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.machine.gather import read_only
 from kafkascope_parsers.records.checksums import CASTAGNOLI_TABLES, ISO_3309_TABLES, crc32c, crc_by_tables
 from kafkascope_parsers.records.layout import (
@@ -28,7 +28,7 @@ _RECORDS_AT = 61
 _N_CONTROL_TYPES = len(CONTROL_TYPES)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _control_type(buf, p, end):  # type: ignore[no-untyped-def]
     """The type in the key of the first record, which starts at p: length, attributes, two deltas, key length, then
     version int16 and type int16.
@@ -48,7 +48,7 @@ def _control_type(buf, p, end):  # type: ignore[no-untyped-def]
     return kind if 0 <= kind < _N_CONTROL_TYPES else OTHER_CONTROL
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _read_v2(buf, p, size, row, tables):  # type: ignore[no-untyped-def]
     attributes = read_int16(buf, p + 21)
     row["leader_epoch"] = read_int32(buf, p + 12)
@@ -69,7 +69,7 @@ def _read_v2(buf, p, size, row, tables):  # type: ignore[no-untyped-def]
             row["control_type"] = _control_type(buf, p + _RECORDS_AT, p + size)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _read_message(buf, p, size, row, tables):  # type: ignore[no-untyped-def]
     """A message of magic 0 or 1."""
     attributes = np.int64(buf[p + 17])
@@ -87,7 +87,7 @@ def _read_message(buf, p, size, row, tables):  # type: ignore[no-untyped-def]
     row["control_type"] = NO_CONTROL
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _read(buf, offsets, lengths, castagnoli, iso_3309, out):  # type: ignore[no-untyped-def]
     k = 0
     for i in range(len(offsets)):

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir  # type: ignore[import-untyped]
-from numba import config, njit, types
+from numba import config, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from kafkascope_parsers.kernels import inlined, kernel
 
 _CASTAGNOLI, _ISO_3309 = 0x82F63B78, 0xEDB88320
 _U = np.uint64
@@ -42,7 +44,7 @@ def _has_instruction() -> bool:
     return bool(binding.get_host_cpu_features().get("sse4.2", False))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _word(buf, p):  # type: ignore[no-untyped-def]
     """Eight bytes, the first lowest: one load. Unsigned indexes, which numba does not count from the end."""
     return (
@@ -57,7 +59,7 @@ def _word(buf, p):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def crc_by_tables(buf, start, end, tables):  # type: ignore[no-untyped-def]
     """The CRC of buf[start:end], which must lie inside the buffer, as uint32."""
     crc, p, stop = _ALL, _U(start), _U(end)
@@ -99,7 +101,7 @@ _step_8 = _instruction("llvm.x86.sse42.crc32.64.64", 64, 64)
 _step_1 = _instruction("llvm.x86.sse42.crc32.32.8", 32, 8)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _crc32c_by_instruction(buf, start, end, tables):  # type: ignore[no-untyped-def]
     p, stop = _U(start), _U(end)
     wide = _U(_ALL)

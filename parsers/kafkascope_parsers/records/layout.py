@@ -7,7 +7,8 @@ error. Reading stops at a length below the least of its magic or a magic above 2
 """
 
 import numpy as np
-from numba import njit
+
+from kafkascope_parsers.kernels import inlined, kernel
 
 OVERHEAD = 12
 """Base offset and length."""
@@ -59,27 +60,27 @@ compressed message of magic 0 or 1 the offset of its last record; timestamps in 
 none; control_type: index into CONTROL_TYPES, NO_CONTROL, or OTHER_CONTROL for a type that no release has."""
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def read_int16(buf, p):  # type: ignore[no-untyped-def]
     """The int16 at p."""
     v = np.int64(buf[p]) << 8 | np.int64(buf[p + 1])
     return v - (v >> 15 << 16)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def read_int32(buf, p):  # type: ignore[no-untyped-def]
     """The int32 at p."""
     v = np.int64(buf[p]) << 24 | np.int64(buf[p + 1]) << 16 | np.int64(buf[p + 2]) << 8 | np.int64(buf[p + 3])
     return v - (v >> 31 << 32)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def read_int64(buf, p):  # type: ignore[no-untyped-def]
     """The int64 at p."""
     return read_int32(buf, p) << 32 | (read_int32(buf, p + 4) & 0xFFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def batch_size(buf, p, end):  # type: ignore[no-untyped-def]
     """Size of the whole batch at p, 0 where there is none before end; end is inside the buffer."""
     if end - p <= OVERHEAD + 4:
@@ -92,7 +93,7 @@ def batch_size(buf, p, end):  # type: ignore[no-untyped-def]
     return OVERHEAD + n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def record_count(buf, p, size):  # type: ignore[no-untyped-def]
     """Records of the batch of magic 2 at p. A hostile count is held to what can be: every record has an offset of its
     own up to the last one, and takes bytes.

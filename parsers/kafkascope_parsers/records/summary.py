@@ -4,14 +4,14 @@ A compressed message of magic 0 or 1 is a wrapper around messages that only deco
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.machine.gather import read_only
 from kafkascope_parsers.records.layout import batch_size, record_count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _summarize(buf, offsets, lengths, n_batches, n_records, record_bytes):  # type: ignore[no-untyped-def]
     for i in range(len(offsets)):
         p = offsets[i]

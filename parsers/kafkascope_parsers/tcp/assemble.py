@@ -6,10 +6,10 @@ consume of the block before) come before those of the block, so a direction's st
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.state import CHUNK, FROM_BLOCK, FROM_TAIL, FROM_WAITING
 from kafkascope_parsers.tcp.streams import GAP_LOST, GAP_NONE, Streams
 
@@ -37,7 +37,7 @@ class Runs(NamedTuple):
     piece_packet: NDArray[np.int64]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def mark_directions(chunks: NDArray[np.void], sides: NDArray[np.void], found: NDArray[np.int64]) -> int:
     """Collects the directions of chunks, each once; marks them in `slot`. Returns how many."""
     n = 0
@@ -50,12 +50,16 @@ def mark_directions(chunks: NDArray[np.void], sides: NDArray[np.void], found: ND
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def order_chunks(
-    chunks: NDArray[np.void], sides: NDArray[np.void], directions: NDArray[np.int64], order: NDArray[np.int64]
+    chunks: NDArray[np.void],
+    sides: NDArray[np.void],
+    directions: NDArray[np.int64],
+    first: NDArray[np.int64],
+    order: NDArray[np.int64],
 ) -> int:
-    """A stable counting sort of chunks by direction; unmarks `slot`. Returns the bytes of all chunks."""
-    first = np.zeros(len(directions) + 1, np.int64)
+    """A stable counting sort of chunks by direction; unmarks `slot`. first: zeros, one more than directions. Returns
+    the bytes of all chunks."""
     total = 0
     for k in range(len(directions)):
         sides[directions[k]].slot = k
@@ -73,14 +77,14 @@ def order_chunks(
     return total
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def copy_bytes(target: NDArray[np.uint8], source: NDArray[np.uint8]) -> None:
     """Copies source over target. A loop over two views becomes vector moves; slice assignment is three times slower."""
     for i in range(min(len(target), len(source))):
         target[i] = source[i]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def gap_before(chunk: Any, me: Any) -> Any:
     """The bytes missing before a chunk that begins a run; accounts for them."""
     if chunk.source == FROM_TAIL:
@@ -93,7 +97,7 @@ def gap_before(chunk: Any, me: Any) -> Any:
     return gap
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def copy_chunks(
     chunks: NDArray[np.void],
     order: NDArray[np.int64],
@@ -129,7 +133,7 @@ def copy_chunks(
     return n
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def copy_tails(
     last: tuple[NDArray[np.uint8], Runs, NDArray[np.int64]], chunks: NDArray[np.void], tails: NDArray[np.uint8]
 ) -> tuple[int, int]:
@@ -215,7 +219,7 @@ class Assembler:
             found = np.concatenate([found, more[: mark_directions(chunks, sides, more)]])
         found.sort()
         order = np.empty(len(chunks), np.int64)
-        data = self._room(order_chunks(chunks, sides, found, order))
+        data = self._room(order_chunks(chunks, sides, found, np.zeros(len(found) + 1, np.int64), order))
         runs = room_for_runs(len(chunks))
         n = copy_chunks(chunks, order, sides, Sources(*sources, self._tails), (data, runs))
         runs = Runs(

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import numba as nb
+from kafkascope_parsers.kernels import kernel
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def note_event(seg: Any, n: Any, event: Any, what: tuple[int, int, int, int]) -> None:
     """Writes an event of the segment: kind, direction, stream offset, bytes."""
     n.events += 1

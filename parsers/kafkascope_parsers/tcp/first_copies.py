@@ -9,10 +9,10 @@ Arguments are records: seg a SEGMENT_ROW, me a SIDE, n the COUNTERS.
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.assemble import copy_bytes
 from kafkascope_parsers.tcp.state import (
     FIRST_COPY_BYTES,
@@ -25,7 +25,7 @@ from kafkascope_parsers.tcp.state import (
 )
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def differences(seg: Any, start: int, first: tuple[int, int, int, int], held: Payloads) -> Any:
     """Compares the segment, whose payload begins at stream offset `start`, with a first copy (stream offset, length,
     place, source). Returns the stream offset of the first byte that differs (-1: none) and how many do."""
@@ -40,7 +40,7 @@ def differences(seg: Any, start: int, first: tuple[int, int, int, int], held: Pa
     return _compare(held.copies, at + a - offset, held.block, (seg.offset + a - start, b - a, a))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def _compare(one: NDArray[np.uint8], at: int, other: NDArray[np.uint8], what: tuple[int, int, int]) -> Any:
     """Compares one[at:] with other[place:], `length` bytes from stream offset `offset` on; as `differences`."""
     place, length, offset = what
@@ -53,7 +53,7 @@ def _compare(one: NDArray[np.uint8], at: int, other: NDArray[np.uint8], what: tu
     return first, n
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def delivered_differences(
     seg: Any, start: int, me: Any, chunks: tuple[NDArray[np.void], NDArray[np.void]], held: Payloads
 ) -> Any:
@@ -73,7 +73,7 @@ def delivered_differences(
     return first, total
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def keep_first_copies(
     chunks: NDArray[np.void], position: int, held: Payloads, to: tuple[NDArray[np.void], NDArray[np.uint8]]
 ) -> tuple[int, int]:

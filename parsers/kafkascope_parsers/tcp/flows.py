@@ -6,16 +6,16 @@ to.
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.state import CONNECTION, SIDE, Tables
 
 _BUCKET_BITS = np.uint64(40)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def mix(high: int, low: int, port: int) -> Any:
     """A 64-bit hash of an endpoint (the finalizer of splitmix64 over its parts)."""
     x = np.uint64(high) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(low) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -25,14 +25,14 @@ def mix(high: int, low: int, port: int) -> Any:
     return x ^ (x >> np.uint64(31))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def flow_hash(one: int, other: int) -> Any:
     """The hash of a flow from those of its endpoints, in either order."""
     x = (np.uint64(one) + np.uint64(other)) * np.uint64(0xFF51AFD7ED558CCD)
     return x ^ (x >> np.uint64(33))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def segment_hash(seg: Any) -> Any:
     """The flow hash of a segment."""
     return flow_hash(
@@ -41,13 +41,13 @@ def segment_hash(seg: Any) -> Any:
     )
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def bucket_of(flow: int, n_buckets: int) -> Any:
     """The bucket of a flow hash."""
     return np.int64((np.uint64(flow) >> _BUCKET_BITS) % np.uint64(n_buckets))
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def sent_by(seg: Any, me: Any, peer: Any) -> Any:
     """Whether the segment went from me to peer."""
     return (
@@ -60,7 +60,7 @@ def sent_by(seg: Any, me: Any, peer: Any) -> Any:
     )
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def find_slot(seg: Any, flow: int, slots: NDArray[np.int64], sides: NDArray[np.void]) -> Any:
     """The slot of the segment's flow and its direction; the slot is empty and the direction -1 where the flow is new.
 
@@ -79,7 +79,7 @@ def find_slot(seg: Any, flow: int, slots: NDArray[np.int64], sides: NDArray[np.v
         slot = (slot + np.uint64(1)) & mask
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def rehash(old: NDArray[np.int64], new: NDArray[np.int64], sides: NDArray[np.void]) -> None:
     """Moves the flows of the old slots to the new, empty and larger ones."""
     mask = np.uint64(len(new) - 1)

@@ -12,9 +12,9 @@ Arguments are records: seg a SEGMENT_ROW, c a CONNECTION, me and peer the SIDEs 
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
+from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.state import (
     ACK,
     CLOSED_BY_FIN,
@@ -40,20 +40,20 @@ SYN_PAYLOAD_LIMIT = 0xFFFF
 """Bytes that a SYN may carry (RFC 7413), as far as a SYN-ACK may acknowledge beyond it."""
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def distance(seq: int, other: int) -> Any:
     """How far seq is after other, modulo 2^32: -2^31 .. 2^31-1."""
     d = (np.int64(seq) - np.int64(other)) & _MASK32
     return d - (1 << 32) if d >= 1 << 31 else d
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def base_seq(side: Any) -> Any:
     """Sequence number of stream offset 0."""
     return (np.int64(side.next_seq) - side.next) & _MASK32
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def set_base(side: Any, seq: int) -> None:
     """Stream offset 0 has that sequence number, unless it is known already."""
     if not side.based:
@@ -62,7 +62,7 @@ def set_base(side: Any, seq: int) -> None:
         side.next = 0
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def opens_another(seg: Any, c: Any, me: Any, peer: Any) -> Any:
     """Whether the segment belongs to a connection after the one that the flow has."""
     first_byte = (np.int64(seg.seq) + 1) & _MASK32
@@ -83,7 +83,7 @@ def opens_another(seg: Any, c: Any, me: Any, peer: Any) -> Any:
     return False
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def open_connection(seg: Any, c: Any, me: Any, peer: Any) -> None:
     """Writes the new connection whose first segment this is."""
     me.address_high, me.address_low, me.port = seg.source_high, seg.source_low, seg.source_port
@@ -94,7 +94,7 @@ def open_connection(seg: Any, c: Any, me: Any, peer: Any) -> None:
     c.first_ts_ns, c.last_ts_ns, c.first_packet, c.close_idle_ns = seg.ts_ns, seg.ts_ns, seg.packet_no, -1
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def take_syn(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
     """A SYN or SYN-ACK of the connection, sent by side; returns the kind of event."""
     answer = seg.tcp_flags & ACK != 0
@@ -115,7 +115,7 @@ def take_syn(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
     return kind
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def note_close(seg: Any, c: Any, me: Any, peer: Any, kind: int) -> None:
     """The connection's first FIN or RST."""
     if c.close_kind != OPEN:
@@ -126,7 +126,7 @@ def note_close(seg: Any, c: Any, me: Any, peer: Any, kind: int) -> None:
         c.close_idle_ns = max(seg.ts_ns - last, 0)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def take_fin(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
     """A FIN of side, whose payload has been taken already; returns the kind of event."""
     if me.fin:
@@ -136,7 +136,7 @@ def take_fin(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
     return E_FIN
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def take_rst(seg: Any, c: Any, me: Any, peer: Any, side: int) -> int:
     """A RST of side; returns the kind of event. Its payload is a message for people (RFC 9293, 3.5.3), not of the
     stream."""

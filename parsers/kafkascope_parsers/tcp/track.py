@@ -8,9 +8,9 @@ Arguments are records, as in `lifecycle`; work is all arrays that are written.
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
+from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.link.segments import SegmentArrays
 from kafkascope_parsers.tcp.events import note_event
 from kafkascope_parsers.tcp.flows import bucket_of, find_slot, segment_hash
@@ -56,7 +56,7 @@ DROPPED, IN_SEQUENCE, KEEPALIVE, DISORDERED, FAR = range(5)
 """What is done with a payload: nothing, taken, noted, sorted in, gone on with behind a gap."""
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def take_ack(seg: Any, peer: Any) -> None:
     """Moves on what the sender has acknowledged of its peer's stream."""
     if seg.tcp_flags & ACK and peer.based:
@@ -65,7 +65,7 @@ def take_ack(seg: Any, peer: Any) -> None:
             peer.acked = max(peer.acked, peer.next + ahead)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def count_segment(seg: Any, c: Any, me: Any) -> bool:
     """Counts a segment and its times; returns whether it carries stream bytes."""
     me.segments += 1
@@ -76,7 +76,7 @@ def count_segment(seg: Any, c: Any, me: Any) -> bool:
     return carries
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def add_chunk(seg: Any, me: Any, n: Any, chunk: Any, direction: int) -> None:
     """Takes the payload of the segment, which is next in its stream."""
     if seg.captured > 0:
@@ -90,7 +90,7 @@ def add_chunk(seg: Any, me: Any, n: Any, chunk: Any, direction: int) -> None:
     me.bytes += seg.length
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def judge_payload(seg: Any, ahead: int, me: Any) -> int:
     """What to do with the payload of a segment that is no RST and begins that far from the next byte; counts what is
     left alone."""
@@ -107,14 +107,14 @@ def judge_payload(seg: Any, ahead: int, me: Any) -> int:
     return IN_SEQUENCE if ahead == 0 and me.first_waiting < 0 else DISORDERED
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def note_fin(seg: Any, at: int, before: int, me: Any) -> None:
     """Keeps the place of the FIN, if the segment at stream offset `at` has one that is not behind the next byte."""
     if seg.tcp_flags & FIN and me.fin_at < 0 and at + seg.length >= before and at - before <= FAR_LIMIT:
         me.fin_at = at + seg.length
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def closes_window(seg: Any, me: Any) -> Any:
     """Whether the sender closes its window with the segment; the window of a SYN or RST says nothing."""
     if seg.tcp_flags & (SYN | RST):
@@ -123,7 +123,7 @@ def closes_window(seg: Any, me: Any) -> Any:
     return me.zero_window and not was
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def offset_of(seg: Any, me: Any) -> Any:
     """The stream offset of the segment's first byte; 0 where the stream's beginning is not known."""
     if not me.based:
@@ -131,14 +131,14 @@ def offset_of(seg: Any, me: Any) -> Any:
     return me.next + distance(np.int64(seg.seq) + (1 if seg.tcp_flags & SYN else 0), me.next_seq)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def stops_for_room(needed: int, n: Any, room: tuple[int, int, int]) -> Any:
     """Whether there are fewer rows of chunks, events and parts than needed; notes how many are."""
     n.needed = needed
     return n.chunks + needed >= room[0] or n.events + needed >= room[1] or n.parts + needed >= room[2]
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: tuple[Payloads, int, int]) -> int:
     """Takes the segments from `first` on that are in the bucket. place: what rows point into; the bucket's number, of
     how many.

@@ -14,10 +14,10 @@ Arguments are records: seg a SEGMENT_ROW, me a SIDE, n the COUNTERS; work is all
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.assemble import copy_bytes
 from kafkascope_parsers.tcp.events import note_event
 from kafkascope_parsers.tcp.first_copies import delivered_differences, differences
@@ -55,21 +55,21 @@ class Work(NamedTuple):
     held: Payloads
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def rows_needed(me: Any, peer: Any) -> Any:
     """Rows of chunks, events or parts that a segment may need: each part that waits may come out and leave two holes,
     each of them an event or two."""
     return 4 * (np.int64(me.waiting) + np.int64(peer.waiting)) + NEEDED_BY_A_SEGMENT
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def move_on(me: Any, to: int) -> None:
     """The next byte of the direction is the one at that stream offset."""
     me.next_seq = np.uint32((np.int64(me.next_seq) + to - me.next) & 0xFFFFFFFF)
     me.next = to
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def append_chunk(me: Any, n: Any, chunk: Any, direction: int) -> None:
     """Numbers the row of CHUNK that is written next; the caller fills it in."""
     chunk.direction, chunk.previous = direction, me.last_chunk
@@ -80,7 +80,7 @@ def append_chunk(me: Any, n: Any, chunk: Any, direction: int) -> None:
     me.gap_kind = GAP_NONE
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def deliver_first(me: Any, direction: int, work: Work) -> None:
     """Takes the first part that waits, which is next in its stream."""
     n, p = work.n[0], me.first_waiting
@@ -106,14 +106,14 @@ def deliver_first(me: Any, direction: int, work: Work) -> None:
     n.free_part = np.int64(p)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def deliver_ready(me: Any, direction: int, work: Work) -> None:
     """Takes the parts that are next in their stream."""
     while me.first_waiting >= 0 and work.parts[me.first_waiting].start == me.next:
         deliver_first(me, direction, work)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def give_up_hole(seg: Any, me: Any, direction: int, work: Work) -> None:
     """Makes the first hole a gap, which the segment decided, and goes on behind it."""
     n, to = work.n[0], work.parts[me.first_waiting].start
@@ -123,14 +123,14 @@ def give_up_hole(seg: Any, me: Any, direction: int, work: Work) -> None:
     deliver_ready(me, direction, work)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def give_up_all(seg: Any, me: Any, direction: int, work: Work) -> None:
     """Gives up every hole of a direction."""
     while me.first_waiting >= 0:
         give_up_hole(seg, me, direction, work)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def give_up_acknowledged(seg: Any, answers: bool, me: Any, direction: int, work: Work) -> None:
     """Gives up the holes that the peer acknowledged. Once per segment of the connection; answers: the segment brings
     payload of the peer."""
@@ -144,7 +144,7 @@ def give_up_acknowledged(seg: Any, answers: bool, me: Any, direction: int, work:
             give_up_hole(seg, me, direction, work)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def hold_limits(seg: Any, me: Any, direction: int, work: Work) -> None:
     """Gives up holes until no more waits than the limits allow."""
     n = work.n[0]
@@ -155,7 +155,7 @@ def hold_limits(seg: Any, me: Any, direction: int, work: Work) -> None:
         give_up_hole(seg, me, direction, work)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def is_far(ahead: int, me: Any) -> Any:
     """Whether a segment that far from the next byte is left out. Many of them in a row are believed."""
     if abs(ahead) <= FAR_LIMIT:
@@ -165,7 +165,7 @@ def is_far(ahead: int, me: Any) -> Any:
     return me.far < FAR_SEGMENTS
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def jump(seg: Any, ahead: int, me: Any, direction: int, work: Work) -> Any:
     """Goes on with a far segment that is believed; one that seems to be behind is ahead. Returns its offset."""
     n, to = work.n[0], me.next + ahead + (0 if ahead > 0 else 1 << 32)
@@ -178,7 +178,7 @@ def jump(seg: Any, ahead: int, me: Any, direction: int, work: Work) -> Any:
     return to
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def insert_part(seg: Any, start: int, stretch: tuple[int, int, int], me: Any, work: Work) -> Any:
     """Inserts bytes [a, b) of the segment, whose payload begins at start, behind the part `before` (-1: first).
     Returns its row."""
@@ -209,7 +209,7 @@ def insert_part(seg: Any, start: int, stretch: tuple[int, int, int], me: Any, wo
     return p
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def insert_fresh(seg: Any, start: int, me: Any, work: Work) -> Any:
     """Lets what of the segment is new wait. Returns how many bytes are new, and how the rest differs from what waits
     (as `differences`)."""
@@ -241,7 +241,7 @@ def insert_fresh(seg: Any, start: int, me: Any, work: Work) -> Any:
     return fresh, first, total
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def take_disordered(seg: Any, start: int, me: Any, direction: int, work: Work) -> None:
     """Takes a payload that is not simply next in its stream, or that finds others waiting."""
     n = work.n[0]
@@ -263,7 +263,7 @@ def take_disordered(seg: Any, start: int, me: Any, direction: int, work: Work) -
     hold_limits(seg, me, direction, work)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def finish_waiting(seg: Any, sides: NDArray[np.void], work: Work) -> None:
     """Gives up every hole at the end of the capture; the first part behind a hole says when."""
     for d in range(len(sides)):
@@ -274,7 +274,7 @@ def finish_waiting(seg: Any, sides: NDArray[np.void], work: Work) -> None:
             give_up_hole(seg, me, d, work)
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def keep_waiting(work: Work, kept: NDArray[np.uint8]) -> int:
     """Copies the bytes of all parts out of the block. Returns how many; kept has room for all."""
     size = 0
@@ -293,7 +293,7 @@ def keep_waiting(work: Work, kept: NDArray[np.uint8]) -> int:
     return size
 
 
-@nb.njit(cache=True, nogil=True)
+@kernel
 def settle_holes(seg: Any, carries: bool, sides: tuple[Any, Any], direction: int, work: Work) -> None:
     """Gives up the holes of sender and receiver that the segment, whose payload is sorted in, decides."""
     me, peer = sides

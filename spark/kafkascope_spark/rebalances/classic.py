@@ -111,6 +111,12 @@ class ClassicGroup:
             yield self._tell(ending)
             if ending.number is not None:
                 self._before, self._was_empty = ending, False
+                self._forget_all_but({*ending.present, *(self._now.members if self._now is not None else ())})
+
+    def _forget_all_but(self, member_ids: set[str]) -> None:
+        """Member ids are new each time: those that are no member any more would add up."""
+        self._prompted &= member_ids
+        self._stopped = {m: at_ns for m, at_ns in self._stopped.items() if m in member_ids}
 
     def _tell(self, generation: Generation, *, last: bool = False) -> Row:
         told = Round(generation, self._before, self._was_empty, self._end_ns if last else None)

@@ -31,11 +31,13 @@ def row_of(told: Round, ownership: Ownership) -> Row:
             ownership.release(departure.member.member_id, departure.ts_ns or departure.member.heard_ns)
         elif departure.why is not None:
             ownership.hand_over(departure.member.member_id, departure.why)
-    revoked = ownership.revoked
+    mode = mode_of(now)
+    revoked = ownership.revoked if mode == "cooperative" else frozenset()
     readers = ownership.members | _readers(told.before)
     shares, n_moved = ownership.settle(now.present.values())
-    cause = cause_of(Seen(now, told.before, told.was_empty, departed, revoked, ownership.grew))
-    mode = mode_of(now)
+    # What cooperative members give up is nobody's until the next round: it is not missing.
+    n_more = ownership.added or (-ownership.missing if mode == "eager" else 0)
+    cause = cause_of(Seen(now, told.before, told.was_empty, departed, revoked, n_more))
     members = [member_row(m, shares.get(m.member_id), told, mode, m.member_id in readers) for m in _in_order(now)]
     ended = [m["synced_ns"] for m in members if m["synced_ns"] is not None]
     outcome = outcome_of(told)

@@ -10,8 +10,9 @@ and has been silent since, was evicted: the coordinator's session timeout is not
 from collections.abc import Iterator
 
 from kafkascope_spark.rebalances.epoch_row import Before, EpochRound, Move, row_of
-from kafkascope_spark.rebalances.generation import Departure, Generation, Items, Member
+from kafkascope_spark.rebalances.generation import MOST_EVIDENCE, Departure, Generation, Items, Member
 from kafkascope_spark.rebalances.order import Event, Kind
+from kafkascope_spark.rebalances.ownership import MOST_FREED
 from kafkascope_spark.rebalances.triggers import Cause, called
 from kafkascope_spark.rebalances.wire import COMMITS, FENCED_INSTANCE, REFUSALS, Exchange, Heard, Row
 
@@ -85,7 +86,8 @@ class EpochGroup:
             member.topics = topics
 
     def _sign(self, x: Exchange, trigger: str, why: str) -> None:
-        self._signs.append((x.ts_ns, Cause(trigger, why, x.member, (x.request_id,))))
+        if len(self._signs) < MOST_EVIDENCE:
+            self._signs.append((x.ts_ns, Cause(trigger, why, x.member, (x.request_id,))))
 
     def _on_told(self, x: Exchange) -> Iterator[Row]:
         epoch = x.told.get("member_epoch")
@@ -199,7 +201,7 @@ class EpochGroup:
         for item in items:
             if self._owners.get(item) == member.member_id:
                 del self._owners[item]
-                if at_ns is not None:
+                if at_ns is not None and len(self._freed) < MOST_FREED:
                     self._freed[item] = at_ns
 
     def _taken_from(self, item: str, member: Member) -> int | None:

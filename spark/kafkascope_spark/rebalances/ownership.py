@@ -18,6 +18,10 @@ class Share:
     unread_ns: int | None
 
 
+MOST_FREED = 200_000
+"""What nobody has and nobody may ever have again (a topic deleted), kept to tell for how long it was not read."""
+
+
 class Ownership:
     """What each member has. Items are topic-partitions, tasks or connectors, by name."""
 
@@ -27,8 +31,10 @@ class Ownership:
         """What nobody has -> since when."""
         self.revoked: frozenset[str] = frozenset()
         """Members that lost something in the last generation settled."""
-        self.grew = False
-        """Whether something was given out in it that had not been before, while something had."""
+        self.added = 0
+        self.missing = 0
+        """Of what was given out in it: how much had never been before, and how much less than before there is."""
+        self._settled = False
 
     @property
     def members(self) -> frozenset[str]:
@@ -58,7 +64,7 @@ class Ownership:
         before = {m.member_id: self.has(m.member_id) for m in told}
         known = set(owners) | set(self._freed)
         self._lose(told, before)
-        shares, moved, new = {}, 0, False
+        shares, moved = {}, 0
         for member in told:
             now = frozenset(member.assigned or ())
             gained = now - before[member.member_id]
@@ -68,17 +74,21 @@ class Ownership:
                 if item in self._freed and member.synced_ns is not None and owners.get(item) != member.member_id
             ]
             moved += sum(1 for item in gained if item in known)
-            new = new or bool(known and gained - known)
             lost = before[member.member_id] - now
             shares[member.member_id] = Share(
                 tuple(sorted(gained)), tuple(sorted(lost)), max(0, *unread) if unread else None
             )
+        given = {item for member in told for item in member.assigned or ()}
+        self.added = len(given - known) if self._settled else 0
+        self.missing = len(set(owners) - given)
+        self._settled = self._settled or bool(told)
         for member in told:
             self._has[member.member_id] = frozenset(member.assigned or ())
-            for item in member.assigned or ():
-                self._freed.pop(item, None)
+        for item in given:
+            self._freed.pop(item, None)
+        while len(self._freed) > MOST_FREED:
+            self._freed.pop(next(iter(self._freed)))
         self.revoked = frozenset(m for m, share in shares.items() if share.lost)
-        self.grew = new
         return shares, moved
 
     def _lose(self, told: list[Member], before: dict[str, frozenset[str]]) -> None:

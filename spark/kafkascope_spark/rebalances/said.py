@@ -57,4 +57,4 @@ def leavers(x: Exchange, base: dict[str, Member]) -> dict[str, str | None]:
 def reason(x: Exchange) -> str | None:
     """Why a member joins, in its own words; that it was given a member id is no reason."""
     said = x.asked.get("reason") or None
-    return None if said is None or x.member in said else str(said)
+    return None if said is None or said.endswith(f": {x.member}") else str(said)

@@ -27,15 +27,15 @@ class Cause:
 
 
 class Seen(NamedTuple):
-    """What a generation is compared with. revoked: members that lost something in the one before; grew: whether there
-    is something in it now that nobody had before."""
+    """What a generation is compared with. revoked: members that lost something in the one before; n_more: how many
+    partitions there are to give out more than before (less: below 0)."""
 
     now: Generation
     before: Generation | None
     was_empty: bool
     departed: list[Departure]
     revoked: frozenset[str]
-    grew: bool
+    n_more: int
 
 
 class _Candidate(NamedTuple):
@@ -172,8 +172,10 @@ def _own_accord(seen: Seen, member: Member, old: Member | None) -> Cause:
     if member.member_id in seen.revoked:
         why = f"{who} gave up partitions that it was told to, and joined again{said}"
         return Cause("partitions_revoked", why, member.member_id)
-    if seen.grew:
-        why = f"{who} joined again: there are partitions that nobody had before{said}"
+    if seen.n_more:
+        n = abs(seen.n_more)
+        count = f"there is {n} partition" if n == 1 else f"there are {n} partitions"
+        why = f"{who} joined again, {count} {'more' if seen.n_more > 0 else 'less'}{said}"
         return Cause("subscription_changed", why, member.member_id)
     return Cause("unknown", f"{who} joined again with the same subscription{said}", member.member_id)
 

@@ -35,6 +35,8 @@ _SESSIONS = frozenset({"FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOC
 _HUNG_UP = frozenset({"CONNECTION_CLOSED", "CONNECTION_RESET"})
 LONG_THROTTLE_MS = 1_000
 """A quota that silences a client for so long looks like an outage."""
+MOST_VAIN = 10_000
+"""Topic-partitions kept of a connection's unanswered requests: as many as episodes may be open."""
 MOST_UNANSWERED = 100
 """Unanswered requests kept of a connection: the oldest tell since when, and one of each kind whether it is patient."""
 
@@ -52,6 +54,7 @@ class Recoveries:
         mechanism = next((c.sasl_mechanism for c in instance.connections if c.sasl_mechanism), None)
         self._authentication: Resource = ("authentication", mechanism or AUTHENTICATION[1])
         self._hints: list[Touch] = []
+        self._vain: dict[str, list[Touch]] = {}
         self._quotas: set[int] = set()
         """APIs whose answers silence the client."""
         self._worked: set[str] = set()
@@ -107,6 +110,11 @@ class Recoveries:
 
     def on_touch(self, touch: Touch) -> None:
         """A topic-partition was named: a retry in a request, a success in an answer."""
+        if touch.vain:
+            waiting = self._vain.setdefault(touch.conn_id, [])
+            if len(waiting) < MOST_VAIN:
+                waiting.append(touch)
+            return
         if touch.hints:
             self._hints.append(touch)
             return
@@ -223,6 +231,7 @@ class Recoveries:
     def on_close(self, connection: Connection, at: int) -> None:
         """A connection ended."""
         unanswered = self._unanswered.pop(connection.conn_id, [])
+        vain = self._vain.pop(connection.conn_id, [])
         goes_on = self._last_activity_ns > at
         error = failure_of_end(connection, unanswered, goes_on)
         if error is None or connection.conn_id in self._denied:
@@ -239,6 +248,16 @@ class Recoveries:
             shallow = connection.conn_id not in self._worked
             (self._shallow.add if shallow else self._shallow.discard)(connection.server)
         self._episodes.error(resource, mark)
+        if error != "AUTHENTICATION_CLOSED":
+            lost = vain if error != "REQUEST_UNANSWERED" else _of_requests(vain, late)
+            self._lose_partitions(lost, mark)
+
+    def _lose_partitions(self, vain: list[Touch], mark: Mark) -> None:
+        """What the client asked of a broker that it lost: an error on each topic-partition."""
+        for touch in vain:
+            name = touch.topic if touch.partition is None else f"{touch.topic}-{touch.partition}"
+            lost = mark._replace(request_id=touch.request_id, since_ns=touch.ts_ns, claim=mark.node_id)
+            self._episodes.error(("partition", name), lost, touch.api_key)
 
     def ready(self) -> list[tuple[str, Row]]:
         """Rows of the episodes that have ended."""
@@ -259,6 +278,11 @@ class Recoveries:
     def _node(self, conn_id: str) -> int | None:
         connection = self._connections.get(conn_id)
         return connection.node_id if connection else None
+
+
+def _of_requests(touches: list[Touch], requests: list[Request]) -> list[Touch]:
+    ids = {request.request_id for request in requests}
+    return [touch for touch in touches if touch.request_id in ids]
 
 
 def _mark(step: str, request: Request, at: int, error_name: str | None = None, claim: object = None) -> Mark:

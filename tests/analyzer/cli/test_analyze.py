@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli import analyze as analyze_command
 from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.report.schema import packaged_schema
 
 CAPTURE = Path(__file__).parents[3] / "fixtures" / "captures" / "healthy_basic.pcap.zst"
 CLIENTS = {"svc-b-1": "producer", "indexer-2": "consumer", "worker-3": "consumer", "svc-b-4": "consumer"}
@@ -42,6 +44,7 @@ def test_the_whole_way(here: Path) -> None:
     )
     report = here / "healthy_basic.kscope" / "report.json"
     assert done.stdout == report.read_text()
+    assert list(Draft202012Validator(packaged_schema()).iter_errors(json.loads(done.stdout))) == []
     told = {client["client_id"]: client for client in json.loads(done.stdout)["clients"]["listed"]}
     assert {name: client["kind"] for name, client in told.items()} == CLIENTS
     assert {client["starts"][0]["outcome"] for client in told.values()} == {"ready"}

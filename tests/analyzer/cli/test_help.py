@@ -6,7 +6,8 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 
-COMMANDS = ["analyze", "ingest", "stories", "timeline", "explain", "info", "topology", "cut", "decode", "protocol"]
+COMMANDS = ["analyze", "ingest", "stories", "report", "timeline", "explain", "info", "topology", "cut", "sql", "tables"]
+COMMANDS += ["decode", "protocol"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

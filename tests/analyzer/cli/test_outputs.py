@@ -66,6 +66,7 @@ def test_a_run_that_ends_well_leaves_only_its_dataset(tmp_path: Path) -> None:
     with Staged(old, overwrite=True) as staged:
         write(staged.work)
         assert (old / "old").exists()
+    staged.settle()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.kscope"]
     assert sorted(p.name for p in old.iterdir()) == ["_dataset.json", "new"]
 

@@ -15,7 +15,7 @@ from kafkascope_analyzer.report.model import report_model, to_json
 
 ROOT = Path(__file__).parents[3]
 CAPTURE = ROOT / "fixtures" / "captures" / "healthy_basic.pcap.zst"
-FORMS = ("--markdown", "--json", "--perfetto")
+FORMS = ("--html", "--markdown", "--json", "--perfetto")
 
 
 @pytest.fixture
@@ -121,8 +121,10 @@ def by_jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
         for jobs in (1, 3):
-            ingest([ROOT / "fixtures" / "captures" / "leader_move.pcap.zst"], place / f"{jobs}.kscope", jobs=jobs)
-    return {jobs: place / f"{jobs}.kscope" for jobs in (1, 3)}
+            (place / str(jobs)).mkdir()
+            capture = ROOT / "fixtures" / "captures" / "leader_move.pcap.zst"
+            ingest([capture], place / str(jobs) / "leader_move.kscope", jobs=jobs)
+    return {jobs: place / str(jobs) / "leader_move.kscope" for jobs in (1, 3)}
 
 
 @pytest.mark.parametrize("form", FORMS)

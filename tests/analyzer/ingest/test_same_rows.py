@@ -1,6 +1,7 @@
 """The rows of a dataset do not depend on how many processes read the capture, nor on how much they read at a time."""
 
 import json
+from multiprocessing import get_context
 
 import pyarrow.parquet as pq
 import pytest
@@ -63,3 +64,18 @@ def test_jobs_and_blocks_change_nothing(rows_with, name):
         for table in whole:
             assert rows[table] == whole[table], (table, jobs, block_bytes)
         assert (other_ledger, other_counts) == (ledger, counts)
+
+
+def test_workers_that_are_not_forked_write_the_same(rows_with, monkeypatch):
+    """As on macOS: processes start anew, share no memory, and blocks go through pipes."""
+    forked = rows_with("follower_fetch", 2, 1 << 20)
+    monkeypatch.setattr("kafkascope_analyzer.ingest.processes._can_fork", lambda: False)
+    started = []
+
+    def seen(method):
+        started.append(method)
+        return get_context(method)
+
+    monkeypatch.setattr("kafkascope_analyzer.ingest.processes.get_context", seen)
+    assert rows_with("follower_fetch", 2, 1 << 20) == forked
+    assert started == ["spawn"]

@@ -137,3 +137,42 @@ def test_without_stories_it_says_how_to_make_them(dataset: Write) -> None:
     result = CliRunner().invoke(app, ["explain", str(dataset(stories=False)), "rec-1"])
     assert result.exit_code == 2
     assert "kafkascope stories" in result.output
+
+
+@pytest.fixture
+def numbered(dataset: Write) -> Path:
+    """Episodes with ids as analyze gives them: two begin alike."""
+    place = dataset()
+    ids = iter(["rec-3fa2b7c1d0e94f58", "rec-3fa2b7ff00112233", "rec-77aa000000000001", "rec-88bb000000000001"])
+    kept: dict[object, str] = {}
+
+    def name(row: dict[str, object]) -> dict[str, object]:
+        if row["recovery_id"] not in kept:
+            kept[row["recovery_id"]] = next(ids, f"rec-{len(kept):016x}")
+        return row | {"recovery_id": kept[row["recovery_id"]]}
+
+    for table in ("recoveries", "recovery_steps"):
+        rewrite(place / "stories" / table, name)
+    return place
+
+
+@pytest.mark.parametrize("name", ["rec-3fa2b7c1d0e94f58", "rec-3fa2b7c", "3fa2b7c"])
+@pytest.mark.parametrize("command", [["explain"], ["timeline", "--recovery"]])
+def test_the_beginning_of_an_id_is_enough(numbered: Path, command: list[str], name: str) -> None:
+    whole = run(command[0], numbered, *command[1:], "rec-3fa2b7c1d0e94f58", "--format", "plain")
+    assert run(command[0], numbered, *command[1:], name, "--format", "plain") == whole
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("rec-3fa2", "rec-3fa2 is ambiguous: 2 ids begin so (rec-3fa2b7c1d0e94f58, rec-3fa2b7ff00112233)"),
+        ("3fa2b7", "3fa2b7 is ambiguous: 2 ids begin so"),
+        ("77a", "no recovery_id or cause_id 77a"),
+        ("rec-", "no recovery_id or cause_id rec-"),
+    ],
+)
+def test_what_begins_several_ids_or_is_too_short_is_said(numbered: Path, name: str, why: str) -> None:
+    result = CliRunner().invoke(app, ["explain", str(numbered), name])
+    assert result.exit_code == 2
+    assert why in " ".join(result.output.split())

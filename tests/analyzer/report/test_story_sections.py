@@ -108,3 +108,20 @@ def test_no_finding_is_good_news_and_said(dataset: Write, small: ModuleType) -> 
     place = dataset()
     small.write_table(place, small.TABLES["findings"], [])
     assert "no rule found fault with anything" in page_of(render(report_model(place)), 80, ascii_only=False)
+
+
+def test_a_long_command_is_cut_in_two_as_a_shell_reads_it(dataset: Write) -> None:
+    place = dataset()
+    model = at_place(report_model(place), Path("a/rather/long/place/of/captures/incident.kscope"))
+    page = page_of(render(model), 80, ascii_only=False)
+    assert (
+        "         kafkascope cut a/rather/long/place/of/captures/incident.kscope \\\n"
+        "           --finding f-1 -o finding.pcapng\n"
+    ) in page
+
+
+def test_packets_of_several_files_name_the_file(dataset: Write) -> None:
+    model = report_model(dataset())
+    model["capture"]["files"] *= 2
+    model["findings"]["listed"][1]["evidence"][0]["capture_id"] = 1
+    assert "packets 1:31, 1:32" in page_of(render(model), 80, ascii_only=False)

@@ -84,7 +84,6 @@ def test_other_ways_to_write_a_select(dataset: Write, text: str) -> None:
         "drop view requests",
         "attach '{out}' as other",
         "set enable_external_access = true",
-        "pragma database_list",
         "install httpfs",
         "export database '{out}'",
         "select 1; select 2",

@@ -28,11 +28,11 @@ def request(number: int, api_key: int, at_ms: int, **changes: Any) -> dict[str, 
     return row | {"ts_ns": at_ms * MS, "response_ns": (at_ms + 2) * MS, **changes}
 
 
-@pytest.mark.parametrize(("parts", "stretch"), [(1, intervals.STRETCH), (3, intervals.STRETCH), (3, 4), (2, 1)])
+@pytest.mark.parametrize(("parts", "bits"), [(1, intervals.STRETCH_BITS), (3, intervals.STRETCH_BITS), (3, 2), (2, 0)])
 def test_gaps_between_rounds_and_after_answers(
-    spark: Any, parts: int, stretch: int, monkeypatch: pytest.MonkeyPatch
+    spark: Any, parts: int, bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intervals, "STRETCH", stretch)
+    monkeypatch.setattr(intervals, "STRETCH_BITS", bits)
     beats = [request(n, wire.HEARTBEAT, 3_000 * n) for n in range(102)]
     beats[101] |= {"ts_ns": (3_000 * 100 + 20_000) * MS}
     polls = [request(1_000 + n, wire.FETCH, 500 * n, response_last_ns=(500 * n + 100) * MS) for n in range(5)]

@@ -106,6 +106,23 @@ def test_another_subscription(trace: New) -> None:
     assert (row["trigger"], row["trigger_why"]) == ("subscription_changed", "a joined again with u")
 
 
+def test_partitions_that_were_added_or_a_topic_that_is_gone(trace: New) -> None:
+    t = one_member(trace()).join(9_100, 9_110, "a", 2, members=["a"], reason="cached metadata has changed")
+    t.sync(9_111, 9_115, "a", 2, 0, 1, 2, 3, 4, gives={"a": (0, 1, 2, 3, 4)})
+    t.join(12_000, 12_010, "a", 3, members=["a"]).sync(12_011, 12_015, "a", 3, 4, gives={"a": (4,)})
+    t.join(15_000, 15_010, "a", 4, members=["a"]).sync(15_011, 15_015, "a", 4, 4, gives={"a": (4,)})
+    added, gone, same = t.tell()[1:]
+    assert (added["trigger"], added["trigger_why"]) == (
+        "subscription_changed",
+        "a joined again, there is 1 partition more: cached metadata has changed",
+    )
+    assert (gone["trigger"], gone["trigger_why"]) == (
+        "subscription_changed",
+        "a joined again, there are 4 partitions less",
+    )
+    assert (same["trigger"], same["trigger_member"]) == ("unknown", "a")
+
+
 def test_the_coordinator_moved(trace: New) -> None:
     t = one_member(trace()).join(9_100, 9_110, "a", 2, members=["a"], node=3, reason="connection refused")
     row = t.sync(9_111, 9_115, "a", 2, 0, gives={"a": (0,)}, node=3).tell()[-1]

@@ -186,3 +186,38 @@ def test_a_lost_fetch_session_is_a_step_of_the_servers_return(
     assert [r["error_names"] for t, r in told if t == "recoveries"] == [["CONNECTION_CLOSED"]]
     steps = [r["error_name"] for t, r in told if t == "recovery_steps"]
     assert "FETCH_SESSION_ID_NOT_FOUND" in steps
+
+
+@pytest.mark.parametrize(("kind", "error"), [("rst_server", "CONNECTION_RESET"), ("fin_client", "REQUEST_UNANSWERED")])
+def test_a_lost_broker_breaks_what_was_asked_of_it(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest, kind: str, error: str
+) -> None:
+    """One Produce was answered, one was not; the second topic-partition works at another broker later."""
+    lost = connection("c1", 0, 20_000, close_kind=kind, apis={wire.PRODUCE})
+    other = connection("c2", 0, None, node_id=2, server="10.0.0.2:9092", last_request_ns=30_000 * MS)
+    watch = Recoveries(instance(lost, other), CAPTURE)
+    watch.on_request(request_row(wire.PRODUCE, 5, 6))
+    sent = request_row(wire.PRODUCE, 10)
+    watch.on_request(sent)
+    for partition in (0, 1):
+        watch.on_touch(Touch(sent.request_id, "c1", 10 * MS, wire.PRODUCE, False, "t", partition, vain=True))
+    watch.on_close(lost, 20_000 * MS)
+    watch.on_touch(Touch("c2-1", "c2", 20_050 * MS, wire.PRODUCE, False, "t", 1))
+    watch.on_touch(Touch("c2-1", "c2", 20_060 * MS, wire.PRODUCE, True, "t", 1))
+    rows = {row["resource"]: row for row in episodes(watch)}
+    assert sorted(rows) == ["10.0.0.1:9092", "t-0", "t-1"]
+    assert {row["first_error_name"] for row in rows.values()} == {error}
+    told = [rows["t-1"][k] for k in ("outcome", "failing_ns", "start_ns", "recovered_ns", "old_node_id", "new_node_id")]
+    assert told == ["recovered", 10 * MS, 20_000 * MS, 20_060 * MS, 1, 2]
+    assert rows["t-0"]["outcome"] == "still_open"
+
+
+def test_a_client_that_ends_waits_for_nothing(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    ended = connection("c1", 0, 20, close_kind="fin_client")
+    watch = Recoveries(instance(ended), CAPTURE)
+    watch.on_request(request_row(wire.FETCH, 10))
+    watch.on_touch(Touch("c1-1-10", "c1", 10 * MS, wire.FETCH, False, "t", 0, vain=True))
+    watch.on_close(ended, 20 * MS)
+    assert episodes(watch) == []

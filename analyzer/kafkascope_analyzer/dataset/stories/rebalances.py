@@ -103,6 +103,12 @@ REBALANCES = Table(
         i32("n_refused_commits", "offset commits refused because of it"),
         texts("refused_commits", "the first of them, as request ids"),
         texts("fenced", "request ids refused with FENCED_INSTANCE_ID or UNRELEASED_INSTANCE_ID meanwhile"),
+        i64(
+            "lag_records",
+            "records between the last offsets that the generation committed and the ends of their partitions then, as "
+            "Fetch answers told them; null where the capture does not show both",
+        ),
+        i32("n_lag_partitions", "partitions of which it shows both"),
         texts("evidence", "request ids that prove trigger, generation and assignments, in order of time"),
     ),
 )

@@ -153,7 +153,7 @@ function drawBand(context, band, { left, wide }, { top, height }) {
 // Ticks of a band's steps, with names where they have room; else what the band is.
 function drawSteps(context, band, box) {
   const colour = band.kind === "start" ? INK.start : INK.error;
-  const roomy = box.wide > Math.max(500, band.steps.length * 70);
+  const roomy = band.steps.length > 2 && box.wide > Math.max(500, band.steps.length * 70);
   context.fillStyle = colour;
   for (const [ns] of band.steps) {
     const x = xOf(ns, box.width);
@@ -209,12 +209,12 @@ function prepareBands() {
   }
   for (const told of longestOfCauses()) {
     const steps = told.steps.filter((step) => step.ts_ns !== null).map((step) => [step.ts_ns, words(step.step)]);
-    const took = told.recovered_ns === null ? words(told.outcome) : span((told.recovered_ns - told.start_ns) / 1000);
+    const took = told.recovered_ns === null ? words(told.outcome) : span((told.recovered_ns - told.since_ns) / 1000);
     add(
       told.client_instance_id,
       {
         kind: "episode",
-        from: told.start_ns,
+        from: told.since_ns,
         to: told.recovered_ns ?? END,
         steps,
         told,
@@ -226,14 +226,12 @@ function prepareBands() {
 
 // Of each client's episodes of one cause the one that lasted longest.
 function longestOfCauses() {
+  const lasted = (told) => (told.recovered_ns ?? END) - told.since_ns;
   const found = new Map();
   for (const told of STORY.episodes.listed) {
     const key = `${told.client_instance_id} ${told.cause_id || told.recovery_id}`;
     const known = found.get(key);
-    if (!known
-      || (told.recovered_ns
-        ?? END) - told.start_ns > (known.recovered_ns
-        ?? END) - known.start_ns) found.set(key, told);
+    if (!known || lasted(told) > lasted(known)) found.set(key, told);
   }
   return [...found.values()];
 }

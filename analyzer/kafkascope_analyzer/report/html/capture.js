@@ -25,7 +25,11 @@ function pageHead() {
       el("span", { class: "tool" }, "kafkascope report"),
     ),
     el("p", { class: "facts" }, facts.filter(Boolean).map((fact) => el("span", {}, fact))),
-    el("p", { class: "hint" }, "Times are minutes, seconds and milliseconds after the capture’s start."),
+    el(
+      "p",
+      { class: "hint" },
+      "Times are minutes, seconds and milliseconds after the capture’s start; times of day are UTC.",
+    ),
   );
 }
 

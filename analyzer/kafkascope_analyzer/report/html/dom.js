@@ -53,6 +53,16 @@ function table(caption, columns, rows, attributes) {
   return el("div", { class: "scrolls", role: "region", "aria-label": caption, tabindex: "0" }, made);
 }
 
+// A picture with its name, in a box that scrolls sideways where the page is narrow.
+function picture(kind, { width, height, name }, ...children) {
+  const drawn = svg(
+    "svg",
+    { class: kind, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name },
+    children,
+  );
+  return el("div", { class: "picture", role: "group", "aria-label": name, tabindex: "0" }, drawn);
+}
+
 function hint(...children) {
   return el("p", { class: "hint" }, ...children);
 }

@@ -36,6 +36,11 @@ function wallClock(ns) {
   return `${new Date(ms).toISOString().replace("T", " ").replace("Z", "")} UTC`;
 }
 
+// Of the same only the time of day, to set beside a log.
+function timeOfDay(ns) {
+  return wallClock(ns).slice(11, 23);
+}
+
 function grouped(n) {
   return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }

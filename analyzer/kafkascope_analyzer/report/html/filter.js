@@ -94,49 +94,36 @@ function filterForm() {
     `${clientName(client)} (${words(client.kind)})`,
   ]);
   const roles = [...new Set(STORY.lanes.connections.flatMap((conn) => conn.roles.map((role) => role.role)))].sort();
+  const form = {
+    class: "filter",
+    role: "search",
+    "aria-label": "Filter the timeline",
+    onsubmit: (event) => event.preventDefault(),
+  };
   return el(
     "form",
-    {
-      class: "filter",
-      role: "search",
-      "aria-label": "Filter the timeline",
-      onsubmit: (event) => event.preventDefault(),
-    },
-    el(
-      "label",
-      { class: "wide" },
-      "Find ",
-      el(
-        "input",
-        {
-          type: "search",
-          name: "text",
-          placeholder: "client, address, topic, error, packet …",
-          oninput: filterInput,
-        },
-      ),
-    ),
+    form,
+    el("label", { class: "wide" }, "Find ", findField()),
     choice("client", "Client", clients),
     choice("group", "Group", sorted(names.groups)),
     choice("topic", "Topic", sorted(names.topics)),
     choice("api", "API", sorted(names.apis)),
     choice("error", "Error", sorted(names.errors)),
-    choice("role", "Role", roles.map((r) => [r, words(r)])),
-    el(
-      "label",
-      { class: "check" },
-      el("input", { type: "checkbox", name: "errors", onchange: filterInput }),
-      "only errors",
-    ),
-    el(
-      "label",
-      { class: "check" },
-      el("input", { type: "checkbox", name: "brokers", onchange: brokersInput }),
-      "brokers’ own clients",
-    ),
+    choice("role", "Role", roles.map((role) => [role, words(role)])),
+    tick("errors", "only errors", filterInput),
+    tick("brokers", "brokers’ own clients", brokersInput),
     button("Clear", clearFilter, { class: "small" }),
     el("output", { id: "filter-result" }),
   );
+}
+
+function findField() {
+  const placeholder = "client, address, topic, error, packet …";
+  return el("input", { type: "search", name: "text", placeholder, oninput: filterInput });
+}
+
+function tick(name, text, onchange) {
+  return el("label", { class: "check" }, el("input", { type: "checkbox", name, onchange }), text);
 }
 
 function choice(name, title, options) {

@@ -36,3 +36,14 @@ class Names:
         numbers = np.array([self.index(v) for v in encoded.dictionary.to_pylist()] or [NONE], np.int64)
         codes: NDArray[Any] = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return np.where(codes < 0, NONE, numbers[codes])
+
+    def in_order(self) -> NDArray[np.int64]:
+        """Sorts the names, so that their numbers do not depend on which rows came first (they lie in other files where
+        other numbers of processes read the capture); gives the new number of each old one.
+        """
+        order = sorted(range(OTHER + 1, len(self.listed)), key=self.listed.__getitem__)
+        numbers = np.arange(len(self.listed))
+        numbers[order] = np.arange(OTHER + 1, len(self.listed))
+        self.listed = [*self.listed[: OTHER + 1], *(self.listed[place] for place in order)]
+        self._index = {name: number for number, name in enumerate(self.listed) if number > OTHER}
+        return numbers

@@ -33,6 +33,7 @@ SCRIPTS = (
     "clients.js",
     "topology.js",
     "groups.js",
+    "transactions.js",
     "latency.js",
     "capture.js",
     "start.js",

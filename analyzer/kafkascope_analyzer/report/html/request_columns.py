@@ -47,6 +47,12 @@ class Requests:
     n_unplaced: int = 0
 
     @property
+    def names(self) -> dict[str, Names]:
+        """The names that a column's numbers stand for, by the column."""
+        names = {"api": self.apis, "error": self.errors, "group": self.groups}
+        return names | {"transaction": self.transactional_ids, "client": self.client_ids}
+
+    @property
     def keys(self) -> Ints:
         """connection << 32 | number of each, in row order."""
         return self.columns["conn"].astype(np.int64) << 32 | self.columns["number"]
@@ -65,6 +71,8 @@ def load_requests(dataset: Path, conns: dict[str, int], span: tuple[int, int], b
         found.n_unplaced += int(np.count_nonzero(~placed))
         kept.add({name: column[placed] for name, column in rows.items()})
     found.columns = kept.columns() or {name: np.empty(0, np.int64) for name in (*_row_names(), "weight")}
+    for name, names in found.names.items():
+        found.columns[name] = names.in_order()[found.columns[name]].astype(np.int32)
     found.n_seen = kept.n_seen
     found.stretches = {"data": kept.stretches.data, "other": kept.stretches.other}
     return found
@@ -127,26 +135,22 @@ def packed(found: Requests, start_ns: int, end_ns: int) -> tuple[int, dict[str, 
     """unit_ns of the times, and the narrow columns. Those named `d_...` are differences to the row before, modulo
     2**32; `d_response` is the answer's packet minus the request's.
     """
-    rows, unit_ns = (
-        {name: column.astype(np.int64) for name, column in found.columns.items()},
-        unit_of(end_ns - start_ns),
-    )
-    since = np.clip((rows["ts"] - start_ns) // unit_ns, 0, NO_TIME)
-    answered = rows["response_last_ns"] >= 0
+    unit_ns, rows = unit_of(end_ns - start_ns), found.columns
+    asked, answered = rows["request_packet_no"], rows["response_last_ns"] >= 0
     took = np.clip((rows["response_last_ns"] - rows["ts"]) // 1000, 0, NO_TIME - 1)
     packed_rows = {
         "d_conn": _u32(_steps(rows["conn"])),
-        "d_ts": _u32(_steps(since)),
+        "d_ts": _u32(_steps(np.clip((rows["ts"] - start_ns) // unit_ns, 0, NO_TIME))),
         "d_number": _u32(_steps(rows["number"])),
         "took": _u32(np.where(answered, took, NO_TIME)),
-        "latency": _u32(np.where(rows["latency_us"] >= 0, np.minimum(rows["latency_us"], NO_TIME - 1), NO_TIME)),
+        "latency": _u32(np.where(rows["latency_us"] >= 0, rows["latency_us"].astype(np.int64), NO_TIME)),
         "d_correlation": _u32(_steps(rows["correlation_id"])),
-        "d_packet": _u32(_steps(rows["request_packet_no"])),
-        "d_response": _u32(rows["response_packet_no"] - rows["request_packet_no"]),
-        "generation": np.clip(rows["generation_or_epoch"], -(2**31), 2**31 - 1).astype(np.int32),
+        "d_packet": _u32(_steps(asked)),
+        "d_response": _u32(rows["response_packet_no"] - asked),
+        "generation": rows["generation_or_epoch"].astype(np.int32),
     }
     for name in ("request_bytes", "response_bytes", "n_records", "record_bytes", "throttle_ms", "weight"):
-        packed_rows[name] = _u32(np.clip(rows[name], 0, NO_TIME))
+        packed_rows[name] = _u32(np.maximum(rows[name], 0))
     for name in ("error", "group", "transaction", "client", "n_partitions", "in_flight"):
         packed_rows[name] = np.clip(rows[name], 0, 65_535).astype(np.uint16)
     packed_rows["version"] = np.clip(rows["api_version"], 0, 65_535).astype(np.uint16)
@@ -165,9 +169,9 @@ def unit_of(duration_ns: int) -> int:
     return unit
 
 
-def _steps(column: Ints) -> Ints:
-    return np.diff(column, prepend=0)
+def _steps(column: NDArray[Any]) -> NDArray[Any]:
+    return np.diff(column.astype(np.int64), prepend=0)
 
 
-def _u32(column: Ints) -> NDArray[np.uint32]:
-    return (column & (2**32 - 1)).astype(np.uint32)
+def _u32(column: NDArray[Any]) -> NDArray[np.uint32]:
+    return (column.astype(np.int64) & (2**32 - 1)).astype(np.uint32)

@@ -118,13 +118,8 @@ function sequence(episode, steps) {
     svg("rect", { class: "head", x: x - 48, y: 8, width: 96, height: 24, rx: 4 }),
     svg("text", { class: "head-text", x, y: 24, "text-anchor": "middle" }, name),
   ));
-  const box = {
-    class: "sequence",
-    viewBox: `0 0 960 ${height}`,
-    role: "img",
-    "aria-label": `Sequence diagram of the recovery, ${merged.length} lines; the table below says the same`,
-  };
-  return svg("svg", box, heads, drawn);
+  const name = `Sequence diagram of the recovery, ${merged.length} lines; the table below says the same`;
+  return picture("sequence", { width: 960, height, name }, heads, drawn);
 }
 
 function sequenceStep(episode, step, { n, y, lines }) {

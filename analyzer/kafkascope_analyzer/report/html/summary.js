@@ -30,16 +30,18 @@ function headline() {
   );
   const open = causes.filter((cause) => isUnwell(cause) && cause.n_clients);
   const first = causes[0];
+  const parted = causes.some((cause) => judged(cause).some((one) => wentOn(cause, one)));
+  const elsewhere = `Every client worked again${parted ? ", or went on without the broker that it lost" : ""}.`;
   const last = causes.reduce((end, cause) => Math.max(end, cause.end_ns), 0);
   return el(
     "p",
     { class: "lead" },
-    `${count(STORY.causes.n, "thing")} broke between ${clock(first.start_ns)} and ${clock(last)}. `,
+    `${count(STORY.causes.n, "thing")} broke between ${clock(first.since_ns)} and ${clock(last)}. `,
     `${hit.length} of ${count(clients.length, "client")} felt it. `,
     open.length ? outcome(
       "fatal",
       `In ${count(open.length, "case")} not every client worked again.`,
-    ) : outcome("recovered", "Every client worked again."),
+    ) : outcome("recovered", elsewhere),
   );
 }
 
@@ -63,52 +65,77 @@ function causesBlock() {
   );
 }
 
-// The causes on one line of time: when each began and when the last client was well again.
+// The causes on one line of time: a bar for each time that something of it lasted.
 function strip(causes) {
   const height = causes.length * 9 + 20;
-  const x = (ns) => (ns / END) * 1000;
-  const bars = causes.map((cause, n) => {
-    const end = causeEnd(cause);
-    const wide = Math.max(3, x(end) - x(cause.start_ns));
-    return svg(
-      "g",
-      {},
-      svg(
-        "rect",
-        { class: `bar-${causeTone(cause)}`, x: x(cause.start_ns), y: 4 + n * 9, width: wide, height: 6, rx: 2 },
-      ),
-      isUnwell(cause) ? svg(
-        "path",
-        { class: "stroke-error", d: `M ${x(end) - 4} ${3 + n * 9} l 8 8 m -8 0 l 8 -8` },
-      ) : null,
-    );
-  });
+  const name = "When each of the things below broke and how long it lasted; the same as the list says";
   const marks = [0, 0.25, 0.5, 0.75, 1].map((share) => svg(
     "text",
     { x: share * 1000, y: height - 4, "text-anchor": share === 0 ? "start" : share === 1 ? "end" : "middle" },
     clock(share * END, 0),
   ));
-  return svg(
-    "svg",
-    {
-      class: "strip",
-      viewBox: `0 0 1000 ${height}`,
-      role: "img",
-      "aria-label": "When each of the things below broke and how long it lasted; the same as the list says",
-    },
-    bars,
-    marks,
-  );
+  const box = { class: "strip", viewBox: `0 0 1000 ${height}`, role: "img", "aria-label": name };
+  return svg("svg", box, causes.map((cause, n) => stripLine(cause, 4 + n * 9)), marks);
 }
 
-// Whether a client did not get well again; brokers count only where no client felt it.
-function isUnwell(cause) {
-  return judged(cause).some((one) => !one.well);
+function stripLine(cause, y) {
+  const x = (ns) => (ns / END) * 1000;
+  const bars = stretches(cause).map(([from, to]) => svg(
+    "rect",
+    { class: `bar-${causeTone(cause)}`, x: x(from), y, width: Math.max(3, x(to) - x(from)), height: 6, rx: 2 },
+  ));
+  const cross = { class: "stroke-error", d: `M 988 ${y - 1} l 8 8 m -8 0 l 8 -8` };
+  return svg("g", {}, bars, isUnwell(cause) ? svg("path", cross) : null);
 }
 
+// The stretches of time in which an episode of the cause lasted; what overlaps is one.
+function stretches(cause) {
+  const counted = new Set(judged(cause).map((one) => one.client_instance_id));
+  const mine = STORY.episodes.listed.filter((one) => one.cause_id === cause.cause_id
+    && counted.has(one.client_instance_id));
+  const ends = mine.map((one) => [one.since_ns, one.recovered_ns ?? (isUnwell(cause) ? END : one.start_ns)]);
+  const made = [];
+  for (const [from, to] of ends.sort((a, b) => a[0] - b[0])) {
+    if (made.length && from <= made.at(-1)[1]) made.at(-1)[1] = Math.max(made.at(-1)[1], to);
+    else made.push([from, to]);
+  }
+  return made.length ? made : [[cause.since_ns, causeEnd(cause)]];
+}
+
+// Brokers count only where no client felt it.
 function judged(cause) {
   const mine = cause.felt.filter((one) => !isBroker(one.client_instance_id));
   return mine.length ? mine : cause.felt;
+}
+
+// Those that did not get well again. Who lost a broker, never came back to it and still moved records elsewhere is
+// well.
+function unwellOf(cause) {
+  return judged(cause).filter((one) => !one.well && !wentOn(cause, one));
+}
+
+function isUnwell(cause) {
+  return unwellOf(cause).length > 0;
+}
+
+const WENT_ON = new Map();
+
+function wentOn(cause, one) {
+  if (cause.kind !== "broker_lost" || one.well) return false;
+  const key = `${cause.cause_id} ${one.client_instance_id}`;
+  if (!WENT_ON.has(key)) WENT_ON.set(key, movedRecordsAfter(one.client_instance_id, one.start_ns));
+  return WENT_ON.get(key);
+}
+
+// Whether a request about records (Produce, Fetch, ListOffsets) after this time was answered without an error.
+function movedRecordsAfter(identity, ns) {
+  const client = STORY.lanes.clients[clientPlace(identity)];
+  for (const conn of client?.conns ?? []) {
+    for (let i = REQ.firstOf[conn + 1] - 1; i >= REQ.firstOf[conn] && REQ.start[i] > ns; i--) {
+      if (REQ.status[i] === 0 && !REQ.error[i] && FAMILY_OF_API[REQ.api[i]] === 0) return true;
+    }
+  }
+  return false;
 }
 
 function causeTone(cause) {
@@ -116,9 +143,8 @@ function causeTone(cause) {
 }
 
 function causeEnd(cause) {
-  return judged(cause).some((one) => one.recovered_ns === null)
-    ? END
-    : Math.max(...judged(cause).map((one) => one.recovered_ns));
+  if (isUnwell(cause)) return END;
+  return judged(cause).reduce((end, one) => Math.max(end, one.recovered_ns ?? 0), cause.since_ns + 1);
 }
 
 // Longest time to recover among clients that are no brokers, where there are any.
@@ -128,39 +154,40 @@ function longest(cause) {
 }
 
 function causeCard(cause) {
-  const took = longest(cause);
-  const unwell = judged(cause).filter((one) => !one.well);
-  const ended = unwell.length ? outcome("fatal", endedText(unwell, took)) : outcome(
-    "recovered",
-    `all worked again within ${span(took)}`,
-  );
   const clients = cause.clients.map((client) => client.client_id || client.client_ip || "?");
+  const brokers = cause.n_brokers ? ` and ${count(cause.n_brokers, "broker’s client", "brokers’ clients")}` : "";
+  const who = cause.n_clients ? `felt by ${listOf([...new Set(clients)], 5)}${brokers}` : "felt by brokers only";
   const head = el(
     "summary",
     {},
-    el("span", { class: "time" }, clock(cause.start_ns)),
-    el("strong", {}, cause.title),
-    cause.storm ? el("span", { class: "tag error" }, "storm") : null,
-    el(
-      "span",
-      { class: "who" },
-      cause.n_clients ? `felt by ${listOf([...new Set(clients)], 5)}` : "felt by brokers only",
-    ),
-    ended,
+    el("span", { class: "time" }, clock(cause.since_ns), el("span", { class: "wall" }, timeOfDay(cause.since_ns))),
+    el("span", {}, el("strong", {}, cause.title), cause.storm ? el("span", { class: "tag error storm" }, "storm") : null),
+    el("span", { class: "who" }, who),
+    ending(cause),
   );
-  if (cause.n_clients
-    && cause.n_brokers) head.querySelector(".who").append(
-      ` and ${count(cause.n_brokers, "broker’s client", "brokers’ clients")}`,
-    );
   const made = el("details", { class: `cause ${causeTone(cause)}` }, head);
   made.addEventListener("toggle", () => made.open && made.childElementCount === 1 && made.append(causeBody(cause)));
   return made;
 }
 
+// How it ended for those who felt it.
+function ending(cause) {
+  const took = longest(cause);
+  const unwell = unwellOf(cause);
+  if (unwell.length) return outcome("fatal", endedText(unwell, took));
+  const times = stretches(cause).length;
+  const parting = judged(cause).filter((one) => wentOn(cause, one)).map(feltName);
+  const without = parting.length ? `${listOf(parting, 2)} went on without it` : "";
+  if (!took) return outcome("recovered", without);
+  const well = times > 1 ? `${times} times, each over within ${span(took)}` : `all worked again within ${span(took)}`;
+  return outcome("recovered", without ? `${well}; ${without}` : well);
+}
+
 function endedText(unwell, took) {
   const names = [...new Set(unwell.map((one) => feltName(one)))];
   const others = took ? `, the others within ${span(took)}` : "";
-  return `${listOf(names, 3)}: ${words(Object.keys(unwell[0].outcomes).find((name) => name !== "recovered") || "not recovered")}${others}`;
+  const how = Object.keys(unwell[0].outcomes).find((name) => name !== "recovered") || "not recovered";
+  return `${listOf(names, 3)}: ${words(how)}${others}`;
 }
 
 function feltName(one) {
@@ -171,7 +198,8 @@ function feltName(one) {
 function causeBody(cause) {
   const columns = [
     ["Client"],
-    ["From", "num"],
+    ["Felt from", "num"],
+    ["Noticed", "num"],
     ["Worked again", "num"],
     ["After", "num"],
     ["Errors", "num"],
@@ -200,7 +228,7 @@ function causeBody(cause) {
       { class: "row" },
       button(
         "Show in timeline",
-        () => { showStretch(cause.start_ns, causeEnd(cause)); jump("timeline"); },
+        () => { showStretch(cause.since_ns, causeEnd(cause)); jump("timeline"); },
         { class: "small" },
       ),
       " Packets of the worst: ",
@@ -219,7 +247,8 @@ function feltRow(one) {
   const ended = Object.entries(one.outcomes).map(([kind, n]) => [outcome(kind, `${n} ${words(kind)}`), " "]);
   return [
     name,
-    clock(one.start_ns),
+    clock(one.since_ns),
+    one.since_ns < one.start_ns ? clock(one.start_ns) : "at once",
     one.took_us === null && !one.well ? "not in the capture" : clock(one.recovered_ns),
     span(one.took_us),
     one.n_errors,
@@ -250,7 +279,11 @@ function findingsBlock() {
 
 function notesBlock() {
   const notes = STORY.findings.listed.filter((finding) => finding.severity === "info");
-  return notes.length ? details(`${count(notes.length, "note")}: worth knowing`, false, notes.map(findingCard)) : null;
+  return notes.length ? details(
+    `${count(notes.length, "note")}: worth knowing`,
+    false,
+    notes.map(findingCard),
+  ) : null;
 }
 
 function findingCard(finding) {

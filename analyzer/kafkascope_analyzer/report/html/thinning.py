@@ -57,23 +57,25 @@ class Kept:
         """The kept requests by connection, time, number; `weight`: how many each stands for."""
         rows = self._fit()
         order = np.lexsort((rows["number"], rows["ts"], rows["conn"])) if rows else np.empty(0, np.int64)
-        return {name: column[order] for name, column in rows.items()}
+        return {name: rows.pop(name)[order] for name in list(rows)}
 
     def _fit(self) -> Columns:
         """Merges until the budget holds, where it can."""
         rows = _joined(self._parts)
         n = self._n
-        while rows and n > self._budget and self._coarser(rows):
+        more = n > self._budget and (self.stretches.data > 0 or self.stretches.other > 0 or self._coarser(rows))
+        while more:
             rows = self._merged(rows)
             n = len(rows["ts"])
+            more = n > self._budget and self._coarser(rows)
         self._parts, self._n = ([rows], n) if rows else ([], 0)
-        return rows
+        return self._parts[0] if rows else {}
 
     def _coarser(self, rows: Columns) -> bool:
         """Chooses longer stretches; whether there are any."""
         n_data = int(np.count_nonzero(is_data(rows)))
         stretches = self.stretches
-        if stretches.data != 1 and n_data > len(rows["ts"]) // 4:
+        if stretches.data != 1 and n_data > self._budget // 10:
             stretches.data = stretches.data // 2 or FIRST_STRETCHES
             return True
         if stretches.other != 1:
@@ -88,12 +90,10 @@ class Kept:
         stretch = np.where(data, self._stretch(since, self.stretches.data), self._stretch(since, self.stretches.other))
         stretch = np.where((stretch < 0) | (data & _is_edge(rows)), apart, stretch)
         slowest = np.lexsort((rows["number"], -rows["latency_us"], stretch, *(rows[name] for name in KEY)))
-        keys = np.stack([stretch, *(rows[name] for name in KEY)])[:, slowest]
-        begins = np.flatnonzero(np.concatenate([[True], (keys[:, 1:] != keys[:, :-1]).any(axis=0)]))
+        begins = np.flatnonzero(_changes([stretch, *(rows[name] for name in KEY)], slowest))
         kept = slowest[begins]
-        merged = {name: column[kept] for name, column in rows.items()}
-        merged["weight"] = np.add.reduceat(rows["weight"][slowest], begins, dtype=np.int32)
-        return merged
+        weight = np.add.reduceat(rows["weight"][slowest], begins, dtype=np.int32)
+        return {name: rows.pop(name)[kept] for name in list(rows)} | {"weight": weight}
 
     def _stretch(self, since: Ints, n: int) -> Ints:
         if not n:
@@ -110,18 +110,28 @@ def is_data(rows: Columns) -> NDArray[np.bool_]:
 def _is_edge(rows: Columns) -> NDArray[np.bool_]:
     """Which requests are the first or the last of their connection and API."""
     order = np.lexsort((rows["number"], rows["ts"], rows["api_key"], rows["conn"]))
-    keys = np.stack([rows["conn"], rows["api_key"]])[:, order]
-    change = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    begins = _changes([rows["conn"], rows["api_key"]], order)
     edge = np.zeros(len(order), bool)
-    edge[order[np.concatenate([[True], change])]] = True
-    edge[order[np.concatenate([change, [True]])]] = True
+    edge[order[begins]] = True
+    edge[order[np.append(begins[1:], True)]] = True
     return edge
 
 
+def _changes(columns: list[NDArray[Any]], order: Ints) -> NDArray[np.bool_]:
+    """Whether a row in this order differs in one of the columns from the row before; the first does."""
+    change = np.zeros(len(order), bool)
+    change[:1] = True
+    for column in columns:
+        ordered = column[order]
+        change[1:] |= ordered[1:] != ordered[:-1]
+    return change
+
+
 def _joined(parts: list[Columns]) -> Columns:
+    """The parts as one; they are emptied on the way, so that there are never two of everything."""
     if len(parts) < 2:
         return parts[0] if parts else {}
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
 
 
 def integers(column: pa.Array, missing: int) -> Ints:

@@ -17,6 +17,17 @@ MOST_STARTS = 2_000
 MOST_STARTS_WITH_STEPS = 400
 MOST_EPISODES = 5_000
 MOST_EPISODES_WITH_STEPS = 600
+SILENT = ("REQUEST_UNANSWERED", "CONNECTION_UNANSWERED")
+"""First errors that were felt before they were noticed: from the request, or SYN, that stayed without an answer."""
+_MEANINGS = {
+    "CONCURRENT_TRANSACTIONS": "the transaction before was still ending",
+    "REQUEST_TIMED_OUT": "replicas did not confirm in time",
+    "OUT_OF_ORDER_SEQUENCE_NUMBER": "a producer's batch came out of order",
+    "FETCH_SESSION_ID_NOT_FOUND": "a fetch session was gone",
+    "UNKNOWN_TOPIC_OR_PARTITION": "a topic or partition was not known",
+    "REBALANCE_IN_PROGRESS": "a group was rebalancing",
+    "UNSTABLE_OFFSET_COMMIT": "offsets of an open transaction were asked for",
+}
 MOST_FELT = 100
 """Clients listed under one cause."""
 
@@ -68,6 +79,7 @@ def load_episodes(dataset: Path) -> Row:
         mine = sorted(steps[row["recovery_id"]], key=lambda step: step["seq"] or 0)
         row["n_steps"], row["steps"] = len(mine), both_ends(mine)
         row["evidence"] = (row["evidence"] or [])[:6]
+        row["since_ns"] = _since(row)
     chosen.sort(key=lambda row: (row["start_ns"] or 0, row["recovery_id"]))
     return {"n": len(everyone), "listed": chosen}
 
@@ -78,7 +90,7 @@ def told_causes(model: Row, dataset: Path) -> list[Row]:
     wanted = {cause["cause_id"]: cause for cause in listed}
     felt: dict[str, dict[str, Row]] = {cause_id: {} for cause_id in wanted}
     columns = ["cause_id", "recovery_id", "client_instance_id", "start_ns", "recovered_ns", "outcome", "resource"]
-    columns += ["n_errors", "first_error_name"]
+    columns += ["n_errors", "first_error_name", "failing_ns"]
     for row in rows(dataset, RECOVERIES, columns):
         of_cause = felt.get(row["cause_id"] or row["recovery_id"])
         if of_cause is not None:
@@ -87,27 +99,41 @@ def told_causes(model: Row, dataset: Path) -> list[Row]:
     told = []
     for cause_id, cause in wanted.items():
         worst_first = sorted(felt[cause_id].values(), key=lambda row: (row["well"], -row["took_ns"], row["start_ns"]))
-        who = {"title": title(cause, brokers), "radius": radius(cause)}
+        who = {"title": _titled(title(cause, brokers)), "radius": radius(cause)}
+        who["since_ns"] = min((row["since_ns"] for row in worst_first), default=cause["start_ns"])
         told.append({**cause, **who, "n_felt": len(worst_first), "felt": [_as_row(r) for r in worst_first[:MOST_FELT]]})
-    return told
+    return sorted(told, key=lambda cause: (cause["since_ns"], cause["cause_id"]))
+
+
+def _titled(name: str) -> str:
+    """An error's name, where the cause has no better title, with what it means."""
+    return f"{_MEANINGS[name]} ({name})" if name in _MEANINGS else name
+
+
+def _since(row: Row) -> int:
+    """Since when the client did not get on: the first error, or what that error left without an answer."""
+    start = row["start_ns"] or 0
+    return min(start, row["failing_ns"] or start) if row["first_error_name"] in SILENT else start
 
 
 def _feel(of_cause: dict[str, Row], row: Row) -> None:
     """Adds an episode to what its client felt of the cause."""
-    start, end = row["start_ns"] or 0, row["recovered_ns"]
+    since, start, end = _since(row), row["start_ns"] or 0, row["recovered_ns"]
     known = of_cause.setdefault(
         row["client_instance_id"],
         {"client_instance_id": row["client_instance_id"], "start_ns": start, "recovered_ns": end, "well": True}
+        | {"since_ns": since}
         | {"n_episodes": 0, "n_errors": 0, "took_ns": -1, "outcomes": {}, "worst": "", "resource": ""},
     )
     known["n_episodes"] += 1
     known["n_errors"] += row["n_errors"] or 0
     known["start_ns"] = min(known["start_ns"], start)
+    known["since_ns"] = min(known["since_ns"], since)
     known["recovered_ns"] = max(known["recovered_ns"] or 0, end or 0) or None
     known["well"] = known["well"] and row["outcome"] not in NOT_WELL
     outcome = row["outcome"] or "still_open"
     known["outcomes"][outcome] = known["outcomes"].get(outcome, 0) + 1
-    took = (end - start) if end is not None else 2**62
+    took = (end - since) if end is not None else 2**62
     if took > known["took_ns"]:
         known |= {"took_ns": took, "worst": row["recovery_id"], "resource": row["resource"]}
 

@@ -116,21 +116,9 @@ function topologyPicture(state) {
   const rest = clients.length > shown.length
     ? hint(`The picture has ${shown.length} of ${clients.length} clients; the table has all.`)
     : null;
-  return [
-    svg(
-      "svg",
-      {
-        class: "topology",
-        viewBox: `0 0 960 ${height}`,
-        role: "img",
-        "aria-label": "Clients and brokers at the moment; the table below says the same",
-      },
-      links,
-      left,
-      right,
-    ),
-    rest,
-  ];
+  const name = "Clients and brokers at the moment; the table below says the same";
+  const key = "Lines: solid for records, dashes for a group, dash and dot for transactions, dots for discovery.";
+  return [picture("topology", { width: 960, height, name }, links, left, right), hint(key), rest];
 }
 
 function clientBox(number, y) {

@@ -69,22 +69,14 @@ function waterfall(start, steps) {
       svg("text", { x, y: 12, "text-anchor": anchor }, `+${span(((scale.to - scale.from) * share) / 1000)}`),
     ];
   });
-  const box = {
-    class: "waterfall",
-    viewBox: `0 0 960 ${height}`,
-    role: "img",
-    "aria-label": `Waterfall of the start, ${steps.length} steps; the table below says the same`,
-  };
-  return svg(
-    "svg",
-    box,
+  const name = `Waterfall of the start, ${steps.length} steps; the table below says the same`;
+  const key = "◆ critical path   ┄ client waits   █ broker   ▭ network   pale: beside the critical path";
+  return picture(
+    "waterfall",
+    { width: 960, height, name },
     marks,
     lines,
-    svg(
-      "text",
-      { class: "legend-text", x: 250, y: height - 1 },
-      "◆ critical path   ░ client waits   █ broker   ▭ network   striped: beside the critical path",
-    ),
+    svg("text", { class: "legend-text", x: 250, y: height - 1 }, key),
   );
 }
 

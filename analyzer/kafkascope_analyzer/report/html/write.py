@@ -19,8 +19,8 @@ from kafkascope_analyzer.report.words import clock, safe, span, visible
 
 Model = dict[str, Any]
 
-_AS_IN_THE_MODEL = ("connections", "cluster", "apis", "errors", "unread", "stories", "latency", "leaders")
-_AS_IN_THE_MODEL += ("client_traffic", "removed_versions")
+_AS_IN_THE_MODEL = ["connections", "cluster", "apis", "errors", "unread", "stories", "latency", "leaders"]
+_AS_IN_THE_MODEL += ["client_traffic", "removed_versions"]
 
 
 def write_html(dataset: Path, model: Model, place: Path, budget: int = BUDGET) -> None:
@@ -92,6 +92,6 @@ def _brief(story: Model, start_ns: int) -> list[str]:
     """The story in a few sentences, for readers without scripts."""
     told = [f"{row['severity']}: {row['sentence']}" for row in story["findings"]["listed"]]
     for cause in story["causes"]["listed"]:
-        lasted = span((cause["end_ns"] - cause["start_ns"]) // 1000)
-        told.append(f"{clock(cause['start_ns'] - start_ns)} {cause['title']}, for {lasted}; it hit {cause['radius']}.")
+        lasted = span((cause["end_ns"] - cause["since_ns"]) // 1000)
+        told.append(f"{clock(cause['since_ns'] - start_ns)} {cause['title']}, for {lasted}; it hit {cause['radius']}.")
     return told[:50] or ["Nothing broke that the capture shows."]

@@ -14,8 +14,8 @@ from kafkascope_analyzer.report.schema.shapes import (
     whole,
 )
 
-_FILE = ("path", "format", "linktype", "snaplen", "n_packets", "n_truncated", "n_dropped", "n_duplicates", "size_bytes")
-_FILE += ("cut_at_byte", "cut_why", "unread_bytes", "first_ns", "last_ns")
+_FILE: tuple[str, ...] = ("path", "format", "linktype", "snaplen", "n_packets", "n_truncated", "n_dropped")
+_FILE += ("n_duplicates", "size_bytes", "cut_at_byte", "cut_why", "unread_bytes", "first_ns", "last_ns")
 
 
 def capture() -> Shape:

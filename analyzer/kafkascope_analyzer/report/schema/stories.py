@@ -186,7 +186,8 @@ def _start() -> Shape:
 
 
 def _recovery() -> Shape:
-    own = ("cause_id", "resource_kind", "resource", "first_error_name", "error_names", "n_errors", "n_wasted_requests")
+    own: tuple[str, ...] = ("cause_id", "resource_kind", "resource", "first_error_name", "error_names", "n_errors")
+    own += ("n_wasted_requests",)
     own += ("storm", "expected_reaction", "reaction", "outcome", "start_ns", "recovered_ns", "time_to_recover_ms")
     own += ("old_node_id", "new_node_id", "evidence")
     columns = columns_of(RECOVERIES)
@@ -235,6 +236,7 @@ def rebalances() -> Shape:
 def transactions() -> Shape:
     """Key `transactions`."""
     row = {"duration_us": whole("begin to end", null=True)}
+    row["fenced_by_client_id"] = text("client id of the instance that took its transactional id over", null=True)
     row |= columns_of(TRANSACTIONS, without=("transactional_id",), clipped=True)
     client = {"client_instance_id": text("client"), "client_id": text("client id", null=True)}
     outcomes = fields("transactions by how they ended", {outcome: whole(outcome) for outcome in OUTCOMES})

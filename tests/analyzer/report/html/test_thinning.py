@@ -49,6 +49,8 @@ def test_weights_add_up_for_each_connection_and_api(n_batches, n, budget):
     rows, given_rows = fed(range(n_batches), n, budget)
     if not n:
         return
+    apart = 2 * 9 * 3 * 2 * 2 + 9 * 3 * 2 * 2  # edges, and one of each connection, API, error and status
+    assert len(rows["ts"]) <= max(budget, apart)
     for key in np.unique(given_rows["conn"]):
         for api in (0, 1, 3):
             mine = (rows["conn"] == key) & (rows["api_key"] == api)

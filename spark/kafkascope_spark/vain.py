@@ -1,0 +1,49 @@
+"""Requests that name topic-partitions and were never answered because their connection failed: a broker's death seen
+from what it led.
+
+Whether the end of a connection is a failure is decided with all that is known of it (recoveries.failures); here are
+those that may be: the server ended the connection, or the client did long after the answer was due.
+"""
+
+import pathlib
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as fn
+
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
+from kafkascope_spark import wire
+from kafkascope_spark.recoveries.failures import OVERDUE_NS
+
+NAMING = (wire.PRODUCE, wire.FETCH, wire.SHARE_FETCH, wire.SHARE_ACKNOWLEDGE)
+BY_SERVER = ("fin_server", "rst_server")
+
+
+def asked_in_vain(requests: DataFrame, connections: DataFrame) -> DataFrame:
+    """request_id of such requests."""
+    waiting = requests.where((fn.col("status") == "unanswered") & fn.col("api_key").isin(*NAMING))
+    ends = connections.where(fn.col("close_ns").isNotNull()).select("conn_id", "close_kind", "close_ns")
+    is_late = fn.col("close_ns") - fn.col("request_last_ns") > OVERDUE_NS
+    ended = waiting.select("request_id", "conn_id", "request_last_ns").join(ends, on="conn_id", how="inner")
+    return ended.where(fn.col("close_kind").isin(*BY_SERVER) | is_late).select("request_id")
+
+
+def has_asked_in_vain(dataset: pathlib.Path) -> bool:
+    """Whether the dataset has any: most have none, and need no join for them."""
+    is_waiting = (pc.field("status") == "unanswered") & pc.field("api_key").isin(list(NAMING))
+    waiting = _rows(dataset / REQUESTS.name, ["conn_id", "request_last_ns"], is_waiting)
+    closed = _rows(dataset / CONNECTIONS.name, ["conn_id", "close_kind", "close_ns"], pc.is_valid(pc.field("close_ns")))
+    if waiting is None or closed is None or not waiting.num_rows:
+        return False
+    ended = waiting.join(closed, "conn_id", join_type="inner")
+    is_late = pc.greater(pc.subtract(ended["close_ns"], ended["request_last_ns"]), OVERDUE_NS)
+    by_server = pc.is_in(ended["close_kind"], pa.array(BY_SERVER))
+    return bool(pc.any(pc.or_(by_server, pc.fill_null(is_late, fill_value=False))).as_py())
+
+
+def _rows(place: pathlib.Path, columns: list[str], which: pc.Expression) -> pa.Table | None:
+    if next(place.rglob("*.parquet"), None) is None:
+        return None
+    return pads.dataset(place).to_table(columns=columns, filter=which)
