@@ -97,8 +97,9 @@ RULE = Rule(
     severity="info",
     meaning="Each request costs the broker a slot of its request handlers. A client that asks for the same again and "
     "again, or once for each record, takes them from others.",
-    looks_at=f"At least {limit.CHATTY_REQUESTS} requests that went well, {limit.CHATTY_A_SECOND} a second or more, and "
-    f"{limit.CHATTY_EACH} or more for each record that the client sent or got. Admin clients and brokers are left out.",
+    looks_at=f"At least {limit.CHATTY_REQUESTS} requests that went well, {limit.CHATTY_A_SECOND} a second or more "
+    f"over its whole life, and {limit.CHATTY_EACH} or more for each record that the client sent or got. Admin clients "
+    "and brokers are left out.",
     advice=f"Look at what it asks for most. Fetch: {_FETCH[0].lower()}{_FETCH[1:]} OffsetCommit: {_COMMIT[0].lower()}"
     f"{_COMMIT[1:]} Metadata: keep one client open instead of many short ones.",
     sources=("fetch.max.wait.ms and fetch.min.bytes of the consumer settings", "KIP-74"),

@@ -56,7 +56,8 @@ RULE = Rule(
     "broker stores them as they come.",
     looks_at="Batches of Produce without a codec, of one client id: at least "
     f"{limit.UNCOMPRESSED_BYTES // 1024} KiB of them, {limit.COMPRESSIBLE_BYTES} bytes or more each on average. What "
-    "is in the records is not looked at: encrypted or compressed content gains nothing.",
+    "is in the records is not looked at: encrypted or compressed content gains nothing. It needs the table "
+    "record_batches (--record-batches), and says nothing without.",
     advice="Set compression.type=zstd or lz4 of the producer (it is none).",
     sources=("KIP-110", "KIP-390", "compression.type of the producer settings"),
     find=find,

@@ -30,18 +30,26 @@ LEFT_AND_BACK = (
 
 def left_and_back(tables: Tables) -> DataFrame:
     """Findings: one per client and group."""
+    # On one connection: who closes a consumer and opens the next one, with the same name, has another.
+    client = ("client_instance_id", "client_id", "client_ip", "group_id")
     each = (
         _comings_and_goings(tables)
         .join(tables.clients_by_conn, on="conn_id", how="inner")
         .where(NO_BROKER)
-        .groupBy("client_instance_id", "client_id", "client_ip", "group_id")
+        .groupBy(*client, "conn_id")
         .agg(
-            fn.expr("array_sort(collect_set(if(leaves, struct(ts_ns, request_id, reason), null))) as goings"),
+            fn.expr("collect_set(if(leaves, struct(ts_ns, request_id, reason), null)) as goings"),
             fn.expr("max(if(leaves, null, ts_ns)) as back_ns"),
+            fn.expr("max(poll_ms) as poll_ms"),
+        )
+        .selectExpr("*", f"filter(goings, g -> {_IS_TIMEOUT}) as timeouts", f"filter(goings, g -> {_IS_BACK}) as backs")
+        .groupBy(*client)
+        .agg(
+            fn.expr("array_sort(flatten(collect_list(timeouts))) as told"),
+            fn.expr("array_sort(flatten(collect_list(backs))) as unsaid"),
             fn.expr("max(poll_ms) as poll_ms"),
             fn.expr("collect_set(conn_id) as conn_ids"),
         )
-        .selectExpr("*", f"filter(goings, g -> {_IS_TIMEOUT}) as told", f"filter(goings, g -> {_IS_BACK}) as unsaid")
         .selectExpr("*", f"if(size(unsaid) >= {limit.LEAVES}, array_sort(concat(told, unsaid)), told) as left")
         .where("size(left) > 0")
     )

@@ -61,8 +61,8 @@ RULE = Rule(
     meaning="Each request costs client, network and broker about the same whatever is in it, and small batches hardly "
     "compress. A producer that waits a little sends the same records in far fewer requests.",
     looks_at=f"At least {limit.TINY_REQUESTS} Produce requests on a connection, less than {limit.LINGER_MS} ms apart "
-    f"on average, with batches below {limit.TINY_BYTES} bytes on average. Slow producers are left out: they could not "
-    "fill a batch.",
+    f"over its whole life, with batches below {limit.TINY_BYTES} bytes on average. Slow producers are left out: they "
+    "could not fill a batch.",
     advice=f"Set linger.ms of the producer to 5 to {limit.LINGER_MS} (0 by default before Kafka 4.0; queue.buffering."
     "max.ms of librdkafka), and do not call flush() or wait for the answer after each record; batch.size is 16384 "
     "bytes by default.",
