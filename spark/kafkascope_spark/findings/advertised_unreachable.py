@@ -62,7 +62,8 @@ def not_answering(tables: Tables) -> DataFrame:
     )
     return _per_client(
         each,
-        f"concat(', and nobody answers there: ', {wording.counted('sum(n)', 'attempt')}, ', ', sum(n_refused), ' of them refused')",
+        f"concat(', and nobody answers there: ', {wording.counted('sum(n)', 'attempt')}, ', ', sum(n_refused), "
+        "' of them refused')",
         "flatten(collect_list(tries))",
     )
 
