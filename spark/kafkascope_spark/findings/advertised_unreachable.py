@@ -1,5 +1,6 @@
 """`advertised_unreachable`: Metadata told a client where the brokers are, and it cannot get there."""
 
+import pyarrow.dataset as ds
 from pyspark.sql import DataFrame
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, DNS, TOPOLOGY
@@ -17,6 +18,20 @@ PRIVATE = (
 """RFC 1918, 3927, 4193, 4291, 6598: addresses that mean something in their own network only."""
 PUBLIC = rf"^(?!{PRIVATE.removeprefix('(?i)^')})"
 _NAME = "concat(host, ':', port)"
+
+
+def never_answered(connections: ds.Dataset) -> bool:
+    """Whether an address that somebody tried never answered anybody: what `not_answering` needs."""
+    columns = ["server_ip", "server_port", "close_kind", "synack_ns", "client_bytes", "server_bytes"]
+    tried, there = set(), set()
+    for batch in connections.to_batches(columns=columns):
+        for row in batch.to_pylist():
+            server = row["server_ip"], row["server_port"]
+            if row["close_kind"] in ("refused", "unanswered"):
+                tried.add(server)
+            if row["synack_ns"] is not None or row["client_bytes"] or row["server_bytes"]:
+                there.add(server)
+    return bool(tried - there)
 
 
 def not_answering(tables: Tables) -> DataFrame:
@@ -47,7 +62,8 @@ def not_answering(tables: Tables) -> DataFrame:
     )
     return _per_client(
         each,
-        "concat(', and nobody answers there: ', sum(n), ' attempts, ', sum(n_refused), ' of them refused')",
+        f"concat(', and nobody answers there: ', {wording.counted('sum(n)', 'attempt')}, ', ', sum(n_refused), "
+        "' of them refused')",
         "flatten(collect_list(tries))",
     )
 
@@ -145,7 +161,7 @@ RULE = Rule(
     advice="Set advertised.listeners to a host and port that the clients can resolve and reach.",
     sources=("KIP-103", "KIP-302", "RFC 1918", "RFC 6598", "org.apache.kafka.clients.Metadata"),
     find=not_answering,
-    signs=(Sign(CONNECTIONS, "close_kind", frozenset({"refused", "unanswered"})),),
+    signs=(Sign(CONNECTIONS, shows=never_answered),),
     also=(
         Way(no_such_name, (Sign(DNS, "rcode", pattern="^(?!NOERROR$)"),)),
         Way(of_itself, (Sign(TOPOLOGY, "host", pattern=LOOPBACK),)),

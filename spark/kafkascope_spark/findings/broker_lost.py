@@ -25,8 +25,8 @@ _BACK = f"""case
     when last_back_ns is not null
         then concat('; the last was back after ', {wording.lasting("(last_back_ns - first_ns)")})
     else '' end"""
-_MEANWHILE = """if(n_meanwhile = 0, '', concat('; meanwhile it answered ', n_meanwhile,
-    ' requests of others: the way to it was closed, not the broker'))"""
+_MEANWHILE = f"""if(n_meanwhile = 0, '', concat('; meanwhile it answered ', {wording.counted("n_meanwhile", "request")},
+    ' of others: the way to it was closed, not the broker'))"""
 _PATH = """if(n_meanwhile = 0, null, concat('Others reached this broker all the while: look for a ',
     'firewall rule, security group, route or proxy between these clients and its address, not at the broker.'))"""
 

@@ -12,7 +12,7 @@ from kafkascope_spark.findings.thresholds import CUT_BYTES, MISSING_SHARE, ONE_W
 from kafkascope_spark.tables import Tables
 
 _CUT = f"n_cut > n_packets * {MISSING_SHARE}"
-_ALL = "transform(array_sort(collect_list(if({}, struct(first_ns, conn_id), null))), c -> c.conn_id)"
+_ALL = "min_by(if({0}, conn_id, null), if({0}, struct(first_ns, conn_id), null), 100)"
 
 
 def one_way(tables: Tables) -> DataFrame:

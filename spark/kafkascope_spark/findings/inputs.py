@@ -165,7 +165,7 @@ def causes(tables: Tables) -> DataFrame:
         .drop("hung_up")
     )
     before = tables[CONNECTIONS].selectExpr(
-        f"{SERVER} as at", "conn_id", "first_ns as opened_ns", "last_ns as ended_ns"
+        f"{SERVER} as at", "conn_id", "first_ns as opened_ns", "coalesce(close_ns, last_ns) as ended_ns"
     )
     answers = tables[REQUESTS].where("response_ns is not null").select("conn_id", "response_ns")
     there = exprs(f"at = server and opened_ns < first_ns and ended_ns > first_ns + {LEFT_NS}")[0]

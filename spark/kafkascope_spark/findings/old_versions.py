@@ -42,8 +42,8 @@ def find(tables: Tables) -> DataFrame:
         .agg(
             *exprs(
                 "sum(n) as n",
-                "array_sort(collect_list(concat(api_name, ' v', v, ' (', n, ' times, v', least, ' would do)'))) "
-                "as uses",
+                f"array_sort(collect_list(concat(api_name, ' v', v, ' (', {wording.times('n')}, ', v', least, "
+                "' would do)'))) as uses",
                 "flatten(collect_list(conn_ids)) as conn_ids",
                 "min(first_ns) as first_ns",
                 "max(last_ns) as last_ns",

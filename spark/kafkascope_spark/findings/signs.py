@@ -3,7 +3,7 @@ without a job. It saves the plans of rules that can find nothing; a rule gives t
 
 import pathlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -30,6 +30,8 @@ class Sign:
     total: int | None = None
     where: pc.Expression | None = field(default=None, compare=False)
     times: int = 1
+    shows: Callable[[ds.Dataset], bool] | None = field(default=None, compare=False)
+    """A function of the table's rows, where nothing else says it; a small dataset's table fits into memory."""
 
 
 class Signs:
@@ -48,6 +50,8 @@ class Signs:
         rows = self._rows(sign.table)
         if rows is None:
             return False
+        if sign.shows is not None:
+            return sign.shows(rows)
         if sign.where is not None:
             return _holds(rows, sign.where, sign.times)
         if sign.column is None:

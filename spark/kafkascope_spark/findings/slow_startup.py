@@ -21,7 +21,7 @@ _TRIES = (
     "concat(', ', worst.error_name)), ')'))"
 )
 _OTHERS = (
-    "if(n_like < 3, '', concat('; half of the ', n_like, ' starts of its kind take ', "
+    "if(coalesce(n_like, 0) < 3, '', concat('; half of the ', n_like, ' starts of its kind take ', "
     f"{wording.lasting('usual_ns')}, ' or less'))"
 )
 _OWN = "if(broker_why in ('rebalance', 'long_poll'), 0, duration_us) + if(wait_why = 'no_records', 0, wait_us)"

@@ -49,8 +49,8 @@ def listed(names: str, most: int = MOST_NAMES) -> str:
 
 def evidence(request_id: str = "request_id", at_ns: str = "ts_ns", most: int = 100) -> str:
     """An aggregate: the first request ids in order of time, each once."""
-    pairs = f"array_sort(collect_set(if({request_id} is null, null, struct({at_ns} as at, {request_id} as id))))"
-    return f"slice(array_distinct(transform({pairs}, pair -> pair.id)), 1, {most})"
+    order = f"if({request_id} is null, null, struct({at_ns}, {request_id}))"
+    return f"array_distinct(min_by({request_id}, {order}, {most}))"
 
 
 def connections_of(ids: str) -> str:
