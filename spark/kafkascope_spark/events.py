@@ -109,8 +109,8 @@ class Sources:
     dns: DataFrame
     has_topic_errors: bool = True
     """Whether errors may name a topic without a partition."""
-    has_asked_in_vain: bool = True
-    """Whether there may be requests that failed with their connection (vain)."""
+    vain_ids: tuple[str, ...] | None = None
+    """Requests that failed with their connection (vain.ids_asked_in_vain); None: not known."""
 
 
 def client_events(sources: Sources) -> DataFrame:
@@ -138,13 +138,19 @@ def client_events(sources: Sources) -> DataFrame:
 
 
 def _mentions(sources: Sources) -> DataFrame:
-    vain = asked_in_vain(sources.requests, sources.connections) if sources.has_asked_in_vain else None
+    ids = sources.vain_ids
+    vain = asked_in_vain(sources.requests, sources.connections) if ids is None else list(ids)
     tables = sources.partitions, sources.errors, sources.connections
     return only_after_errors(*tables, vain, of_topics=sources.has_topic_errors)
 
 
 def only_after_errors(
-    partitions: DataFrame, errors: DataFrame, connections: DataFrame, vain: DataFrame | None = None, *, of_topics: bool
+    partitions: DataFrame,
+    errors: DataFrame,
+    connections: DataFrame,
+    vain: DataFrame | list[str],
+    *,
+    of_topics: bool,
 ) -> DataFrame:
     """Mentions of topic-partitions that had an error, of the same client, that follow an error closely, and
     the errors that name the leader (KIP-951). Adds client_ip, client_id, answered, hints, vain.
@@ -153,27 +159,34 @@ def only_after_errors(
     of_topics: whether there are errors of whole topics; what follows them is looked for, too.
     """
     who = connections.select("conn_id", "client_ip", fn.get("client_ids", fn.lit(0)).alias("client_id"))
+    leader = fn.coalesce("leader_id", "current_leader_id").alias("leader_id")
     mentions = partitions.where(fn.col("api_key").isin(*MENTIONED_BY, *MENTIONED_BY_SHARE)).select(
-        *MENTION, fn.coalesce("leader_id", "current_leader_id").alias("leader_id")
+        *MENTION, leader, fn.lit(False).alias("vain")
     )
+    asked = _asked(mentions, vain)
     broken = errors.where(fn.col("topic").isNotNull()).select("topic", fn.col("partition").alias("broken"))
-    if vain is not None:
-        asked = mentions.where(fn.col("direction") == "request")
-        asked = asked.join(vain, on="request_id", how="left_semi").join(who, on="conn_id", how="inner")
+    if asked is not None:
         broken = broken.unionByName(asked.select("topic", fn.col("partition").alias("broken")))
     broken = broken.distinct()
     same = (mentions["topic"] == broken["topic"]) & (
         broken["broken"].isNull() | (mentions["partition"] == broken["broken"])
     )
-    hits = mentions.join(fn.broadcast(broken), on=same, how="left_semi").join(who, on="conn_id", how="inner")
-    if vain is not None:
-        failed = {"direction": fn.lit("response"), "error_code": fn.lit(-1).cast("short")}
-        hits = hits.unionByName(asked.withColumns(failed))
-    found = _after(hits, "partition")
-    if vain is not None:
-        no = fn.lit(False)
-        found = found.unionByName(asked.withColumns({"answered": no, "hints": no, "vain": ~no}), True)
+    hits = mentions.join(fn.broadcast(broken), on=same, how="left_semi")
+    hits = hits if asked is None else hits.unionByName(asked)
+    found = _after(hits.join(who, on="conn_id", how="inner"), "partition")
     return _after_whole(found, mentions, errors, who) if of_topics else found
+
+
+def _asked(mentions: DataFrame, vain: DataFrame | list[str]) -> DataFrame | None:
+    """What requests named in vain, once more: sorted as answers are, and failed."""
+    if isinstance(vain, list):
+        if not vain:
+            return None
+        of_vain = mentions.where(fn.col("request_id").isin(vain))
+    else:
+        of_vain = mentions.join(vain, on="request_id", how="left_semi")
+    as_answer = {"direction": fn.lit("response"), "error_code": fn.lit(-1).cast("short"), "vain": fn.lit(True)}
+    return of_vain.where(fn.col("direction") == "request").withColumns(as_answer)
 
 
 def _after_whole(found: DataFrame, mentions: DataFrame, errors: DataFrame, who: DataFrame) -> DataFrame:
@@ -196,12 +209,13 @@ def _after(hits: DataFrame, *by: str) -> DataFrame:
     order = Window.partitionBy("client_ip", "client_id", "topic", *by).orderBy("ts_ns", "direction", "request_id")
     before = order.rowsBetween(-AFTER_ERROR, -1)
     failed = fn.coalesce(fn.col("error_code"), fn.lit(0)) != 0
-    answered = fn.col("direction") == "response"
+    vain = fn.coalesce("vain", fn.lit(False))
+    answered = (fn.col("direction") == "response") & ~vain
     hints = failed & answered & (fn.coalesce("leader_id", fn.lit(-1)) >= 0)
     return (
         hits.withColumns({"follows": fn.max(failed).over(before), "fails": _fails_at_once(failed, order)})
-        .where((fn.col("follows") & ~failed & ~fn.col("fails")) | hints)
-        .withColumns({"answered": answered, "hints": hints, "vain": fn.lit(False)})
+        .where((fn.col("follows") & ~failed & ~fn.col("fails")) | hints | vain)
+        .withColumns({"answered": answered, "hints": hints, "vain": vain})
     )
 
 

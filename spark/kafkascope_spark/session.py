@@ -41,7 +41,7 @@ DATA_OPTIONS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
 }
-"""What the data needs, anywhere. Batches for Python are limited by rows: a limit in bytes makes Spark 4.2 add up the
+"""What the data needs, anywhere. Batches for Python are limited by rows: a limit in bytes makes Spark 4.3 add up the
 sizes of all columns of the batch after each row, which costs more than all the rest."""
 
 EMBEDDED_OPTIONS = {

@@ -106,13 +106,13 @@ def tagged_stories(session: "SparkSession", dataset: pathlib.Path, capture_ns: t
     """All story rows of the dataset, tagged with their table (see TAGGED), recoveries without causes. Lazy."""
     from kafkascope_spark.events import Sources, client_events
     from kafkascope_spark.read import load_learned, load_optional, load_table, spark_schema
-    from kafkascope_spark.vain import has_asked_in_vain
+    from kafkascope_spark.vain import ids_asked_in_vain
 
     tables = [load_table(session, dataset, t) for t in (CONNECTIONS, REQUESTS, ERRORS, PARTITIONS)]
     learned = load_learned(session, dataset)
     dns = load_optional(session, dataset, DNS)
-    there = {"has_topic_errors": has_topic_errors(dataset), "has_asked_in_vain": has_asked_in_vain(dataset)}
-    events = client_events(Sources(tables[0], tables[1], tables[2], tables[3], learned, dns, **there))
+    told = has_topic_errors(dataset), ids_asked_in_vain(dataset)
+    events = client_events(Sources(tables[0], tables[1], tables[2], tables[3], learned, dns, *told))
     return events.mapInArrow(teller(capture_ns), spark_schema(TAGGED))
 
 

@@ -18,6 +18,10 @@ from kafkascope_spark import wire
 from kafkascope_spark.recoveries.failures import OVERDUE_NS
 
 NAMING = (wire.PRODUCE, wire.FETCH, wire.SHARE_FETCH, wire.SHARE_ACKNOWLEDGE)
+MOST_IDS = 500
+"""Ids that are told to Spark one by one; of more it makes a join."""
+MOST_READ = 20_000
+"""Unanswered requests that this process looks at: in a healthy capture each client ends with a few."""
 BY_SERVER = ("fin_server", "rst_server")
 
 
@@ -30,20 +34,28 @@ def asked_in_vain(requests: DataFrame, connections: DataFrame) -> DataFrame:
     return ended.where(fn.col("close_kind").isin(*BY_SERVER) | is_late).select("request_id")
 
 
-def has_asked_in_vain(dataset: pathlib.Path) -> bool:
-    """Whether the dataset has any: most have none, and need no join for them."""
+def ids_asked_in_vain(dataset: pathlib.Path) -> tuple[str, ...] | None:
+    """The same ids, read from the dataset where they are few: most datasets have none, and need no join for them.
+    None where there are more than MOST_IDS."""
     is_waiting = (pc.field("status") == "unanswered") & pc.field("api_key").isin(list(NAMING))
-    waiting = _rows(dataset / REQUESTS.name, ["conn_id", "request_last_ns"], is_waiting)
-    closed = _rows(dataset / CONNECTIONS.name, ["conn_id", "close_kind", "close_ns"], pc.is_valid(pc.field("close_ns")))
-    if waiting is None or closed is None or not waiting.num_rows:
-        return False
+    waiting = _rows(dataset / REQUESTS.name, ["request_id", "conn_id", "request_last_ns"], is_waiting)
+    if not waiting.num_rows:
+        return ()
+    if waiting.num_rows == MOST_READ:
+        return None
+    is_closed = pc.is_valid(pc.field("close_ns")) & pc.field("conn_id").isin(pc.unique(waiting["conn_id"]))
+    closed = _rows(dataset / CONNECTIONS.name, ["conn_id", "close_kind", "close_ns"], is_closed)
+    if not closed.num_rows:
+        return ()
     ended = waiting.join(closed, "conn_id", join_type="inner")
     is_late = pc.greater(pc.subtract(ended["close_ns"], ended["request_last_ns"]), OVERDUE_NS)
     by_server = pc.is_in(ended["close_kind"], pa.array(BY_SERVER))
-    return bool(pc.any(pc.or_(by_server, pc.fill_null(is_late, fill_value=False))).as_py())
+    found = ended.filter(pc.or_(by_server, pc.fill_null(is_late, fill_value=False)))["request_id"]
+    return tuple(sorted(found.to_pylist())) if len(found) <= MOST_IDS else None
 
 
-def _rows(place: pathlib.Path, columns: list[str], which: pc.Expression) -> pa.Table | None:
+def _rows(place: pathlib.Path, columns: list[str], which: pc.Expression) -> pa.Table:
+    """The first MOST_READ of these rows."""
     if next(place.rglob("*.parquet"), None) is None:
-        return None
-    return pads.dataset(place).to_table(columns=columns, filter=which)
+        return pa.table({name: [] for name in columns})
+    return pads.dataset(place).head(MOST_READ, columns=columns, filter=which)

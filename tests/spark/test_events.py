@@ -139,7 +139,7 @@ def test_mentions_follow_an_error_of_the_same_client_and_partition(frame: Frame)
     ]
     errors = [{"request_id": "r2", "topic": "t", "partition": 0, "error_code": 6}]
     kept = events.only_after_errors(
-        frame(PARTITIONS, *mentions), frame(ERRORS, *errors), frame(CONNECTIONS, *connections), of_topics=False
+        frame(PARTITIONS, *mentions), frame(ERRORS, *errors), frame(CONNECTIONS, *connections), [], of_topics=False
     )
     assert sorted((r["request_id"], r["answered"]) for r in kept.collect()) == [("r3", False), ("r4", True)]
 
@@ -156,9 +156,9 @@ def test_what_follows_an_error_of_a_whole_topic_is_seen(frame: Frame) -> None:
     connections = [{"conn_id": "c1", "client_ip": "10.0.0.1", "client_ids": ["app"]}]
     denied = {"request_id": "r2", "conn_id": "c1", "ts_ns": 2, "api_key": wire.METADATA, "topic": "t", "error_code": 29}
     tables = frame(PARTITIONS, *mentions), frame(ERRORS, denied), frame(CONNECTIONS, *connections)
-    kept = events.only_after_errors(*tables, of_topics=True)
+    kept = events.only_after_errors(*tables, [], of_topics=True)
     assert sorted((r["request_id"], r["answered"]) for r in kept.collect()) == [("r3", False), ("r5", True)]
-    assert events.only_after_errors(*tables, of_topics=False).count() == 0
+    assert events.only_after_errors(*tables, [], of_topics=False).count() == 0
 
 
 def test_mentions_of_requests_that_failed_with_their_connection_are_errors(frame: Frame) -> None:
@@ -179,9 +179,10 @@ def test_mentions_of_requests_that_failed_with_their_connection_are_errors(frame
     ]
     other = {**asked, "request_id": "c1-0", "ts_ns": 0, "partition": 1}
     tables = frame(PARTITIONS, other, asked, *again), frame(ERRORS), frame(CONNECTIONS, *closed)
-    kept = events.only_after_errors(*tables, vain, of_topics=False).collect()
-    told = sorted((r["ts_ns"], r["request_id"], r["answered"], r["vain"]) for r in kept)
-    assert told == [(1, "c1-1", False, True), (7, "c1-9", False, False), (8, "c1-9", True, False)]
+    for which in (vain, ["c1-1", "c1-3"]):
+        kept = events.only_after_errors(*tables, which, of_topics=False).collect()
+        told = sorted((r["ts_ns"], r["request_id"], r["answered"], r["vain"]) for r in kept)
+        assert told == [(1, "c1-1", False, True), (7, "c1-9", False, False), (8, "c1-9", True, False)]
 
 
 def test_closes_of_one_moment_and_refusals_after_them_are_seen(frame: Frame) -> None:
