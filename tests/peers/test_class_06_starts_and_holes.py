@@ -2,6 +2,8 @@
 in one segment; a header split 1+3; 8-byte header apart from its body.
 """
 
+import struct
+
 import pytest
 
 
@@ -35,14 +37,19 @@ def test_responses_only(w, read):
     assert [row["response_packet_no"] for row in sorted(rows, key=lambda row: row["correlation_id"])] == [1, 2, 3, 4, 5]
 
 
-def test_answers_to_produce_are_no_requests(w, read):
+@pytest.mark.parametrize("first", [6, 300])  # as versions, some are known and some are not
+def test_answers_to_produce_are_no_requests(w, read, first):
     """They begin like one: API key 0 and a version (the correlation id), then a client id (the topic)."""
+    partition = struct.pack(">ihqqq", 0, 0, 7, -1, 0)
+    body = struct.pack(">i", 1) + w.string(b"orders") + struct.pack(">i", 1) + partition + struct.pack(">i", 0)
     c = w.Conversation(syn=False)
-    for i in range(300, 306):
-        c.ask(w.produce(i, 7, 1)).tell(w.produce_answer(i))
+    for i in range(first, first + 6):
+        c.tell(w.response(i - 1, body)).ask(w.produce(i, 7, 1))
     found = read(c)
-    assert found.requests == dict.fromkeys(range(300, 306), "ok")
     assert {row["server_port"] for row in found.table("connections")} == {9092}
+    assert found.requests == {first - 1: "orphan_response", first + 5: "unanswered"} | dict.fromkeys(
+        range(first, first + 5), "ok"
+    )
 
 
 def test_a_hole_between_whole_frames(w, read):
