@@ -36,9 +36,9 @@ def sql(
         with Database(dataset) as database:
             names, rows = database.query(statement)
             if format in (Rows.rich, Rows.plain):
-                from kafkascope_analyzer.report.terminal import write_parts
+                from kafkascope_analyzer.report.terminal import width_of, write_parts
 
-                write_parts(as_table(names, rows), sys.stdout, plain=format is Rows.plain)
+                write_parts(as_table(names, rows, width_of(sys.stdout)), sys.stdout, plain=format is Rows.plain)
                 return
             written = {Rows.csv: as_csv, Rows.json: as_json, Rows.markdown: as_markdown}[format]
             for part in written(names, rows):

@@ -44,7 +44,7 @@ def render_to(model: Model, stream: TextIO, *, plain: bool) -> None:
 
 def write_parts(parts: Iterable[RenderableType], stream: TextIO, *, plain: bool) -> None:
     """Writes parts in the terminal's width: styled on a terminal, without blanks at line ends elsewhere."""
-    width = _width(Console(file=stream).width)
+    width = width_of(stream)
     if not plain and stream.isatty():
         Console(file=stream, markup=False, highlight=False, emoji=False, width=width).print(*parts, sep="\n")
         return
@@ -63,8 +63,9 @@ def page_of(parts: Iterable[RenderableType], width: int, *, ascii_only: bool) ->
     return "\n".join(lines) + "\n"
 
 
-def _width(columns: int) -> int:
-    return min(columns, WIDEST)
+def width_of(stream: TextIO) -> int:
+    """Columns that a line on the stream may have."""
+    return min(Console(file=stream).width, WIDEST)
 
 
 _STORIES = {"findings": render_findings, "causes": render_causes, "rebalances": render_rebalances}

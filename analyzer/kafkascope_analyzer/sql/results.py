@@ -25,23 +25,50 @@ Rows = Iterable[tuple[Any, ...]]
 
 MOST_SHOWN = 1_000
 """Rows of a table for people: its columns are as wide as their widest row, so all have to be known."""
+GAP = 2
+"""Blanks between two columns."""
+MOST_WRAPPED = 3
+"""Columns that may wrap: with more of them, lines fall apart."""
 
 
-def as_table(names: list[str], rows: Rows) -> list[RenderableType]:
-    """A table without borders; what is left out is said."""
+def as_table(names: list[str], rows: Rows, width: int) -> list[RenderableType]:
+    """A table without borders; where its columns do not fit into width, a block of lines per row. What is left out is
+    said.
+    """
     source = iter(rows)
     shown = list(islice(source, MOST_SHOWN))
-    numbers = [
-        bool(shown) and all(isinstance(row[i], int | float | Decimal | None) for row in shown)
-        for i in range(len(names))
-    ]
-    table = grid(*((safe(name), "r" if number else "") for name, number in zip(names, numbers, strict=True)))
-    for row in shown:
-        table.add_row(*(Text(safe(_text(value))) for value in row))
+    cells = [[safe(_text(value)) for value in row] for row in shown]
+    heads = [safe(name) for name in names]
+    widest = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    wide = sum(widest) + GAP * (len(widest) - 1) > width and len(names) > MOST_WRAPPED
+    parts: list[RenderableType] = _blocks(heads, cells) if wide else [_columns(heads, cells, shown)]
     left = sum(1 for _ in source)
     if left:
-        return [table, line((f"… and {count(left, 'row')} more (--format csv or json has them)", "dim"))]
-    return [table]
+        parts.append(line((f"… and {count(left, 'row')} more (--format csv or json has them)", "dim")))
+    return parts
+
+
+def _columns(heads: list[str], cells: list[list[str]], shown: list[tuple[Any, ...]]) -> RenderableType:
+    numbers = [
+        bool(shown) and all(isinstance(row[i], int | float | Decimal | None) for row in shown)
+        for i in range(len(heads))
+    ]
+    table = grid(*((head, "r" if number else "") for head, number in zip(heads, numbers, strict=True)))
+    for row in cells:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _blocks(heads: list[str], cells: list[list[str]]) -> list[RenderableType]:
+    """A row after the other: each column on a line of its own."""
+    longest = max(map(len, heads))
+    parts: list[RenderableType] = []
+    for number, row in enumerate(cells, 1):
+        parts.append(line((f"row {number}", "bold")))
+        parts += [
+            line((f"  {head.ljust(longest)}  ", "dim"), cell) for head, cell in zip(heads, row, strict=True) if cell
+        ]
+    return parts
 
 
 def as_csv(names: list[str], rows: Rows) -> Iterator[str]:

@@ -71,12 +71,23 @@ def test_markdown_is_a_table_whatever_the_text() -> None:
 
 
 def test_the_table_for_people_is_safe_and_says_what_it_leaves_out() -> None:
-    page = page_of(as_table(["n", "name"], [(n, HOSTILE) for n in range(MOST_SHOWN + 7)]), 80, ascii_only=False)
+    page = page_of(as_table(["n", "name"], [(n, HOSTILE) for n in range(MOST_SHOWN + 7)], 80), 80, ascii_only=False)
     assert "… and 7 rows more (--format csv or json has them)" in page
     assert not [c for c in page if c != "\n" and unicodedata.category(c) in ("Cc", "Cf")]
     assert r"a\x1b[2J\u202e|`<b>" in page
 
 
 def test_no_rows_are_a_head() -> None:
-    assert page_of(as_table(["n", "name"], []), 80, ascii_only=True).split() == ["n", "name", *["-" * 7]]
+    assert page_of(as_table(["n", "name"], [], 80), 80, ascii_only=True).split() == ["n", "name", *["-" * 7]]
     assert "".join(as_csv(["a"], [])) == "a\n"
+
+
+def test_what_is_too_wide_for_columns_comes_in_blocks() -> None:
+    names = ["client", "address", "error", "count"]
+    row = ("svc" * 10, "10.0.0.101:40000", "NOT_LEADER_OR_FOLLOWER", 7)
+    wide = page_of(as_table(names, [row, row], 120), 120, ascii_only=True).splitlines()
+    narrow = page_of(as_table(names, [row, row], 80), 80, ascii_only=True).splitlines()
+    assert [line.split() for line in wide[2:]] == [list(map(str, row))] * 2
+    assert [line.split() for line in narrow] == [
+        words for n in "12" for words in [["row", n], *([k, str(v)] for k, v in zip(names, row, strict=True))]
+    ]
