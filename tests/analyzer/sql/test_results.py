@@ -84,7 +84,7 @@ def test_no_rows_are_a_head() -> None:
 
 def test_what_is_too_wide_for_columns_comes_in_blocks() -> None:
     names = ["client", "address", "error", "count"]
-    row = ("svc" * 10, "10.0.0.101:40000", "NOT_LEADER_OR_FOLLOWER", 7)
+    row = ("svc" * 12, "10.0.0.101:40000", "NOT_LEADER_OR_FOLLOWER", 7)
     wide = page_of(as_table(names, [row, row], 120), 120, ascii_only=True).splitlines()
     narrow = page_of(as_table(names, [row, row], 80), 80, ascii_only=True).splitlines()
     assert [line.split() for line in wide[2:]] == [list(map(str, row))] * 2
