@@ -1,5 +1,7 @@
 import os
 import pathlib
+from functools import partial
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -65,8 +67,13 @@ def test_archive_is_written_once_then_used(tmp_path: pathlib.Path, monkeypatch: 
 def test_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """An option goes before SPARK_REMOTE, a master is a cluster, neither is this process."""
     asked: list[tuple[str, object]] = []
+
+    def opened(name: str, where: object) -> MagicMock:
+        asked.append((name, where))
+        return MagicMock()
+
     for name in ("_connected", "_on_cluster", "_embedded"):
-        monkeypatch.setattr(session, name, lambda where, name=name: asked.append((name, where)))
+        monkeypatch.setattr(session, name, partial(opened, name))
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
     open_session(n_requests=7)
     open_session(None, "sc://a:15002")
@@ -87,6 +94,15 @@ def test_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_REMOTE")
     assert is_embedded(None)
     assert not is_embedded(None, "sc://a:15002")
+
+
+def test_few_requests_are_not_worth_compiled_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = MagicMock()
+    monkeypatch.setattr(session, "_on_cluster", lambda _: there)
+    open_session("spark://m:7077", n_requests=session.LARGE_REQUESTS)
+    there.conf.set.assert_not_called()
+    open_session("spark://m:7077", n_requests=session.LARGE_REQUESTS - 1)
+    there.conf.set.assert_any_call("spark.sql.codegen.wholeStage", "false")
 
 
 def test_master_and_remote_at_once_are_refused() -> None:
