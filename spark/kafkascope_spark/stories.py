@@ -59,7 +59,7 @@ def write_stories(
     few = rows.get(CONNECTIONS.name, 0) <= SMALL_CONNECTIONS
     write = write_here if few and is_embedded(master, remote) else write_there
     write(tagged_stories(session, dataset, capture_ns), CLIENT_TABLES, dataset / "stories")
-    tables = Tables(session, dataset, capture_ns, few and n_requests < LARGE_REQUESTS)
+    tables = Tables(session, dataset, capture_ns, few and n_requests < LARGE_REQUESTS, n_requests)
     told = across_clients(tables)
     write(tagged(told), list(told), dataset / "stories")
     told = diagnoses(tables, ignored)

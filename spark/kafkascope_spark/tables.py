@@ -31,12 +31,15 @@ _STORIES = frozenset(table.name for table in STORY_TABLES)
 
 @dataclass(frozen=True)
 class Tables:
-    """A dataset's tables. capture_ns: its first and last packet; small: whether one partition holds a table."""
+    """A dataset's tables. capture_ns: its first and last packet; small: whether one partition holds a table;
+    n_requests: how many there are.
+    """
 
     session: SparkSession
     dataset: pathlib.Path
     capture_ns: tuple[int, int]
     small: bool = True
+    n_requests: int = 0
     _loaded: dict[str, DataFrame] = field(default_factory=dict, compare=False, repr=False)
     _made: "dict[Callable[[Tables], DataFrame], DataFrame]" = field(default_factory=dict, compare=False, repr=False)
 

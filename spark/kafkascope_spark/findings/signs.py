@@ -1,4 +1,4 @@
-"""What a small dataset has to show before a rule is asked at all: read from Parquet's statistics and short columns,
+"""What a dataset has to show before a rule is asked at all: read from Parquet's statistics and short columns,
 without a job. It saves the plans of rules that can find nothing; a rule gives the same without it."""
 
 import pathlib
@@ -31,7 +31,7 @@ class Sign:
     where: pc.Expression | None = field(default=None, compare=False)
     times: int = 1
     shows: Callable[[ds.Dataset], bool] | None = field(default=None, compare=False)
-    """A function of the table's rows, where nothing else says it; a small dataset's table fits into memory."""
+    """A function of the table's rows, where nothing else says it; two columns of ten million rows fit into memory."""
 
 
 class Signs:

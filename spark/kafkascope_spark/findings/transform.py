@@ -11,6 +11,8 @@ from kafkascope_spark.findings.rule import MOST_EVIDENCE, Find, Rule, Way
 from kafkascope_spark.findings.signs import Signs
 from kafkascope_spark.tables import Tables
 
+MOST_LOOKED_THROUGH = 10_000_000
+"""Requests whose short columns this process reads in seconds; a rule that is asked costs a job over all of them."""
 _IDS = "array_distinct(coalesce({}, cast(array() as array<string>)))"
 _ROWS = (
     "concat('finding-', substring(sha2(concat_ws('|', rule, coalesce(subject, ''), coalesce(client_instance_id, ''), "
@@ -56,7 +58,9 @@ def _unexplained(told: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 
 
 def asked(tables: Tables, rules: Sequence[Rule]) -> list[tuple[Rule, Find]]:
-    """The ways of the rules that can find something: in a small dataset those of which it shows a sign, else all."""
+    """The ways of the rules that can find something: those of which the dataset shows a sign; in one that is too large
+    to be looked through for them, all.
+    """
     ways = [(rule, way) for rule in rules for way in (Way(rule.find, rule.signs), *rule.also)]
     signs = Signs(tables.dataset)
-    return [(rule, way.find) for rule, way in ways if not tables.small or signs.shows_any(way.signs)]
+    return [(rule, way.find) for rule, way in ways if tables.n_requests > MOST_LOOKED_THROUGH or signs.shows_any(way.signs)]
