@@ -63,4 +63,6 @@ def asked(tables: Tables, rules: Sequence[Rule]) -> list[tuple[Rule, Find]]:
     """
     ways = [(rule, way) for rule in rules for way in (Way(rule.find, rule.signs), *rule.also)]
     signs = Signs(tables.dataset)
-    return [(rule, way.find) for rule, way in ways if tables.n_requests > MOST_LOOKED_THROUGH or signs.shows_any(way.signs)]
+    return [
+        (rule, way.find) for rule, way in ways if tables.n_requests > MOST_LOOKED_THROUGH or signs.shows_any(way.signs)
+    ]
