@@ -64,6 +64,8 @@ def _findings(model: Model) -> Iterator[str]:
         proof = packets_of(row, n_files=len(model["capture"]["files"]))
         yield f"  - {proof + ': ' if proof else ''}{code(row['cut'])}"
     yield from _more(found["n"] - min(MOST_FINDINGS, len(found["listed"])), "finding")
+    if found["n"]:
+        yield from ("", f"What a rule looks at: {code('kafkascope rules NAME')}.")
 
 
 def _causes(model: Model) -> Iterator[str]:

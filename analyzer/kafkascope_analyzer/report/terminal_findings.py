@@ -34,6 +34,8 @@ def render_findings(model: Model) -> Iterator[RenderableType]:
             yield line("")
         yield from _finding(row, start_ns, len(model["capture"]["files"]))
     yield from more(found["n"] - min(MOST_FINDINGS, len(found["listed"])), "finding", "table stories/findings")
+    if found["n"]:
+        yield line(("what a rule looks at: kafkascope rules NAME", "dim"))
 
 
 def sentence(text: str | None) -> str:

@@ -340,5 +340,6 @@ function findingBody(finding) {
       ),
     ),
     el("p", {}, "Packets: ", command(cutCommand("--finding", finding.finding_id, finding.finding_id))),
+    el("p", {}, "What this rule looks at: ", command(`kafkascope rules ${quoted(String(finding.rule))}`)),
   );
 }
