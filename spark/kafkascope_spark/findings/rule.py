@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
-from kafkascope_spark.findings import wording
 from kafkascope_spark.findings.signs import Sign
 from kafkascope_spark.tables import Tables
 
@@ -116,22 +115,3 @@ def gathered(request_id: Column | str, at_ns: Column | str) -> Column:
     at_ns = fn.col(at_ns) if isinstance(at_ns, str) else at_ns
     pairs = fn.array_sort(fn.collect_set(fn.struct(at_ns.alias("at"), request_id.alias("id"))))
     return fn.slice(pairs["id"], 1, MOST_EVIDENCE)
-
-
-def clock(ns: Column | str) -> Column:
-    """A time of day for a sentence: `12:34:56.789 UTC`. Of wording's words those that take Columns."""
-    if isinstance(ns, str):
-        return fn.expr(wording.clock(ns))
-    return fn.concat(
-        fn.date_format(fn.timestamp_millis((ns / 1_000_000).cast("bigint")), "HH:mm:ss.SSS"), fn.lit(" UTC")
-    )
-
-
-def times(n: str) -> Column:
-    """A count for a sentence: `once`, `3 times`."""
-    return fn.expr(wording.times(n))
-
-
-def called(client_id: str, client_ip: str) -> Column:
-    """A client for a sentence: `orders-app (10.0.0.9)`; its address alone where it gives no id."""
-    return fn.expr(wording.called(client_id, client_ip))

@@ -1,7 +1,5 @@
 """The numbers that rules compare with, each with its source or reason. None is tuned to a capture."""
 
-IDLE_CLOSE_MS = 540_000
-"""connections.max.idle.ms of Java clients (9 min); brokers close after 10 min (600,000)."""
 IDLE_LEAST_MS = 60_000
 """A shorter silence no middlebox takes for an idle connection: the shortest limits in use are a minute (HAProxy's and
 Envoy's usual client timeouts), Azure's 4 min, AWS's 350 s, GCP's 10 min."""
