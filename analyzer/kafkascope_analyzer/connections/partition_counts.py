@@ -89,6 +89,7 @@ COUNTS_SCHEMA = pa.schema(
 confirmed_ns: first confirming answer; PROOFS: numbers of the first three requests that were answered;
 preferred: a replica that an answer sent the consumer to (KIP-392), null for none.
 """
+_NO_COUNTS = COUNTS_SCHEMA.empty_table()
 
 
 N_REQUESTS, N_CONFIRMED, N_REFUSED, FIRST_NS, _, CONFIRMED_FIRST_NS, _, CONFIRMED_NS, PROOF, _, _, PREFERRED = range(
@@ -105,7 +106,7 @@ def count_partitions(partitions: pa.Table, api_key: int, direction: str) -> pa.T
     too), from_replica (whether a broker asked), and error_code and preferred_read_replica, where the message has them.
     """
     if not (0 <= api_key < len(_IS_LEADER_API) and _IS_LEADER_API[api_key]):
-        return COUNTS_SCHEMA.empty_table()
+        return _NO_COUNTS
     topics = {name: partitions[name].combine_chunks() for name in ("topic", "topic_id")}
     raft = [_code_of(topics[name], text) for name, text in (("topic", RAFT_TOPIC), ("topic_id", RAFT_TOPIC_ID))]
     found = np.empty((partitions.num_rows, len(_COUNTED)), np.int64)

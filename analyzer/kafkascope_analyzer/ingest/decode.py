@@ -7,12 +7,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.ingest.errors import SPILL_SCHEMA as ERROR_SCHEMA
-from kafkascope_analyzer.ingest.errors import error_rows
+from kafkascope_analyzer.ingest.errors import NO_ERRORS, error_rows
 from kafkascope_analyzer.ingest.partitions import PartitionRows, partition_rows
 from kafkascope_analyzer.ingest.request_facts import Fact, FactColumns
-from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
-from kafkascope_analyzer.ingest.topology import topology_rows
+from kafkascope_analyzer.ingest.topology import NO_TOPOLOGY, topology_rows
 from kafkascope_parsers.framing.layout import WHOLE
 from kafkascope_parsers.machine import Columns, decode_messages
 from kafkascope_parsers.machine.decode import BATCH_BYTES
@@ -41,11 +39,11 @@ class Decoded:
 
     def error_table(self) -> pa.Table:
         """All error rows."""
-        return pa.concat_tables([ERROR_SCHEMA.empty_table(), *self.errors]).combine_chunks()
+        return pa.concat_tables([NO_ERRORS, *self.errors]).combine_chunks()
 
     def topology_table(self) -> pa.Table:
         """All topology rows."""
-        return pa.concat_tables([TOPOLOGY_SCHEMA.empty_table(), *self.topology]).combine_chunks()
+        return pa.concat_tables([NO_TOPOLOGY, *self.topology]).combine_chunks()
 
 
 def decode_frames(

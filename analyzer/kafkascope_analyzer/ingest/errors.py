@@ -24,6 +24,7 @@ SPILL_SCHEMA = pa.schema(
     ]
 )
 """Columns of `error_rows`; `row` is the index of the frame."""
+NO_ERRORS = SPILL_SCHEMA.empty_table()
 
 
 def error_rows(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
@@ -34,7 +35,7 @@ def error_rows(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
             keep = np.flatnonzero((columns.values(mention.code) != 0) & ~columns.is_null(mention.code))
             if len(keep):
                 tables.append(_of_mention(columns, mention, frames, keep))
-    return pa.concat_tables(tables) if tables else SPILL_SCHEMA.empty_table()
+    return pa.concat_tables(tables) if tables else NO_ERRORS
 
 
 def _of_mention(

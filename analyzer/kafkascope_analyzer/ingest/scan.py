@@ -144,10 +144,10 @@ class BucketScan:
         self._spill_responses(responses)
         self._note_undecoded(streams, (frames, requests), (answered, responses))
         settled, new_row = self._exchanges.settle(responses.answers, answered.frames["row"], abandoned, final=final)
-        self._spill.write("requests", settled)
+        self._spill.gather("requests", settled)
         orphans = np.flatnonzero(answered.frames["row"] < 0)
         if len(orphans):
-            self._spill.write(
+            self._spill.gather(
                 "requests",
                 orphan_rows(responses.answers.take(pa.array(orphans)), responses.orphans(orphans, self._capture_id)),
             )
@@ -155,7 +155,7 @@ class BucketScan:
         self._notes.streams(streams, self.framer.connections)
         self._notes.tokens(streams.data, frames.stretches)
         self.dns.streams(streams, self.tcp.sides, self._capture_id)
-        self._spill.write("connection_notes", self._notes.take())
+        self._spill.gather("connection_notes", self._notes.take())
         self._spill_events()
 
     def _open_connections(self) -> None:
@@ -214,8 +214,8 @@ class BucketScan:
 
     def _spill_responses(self, block: ResponseBlock) -> None:
         self._spill_partitions(block.partitions())
-        self._spill.write("errors", block.errors(self._capture_id))
-        self._spill.write("topology", self._news.only_first(block.topology()))
+        self._spill.gather("errors", block.errors(self._capture_id))
+        self._spill.gather("topology", self._news.only_first(block.topology()))
 
     def _note_undecoded(
         self, streams: Streams, requests: tuple[Frames, RequestBlock], responses: tuple[Frames, ResponseBlock]
@@ -224,8 +224,8 @@ class BucketScan:
         for frames, block in (requests, responses):
             stretches = stretch_rows(streams.data, frames.stretches, self._capture_id)
             failed = failed_frame_rows(streams.data, block.failed(streams), self._capture_id)
-            self._spill.write("undecoded", stretches)
-            self._spill.write("undecoded", failed)
+            self._spill.gather("undecoded", stretches)
+            self._spill.gather("undecoded", failed)
             sizes = frames.frames["end"] - frames.frames["start"]
             self.ledger.decoded_bytes += int(sizes[block.decoded.decoded].sum())
             for table in (stretches, failed):
@@ -238,4 +238,4 @@ class BucketScan:
             self._n_stream_buffer += int((events["kind"] == E_LIMIT).sum())
             columns = {name: pa.array(np.ascontiguousarray(events[field])) for name, field in _EVENT_COLUMNS.items()}
             columns["capture_id"] = pa.array(np.full(n, self._capture_id, np.int32))
-            self._spill.write("tcp_events", pa.table(columns))
+            self._spill.gather("tcp_events", pa.table(columns))

@@ -2,12 +2,14 @@
 read batch by batch. Each batch may have dictionaries of its own.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 
-GATHERED_ROWS = 1 << 14
+GATHERED_ROWS = 1 << 16
+GATHERED_BYTES = 16 << 20
 """What `gather` holds of a table before it is written: reading many small batches costs more than their rows."""
 
 
@@ -19,19 +21,22 @@ class Spill:
         self._directory.mkdir(parents=True, exist_ok=True)
         self._writers: dict[str, pa.ipc.RecordBatchStreamWriter] = {}
         self._gathered: dict[str, list[pa.Table]] = {}
+        self._gathered_rows: Counter[str] = Counter()
+        self._gathered_bytes: Counter[str] = Counter()
 
     def gather(self, name: str, table: pa.Table) -> None:
         """Adds a few rows to a table, which are written when there are many, or at the end."""
-        waiting = self._gathered.setdefault(name, [])
-        if table.num_rows:
-            waiting.append(table)
-        if sum(each.num_rows for each in waiting) >= GATHERED_ROWS:
+        if not table.num_rows:
+            return
+        self._gathered.setdefault(name, []).append(table)
+        self._gathered_rows[name] += table.num_rows
+        self._gathered_bytes[name] += table.get_total_buffer_size()
+        if self._gathered_rows[name] >= GATHERED_ROWS or self._gathered_bytes[name] >= GATHERED_BYTES:
             self._write_gathered(name)
 
     def _write_gathered(self, name: str) -> None:
-        waiting = self._gathered.pop(name)
-        if waiting:
-            self.write(name, pa.concat_tables(waiting).combine_chunks())
+        del self._gathered_rows[name], self._gathered_bytes[name]
+        self.write(name, pa.concat_tables(self._gathered.pop(name)).combine_chunks())
 
     def write(self, name: str, table: pa.Table) -> None:
         """Adds rows to a table."""

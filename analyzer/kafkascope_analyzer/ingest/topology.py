@@ -29,6 +29,7 @@ SPILL_SCHEMA = pa.schema(
     ]
 )
 """Columns of `topology_rows`; `row` is the index of the frame."""
+NO_TOPOLOGY = SPILL_SCHEMA.empty_table()
 
 _MOVED = [code for code in error_codes() if error_name(code) in ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")]
 
@@ -53,7 +54,7 @@ def topology_rows(columns: Columns, frames: NDArray[np.int64], api_name: str) ->
         found.append(_brokers(columns, frames, _BROKER_LISTS[api_name]))
     found += [read(columns, frames) for read in _READERS.get(api_name, ())]
     found = [table for table in found if table.num_rows]
-    return pa.concat_tables(found) if found else SPILL_SCHEMA.empty_table()
+    return pa.concat_tables(found) if found else NO_TOPOLOGY
 
 
 def _one(columns: Columns, path: str) -> Node | None:
@@ -85,7 +86,7 @@ def _facts(
 def _brokers(columns: Columns, frames: NDArray[np.int64], array: str) -> pa.Table:
     ids = [p for p in ("node_id", "broker_id") if _one(columns, f"{array}[].{p}") is not None]
     if not ids:
-        return SPILL_SCHEMA.empty_table()
+        return NO_TOPOLOGY
     leaf = nodes_of(columns.message, (f"{array}[].{ids[0]}",))[0]
     keep = np.arange(columns.size(leaf))
     return _facts(
@@ -105,7 +106,7 @@ def _brokers(columns: Columns, frames: NDArray[np.int64], array: str) -> pa.Tabl
 def _controller(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
     leaf = _one(columns, "controller_id")
     if leaf is None:
-        return SPILL_SCHEMA.empty_table()
+        return NO_TOPOLOGY
     keep = np.flatnonzero(~columns.is_null(leaf) & (columns.values(leaf).astype(np.int64) >= 0))
     return _facts(
         columns,
@@ -121,7 +122,7 @@ def _controller(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
 def _cluster(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
     leaf = _one(columns, "cluster_id")
     if leaf is None:
-        return SPILL_SCHEMA.empty_table()
+        return NO_TOPOLOGY
     keep = np.flatnonzero(columns.lengths(leaf) > 0)
     return _facts(columns, frames, leaf, keep, "cluster", cluster_id=_texts(columns, leaf, "cluster_id", keep))
 
@@ -132,7 +133,7 @@ def _topic_leaders(topic: str) -> Reader:
     def read(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
         leaf = _one(columns, "topics[].partitions[].leader_id")
         if leaf is None:
-            return SPILL_SCHEMA.empty_table()
+            return NO_TOPOLOGY
         keep = np.flatnonzero(columns.values(leaf).astype(np.int64) >= 0)
         places = (f"topics[].{topic}", "topics[].topic_id", "topics[].partitions[].partition_index")
         return _leaders(columns, frames, (leaf, keep), places)
@@ -173,7 +174,7 @@ def _hints(prefix: str, topic: str, topic_id: str, partition: str) -> Reader:
     def read(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
         leaf = _one(columns, f"{prefix}.current_leader.leader_id")
         if leaf is None:
-            return SPILL_SCHEMA.empty_table()
+            return NO_TOPOLOGY
         codes = [_one(columns, f"{prefix}.{name}") for name in ("error_code", "acknowledge_error_code")]
         moved = [np.isin(columns.values(code), _MOVED) for code in codes if code is not None]
         told = ~columns.is_null(leaf) & (columns.values(leaf).astype(np.int64) >= 0)
@@ -186,7 +187,7 @@ def _hints(prefix: str, topic: str, topic_id: str, partition: str) -> Reader:
 def _topics(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
     leaf = _one(columns, "topics[].topic_id")
     if leaf is None:
-        return SPILL_SCHEMA.empty_table()
+        return NO_TOPOLOGY
     keep = np.flatnonzero(~columns.is_null(leaf))
     return _facts(
         columns,
@@ -223,7 +224,7 @@ def _coordinators(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
                 coordinator_key=_texts(columns, leaf, f"{prefix}key", keep),
             )
         )
-    return pa.concat_tables(found) if found else SPILL_SCHEMA.empty_table()
+    return pa.concat_tables(found) if found else NO_TOPOLOGY
 
 
 _SHARE_HINTS = _hints("responses[].partitions[]", "responses[].topic", "responses[].topic_id", "partition_index")

@@ -7,6 +7,8 @@ never as content. Unknown tags of all structs of a message are one column of the
 other versions) is null.
 """
 
+from functools import cache
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -41,6 +43,7 @@ def is_length_only(node: Node) -> bool:
     return node.is_secret or node.type == "records"
 
 
+@cache
 def arrow_field(node: Node) -> pa.Field:
     """Name and type of a node below the body. The type of a message does not depend on the versions in a batch."""
     if node.kind == "leaf" and is_length_only(node):
@@ -48,6 +51,7 @@ def arrow_field(node: Node) -> pa.Field:
     return pa.field(node.name, _arrow_type(node))
 
 
+@cache
 def _arrow_type(node: Node) -> pa.DataType:
     if node.kind == "struct":
         return pa.struct([arrow_field(child) for child in node.children.values()])
@@ -56,6 +60,7 @@ def _arrow_type(node: Node) -> pa.DataType:
     return _LEAF_TYPES[node.type]
 
 
+@cache
 def arrow_schema(message: MessageType) -> pa.Schema:
     """Schema of to_arrow: the fields of the body, then the unknown tags."""
     fields = [arrow_field(child) for child in message.body.children.values()]
@@ -118,9 +123,15 @@ def _fixed(values: NDArray[np.generic], null: NDArray[np.bool_], shown: pa.DataT
     return pa.Array.from_buffers(shown, len(values), [validity(null), pa.py_buffer(values)])
 
 
+@cache
+def _extensible(message: MessageType) -> tuple[Node, ...]:
+    """The structs of a message that may have unknown tags, in order of the tree."""
+    return tuple(node for node in message.root.walk() if node.unknown is not None)
+
+
 def _unknown_tags(columns: Columns) -> pa.Array:
     """The unknown tags of all structs: per message in order of the structs in the tree, then of the wire."""
-    structs = [n for n in columns.message.root.walk() if n.unknown is not None and columns.size_below(n.unknown) > 0]
+    structs = [n for n in _extensible(columns.message) if n.unknown is not None and columns.size_below(n.unknown) > 0]
     if not structs:
         return pa.nulls(len(columns), UNKNOWN_TAGS_TYPE)
     parts = [_unknown_tags_of(columns, struct) for struct in structs]

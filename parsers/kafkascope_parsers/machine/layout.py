@@ -5,6 +5,7 @@ not write starts out as nulls, so that a field which a version lacks costs no op
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ _VALUE_TYPES: dict[str, type[np.generic]] = {
 _VARIABLE = frozenset({"string", "bytes", "records"})
 
 
+@cache
 def value_type(node: Node) -> np.dtype[np.generic]:
     """Type of the first cells of a node: values, offsets, counts or presence."""
     if node.kind == "struct":
@@ -36,6 +38,7 @@ def value_type(node: Node) -> np.dtype[np.generic]:
     return np.dtype(_VALUE_TYPES.get(node.type, np.int64))
 
 
+@cache
 def second_type(node: Node) -> np.dtype[np.generic] | None:
     """Type of the second cells: lengths of variable-width leaves, presence of fixed-width ones; None where there are
     none."""
@@ -44,8 +47,9 @@ def second_type(node: Node) -> np.dtype[np.generic] | None:
     return np.dtype(np.int32) if node.type in _VARIABLE else np.dtype(np.int8)
 
 
+@cache
 def weights(message: MessageType) -> NDArray[np.int64]:
-    """Bytes of columns that an instance of each level may need."""
+    """Bytes of columns that an instance of each level may need. Do not write to it."""
     out = np.zeros(len(message.level_arrays), np.int64)
     for node in message.slots:
         second = second_type(node)
@@ -73,6 +77,12 @@ def _cells(base: NDArray[np.int64], pool: NDArray[np.int8]) -> Cells:
     return Cells(base, pool, pool.view(np.int16), pool.view(np.int32), pool.view(np.int64))
 
 
+@cache
+def _levels(message: MessageType) -> NDArray[np.int64]:
+    """Level of each slot."""
+    return np.array([node.level for node in message.slots], np.int64)
+
+
 def lay_out(
     message: MessageType, versions: NDArray[np.int64], counts: NDArray[np.int64], reached: NDArray[np.uint8]
 ) -> Layout:
@@ -81,7 +91,7 @@ def lay_out(
     programs = message.programs
     guard = programs.guard[versions]
     needed = ((guard == GUARD_ALWAYS) | ((guard >= 0) & (reached[np.maximum(guard, 0)] != 0))).any(axis=0)
-    levels = np.array([node.level for node in message.slots], np.int64)
+    levels = _levels(message)
     needed &= counts[levels] > 0
     # A version that does not have the level at all has no instance in the column either.
     always = ((guard == GUARD_ALWAYS) | ((guard == GUARD_ABSENT) & ~programs.has_level[versions][:, levels])).all(
