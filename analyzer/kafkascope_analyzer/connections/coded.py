@@ -1,4 +1,4 @@
-"""Values of many connections of which few are distinct: each value once, and 4 bytes a connection."""
+"""Values of many connections of which few are distinct: each value once, and a few bytes a connection."""
 
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
@@ -35,13 +35,58 @@ class Coded(Generic[T]):
             self.values.append(value)
         return code
 
-    def part(self, rows: slice) -> list[T]:
-        """The values of some rows."""
-        return [self.values[code] for code in self.codes[rows].tolist()]
-
     def mapped(self, make: Callable[[T], R], dtype: type[np.generic]) -> NDArray[np.generic]:
         """make(value) of each row, called once for each distinct value."""
         return np.array([make(value) for value in self.values], dtype)[self.codes]
+
+
+class Several:
+    """The distinct codes of each of many rows: 16 bytes for each. `add` takes them as they come, again and again."""
+
+    def __init__(self) -> None:
+        self._pairs = np.empty(0, _PAIR)
+        self._fresh: list[NDArray[np.void]] = []
+        self._n_fresh = 0
+
+    def add(self, rows: NDArray[np.int64], codes: NDArray[np.int64], ts_ns: NDArray[np.int64] | int = 0) -> None:
+        """Codes of rows, both from 0 to 2**31 - 1, and when each was seen."""
+        pairs = np.empty(len(rows), _PAIR)
+        pairs["key"], pairs["ts_ns"] = rows << _CODE_BITS | codes, ts_ns
+        self._fresh.append(_distinct(pairs))
+        self._n_fresh += len(self._fresh[-1])
+        if self._n_fresh > max(len(self._pairs), _SETTLED_PAIRS):
+            self._settle()
+
+    def part(self, rows: slice) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The codes of some rows, by time and then code: where each row's end (int32[n + 1], from 0), and all codes."""
+        self._settle()
+        first, last = np.searchsorted(self._pairs["key"], [rows.start << _CODE_BITS, rows.stop << _CODE_BITS])
+        pairs = self._pairs[first:last]
+        row, code = pairs["key"] >> _CODE_BITS, pairs["key"] & ((1 << _CODE_BITS) - 1)
+        ends = np.searchsorted(row, np.arange(rows.start, rows.stop + 1))
+        return ends.astype(np.int32), code[np.lexsort((code, pairs["ts_ns"], row))]
+
+    def _settle(self) -> None:
+        if self._fresh:
+            self._pairs = _distinct(np.concatenate([self._pairs, *self._fresh]))
+            self._fresh, self._n_fresh = [], 0
+
+
+_CODE_BITS = 32
+_PAIR = np.dtype([("key", np.int64), ("ts_ns", np.int64)])
+_SETTLED_PAIRS = 1 << 16
+"""Fewer are not sorted into the others yet."""
+
+
+def _distinct(pairs: NDArray[np.void]) -> NDArray[np.void]:
+    """Each key once, in order, and when it was seen first."""
+    return np.asarray(pairs[firsts(np.ascontiguousarray(pairs["key"]), np.ascontiguousarray(pairs["ts_ns"]))])
+
+
+def firsts(rows: NDArray[np.int64], ts_ns: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """Where each distinct row stands first: by time where that is given, else in the order given."""
+    order = np.argsort(rows, kind="stable") if ts_ns is None else np.lexsort((ts_ns, rows))
+    return np.asarray(order[np.concatenate([[True], np.diff(rows[order]) != 0])[: len(rows)]], np.int64)
 
 
 def put_texts(coded: Coded[str | None], rows: NDArray[np.int64], texts: pa.ChunkedArray) -> None:

@@ -7,7 +7,7 @@ the capture was cut into files, blocks or buckets.
 import base64
 import hashlib
 import ipaddress
-import struct
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -17,16 +17,20 @@ from kafkascope_parsers.kernels import kernel
 
 _TCP = 6
 _V4_MAPPED = 0xFFFF
+_COMMUNITY_VERSION = b"1:"
+_SHA1_BYTES, _SHA1_BASE64 = 20, 28
 _MOST_DIGITS = 19
 _ID_HEX_DIGITS = 16
 """64 bits: a billion connections collide with a chance of 3 %, a million with one of 3 in 100 million."""
 
 
-def address_text(halves: NDArray[np.uint64]) -> list[str]:
+def address_text(halves: NDArray[np.uint64]) -> pa.StringArray:
     """Addresses uint64[n, 2] (high, low half; IPv4 as ::ffff:a.b.c.d) as people write them. One Python step per
-    connection.
+    distinct address.
     """
-    return [str(_address(int(high), int(low))) for high, low in halves]
+    distinct, which = np.unique(halves, axis=0, return_inverse=True)
+    texts = pa.array([str(_address(high, low)) for high, low in distinct.tolist()], pa.string())
+    return texts.take(pa.array(which.reshape(-1)))
 
 
 def _address(high: int, low: int) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
@@ -35,31 +39,83 @@ def _address(high: int, low: int) -> ipaddress.IPv4Address | ipaddress.IPv6Addre
     return ipaddress.IPv6Address(high << 64 | low)
 
 
-def connection_ids(addresses: NDArray[np.uint64], ports: NDArray[np.uint16], first_ns: NDArray[np.int64]) -> list[str]:
-    """Connection ids. addresses: uint64[n, 2, 2] (connection, side, half), ports: uint16[n, 2], first_ns: first SYN
-    or segment.
+def connection_ids(
+    addresses: NDArray[np.uint64], ports: NDArray[np.uint16], first_ns: NDArray[np.int64]
+) -> pa.StringArray:
+    """Connection ids: the first 8 bytes of BLAKE2b, in hex, of both ends and the time in network byte order.
+
+    addresses: uint64[n, 2, 2] (connection, side, half), ports: uint16[n, 2], first_ns: first SYN or segment.
     """
-    return [
-        _connection_id(sides, both, at)
-        for sides, both, at in zip(addresses.tolist(), ports.tolist(), first_ns.tolist(), strict=True)
-    ]
+    addresses, ports = _in_order(addresses, ports)
+    ends = np.concatenate([_wire(addresses, ">u8"), _wire(ports[..., np.newaxis], ">u2")], axis=-1)
+    data = np.concatenate([ends.reshape(len(ports), -1), _wire(first_ns[:, np.newaxis], ">i8")], axis=-1)
+    digests = b"".join(hashlib.blake2b(row).digest()[: _ID_HEX_DIGITS // 2] for row in _rows(data))
+    return _texts(digests.hex().encode(), _ID_HEX_DIGITS)
 
 
-def _connection_id(sides: list[list[int]], ports: list[int], first_ns: int) -> str:
-    ends = sorted(struct.pack(">QQH", *half, port) for half, port in zip(sides, ports, strict=True))
-    return hashlib.blake2b(b"".join(ends) + struct.pack(">q", first_ns)).hexdigest()[:_ID_HEX_DIGITS]
-
-
-def community_ids(addresses: NDArray[np.uint64], ports: NDArray[np.uint16]) -> list[str]:
+def community_ids(addresses: NDArray[np.uint64], ports: NDArray[np.uint16]) -> pa.StringArray:
     """Community ID 1 with seed 0 (github.com/corelight/community-id-spec). Shapes as in connection_ids."""
-    return [_community_id(sides, both) for sides, both in zip(addresses.tolist(), ports.tolist(), strict=True)]
+    addresses, ports = _in_order(addresses, ports)
+    is_v4 = ((addresses[..., 0] == 0) & (addresses[..., 1] >> np.uint64(32) == _V4_MAPPED)).all(axis=1)
+    whole = _wire(addresses, ">u8")
+    out = np.empty((len(ports), len(_COMMUNITY_VERSION) + _SHA1_BASE64), np.uint8)
+    out[:, : len(_COMMUNITY_VERSION)] = np.frombuffer(_COMMUNITY_VERSION, np.uint8)
+    for chosen, from_byte in ((is_v4, 12), (~is_v4, 0)):
+        digests = _community_digests(whole[chosen][..., from_byte:], ports[chosen])
+        out[chosen, len(_COMMUNITY_VERSION) :] = _base64(digests)
+    return _texts(out.tobytes(), out.shape[1])
 
 
-def _community_id(sides: list[list[int]], ports: list[int]) -> str:
-    ends = sorted((_address(*half).packed, port) for half, port in zip(sides, ports, strict=True))
-    (low, low_port), (high, high_port) = ends
-    data = struct.pack(">H", 0) + low + high + struct.pack(">BBHH", _TCP, 0, low_port, high_port)
-    return "1:" + base64.b64encode(hashlib.sha1(data, usedforsecurity=False).digest()).decode()
+def _community_digests(addresses: NDArray[np.uint8], ports: NDArray[np.uint16]) -> NDArray[np.uint8]:
+    """SHA-1 of seed, addresses (uint8[n, 2, width]), protocol, padding and ports: uint8[n, 20]."""
+    n = len(ports)
+    width = addresses.shape[1] * addresses.shape[2]
+    data = np.zeros((n, 2 + width + 2 + 4), np.uint8)
+    data[:, 2 : 2 + width] = addresses.reshape(n, width)
+    data[:, 2 + width] = _TCP
+    data[:, -4:] = _wire(ports, ">u2")
+    digests = b"".join(hashlib.sha1(row, usedforsecurity=False).digest() for row in _rows(data))
+    return np.frombuffer(digests, np.uint8).reshape(n, _SHA1_BYTES)
+
+
+def _base64(digests: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Base64 of each row of 20 bytes: with a zero after them they are 28 digits, of which the last is padding."""
+    padded = np.zeros((len(digests), _SHA1_BYTES + 1), np.uint8)
+    padded[:, :_SHA1_BYTES] = digests
+    texts = np.frombuffer(base64.b64encode(padded.tobytes()), np.uint8).reshape(-1, _SHA1_BASE64).copy()
+    texts[:, -1] = ord("=")
+    return texts
+
+
+def _in_order(
+    addresses: NDArray[np.uint64], ports: NDArray[np.uint16]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+    """Both with the lesser end of each connection first."""
+    above = ports[:, 0] > ports[:, 1]
+    for half in (1, 0):
+        one, other = addresses[:, 0, half], addresses[:, 1, half]
+        above = (one > other) | ((one == other) & above)
+    return (
+        np.where(above[:, np.newaxis, np.newaxis], addresses[:, ::-1], addresses),
+        np.where(above[:, np.newaxis], ports[:, ::-1], ports),
+    )
+
+
+def _wire(values: NDArray[np.generic], kind: str) -> NDArray[np.uint8]:
+    """Numbers in network byte order: the last axis as bytes."""
+    return np.ascontiguousarray(values.astype(kind)).view(np.uint8)
+
+
+def _rows(data: NDArray[np.uint8]) -> Iterator[bytes]:
+    """The rows of a matrix of bytes."""
+    raw, width = data.tobytes(), data.shape[1]
+    return (raw[at : at + width] for at in range(0, len(raw), width))
+
+
+def _texts(raw: bytes, width: int) -> pa.StringArray:
+    """Texts of one width that stand one after the other."""
+    ends = np.arange(0, len(raw) + 1, width, dtype=np.int32)
+    return pa.StringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(raw))
 
 
 def request_ids(conn_ids: pa.Array, conn: NDArray[np.int64], numbers: NDArray[np.int64]) -> pa.Array:

@@ -1,14 +1,13 @@
 """Rows of `connections`: how each TCP connection came, went, and what it spoke."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.connections.coded import Coded, Ends
+from kafkascope_analyzer.connections.coded import Coded, Ends, Several, firsts, put_texts
 from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.connections.nodes import Endpoint
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
@@ -43,8 +42,10 @@ _TEXTS: tuple[str, ...] = (
     "tls_alpn",
 )
 _TEXTS += ("api_versions_offered",)
-Used = tuple[int, int]
-"""An API key and version."""
+_VERSION_BITS = 16
+_LEAST_VERSION = -(1 << 15)
+"""An API key and version as one number."""
+_NO_LIFETIME = -1
 
 SLICE_ROWS = 8192
 """Rows made at a time: each names every version that its broker offers, a kilobyte or more."""
@@ -74,10 +75,11 @@ class ConnectionFacts:
         self._advertised_host = pa.array([end and end[0] for end in told], pa.string())
         self._advertised_port = pa.array([end and end[1] for end in told], pa.int32())
         self.n_requests, self.n_responses, self.n_errors = (np.zeros(n, np.int64) for _ in range(3))
-        self.client_ids = Coded[tuple[str, ...]](n, ())
-        self.used = Coded[frozenset[Used]](n, frozenset())
+        self.client_ids, self._client_id_codes = Several(), Coded[str](0, "")
+        self.used = Several()
         self.texts = {name: Coded[str | None](n, None) for name in _TEXTS}
-        self.lifetimes_ms = Coded[int | None](n, None)
+        self._texts: dict[str, pa.Array] = {}
+        self.lifetimes_ms = np.full(n, _NO_LIFETIME, np.int64)
 
     def names(self) -> pa.Table:
         """conn_id, endpoints, node_id and client_side by connection number."""
@@ -91,31 +93,53 @@ class ConnectionFacts:
         np.add.at(self.n_requests, conn[asked], 1)
         np.add.at(self.n_responses, conn[np.asarray(pc.is_valid(rows["response_ns"]))], 1)
         np.add.at(self.n_errors, conn, rows["n_errors"].fill_null(0).to_numpy())
-        for row in _groups(rows.filter(pc.is_valid(rows["client_id"])), ["conn", "client_id"]):
-            known = self.client_ids[row["conn"]]
-            if row["client_id"] not in known:
-                self.client_ids[row["conn"]] = (*known, row["client_id"])
-        used: dict[int, set[Used]] = {}
-        for row in _groups(rows.filter(pc.is_valid(rows["api_key"])), ["conn", "api_key", "api_version"]):
-            used.setdefault(row["conn"], set()).add((row["api_key"], row["api_version"]))
-        for number, versions in used.items():
-            self.used[number] |= versions
+        self._note_client_ids(rows.select(["conn", "client_id", "ts_ns"]).filter(pc.is_valid(rows["client_id"])))
+        versions = rows["api_version"].to_numpy()[asked].astype(np.int64) - _LEAST_VERSION
+        self.used.add(conn[asked], rows["api_key"].to_numpy()[asked].astype(np.int64) << _VERSION_BITS | versions)
         for name in ("software_name", "software_version", "sasl_mechanism"):
-            for row in _groups(rows.filter(pc.is_valid(rows[name])), ["conn", name]):
-                self._note_text(row["conn"], name, row[name])
+            told = rows.select(["conn", "ts_ns", name]).filter(pc.is_valid(rows[name]))
+            self._note_texts(name, told, told["ts_ns"].to_numpy())
 
     def note(self, notes: pa.Table) -> None:
         """Takes a batch of what connections showed once (ingest.connection_notes.NOTES_SCHEMA)."""
-        for conn, what, text in zip(*(notes[name].to_pylist() for name in ("conn", "what", "text")), strict=True):
-            if what == "session_lifetime_ms":
-                self.lifetimes_ms[conn] = int(text)
+        for name in pc.unique(notes["what"]).to_pylist():
+            told = notes.filter(pc.equal(notes["what"], name)).select(["conn", "text"])
+            if name == "session_lifetime_ms":  # the last counts
+                self.lifetimes_ms[told["conn"].to_numpy()] = told["text"].cast(pa.int64()).to_numpy()
             else:
-                self._note_text(conn, what, text)
+                self._note_texts(name, told.rename_columns(["conn", name]), None)
 
-    def _note_text(self, conn: int, name: str, text: str) -> None:
-        """The first text counts."""
-        if self.texts[name][conn] is None:
-            self.texts[name][conn] = text
+    def _note_client_ids(self, told: pa.Table) -> None:
+        """Takes the client ids of requests."""
+        texts = told["client_id"].combine_chunks().dictionary_encode()
+        codes = np.array([self._client_id_codes.code(text) for text in texts.dictionary.to_pylist()], np.int64)
+        self.client_ids.add(told["conn"].to_numpy(), codes[texts.indices.to_numpy()], told["ts_ns"].to_numpy())
+
+    def _note_texts(self, name: str, told: pa.Table, ts_ns: NDArray[np.int64] | None) -> None:
+        """The first text counts: by time where that is known, else in the order told."""
+        conn = told["conn"].to_numpy()
+        first = firsts(conn, ts_ns)
+        put_texts(self.texts[name], conn[first], told[name].take(pa.array(first)))
+
+    def text_columns(self, rows: slice) -> dict[str, pa.Array]:
+        """What some connections said of themselves."""
+        found = {name: self._values(name).take(pa.array(coded.codes[rows])) for name, coded in self.texts.items()}
+        ends, codes = self.client_ids.part(rows)
+        found["client_ids"] = pa.ListArray.from_arrays(pa.array(ends), self._values("client_ids").take(pa.array(codes)))
+        ends, codes = self.used.part(rows)
+        distinct, which = np.unique(codes, return_inverse=True)
+        versions = pa.array([_version_text(code) for code in distinct.tolist()], pa.string()).take(pa.array(which))
+        found["api_versions_used"] = pa.ListArray.from_arrays(pa.array(ends), versions)
+        lifetimes = self.lifetimes_ms[rows]
+        return found | {"session_lifetime_ms": pa.array(lifetimes, mask=lifetimes == _NO_LIFETIME)}
+
+    def _values(self, name: str) -> pa.Array:
+        """The distinct texts of a column, those of versions taken apart; made when they are first asked for."""
+        if name not in self._texts:
+            coded = self._client_id_codes if name == "client_ids" else self.texts[name]
+            values = pa.array(coded.values, pa.string())
+            self._texts[name] = pc.split_pattern(values, ",") if name == "api_versions_offered" else values
+        return self._texts[name]
 
     def node_columns(self, rows: slice) -> dict[str, pa.Array]:
         """What is known of the nodes behind some connections."""
@@ -136,12 +160,6 @@ def _nearest(advertised: list[Endpoint], end: Endpoint) -> Endpoint | None:
     return next((told for told in advertised if told[1] == end[1]), None)
 
 
-def _groups(rows: pa.Table, keys: list[str]) -> list[dict[str, Any]]:
-    """Distinct keys of a batch, by their first time."""
-    grouped = rows.select([*keys, "ts_ns"]).group_by(keys, use_threads=False).aggregate([("ts_ns", "min")])
-    return list(grouped.sort_by("ts_ns_min").to_pylist())
-
-
 def connection_rows(facts: ConnectionFacts, roles: pa.Table) -> Iterator[pa.Table]:
     """Rows of `connections`, SLICE_ROWS at a time. roles: added-up role counts (roles.PARTIAL_SCHEMA)."""
     conn = roles["conn"].to_numpy()
@@ -154,29 +172,19 @@ def _rows_from(facts: ConnectionFacts, first: int, roles: pa.Table) -> pa.Table:
     """The rows of SLICE_ROWS connections; roles: theirs."""
     raw = facts.raw.slice(first, SLICE_ROWS)
     n = raw.num_rows
-    here, part = range(first, first + n), slice(first, first + n)
-    texts = {name: found.part(part) for name, found in facts.texts.items()}
-    offered = [text if text is None else text.split(",") for text in texts.pop("api_versions_offered")]
-    of_conn, primary = _roles_by_connection(roles)
+    part = slice(first, first + n)
     columns = {name: raw[name] for name in raw.column_names}
     columns |= {
         "opened_by": _named(raw["told_by"], _OPENED_BY),
         "protocol": _protocol(raw),
         "why": _named(raw["protocol"], _PROTOCOL_WHY),
         "handshake_us": pc.divide(pc.subtract(raw["synack_ns"], raw["syn_ns"]), 1000),
-        "client_ids": pa.array(facts.client_ids.part(part), pa.list_(pa.string())),
-        "api_versions_used": pa.array([_versions(used) for used in facts.used.part(part)], pa.list_(pa.string())),
-        "api_versions_offered": pa.array(offered, pa.list_(pa.string())),
-        "session_lifetime_ms": pa.array(facts.lifetimes_ms.part(part), pa.int64()),
         "tls_decrypted": pc.if_else(pc.equal(raw["protocol"], TLS), pa.scalar(False), None),
-        "roles": pa.array([sorted(of_conn.get(i, ())) for i in here], pa.list_(pa.string())),
-        "primary_role": pa.array([primary.get(i) for i in here], pa.string()),
         "n_requests": pa.array(facts.n_requests[part]),
         "n_responses": pa.array(facts.n_responses[part]),
         "n_errors": pa.array(facts.n_errors[part]),
     }
-    columns |= {name: pa.array(found, pa.string()) for name, found in texts.items()}
-    columns |= facts.node_columns(part)
+    columns |= facts.text_columns(part) | facts.node_columns(part) | _role_columns(roles, part)
     for name in ("syn", "synack", "first", "last", "close"):
         columns[f"{name}_ts"] = microseconds(_flat(columns[f"{name}_ns"]))
     return pa.table([_typed(columns, field, n) for field in CONNECTIONS.schema], CONNECTIONS.schema)
@@ -192,24 +200,33 @@ def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     return column
 
 
-def _roles_by_connection(roles: pa.Table) -> tuple[dict[int, set[str]], dict[int, str]]:
-    """Roles of each connection that were not refused, and the one that most requests served."""
-    of_conn: dict[int, set[str]] = {}
-    counts: dict[int, dict[str, int]] = {}
-    for row in roles.select(["conn", "role", "n_requests", "n_confirmed", "n_refused"]).to_pylist():
-        if row["n_confirmed"] or not row["n_refused"]:
-            of_conn.setdefault(row["conn"], set()).add(row["role"])
-            by_role = counts.setdefault(row["conn"], {})
-            by_role[row["role"]] = by_role.get(row["role"], 0) + row["n_requests"]
-    return of_conn, {conn: min(by_role, key=lambda role: (-by_role[role], role)) for conn, by_role in counts.items()}
+def _role_columns(roles: pa.Table, rows: slice) -> dict[str, pa.Array]:
+    """The roles of some connections that were not refused, and the one that most requests served."""
+    kept = roles.filter(pc.or_(pc.greater(roles["n_confirmed"], 0), pc.equal(roles["n_refused"], 0)))
+    counted = kept.group_by(["conn", "role"], use_threads=False).aggregate([("n_requests", "sum")])
+    counted = counted.sort_by([("conn", "ascending"), ("role", "ascending")])
+    conn, n = counted["conn"].to_numpy(), counted["n_requests_sum"].to_numpy()
+    names = _flat(counted["role"])
+    ends = np.searchsorted(conn, np.arange(rows.start, rows.stop + 1)).astype(np.int32)
+    first = firsts(conn, -n)  # of several that served as many, the first by name
+    primary = np.full(rows.stop - rows.start, -1, np.int64)
+    primary[conn[first] - rows.start] = first
+    return {
+        "roles": pa.ListArray.from_arrays(pa.array(ends), names),
+        "primary_role": names.take(pa.array(primary, mask=primary < 0)),
+    }
 
 
-def _versions(used: frozenset[Used]) -> list[str]:
-    return [f"{api_name(key)}:{version}" for key, version in sorted(used)]
+def _version_text(code: int) -> str:
+    """An API and version by their number."""
+    version = (code & ((1 << _VERSION_BITS) - 1)) + _LEAST_VERSION
+    return f"{api_name(code >> _VERSION_BITS)}:{version}"
 
 
 def _named(codes: pa.ChunkedArray, names: dict[int, str]) -> pa.Array:
-    return pa.array([names.get(code) for code in codes.to_pylist()], pa.string())
+    """The name of each code; null for a code that has none."""
+    coded = _flat(codes).dictionary_encode()
+    return pa.array([names.get(code) for code in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
 
 
 def _protocol(raw: pa.Table) -> pa.Array:

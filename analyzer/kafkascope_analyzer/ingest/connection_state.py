@@ -41,14 +41,12 @@ def connection_table(
         "protocol": pa.array(framing["protocol"].astype(np.int8)),
         "is_kafka": pa.array(framing["protocol"] == KAFKA),
         "seen_from_start": pa.array(connections["opened_by_syn"] != 0),
-        "client_ip": pa.array(address_text(addresses[of_client]), pa.string()),
+        "client_ip": address_text(addresses[of_client]),
         "client_port": pa.array(ports[of_client].astype(np.int32)),
-        "server_ip": pa.array(address_text(addresses[of_server]), pa.string()),
+        "server_ip": address_text(addresses[of_server]),
         "server_port": pa.array(ports[of_server].astype(np.int32)),
-        "community_id": pa.array(community_ids(addresses.reshape(n, 2, 2), ports.reshape(n, 2)), pa.string()),
-        "close_kind": pa.array(
-            [_close_kind(int(k), int(c)) for k, c in zip(connections["close_kind"], client, strict=True)], pa.string()
-        ),
+        "community_id": community_ids(addresses.reshape(n, 2, 2), ports.reshape(n, 2)),
+        "close_kind": _CLOSE_KINDS.take(pa.array(2 * connections["close_kind"].astype(np.int64) + client)),
         "idle_before_close_ms": pa.array(idle // _NS_PER_MS, mask=(idle < 0) | ~closed),
         "undecoded_bytes": pa.array(undecoded),
         "max_in_flight": pa.array(framing["max_in_flight"].astype(np.int32)),
@@ -93,6 +91,10 @@ def _close_kind(kind: int, client_side: int) -> str:
     if name not in _BY_SIDE:
         return name
     return f"{stem}_{'client' if int(side) == client_side else 'server'}"
+
+
+_CLOSE_KINDS = pa.array([_close_kind(kind, side) for kind in range(len(CLOSE_KINDS)) for side in (0, 1)])
+"""By kind, and by the client's side."""
 
 
 def server_side_by_port(ports: NDArray[np.uint16]) -> NDArray[np.int8]:

@@ -24,6 +24,8 @@ LEAST_BYTES = 512 << 20
 
 PENDING_BYTES = 128 << 20
 """Rows of message tables that are not written yet: a file an API and direction is open at once."""
+KEPT_BYTES = 640 << 20
+"""What a process may have resident before free memory in it is given back, which costs it a little."""
 _LEAST_BLOCK_BYTES = 1 << 20
 _LEAST_ROWS = 10_000
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -36,6 +38,7 @@ class Limits:
     block_bytes  of the capture, read at a time; batch_bytes: columns decoded at a time
     row_group, pending_bytes  rows gathered per table before they are written, and of all message tables
     waiting_requests, waiting_bytes  requests that wait for responses, stream bytes that wait behind holes
+    kept_bytes  resident memory below which free memory is kept for the next block
     """
 
     block_bytes: int = BLOCK_BYTES
@@ -44,6 +47,7 @@ class Limits:
     pending_bytes: int = PENDING_BYTES
     waiting_requests: int = WAITING_LIMIT_IN_ALL
     waiting_bytes: int = WAITING_BYTES_IN_ALL
+    kept_bytes: int = KEPT_BYTES
 
 
 def limits_within(max_bytes: int | None) -> Limits:
@@ -60,6 +64,7 @@ def limits_within(max_bytes: int | None) -> Limits:
         int(PENDING_BYTES * share),
         int(WAITING_LIMIT_IN_ALL * share),
         int(WAITING_BYTES_IN_ALL * share),
+        int(KEPT_BYTES * max_bytes / DEFAULT_BYTES),
     )
 
 

@@ -75,6 +75,10 @@ class _Slot:
         """The first n segments."""
         return Segments(*(column[:n] for column in self._columns))
 
+    def block(self, block: ReadBlock, place: _Place) -> ReadBlock:
+        """The block with what lies here of it."""
+        return replace(block, buf=self.buf[: place.n_bytes], segments=self.segments(place.n_segments))
+
 
 def _aligned(n_bytes: int) -> int:
     return -(-n_bytes // 64) * 64
@@ -239,9 +243,9 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
             if place is None:
                 scans.push(block)
                 continue
-            slot = slots[place.slot]
-            scans.push(replace(block, buf=slot.buf[: place.n_bytes], segments=slot.segments(place.n_segments)))
+            scans.push(slots[place.slot].block(block, place))
             pipe.send(_Done(place.slot))
+        slots.clear()
         result = scans.finish()
         pipe.send(result)
         scans.close()  # while the reader learns the cluster

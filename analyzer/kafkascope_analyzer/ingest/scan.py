@@ -42,6 +42,8 @@ from kafkascope_parsers.schema import API_VERSION_RANGE
 from kafkascope_parsers.tcp import Streams, TcpStreams
 from kafkascope_parsers.tcp.state import E_LIMIT
 
+_CONNECTION_ROWS = 1 << 15
+"""Connections that become rows at a time."""
 _EVENT_COLUMNS = {
     "conn": "connection",
     "ts_ns": "ts_ns",
@@ -104,17 +106,27 @@ class BucketScan:
         which `close` writes what is not written yet.
         """
         self._read(self.tcp.finish(), final=True)
-        connections, sides = self.tcp.connections.copy(), self.tcp.sides
-        connections["close_kind"] = self.tcp.close_kinds()
-        rows = connection_table(connections, sides, self.framer.connections, self.conn_ids, self._undecoded)
-        rows = rows.append_column("capture_id", pa.array(self._first_capture.astype(np.int32)))
-        self._spill.write("connections", rows)
+        sides = self.tcp.sides
+        self.tcp.connections["close_kind"] = self.tcp.close_kinds()
+        for first in range(0, len(self.conn_ids), _CONNECTION_ROWS):
+            self._spill.write("connections", self._connections(slice(first, first + _CONNECTION_ROWS)))
         self.dns.finish()
         self._spill.close()
         self.ledger.stream_bytes = int(sides["stream_bytes"].sum())
         self.ledger.missing_bytes = int(sides["missing_bytes"].sum() + sides["cut_bytes"].sum())
         self.ledger.undecoded_bytes = int(self._undecoded.sum())
         return self._messages.rows()
+
+    def _connections(self, part: slice) -> pa.Table:
+        """Some connections as rows for the second pass."""
+        rows = connection_table(
+            self.tcp.connections[part],
+            self.tcp.sides[2 * part.start : 2 * part.stop],
+            self.framer.connections[part],
+            self.conn_ids[part],
+            self._undecoded[part],
+        )
+        return rows.append_column("capture_id", pa.array(self._first_capture[part].astype(np.int32)))
 
     def close(self) -> None:
         """Ends the files of the message tables."""
@@ -165,7 +177,7 @@ class BucketScan:
         if len(fresh):
             addresses = np.stack([sides["address_high"], sides["address_low"]], 1).reshape(-1, 2, 2)
             ids = connection_ids(addresses, sides["port"].reshape(-1, 2), fresh["first_ts_ns"])
-            self.conn_ids = pa.concat_arrays([self.conn_ids, pa.array(ids, pa.string())])
+            self.conn_ids = pa.concat_arrays([self.conn_ids, ids])
             self.framer.open_connections(fresh["opened_by_syn"] != 0)
             self._undecoded = np.concatenate([self._undecoded, np.zeros(len(fresh), np.int64)])
             self._first_capture = np.concatenate([self._first_capture, np.full(len(fresh), self._capture_id)])

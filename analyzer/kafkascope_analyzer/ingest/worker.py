@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 
 from kafkascope_analyzer.ingest.finish import Bucket
+from kafkascope_analyzer.ingest.free_memory import give_back, stay_below
 from kafkascope_analyzer.ingest.messages import MessageWriters
 from kafkascope_analyzer.ingest.reading import ReadBlock
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
@@ -47,6 +48,7 @@ class BucketScans:
         if self._job.number == 0:  # names are of no bucket: one of them keeps them
             scan.dns.datagrams(block.datagrams, block.capture_id)
         scan.push(block.buf, block.segments, block.capture_id)
+        stay_below(self._job.bucket.limits.kept_bytes)
 
     def finish(self) -> BucketResult:
         """Ends the scans: their rows are spilled, and the cluster can be learned from them. `close` has to follow."""
@@ -60,9 +62,11 @@ class BucketScans:
         return BucketResult(dict(rows), dict(ledger), dict(hit), [bucket for bucket, _ in self._scans])
 
     def close(self) -> None:
-        """Writes what is left of the message tables, which nobody waits for."""
+        """Writes what is left of the message tables, which nobody waits for. Nothing of the scans stays."""
         for _, scan in self._scans:
             scan.close()
+        self._scans = []
+        give_back()
 
     def _scan(self, series: int) -> BucketScan:
         while series >= len(self._scans):
