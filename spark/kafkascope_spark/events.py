@@ -78,6 +78,7 @@ REQUEST = [
     "sasl_mechanism",
     "n_records",
     "throttle_ms",
+    "in_flight",
 ]
 FAILURE = [
     "request_id",

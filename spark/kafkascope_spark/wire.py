@@ -186,6 +186,8 @@ class Request:
     n_records: int | None
     response_last_ns: int | None = None
     throttle_ms: int | None = None
+    in_flight: int | None = None
+    """Requests of the connection that waited for an answer when it was sent, itself included."""
 
     @property
     def answered_ns(self) -> int | None:

@@ -20,6 +20,7 @@ BROKEN = frozenset(
         "CONNECTION_REFUSED",
         "CONNECTION_UNANSWERED",
         "REQUEST_UNANSWERED",
+        "RESPONSE_LATE",
     }
 )
 """The errors that a connection can have: recoveries/failures.py."""
@@ -125,7 +126,8 @@ def outages(tables: Tables) -> DataFrame:
 def causes(tables: Tables) -> DataFrame:
     """One row per cause of connections' failures at one broker, and what went on there; see outages."""
     names = "collect_set(if(kind <> 'broker', {}, null))"
-    silent = "first_error_name in ('REQUEST_UNANSWERED', 'CONNECTION_UNANSWERED')"
+    unanswered = "first_error_name in ('REQUEST_UNANSWERED', 'RESPONSE_LATE')"
+    silent = f"{unanswered} or first_error_name = 'CONNECTION_UNANSWERED'"
     hung_up = "first_error_name in ('CONNECTION_CLOSED', 'CONNECTION_RESET')"
     each = (
         tables[RECOVERIES]
@@ -144,7 +146,7 @@ def causes(tables: Tables) -> DataFrame:
                 "count_if(outcome = 'still_open' and kind <> 'broker') as n_open",
                 "count_if(arrays_overlap(error_names, array('CONNECTION_REFUSED', 'CONNECTION_UNANSWERED'))) "
                 "as n_failed_attempts",
-                "size(collect_set(if(first_error_name = 'REQUEST_UNANSWERED', client_instance_id, null))) as n_silent",
+                f"size(collect_set(if({unanswered}, client_instance_id, null))) as n_silent",
                 f"collect_set(if({hung_up}, struct(start_ns, client_instance_id), null)) as hung_up",
                 "array_sort(collect_set(first_error_name)) as first_errors",
                 f"min(if({silent}, coalesce(failing_ns, start_ns), start_ns)) as first_ns",
@@ -170,7 +172,7 @@ def causes(tables: Tables) -> DataFrame:
     answers = tables[REQUESTS].where("response_ns is not null").select("conn_id", "response_ns")
     there = exprs(f"at = server and opened_ns < first_ns and ended_ns > first_ns + {LEFT_NS}")[0]
     known_lost = f"coalesce(first_back_ns, greatest(last_start_ns, first_ns + {LEFT_NS}))"
-    window = f"first_ns + {ANSWERS_MEANWHILE_NS} and {known_lost}"
+    window = f"response_ns >= first_ns + {ANSWERS_MEANWHILE_NS} and response_ns < {known_lost}"
     return (
         each.join(before, there, "left")
         .join(answers, "conn_id", "left")
@@ -178,7 +180,7 @@ def causes(tables: Tables) -> DataFrame:
         .agg(
             *exprs(
                 "size(collect_set(conn_id)) as n_left",
-                f"count_if(response_ns between {window}) as n_meanwhile",
+                f"count_if({window}) as n_meanwhile",
             )
         )
     )

@@ -173,6 +173,22 @@ def test_a_quota_that_silences_the_client_is_told_until_an_answer_that_does_not(
     assert row["lost_broker_us"] == 5_680_000
 
 
+def test_answers_that_come_late_show_how_long_the_broker_was_silent(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    """A coordinator and leader whose link is cut for 17 s: nothing is closed, both connections go on after it."""
+    watch = Recoveries(instance(connection("c1", 0, None), connection("c2", 0, None)), CAPTURE)
+    late = {"in_flight": 1}
+    watch.on_answer(request_row(wire.HEARTBEAT, 3_000, 30_000, **late), [])
+    watch.on_answer(request_row(wire.FETCH, 2_000, 30_001, conn_id="c2", max_wait_ms=500, **late), [])
+    watch.on_answer(request_row(wire.HEARTBEAT, 90_000, 99_000, throttle_ms=9_000, **late), [])
+    row, quota = episodes(watch)
+    assert quota["first_error_name"] == "THROTTLED"
+    assert (row["resource"], row["first_error_name"], row["outcome"]) == ("10.0.0.1:9092", "RESPONSE_LATE", "recovered")
+    assert (row["failing_ns"], row["start_ns"], row["recovered_ns"]) == (3_000 * MS, 8_000 * MS, 30_000 * MS)
+    assert row["lost_broker_us"] == 22_000_000
+
+
 def test_a_lost_fetch_session_is_a_step_of_the_servers_return(
     instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
 ) -> None:
