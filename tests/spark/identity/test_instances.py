@@ -91,6 +91,17 @@ def test_who_uses_a_connection_to_that_server_did_not_try_another(connection: Ma
     assert found["r"] is found["b"]
 
 
+def test_a_request_that_finds_its_connection_reset_shows_no_use_of_it(connection: Make) -> None:
+    """franz-go holds several connections to a broker; a firewall resets each at its next request."""
+    ends = {"server": "10.0.0.2:9092", "close_kind": "rst_server"}
+    dead = connection("a", 0, 525, last_request_ns=524 * MS, **ends)
+    other = connection("b", 0, 9_000, client_id="other")
+    assert "r" not in instances_of("10.0.0.9", [dead, other, refused(connection, "r", 500)])
+    busy = connection("a", 0, 8_000, last_request_ns=6_000 * MS, **ends)
+    found = instances_of("10.0.0.9", [busy, other, refused(connection, "r", 500)])
+    assert found["r"] is found["b"]
+
+
 def test_refused_connections_of_nobody_else_are_a_client(connection: Make) -> None:
     found = instances_of("10.0.0.9", [refused(connection, "r1", 0), refused(connection, "r2", 100)])
     assert found["r1"] is found["r2"]
