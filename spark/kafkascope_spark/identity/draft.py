@@ -108,7 +108,7 @@ class Draft:
         return first is not None and any(
             c.server == connection.server and c.last_id is not None and c.last_id + 1 == first
             for c in self.connections
-            if c.last_ns <= connection.begin_ns + TOGETHER_NS
+            if end_of(c) <= connection.begin_ns + TOGETHER_NS
         )
 
     def forbids(self, connection: Connection) -> str | None:

@@ -200,6 +200,15 @@ def test_who_goes_on_counting_is_the_same_client(connection: Make) -> None:
     assert names([before, after]) == {frozenset({"a"}), frozenset({"b"})}
 
 
+def test_counting_goes_on_from_the_clients_close_not_from_what_came_after_it(connection: Make) -> None:
+    """A broker that was paused answers a socket that the client has closed long ago."""
+    other = connection("c", 10, 61_000, members={"m-2"}, ids=[(11 * MS, 1)], last_id=20, **LIBRDKAFKA)
+    before = connection("a", 0, 1_000, last_ns=90_000 * MS, members={"m-1"}, last_id=57, **LIBRDKAFKA)
+    other.last_request_ns = before.last_request_ns = 900 * MS
+    after = connection("b", 1_001, 61_000, ids=[(1_002 * MS, 58)], last_id=60, **LIBRDKAFKA)
+    assert names([before, other, after]) == {frozenset({"a", "b"}), frozenset({"c"})}
+
+
 def test_another_version_or_principal_is_another_client(connection: Make) -> None:
     old, new = connection("a"), connection("b", software_version="4.3.1")
     assert names([old, new]) == {frozenset({"a"}), frozenset({"b"})}
