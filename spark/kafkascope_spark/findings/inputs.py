@@ -171,7 +171,8 @@ def causes(tables: Tables) -> DataFrame:
     )
     answers = tables[REQUESTS].where("response_ns is not null").select("conn_id", "response_ns")
     there = exprs(f"at = server and opened_ns < first_ns and ended_ns > first_ns + {LEFT_NS}")[0]
-    known_lost = f"coalesce(first_back_ns, greatest(last_start_ns, first_ns + {LEFT_NS}))"
+    # not until the last is back: some notice its return sooner than others (RFC 6298: doubled retransmission timeouts)
+    known_lost = f"least(first_back_ns, first_ns + {LEFT_NS})"
     window = f"response_ns >= first_ns + {ANSWERS_MEANWHILE_NS} and response_ns < {known_lost}"
     return (
         each.join(before, there, "left")
