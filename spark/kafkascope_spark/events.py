@@ -79,6 +79,8 @@ REQUEST = [
     "n_records",
     "throttle_ms",
     "in_flight",
+    "n_errors",
+    "n_partitions",
 ]
 FAILURE = [
     "request_id",
