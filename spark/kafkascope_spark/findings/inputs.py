@@ -111,14 +111,14 @@ def told(tables: Tables) -> DataFrame:
 
 def outages(tables: Tables) -> DataFrame:
     """One row per cause for which a broker that was lost is the reason: what recoveries tell of it, n_meanwhile (what
-    it answered to others all the same), n_left (connections from before that went on). Only of servers that both
-    directions were seen of.
+    it answered to others all the same), n_at_first (that, or to who was back, in the first seconds), n_left
+    (connections from before that went on). Only of servers that both directions were seen of.
 
     The reason is a lost broker where clients could not come back; or where several clients' requests to it were not
     answered, and nobody else's were either; or where several clients lost it at once, and no connection was left.
     """
     return tables.once(causes).where(
-        f"n_failed_attempts > 0 or (n_silent >= {SILENT_CLIENTS} and n_meanwhile = 0) "
+        f"n_failed_attempts > 0 or (n_silent >= {SILENT_CLIENTS} and n_at_first = 0) "
         f"or (n_at_once >= {SILENT_CLIENTS} and n_left = 0 and n_worked > 0)"
     )
 
@@ -173,6 +173,7 @@ def causes(tables: Tables) -> DataFrame:
     there = exprs(f"at = server and opened_ns < first_ns and ended_ns > first_ns + {LEFT_NS}")[0]
     # not until the last is back: some notice its return sooner than others (RFC 6298: doubled retransmission timeouts)
     known_lost = f"least(first_back_ns, first_ns + {LEFT_NS})"
+    at_first = f"first_ns + {ANSWERS_MEANWHILE_NS} and first_ns + {LEFT_NS}"
     window = f"response_ns >= first_ns + {ANSWERS_MEANWHILE_NS} and response_ns < {known_lost}"
     return (
         each.join(before, there, "left")
@@ -182,6 +183,7 @@ def causes(tables: Tables) -> DataFrame:
             *exprs(
                 "size(collect_set(conn_id)) as n_left",
                 f"count_if({window}) as n_meanwhile",
+                f"count_if(response_ns between {at_first}) as n_at_first",
             )
         )
     )

@@ -63,15 +63,36 @@ class Recoveries:
         """Servers whose last failed connection got no further than the handshake: another one proves nothing."""
         self._denied: set[str] = set()
         """Connections that were not let in: the broker closes them."""
+        self._ended: set[str] = set()
+        """Connections that the client gave up before their end was seen."""
         self._silent_until: dict[str, int] = {}
         """Servers that answered late -> when they did."""
 
     def on_open(self, connection: Connection) -> None:
         """A connection is tried: a retry of its server."""
+        if self._unanswered:
+            self._give_up(connection)
         if self._episodes:
             mark = Mark("retry", connection.begin_ns, connection.conn_id, connection.node_id)
             self._episodes.react(Happening.OPENED, mark._replace(step="open", is_told=False))
             self._episodes.retry(("connection", connection.server), mark)
+
+    def _give_up(self, opened: Connection) -> None:
+        """A client that opens another connection to a server that owes it an answer for long has closed the one before.
+        Its FIN waits behind what TCP could not deliver: the capture may show no end, or one by the server much later.
+        """
+        at = opened.begin_ns
+        for conn_id in list(self._unanswered):
+            old = self._connections.get(conn_id)
+            if old is None or old.server != opened.server or (old.last_request_ns or 0) >= at:
+                continue
+            late = overdue(self._unanswered[conn_id], at)
+            if late:
+                del self._unanswered[conn_id]
+                error = _mark("error", late[0], at - 1, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
+                self._episodes.error(("connection", old.server), error)
+                self._lose_partitions(_of_requests(self._vain.pop(conn_id, []), late), error)
+                self._ended.add(conn_id)
 
     def on_up(self, connection: Connection) -> None:
         """A connection stands."""
@@ -250,6 +271,8 @@ class Recoveries:
 
     def on_close(self, connection: Connection, at: int) -> None:
         """A connection ended."""
+        if connection.conn_id in self._ended:
+            return
         unanswered = self._unanswered.pop(connection.conn_id, [])
         vain = self._vain.pop(connection.conn_id, [])
         goes_on = self._last_activity_ns > at
