@@ -16,9 +16,9 @@ _FELT = (
     f"if(n_clients = 0, {_BROKERS}, concat({_CLIENTS}, if(n_brokers > 0, concat(' and ', {_BROKERS}), ''), ' (', "
     f"{wording.listed('names')}, ')'))"
 )
-_HOW = """case when array_contains(first_errors, 'CONNECTION_CLOSED') then 'closed its connections'
-    when array_contains(first_errors, 'CONNECTION_RESET') then 'reset its connections'
-    when array_contains(first_errors, 'CONNECTION_REFUSED') then 'refused connections'
+_HOW = """case first_error when 'CONNECTION_CLOSED' then 'closed its connections'
+    when 'CONNECTION_RESET' then 'reset its connections'
+    when 'CONNECTION_REFUSED' then 'refused connections'
     else 'went silent' end"""
 _BACK = f"""case
     when n_open > 0 then concat('; ', {wording.counted("n_open", "client")}, ' not back when the capture ended')

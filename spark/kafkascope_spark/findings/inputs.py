@@ -128,6 +128,7 @@ def causes(tables: Tables) -> DataFrame:
     names = "collect_set(if(kind <> 'broker', {}, null))"
     unanswered = "first_error_name in ('REQUEST_UNANSWERED', 'RESPONSE_LATE')"
     silent = f"{unanswered} or first_error_name = 'CONNECTION_UNANSWERED'"
+    felt = f"if({silent}, coalesce(failing_ns, start_ns), start_ns)"
     hung_up = "first_error_name in ('CONNECTION_CLOSED', 'CONNECTION_RESET')"
     each = (
         tables[RECOVERIES]
@@ -148,8 +149,8 @@ def causes(tables: Tables) -> DataFrame:
                 "as n_failed_attempts",
                 f"size(collect_set(if({unanswered}, client_instance_id, null))) as n_silent",
                 f"collect_set(if({hung_up}, struct(start_ns, client_instance_id), null)) as hung_up",
-                "array_sort(collect_set(first_error_name)) as first_errors",
-                f"min(if({silent}, coalesce(failing_ns, start_ns), start_ns)) as first_ns",
+                f"min_by(first_error_name, {felt}) as first_error",
+                f"min({felt}) as first_ns",
                 "max(start_ns) as last_start_ns",
                 "max(recovered_ns) as last_back_ns",
                 "min(recovered_ns) as first_back_ns",
