@@ -17,8 +17,9 @@ TOGETHER_NS = 20_000_000
 """A client that is closed closes all its connections within this time."""
 AT_ONCE_NS = 1_000_000
 """Closed by one call: the sockets of one object follow one another in less."""
-PAUSE_NS = 1_000_000_000
-"""Longest pause between the bootstrap connection and the next one of the same object."""
+PAUSE_NS = 1_200_000_000
+"""Longest pause between the bootstrap connection and the next one of the same object that got nowhere: Java's
+reconnect.backoff.max.ms (1 s, and a fifth more by jitter), librdkafka's timer of a second."""
 BOOTSTRAP_APIS = wire.HANDSHAKE_APIS | {wire.METADATA, wire.FIND_COORDINATOR}
 PRODUCER_APIS = frozenset({wire.PRODUCE, wire.INIT_PRODUCER_ID})
 CONSUMER_APIS = frozenset(

@@ -200,6 +200,15 @@ def test_who_goes_on_counting_is_the_same_client(connection: Make) -> None:
     assert names([before, after]) == {frozenset({"a"}), frozenset({"b"})}
 
 
+def test_who_looks_for_the_cluster_every_second_is_one_client(connection: Make) -> None:
+    """As recorded of a librdkafka producer that could not look up what brokers advertise: a connection in two seconds,
+    closed before the next is opened."""
+    times = [(1_780, 2_803), (3_782, 4_792), (5_785, 6_787), (7_788, 8_788), (8_790, 9_791), (10_792, 12_000)]
+    looks = {"apis": {API_VERSIONS, METADATA}, "first_api": METADATA, **LIBRDKAFKA}
+    tries = [connection(f"c{at}", at, until, ids=[((at + 1) * MS, 1)], last_id=2, **looks) for at, until in times]
+    assert len(names(tries)) == 1
+
+
 def test_counting_goes_on_from_the_clients_close_not_from_what_came_after_it(connection: Make) -> None:
     """A broker that was paused answers a socket that the client has closed long ago."""
     other = connection("c", 10, 61_000, members={"m-2"}, ids=[(11 * MS, 1)], last_id=20, **LIBRDKAFKA)
