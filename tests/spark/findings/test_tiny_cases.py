@@ -136,7 +136,11 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "two clients are forgotten and a third is reset, while the broker answers": (
         {
             "clients": [ONE, TWO],
-            "connections": [{"conn_id": "c1"}, {"conn_id": "c2"}, {"conn_id": "c3", "client_ip": "10.0.0.8"}],
+            "connections": [
+                {"conn_id": "c1"},
+                {"conn_id": "c2"},
+                {"conn_id": "c3", "client_ip": "10.0.0.8", "last_ns": 200 * S},
+            ],
             "requests": [
                 *silent(idle_s=90)["requests"],
                 {"request_id": "c3-1", "conn_id": "c3", "ts_ns": 102 * S, "response_ns": 102 * S},
