@@ -1,12 +1,14 @@
 """Which single requests decide a story, beside the first of each kind (usage): every call of the control plane; of
-the calls that a healthy client makes all the time (HOT_APIS) those that failed, the first success after a failure
-of the same call on the same group or transactional id, and of what a start makes several times the early ones.
+the calls that a healthy client makes all the time (HOT_APIS) those that failed or were answered late, the first
+success after a failure of the same call on the same group or transactional id, and of what a start makes several times
+the early ones.
 """
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
 
 from kafkascope_spark import wire
+from kafkascope_spark.recoveries.failures import OVERDUE_NS, PROMPT
 
 EARLY = 32
 """Requests of a connection among which a start's beats and offset look-ups are all kept."""
@@ -27,12 +29,19 @@ def is_hot() -> Column:
 def deciding_requests(requests: DataFrame) -> DataFrame:
     """The requests that decide a story by themselves (requests: with_luck). The same request may come twice."""
     early = (fn.col("number") < EARLY) & fn.col("api_key").isin(*EARLY_APIS)
-    return requests.where(~is_hot() | _is_trouble() | early).unionByName(after_failures(requests))
+    return requests.where(~is_hot() | _is_trouble() | _is_late() | early).unionByName(after_failures(requests))
 
 
 def _is_trouble() -> Column:
     """A request that went badly, or whose answer silences the client."""
     return fn.col("bad") | (fn.coalesce("throttle_ms", fn.lit(0)) >= LONG_THROTTLE_MS)
+
+
+def _is_late() -> Column:
+    """Answered later than any broker takes that is there: recoveries.failures.late_since."""
+    allowed_us = fn.coalesce(fn.col("max_wait_ms").cast("long"), fn.lit(0)) * 1_000 + OVERDUE_NS // 1_000
+    is_alone = fn.col("api_key").isin(*PROMPT) & (fn.col("in_flight") == 1)
+    return is_alone & fn.coalesce(fn.col("latency_us") > allowed_us, fn.lit(False))
 
 
 def after_failures(requests: DataFrame) -> DataFrame:

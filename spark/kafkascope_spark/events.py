@@ -20,9 +20,11 @@ from kafkascope_spark.usage import FIRST, KEYS, answer_samples, id_samples, usag
 from kafkascope_spark.vain import asked_in_vain
 
 AFTER_ERROR = 16
-"""Mentions of a topic-partition kept after each error on it: those in flight, and the first success."""
+"""Mentions of a topic-partition, of each kind (_kind), kept after each error on it: those in flight, and the first
+success. A client may ask for Metadata hundreds of times before it gets on."""
 MENTIONED_BY = (wire.PRODUCE, wire.FETCH, wire.LIST_OFFSETS, wire.METADATA, wire.OFFSET_FOR_LEADER_EPOCH)
 MENTIONED_BY_SHARE = (wire.SHARE_FETCH, wire.SHARE_ACKNOWLEDGE)
+WORK = (wire.PRODUCE, wire.FETCH, *MENTIONED_BY_SHARE)
 
 CONNECTION = [
     "conn_id",
@@ -78,6 +80,9 @@ REQUEST = [
     "sasl_mechanism",
     "n_records",
     "throttle_ms",
+    "in_flight",
+    "n_errors",
+    "n_partitions",
 ]
 FAILURE = [
     "request_id",
@@ -207,16 +212,39 @@ def _topic_errors(errors: DataFrame) -> DataFrame:
 def _after(hits: DataFrame, *by: str) -> DataFrame:
     """Of the mentions, those that follow a failed one of the same client, topic and `by`, and the hints."""
     order = Window.partitionBy("client_ip", "client_id", "topic", *by).orderBy("ts_ns", "direction", "request_id")
-    before = order.rowsBetween(-AFTER_ERROR, -1)
     failed = fn.coalesce(fn.col("error_code"), fn.lit(0)) != 0
     vain = fn.coalesce("vain", fn.lit(False))
     answered = (fn.col("direction") == "response") & ~vain
     hints = failed & answered & (fn.coalesce("leader_id", fn.lit(-1)) >= 0)
     return (
-        hits.withColumns({"follows": fn.max(failed).over(before), "fails": _fails_at_once(failed, order)})
+        hits.withColumns(_counts(order))
+        .withColumns({"follows": _since_failure(failed, order) <= AFTER_ERROR, "fails": _fails_at_once(failed, order)})
         .where((fn.col("follows") & ~failed & ~fn.col("fails")) | hints | vain)
+        .drop(*_KINDS)
         .withColumns({"answered": answered, "hints": hints, "vain": vain})
     )
+
+
+_KINDS = ("n_work", "n_metadata", "n_rest")
+
+
+def _kind(name: str) -> Column:
+    """Whether the mention is of the kind: records written or read, Metadata, or what a client asks in between."""
+    work, metadata = fn.col("api_key").isin(*WORK), fn.col("api_key") == wire.METADATA
+    return {"n_work": work, "n_metadata": metadata, "n_rest": ~work & ~metadata}[name]
+
+
+def _counts(order: WindowSpec) -> dict[str, Column]:
+    """Mentions of each kind until then, itself included."""
+    until_now = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return {name: fn.count(fn.when(_kind(name), 1)).over(until_now) for name in _KINDS}
+
+
+def _since_failure(failed: Column, order: WindowSpec) -> Column:
+    """Mentions of its own kind since the last failed mention, itself included; null before the first failure."""
+    before = order.rowsBetween(Window.unboundedPreceding, -1)
+    since = [fn.when(_kind(n), fn.col(n) - fn.max(fn.when(failed, fn.col(n))).over(before)) for n in _KINDS]
+    return fn.coalesce(*since)
 
 
 def _fails_at_once(failed: Column, order: WindowSpec) -> Column:

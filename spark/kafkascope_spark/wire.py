@@ -186,6 +186,10 @@ class Request:
     n_records: int | None
     response_last_ns: int | None = None
     throttle_ms: int | None = None
+    in_flight: int | None = None
+    """Requests of the connection that waited for an answer when it was sent, itself included."""
+    n_errors: int | None = None
+    n_partitions: int | None = None
 
     @property
     def answered_ns(self) -> int | None:
@@ -198,6 +202,11 @@ class Request:
     def ok(self) -> bool:
         """Answered without an error, or needing no answer."""
         return not self.error_code and self.status in ("ok", "no_response_expected")
+
+    @property
+    def partly_ok(self) -> bool:
+        """Answered, with errors for some of its topic-partitions and none for others."""
+        return self.status == "ok" and 0 < (self.n_errors or 0) < (self.n_partitions or 0)
 
 
 @dataclass(frozen=True, slots=True)

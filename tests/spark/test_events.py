@@ -144,6 +144,24 @@ def test_mentions_follow_an_error_of_the_same_client_and_partition(frame: Frame)
     assert sorted((r["request_id"], r["answered"]) for r in kept.collect()) == [("r3", False), ("r4", True)]
 
 
+def test_the_first_success_is_seen_however_often_metadata_comes_before_it(frame: Frame) -> None:
+    """librdkafka asks for Metadata every second while a broker is down, and only then fetches elsewhere."""
+
+    def mention(number: int, api_key: int, direction: str, error_code: int | None = 0) -> dict[str, Any]:
+        row = {"request_id": f"r{number}", "conn_id": "c1", "ts_ns": number, "api_key": api_key, "topic": "t"}
+        return row | {"direction": direction, "partition": 0, "error_code": error_code}
+
+    metadata = [mention(n, wire.METADATA, "response") for n in range(2, 60)]
+    fetches = [mention(60 + n // 2, wire.FETCH, ("request", "response")[n % 2]) for n in range(40)]
+    mentions = [mention(1, wire.FETCH, "response", 6), *metadata, *fetches]
+    connections = [{"conn_id": "c1", "client_ip": "10.0.0.1", "client_ids": ["app"]}]
+    errors = [{"request_id": "r1", "topic": "t", "partition": 0, "error_code": 6}]
+    tables = frame(PARTITIONS, *mentions), frame(ERRORS, *errors), frame(CONNECTIONS, *connections)
+    kept = events.only_after_errors(*tables, [], of_topics=False).collect()
+    assert [r["request_id"] for r in kept if r["api_key"] == wire.METADATA] == [f"r{n}" for n in range(2, 18)]
+    assert {r["request_id"] for r in kept if r["api_key"] == wire.FETCH} == {f"r{n}" for n in range(60, 68)}
+
+
 def test_what_follows_an_error_of_a_whole_topic_is_seen(frame: Frame) -> None:
     """Metadata denies the topic, and names no topic-partition; later it may be written to."""
 

@@ -22,7 +22,10 @@ NOT_WELL = ("still_open", "gave_up", "fatal", "wrong_reaction")
 _KINDS = (
     (
         "broker_lost",
-        ("CONNECTION_REFUSED", "CONNECTION_UNANSWERED", "CONNECTION_RESET", "CONNECTION_CLOSED", "REQUEST_UNANSWERED"),
+        (
+            *("CONNECTION_REFUSED", "CONNECTION_UNANSWERED", "CONNECTION_RESET", "CONNECTION_CLOSED"),
+            *("REQUEST_UNANSWERED", "RESPONSE_LATE"),
+        ),
     ),
     ("leader_moved", ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")),
     ("coordinator_moved", ("NOT_COORDINATOR",)),

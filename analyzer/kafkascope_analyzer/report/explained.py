@@ -128,6 +128,10 @@ def _error(step: Model, recovery: Model, api: str | None) -> str:
         sent = step["request"]["ts_ns"] if step["request"] else None
         since = f" for {span((step['ts_ns'] - sent) // 1000)}" if sent is not None else ""
         return f"{_who(step)} left {api or 'a request'} without an answer{since}; the client gave the connection up"
+    if name == "RESPONSE_LATE":
+        sent = step["request"]["ts_ns"] if step["request"] else None
+        since = f" for {span((step['ts_ns'] - sent) // 1000)}" if sent is not None else ""
+        return f"{_who(step)} had not answered {api or 'a request'}{since}; the client waited on"
     if name == "THROTTLED":
         told = step["request"]["throttle_ms"] if step["request"] else None
         return f"{_who(step)} told the client to be silent for {span((told or 0) * 1000)} (quota)"

@@ -1,5 +1,6 @@
 """`bootstrap_only`: a client asks where to go, again and again, and never goes there."""
 
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyspark.sql import DataFrame
 
@@ -13,9 +14,25 @@ from kafkascope_spark.tables import CLIENT_COLUMNS, Tables
 
 _ASKS = "api_name in ('Metadata', 'FindCoordinator', 'DescribeCluster')"
 _GREETS = (
-    "api_name in ('ApiVersions', 'SaslHandshake', 'SaslAuthenticate', 'GetTelemetrySubscriptions', 'PushTelemetry')"
+    "api_name in ('ApiVersions', 'SaslHandshake', 'SaslAuthenticate', 'GetTelemetrySubscriptions', 'PushTelemetry', "
+    "'InitProducerId')"
 )
+"""What any broker is asked: a producer id too, where there is no transactional id (else it is a coordinator's role)."""
 _WORKERS = frozenset({"consumer", "producer", "transactional_producer", "share_consumer", "streams", "connect"})
+
+
+def asks_on(connections: ds.Dataset) -> bool:
+    """Whether the clients of one name at one address asked so often on bootstrap connections: librdkafka opens one
+    after the other."""
+    rows = connections.to_table(
+        columns={"ip": ds.field("client_ip"), "ids": ds.field("client_ids"), "n": ds.field("n_requests")},
+        filter=ds.field("primary_role") == "bootstrap",
+    )
+    if not rows.num_rows:
+        return False
+    named = rows.set_column(1, "ids", pc.binary_join(rows["ids"], ","))
+    most = pc.max(named.group_by(["ip", "ids"]).aggregate([("n", "sum")])["n_sum"]).as_py()
+    return most is not None and most >= ASKED_AGAIN
 
 
 def find(tables: Tables) -> DataFrame:
@@ -29,7 +46,7 @@ def find(tables: Tables) -> DataFrame:
             *exprs(
                 "array_sort(collect_set(server)) as servers",
                 "array_except(flatten(collect_list(roles)), array('bootstrap', 'telemetry')) as others",
-                f"bool_or(primary_role = 'bootstrap' and n_requests >= {ASKED_AGAIN}) as asked",
+                f"sum(if(primary_role = 'bootstrap', n_requests, 0)) >= {ASKED_AGAIN} as asked",
             )
         )
         .where("asked and size(others) = 0")
@@ -87,8 +104,6 @@ RULE = Rule(
     "was made where that traffic passes (loopback, another interface, a service mesh).",
     sources=("KIP-899", "org.apache.kafka.clients.NetworkClient"),
     find=find,
-    signs=(
-        Sign(CONNECTIONS, where=(ds.field("primary_role") == "bootstrap") & (ds.field("n_requests") >= ASKED_AGAIN)),
-    ),
+    signs=(Sign(CONNECTIONS, shows=asks_on),),
     unless=("advertised_unreachable",),
 )

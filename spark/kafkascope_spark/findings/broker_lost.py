@@ -16,9 +16,9 @@ _FELT = (
     f"if(n_clients = 0, {_BROKERS}, concat({_CLIENTS}, if(n_brokers > 0, concat(' and ', {_BROKERS}), ''), ' (', "
     f"{wording.listed('names')}, ')'))"
 )
-_HOW = """case when array_contains(first_errors, 'CONNECTION_CLOSED') then 'closed its connections'
-    when array_contains(first_errors, 'CONNECTION_RESET') then 'reset its connections'
-    when array_contains(first_errors, 'CONNECTION_REFUSED') then 'refused connections'
+_HOW = """case first_error when 'CONNECTION_CLOSED' then 'closed its connections'
+    when 'CONNECTION_RESET' then 'reset its connections'
+    when 'CONNECTION_REFUSED' then 'refused connections'
     else 'went silent' end"""
 _BACK = f"""case
     when n_open > 0 then concat('; ', {wording.counted("n_open", "client")}, ' not back when the capture ended')
@@ -62,9 +62,9 @@ RULE = Rule(
     "more, until it came back or its work had moved. Everything that it led or coordinated stood still meanwhile.",
     looks_at="Connections that broke, or requests without an answer, and then refused or unanswered attempts to "
     "connect to an address that had answered before; several clients' requests to it that nobody answered at one "
-    "time; or several clients' connections that it ended within two seconds, and not one that went on. A "
-    "connection that breaks alone and is opened again at once is none. It says nothing where only one direction "
-    "of the traffic was captured.",
+    "time, or not before five seconds later than it should; or several clients' connections that it ended within "
+    "two seconds, and not one that went on. A connection that breaks alone and is opened again at once is none. It "
+    "says nothing where only one direction of the traffic was captured.",
     advice="Look at this broker's own log and at its host for that time. If it was restarted on purpose, restart "
     "brokers one at a time with controlled.shutdown.enable=true, so that leaders move before it goes. Clients "
     "come back faster with a lower reconnect.backoff.max.ms and, when hosts vanish silently, a lower "

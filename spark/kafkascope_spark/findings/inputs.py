@@ -20,6 +20,7 @@ BROKEN = frozenset(
         "CONNECTION_REFUSED",
         "CONNECTION_UNANSWERED",
         "REQUEST_UNANSWERED",
+        "RESPONSE_LATE",
     }
 )
 """The errors that a connection can have: recoveries/failures.py."""
@@ -110,14 +111,14 @@ def told(tables: Tables) -> DataFrame:
 
 def outages(tables: Tables) -> DataFrame:
     """One row per cause for which a broker that was lost is the reason: what recoveries tell of it, n_meanwhile (what
-    it answered to others all the same), n_left (connections from before that went on). Only of servers that both
-    directions were seen of.
+    it answered to others all the same), n_at_first (that, or to who was back, in the first seconds), n_left
+    (connections from before that went on). Only of servers that both directions were seen of.
 
     The reason is a lost broker where clients could not come back; or where several clients' requests to it were not
     answered, and nobody else's were either; or where several clients lost it at once, and no connection was left.
     """
     return tables.once(causes).where(
-        f"n_failed_attempts > 0 or (n_silent >= {SILENT_CLIENTS} and n_meanwhile = 0) "
+        f"n_failed_attempts > 0 or (n_silent >= {SILENT_CLIENTS} and n_at_first = 0) "
         f"or (n_at_once >= {SILENT_CLIENTS} and n_left = 0 and n_worked > 0)"
     )
 
@@ -125,7 +126,9 @@ def outages(tables: Tables) -> DataFrame:
 def causes(tables: Tables) -> DataFrame:
     """One row per cause of connections' failures at one broker, and what went on there; see outages."""
     names = "collect_set(if(kind <> 'broker', {}, null))"
-    silent = "first_error_name in ('REQUEST_UNANSWERED', 'CONNECTION_UNANSWERED')"
+    unanswered = "first_error_name in ('REQUEST_UNANSWERED', 'RESPONSE_LATE')"
+    silent = f"{unanswered} or first_error_name = 'CONNECTION_UNANSWERED'"
+    felt = f"if({silent}, coalesce(failing_ns, start_ns), start_ns)"
     hung_up = "first_error_name in ('CONNECTION_CLOSED', 'CONNECTION_RESET')"
     each = (
         tables[RECOVERIES]
@@ -144,10 +147,10 @@ def causes(tables: Tables) -> DataFrame:
                 "count_if(outcome = 'still_open' and kind <> 'broker') as n_open",
                 "count_if(arrays_overlap(error_names, array('CONNECTION_REFUSED', 'CONNECTION_UNANSWERED'))) "
                 "as n_failed_attempts",
-                "size(collect_set(if(first_error_name = 'REQUEST_UNANSWERED', client_instance_id, null))) as n_silent",
+                f"size(collect_set(if({unanswered}, client_instance_id, null))) as n_silent",
                 f"collect_set(if({hung_up}, struct(start_ns, client_instance_id), null)) as hung_up",
-                "array_sort(collect_set(first_error_name)) as first_errors",
-                f"min(if({silent}, coalesce(failing_ns, start_ns), start_ns)) as first_ns",
+                f"min_by(first_error_name, {felt}) as first_error",
+                f"min({felt}) as first_ns",
                 "max(start_ns) as last_start_ns",
                 "max(recovered_ns) as last_back_ns",
                 "min(recovered_ns) as first_back_ns",
@@ -169,8 +172,10 @@ def causes(tables: Tables) -> DataFrame:
     )
     answers = tables[REQUESTS].where("response_ns is not null").select("conn_id", "response_ns")
     there = exprs(f"at = server and opened_ns < first_ns and ended_ns > first_ns + {LEFT_NS}")[0]
-    known_lost = f"coalesce(first_back_ns, greatest(last_start_ns, first_ns + {LEFT_NS}))"
-    window = f"first_ns + {ANSWERS_MEANWHILE_NS} and {known_lost}"
+    # not until the last is back: some notice its return sooner than others (RFC 6298: doubled retransmission timeouts)
+    known_lost = f"least(first_back_ns, first_ns + {LEFT_NS})"
+    at_first = f"first_ns + {ANSWERS_MEANWHILE_NS} and first_ns + {LEFT_NS}"
+    window = f"response_ns >= first_ns + {ANSWERS_MEANWHILE_NS} and response_ns < {known_lost}"
     return (
         each.join(before, there, "left")
         .join(answers, "conn_id", "left")
@@ -178,7 +183,8 @@ def causes(tables: Tables) -> DataFrame:
         .agg(
             *exprs(
                 "size(collect_set(conn_id)) as n_left",
-                f"count_if(response_ns between {window}) as n_meanwhile",
+                f"count_if({window}) as n_meanwhile",
+                f"count_if(response_ns between {at_first}) as n_at_first",
             )
         )
     )

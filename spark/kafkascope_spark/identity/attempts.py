@@ -6,7 +6,7 @@ opened it; when several can, to none. An object can have opened it
   connections otherwise, or never got to work, may go on trying unseen;
 * or when it was about to begin: what a client tries first is in its configuration, not in the packets;
 * but what was open before the capture began is of an object that was there before;
-* unless it has a connection to that server which it goes on using;
+* unless it has a connection to that server which it goes on using (one that its next request finds reset was dead);
 * unless Metadata told it of other addresses only.
 What several can have opened goes, all the same, to the object whose first connection comes in step with it: tried at
 one interval, at one server, until it got through (franz-go: every 5 s).
@@ -23,6 +23,8 @@ from kafkascope_spark.wire import Connection
 BEFORE_NS = 10_000_000_000
 """How long an object may have tried in vain before its first connection with a request: Java's
 socket.connection.setup.timeout.ms and librdkafka's reconnect.backoff.max.ms, 10 s."""
+FOUND_DEAD_NS = 1_000_000_000
+"""A reset that comes so soon after a connection's last request answers it."""
 STEP_NS = 1_000_000_000
 """The shortest interval that tells a rhythm from chance: what comes oftener falls in step with anything."""
 OFF_STEP = 200
@@ -138,7 +140,9 @@ class _Candidate:
         """Whether it had a connection to that server then and went on using it: an idle one may be dead."""
         at = attempt.begin_ns
         return any(
-            c.first_ns < at < (c.last_request_ns or 0) and (c.close_ns is None or c.close_ns > at)
+            c.first_ns < at < (c.last_request_ns or 0)
+            and (c.close_ns is None or c.close_ns > at)
+            and not _found_dead(c)
             for c in self._used.get(attempt.server, ())
         )
 
@@ -147,6 +151,13 @@ class _Candidate:
         if attempt.begin_ns <= self.first_ns or not self._told or attempt.server in self._used:
             return True
         return any(_may_be(told, attempt, names) for told in self._told)
+
+
+def _found_dead(connection: Connection) -> bool:
+    """Whether its last request ran into a reset: sending it shows no use of a connection that works."""
+    if connection.close_kind != "rst_server" or connection.close_ns is None or connection.last_request_ns is None:
+        return False
+    return connection.close_ns - connection.last_request_ns < FOUND_DEAD_NS
 
 
 def _may_be(told: str, attempt: Connection, names: dict[str, set[str]]) -> bool:

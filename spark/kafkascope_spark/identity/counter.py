@@ -1,11 +1,12 @@
 """The correlation-id counter that a Java client keeps over all its connections, rebuilt from samples.
 
-An id is taken when a request is built, which may be some seconds before it is sent (it waits for its connection);
-ids never repeat. So a connection fits a counter when none of its ids was seen on it, and each was sent when the
-counter had just passed it.
+An id is taken when a request is built, which may be some seconds before it is sent (it waits for its connection, or
+for as long as the path is silent in the socket's send buffer); ids never repeat. So a connection fits a counter when
+none of its ids was seen on it, and each was sent when the counter had just passed it.
 """
 
 import bisect
+from collections.abc import Iterator
 
 from kafkascope_spark.wire import Connection
 
@@ -14,6 +15,9 @@ WAIT_NS = 10_000_000_000
 s."""
 AHEAD_NS = 1_000_000_000
 """Distance of samples after the first ones: the counter between two of them is not known."""
+FLUSH_NS = 10_000_000
+"""Requests that follow one another in less came out of the send buffer together, and may have waited there since the
+request before them: TCP sends nothing new until a lost segment is acknowledged (RFC 6298)."""
 SLACK = 16
 """Ids that may be out of order for another reason: the client's queue of unsent requests."""
 
@@ -43,14 +47,14 @@ class SharedCounter:
             return 0
         if any(i in self.ids for _, i in connection.ids):
             return None
-        misses = sum(not self._possible(time, i) for time, i in connection.ids)
+        misses = sum(not self._possible(time, since, i) for time, since, i in _waits(connection.ids))
         if misses * 10 > len(connection.ids):
             return None
         time, first = connection.ids[0]
         return abs(first - self._at(time))
 
-    def _possible(self, time: int, correlation_id: int) -> bool:
-        low = self._at(time - WAIT_NS) - SLACK
+    def _possible(self, time: int, since: int, correlation_id: int) -> bool:
+        low = self._at(min(since, time - WAIT_NS)) - SLACK
         after = bisect.bisect_left(self.times, time + AHEAD_NS)
         high = self.highest[after] + SLACK if after < len(self.times) else None
         return low <= correlation_id and (high is None or correlation_id <= high)
@@ -59,3 +63,13 @@ class SharedCounter:
         """The highest id sent until then; -1 before the first."""
         at = bisect.bisect_right(self.times, time) - 1
         return self.highest[at] if at >= 0 else -1
+
+
+def _waits(ids: list[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Of each sample of a connection (time, id): when it was sent, since when it may have waited for that, its id."""
+    before = since = None
+    for time, correlation_id in ids:
+        if before is not None and time - before > FLUSH_NS:
+            since = before
+        before = time
+        yield time, time if since is None else since, correlation_id

@@ -17,8 +17,9 @@ TOGETHER_NS = 20_000_000
 """A client that is closed closes all its connections within this time."""
 AT_ONCE_NS = 1_000_000
 """Closed by one call: the sockets of one object follow one another in less."""
-PAUSE_NS = 1_000_000_000
-"""Longest pause between the bootstrap connection and the next one of the same object."""
+PAUSE_NS = 1_200_000_000
+"""Longest pause between the bootstrap connection and the next one of the same object that got nowhere: Java's
+reconnect.backoff.max.ms (1 s, and a fifth more by jitter), librdkafka's timer of a second."""
 BOOTSTRAP_APIS = wire.HANDSHAKE_APIS | {wire.METADATA, wire.FIND_COORDINATOR}
 PRODUCER_APIS = frozenset({wire.PRODUCE, wire.INIT_PRODUCER_ID})
 CONSUMER_APIS = frozenset(
@@ -108,7 +109,7 @@ class Draft:
         return first is not None and any(
             c.server == connection.server and c.last_id is not None and c.last_id + 1 == first
             for c in self.connections
-            if c.last_ns <= connection.begin_ns + TOGETHER_NS
+            if end_of(c) <= connection.begin_ns + TOGETHER_NS
         )
 
     def forbids(self, connection: Connection) -> str | None:

@@ -2,8 +2,8 @@
 
 A broker that is lost, or gives up what it led and coordinated, is one cause: every connection, partition and
 coordinator that was at that node, and what follows from it elsewhere (elections, loading, evicted members). Anything
-else has one cause per error and resource, whoever feels it. Episodes come in order of their start; memory is one
-entry per cause that is still going on.
+else has one cause per error and resource, whoever feels it. Episodes come in the order in which they began to be felt:
+a silent broker with the first request that it left alone. Memory is one entry per cause that is still going on.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafkascope_spark.wire import Row
 
@@ -36,9 +37,12 @@ AT_NODE = frozenset(
         "CONNECTION_RESET",
         "CONNECTION_CLOSED",
         "REQUEST_UNANSWERED",
+        "RESPONSE_LATE",
     }
 )
 """Errors whose node is what they have in common."""
+SILENT = ("REQUEST_UNANSWERED", "RESPONSE_LATE", "CONNECTION_UNANSWERED")
+"""Errors that are felt before they are noticed: from the request, or SYN, that stayed without an answer."""
 FOLLOWS = frozenset(
     {
         "LEADER_NOT_AVAILABLE",
@@ -61,6 +65,7 @@ COLUMNS = (
     "resource",
     "first_error_name",
     "start_ns",
+    "failing_ns",
     "recovered_ns",
     "old_node_id",
 )
@@ -77,7 +82,7 @@ class Cause:
 
 
 class Causes:
-    """Assigns causes to episodes in order of their start."""
+    """Assigns causes to episodes in the order of felt_ns."""
 
     def __init__(self) -> None:
         self._by_key: dict[str, Cause] = {}
@@ -88,13 +93,13 @@ class Causes:
 
     def cause_of(self, episode: Row) -> str:
         """The cause of an episode (COLUMNS of recoveries)."""
-        start, client = episode["start_ns"], episode["client_instance_id"]
+        start, client = felt_ns(episode), episode["client_instance_id"]
         self._learn(episode)
         key = self._key(episode)
         cause = self._followed(episode["first_error_name"], start, client) or self._going_on(key, start)
         if cause is None:
             cause = self._begin(episode, key)
-        cause.until_ns = max(cause.until_ns, start, episode["recovered_ns"] or 0)
+        cause.until_ns = max(cause.until_ns, episode["start_ns"], episode["recovered_ns"] or 0)
         cause.clients.add(client)
         return cause.cause_id
 
@@ -111,7 +116,7 @@ class Causes:
         return cause if cause is not None and start <= cause.until_ns + GAP_NS else None
 
     def _begin(self, episode: Row, key: str) -> Cause:
-        start = episode["start_ns"]
+        start = felt_ns(episode)
         digest = hashlib.sha256(f"{key}|{start}".encode()).hexdigest()
         cause = Cause(f"cause-{digest[:16]}", start, start)
         if len(self._by_key) >= MOST_CAUSES:
@@ -144,9 +149,18 @@ def _address(episode: Row) -> str:
     return address
 
 
+def felt_ns(episode: Row) -> int:
+    """Since when the client did not get on."""
+    start: int = episode["start_ns"]
+    return min(start, episode["failing_ns"] or start) if episode["first_error_name"] in SILENT else start
+
+
 def filled(episodes: pa.Table) -> pa.Table:
-    """The table recoveries, in order of start, with its cause_id filled."""
-    ordered = episodes.sort_by([("start_ns", "ascending"), ("recovery_id", "ascending")])
+    """The table recoveries, in the order of felt_ns, with its cause_id filled."""
+    silent = pc.is_in(episodes["first_error_name"], value_set=pa.array(SILENT))
+    since = pc.if_else(silent, pc.min_element_wise(episodes["start_ns"], episodes["failing_ns"]), episodes["start_ns"])
+    keyed = episodes.append_column("felt_ns", since)
+    ordered = keyed.sort_by([("felt_ns", "ascending"), ("recovery_id", "ascending")]).drop_columns(["felt_ns"])
     causes = Causes()
     ids = [causes.cause_of(row) for row in ordered.select(list(COLUMNS)).to_pylist()]
     at = ordered.schema.get_field_index("cause_id")
@@ -154,7 +168,7 @@ def filled(episodes: pa.Table) -> pa.Table:
 
 
 def filler() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that one of Spark's workers runs over all episodes, in order of their start."""
+    """The function that one of Spark's workers runs over all episodes, in the order of felt_ns."""
 
     def fill(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         causes = Causes()
@@ -168,6 +182,9 @@ def filler() -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
 
 
 def with_causes(episodes: "DataFrame") -> "DataFrame":
-    """The same for a DataFrame of recoveries' columns: one worker, row by row, in order of start."""
-    ordered = episodes.repartition(1).sortWithinPartitions("start_ns", "recovery_id")
+    """The same for a DataFrame of recoveries' columns: one worker, row by row, in the order of felt_ns."""
+    from pyspark.sql import functions as fn
+
+    since = fn.when(fn.col("first_error_name").isin(*SILENT), fn.least("start_ns", "failing_ns"))
+    ordered = episodes.repartition(1).sortWithinPartitions(fn.coalesce(since, "start_ns"), "recovery_id")
     return ordered.mapInArrow(filler(), episodes.schema)

@@ -16,6 +16,18 @@ OVERDUE_NS = 5_000_000_000
 s (librdkafka)."""
 _PATIENT = frozenset({wire.JOIN_GROUP, wire.SYNC_GROUP})
 """APIs whose answer may take as long as a rebalance."""
+PROMPT = frozenset(
+    {
+        wire.FETCH,
+        wire.LIST_OFFSETS,
+        wire.METADATA,
+        wire.OFFSET_FETCH,
+        wire.FIND_COORDINATOR,
+        wire.HEARTBEAT,
+        wire.OFFSET_FOR_LEADER_EPOCH,
+    }
+)
+"""APIs that wait for no other broker and no other client, or not longer than they say (max_wait_ms)."""
 
 
 def failure_of_end(connection: Connection, unanswered: list[Request], client_goes_on: bool) -> str | None:
@@ -49,3 +61,15 @@ def overdue(unanswered: list[Request], now_ns: int) -> list[Request]:
         for r in unanswered
         if r.api_key not in _PATIENT and now_ns - r.request_last_ns > (r.max_wait_ms or 0) * 1_000_000 + OVERDUE_NS
     ]
+
+
+def late_since(request: Request) -> int | None:
+    """When the answer to the request was overdue, where it came later than that; else None.
+
+    Only where nothing else waited on the connection: brokers answer in order. Such an answer shows that the broker, or
+    the path to it, was silent for shorter than the client waits.
+    """
+    if request.response_ns is None or request.in_flight != 1 or request.api_key not in PROMPT:
+        return None
+    due_ns = request.request_last_ns + (request.max_wait_ms or 0) * 1_000_000 + OVERDUE_NS
+    return due_ns if request.response_ns > due_ns else None

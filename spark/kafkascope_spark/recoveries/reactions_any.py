@@ -132,6 +132,7 @@ _BETWEEN_BROKERS = {
 WITHOUT_CODE: dict[str, Reaction] = {
     **each("CONNECTION_REFUSED CONNECTION_UNANSWERED CONNECTION_RESET CONNECTION_CLOSED", _RECONNECT),
     "REQUEST_UNANSWERED": _RECONNECT,
+    "RESPONSE_LATE": back_off("wait, and reconnect after request.timeout.ms", not_ready=True),
     "AUTHENTICATION_CLOSED": surface("none: the server hung up on the handshake (wrong protocol, TLS or credentials)"),
     "THROTTLED": back_off("be silent on the connection for the throttle time, then go on", not_ready=True),
 }

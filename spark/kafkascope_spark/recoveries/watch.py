@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.recoveries.episodes import Episodes
-from kafkascope_spark.recoveries.failures import failure_of_end, overdue
+from kafkascope_spark.recoveries.failures import failure_of_end, late_since, overdue
 from kafkascope_spark.recoveries.marks import Mark
 from kafkascope_spark.recoveries.reactions import NO_EPISODE
 from kafkascope_spark.recoveries.resources import AUTHENTICATION, Resource, claim_of, proven_by, resource_of
@@ -63,13 +63,36 @@ class Recoveries:
         """Servers whose last failed connection got no further than the handshake: another one proves nothing."""
         self._denied: set[str] = set()
         """Connections that were not let in: the broker closes them."""
+        self._ended: set[str] = set()
+        """Connections that the client gave up before their end was seen."""
+        self._silent_until: dict[str, int] = {}
+        """Servers that answered late -> when they did."""
 
     def on_open(self, connection: Connection) -> None:
         """A connection is tried: a retry of its server."""
+        if self._unanswered:
+            self._give_up(connection)
         if self._episodes:
             mark = Mark("retry", connection.begin_ns, connection.conn_id, connection.node_id)
             self._episodes.react(Happening.OPENED, mark._replace(step="open", is_told=False))
             self._episodes.retry(("connection", connection.server), mark)
+
+    def _give_up(self, opened: Connection) -> None:
+        """A client that opens another connection to a server that owes it an answer for long has closed the one before.
+        Its FIN waits behind what TCP could not deliver: the capture may show no end, or one by the server much later.
+        """
+        at = opened.begin_ns
+        for conn_id in list(self._unanswered):
+            old = self._connections.get(conn_id)
+            if old is None or old.server != opened.server or (old.last_request_ns or 0) >= at:
+                continue
+            late = overdue(self._unanswered[conn_id], at)
+            if late:
+                del self._unanswered[conn_id]
+                error = _mark("error", late[0], at - 1, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
+                self._episodes.error(("connection", old.server), error)
+                self._lose_partitions(_of_requests(self._vain.pop(conn_id, []), late), error)
+                self._ended.add(conn_id)
 
     def on_up(self, connection: Connection) -> None:
         """A connection stands."""
@@ -150,6 +173,9 @@ class Recoveries:
         assert at is not None
         if request.api_key not in wire.HANDSHAKE_APIS:
             self._worked.add(request.conn_id)
+        due_ns = late_since(request)
+        if due_ns is not None:
+            self._came_late(request, due_ns, at)
         step = STEP_OF_API.get(request.api_key)
         if self._episodes and step and request.ok:
             self._episodes.react(Happening.TOLD, _mark(step, request, at)._replace(is_told=step in _BY_ANSWER))
@@ -171,6 +197,21 @@ class Recoveries:
             self._throttled(request, at)
         if self._episodes:
             self._prove(request, at, broken)
+
+    def _came_late(self, request: Request, due_ns: int, at: int) -> None:
+        """The server was silent, and is not any more; of several answers that it owed the first tells. What a quota
+        holds back is not late."""
+        connection = self._connections.get(request.conn_id)
+        if connection is None or self._quotas or (request.throttle_ms or 0) >= LONG_THROTTLE_MS:
+            return
+        resource = ("connection", connection.server)
+        if due_ns <= self._silent_until.get(connection.server, 0):
+            return
+        self._silent_until[connection.server] = at
+        if self._episodes.get(resource) is None:
+            error = _mark("error", request, due_ns, "RESPONSE_LATE")
+            self._episodes.error(resource, error._replace(duration_us=None, since_ns=request.ts_ns))
+        self._episodes.success(resource, _mark("success", request, at))
 
     def _hinted(self, request: Request) -> None:
         """The errors of the answer that name the leader; their mentions come just before the answer."""
@@ -230,6 +271,8 @@ class Recoveries:
 
     def on_close(self, connection: Connection, at: int) -> None:
         """A connection ended."""
+        if connection.conn_id in self._ended:
+            return
         unanswered = self._unanswered.pop(connection.conn_id, [])
         vain = self._vain.pop(connection.conn_id, [])
         goes_on = self._last_activity_ns > at

@@ -123,7 +123,7 @@ class Step:
     def of(cls, name: str, request: Request, server: str | None = None) -> "Step":
         """The step that a request is: it ends with the last byte of the answer."""
         end = request.answered_ns
-        error = request.error_name if request.error_code else None
+        error = request.error_name if request.error_code and not serves(request) else None
         outcome = "error" if error else "ok" if request.status in ("ok", "no_response_expected") else "unanswered"
         return cls(
             name=name,
@@ -189,7 +189,7 @@ def tls_handshake(connection: Connection) -> Step | None:
 def produce_steps(request: Request, server: str | None) -> list[Step]:
     """The first Produce, and apart from it the broker's answer."""
     step = Step.of("first_produce", request, server)
-    if not request.ok:
+    if not serves(request):
         return [step]
     step.broker_us = None
     ack = Step.of("first_produce_ack", request, server)
@@ -203,8 +203,8 @@ def step_of(request: Request, kind: Kind) -> str | None:
     key = request.api_key
     if key == wire.FIND_COORDINATOR:
         return FIND_COORDINATOR_STEPS.get(request.coordinator_type or "group", "find_coordinator_group")
-    if key in (wire.FETCH, wire.SHARE_FETCH):
-        return "first_records" if (request.n_records or 0) > 0 and request.ok else "first_fetch"
+    if key in _READS:
+        return "first_records" if (request.n_records or 0) > 0 and serves(request) else "first_fetch"
     if key == wire.PRODUCE:
         return "first_produce"
     if key in STEP_OF_API:
@@ -216,16 +216,24 @@ def step_of(request: Request, kind: Kind) -> str | None:
 
 _UNTOLD_APIS = wire.HANDSHAKE_APIS | wire.TELEMETRY_APIS
 """APIs whose answers make nobody ready."""
+_READS = (wire.FETCH, wire.SHARE_FETCH)
 _READERS = ("consumer", "share_consumer", "streams", "connect")
 
 
+def serves(request: Request) -> bool:
+    """Whether the answer is what the client came for, at least for one topic-partition: an acknowledgement, records."""
+    if request.api_key in _READS and not request.n_records:
+        return request.ok
+    return request.ok or (request.partly_ok and request.api_key in (*_READS, wire.PRODUCE))
+
+
 def is_ready_answer(request: Request, kind: Kind) -> bool:
-    """Whether the answer to the request makes such a client ready: records, an acknowledged produce, an answer to an
-    administrator's question."""
+    """Whether the answer to the request makes such a client ready: records, an acknowledged produce (of one
+    topic-partition, if others failed), an answer to an administrator's question."""
     if kind.kind in ("producer", "transactional_producer"):
-        return request.api_key == wire.PRODUCE and request.ok
+        return request.api_key == wire.PRODUCE and serves(request)
     if kind.kind in _READERS:
-        return request.api_key in (wire.FETCH, wire.SHARE_FETCH) and (request.n_records or 0) > 0 and request.ok
+        return request.api_key in _READS and (request.n_records or 0) > 0 and serves(request)
     return kind.kind != "unknown" and request.api_key not in _UNTOLD_APIS and request.ok
 
 

@@ -13,6 +13,7 @@ TWO = {"client_instance_id": "ci-2", "client_id": "other", "conn_ids": ["c2"]}
 LOST = {"recovery_id": "r1", "first_error_name": "CONNECTION_CLOSED", "start_ns": 10 * S, "recovered_ns": 14 * S}
 SILENT = {**LOST, "first_error_name": "REQUEST_UNANSWERED", "failing_ns": 9 * S, "evidence": ["c1-5"]}
 SILENT = {**SILENT, "error_names": ["REQUEST_UNANSWERED"]}
+LATE = {**SILENT, "first_error_name": "RESPONSE_LATE", "error_names": ["RESPONSE_LATE"]}
 TOLD = {"request_id": "c1-0", "conn_id": "c1", "ts_ns": 2 * S}
 
 
@@ -123,6 +124,37 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
             "recoveries": [SILENT, {**SILENT, "recovery_id": "r2", "client_instance_id": "ci-2", "evidence": ["c2-1"]}],
         },
         {"broker_lost"},
+    ),
+    "two clients get late answers": (
+        {
+            "clients": [ONE, TWO],
+            "connections": [{"conn_id": "c1"}, {"conn_id": "c2"}],
+            "recoveries": [LATE, {**LATE, "recovery_id": "r2", "client_instance_id": "ci-2", "evidence": ["c2-1"]}],
+        },
+        {"broker_lost"},
+    ),
+    "two clients are forgotten and a third is reset, while the broker answers": (
+        {
+            "clients": [ONE, TWO],
+            "connections": [
+                {"conn_id": "c1"},
+                {"conn_id": "c2"},
+                {"conn_id": "c3", "client_ip": "10.0.0.8", "last_ns": 200 * S},
+            ],
+            "requests": [
+                *silent(idle_s=90)["requests"],
+                {"request_id": "c3-1", "conn_id": "c3", "ts_ns": 102 * S, "response_ns": 102 * S},
+            ],
+            "recoveries": [
+                *silent(idle_s=90)["recoveries"],
+                {**SILENT, "failing_ns": 100 * S, "start_ns": 130 * S, "recovered_ns": 131 * S, "recovery_id": "r2"}
+                | {"client_instance_id": "ci-2", "evidence": ["c2-5"]},
+                {**LOST, "first_error_name": "CONNECTION_RESET", "error_names": ["CONNECTION_RESET"]}
+                | {"start_ns": 100 * S, "recovered_ns": 100 * S + 1, "recovery_id": "r3", "evidence": ["c2-6"]}
+                | {"client_instance_id": "ci-2"},
+            ],
+        },
+        {"idle_reset", "request_timeout"},
     ),
     "two clients lose it at once": (
         {
@@ -254,6 +286,20 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
             "clients": [ONE],
             "connections": [{"conn_id": "c1", "roles": ["bootstrap"], "primary_role": "bootstrap", "n_requests": 12}],
             "requests": asks(12, every_s=1),
+        },
+        {"bootstrap_only"},
+    ),
+    "never leaves, one connection after the other": (
+        {
+            "clients": [{**ONE, "kind": "producer", "conn_ids": [f"c{c}" for c in range(1, 7)]}],
+            "connections": [
+                {"conn_id": f"c{c}", "roles": ["bootstrap"], "primary_role": "bootstrap", "n_requests": 2}
+                for c in range(1, 7)
+            ],
+            "requests": [
+                {**request, "request_id": f"c{1 + i // 2}-{i}", "conn_id": f"c{1 + i // 2}"}
+                for i, request in enumerate([*asks(11, every_s=1), asks(1, 1, "InitProducerId")[0]])
+            ],
         },
         {"bootstrap_only"},
     ),

@@ -29,6 +29,18 @@ def test_ids_long_behind_the_counter_are_of_another_client(connection: Make) -> 
     assert counter.distance(connection("b", ids=samples((50_100, 1), (51_100, 2)))) is None
 
 
+def test_requests_that_waited_for_a_silent_path_are_of_the_counter_they_were_numbered_by(connection: Make) -> None:
+    """As recorded of a Java consumer whose coordinator had no link for 17 s: what it wrote meanwhile left its socket
+    in one segment, 27 s later, when the one before was acknowledged."""
+    counter = SharedCounter()
+    counter.add(connection("fetches", ids=samples((770, 3), *((s * 1_000, s * 9) for s in range(1, 34)))))
+    before = ((775, 4), (798, 5), (814, 7), (1_140, 8), (4_124, 35), (6_178, 53))
+    waited = ((33_652, i) for i in (59, 68, 85, 110, 125, 151, 165, 192, 214, 239))
+    assert counter.distance(connection("coordinator", ids=samples(*before, *waited))) is not None
+    another = ((33_652, 6), *((33_652 + i * 500, 10 + i) for i in range(1, 9)))
+    assert counter.distance(connection("another", ids=samples(*another))) is None
+
+
 @given(st.lists(st.integers(0, 1), min_size=6, max_size=60), st.integers(1, 3), st.data())
 def test_two_counters_come_apart_whatever_the_interleaving(owners: list[int], n: int, data: st.DataObject) -> None:
     """Two Java clients with one name, each with some connections: ids of either are unique, those of both collide."""

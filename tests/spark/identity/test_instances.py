@@ -91,6 +91,17 @@ def test_who_uses_a_connection_to_that_server_did_not_try_another(connection: Ma
     assert found["r"] is found["b"]
 
 
+def test_a_request_that_finds_its_connection_reset_shows_no_use_of_it(connection: Make) -> None:
+    """franz-go holds several connections to a broker; a firewall resets each at its next request."""
+    ends = {"server": "10.0.0.2:9092", "close_kind": "rst_server"}
+    dead = connection("a", 0, 525, last_request_ns=524 * MS, **ends)
+    other = connection("b", 0, 9_000, client_id="other")
+    assert "r" not in instances_of("10.0.0.9", [dead, other, refused(connection, "r", 500)])
+    busy = connection("a", 0, 8_000, last_request_ns=6_000 * MS, **ends)
+    found = instances_of("10.0.0.9", [busy, other, refused(connection, "r", 500)])
+    assert found["r"] is found["b"]
+
+
 def test_refused_connections_of_nobody_else_are_a_client(connection: Make) -> None:
     found = instances_of("10.0.0.9", [refused(connection, "r1", 0), refused(connection, "r2", 100)])
     assert found["r1"] is found["r2"]
@@ -187,6 +198,24 @@ def test_who_goes_on_counting_is_the_same_client(connection: Make) -> None:
     assert names([before, after]) == {frozenset({"a", "b"})}
     after.ids, after.last_id = [(60_001 * MS, 1)], 3
     assert names([before, after]) == {frozenset({"a"}), frozenset({"b"})}
+
+
+def test_who_looks_for_the_cluster_every_second_is_one_client(connection: Make) -> None:
+    """As recorded of a librdkafka producer that could not look up what brokers advertise: a connection in two seconds,
+    closed before the next is opened."""
+    times = [(1_780, 2_803), (3_782, 4_792), (5_785, 6_787), (7_788, 8_788), (8_790, 9_791), (10_792, 12_000)]
+    looks = {"apis": {API_VERSIONS, METADATA}, "first_api": METADATA, **LIBRDKAFKA}
+    tries = [connection(f"c{at}", at, until, ids=[((at + 1) * MS, 1)], last_id=2, **looks) for at, until in times]
+    assert len(names(tries)) == 1
+
+
+def test_counting_goes_on_from_the_clients_close_not_from_what_came_after_it(connection: Make) -> None:
+    """A broker that was paused answers a socket that the client has closed long ago."""
+    other = connection("c", 10, 61_000, members={"m-2"}, ids=[(11 * MS, 1)], last_id=20, **LIBRDKAFKA)
+    before = connection("a", 0, 1_000, last_ns=90_000 * MS, members={"m-1"}, last_id=57, **LIBRDKAFKA)
+    other.last_request_ns = before.last_request_ns = 900 * MS
+    after = connection("b", 1_001, 61_000, ids=[(1_002 * MS, 58)], last_id=60, **LIBRDKAFKA)
+    assert names([before, other, after]) == {frozenset({"a", "b"}), frozenset({"c"})}
 
 
 def test_another_version_or_principal_is_another_client(connection: Make) -> None:

@@ -1,6 +1,6 @@
 from typing import Any
 
-from kafkascope_spark.recoveries.causes import FOLLOWS_NS, GAP_NS, SECOND, Causes
+from kafkascope_spark.recoveries.causes import FOLLOWS_NS, GAP_NS, SECOND, Causes, felt_ns
 
 
 def episode(at: float, error: str, resource: str, node: int | None = None, **changes: Any) -> dict[str, Any]:
@@ -12,6 +12,7 @@ def episode(at: float, error: str, resource: str, node: int | None = None, **cha
         "resource": resource,
         "first_error_name": error,
         "start_ns": int(at * SECOND),
+        "failing_ns": None,
         "recovered_ns": None,
         "old_node_id": node,
     }
@@ -81,3 +82,13 @@ def test_one_refused_permission_is_one_cause_for_all_clients() -> None:
         episode(3.0, "TOPIC_AUTHORIZATION_FAILED", "other", 2, client_instance_id="ci-2"),
     )
     assert told[0] == told[1] != told[2]
+
+
+def test_a_silent_broker_is_the_cause_from_the_request_that_it_left_alone() -> None:
+    """Its link is cut at 1.0: leaders that wait for its replicas say so before its own clients notice anything."""
+    silent = episode(6.5, "RESPONSE_LATE", "10.0.0.3:9092", 3, failing_ns=SECOND, recovered_ns=20 * SECOND)
+    given_up = episode(9.0, "REQUEST_UNANSWERED", "10.0.0.3:9092", 3, failing_ns=2 * SECOND, client_instance_id="ci-2")
+    told = causes(silent, given_up, episode(5.0, "REQUEST_TIMED_OUT", "t-1", 1))
+    assert len(set(told)) == 1
+    joining = episode(9.0, "CONNECTION_CLOSED", "10.0.0.4:9092", 4, failing_ns=SECOND)
+    assert felt_ns(joining) == joining["start_ns"]

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from kafkascope_spark import wire
-from kafkascope_spark.recoveries.failures import failure_of_end
+from kafkascope_spark.recoveries.failures import failure_of_end, late_since
 from kafkascope_spark.wire import Connection, Request
 
 MS = 1_000_000
@@ -48,3 +48,16 @@ def test_only_an_overdue_answer_makes_the_clients_close_a_timeout(
     assert failure_of_end(closed, [request_row(wire.PRODUCE, 39_000)], True) is None
     assert failure_of_end(closed, [request_row(wire.FETCH, 30_000, max_wait_ms=20_000)], True) is None
     assert failure_of_end(closed, [request_row(wire.JOIN_GROUP, 10_000)], True) is None
+
+
+def test_an_answer_is_late_where_nothing_else_can_have_held_it_up(request_row: Callable[..., Request]) -> None:
+    def since(api: int, sent: int, answered: int, **says: object) -> int | None:
+        return late_since(request_row(api, sent, answered, **({"in_flight": 1} | says)))
+
+    assert since(wire.HEARTBEAT, 10_000, 27_000) == 15_000 * MS
+    assert since(wire.FETCH, 10_000, 27_000, max_wait_ms=500) == 15_500 * MS
+    assert since(wire.FETCH, 10_000, 27_000, max_wait_ms=20_000) is None
+    assert since(wire.HEARTBEAT, 10_000, 14_000) is None
+    assert since(wire.HEARTBEAT, 10_000, 27_000, in_flight=2) is None
+    assert since(wire.PRODUCE, 10_000, 27_000) is None
+    assert since(wire.JOIN_GROUP, 10_000, 27_000) is None

@@ -1,4 +1,5 @@
-"""The ten errors that clients live with: what is right about each, and what is wrong, per library.
+"""The ten errors that clients live with: what is right about each, and what is wrong, per library. (What is right
+about LEADER_NOT_AVAILABLE is in test_recorded: clients of a topic whose only replica was down.)
 
 Sequences are written as the wire shows them, from the clients' error handlers (protocol sources in the reaction
 tables). A line is (sent ms, API, answered ms, error or None, what else the request says).
@@ -75,8 +76,6 @@ JOINED: list[Line] = [
 RIGHT: list[tuple[str, list[Line], str]] = [
     ("leader, java", [NOT_LEADER, METADATA, (30, wire.FETCH, 31, None, ELSEWHERE)], JAVA),
     ("leader, librdkafka", [NOT_LEADER, METADATA, (520, wire.FETCH, 521, None, ELSEWHERE)], RDKAFKA),
-    ("election", [NO_LEADER, (120, wire.METADATA, 121, None, {})], JAVA),
-    ("election, librdkafka", [NO_LEADER, (111, wire.METADATA, 112, None, {})], RDKAFKA),
     ("coordinator", [MOVED, (20, 10, 21, None, FIND), (30, wire.HEARTBEAT, 31, None, GROUP | ELSEWHERE)], JAVA),
     (
         "loading",

@@ -173,6 +173,54 @@ def test_a_quota_that_silences_the_client_is_told_until_an_answer_that_does_not(
     assert row["lost_broker_us"] == 5_680_000
 
 
+def test_answers_that_come_late_show_how_long_the_broker_was_silent(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    """A coordinator and leader whose link is cut for 17 s: nothing is closed, both connections go on after it."""
+    watch = Recoveries(instance(connection("c1", 0, None), connection("c2", 0, None)), CAPTURE)
+    late = {"in_flight": 1}
+    watch.on_answer(request_row(wire.HEARTBEAT, 3_000, 30_000, **late), [])
+    watch.on_answer(request_row(wire.FETCH, 2_000, 30_001, conn_id="c2", max_wait_ms=500, **late), [])
+    watch.on_answer(request_row(wire.HEARTBEAT, 90_000, 99_000, throttle_ms=9_000, **late), [])
+    row, quota = episodes(watch)
+    assert quota["first_error_name"] == "THROTTLED"
+    assert (row["resource"], row["first_error_name"], row["outcome"]) == ("10.0.0.1:9092", "RESPONSE_LATE", "recovered")
+    assert (row["failing_ns"], row["start_ns"], row["recovered_ns"]) == (3_000 * MS, 8_000 * MS, 30_000 * MS)
+    assert row["lost_broker_us"] == 22_000_000
+
+
+def test_another_connection_to_a_silent_server_shows_that_the_client_gave_up(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    """As recorded of a Java producer (request.timeout.ms 8 s) whose connection a firewall forgot: the FIN of the old
+    one waits behind data that TCP sends again and again, so that the capture never shows its end."""
+    old = connection("c1", 0, None, last_request_ns=29_833 * MS)
+    new = connection("c2", 37_933, None)
+    watch = Recoveries(instance(old, new), CAPTURE)
+    watch.on_request(request_row(wire.PRODUCE, 29_833))
+    watch.on_open(new)
+    watch.on_up(new)
+    watch.on_answer(request_row(wire.PRODUCE, 37_947, 37_950, conn_id="c2"), [])
+    (row,) = episodes(watch)
+    assert (row["first_error_name"], row["outcome"]) == ("REQUEST_UNANSWERED", "recovered")
+    assert (row["failing_ns"], row["start_ns"]) == (29_833 * MS, 37_933 * MS - 1)
+    assert (row["recovered_ns"], row["reaction"]) == (37_950 * MS, "retry, reconnect")
+
+
+def test_a_connection_beside_one_that_is_used_or_just_asked_gives_nothing_up(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    used = connection("c1", 0, None, last_request_ns=50_000 * MS)
+    asked = connection("c2", 0, None, last_request_ns=35_000 * MS)
+    new = connection("c3", 37_933, None)
+    watch = Recoveries(instance(used, asked, new), (0, 38_000 * MS))
+    watch.on_request(request_row(wire.PRODUCE, 29_833))
+    watch.on_request(request_row(wire.PRODUCE, 35_000, conn_id="c2"))
+    watch.on_open(new)
+    watch.on_answer(request_row(wire.PRODUCE, 37_947, 37_950, conn_id="c3"), [])
+    assert [row["recovered_ns"] for row in episodes(watch)] == [None]
+
+
 def test_a_lost_fetch_session_is_a_step_of_the_servers_return(
     instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
 ) -> None:

@@ -107,6 +107,25 @@ def test_a_producer_without_acks_is_ready_when_it_has_sent(
     assert (start["outcome"], start["ready_ns"]) == ("ready", 5 * MS)
 
 
+def test_a_client_is_ready_when_one_topic_partition_of_several_is_served(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    """The others have too few replicas, or no leader there: the client has its first acknowledgement, or record."""
+    refused = {"error_code": 19, "error_name": "NOT_ENOUGH_REPLICAS", "n_partitions": 4}
+    for key, n_records in ((wire.PRODUCE, 4), (wire.FETCH, 4)):
+        one = connection("c1", 0, 9_000, apis={wire.METADATA, key})
+        requests = [
+            request_row(wire.METADATA, 5, 6),
+            request_row(key, 10, 20, n_errors=4, n_records=None, **refused),
+            request_row(key, 30, 40, n_errors=2, n_records=n_records, **refused),
+            request_row(key, 50, 60, n_records=n_records),
+        ]
+        found = rows_of(instance(one), one, requests)
+        assert [(s["outcome"], s["ready_ns"]) for s in found["startups"]] == [("ready", 40 * MS)]
+        told = [s for s in found["startup_steps"] if s["on_critical_path"]]
+        assert sum((s["duration_us"] or 0) + (s["wait_us"] or 0) for s in told) == 40_000
+
+
 def test_a_client_whose_connections_were_all_gone_starts_again(
     instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
 ) -> None:

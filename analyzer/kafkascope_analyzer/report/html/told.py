@@ -17,7 +17,7 @@ MOST_STARTS = 2_000
 MOST_STARTS_WITH_STEPS = 400
 MOST_EPISODES = 5_000
 MOST_EPISODES_WITH_STEPS = 600
-SILENT = ("REQUEST_UNANSWERED", "CONNECTION_UNANSWERED")
+SILENT = ("REQUEST_UNANSWERED", "RESPONSE_LATE", "CONNECTION_UNANSWERED")
 """First errors that were felt before they were noticed: from the request, or SYN, that stayed without an answer."""
 _MEANINGS = {
     "CONCURRENT_TRANSACTIONS": "the transaction before was still ending",
