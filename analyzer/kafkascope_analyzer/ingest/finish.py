@@ -28,6 +28,7 @@ from kafkascope_analyzer.dataset.tables import (
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.ingest import finish_rows
 from kafkascope_analyzer.ingest.finish_rows import Names
+from kafkascope_analyzer.ingest.free_memory import stay_below
 from kafkascope_analyzer.ingest.limits import Limits
 from kafkascope_analyzer.ingest.partitions import message_of_spill
 from kafkascope_analyzer.ingest.record_batches import read_record_sets
@@ -76,7 +77,7 @@ class BucketFinish:
         """Writes all tables of the bucket. Returns rows per table."""
         for table, make in _PLAIN:
             with self._writer(table) as writer:
-                for batch in read_spill(self._bucket.spill, table.name):
+                for batch in self._batches(table.name):
                     writer.write(make(batch, self._names))
             self.rows[table.name] = writer.n_rows
         self._write(TOPOLOGY, finish_rows.topology_rows(self._cluster.topology[self._bucket.spill], self._names))
@@ -91,10 +92,16 @@ class BucketFinish:
         self._write_all(CONNECTIONS, connection_rows(self._facts, roles))
         return self.rows
 
+    def _batches(self, name: str) -> Iterator[pa.Table]:
+        """The rows of a spilled table, batch by batch."""
+        for batch in read_spill(self._bucket.spill, name):
+            yield batch
+            stay_below(self._bucket.limits.kept_bytes)
+
     def _undecoded(self) -> None:
         stretches = OpenStretches()
         with self._writer(UNDECODED) as writer:
-            for batch in read_spill(self._bucket.spill, UNDECODED.name):
+            for batch in self._batches(UNDECODED.name):
                 writer.write(finish_rows.undecoded_rows(stretches.take(batch), self._names))
             writer.write(finish_rows.undecoded_rows(stretches.rest(), self._names))
         self.rows[UNDECODED.name] = writer.n_rows
@@ -103,7 +110,7 @@ class BucketFinish:
         for notes in read_spill(self._bucket.spill, "connection_notes"):
             self._facts.note(notes)
         with self._writer(REQUESTS) as writer:
-            for batch in read_spill(self._bucket.spill, "requests"):
+            for batch in self._batches("requests"):
                 writer.write(finish_rows.request_rows(batch, self._names))
                 self._facts.note_requests(batch)
                 self._roles.add(request_roles(batch))
@@ -115,7 +122,7 @@ class BucketFinish:
                 message = message_of_spill(name)
                 if message is None:
                     continue
-                for batch in read_spill(self._bucket.spill, name):
+                for batch in self._batches(name):
                     writer.write(finish_rows.partition_rows(batch, message, self._names))
         self.rows[PARTITIONS.name] = writer.n_rows
 
@@ -126,7 +133,7 @@ class BucketFinish:
         self.rows[RECORD_BATCHES.name] = writer.n_rows
 
     def _partition_roles(self) -> None:
-        for counts in read_spill(self._bucket.spill, "partition_counts"):
+        for counts in self._batches("partition_counts"):
             topic = self._names.topics(counts["topic"], counts["topic_id"])
             counts = counts.set_column(counts.column_names.index("topic"), "topic", topic)
             self._roles.add(partition_roles(counts, *self._follows(counts)))
@@ -156,6 +163,7 @@ class BucketFinish:
         with self._writer(table) as writer:
             for rows in parts:
                 writer.write(rows)
+                stay_below(self._bucket.limits.kept_bytes)
         self.rows[table.name] = writer.n_rows
 
 
