@@ -151,7 +151,7 @@ def _most(a: int | None, b: int | None) -> int | None:
 
 def request_of(row: Row) -> Request:
     """The request."""
-    return settled(Request(**{name: row.get(name) for name in _REQUEST_FIELDS}))
+    return settled(Request(**{name: row[name] for name in _REQUEST_FIELDS if name in row}))
 
 
 def settled(request: Request) -> Request:

@@ -42,7 +42,9 @@ _KINDS = (
 
 _COLUMNS = ["cause_id", "recovery_id", "client_instance_id", "resource_kind", "resource", "first_error_name", "outcome"]
 _COLUMNS += ["error_names", "n_errors", "n_wasted_requests", "storm", "start_ns", "recovered_ns", "time_to_recover_ms"]
-_COLUMNS += ["old_node_id", "new_node_id"]
+_COLUMNS += ["old_node_id", "new_node_id", "failing_ns"]
+SILENT = ("REQUEST_UNANSWERED", "RESPONSE_LATE", "CONNECTION_UNANSWERED")
+"""First errors that were felt before they were noticed: from the request, or SYN, that stayed without an answer."""
 
 
 @dataclass(slots=True)
@@ -86,12 +88,18 @@ def _weight(cause: _Cause) -> int:
     return 1_000 * len(cause.clients) + 100 * unwell + cause.n_episodes
 
 
+def felt_ns(row: Row) -> int:
+    """Since when an episode's client did not get on: the first error, or what that error left without an answer."""
+    start: int = row["start_ns"] or 0
+    return min(start, row["failing_ns"] or start) if row["first_error_name"] in SILENT else start
+
+
 def _add(found: dict[str, _Cause], cause_id: str, row: Row) -> None:
     start = row["start_ns"] or 0
     cause = found.get(cause_id)
     if cause is None:
         cause = found[cause_id] = _Cause(cause_id, start, start, row)
-    cause.start_ns = min(cause.start_ns, start)
+    cause.start_ns = min(cause.start_ns, felt_ns(row))
     cause.end_ns = max(cause.end_ns, row["recovered_ns"] or start)
     if _badness(row) > _badness(cause.worst):
         cause.worst = row

@@ -154,7 +154,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
                 | {"client_instance_id": "ci-2"},
             ],
         },
-        {"idle_reset", "request_timeout"},
+        {"idle_reset"},
     ),
     "two clients lose it at once": (
         {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, RECOVERY_STEP_ROWS, STARTUP_STEP_ROWS, STARTUPS
-from kafkascope_analyzer.report.causes import NOT_WELL
+from kafkascope_analyzer.report.causes import NOT_WELL, felt_ns
 from kafkascope_analyzer.report.clients import both_ends
 from kafkascope_analyzer.report.scan import one_of, rows
 from kafkascope_analyzer.report.terminal_causes import radius, title
@@ -17,8 +17,6 @@ MOST_STARTS = 2_000
 MOST_STARTS_WITH_STEPS = 400
 MOST_EPISODES = 5_000
 MOST_EPISODES_WITH_STEPS = 600
-SILENT = ("REQUEST_UNANSWERED", "RESPONSE_LATE", "CONNECTION_UNANSWERED")
-"""First errors that were felt before they were noticed: from the request, or SYN, that stayed without an answer."""
 _MEANINGS = {
     "CONCURRENT_TRANSACTIONS": "the transaction before was still ending",
     "REQUEST_TIMED_OUT": "replicas did not confirm in time",
@@ -79,7 +77,7 @@ def load_episodes(dataset: Path) -> Row:
         mine = sorted(steps[row["recovery_id"]], key=lambda step: step["seq"] or 0)
         row["n_steps"], row["steps"] = len(mine), both_ends(mine)
         row["evidence"] = (row["evidence"] or [])[:6]
-        row["since_ns"] = _since(row)
+        row["since_ns"] = felt_ns(row)
     chosen.sort(key=lambda row: (row["start_ns"] or 0, row["recovery_id"]))
     return {"n": len(everyone), "listed": chosen}
 
@@ -110,15 +108,9 @@ def _titled(name: str) -> str:
     return f"{_MEANINGS[name]} ({name})" if name in _MEANINGS else name
 
 
-def _since(row: Row) -> int:
-    """Since when the client did not get on: the first error, or what that error left without an answer."""
-    start = row["start_ns"] or 0
-    return min(start, row["failing_ns"] or start) if row["first_error_name"] in SILENT else start
-
-
 def _feel(of_cause: dict[str, Row], row: Row) -> None:
     """Adds an episode to what its client felt of the cause."""
-    since, start, end = _since(row), row["start_ns"] or 0, row["recovered_ns"]
+    since, start, end = felt_ns(row), row["start_ns"] or 0, row["recovered_ns"]
     known = of_cause.setdefault(
         row["client_instance_id"],
         {"client_instance_id": row["client_instance_id"], "start_ns": start, "recovered_ns": end, "well": True}
