@@ -1,14 +1,15 @@
-"""How two processes share the tests (`make test`: pytest-xdist, -n 2 --dist loadgroup); what one process does is the same.
+"""How two processes share the tests (`make test`: pytest-xdist, -n 2); any other number does the same work.
 
-The tests of a module stay together, so that its fixtures are made once. So do all modules that need the embedded Spark
-session, whose start and first queries take as long as all that follows. The order is random (pytest-randomly) but for
-what comes first:
+A module's tests stay together, so that its fixtures are made once; and so do all that need the embedded Spark session,
+whose start and first queries take as long as many tests. The order is random (pytest-randomly) but for:
 
-- two groups that between them compile all kernels: each process compiles half of them, and finds the other half on disk;
-- what takes longest, so that no process ends with it while the other has nothing left.
-
-With `-n 0`, without xdist, or with another number of processes the same tests pass: only the time differs.
+- first come two groups that between them compile all kernels: each process compiles half of them, and finds the other
+  half on disk;
+- then the Spark group, the longest, lest one process be left with it when the other is done;
+- last the cluster, whose dataset the Spark group has made by then.
 """
+
+from typing import Any
 
 import pytest
 
@@ -18,23 +19,37 @@ COMPILING = {
 }
 """Group -> the modules of tests/parsers/ that between them call its kernels."""
 GROUPS = {f"tests/parsers/{module}": group for group, modules in COMPILING.items() for module in modules}
-SPARK = "spark"
-LONGEST = (*COMPILING, SPARK, "tests/spark/test_cluster.py", "tests/analyzer/ingest/test_same_rows.py")
+SPARK, CLUSTER = "spark", "tests/spark/test_cluster.py"
+FIRST = (*COMPILING, SPARK)
 
 
-def group_of(item: pytest.Item) -> str:
+def group_of(nodeid: str) -> str:
     """The group in which a test runs: its module's, unless it shares more than a module's fixtures."""
-    module, _, _ = item.nodeid.partition("::")
+    module, _, _ = nodeid.partition("::")
+    if module.startswith("tests/spark/") and module != CLUSTER:
+        return SPARK
     return GROUPS.get(module, module)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def rank(item: pytest.Item) -> int:
+    """What comes first, in the middle, last."""
+    group = group_of(item.nodeid)
+    return FIRST.index(group) if group in FIRST else len(FIRST) + (group == CLUSTER)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives each test its group, and puts the longest groups first."""
-    groups = {item: group_of(item) for item in items}
-    sharing = {groups[item] for item in items if "spark" in getattr(item, "fixturenames", ())}
-    for item, group in groups.items():
-        groups[item] = SPARK if group in sharing else group
-        item.add_marker(pytest.mark.xdist_group(groups[item]))
-    rank = {group: number for number, group in enumerate(LONGEST)}
-    items.sort(key=lambda item: rank.get(groups[item], len(rank)))
+    items.sort(key=rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hands out groups in their order. Marks would do (--dist loadgroup), but pytest 9.2 no longer takes them: the ids
+    that xdist marks are fixed there."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    config.option.loadscopereorder = False
+    return Groups(config, log)

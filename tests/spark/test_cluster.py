@@ -22,6 +22,8 @@ pytestmark = pytest.mark.spark
 
 HOME = pathlib.Path(pyspark.__file__).parent
 PATIENCE_S = 120
+JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Every JVM lives for some seconds: the second compiler would take longer than it saves."""
 Told = Callable[[str], pathlib.Path]
 
 
@@ -30,7 +32,7 @@ class Daemons:
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._folder = folder
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
         self.environment = os.environ | {
             "SPARK_HOME": str(HOME),
             "SPARK_LOCAL_IP": "127.0.0.1",
@@ -38,6 +40,7 @@ class Daemons:
             "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
             "SPARK_DAEMON_MEMORY": "640m",
             "SPARK_WORKER_DIR": str(folder / "work"),
+            "JDK_JAVA_OPTIONS": JVM_OPTIONS,
         }
         self.environment.pop("SPARK_REMOTE", None)
 
@@ -53,7 +56,7 @@ class Daemons:
                 cwd=self._folder,
                 start_new_session=True,
             )
-        self._running.append(daemon)
+        self._running[name] = daemon
         ends = time.monotonic() + PATIENCE_S
         while time.monotonic() < ends and daemon.poll() is None:
             found = re.search(until, log.read_text(errors="replace"))
@@ -62,10 +65,12 @@ class Daemons:
             time.sleep(0.2)
         raise AssertionError(f"{name} did not start: {log.read_text(errors='replace')[-2000:]}")
 
-    def stop(self) -> None:
-        for daemon in reversed(self._running):
+    def stop(self, *names: str) -> None:
+        """Stop these, or all."""
+        stopped = [self._running.pop(name) for name in names or reversed([*self._running])]
+        for daemon in stopped:
             daemon.terminate()
-        for daemon in self._running:
+        for daemon in stopped:
             try:
                 daemon.wait(20)
             except subprocess.TimeoutExpired:
@@ -75,7 +80,7 @@ class Daemons:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemons, str]]:
-    """A master and two workers of two cores each; gives the master's URL."""
+    """A master and two workers of one core each; gives the master's URL."""
     daemons = Daemons(tmp_path_factory.mktemp("cluster"))
     deploy = "org.apache.spark.deploy"
     loopback = ("--host", "127.0.0.1", "--webui-port", "0")
@@ -95,7 +100,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemons,
                 "spark-class",
                 f"{deploy}.worker.Worker",
                 *loopback,
-                *("-c", "2", "-m", "2g"),  # room for a Connect server beside what is sent to the master
+                *("-c", "1", "-m", "1g"),
                 master,
                 until="Successfully registered with master",
             )
@@ -152,4 +157,7 @@ def test_a_connect_server_tells_the_same(cluster: tuple[Daemons, str], told: Tol
     )
     url = f"sc://127.0.0.1:{port}"
     dataset = told("healthy_basic")
-    assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"SPARK_REMOTE": url}), dataset)
+    try:
+        assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"SPARK_REMOTE": url}), dataset)
+    finally:
+        daemons.stop("connect")  # it keeps the workers' cores
