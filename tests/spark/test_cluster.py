@@ -17,6 +17,7 @@ import pyspark
 import pytest
 
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STORY_TABLES
+from kafkascope_spark.session import class_archive_option
 
 pytestmark = pytest.mark.spark
 
@@ -24,7 +25,14 @@ HOME = pathlib.Path(pyspark.__file__).parent
 PATIENCE_S = 120
 JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Every JVM lives for some seconds: the second compiler would take longer than it saves."""
+SPARK_OPTIONS = {"spark.sql.shuffle.partitions": "3", "spark.ui.enabled": "false"}
 Told = Callable[[str], pathlib.Path]
+
+
+def archived_classes() -> str:
+    """The JVM option for Spark's classes as an embedded session left them; empty where none has yet."""
+    option = class_archive_option()
+    return option if option.startswith("-XX:SharedArchiveFile=") else ""
 
 
 class Daemons:
@@ -40,7 +48,7 @@ class Daemons:
             "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
             "SPARK_DAEMON_MEMORY": "640m",
             "SPARK_WORKER_DIR": str(folder / "work"),
-            "JDK_JAVA_OPTIONS": JVM_OPTIONS,
+            "JDK_JAVA_OPTIONS": f"{JVM_OPTIONS} {archived_classes()}".strip(),
         }
         self.environment.pop("SPARK_REMOTE", None)
 
@@ -114,8 +122,8 @@ def stories_of(daemons: Daemons, dataset: pathlib.Path, place: pathlib.Path, whe
     shutil.copytree(dataset, place, ignore=shutil.ignore_patterns("stories"))
     options = [x for name, value in where.items() if name.startswith("--") for x in (name, value)]
     environment = daemons.environment | {n: v for n, v in where.items() if not n.startswith("--")}
-    (place.parent / "spark-defaults.conf").write_text("spark.sql.shuffle.partitions 3\nspark.ui.enabled false\n")
-    environment["SPARK_CONF_DIR"] = str(place.parent)
+    submit = " ".join(f"--conf {name}={value}" for name, value in SPARK_OPTIONS.items())
+    environment["PYSPARK_SUBMIT_ARGS"] = f"{submit} pyspark-shell"
     command = [sys.executable, "-m", "kafkascope_analyzer.cli", "stories", str(place), "-q", "--format", "json"]
     made = subprocess.run(
         [*command, *options], env=environment, capture_output=True, text=True, check=False, timeout=3 * PATIENCE_S
@@ -149,9 +157,9 @@ def test_a_connect_server_tells_the_same(cluster: tuple[Daemons, str], told: Tol
         "connect",
         "spark-submit",
         *("--master", master, "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
-        *("--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.ui.enabled=false"),
-        *("--conf", "spark.cores.max=2"),
-        *("--conf", "spark.connect.grpc.binding.address=127.0.0.1", "--conf", "spark.sql.shuffle.partitions=3"),
+        *("--conf", f"spark.connect.grpc.binding.port={port}"),
+        *("--conf", "spark.connect.grpc.binding.address=127.0.0.1"),
+        *(part for name, value in SPARK_OPTIONS.items() for part in ("--conf", f"{name}={value}")),
         "spark-internal",
         until="Spark Connect server started at",
     )
