@@ -160,6 +160,7 @@ def test_a_connect_server_tells_the_same(cluster: tuple[Daemons, str], told: Tol
         *("--conf", f"spark.connect.grpc.binding.port={port}"),
         *("--conf", "spark.connect.grpc.binding.address=127.0.0.1"),
         *(part for name, value in SPARK_OPTIONS.items() for part in ("--conf", f"{name}={value}")),
+        *("--conf", "spark.cores.max=1"),  # that several executors tell the same is seen above
         "spark-internal",
         until="Spark Connect server started at",
     )
