@@ -9,6 +9,8 @@ SHELL := bash
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 BIN := .venv/bin
+# Two processes share the tests (tests/conftest.py says how); PYTEST='.venv/bin/python -m pytest' runs them in one.
+PYTEST ?= $(BIN)/python -m pytest -q -n 2
 CAPTURE ?= fixtures/captures/leader_move.pcap.zst
 DATASET := build/$(firstword $(subst ., ,$(notdir $(CAPTURE)))).kscope
 
@@ -27,12 +29,14 @@ report: .stamps/installed java
 	@printf '\n%s\n%s\n' 'report as JSON: $(DATASET)/report.json' 'Parquet tables: $(DATASET)/ (docs/tables.md says what is in them)'
 
 test: .stamps/installed-test java
-	$(BIN)/python -m pytest -q
+	$(PYTEST)
 
-# Kernels with every index checked, and as plain Python. A cache of its own: numba does not tell such kernels apart.
+# Kernels with every index checked, and as plain Python. A cache of its own (that of make fuzz): numba does not tell such
+# kernels apart. The path is absolute, as some tests start processes elsewhere.
 checked: .stamps/installed-test
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.stamps/checked $(BIN)/python -m pytest -q tests/parsers
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/parsers/framing tests/parsers/link
+	@mkdir -p build/numba-boundscheck
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/build/numba-boundscheck $(PYTEST) tests/parsers tests/test_fuzz.py
+	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/parsers/framing tests/parsers/link
 
 lint: .stamps/installed-test
 	$(BIN)/ruff check .

@@ -1,3 +1,5 @@
+import fcntl
+import os
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,20 +25,26 @@ def spark() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def told(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pathlib.Path]:
-    """The dataset of a fixture capture, with its stories; made once."""
+def told(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pathlib.Path]:
+    """The dataset of a fixture capture, with its stories; made once, by that process which asks first."""
     from kafkascope_analyzer.ingest.run import ingest
     from kafkascope_spark.stories import write_stories
 
-    made: dict[str, pathlib.Path] = {}
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "told"
+    folder.mkdir(exist_ok=True)
 
     def make(name: str) -> pathlib.Path:
-        if name not in made:
-            made[name] = tmp_path_factory.mktemp("datasets") / f"{name}.kscope"
-            place = next(folder / f"{name}.pcap.zst" for folder in FOLDERS if (folder / f"{name}.pcap.zst").exists())
-            ingest([place], made[name], jobs=1)
-            write_stories(made[name])
-        return made[name]
+        dataset, done = folder / f"{name}.kscope", folder / f"{name}.done"
+        with (folder / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                request.getfixturevalue("spark")  # only here: the cluster needs none of its own
+                place = next(p for p in (folder / f"{name}.pcap.zst" for folder in FOLDERS) if p.exists())
+                ingest([place], dataset, jobs=1)
+                write_stories(dataset)
+                done.touch()
+        return dataset
 
     return make
 

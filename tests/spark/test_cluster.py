@@ -17,12 +17,22 @@ import pyspark
 import pytest
 
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STORY_TABLES
+from kafkascope_spark.session import class_archive_option
 
 pytestmark = pytest.mark.spark
 
 HOME = pathlib.Path(pyspark.__file__).parent
 PATIENCE_S = 120
+JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Every JVM lives for some seconds: the second compiler would take longer than it saves."""
+SPARK_OPTIONS = {"spark.sql.shuffle.partitions": "3", "spark.ui.enabled": "false"}
 Told = Callable[[str], pathlib.Path]
+
+
+def archived_classes() -> str:
+    """The JVM option for Spark's classes as an embedded session left them; empty where none has yet."""
+    option = class_archive_option()
+    return option if option.startswith("-XX:SharedArchiveFile=") else ""
 
 
 class Daemons:
@@ -30,7 +40,7 @@ class Daemons:
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._folder = folder
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
         self.environment = os.environ | {
             "SPARK_HOME": str(HOME),
             "SPARK_LOCAL_IP": "127.0.0.1",
@@ -38,6 +48,7 @@ class Daemons:
             "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
             "SPARK_DAEMON_MEMORY": "640m",
             "SPARK_WORKER_DIR": str(folder / "work"),
+            "JDK_JAVA_OPTIONS": f"{JVM_OPTIONS} {archived_classes()}".strip(),
         }
         self.environment.pop("SPARK_REMOTE", None)
 
@@ -53,7 +64,7 @@ class Daemons:
                 cwd=self._folder,
                 start_new_session=True,
             )
-        self._running.append(daemon)
+        self._running[name] = daemon
         ends = time.monotonic() + PATIENCE_S
         while time.monotonic() < ends and daemon.poll() is None:
             found = re.search(until, log.read_text(errors="replace"))
@@ -62,10 +73,12 @@ class Daemons:
             time.sleep(0.2)
         raise AssertionError(f"{name} did not start: {log.read_text(errors='replace')[-2000:]}")
 
-    def stop(self) -> None:
-        for daemon in reversed(self._running):
+    def stop(self, *names: str) -> None:
+        """Stop these, or all."""
+        stopped = [self._running.pop(name) for name in names or reversed([*self._running])]
+        for daemon in stopped:
             daemon.terminate()
-        for daemon in self._running:
+        for daemon in stopped:
             try:
                 daemon.wait(20)
             except subprocess.TimeoutExpired:
@@ -75,7 +88,7 @@ class Daemons:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemons, str]]:
-    """A master and two workers of two cores each; gives the master's URL."""
+    """A master and two workers of one core each; gives the master's URL."""
     daemons = Daemons(tmp_path_factory.mktemp("cluster"))
     deploy = "org.apache.spark.deploy"
     loopback = ("--host", "127.0.0.1", "--webui-port", "0")
@@ -95,7 +108,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemons,
                 "spark-class",
                 f"{deploy}.worker.Worker",
                 *loopback,
-                *("-c", "2", "-m", "2g"),  # room for a Connect server beside what is sent to the master
+                *("-c", "1", "-m", "1g"),
                 master,
                 until="Successfully registered with master",
             )
@@ -109,8 +122,8 @@ def stories_of(daemons: Daemons, dataset: pathlib.Path, place: pathlib.Path, whe
     shutil.copytree(dataset, place, ignore=shutil.ignore_patterns("stories"))
     options = [x for name, value in where.items() if name.startswith("--") for x in (name, value)]
     environment = daemons.environment | {n: v for n, v in where.items() if not n.startswith("--")}
-    (place.parent / "spark-defaults.conf").write_text("spark.sql.shuffle.partitions 3\nspark.ui.enabled false\n")
-    environment["SPARK_CONF_DIR"] = str(place.parent)
+    submit = " ".join(f"--conf {name}={value}" for name, value in SPARK_OPTIONS.items())
+    environment["PYSPARK_SUBMIT_ARGS"] = f"{submit} pyspark-shell"
     command = [sys.executable, "-m", "kafkascope_analyzer.cli", "stories", str(place), "-q", "--format", "json"]
     made = subprocess.run(
         [*command, *options], env=environment, capture_output=True, text=True, check=False, timeout=3 * PATIENCE_S
@@ -144,12 +157,16 @@ def test_a_connect_server_tells_the_same(cluster: tuple[Daemons, str], told: Tol
         "connect",
         "spark-submit",
         *("--master", master, "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
-        *("--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.ui.enabled=false"),
-        *("--conf", "spark.cores.max=2"),
-        *("--conf", "spark.connect.grpc.binding.address=127.0.0.1", "--conf", "spark.sql.shuffle.partitions=3"),
+        *("--conf", f"spark.connect.grpc.binding.port={port}"),
+        *("--conf", "spark.connect.grpc.binding.address=127.0.0.1"),
+        *(part for name, value in SPARK_OPTIONS.items() for part in ("--conf", f"{name}={value}")),
+        *("--conf", "spark.cores.max=1"),  # that several executors tell the same is seen above
         "spark-internal",
         until="Spark Connect server started at",
     )
     url = f"sc://127.0.0.1:{port}"
     dataset = told("healthy_basic")
-    assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"SPARK_REMOTE": url}), dataset)
+    try:
+        assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"SPARK_REMOTE": url}), dataset)
+    finally:
+        daemons.stop("connect")  # it keeps the workers' cores

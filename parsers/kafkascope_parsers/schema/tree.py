@@ -10,6 +10,7 @@ with tags has an `unknown` array of (tag, bytes).
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 from kafkascope_parsers.schema.facts import Definition, FieldFacts
@@ -49,6 +50,7 @@ class Node:
                 yield from node.walk()
 
 
+@cache
 def snake_case(name: str) -> str:
     """ErrorCode -> error_code, as Kafka's converters split words."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
