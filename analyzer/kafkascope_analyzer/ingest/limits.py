@@ -22,7 +22,7 @@ BASE_BYTES = 384 << 20
 LEAST_BYTES = 512 << 20
 """Below it blocks are so small that the work of each outweighs what is in it."""
 
-PENDING_BYTES = 128 << 20
+PENDING_BYTES = 64 << 20
 """Rows of message tables that are not written yet: a file an API and direction is open at once."""
 KEPT_BYTES = 640 << 20
 """What a process may have resident before free memory in it is given back, which costs it a little."""
