@@ -51,6 +51,7 @@ class Episode:
     last_ns: int = 0
     """When its state last changed."""
     last_error_ns: int = 0
+    last_error: str = ""
     is_fast: bool = False
     """Whether its errors came faster than a client's back-off lets them."""
     is_fatal: bool = False
@@ -104,7 +105,7 @@ class Episode:
         self.reaction, self.last_error_ns = reaction, mark.ts_ns
         self.is_fatal = self.is_fatal or reaction.fatal
         self.expected = self.expected or reaction.text
-        name = mark.error_name or "UNKNOWN"
+        self.last_error = name = mark.error_name or "UNKNOWN"
         self.n_errors += 1
         if name not in self.errors:
             self.errors.append(name)

@@ -252,8 +252,16 @@ class Recoveries:
         for kind, name in proven_by(request):
             if kind == "found":
                 self._prove_found(name, mark)
-            elif (kind, name) not in broken:
+            elif (kind, name) not in broken and not self._is_blind(kind, name, request):
                 self._episodes.success((kind, name), mark, request.api_key)
+
+    def _is_blind(self, kind: str, name: str, request: Request) -> bool:
+        """Whether it is a Heartbeat that proves nothing: a coordinator that is loading answers it without looking
+        (GroupCoordinatorService.heartbeat)."""
+        if kind != "coordinator" or request.api_key != wire.HEARTBEAT:
+            return False
+        episode = self._episodes.get((kind, name))
+        return episode is not None and episode.last_error == "COORDINATOR_LOAD_IN_PROGRESS"
 
     def _prove_found(self, name: str, mark: Mark) -> None:
         """FindCoordinator's answer ends an episode only when all its errors were FindCoordinator's own."""

@@ -102,9 +102,10 @@ class Startups:
                 self._add(step)
 
     def on_answer(self, request: Request, failures: Sequence[Failure] = ()) -> None:
-        """An answer arrived, with these errors: perhaps the one that makes the client ready."""
+        """An answer arrived, with these errors: perhaps the one that makes the client ready. What comes late to a
+        connection of an earlier start says nothing of this one."""
         start, at = self._start, request.response_ns
-        if start is None or at is None:
+        if start is None or at is None or request.conn_id not in start.conn_ids:
             return
         self._last_ns = max(self._last_ns, at)
         if failures and not request.error_code:

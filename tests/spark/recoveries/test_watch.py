@@ -95,6 +95,24 @@ def test_a_lost_coordinator_ends_with_the_groups_next_answer(watch: Recoveries, 
     assert (row["rediscovered_ns"], row["recovered_ns"]) == (21 * MS, 31 * MS)
 
 
+def test_a_coordinator_that_loads_answers_heartbeats_blindly(watch: Recoveries, request_row: MakeRequest) -> None:
+    """As recorded of a librdkafka consumer: Heartbeat is answered, OffsetCommit refused until the load is over."""
+    answers = [
+        (wire.OFFSET_COMMIT, 300, "COORDINATOR_LOAD_IN_PROGRESS"),
+        (wire.HEARTBEAT, 695, None),
+        (wire.OFFSET_COMMIT, 789, "COORDINATOR_LOAD_IN_PROGRESS"),
+        (wire.OFFSET_COMMIT, 1_273, None),
+    ]
+    for api, at, error in answers:
+        said = {"error_code": 14, "error_name": error} if error else {}
+        request = request_row(api, at - 4, at, group_id="g", **said)
+        watch.on_request(request)
+        watch.on_answer(request, [failed(error, api, None, None, "g")] if error else [])
+    (row,) = episodes(watch)
+    assert (row["resource"], row["n_errors"], row["outcome"]) == ("g", 2, "recovered")
+    assert (row["start_ns"], row["recovered_ns"]) == (300 * MS, 1_273 * MS)
+
+
 def test_a_fenced_member_is_fatal(watch: Recoveries, request_row: MakeRequest) -> None:
     beat = request_row(wire.HEARTBEAT, 10, 11, group_id="g", error_code=82, error_name="FENCED_INSTANCE_ID")
     watch.on_answer(beat, [failed("FENCED_INSTANCE_ID", wire.HEARTBEAT, None, None, "g")])

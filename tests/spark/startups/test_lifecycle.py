@@ -107,6 +107,28 @@ def test_a_producer_without_acks_is_ready_when_it_has_sent(
     assert (start["outcome"], start["ready_ns"]) == ("ready", 5 * MS)
 
 
+def test_an_answer_to_a_connection_of_an_earlier_start_makes_nobody_ready(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    """A broker that was paused answers a request whose connection the client has closed; it has opened another."""
+    old = connection("c1", 0, 5_000, apis={wire.METADATA, wire.PRODUCE})
+    new = connection("c2", 5_066, 9_000)
+    startups = Startups(instance(old, new), CAPTURE)
+    startups.on_open(old)
+    first, late = request_row(wire.PRODUCE, 20, 30), request_row(wire.PRODUCE, 40, 5_076)
+    startups.on_request(first)
+    startups.on_answer(first)
+    startups.on_request(late)
+    startups.on_close(old, 5_000 * MS)
+    startups.on_open(new)
+    startups.on_answer(late)
+    mine = request_row(wire.PRODUCE, 5_200, 5_210, conn_id="c2")
+    startups.on_request(mine)
+    startups.on_answer(mine)
+    starts = [row for table, row in startups.finish() if table == "startups"]
+    assert [(s["start_no"], s["ready_ns"]) for s in starts] == [(1, 30 * MS), (2, 5_210 * MS)]
+
+
 def test_a_client_is_ready_when_one_topic_partition_of_several_is_served(
     instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
 ) -> None:
