@@ -5,7 +5,7 @@ whose start and first queries take as long as many tests. The order is random (p
 
 - first come two groups that between them compile all kernels: each process compiles half of them, and finds the other
   half on disk;
-- then the Spark group, the longest, lest one process be left with it when the other is done;
+- then what takes longest, lest one process be left with it when the other is done: the Spark group, and some modules;
 - last the cluster, whose dataset the Spark group has made by then.
 """
 
@@ -20,7 +20,7 @@ COMPILING = {
 """Group -> the modules of tests/parsers/ that between them call its kernels."""
 GROUPS = {f"tests/parsers/{module}": group for group, modules in COMPILING.items() for module in modules}
 SPARK, CLUSTER = "spark", "tests/spark/test_cluster.py"
-FIRST = (*COMPILING, SPARK)
+FIRST = (*COMPILING, SPARK, "tests/analyzer/cli/test_analyze.py", "tests/analyzer/ingest/test_same_rows.py")
 
 
 def group_of(nodeid: str) -> str:
