@@ -16,6 +16,7 @@ from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, FINDINGS, REBALAN
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, DNS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.batches import event_rows
+from kafkascope_spark.client_files import BATCH_ROWS, GC_OBJECTS, write_client_tables
 from kafkascope_spark.client_stories import ClientStories, TableRow
 from kafkascope_spark.session import LARGE_REQUESTS, is_embedded, open_session
 from kafkascope_spark.story_files import tag_schema, tagged, times_of, write_here, write_there
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 TAGGED = tag_schema(CLIENT_TABLES)
 """What the state machine over clients gives."""
 
-BATCH_ROWS = 4_096
-GC_OBJECTS = 200_000
-"""The machine makes many objects and no cycles: looking for cycles after each 700 costs a third of its time."""
 SMALL_CONNECTIONS = 20_000
 """Up to so many connections the stories' rows (some 30 each) pass through this process."""
 
@@ -58,7 +56,10 @@ def write_stories(
 
     few = rows.get(CONNECTIONS.name, 0) <= SMALL_CONNECTIONS
     write = write_here if few and is_embedded(master, remote) else write_there
-    write(tagged_stories(session, dataset, capture_ns), CLIENT_TABLES, dataset / "stories")
+    if write is write_here:
+        write_here(tagged_stories(session, dataset, capture_ns), CLIENT_TABLES, dataset / "stories")
+    else:
+        write_client_tables(events_of(session, dataset), capture_ns, dataset / "stories")
     tables = Tables(session, dataset, capture_ns, few and n_requests < LARGE_REQUESTS, n_requests)
     told = across_clients(tables)
     write(tagged(told), list(told), dataset / "stories")
@@ -104,16 +105,22 @@ def capture_span(dataset: pathlib.Path) -> tuple[int, int]:
 
 def tagged_stories(session: "SparkSession", dataset: pathlib.Path, capture_ns: tuple[int, int]) -> "DataFrame":
     """All story rows of the dataset, tagged with their table (see TAGGED), recoveries without causes. Lazy."""
+    from kafkascope_spark.read import spark_schema
+
+    return events_of(session, dataset).mapInArrow(teller(capture_ns), spark_schema(TAGGED))
+
+
+def events_of(session: "SparkSession", dataset: pathlib.Path) -> "DataFrame":
+    """What the state machine over clients is fed (events.client_events). Lazy."""
     from kafkascope_spark.events import Sources, client_events
-    from kafkascope_spark.read import load_learned, load_optional, load_table, spark_schema
+    from kafkascope_spark.read import load_learned, load_optional, load_table
     from kafkascope_spark.vain import ids_asked_in_vain
 
     tables = [load_table(session, dataset, t) for t in (CONNECTIONS, REQUESTS, ERRORS, PARTITIONS)]
     learned = load_learned(session, dataset)
     dns = load_optional(session, dataset, DNS)
     told = has_topic_errors(dataset), ids_asked_in_vain(dataset)
-    events = client_events(Sources(tables[0], tables[1], tables[2], tables[3], learned, dns, *told))
-    return events.mapInArrow(teller(capture_ns), spark_schema(TAGGED))
+    return client_events(Sources(tables[0], tables[1], tables[2], tables[3], learned, dns, *told))
 
 
 def has_topic_errors(dataset: pathlib.Path) -> bool:

@@ -15,10 +15,9 @@ SAMPLES = 64
 a minute."""
 SECOND = 1_000_000_000
 FINE_NS = 600 * SECOND
+CONNECTION = ["client_ip", "client_id", "conn_id"]
 KEYS = [
-    "client_ip",
-    "client_id",
-    "conn_id",
+    *CONNECTION,
     "api_key",
     "api_name",
     "api_version",
@@ -88,23 +87,21 @@ def usages(requests: DataFrame) -> DataFrame:
 
 def id_samples(requests: DataFrame) -> DataFrame:
     """One row per connection and client id on it: times and correlation_ids, arrays side by side, in order of time;
-    without SASL's reserved ids."""
+    without SASL's reserved ids. The first SAMPLES go straight into the arrays: each is a sample of its own."""
     counted = requests.where(fn.col("correlation_id") < wire.FIRST_RESERVED_CORRELATION_ID)
-    second = fn.floor(fn.col("ts_ns") / SECOND)
-    slot = fn.when(fn.col("number") < SAMPLES, -1 - fn.col("number")).otherwise(second)
-    sampled = counted.groupBy("client_ip", "client_id", "conn_id", slot.alias("slot")).agg(
-        fn.min("ts_ns").alias("ts_ns"), fn.min_by("correlation_id", "number").alias("correlation_id")
-    )
+    is_early = fn.coalesce(fn.col("number") < SAMPLES, fn.lit(False))
+    early = counted.where(is_early).select(*CONNECTION, "ts_ns", "correlation_id")
+    later = counted.where(~is_early).groupBy(*CONNECTION, fn.floor(fn.col("ts_ns") / SECOND).alias("slot"))
+    first = fn.min("ts_ns").alias("ts_ns"), fn.min_by("correlation_id", "number").alias("correlation_id")
+    sampled = early.unionByName(later.agg(*first).drop("slot"))
     samples = fn.sort_array(fn.collect_list(fn.struct("ts_ns", "correlation_id"))).alias("samples")
     thinned = fn.filter("samples", _is_worth).alias("samples")
     return (
-        sampled.groupBy("client_ip", "client_id", "conn_id")
+        sampled.groupBy(*CONNECTION)
         .agg(samples)
-        .select("client_ip", "client_id", "conn_id", thinned)
+        .select(*CONNECTION, thinned)
         .select(
-            "client_ip",
-            "client_id",
-            "conn_id",
+            *CONNECTION,
             fn.col("samples.ts_ns").alias("times"),
             fn.col("samples.correlation_id").alias("correlation_ids"),
         )

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STORY_TABLES
+from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STARTUPS, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_parsers.errors import UsageError
-from kafkascope_spark.stories import capture_span, tagged_stories, write_stories
-from kafkascope_spark.story_files import write_here, write_there
+from kafkascope_spark.client_files import HELD_BYTES, write_client_tables
+from kafkascope_spark.stories import capture_span, events_of, tagged_stories, write_stories
+from kafkascope_spark.story_files import SORTED_BY, write_here
 
 pytestmark = pytest.mark.spark
 
@@ -261,12 +262,22 @@ def test_rows_do_not_depend_on_buckets(told: Told, tmp_path: pathlib.Path) -> No
         assert rows(four, table.name) == rows(one, table.name), table.name
 
 
-def test_workers_write_what_this_process_writes(spark: Any, told: Told, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("held_bytes", [HELD_BYTES, 1])
+def test_workers_write_what_this_process_writes(
+    spark: Any, told: Told, held_bytes: int, tmp_path: pathlib.Path
+) -> None:
+    """Whether all of a partition is sorted at once or goes into several files; what was there before is gone."""
     dataset = told("healthy_basic")
-    write_there(tagged_stories(spark, dataset, capture_span(dataset)), CLIENT_TABLES, tmp_path)
+    (tmp_path / "startups").mkdir()
+    pq.write_table(STARTUPS.schema.empty_table(), tmp_path / "startups" / "older.parquet")
+    write_client_tables(events_of(spark, dataset), capture_span(dataset), tmp_path, held_bytes)
+    assert not (tmp_path / "startups" / "older.parquet").exists()
     for table in CLIENT_TABLES:
         found = pq.read_table(tmp_path / table.name).cast(table.schema)
         assert same_rows(found.to_pylist(), rows(dataset, table.name)), table.name
+        for path in (tmp_path / table.name).glob("*.parquet"):
+            mine = pq.read_table(path).select(SORTED_BY[table.name])
+            assert mine.equals(mine.sort_by([(name, "ascending") for name in mine.column_names])), path
 
 
 def test_what_is_no_dataset_is_said(tmp_path: pathlib.Path) -> None:

@@ -11,6 +11,7 @@ rd_kafka_cgrp_*, rd_kafka_idemp_* and rd_kafka_txn_* of librdkafka; traffic of f
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 from kafkascope_spark import wire
 from kafkascope_spark.identity.kinds import Kind
@@ -141,6 +142,7 @@ def sequence_name(kind: Kind, apis: set[int], acks: bool = True) -> str:
     )
 
 
+@cache
 def sequence_of(name: str, library: str, *, is_first: bool = True) -> Sequence:
     """The sequence of that name as the library takes it; is_first: whether the client object never started before."""
     changes = LIBRARY_CHANGES.get(library, {})

@@ -16,8 +16,9 @@ def number_attempts(steps: list[Step]) -> None:
     (Step.counted_by), of what is MANIFOLD after each that failed since the last success."""
     last: dict[tuple[str, str], Step] = {}
     for step in steps:
-        before = last.get(step.counted_by)
-        last[step.counted_by] = step
+        what = step.counted_by
+        before = last.get(what)
+        last[what] = step
         if before is not None and (before.failed or step.name not in MANIFOLD):
             step.attempt = before.attempt + 1
         step.after_failure = before is not None and before.failed and not before.is_told
@@ -29,8 +30,9 @@ def repeated_steps(steps: list[Step], usual: frozenset[str] = frozenset()) -> li
     last: dict[tuple[str, str], Step] = {}
     repeated = set()
     for step in steps:
-        before = last.get(step.counted_by)
-        last[step.counted_by] = step
+        what = step.counted_by
+        before = last.get(what)
+        last[what] = step
         if before is None or before.is_told or (step.name in usual and not before.failed):
             continue
         if before.failed or step.name not in MANIFOLD:

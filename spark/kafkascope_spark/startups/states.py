@@ -11,6 +11,8 @@ import enum
 class State(enum.Enum):
     """Where the client object is."""
 
+    __hash__ = object.__hash__  # of the member, not of its name: it is looked up for each event
+
     ABSENT = "absent"
     STARTING = "starting"
     RETRYING = "retrying"
@@ -20,6 +22,8 @@ class State(enum.Enum):
 
 class Happening(enum.Enum):
     """What moves it."""
+
+    __hash__ = object.__hash__
 
     OPENED = "a connection was opened"
     OPENED_LATE = "a connection was opened after a long silence"
