@@ -53,6 +53,7 @@ EMBEDDED_OPTIONS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
+    "spark.python.daemon.module": "kafkascope_spark.worker_daemon",
     "spark.log.level": "ERROR",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.dataFrameQueryContext.enabled": "false",
@@ -73,10 +74,13 @@ JVM_OPTIONS = (
 )
 LARGE_REQUESTS = 1_000_000
 """From so many requests on the work takes longer than the start, and the JVM's second compiler pays."""
-LARGE_JVM_OPTIONS = "-Xms512m -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
+LARGE_JVM_OPTIONS = (
+    "-Xms256m -Xmn128m -XX:MaxMetaspaceSize=256m -XX:ReservedCodeCacheSize=160m -XX:+UseSerialGC -Xshare:auto "
+    "-Xlog:disable"
+)
 LARGE_OPTIONS = {
     "spark.sql.shuffle.partitions": "8",
-    "spark.driver.memory": "1536m",
+    "spark.driver.memory": "512m",
 }
 """More and smaller partitions: a partition is what one worker sorts at a time."""
 

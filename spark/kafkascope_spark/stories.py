@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as pads
-import pyarrow.parquet as pq
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, FINDINGS, REBALANCES, TRANSACTIONS
@@ -97,6 +95,8 @@ def capture_span(dataset: pathlib.Path) -> tuple[int, int]:
     place = dataset / CAPTURES.name
     if not place.is_dir():
         raise UsageError(f"{dataset} has no table {CAPTURES.name}: make the dataset again with kafkascope ingest")
+    import pyarrow.parquet as pq
+
     table = pq.read_table(place, columns=["first_ns", "last_ns"])
     first, last = pc.min(table["first_ns"]).as_py(), pc.max(table["last_ns"]).as_py()
     return first or 0, last or 0
@@ -118,6 +118,8 @@ def tagged_stories(session: "SparkSession", dataset: pathlib.Path, capture_ns: t
 
 def has_topic_errors(dataset: pathlib.Path) -> bool:
     """Whether the table errors names a topic without a partition anywhere."""
+    import pyarrow.dataset as pads
+
     place = dataset / ERRORS.name
     if next(place.rglob("*.parquet"), None) is None:
         return False
