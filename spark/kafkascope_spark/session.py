@@ -75,12 +75,13 @@ JVM_OPTIONS = (
 LARGE_REQUESTS = 1_000_000
 """From so many requests on the work takes longer than the start, and the JVM's second compiler pays."""
 LARGE_JVM_OPTIONS = (
-    "-Xms256m -Xmn128m -XX:MaxMetaspaceSize=256m -XX:ReservedCodeCacheSize=160m -XX:+UseSerialGC -Xshare:auto "
-    "-Xlog:disable"
+    "-Xms128m -Xmn96m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=25 -XX:ReservedCodeCacheSize=160m "
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disable -Dio.netty.allocator.numDirectArenas=1"
 )
 LARGE_OPTIONS = {
     "spark.sql.shuffle.partitions": "8",
-    "spark.driver.memory": "512m",
+    "spark.driver.memory": "480m",
+    "spark.memory.fraction": "0.5",
     "spark.sql.sources.fileCompressionFactor": "40",
 }
 """More and smaller partitions: a partition is what one worker sorts at a time. Repeated rows fill a fortieth of their
@@ -182,6 +183,7 @@ def _embedded(n_requests: int) -> "SparkSession":
         raise UsageError(problem)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
