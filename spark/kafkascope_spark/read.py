@@ -12,6 +12,8 @@ from kafkascope_analyzer.dataset.tables import RECORD_BATCHES
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark import wire
 
+MOST_LOOKED_THROUGH = 10_000_000
+"""Requests whose short columns this process reads in seconds, to spare a job over all of them."""
 _ATOMS: dict[pa.DataType, t.DataType] = {
     pa.string(): t.StringType(),
     pa.int64(): t.LongType(),

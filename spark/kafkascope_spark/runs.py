@@ -37,8 +37,8 @@ Rows = Callable[[pa.RecordBatch], Iterator[EventRow]]
 
 
 class Again(NamedTuple):
-    """One of what happened: a request that names the topic-partition was sent (sent_ns is ts_ns), or its error came.
-    number: of the request; sent_ns: when it was sent as the error's mark says, in whole microseconds before it."""
+    """One of what happened: a request that names the topic-partition was sent (sent_ns is ts_ns), or its error came
+    (sent_ns: when it was sent as the error's mark says, in whole microseconds before the answer)."""
 
     ts_ns: int
     is_error: bool
@@ -107,6 +107,8 @@ class Run:
         times = self.ts_ns[begin:end]
         part = self._batch.slice(begin, end - begin)
         asked, failed, named = (part.column(name).flatten() for name in _RANKS)
+        if not len(asked) or not len(failed):
+            return None
         known = {r.request_id: (r.response_ns, r.ts_ns) for r in waiting}
         answers = {i: (at, ts) for i, at, ts in zip(*map(_values, _fields(asked, *_SENT)), strict=True)}
         known |= {i: answer for i, answer in answers.items() if answer[0] < until}

@@ -75,13 +75,15 @@ JVM_OPTIONS = (
 LARGE_REQUESTS = 1_000_000
 """From so many requests on the work takes longer than the start, and the JVM's second compiler pays."""
 LARGE_JVM_OPTIONS = (
-    "-Xms128m -Xmn96m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=25 -XX:ReservedCodeCacheSize=160m "
+    "-Xms128m -Xmn64m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=25 -XX:ReservedCodeCacheSize=160m "
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disable -Dio.netty.allocator.numDirectArenas=1"
 )
 LARGE_OPTIONS = {
     "spark.sql.shuffle.partitions": "8",
     "spark.driver.memory": "480m",
-    "spark.memory.fraction": "0.5",
+    "spark.memory.fraction": "0.3",
+    "spark.memory.offHeap.enabled": "true",
+    "spark.memory.offHeap.size": "128m",
     "spark.sql.sources.fileCompressionFactor": "40",
 }
 """More and smaller partitions: a partition is what one worker sorts at a time. Repeated rows fill a fortieth of their

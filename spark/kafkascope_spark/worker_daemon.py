@@ -9,6 +9,7 @@ session only: a cluster's workers may lack this package until they are given it.
 
 import gc
 
+import pandas  # noqa: F401 - pyspark.worker imports it when it is given Arrow batches
 import pyarrow  # noqa: F401
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager

@@ -1,4 +1,4 @@
-"""Whether a small dataset shows anything of transactions, read from a few columns without a job: it saves the plan
+"""Whether a dataset shows anything of transactions, read from a few columns without a job: it saves the plan
 where there is nothing to tell. The table is the same without it."""
 
 import pathlib
