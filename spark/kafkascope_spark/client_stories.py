@@ -254,7 +254,7 @@ def _is_like(request: Request, other: Request) -> bool:
     return all(getattr(request, name) == getattr(other, name) for name in _ALIKE)
 
 
-_ALIKE = ("conn_id", "node_id", "api_key", "api_version", "error_code", "status", "group_id", "member_id")
-_ALIKE += ("transactional_id", "throttle_ms")
+_ALIKE: tuple[str, ...] = ("conn_id", "node_id", "api_key", "api_version", "error_code", "status", "throttle_ms")
+_ALIKE += ("group_id", "member_id", "transactional_id")
 _ADDERS = {USED: add_usage, SAMPLED: add_samples, TOLD: add_told, BEAT: add_beat}
 """Rank of what is known of a connection -> what adds it."""

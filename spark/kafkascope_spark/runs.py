@@ -109,7 +109,7 @@ class Run:
         asked, failed, named = (part.column(name).flatten() for name in _RANKS)
         if not len(asked) or not len(failed):
             return None
-        known = {r.request_id: (r.response_ns, r.ts_ns) for r in waiting}
+        known = {r.request_id: (r.response_ns, r.ts_ns) for r in waiting if r.response_ns is not None}
         answers = {i: (at, ts) for i, at, ts in zip(*map(_values, _fields(asked, *_SENT)), strict=True)}
         known |= {i: answer for i, answer in answers.items() if answer[0] < until}
         errors = list(zip(_values(failed.field("request_id")), times[ranks == _RANKS["failure"]].tolist(), strict=True))
