@@ -51,10 +51,11 @@ def write_stories(
     capture_ns = capture_span(dataset)
     rows = table_rows(dataset)
     n_requests = rows.get(REQUESTS.name, 0)
-    session = open_session(master, remote, n_requests=n_requests)
+    n_connections = rows.get(CONNECTIONS.name, 0)
+    session = open_session(master, remote, n_requests=n_requests, n_connections=n_connections)
     from kafkascope_spark.tables import Tables
 
-    few = rows.get(CONNECTIONS.name, 0) <= SMALL_CONNECTIONS
+    few = n_connections <= SMALL_CONNECTIONS
     write = write_here if few and is_embedded(master, remote) else write_there
     write(tagged_stories(session, dataset, capture_ns), CLIENT_TABLES, dataset / "stories")
     tables = Tables(session, dataset, capture_ns, few and n_requests < LARGE_REQUESTS, n_requests)
