@@ -2,8 +2,8 @@
 
 Embedded Spark has to feel small: no UI, an in-memory catalog, two shuffle partitions, the C1 compiler and the
 serial collector, loopback addresses only, Python workers forked from one process that has their modules
-(worker_daemon). Heap and compilers follow the work (sized). Adaptive execution is off there: it cuts a query into one job per
-shuffle, which costs more than it saves on small tables. An AppCDS archive of the JVM's classes in the user's
+(worker_daemon). Heap and compilers follow the work (sized). Adaptive execution is off there: it cuts a query into one
+job per shuffle, which costs more than it saves on small tables. An AppCDS archive of the JVM's classes in the user's
 cache halves the start; the first run writes it when its JVM ends, later runs map it. On a cluster nothing is set
 but what the data needs: UTC, ANSI, microsecond timestamps, zstd, Arrow.
 """
