@@ -85,7 +85,14 @@ def storm(told: str, noise: str, seed: int) -> Rows:
         if noise == "metadata" and chance.random() < 0.001:
             rows += asked(f"c1-m{i}", ts_ns + 7, 2 * MS, ASKED)
         if noise == "success" and i in (2_500, 4_700):
-            name = {"request_id": f"c1-s{i}", "ts_ns": ts_ns + 9, "answered": True, "hints": False, "vain": False}
+            name = {
+                "request_id": f"c2-s{i}",
+                "conn_id": "c2",
+                "ts_ns": ts_ns + 9,
+                "answered": True,
+                "hints": False,
+                "vain": False,
+            }
             rows.append(((1, ts_ns + 9, 2), {"touch": TOUCH | name}))
         if noise == "other" and chance.random() < 0.001:
             rows += failed(f"c1-o{i}", ts_ns + 9, MS, told, partition=1)
