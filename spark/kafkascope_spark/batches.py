@@ -10,13 +10,26 @@ from typing import Any
 import pyarrow as pa
 
 from kafkascope_spark.rows import KINDS, EventRow, settled
+from kafkascope_spark.runs import Run, runs_of
 from kafkascope_spark.wire import Failure, Request, Row, Touch
 
 _FIELDS: dict[type, tuple[str, ...]] = {t: tuple(t.__dataclass_fields__) for t in (Request, Failure, Touch)}
 
 
 def event_rows(batch: pa.RecordBatch) -> Iterator[EventRow]:
-    """The rows of the batch, in its order."""
+    """The rows of the batch, in its order; long stretches of the same failure as one runs.Run each, with the key of
+    the first row."""
+    at = 0
+    for begin, end in runs_of(batch):
+        yield from single_rows(batch.slice(at, begin - at))
+        run = Run(batch.slice(begin, end - begin), single_rows)
+        yield run.first_key, run
+        at = end
+    yield from single_rows(batch.slice(at) if at else batch)
+
+
+def single_rows(batch: pa.RecordBatch) -> Iterator[EventRow]:
+    """The rows of the batch, each of its own, in its order."""
     bodies = {kind: _BODIES[name](batch.column(name).flatten()) for kind, name in KINDS.items()}
     keys = [values_of(batch.column(name)) for name in ("client_ip", "section", "ts_ns", "rank")]
     for client_ip, section, ts_ns, rank in zip(*keys, strict=True):

@@ -30,6 +30,7 @@ from kafkascope_spark.rows import (
     first_of,
     lookup_of,
 )
+from kafkascope_spark.runs import Repeats, Run
 from kafkascope_spark.startups.lifecycle import Startups
 from kafkascope_spark.startups.lookups import lookups_of
 from kafkascope_spark.timeline import Event, Kind, Timeline
@@ -52,7 +53,7 @@ class ClientStories:
         for key, body in batch:
             if key < last:
                 raise ValueError(f"events out of order: {key} after {last}")
-            self._last = last = key
+            self._last = last = body.last_key if isinstance(body, Run) else key
             if address is None or address.client_ip != key[0]:
                 yield from self.finish()
                 self._address = address = Address(key[0], self._capture_ns)
@@ -98,6 +99,12 @@ class Client:
             self.startups.on_close(what, event.ts_ns)
             self.recoveries.on_close(what, event.ts_ns)
 
+    def take_repeats(self, repeats: Repeats) -> bool:
+        """Whether the failures were taken all at once: where each by itself would move no machine but one episode."""
+        if self.startups.heeds(repeats.request):
+            return False
+        return self.recoveries.on_repeats(repeats)
+
     def _on_request(self, request: Request) -> None:
         if request.member_id and request.member_id not in self.member_ids:
             self.member_ids.append(request.member_id)
@@ -133,7 +140,10 @@ class Address:
         self._last_id = ""
 
     def take(self, key: Key, body: Any) -> None:
-        """The next row."""
+        """The next row, or run of rows."""
+        if isinstance(body, Run):
+            self._take_run(body)
+            return
         _, section, ts_ns, rank = key
         if section == 0:
             self._know(rank, body)
@@ -148,6 +158,41 @@ class Address:
             timeline.failure(body)
         else:
             timeline.touch(body)
+
+    def _take_run(self, run: Run) -> None:
+        """The same failure again and again: its edges row by row, its middle at once where that comes to the same."""
+        middle = run.middle()
+        if middle is None:
+            self._take_rows(run.rows(0))
+            return
+        begin, end = middle
+        self._take_rows(run.rows(0, begin))
+        self._take_rows(run.rows(end if self._take_middle(run, begin, end) else begin))
+
+    def _take_rows(self, rows: Iterable[EventRow]) -> None:
+        for key, body in rows:
+            self.take(key, body)
+
+    def _take_middle(self, run: Run, begin: int, end: int) -> bool:
+        """Whether it was taken at once: nothing else may happen at this address until the run is over."""
+        timeline = self._timeline or self._begin()
+        self._follow(timeline.until(int(run.ts_ns[begin])))
+        waiting = timeline.waiting(int(run.ts_ns[-1]))
+        if timeline.owes_failures or any(event.kind is not Kind.ANSWER for event in waiting):
+            return False
+        due = [event.what for event in waiting if event.ts_ns < run.ts_ns[end]]
+        found = run.repeats(begin, end, due)
+        if found is None:
+            return False
+        repeats, later = found
+        client = self._clients.get(repeats.request.conn_id)
+        alike = all(_is_like(event.what, repeats.request) for event in waiting)
+        if client is None or not alike or not client.take_repeats(repeats):
+            return False
+        timeline.drop(int(run.ts_ns[end]))
+        for _, request in later:
+            timeline.tell(request)
+        return True
 
     def _know(self, rank: int, body: Row) -> None:
         if rank == CONNECTION:
@@ -204,5 +249,12 @@ class Address:
             yield from client.finish(self._capture_ns)
 
 
+def _is_like(request: Request, other: Request) -> bool:
+    """Whether one request fails as the other does, on the same connection."""
+    return all(getattr(request, name) == getattr(other, name) for name in _ALIKE)
+
+
+_ALIKE: tuple[str, ...] = ("conn_id", "node_id", "api_key", "api_version", "error_code", "status", "throttle_ms")
+_ALIKE += ("group_id", "member_id", "transactional_id")
 _ADDERS = {USED: add_usage, SAMPLED: add_samples, TOLD: add_told, BEAT: add_beat}
 """Rank of what is known of a connection -> what adds it."""

@@ -1,7 +1,6 @@
 """The dataset's tables as DataFrames, with the contract's schema: no job is run to infer one."""
 
 import pathlib
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +12,8 @@ from kafkascope_analyzer.dataset.tables import RECORD_BATCHES
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark import wire
 
+MOST_LOOKED_THROUGH = 10_000_000
+"""Requests whose short columns this process reads in seconds, to spare a job over all of them."""
 _ATOMS: dict[pa.DataType, t.DataType] = {
     pa.string(): t.StringType(),
     pa.int64(): t.LongType(),
@@ -41,9 +42,10 @@ def spark_schema(schema: pa.Schema) -> t.StructType:
 
 
 def empty(session: SparkSession, schema: t.StructType) -> DataFrame:
-    """A DataFrame of the schema without rows."""
-    none: list[Any] = []
-    return session.createDataFrame(none, schema)
+    """A DataFrame of the schema without rows. Spark sees so much while it plans, and drops what would be joined with
+    it; one made of a list would have Python workers started for it."""
+    columns = ", ".join(f"cast(null as {field.dataType.simpleString()}) as `{field.name}`" for field in schema)
+    return session.sql(f"select {columns} where false")
 
 
 def load_table(session: SparkSession, dataset: pathlib.Path, table: Table) -> DataFrame:
@@ -99,8 +101,7 @@ def _servers_named(session: SparkSession, dataset: pathlib.Path) -> DataFrame:
     broker = t.StructType([t.StructField("host", t.StringType()), t.StructField("port", t.IntegerType())])
     schema = t.StructType([t.StructField("conn_id", t.StringType()), t.StructField("brokers", t.ArrayType(broker))])
     if not _has(dataset, "Metadata/response"):
-        empty = t.StructType([schema["conn_id"], t.StructField("servers", t.ArrayType(t.StringType()))])
-        return session.createDataFrame([], empty)
+        return empty(session, t.StructType([schema["conn_id"], t.StructField("servers", t.ArrayType(t.StringType()))]))
     place = dataset / "messages" / "Metadata" / "response"
     named = session.read.schema(schema).parquet(str(place)).select("conn_id", fn.inline("brokers"))
     server = fn.concat("host", fn.lit(":"), "port")
@@ -113,7 +114,7 @@ def _producers(session: SparkSession, dataset: pathlib.Path) -> DataFrame:
     schema = t.StructType([t.StructField(name, kind) for name, kind in columns])
     place = dataset / RECORD_BATCHES.name
     if not place.is_dir() or next(place.rglob("*.parquet"), None) is None:
-        batches = session.createDataFrame([], schema)
+        batches = empty(session, schema)
     else:
         batches = session.read.schema(schema).parquet(str(place))
     written = batches.where((fn.col("direction") == "request") & (fn.col("producer_id") >= 0))

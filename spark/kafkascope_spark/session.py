@@ -1,8 +1,9 @@
 """The Spark session: a small one inside this process by default, or a cluster by `--master` or `SPARK_REMOTE`.
 
 Embedded Spark has to feel small: no UI, an in-memory catalog, two shuffle partitions, the C1 compiler and the
-serial collector, loopback addresses only. Adaptive execution is off there: it cuts a query into one job per
-shuffle, which costs more than it saves on small tables. An AppCDS archive of the JVM's classes in the user's
+serial collector, loopback addresses only, Python workers forked from one process that has their modules
+(worker_daemon). Heap and compilers follow the work (sized). Adaptive execution is off there: it cuts a query into one
+job per shuffle, which costs more than it saves on small tables. An AppCDS archive of the JVM's classes in the user's
 cache halves the start; the first run writes it when its JVM ends, later runs map it. On a cluster nothing is set
 but what the data needs: UTC, ANSI, microsecond timestamps, zstd, Arrow.
 """
@@ -53,6 +54,7 @@ EMBEDDED_OPTIONS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
+    "spark.python.daemon.module": "kafkascope_spark.worker_daemon",
     "spark.log.level": "ERROR",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.dataFrameQueryContext.enabled": "false",
@@ -68,17 +70,39 @@ WARMED = "kafkascope.workers.started"
 """Set in a session whose workers were asked to start."""
 DUMP_S = 60
 """A JVM writes its archive within some 10 s; what was not touched for so long is whole, or the next JVM refuses it."""
-JVM_OPTIONS = (
-    "-Xms512m -XX:ReservedCodeCacheSize=160m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
-)
 LARGE_REQUESTS = 1_000_000
-"""From so many requests on the work takes longer than the start, and the JVM's second compiler pays."""
-LARGE_JVM_OPTIONS = "-Xms512m -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
+"""From so many requests on the work takes longer than to compile the queries."""
+LASTING_REQUESTS = 4_000_000
+"""From so many on the JVM's second compiler pays for its time and its memory."""
+MANY_CONNECTIONS = 20_000
+"""Spark's plans, tasks and aggregates of so many clients take more than LARGE_JVM's heap."""
 LARGE_OPTIONS = {
     "spark.sql.shuffle.partitions": "8",
-    "spark.driver.memory": "1536m",
+    "spark.driver.memory": "480m",
+    "spark.memory.fraction": "0.3",
+    "spark.memory.offHeap.enabled": "true",
+    "spark.memory.offHeap.size": "128m",
+    "spark.sql.sources.fileCompressionFactor": "40",
 }
-"""More and smaller partitions: a partition is what one worker sorts at a time."""
+"""More and smaller partitions: a partition is what one worker sorts at a time. What is sorted and hashed is kept
+outside the heap, where no collector copies it, and goes to disk beyond that; 450 MB is the least heap that Spark starts
+with. Repeated rows fill a fortieth of their size on disk, by which Spark judges what every task may hold whole."""
+LARGE_JVM = "-Xms128m -Xmn64m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=25 -Dio.netty.allocator.numDirectArenas=1"
+"""The heap grows by need: what a storm of a million errors needs is less than half of it."""
+MANY_OPTIONS = {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "1536m"}
+MANY_JVM = "-Xms512m"
+_ANY_JVM = "-XX:ReservedCodeCacheSize=160m -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
+_ONE_COMPILER = "-XX:TieredStopAtLevel=1"
+
+
+def sized(n_requests: int, n_connections: int = 0) -> tuple[str, dict[str, str]]:
+    """JVM options and Spark options for so much work: the one place that knows how large a session is."""
+    if n_requests < LARGE_REQUESTS:
+        return f"-Xms512m {_ONE_COMPILER} {_ANY_JVM}", SMALL_OPTIONS
+    compiler = f"{_ONE_COMPILER} " if n_requests < LASTING_REQUESTS else ""
+    if n_connections > MANY_CONNECTIONS:
+        return f"{MANY_JVM} {compiler}{_ANY_JVM}", MANY_OPTIONS
+    return f"{LARGE_JVM} {compiler}{_ANY_JVM}", LARGE_OPTIONS
 
 
 def java_problem() -> str | None:
@@ -111,9 +135,11 @@ def _java() -> str | None:
     return shutil.which("java")
 
 
-def open_session(master: str | None = None, remote: str | None = None, *, n_requests: int = 0) -> "SparkSession":
+def open_session(
+    master: str | None = None, remote: str | None = None, *, n_requests: int = 0, n_connections: int = 0
+) -> "SparkSession":
     """The session for master, for remote (a Spark Connect URL), for `SPARK_REMOTE`, or embedded when none is given;
-    n_requests: how much there is to do.
+    n_requests, n_connections: how much there is to do.
 
     Raises UsageError when Java is missing (where it is needed), or the session does not start.
     """
@@ -123,7 +149,7 @@ def open_session(master: str | None = None, remote: str | None = None, *, n_requ
         )
     remote = remote or (os.environ.get("SPARK_REMOTE") if master is None else None)
     if master is None and not remote:
-        return _embedded(n_requests)
+        return _embedded(n_requests, n_connections)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = _connected(remote) if remote else _on_cluster(str(master))
     if n_requests < LARGE_REQUESTS:
@@ -170,20 +196,21 @@ def is_embedded(master: str | None, remote: str | None = None) -> bool:
     return master is None and remote is None and not os.environ.get("SPARK_REMOTE")
 
 
-def _embedded(n_requests: int) -> "SparkSession":
+def _embedded(n_requests: int, n_connections: int) -> "SparkSession":
     problem = java_problem()
     if problem:
         raise UsageError(problem)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     options = DATA_OPTIONS | EMBEDDED_OPTIONS
     options["spark.sql.warehouse.dir"] = tempfile.gettempdir()
-    jvm = JVM_OPTIONS if n_requests < LARGE_REQUESTS else LARGE_JVM_OPTIONS
+    jvm, by_size = sized(n_requests, n_connections)
     options["spark.driver.extraJavaOptions"] = f"{jvm} {class_archive_option()}".strip()
-    options |= SMALL_OPTIONS if n_requests < LARGE_REQUESTS else LARGE_OPTIONS
+    options |= by_size
     builder = SparkSession.builder.master("local[*]").appName("kafkascope").config(map=dict(options))
     with tempfile.TemporaryFile() as said:
         try:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as pads
-import pyarrow.parquet as pq
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, FINDINGS, REBALANCES, TRANSACTIONS
@@ -51,10 +49,11 @@ def write_stories(
     capture_ns = capture_span(dataset)
     rows = table_rows(dataset)
     n_requests = rows.get(REQUESTS.name, 0)
-    session = open_session(master, remote, n_requests=n_requests)
+    n_connections = rows.get(CONNECTIONS.name, 0)
+    session = open_session(master, remote, n_requests=n_requests, n_connections=n_connections)
     from kafkascope_spark.tables import Tables
 
-    few = rows.get(CONNECTIONS.name, 0) <= SMALL_CONNECTIONS
+    few = n_connections <= SMALL_CONNECTIONS
     write = write_here if few and is_embedded(master, remote) else write_there
     if write is write_here:
         write_here(tagged_stories(session, dataset, capture_ns), CLIENT_TABLES, dataset / "stories")
@@ -98,6 +97,8 @@ def capture_span(dataset: pathlib.Path) -> tuple[int, int]:
     place = dataset / CAPTURES.name
     if not place.is_dir():
         raise UsageError(f"{dataset} has no table {CAPTURES.name}: make the dataset again with kafkascope ingest")
+    import pyarrow.parquet as pq
+
     table = pq.read_table(place, columns=["first_ns", "last_ns"])
     first, last = pc.min(table["first_ns"]).as_py(), pc.max(table["last_ns"]).as_py()
     return first or 0, last or 0
@@ -125,6 +126,8 @@ def events_of(session: "SparkSession", dataset: pathlib.Path) -> "DataFrame":
 
 def has_topic_errors(dataset: pathlib.Path) -> bool:
     """Whether the table errors names a topic without a partition anywhere."""
+    import pyarrow.dataset as pads
+
     place = dataset / ERRORS.name
     if next(place.rglob("*.parquet"), None) is None:
         return False

@@ -84,6 +84,20 @@ class Timeline:
             due.append(heapq.heappop(heap))
         return due
 
+    def waiting(self, until_ns: int) -> list[Event]:
+        """What is known to happen until then, in no order; told later all the same."""
+        return [event for event in self._heap if event.ts_ns <= until_ns]
+
+    def drop(self, before_ns: int) -> None:
+        """Forget what happens before that time."""
+        self._heap = [event for event in self._heap if event.ts_ns >= before_ns]
+        heapq.heapify(self._heap)
+
+    @property
+    def owes_failures(self) -> bool:
+        """Whether error codes wait for their answer."""
+        return bool(self._failures)
+
     def rest(self) -> list[Event]:
         """What is left at the end."""
         return sorted(self._heap)

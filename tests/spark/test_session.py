@@ -68,7 +68,7 @@ def test_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """An option goes before SPARK_REMOTE, a master is a cluster, neither is this process."""
     asked: list[tuple[str, object]] = []
 
-    def opened(name: str, where: object) -> MagicMock:
+    def opened(name: str, where: object, *_: object) -> MagicMock:
         asked.append((name, where))
         return MagicMock()
 
@@ -114,3 +114,17 @@ def test_connect_without_its_packages_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setattr(session, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"pyspark\[connect\]"):
         open_session(None, "sc://a:15002")
+
+
+@pytest.mark.parametrize(
+    ("n_requests", "n_connections", "heap", "partitions"),
+    [(10, 10, None, None), (1_000_000, 22, "480m", "8"), (5_000_000, 700_000, "1536m", "8")],
+)
+def test_the_heap_follows_the_work(
+    n_requests: int, n_connections: int, heap: str | None, partitions: str | None
+) -> None:
+    """A storm is many requests of few connections: it needs no more heap than Spark starts with."""
+    jvm, options = session.sized(n_requests, n_connections)
+    assert options.get("spark.driver.memory") == heap
+    assert options.get("spark.sql.shuffle.partitions") == partitions
+    assert ("TieredStopAtLevel=1" in jvm) == (n_requests < session.LASTING_REQUESTS)

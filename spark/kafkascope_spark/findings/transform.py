@@ -9,10 +9,9 @@ from pyspark.sql import functions as fn
 from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_spark.findings.rule import MOST_EVIDENCE, Find, Rule, Way
 from kafkascope_spark.findings.signs import Signs
+from kafkascope_spark.read import MOST_LOOKED_THROUGH
 from kafkascope_spark.tables import Tables
 
-MOST_LOOKED_THROUGH = 10_000_000
-"""Requests whose short columns this process reads in seconds; a rule that is asked costs a job over all of them."""
 _IDS = "array_distinct(coalesce({}, cast(array() as array<string>)))"
 _ROWS = (
     "concat('finding-', substring(sha2(concat_ws('|', rule, coalesce(subject, ''), coalesce(client_instance_id, ''), "

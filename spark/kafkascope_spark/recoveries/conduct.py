@@ -6,6 +6,7 @@ nothing. Patience is longer than any client's longest back-off (retry.backoff.ma
 
 from kafkascope_spark.recoveries.marks import Mark
 from kafkascope_spark.recoveries.reaction import Reaction
+from kafkascope_spark.runs import Repeats
 
 SECOND = 1_000_000_000
 PATIENCE_NS = 2 * SECOND
@@ -42,6 +43,36 @@ class Conduct:
             self._n_forbidden = 0
         self._error, self._reaction = mark, reaction
 
+    def takes_again(self, mark: Mark, reaction: Reaction) -> bool:
+        """Whether more errors like mark are judged by on_errors_again."""
+        if self._error is None or reaction.waits:
+            return False
+        return reaction is self._reaction and mark.claim == self._error.claim
+
+    def on_errors_again(self, mark: Mark, repeats: Repeats) -> None:
+        """What on_retry, on_error and on_step (of the hint) do about each in turn; mark: an error like all of them."""
+        reaction, error = self._reaction, self._error
+        assert error is not None
+        is_blind = bool(reaction.first) or (reaction.fatal and not reaction.is_denied)
+        is_told = repeats.leader_id is not None and "hint" in reaction.first
+        last, patience, judged = error.ts_ns, _patience(reaction), self._judged
+        n_blind, since, most = self._n_blind, self._blind_since_ns, 0
+        for ts, is_error, request_id, sent in repeats.told:
+            if sent > last and request_id != judged:
+                judged = request_id
+                if is_blind:
+                    n_blind += 1
+                    if n_blind >= BLIND_RETRIES and sent - since > patience:
+                        most = n_blind
+            if is_error:
+                last = ts
+                if is_told:
+                    n_blind, since = 0, ts
+        self._n_blind, self._blind_since_ns, self._judged = n_blind, since, judged
+        if most:
+            self._blame(most)
+        self._error = mark
+
     def _start_over(self, ts_ns: int) -> None:
         self._blind_since_ns, self._n_blind = ts_ns, 0
 
@@ -71,8 +102,11 @@ class Conduct:
         if (reaction.first or is_over) and mark.claim == error.claim:
             self._n_blind += 1
             if self._n_blind >= BLIND_RETRIES and sent_ns - self._blind_since_ns > _patience(reaction):
-                needed = " or ".join(sorted(reaction.first)) or "an end"
-                self.wrong = f"{self._n_blind} retries that changed nothing, without {needed}"
+                self._blame(self._n_blind)
+
+    def _blame(self, n_blind: int) -> None:
+        needed = " or ".join(sorted(self._reaction.first)) or "an end"
+        self.wrong = f"{n_blind} retries that changed nothing, without {needed}"
 
 
 def _patience(reaction: Reaction) -> int:

@@ -10,6 +10,7 @@ from kafkascope_spark.recoveries.marks import Journal, Mark
 from kafkascope_spark.recoveries.reaction import Reaction
 from kafkascope_spark.recoveries.resources import Resource
 from kafkascope_spark.recoveries.states import LOST, TRANSITIONS, Happening, State, loser_of
+from kafkascope_spark.runs import Repeats
 
 FIRST_STEPS, LAST_STEPS = 80, 20
 """Steps kept of one episode: how it began and how it ended; the others are counted only."""
@@ -121,6 +122,46 @@ class Episode:
         self.prove(mark)
         self._since_error.clear()
         self._tell(mark)
+
+    def takes_again(self, mark: Mark, reaction: Reaction, repeats: Repeats) -> bool:
+        """Whether more errors like mark would change nothing but counts and times (errors_again): it is a storm, has
+        told how it began, and knows the error, the retry and the hint."""
+        if self.state not in (State.WAITING, State.TRYING) or not self.is_fast or mark.error_name not in self.errors:
+            return False
+        if len(self._steps) < FIRST_STEPS or len(self.evidence) < MAX_EVIDENCE - 1 or "retry" not in self.reactions:
+            return False
+        if repeats.leader_id is not None and ("hint" not in self.reactions or not (self.hinted or self.trigger)):
+            return False
+        is_elsewhere = mark.node_id is None or mark.node_id != self.old_node_id
+        if is_elsewhere and (self.trigger is None or self.old_node_id is None):
+            return False
+        return reaction is self.reaction and self.conduct.takes_again(mark, reaction)
+
+    def errors_again(self, mark: Mark, repeats: Repeats) -> None:
+        """What `error`, `retry` and `hint` would do about each of them in turn. Of the steps it keeps nothing: as many
+        as are kept of an episode's end follow one by one."""
+        lost, last, last_error = dict.fromkeys(LOST, 0), self.last_ns, self.last_error_ns
+        waits, tries = loser_of(State.WAITING, self.reaction), loser_of(State.TRYING, self.reaction)
+        state, tried, n_tried = self.state, self._tried, 0
+        for ts, is_error, request_id, sent in repeats.told:
+            if sent > last_error and not (is_error and request_id == tried):
+                tried, n_tried, tried_ns = request_id, n_tried + 1, sent
+                if sent > last:
+                    lost[tries if state is State.TRYING else waits] += sent - last
+                    last = sent
+                state = State.TRYING
+            if is_error:
+                if ts > last:
+                    lost[tries if state is State.TRYING else waits] += ts - last
+                    last = ts
+                state, last_error = State.WAITING, ts
+        self.lost_ns = {who: ns + lost[who] for who, ns in self.lost_ns.items()}
+        self.state, self.last_ns, self.last_error_ns, self._tried = state, last, last_error, tried
+        self.n_errors, self.n_wasted = self.n_errors + repeats.n_errors, self.n_wasted + repeats.n_errors
+        if n_tried and mark.node_id == self.old_node_id:
+            self.n_to_old, self.old_until_ns = self.n_to_old + n_tried, tried_ns
+        self.leader_id = self.leader_id if repeats.leader_id is None else repeats.leader_id
+        self.conduct.on_errors_again(mark, repeats)
 
     def catch_up(self, journal: Journal) -> None:
         """Read what the client did since this episode's last event."""

@@ -14,6 +14,7 @@ from kafkascope_spark.recoveries.reaction import Reaction
 from kafkascope_spark.recoveries.reactions import reaction_to
 from kafkascope_spark.recoveries.resources import Resource
 from kafkascope_spark.recoveries.states import Happening
+from kafkascope_spark.runs import Repeats
 from kafkascope_spark.startups.libraries import library_of
 from kafkascope_spark.wire import Row
 
@@ -58,6 +59,15 @@ class Episodes:
             number = self._numbers[resource] = self._numbers.get(resource, 0) + 1
             episode = self._open[resource] = Episode(resource, api_key, number, mark, self._journal.end)
         episode.error(mark, self._reaction_to(mark.error_name or "UNKNOWN", api_key), self._journal)
+
+    def errors_again(self, resource: Resource, mark: Mark, api_key: int | None, repeats: Repeats) -> bool:
+        """Whether the errors like mark were taken at once (Episode.errors_again)."""
+        episode = self._open.get(resource)
+        reaction = self._reaction_to(mark.error_name or "UNKNOWN", api_key)
+        if episode is None or episode.read != self._journal.end or not episode.takes_again(mark, reaction, repeats):
+            return False
+        episode.errors_again(mark, repeats)
+        return True
 
     def _reaction_to(self, error_name: str, api_key: int | None) -> Reaction:
         found = self._reactions.get((error_name, api_key))

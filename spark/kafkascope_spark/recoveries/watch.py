@@ -10,6 +10,7 @@ from kafkascope_spark.recoveries.marks import Mark
 from kafkascope_spark.recoveries.reactions import NO_EPISODE
 from kafkascope_spark.recoveries.resources import AUTHENTICATION, Resource, claim_of, proven_by, resource_of
 from kafkascope_spark.recoveries.states import Happening
+from kafkascope_spark.runs import Repeats
 from kafkascope_spark.wire import Connection, Failure, Request, Row, Touch
 
 STEP_OF_API = {
@@ -212,6 +213,18 @@ class Recoveries:
             error = _mark("error", request, due_ns, "RESPONSE_LATE")
             self._episodes.error(resource, error._replace(duration_us=None, since_ns=request.ts_ns))
         self._episodes.success(resource, _mark("success", request, at))
+
+    def on_repeats(self, repeats: Repeats) -> bool:
+        """Whether these errors were taken at once, with the same effect as one by one."""
+        request, failure = repeats.request, repeats.failure
+        resource = resource_of(failure, request)
+        if resource is None or not self._is_worth(failure) or self._hints or self._quotas:
+            return False
+        knows_node = request.node_id is not None and request.node_id == self._node(request.conn_id)
+        if (repeats.has_tries and not knows_node) or self._episodes.get(("partition", failure.topic or "")) is not None:
+            return False
+        mark = _mark("error", request, repeats.last_ns, failure.error_name, claim_of(resource, request))
+        return self._episodes.errors_again(resource, mark, failure.api_key, repeats)
 
     def _hinted(self, request: Request) -> None:
         """The errors of the answer that name the leader; their mentions come just before the answer."""

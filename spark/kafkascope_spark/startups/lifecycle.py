@@ -114,6 +114,13 @@ class Startups:
             start.told_ns = at
         self._perhaps_ready(start, request)
 
+    def heeds(self, failed: Request) -> bool:
+        """Whether another request that fails like this one, and its answer, would tell a start anything."""
+        start = self._start
+        if start is None:
+            return False
+        return start.ready is not None or len(start.steps) < MAX_STEPS or not failed.error_code
+
     def on_sent_unasked(self, request: Request) -> None:
         """A Produce with acks=0 was sent: nobody acknowledges it, the client is as ready as it gets."""
         if self._start is not None:

@@ -1,10 +1,9 @@
-"""Whether a small dataset shows anything of transactions, read from a few columns without a job: it saves the plan
+"""Whether a dataset shows anything of transactions, read from a few columns without a job: it saves the plan
 where there is nothing to tell. The table is the same without it."""
 
 import pathlib
 
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.tables import PARTITIONS, REQUESTS
@@ -22,6 +21,8 @@ def shows_held_back(dataset: pathlib.Path) -> bool:
 
 
 def _any_row(dataset: pathlib.Path, table: Table, condition: pc.Expression) -> bool:
+    import pyarrow.dataset as ds
+
     place = dataset / table.name
     if not place.is_dir() or next(place.rglob("*.parquet"), None) is None:
         return False

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 
 from kafkascope_analyzer.dataset.contract import TIMESTAMP
 from kafkascope_analyzer.dataset.stories import TRANSACTIONS
-from kafkascope_spark.read import spark_schema
+from kafkascope_spark.read import MOST_LOOKED_THROUGH, spark_schema
 from kafkascope_spark.tables import Tables
 from kafkascope_spark.transactions.events import transaction_events, unseen_events
 from kafkascope_spark.transactions.machine import Transactions
@@ -20,7 +20,7 @@ SCHEMA = pa.schema([field for field in TRANSACTIONS.schema if not field.type.equ
 
 def transactions(tables: Tables) -> DataFrame:
     """The rows of the table transactions, without its `*_ts` columns. Lazy."""
-    if not tables.small or shows_transactions(tables.dataset):
+    if tables.n_requests > MOST_LOOKED_THROUGH or shows_transactions(tables.dataset):
         events = transaction_events(tables)
     elif shows_held_back(tables.dataset):
         events = unseen_events(tables)

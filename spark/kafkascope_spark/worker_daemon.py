@@ -1,0 +1,24 @@
+"""The process that Spark's Python workers are forked from, with what they need loaded once.
+
+Spark's own (pyspark.daemon) loads nothing, so that each worker reads pyarrow and the stories' modules for itself:
+more than a second of processor and 60 MB each. It shies away from threads that run at the time of a fork; here there
+are none but jemalloc's, which pyarrow brings and which knows forks. What is loaded is frozen: a worker's garbage
+collector does not touch, and so copy, the pages it shares. Named by `spark.python.daemon.module` in the embedded
+session only: a cluster's workers may lack this package until they are given it.
+"""
+
+import gc
+
+import pandas  # noqa: F401 - pyspark.worker imports it when it is given Arrow batches
+import pyarrow  # noqa: F401
+import pyspark.worker  # noqa: F401
+from pyspark.daemon import manager
+
+import kafkascope_spark.rebalances.transform
+import kafkascope_spark.stories
+import kafkascope_spark.transactions.transform  # noqa: F401
+
+if __name__ == "__main__":
+    gc.collect()
+    gc.freeze()
+    manager()
