@@ -89,18 +89,16 @@ def _write_table(table: Table, rows: pa.Table, folder: pathlib.Path) -> None:
 def write_there(told: "DataFrame", tables: Sequence[Table], place: pathlib.Path) -> None:
     """A file a table and partition, sorted, written by the workers: the dataset has to be where all of them see it.
 
-    The rows wait on the workers' disks meanwhile; this process sees none of them.
+    The rows wait on the workers' disks meanwhile; this process sees none of them. The tables of clients have a way of
+    their own (client_files).
     """
     from pyspark import StorageLevel
     from pyspark.sql import functions as fn
-
-    from kafkascope_spark.recoveries.causes import with_causes
 
     told = told.persist(StorageLevel.DISK_ONLY)
     try:
         for table in tables:
             mine = told.where(told["table"] == table.name).select(f"{table.name}.*")
-            mine = with_causes(mine) if table is RECOVERIES else mine
             order = [fn.col(c).asc_nulls_last() for c in SORTED_BY[table.name]]
             ordered = mine.sortWithinPartitions(*order)
             ordered.write.mode("overwrite").parquet(str((place / table.name).absolute()))
