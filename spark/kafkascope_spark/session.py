@@ -87,11 +87,12 @@ LARGE_OPTIONS = {
 """More and smaller partitions: a partition is what one worker sorts at a time. What is sorted and hashed is kept
 outside the heap, where no collector copies it, and goes to disk beyond that; 450 MB is the least heap that Spark starts
 with. Repeated rows fill a fortieth of their size on disk, by which Spark judges what every task may hold whole."""
-LARGE_JVM = "-Xms128m -Xmn64m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=25 -Dio.netty.allocator.numDirectArenas=1"
+LARGE_JVM = "-Xms256m -Xmn64m -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=40 -Dio.netty.allocator.numDirectArenas=1"
 """The heap grows by need: what a storm of a million errors needs is less than half of it."""
 MANY_OPTIONS = {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "1536m"}
 MANY_JVM = "-Xms512m"
-_ANY_JVM = "-XX:ReservedCodeCacheSize=160m -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
+_ANY_JVM = "-XX:MetaspaceSize=96m -XX:ReservedCodeCacheSize=160m -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
+"""Metaspace: below that size, to load classes is no reason to collect the heap."""
 _ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 
 
