@@ -72,8 +72,6 @@ DUMP_S = 60
 """A JVM writes its archive within some 10 s; what was not touched for so long is whole, or the next JVM refuses it."""
 LARGE_REQUESTS = 1_000_000
 """From so many requests on the work takes longer than to compile the queries."""
-LASTING_REQUESTS = 4_000_000
-"""From so many on the JVM's second compiler pays for its time and its memory."""
 MANY_CONNECTIONS = 20_000
 """Spark's plans, tasks and aggregates of so many clients take more than LARGE_JVM's heap."""
 LARGE_OPTIONS = {
@@ -83,8 +81,10 @@ LARGE_OPTIONS = {
     "spark.memory.offHeap.enabled": "true",
     "spark.memory.offHeap.size": "128m",
     "spark.sql.sources.fileCompressionFactor": "40",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
 }
-"""More and smaller partitions: a partition is what one worker sorts at a time. What is sorted and hashed is kept
+"""More and smaller partitions: a partition is what one worker sorts at a time. Long batches: what repeats is taken a
+batch's stretch at a time (runs). What is sorted and hashed is kept
 outside the heap, where no collector copies it, and goes to disk beyond that; 450 MB is the least heap that Spark starts
 with. Repeated rows fill a fortieth of their size on disk, by which Spark judges what every task may hold whole."""
 LARGE_JVM = "-Xms128m -Xmn64m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=25 -Dio.netty.allocator.numDirectArenas=1"
@@ -94,16 +94,16 @@ MANY_JVM = "-Xms512m"
 _ANY_JVM = "-XX:MetaspaceSize=96m -XX:ReservedCodeCacheSize=160m -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
 """Metaspace: below that size, to load classes is no reason to collect the heap."""
 _ONE_COMPILER = "-XX:TieredStopAtLevel=1"
+"""For a few seconds of work. A million errors take a third longer without the JVM's second compiler."""
 
 
 def sized(n_requests: int, n_connections: int = 0) -> tuple[str, dict[str, str]]:
     """JVM options and Spark options for so much work: the one place that knows how large a session is."""
     if n_requests < LARGE_REQUESTS:
         return f"-Xms512m {_ONE_COMPILER} {_ANY_JVM}", SMALL_OPTIONS
-    compiler = f"{_ONE_COMPILER} " if n_requests < LASTING_REQUESTS else ""
     if n_connections > MANY_CONNECTIONS:
-        return f"{MANY_JVM} {compiler}{_ANY_JVM}", MANY_OPTIONS
-    return f"{LARGE_JVM} {compiler}{_ANY_JVM}", LARGE_OPTIONS
+        return f"{MANY_JVM} {_ANY_JVM}", MANY_OPTIONS
+    return f"{LARGE_JVM} {_ANY_JVM}", LARGE_OPTIONS
 
 
 def java_problem() -> str | None:

@@ -127,4 +127,4 @@ def test_the_heap_follows_the_work(
     jvm, options = session.sized(n_requests, n_connections)
     assert options.get("spark.driver.memory") == heap
     assert options.get("spark.sql.shuffle.partitions") == partitions
-    assert ("TieredStopAtLevel=1" in jvm) == (n_requests < session.LASTING_REQUESTS)
+    assert ("TieredStopAtLevel=1" in jvm) == (n_requests < session.LARGE_REQUESTS)
