@@ -84,9 +84,9 @@ LARGE_OPTIONS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
 }
 """More and smaller partitions: a partition is what one worker sorts at a time. Long batches: what repeats is taken a
-batch's stretch at a time (runs). What is sorted and hashed is kept
-outside the heap, where no collector copies it, and goes to disk beyond that; 450 MB is the least heap that Spark starts
-with. Repeated rows fill a fortieth of their size on disk, by which Spark judges what every task may hold whole."""
+batch's stretch at a time (runs). What is sorted and hashed is kept outside the heap, where no collector copies it, and
+goes to disk beyond that; 450 MB is the least heap that Spark starts with. Repeated rows fill a fortieth of their size
+on disk, by which Spark judges what every task may hold whole."""
 LARGE_JVM = "-Xms128m -Xmn64m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=25 -Dio.netty.allocator.numDirectArenas=1"
 """The heap grows by need: what a storm of a million errors needs is less than half of it."""
 MANY_OPTIONS = {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "1536m"}
