@@ -72,8 +72,9 @@ DUMP_S = 60
 """A JVM writes its archive within some 10 s; what was not touched for so long is whole, or the next JVM refuses it."""
 LARGE_REQUESTS = 1_000_000
 """From so many requests on the work takes longer than to compile the queries."""
-MANY_CONNECTIONS = 20_000
-"""Spark's plans, tasks and aggregates of so many clients take more than LARGE_JVM's heap."""
+MANY_REQUESTS, MANY_CONNECTIONS = 4_000_000, 20_000
+"""Spark's plans, tasks and aggregates of so many clients take more than LARGE_JVM's heap; in it so many requests of one
+client take a third longer."""
 LARGE_OPTIONS = {
     "spark.sql.shuffle.partitions": "8",
     "spark.driver.memory": "480m",
@@ -101,7 +102,7 @@ def sized(n_requests: int, n_connections: int = 0) -> tuple[str, dict[str, str]]
     """JVM options and Spark options for so much work: the one place that knows how large a session is."""
     if n_requests < LARGE_REQUESTS:
         return f"-Xms512m {_ONE_COMPILER} {_ANY_JVM}", SMALL_OPTIONS
-    if n_connections > MANY_CONNECTIONS:
+    if n_connections > MANY_CONNECTIONS or n_requests >= MANY_REQUESTS:
         return f"{MANY_JVM} {_ANY_JVM}", MANY_OPTIONS
     return f"{LARGE_JVM} {_ANY_JVM}", LARGE_OPTIONS
 

@@ -118,7 +118,12 @@ def test_connect_without_its_packages_says_what_to_install(monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("n_requests", "n_connections", "heap", "partitions"),
-    [(10, 10, None, None), (1_000_000, 22, "480m", "8"), (5_000_000, 700_000, "1536m", "8")],
+    [
+        (10, 10, None, None),
+        (1_000_000, 22, "480m", "8"),
+        (1_000_000, 700_000, "1536m", "8"),
+        (5_000_000, 22, "1536m", "8"),
+    ],
 )
 def test_the_heap_follows_the_work(
     n_requests: int, n_connections: int, heap: str | None, partitions: str | None
