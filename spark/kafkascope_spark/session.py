@@ -73,8 +73,8 @@ DUMP_S = 60
 LARGE_REQUESTS = 1_000_000
 """From so many requests on the work takes longer than to compile the queries."""
 MANY_REQUESTS, MANY_CONNECTIONS = 4_000_000, 20_000
-"""Spark's plans, tasks and aggregates of so many clients take more than LARGE_JVM's heap; in it so many requests of one
-client take a third longer."""
+"""Spark's plans, tasks and aggregates of so many clients take more than LARGE_JVM's heap; so many requests of one
+client fit in it, and take longer."""
 LARGE_OPTIONS = {
     "spark.sql.shuffle.partitions": "8",
     "spark.driver.memory": "480m",

@@ -25,9 +25,6 @@ class Coded(Generic[T]):
     def __getitem__(self, row: int) -> T:
         return self.values[int(self.codes[row])]
 
-    def __setitem__(self, row: int, value: T) -> None:
-        self.codes[row] = self.code(value)
-
     def code(self, value: T) -> int:
         """The code of a value, a new one where it had none."""
         code = self._code_of.setdefault(value, len(self.values))
