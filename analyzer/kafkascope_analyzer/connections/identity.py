@@ -21,6 +21,7 @@ _COMMUNITY_VERSION = b"1:"
 _SHA1_BYTES, _SHA1_BASE64 = 20, 28
 _MOST_DIGITS = 19
 _ID_HEX_DIGITS = 16
+CONNECTION_ID = np.dtype(f"S{_ID_HEX_DIGITS}")
 """64 bits: a billion connections collide with a chance of 3 %, a million with one of 3 in 100 million."""
 
 
@@ -41,8 +42,9 @@ def _address(high: int, low: int) -> ipaddress.IPv4Address | ipaddress.IPv6Addre
 
 def connection_ids(
     addresses: NDArray[np.uint64], ports: NDArray[np.uint16], first_ns: NDArray[np.int64]
-) -> pa.StringArray:
-    """Connection ids: the first 8 bytes of BLAKE2b, in hex, of both ends and the time in network byte order.
+) -> NDArray[np.bytes_]:
+    """Connection ids (CONNECTION_ID[n]): the first 8 bytes of BLAKE2b, in hex, of both ends and the time in network
+    byte order.
 
     addresses: uint64[n, 2, 2] (connection, side, half), ports: uint16[n, 2], first_ns: first SYN or segment.
     """
@@ -50,7 +52,12 @@ def connection_ids(
     ends = np.concatenate([_wire(addresses, ">u8"), _wire(ports[..., np.newaxis], ">u2")], axis=-1)
     data = np.concatenate([ends.reshape(len(ports), -1), _wire(first_ns[:, np.newaxis], ">i8")], axis=-1)
     digests = b"".join(hashlib.blake2b(row).digest()[: _ID_HEX_DIGITS // 2] for row in _rows(data))
-    return _texts(digests.hex().encode(), _ID_HEX_DIGITS)
+    return np.frombuffer(digests.hex().encode(), CONNECTION_ID)
+
+
+def id_texts(ids: NDArray[np.bytes_]) -> pa.StringArray:
+    """Connection ids as texts, which lie where the ids do."""
+    return _texts(ids.view(np.uint8), _ID_HEX_DIGITS)
 
 
 def community_ids(addresses: NDArray[np.uint64], ports: NDArray[np.uint16]) -> pa.StringArray:
@@ -112,7 +119,7 @@ def _rows(data: NDArray[np.uint8]) -> Iterator[bytes]:
     return (raw[at : at + width] for at in range(0, len(raw), width))
 
 
-def _texts(raw: bytes, width: int) -> pa.StringArray:
+def _texts(raw: bytes | NDArray[np.uint8], width: int) -> pa.StringArray:
     """Texts of one width that stand one after the other."""
     ends = np.arange(0, len(raw) + 1, width, dtype=np.int32)
     return pa.StringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(raw))

@@ -105,7 +105,7 @@ class ConnectionFacts:
         for name in pc.unique(notes["what"]).to_pylist():
             told = notes.filter(pc.equal(notes["what"], name)).select(["conn", "text"])
             if name == "session_lifetime_ms":  # the last counts
-                self.lifetimes_ms[told["conn"].to_numpy()] = told["text"].cast(pa.int64()).to_numpy()
+                self.lifetimes_ms[told["conn"].to_numpy()] = told["text"].cast(pa.string()).cast(pa.int64()).to_numpy()
             else:
                 self._note_texts(name, told.rename_columns(["conn", name]), None)
 

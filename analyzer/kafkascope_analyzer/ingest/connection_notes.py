@@ -4,11 +4,14 @@ Rows of NOTES_SCHEMA, spilled as they come; the first of a kind per connection c
 whose last does. State is a few words per SASL connection.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.principals import principal_of
+from kafkascope_analyzer.ingest.partitions import CODED_TEXT
 from kafkascope_analyzer.ingest.request_facts import nodes_of
 from kafkascope_parsers.framing.layout import REASON_SASL, TLS
 from kafkascope_parsers.framing.tls_hello import HELLO_LIMIT, read_hello
@@ -17,7 +20,7 @@ from kafkascope_parsers.machine.arrow import strings
 from kafkascope_parsers.schema import Node, api_name
 from kafkascope_parsers.tcp import Streams
 
-NOTES_SCHEMA = pa.schema([("conn", pa.int64()), ("what", pa.string()), ("text", pa.string())])
+NOTES_SCHEMA = pa.schema([("conn", pa.int64()), ("what", pa.string()), ("text", CODED_TEXT)])
 """what: the column of `connections` it is for; text: its value, lists joined by commas, numbers in decimal."""
 
 Note = tuple[int, str, str]
@@ -28,16 +31,18 @@ class ConnectionNotes:
 
     def __init__(self) -> None:
         self._found: list[Note] = []
+        self._offered_on: list[pa.Table] = []
         self._mechanisms: dict[int, str] = {}
         self._offers: dict[bytes, str] = {}
 
     def take(self) -> pa.Table:
         """Notes since the last call (NOTES_SCHEMA)."""
         found, self._found = self._found, []
-        columns = ([note[i] for note in found] for i in range(len(NOTES_SCHEMA)))
-        return pa.table(
-            [pa.array(values, f.type) for values, f in zip(columns, NOTES_SCHEMA, strict=True)], NOTES_SCHEMA
-        )
+        offered, self._offered_on = self._offered_on, []
+        conns, what, texts = zip(*found, strict=True) if found else ((), (), ())
+        coded = pa.array(texts, pa.string()).dictionary_encode()
+        told = pa.table([pa.array(conns, pa.int64()), pa.array(what, pa.string()), coded], NOTES_SCHEMA)
+        return pa.concat_tables([told, *offered])
 
     def requests(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
         """Takes the decoded requests of an API; frames: FRAME of each row."""
@@ -98,9 +103,14 @@ class ConnectionNotes:
         key, low, high = (_node(columns, f"api_keys[].{name}") for name in ("api_key", "min_version", "max_version"))
         triples = np.stack([columns.values(node).astype(np.int16) for node in (key, low, high)], 1)
         ends = np.searchsorted(columns.row(key), np.arange(len(columns) + 1))
-        good = columns.values(_node(columns, "error_code")) == 0
-        for row in np.flatnonzero(good).tolist():
-            self._note(frames, row, "api_versions_offered", self._offer(triples[ends[row] : ends[row + 1]]))
+        good = np.flatnonzero(columns.values(_node(columns, "error_code")) == 0)
+        conns = frames["direction"] >> 1
+        for rows, lists in _by_length(triples, ends, good):
+            offers, which = _distinct_rows(lists)
+            texts = pa.array([self._offer(offer) for offer in offers], pa.string())
+            what = pa.repeat("api_versions_offered", len(rows))
+            coded = pa.DictionaryArray.from_arrays(pa.array(which), texts)
+            self._offered_on.append(pa.table([pa.array(conns[rows]), what, coded], NOTES_SCHEMA))
 
     def _offer(self, triples: NDArray[np.int16]) -> str:
         raw = triples.tobytes()
@@ -113,6 +123,28 @@ class ConnectionNotes:
 
     def _note(self, frames: NDArray[np.void], row: int, what: str, text: str) -> None:
         self._found.append((int(frames["direction"][row]) >> 1, what, text))
+
+
+def _by_length(
+    values: NDArray[np.int16], ends: NDArray[np.int64], rows: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int16]]]:
+    """The lists of those rows, those of one length together: their rows, and values[n_rows, length, ...]. The list of
+    row i is values[ends[i] : ends[i + 1]].
+    """
+    lengths = ends[rows + 1] - ends[rows]
+    for length in np.unique(lengths).tolist():
+        alike = rows[lengths == length]
+        yield alike, values[ends[alike][:, np.newaxis] + np.arange(length)]
+
+
+def _distinct_rows(lists: NDArray[np.int16]) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
+    """Each list once, and which of them each row has."""
+    if not lists[0].size:
+        return lists[:1], np.zeros(len(lists), np.int32)
+    whole = lists.reshape(len(lists), -1)
+    keys = whole.view(np.dtype((np.void, whole.itemsize * whole.shape[1]))).reshape(-1)
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    return lists[first], which.astype(np.int32)
 
 
 _MOST_OFFERS = 64

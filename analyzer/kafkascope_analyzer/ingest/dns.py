@@ -18,6 +18,7 @@ from kafkascope_analyzer.connections.identity import address_text
 from kafkascope_analyzer.dataset.tables import DNS
 from kafkascope_analyzer.ingest.messages import microseconds
 from kafkascope_analyzer.ingest.spill import Spill
+from kafkascope_parsers.growing import Growing
 from kafkascope_parsers.link import Datagram
 from kafkascope_parsers.link.datagrams import DNS_PORT
 from kafkascope_parsers.link.dns import DnsMessage, read_dns
@@ -50,6 +51,8 @@ class DnsExchanges:
         self._waiting: dict[tuple[Any, ...], tuple[DnsMessage, _Seen]] = {}
         self._rows: list[dict[str, Any]] = []
         self._read: dict[int, int] = {}
+        self._asking = Growing(np.int64)
+        self._n_known = 0
         self.n_given_up = 0
 
     def datagrams(self, datagrams: Iterable[Datagram], capture_id: int) -> None:
@@ -63,10 +66,12 @@ class DnsExchanges:
 
     def streams(self, streams: Streams, sides: NDArray[np.void], capture_id: int) -> None:
         """Takes what TCP directions from or to port 53 begin with. sides: tcp.SIDE rows, two a connection."""
-        asking = np.flatnonzero((sides["port"] == DNS_PORT).reshape(-1, 2).any(1))
-        if not len(asking):
+        fresh = sides["port"][2 * self._n_known :].reshape(-1, 2)
+        self._asking.add(self._n_known + np.flatnonzero((fresh == DNS_PORT).any(1)))
+        self._n_known += len(fresh)
+        if not len(self._asking):
             return
-        first = np.flatnonzero((streams.stream_offset == 0) & np.isin(streams.direction >> 1, asking))
+        first = np.flatnonzero((streams.stream_offset == 0) & np.isin(streams.direction >> 1, self._asking.rows))
         for run in first.tolist():
             self._stream(streams, run, sides, capture_id)
         self._flush()

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.connections.identity import connection_ids, request_ids
+from kafkascope_analyzer.connections.identity import CONNECTION_ID, connection_ids, id_texts, request_ids
 from kafkascope_analyzer.connections.partition_counts import count_partitions
 from kafkascope_analyzer.dataset.limits_hit import CONNECTIONS, STREAM_BUFFER, WAITING_QUESTIONS, WAITING_REQUESTS
 from kafkascope_analyzer.ingest.blocks import (
@@ -36,6 +36,7 @@ from kafkascope_analyzer.ingest.records import spill_records
 from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, stretch_rows
 from kafkascope_parsers.framing.framer import Framer, Frames
+from kafkascope_parsers.growing import Growing
 from kafkascope_parsers.link.segments import Segments
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.schema import API_VERSION_RANGE
@@ -87,13 +88,14 @@ class BucketScan:
         self.framer = Framer(API_VERSION_RANGE, self._limits.waiting_requests)
         self._n_stream_buffer = 0
         self._exchanges = Exchanges()
-        self.conn_ids = pa.array([], pa.string())
+        self._ids = Growing[np.bytes_](CONNECTION_ID)
+        self.conn_ids = id_texts(self._ids.rows)
         self._news = FirstTold()
         self._notes = ConnectionNotes()
         self.dns = DnsExchanges(spill)
         self.ledger = Ledger()
-        self._undecoded = np.zeros(0, np.int64)
-        self._first_capture = np.zeros(0, np.int64)
+        self._undecoded = Growing(np.int64)
+        self._first_capture = Growing(np.int32)
         self._capture_id = 0
 
     def push(self, buf: NDArray[np.uint8], segments: Segments, capture_id: int) -> None:
@@ -114,7 +116,7 @@ class BucketScan:
         self._spill.close()
         self.ledger.stream_bytes = int(sides["stream_bytes"].sum())
         self.ledger.missing_bytes = int(sides["missing_bytes"].sum() + sides["cut_bytes"].sum())
-        self.ledger.undecoded_bytes = int(self._undecoded.sum())
+        self.ledger.undecoded_bytes = int(self._undecoded.rows.sum())
         return self._messages.rows()
 
     def _connections(self, part: slice) -> pa.Table:
@@ -124,9 +126,9 @@ class BucketScan:
             self.tcp.sides[2 * part.start : 2 * part.stop],
             self.framer.connections[part],
             self.conn_ids[part],
-            self._undecoded[part],
+            self._undecoded.rows[part],
         )
-        return rows.append_column("capture_id", pa.array(self._first_capture[part].astype(np.int32)))
+        return rows.append_column("capture_id", pa.array(self._first_capture.rows[part]))
 
     def close(self) -> None:
         """Ends the files of the message tables."""
@@ -176,11 +178,11 @@ class BucketScan:
         fresh, sides = self.tcp.connections[known:], self.tcp.sides[2 * known :]
         if len(fresh):
             addresses = np.stack([sides["address_high"], sides["address_low"]], 1).reshape(-1, 2, 2)
-            ids = connection_ids(addresses, sides["port"].reshape(-1, 2), fresh["first_ts_ns"])
-            self.conn_ids = pa.concat_arrays([self.conn_ids, ids])
+            self._ids.add(connection_ids(addresses, sides["port"].reshape(-1, 2), fresh["first_ts_ns"]))
+            self.conn_ids = id_texts(self._ids.rows)
             self.framer.open_connections(fresh["opened_by_syn"] != 0)
-            self._undecoded = np.concatenate([self._undecoded, np.zeros(len(fresh), np.int64)])
-            self._first_capture = np.concatenate([self._first_capture, np.full(len(fresh), self._capture_id)])
+            self._undecoded.add(np.zeros(len(fresh), np.int64))
+            self._first_capture.add(np.full(len(fresh), self._capture_id, np.int32))
 
     def _write_requests(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
         self._notes.requests(name, columns, frames)
@@ -241,7 +243,7 @@ class BucketScan:
             sizes = frames.frames["end"] - frames.frames["start"]
             self.ledger.decoded_bytes += int(sizes[block.decoded.decoded].sum())
             for table in (stretches, failed):
-                np.add.at(self._undecoded, table["conn"].to_numpy(), table["bytes"].to_numpy())
+                np.add.at(self._undecoded.rows, table["conn"].to_numpy(), table["bytes"].to_numpy())
 
     def _spill_events(self) -> None:
         events = self.tcp.events

@@ -26,6 +26,7 @@ from kafkascope_parsers.framing.pool import NONE, Waiting, empty_pool, keep_newe
 from kafkascope_parsers.framing.prover import prove_connections
 from kafkascope_parsers.framing.requests import cut_requests, pass_over_foreign
 from kafkascope_parsers.framing.responses import Asked, Pairing, cut_responses
+from kafkascope_parsers.growing import Growing
 from kafkascope_parsers.tcp.streams import Streams
 
 _SMALLEST_FRAME = 8
@@ -49,10 +50,20 @@ class Framer:
     def __init__(self, versions: NDArray[np.int16], waiting_limit: int = WAITING_LIMIT_IN_ALL) -> None:
         self._waiting_limit = waiting_limit
         self._versions = np.ascontiguousarray(versions, np.int16)
-        self.directions = np.zeros(0, DIRECTION)
-        self.connections = np.zeros(0, CONNECTION)
+        self._directions = Growing[np.void](DIRECTION)
+        self._connections = Growing[np.void](CONNECTION)
         self._nodes = empty_pool()
         self._free = np.full(1, NONE, np.int64)
+
+    @property
+    def directions(self) -> NDArray[np.void]:
+        """DIRECTION rows, two a connection."""
+        return self._directions.rows
+
+    @property
+    def connections(self) -> NDArray[np.void]:
+        """CONNECTION rows."""
+        return self._connections.rows
 
     def open_connections(self, by_syn: NDArray[np.bool_]) -> None:
         """Takes up new connections: by_syn, per connection from the first one not known yet, whether its first SYN
@@ -66,8 +77,8 @@ class Framer:
         connections["client_side"] = np.where(by_syn, 0, -1)
         connections["told_by"] = BY_SYN
         connections["head"] = connections["tail"] = NONE
-        self.directions = np.concatenate([self.directions, directions])
-        self.connections = np.concatenate([self.connections, connections])
+        self._directions.add(directions)
+        self._connections.add(connections)
 
     def requests(self, streams: Streams, *, final: bool) -> Frames:
         """Tells which connections are Kafka and cuts the block's requests."""

@@ -3,7 +3,13 @@
 import numpy as np
 import pyarrow as pa
 
-from kafkascope_analyzer.connections.identity import address_text, community_ids, connection_ids, request_ids
+from kafkascope_analyzer.connections.identity import (
+    address_text,
+    community_ids,
+    connection_ids,
+    id_texts,
+    request_ids,
+)
 
 
 def v4(text):
@@ -29,9 +35,10 @@ def test_a_connection_id_does_not_depend_on_who_was_seen_first():
     ports = np.array([[40000, 9092]], np.uint16)
     first = np.array([1_700_000_000_000_000_000])
     ids = connection_ids(addresses, ports, first)
-    assert ids == connection_ids(addresses[:, ::-1], ports[:, ::-1], first)
-    assert ids != connection_ids(addresses, ports, first + 1)
-    assert len(ids[0].as_py()) == 16
+    assert ids.tolist() == connection_ids(addresses[:, ::-1], ports[:, ::-1], first).tolist()
+    assert ids.tolist() != connection_ids(addresses, ports, first + 1).tolist()
+    assert id_texts(ids).to_pylist() == [ids[0].decode()]
+    assert len(ids[0]) == 16
 
 
 def test_request_ids_tell_requests_from_responses_alone():

@@ -1,0 +1,34 @@
+"""Arrays that get longer block after block: room is doubled, so that adding rows costs no more for those there are."""
+
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+S = TypeVar("S", bound=np.generic)
+
+
+class Growing(Generic[S]):
+    """Rows of one dtype."""
+
+    def __init__(self, dtype: "type[S] | np.dtype[S] | np.dtype[Any]") -> None:
+        self._room: NDArray[S] = np.empty(0, dtype)
+        self._n = 0
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def rows(self) -> NDArray[S]:
+        """A view of all rows, to be written to as well. It is asked for anew after `add`, which may move them."""
+        return self._room[: self._n]
+
+    def add(self, rows: NDArray[S]) -> None:
+        """Takes more rows."""
+        n = self._n + len(rows)
+        if n > len(self._room):
+            room = np.empty(max(n, 2 * len(self._room)), self._room.dtype)
+            room[: self._n] = self.rows
+            self._room = room
+        self._room[self._n : n] = rows
+        self._n = n
