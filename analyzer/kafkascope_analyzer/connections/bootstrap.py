@@ -6,25 +6,19 @@ here, whose life begins anew when all its connections were gone; where several o
 connection that did nothing but ask about the cluster is claimed to be a bootstrap, not proven.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.connections.bootstrapped import NEVER, NO, PROVEN, SASL_IDS_FROM, Asked, judge
 from kafkascope_analyzer.connections.coded import Coded, put_texts
 from kafkascope_analyzer.connections.role_rules import BOOTSTRAP_APIS, HANDSHAKE_APIS, is_broker
 from kafkascope_parsers.schema import api_keys, api_name
 
 JAVA = "apache-kafka-java"
-SASL_IDS_FROM = 0x7FFFFFF8
-"""The Java client's correlation ids of SASL requests begin here."""
-_FIRST_IDS = 1
-"""The ApiVersions request of the bootstrap connection, or the Metadata request that waits for it, has id 0 or 1."""
 REQUEST_COLUMNS = ["conn", "number", "ts_ns", "api_key", "correlation_id", "response_last_ns", "client_id"]
 REQUEST_COLUMNS += ["software_name"]
 _FIRST_REQUESTS = 16
@@ -34,8 +28,6 @@ _METADATA = next(key for key in api_keys() if api_name(key) == "Metadata")
 _HARMLESS = pa.array([key for key in api_keys() if api_name(key) in BOOTSTRAP_APIS | HANDSHAKE_APIS], pa.int16())
 
 
-_NEVER = np.iinfo(np.int64).max
-_ROWS_AT_A_TIME = 8192
 _SPILLED = pa.schema(
     [
         ("conn_id", pa.string()),
@@ -60,24 +52,6 @@ BOOTSTRAP_SCHEMA = pa.schema(
 one's number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """What tells whether a connection bootstrapped a client.
-
-    row: which connection; first_ns, last_ns: segments; asked_ns: first request about the cluster; told_ns: first
-    Metadata answer (_NEVER for none); first_id: least correlation id; only_asked: whether it did nothing else.
-    """
-
-    row: int
-    first_ns: int
-    last_ns: int
-    seen_from_start: bool
-    asked_ns: int = _NEVER
-    told_ns: int = _NEVER
-    first_id: int = SASL_IDS_FROM
-    only_asked: bool = True
-
-
 class Askers:
     """What bootstrap needs of the connections of all buckets, as columns: some 200 bytes each, whatever they did.
 
@@ -92,7 +66,7 @@ class Askers:
         self.client_ips = Coded[str | None](n, None)
         put_texts(self.client_ips, np.arange(n), self._rows["client_ip"])
         self.client_ids, self._software = Coded[str | None](n, None), Coded[str | None](n, None)
-        self._asked_ns, self._told_ns, self._number = (np.full(n, _NEVER, np.int64) for _ in range(3))
+        self._asked_ns, self._told_ns, self._number = (np.full(n, NEVER, np.int64) for _ in range(3))
         self._first_id = np.full(n, SASL_IDS_FROM, np.int64)
         self._last_asked_ns, self._n_asked = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self._only_asked = np.ones(n, np.bool_)
@@ -111,7 +85,7 @@ class Askers:
             (self._told_ns, "told_min"),
             (self._number, "number_min"),
         ):
-            kept[conn] = np.minimum(kept[conn], _numbers(grouped[name], _NEVER))
+            kept[conn] = np.minimum(kept[conn], _numbers(grouped[name], NEVER))
         self._last_asked_ns[conn] = np.maximum(self._last_asked_ns[conn], _numbers(grouped["asked_max"], 0))
         self._n_asked[conn] += _numbers(grouped["asked_count"], 0)
         put_texts(self.client_ids, conn, grouped["client_id_first"])
@@ -119,39 +93,31 @@ class Askers:
 
     def bootstraps(self) -> list[pa.Table]:
         """The connections that bootstrapped a client, by bucket (BOOTSTRAP_SCHEMA)."""
-        rows, proven = [np.empty(0, np.int64)], [np.empty(0, np.bool_)]
         client = self._client()
         of_java = np.zeros(int(client.max(initial=-1)) + 1, np.bool_)
         of_java[client[self._software.mapped(lambda name: name == JAVA, np.bool_).astype(np.bool_)]] = True
-        for key, members in groupby(self._in_order(client), key=itemgetter(0)):
-            found = list(bootstrapped((asker for _, asker in members), is_java=bool(of_java[key])))
-            rows.append(np.array([row for row, _ in found], np.int64))
-            proven.append(np.array([is_proven for _, is_proven in found], np.bool_))
-        found_rows, is_proven = np.concatenate(rows), np.concatenate(proven)
-        order = np.argsort(found_rows)
-        return [self._table(n, found_rows[order], is_proven[order]) for n in range(len(self.first_rows) - 1)]
+        verdicts = np.full(len(client), NO, np.uint8)
+        first, last, from_start = (self._rows[name].to_numpy() for name in ("first_ns", "last_ns", "seen_from_start"))
+        asked = Asked(first, last, from_start, self._asked_ns, self._told_ns, self._first_id, self._only_asked)
+        judge(self._in_order(client), client, of_java, asked, verdicts)
+        rows = np.flatnonzero(verdicts != NO)
+        return [self._table(n, rows, verdicts[rows] == PROVEN) for n in range(len(self.first_rows) - 1)]
 
     def _client(self) -> NDArray[np.int64]:
         """The number of the client of each row: an address and a client id."""
         pairs = self.client_ips.codes.astype(np.int64) * len(self.client_ids.values) + self.client_ids.codes
         return np.asarray(np.unique(pairs, return_inverse=True)[1], np.int64)
 
-    def _in_order(self, client: NDArray[np.int64]) -> Iterator[tuple[int, Asker]]:
+    def _in_order(self, client: NDArray[np.int64]) -> NDArray[np.int64]:
         """Clients' connections but for brokers', client by client, in the order in which they were opened."""
         keys = [("first_ns", "ascending"), ("conn_id", "ascending")]
         order = pc.sort_indices(self._rows, sort_keys=keys).to_numpy().astype(np.int64)
         order = order[~self.client_ids.mapped(is_broker, np.bool_).astype(np.bool_)[order]]
-        order = order[np.argsort(client[order], kind="stable")]
-        times = [self._rows[name].to_numpy() for name in ("first_ns", "last_ns", "seen_from_start")]
-        columns = (*times, self._asked_ns, self._told_ns, self._first_id, self._only_asked)
-        for first in range(0, len(order), _ROWS_AT_A_TIME):
-            rows = order[first : first + _ROWS_AT_A_TIME]
-            values = zip(rows.tolist(), *(column[rows].tolist() for column in columns), strict=True)
-            yield from zip(client[rows].tolist(), (Asker(*row) for row in values), strict=True)
+        return np.asarray(order[np.argsort(client[order], kind="stable")])
 
     def _table(self, bucket: int, rows: NDArray[np.int64], is_proven: NDArray[np.bool_]) -> pa.Table:
         first, after = self.first_rows[bucket : bucket + 2]
-        here = (rows >= first) & (rows < after) & (self._asked_ns[rows] != _NEVER)
+        here = (rows >= first) & (rows < after) & (self._asked_ns[rows] != NEVER)
         rows = rows[here]
         number = self._number[rows]
         columns = (
@@ -160,7 +126,7 @@ class Askers:
             self._n_asked[rows],
             self._asked_ns[rows],
             self._last_asked_ns[rows],
-            np.where(number == _NEVER, 0, number),
+            np.where(number == NEVER, 0, number),
         )
         return pa.table([pa.array(values) for values in columns], BOOTSTRAP_SCHEMA)
 
@@ -195,30 +161,3 @@ def _by_connection(rows: pa.Table) -> pa.Table:
 
 def _numbers(column: pa.ChunkedArray, none: int) -> NDArray[np.int64]:
     return np.asarray(column.cast(pa.int64()).fill_null(none).to_numpy(), np.int64)
-
-
-def bootstrapped(members: Iterable[Asker], *, is_java: bool) -> Iterator[tuple[int, bool]]:
-    """The rows of connections that bootstrapped the client, and whether that is proven. members: the client's
-    connections in the order in which they were opened.
-    """
-    rule: Callable[[Iterable[Asker]], Iterator[tuple[int, bool]]] = _of_java if is_java else _of_others
-    return rule(members)
-
-
-def _of_java(members: Iterable[Asker]) -> Iterator[tuple[int, bool]]:
-    for asker in members:
-        if asker.seen_from_start and asker.asked_ns != _NEVER and asker.first_id <= _FIRST_IDS:
-            yield asker.row, True
-
-
-def _of_others(members: Iterable[Asker]) -> Iterator[tuple[int, bool]]:
-    alive_until, told_ns = 0, _NEVER
-    for asker in members:
-        if asker.first_ns > alive_until:
-            told_ns = _NEVER
-        alive_until = max(alive_until, asker.last_ns)
-        if asker.asked_ns != _NEVER and asker.seen_from_start:
-            before = asker.first_ns < told_ns
-            if before or asker.only_asked:
-                yield asker.row, before
-        told_ns = min(told_ns, asker.told_ns)

@@ -1,24 +1,28 @@
 """Who bootstrapped where: the Java client by its counter, others by what they knew when they connected."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafkascope_analyzer.connections.bootstrap import JAVA, Asker, Askers, bootstrapped
+from kafkascope_analyzer.connections.bootstrap import JAVA, Askers
+from kafkascope_analyzer.connections.bootstrapped import NEVER, NO, PROVEN, SASL_IDS_FROM, Asked, judge
 from kafkascope_analyzer.connections.role_rules import broker_of, is_broker
 
 S = 1_000_000_000
 
 
-NEVER = Asker(0, 0, 0, seen_from_start=True).told_ns
-
-
 def asker(name, first, last=100, **known):
-    told = {"asked_ns": first * S, "told_ns": first * S + 1, "seen_from_start": True} | known
-    return Asker(row=ord(name), first_ns=first * S, last_ns=last * S, **told)
+    told = {"first_ns": first * S, "last_ns": last * S, "seen_from_start": True, "asked_ns": first * S}
+    told |= {"told_ns": first * S + 1, "first_id": SASL_IDS_FROM, "only_asked": True}
+    return name, told | known
 
 
 def bootstraps(members, *, is_java=False):
-    return {chr(row): is_proven for row, is_proven in bootstrapped(members, is_java=is_java)}
+    """Names of the connections that bootstrapped the client, and whether that is proven."""
+    n, verdicts = len(members), np.full(len(members), NO, np.uint8)
+    asked = Asked(*(np.array([told[name] for _, told in members]) for name in Asked._fields))
+    judge(np.arange(n), np.zeros(n, np.int64), np.array([is_java]), asked, verdicts)
+    return {name: bool(v == PROVEN) for (name, _), v in zip(members, verdicts, strict=True) if v != NO}
 
 
 def test_the_java_client_begins_its_ids_on_the_bootstrap_connection():

@@ -1,0 +1,72 @@
+"""The rule of which of a client's connections bootstrapped it, over the columns of all connections (bootstrap)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.kernels import inlined, kernel
+
+NEVER = np.iinfo(np.int64).max
+SASL_IDS_FROM = 0x7FFFFFF8
+"""The Java client's correlation ids of SASL requests begin here."""
+_FIRST_IDS = 1
+"""The ApiVersions request of the bootstrap connection, or the Metadata request that waits for it, has id 0 or 1."""
+NO, CLAIMED, PROVEN = range(3)
+"""Verdicts."""
+
+
+class Asked(NamedTuple):
+    """What tells whether a connection bootstrapped a client, each by row.
+
+    first_ns, last_ns: int64, segments; seen_from_start: bool; asked_ns: int64, first request about the cluster;
+    told_ns: int64, first Metadata answer (NEVER for none); first_id: int64, least correlation id; only_asked: bool,
+    whether it did nothing else.
+    """
+
+    first_ns: NDArray[np.int64]
+    last_ns: NDArray[np.int64]
+    seen_from_start: NDArray[np.bool_]
+    asked_ns: NDArray[np.int64]
+    told_ns: NDArray[np.int64]
+    first_id: NDArray[np.int64]
+    only_asked: NDArray[np.bool_]
+
+
+@kernel
+def judge(
+    order: NDArray[np.int64],
+    client: NDArray[np.int64],
+    of_java: NDArray[np.bool_],
+    asked: Asked,
+    verdicts: NDArray[np.uint8],
+) -> None:
+    """Writes the verdict of each row in `order`.
+
+    order: rows, client by client, those of one client as they were opened. client: the number of each row's client;
+    of_java: by client. verdicts: by row.
+    """
+    last_client, alive_until, told_ns = np.int64(-1), np.int64(0), np.int64(NEVER)
+    for row in order:
+        if client[row] != last_client:
+            last_client, alive_until, told_ns = client[row], np.int64(0), np.int64(NEVER)
+        if asked.first_ns[row] > alive_until:
+            told_ns = np.int64(NEVER)
+        alive_until = max(alive_until, asked.last_ns[row])
+        if asked.asked_ns[row] != NEVER and asked.seen_from_start[row]:
+            verdicts[row] = _of_java(asked, row) if of_java[last_client] else _of_others(asked, row, told_ns)
+        told_ns = min(told_ns, asked.told_ns[row])
+
+
+@inlined
+def _of_java(asked: Asked, row: int) -> int:
+    """The client numbers its requests over all connections."""
+    return PROVEN if asked.first_id[row] <= _FIRST_IDS else NO
+
+
+@inlined
+def _of_others(asked: Asked, row: int, told_ns: int) -> int:
+    """told_ns: when the client was first told of the cluster in this life of its."""
+    if asked.first_ns[row] < told_ns:
+        return PROVEN
+    return CLAIMED if asked.only_asked[row] else NO
