@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.run import ingest
 
@@ -38,5 +39,5 @@ def test_negative_key_value_and_header_lengths(w, tmp_path, record):
     raw = batch(49 + len(record), 1, record)
     c = w.Conversation().ask(w.produce(1, 7, 1, raw)).ask(w.metadata(2))
     capture = w.write_pcap(tmp_path / "crafted.pcap", c.packets)
-    ingest([capture], tmp_path / "out.kscope", detail=RecordDetail.RECORDS)
+    ingest([capture], tmp_path / "out.kscope", IngestOptions(detail=RecordDetail.RECORDS))
     assert w.Read(tmp_path / "out.kscope").requests == {1: "unanswered", 2: "unanswered"}

@@ -9,6 +9,7 @@ import struct
 
 import pytest
 
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.run import ingest
 
@@ -47,7 +48,7 @@ BOMB = gzip.compress(bytes(64 << 20), 9)
 def test_opened_or_said(w, tmp_path, records):
     c = w.Conversation().ask(w.produce(1, 2 if records[16] < 2 else 7, 1, records)).ask(w.metadata(2))
     capture = w.write_pcap(tmp_path / "crafted.pcap", c.packets)
-    ingest([capture], tmp_path / "out.kscope", detail=RecordDetail.RECORDS)
+    ingest([capture], tmp_path / "out.kscope", IngestOptions(detail=RecordDetail.RECORDS))
     found = w.Read(tmp_path / "out.kscope")
     assert found.requests == {1: "unanswered", 2: "unanswered"}
     assert len(found.table("record_batches")) >= 1

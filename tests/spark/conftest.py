@@ -27,6 +27,7 @@ def spark() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def told(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pathlib.Path]:
     """The dataset of a fixture capture, with its stories; made once, by that process which asks first."""
+    from kafkascope_analyzer.ingest.options import IngestOptions
     from kafkascope_analyzer.ingest.run import ingest
     from kafkascope_spark.stories import write_stories
 
@@ -41,7 +42,7 @@ def told(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[st
             if not done.exists():
                 request.getfixturevalue("spark")  # only here: the cluster needs none of its own
                 place = next(p for p in (folder / f"{name}.pcap.zst" for folder in FOLDERS) if p.exists())
-                ingest([place], dataset, jobs=1)
+                ingest([place], dataset, IngestOptions(jobs=1))
                 write_stories(dataset)
                 done.touch()
         return dataset

@@ -46,6 +46,7 @@ from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
 from kafkascope_analyzer.cli.progress import note
 from kafkascope_analyzer.cli.show import show
 from kafkascope_analyzer.cli.stories import java_problem, write_stories
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_parsers.errors import UsageError
 
 
@@ -76,8 +77,8 @@ def analyze(
         check_out(place, overwrite=overwrite)
         forms = Forms(html, markdown, None, perfetto)
         detail = record_detail(record_batches, records=records, payloads=payloads)
-        most = memory_limit(max_memory)
-        inputs, names = inputs_of(captures), host_names(hosts)
+        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts))
+        inputs = inputs_of(captures)
         forms.check(overwrite=overwrite, captures=inputs)
         problem = java_problem(remote)
         if problem is not None and fail_on is not None:
@@ -85,7 +86,7 @@ def analyze(
         here = problem is None and master is None and remote is None
         with Staged(place, overwrite=overwrite) as staged:
             with spark_starting(wanted=here and is_small(inputs)):
-                write_tables(inputs, staged.work, jobs=jobs, max_memory=most, detail=detail, hosts=names, quiet=quiet)
+                write_tables(inputs, staged.work, options, quiet=quiet)
             staged.keep()
             say_what_was_cut(staged.work)
             if problem is None:

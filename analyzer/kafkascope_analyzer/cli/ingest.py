@@ -1,7 +1,6 @@
 """`kafkascope ingest`: captures in, Parquet tables out. Never starts Spark."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
 from kafkascope_analyzer.cli.lean import arrow_without_pandas, numba_alone
@@ -22,10 +21,9 @@ from kafkascope_analyzer.cli.options import (
 from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
 from kafkascope_analyzer.cli.progress import bar, note
 from kafkascope_analyzer.cli.show import show
+from kafkascope_analyzer.ingest.options import IngestOptions
+from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_parsers.errors import UsageError
-
-if TYPE_CHECKING:
-    from kafkascope_analyzer.ingest.record_detail import RecordDetail
 
 
 def ingest(
@@ -47,10 +45,10 @@ def ingest(
         place = out or default_out(captures[0])
         check_out(place, overwrite=overwrite)
         detail = record_detail(record_batches, records=records, payloads=payloads)
-        most = memory_limit(max_memory)
-        inputs, names = inputs_of(captures), host_names(hosts)
+        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts))
+        inputs = inputs_of(captures)
         with Staged(place, overwrite=overwrite) as staged:
-            write_tables(inputs, staged.work, jobs=jobs, max_memory=most, detail=detail, hosts=names, quiet=quiet)
+            write_tables(inputs, staged.work, options, quiet=quiet)
             say_what_was_cut(staged.work)
         show_overview(place, format)
         staged.settle()
@@ -65,10 +63,8 @@ def inputs_of(captures: list[str]) -> list[Path | str]:
     return list(expand_inputs(captures))
 
 
-def record_detail(record_batches: bool, *, records: bool, payloads: bool) -> "RecordDetail":
+def record_detail(record_batches: bool, *, records: bool, payloads: bool) -> RecordDetail:
     """What the options ask for. UsageError where they contradict each other."""
-    from kafkascope_analyzer.ingest.record_detail import RecordDetail
-
     if payloads and not records:
         raise UsageError("--payloads is about records: say --records too")
     if records:
@@ -95,30 +91,12 @@ def host_names(path: Path | None) -> tuple[tuple[str, str], ...]:
     return read_hosts(path)
 
 
-def write_tables(
-    inputs: list[Path | str],
-    work: Path,
-    *,
-    jobs: int | None,
-    max_memory: int | None,
-    detail: "RecordDetail",
-    hosts: tuple[tuple[str, str], ...] = (),
-    quiet: bool,
-) -> None:
+def write_tables(inputs: list[Path | str], work: Path, options: IngestOptions, *, quiet: bool) -> None:
     """Reads the captures into a dataset at `work`. Raises CaptureError, UsageError."""
     from kafkascope_analyzer.ingest.run import ingest as run_ingest
 
     with bar("reading captures", quiet=quiet) as shown:
-        run_ingest(
-            inputs,
-            work,
-            jobs=jobs,
-            max_memory=max_memory,
-            detail=detail,
-            hosts=hosts,
-            progress=shown.at,
-            meanwhile=_prepare_to_show,
-        )
+        run_ingest(inputs, work, options, progress=shown.at, meanwhile=_prepare_to_show)
 
 
 def _prepare_to_show() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from kafkascope_analyzer.connections.hosts import Entry, HostNames
+from kafkascope_analyzer.connections.hosts import HostNames
 from kafkascope_analyzer.connections.learn import learn_cluster
 from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
@@ -22,9 +22,9 @@ from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
 from kafkascope_analyzer.ingest.captures import captures_table, manifest_entry
 from kafkascope_analyzer.ingest.finish import Bucket, finish_bucket
 from kafkascope_analyzer.ingest.limits import Limits, limits_within
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.processes import workers
 from kafkascope_analyzer.ingest.reading import ReadBlock, Reading
-from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.series import in_time_order
 from kafkascope_analyzer.ingest.source import CaptureInfo, is_stream, unpacked_bytes
 from kafkascope_analyzer.ingest.window import OneBuffer
@@ -36,21 +36,22 @@ Progress = Callable[[int, int], None]
 _Calls = tuple[Progress | None, Callable[[], None] | None]
 """`progress` and `meanwhile` of ingest."""
 
+_PLAIN = IngestOptions()
+
 BYTES_PER_WORKER = 64 << 20
 """Input below which a further worker costs more than it brings: each starts a process and loads the kernels."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run: the dataset being written, its spill folder, how many buckets, how much of the records, names given,
-    and what a process may hold at a time.
+    """One run: the dataset being written, its spill folder, how many buckets, what was asked, and what a process may
+    hold at a time.
     """
 
     partial: Path
     spill: Path
     n_buckets: int
-    detail: RecordDetail
-    hosts: tuple[Entry, ...]
+    options: IngestOptions
     limits: Limits
 
     def bucket(self, number: int) -> Bucket:
@@ -61,30 +62,24 @@ class _Run:
 def ingest(
     inputs: Sequence[Path | str],
     out: Path,
+    options: IngestOptions = _PLAIN,
     *,
-    jobs: int | None = None,
-    max_memory: int | None = None,
-    detail: RecordDetail = RecordDetail.COUNTS,
-    hosts: tuple[Entry, ...] = (),
     progress: Progress | None = None,
     meanwhile: Callable[[], None] | None = None,
 ) -> None:
     """Reads captures and writes the dataset OUT; an existing OUT is replaced when the new one is whole.
 
-    inputs: files of one capture point or several (or `-` for standard input), in any order. jobs: processes to use;
-    all cores there are when not given. max_memory: bytes of each process, where that is less than 1 GB. detail: how
-    much of the records to write (BATCHES is half again as much work where batches are small, RECORDS many times).
-    hosts: names and addresses of brokers, as in a hosts file. meanwhile: called while other processes write tables, if
-    there are any. Raises CaptureError when a file cannot be read,
-    UsageError when OUT cannot be written; then nothing is left behind.
+    inputs: files of one capture point or several (or `-` for standard input), in any order. meanwhile: called while
+    other processes write tables, if there are any. Raises CaptureError when a file cannot be read, UsageError when OUT
+    cannot be written; then nothing is left behind.
     """
-    limits = limits_within(max_memory)
+    limits = limits_within(options.max_memory)
     partial = out.with_name(out.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     spill = Path(tempfile.mkdtemp(prefix=".spill-", dir=partial))
     try:
-        run = _Run(partial, spill, _n_buckets(inputs, jobs), detail, hosts, limits)
+        run = _Run(partial, spill, _n_buckets(inputs, options.jobs), options, limits)
         _write_dataset(run, in_time_order([Path(path) for path in inputs]), (progress, meanwhile))
         shutil.rmtree(spill)
         shutil.rmtree(out, ignore_errors=True)
@@ -113,7 +108,7 @@ def n_cores() -> int:
 
 
 def _write_dataset(run: _Run, inputs: tuple[Path, ...], calls: _Calls) -> None:
-    jobs = [ScanJob(run.bucket(n), n, run.n_buckets, run.detail) for n in range(run.n_buckets)]
+    jobs = [ScanJob(run.bucket(n), n, run.n_buckets, run.options.detail) for n in range(run.n_buckets)]
     found = _in_this_process(run, inputs, calls) if len(jobs) == 1 else _in_processes(run, jobs, inputs, calls)
     rows = _rows(found.results, found.finished)
     _write_captures(run.partial, found.reading.captures, rows)
@@ -127,7 +122,7 @@ def _write_dataset(run: _Run, inputs: tuple[Path, ...], calls: _Calls) -> None:
         hit.update(result.limits_hit)
     write_manifest(
         run.partial,
-        options={"buckets": run.n_buckets, "records": run.detail.name.lower()},
+        options={"buckets": run.n_buckets, "records": run.options.detail.name.lower()},
         inputs=[manifest_entry(capture) for capture in found.reading.captures],
         rows=rows,
         ledger=ledger,
@@ -146,12 +141,12 @@ class _Found(NamedTuple):
 def _names(run: _Run, reading: Reading) -> HostNames:
     """The names of hosts that the user and the files themselves give."""
     recorded = [(name, address) for capture in reading.captures for address, name in capture.names]
-    return HostNames(run.hosts, recorded)
+    return HostNames(run.options.hosts, recorded)
 
 
 def _in_this_process(run: _Run, inputs: tuple[Path, ...], calls: _Calls) -> _Found:
     reading = Reading(inputs, OneBuffer(run.limits.block_bytes))
-    scans = BucketScans(ScanJob(run.bucket(0), 0, 1, run.detail))
+    scans = BucketScans(ScanJob(run.bucket(0), 0, 1, run.options.detail))
     for block in _followed(reading, calls[0]):
         scans.push(block)
     result = scans.finish()

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.report.model import report_model, to_json
 
@@ -123,7 +124,7 @@ def by_jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
         for jobs in (1, 3):
             (place / str(jobs)).mkdir()
             capture = ROOT / "fixtures" / "captures" / "leader_move.pcap.zst"
-            ingest([capture], place / str(jobs) / "leader_move.kscope", jobs=jobs)
+            ingest([capture], place / str(jobs) / "leader_move.kscope", IngestOptions(jobs=jobs))
     return {jobs: place / str(jobs) / "leader_move.kscope" for jobs in (1, 3)}
 
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.run import ingest
 
@@ -62,7 +63,7 @@ def datasets(tmp_path_factory):
         if name not in made:
             out = tmp_path_factory.mktemp("datasets") / f"{name}.kscope"
             source = next(CAPTURES.glob(f"{name}.pcap*"))
-            ingest([source], out, detail=RecordDetail.BATCHES)
+            ingest([source], out, IngestOptions(detail=RecordDetail.BATCHES))
             made[name] = Dataset(out, truth_of(name))
         return made[name]
 
@@ -239,7 +240,7 @@ def test_buckets_change_nothing(datasets, tmp_path, monkeypatch):
     """The same rows whether one worker read the capture or three shared it."""
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
     source = next(CAPTURES.glob("healthy_basic.pcap*"))
-    ingest([source], tmp_path / "three.kscope", jobs=3, detail=RecordDetail.BATCHES)
+    ingest([source], tmp_path / "three.kscope", IngestOptions(jobs=3, detail=RecordDetail.BATCHES))
     one, three = datasets("healthy_basic"), Dataset(tmp_path / "three.kscope", None)
     for table in INGEST_TABLES:
         names = table.schema.names

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.ingest.limits import LEAST_BYTES, Limits, limits_within, parse_size
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.framing import layout, pool
@@ -72,7 +73,7 @@ def read(place):
 
 def test_requests_that_nobody_answers_are_given_up_one_by_one(tmp_path):
     n = pool.WAITING_LIMIT + 50
-    ingest([write(tmp_path / "one.pcap", heartbeats(n))], tmp_path / "out.kscope", jobs=1)
+    ingest([write(tmp_path / "one.pcap", heartbeats(n))], tmp_path / "out.kscope", IngestOptions(jobs=1))
     hit, rows = read(tmp_path / "out.kscope")
     assert hit == {"waiting_requests": 50}
     assert len(rows) == n
@@ -84,7 +85,7 @@ def test_those_of_all_connections_share_a_limit(tmp_path, monkeypatch):
     limits = Limits(block_bytes=1 << 16, waiting_requests=300)
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.limits_within", lambda _: limits)
     packets = [p for port in range(40000, 40004) for p in heartbeats(500, port)]
-    ingest([write(tmp_path / "four.pcap", packets)], tmp_path / "out.kscope", jobs=1)
+    ingest([write(tmp_path / "four.pcap", packets)], tmp_path / "out.kscope", IngestOptions(jobs=1))
     hit, rows = read(tmp_path / "out.kscope")
     assert hit["waiting_requests"] >= 2000 - 300 - 500
     assert {row["status"] for row in rows} == {"unanswered"}
@@ -92,5 +93,5 @@ def test_those_of_all_connections_share_a_limit(tmp_path, monkeypatch):
 
 
 def test_a_capture_that_hits_no_limit_names_none(tmp_path):
-    ingest([write(tmp_path / "few.pcap", heartbeats(5))], tmp_path / "out.kscope", jobs=1)
+    ingest([write(tmp_path / "few.pcap", heartbeats(5))], tmp_path / "out.kscope", IngestOptions(jobs=1))
     assert read(tmp_path / "out.kscope")[0] == {}

@@ -17,6 +17,7 @@ from scapy.utils import wrpcap
 from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
@@ -112,7 +113,7 @@ def test_names_over_tcp_and_those_that_nobody_answered(tmp_path):
         packet.time = 1_700_000_000 + i / 1000
     capture = tmp_path / "dns.pcap"
     wrpcap(str(capture), packets)
-    ingest([capture], tmp_path / "dns.kscope", jobs=1)
+    ingest([capture], tmp_path / "dns.kscope", IngestOptions(jobs=1))
     rows = pq.read_table(tmp_path / "dns.kscope" / "dns").to_pylist()
     said = [(r["name"], r["transport"], r["rcode"], r["addresses"], r["latency_us"] is not None) for r in rows]
     assert sorted(said, key=str) == [
@@ -127,5 +128,5 @@ def test_a_capture_of_names_alone_keeps_them(tmp_path):
     packet = Ether() / IP(src="10.0.0.1", dst="10.0.0.53") / UDP(sport=999, dport=53) / exchange(1, "kafka-1.lab")[0]
     capture = tmp_path / "only.pcap"
     wrpcap(str(capture), [packet])
-    ingest([capture], tmp_path / "only.kscope", jobs=1)
+    ingest([capture], tmp_path / "only.kscope", IngestOptions(jobs=1))
     assert [r["name"] for r in pq.read_table(tmp_path / "only.kscope" / "dns").to_pylist()] == ["kafka-1.lab"]

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 
 PIECES = Path(__file__).parents[3] / "fixtures" / "captures" / "pieces"
@@ -21,7 +22,7 @@ def tables(tmp_path_factory):
     def get(name, table):
         if name not in made:
             made[name] = tmp_path_factory.mktemp("pieces") / f"{name}.kscope"
-            ingest([PIECES / f"{name}.pcap.zst"], made[name], jobs=1)
+            ingest([PIECES / f"{name}.pcap.zst"], made[name], IngestOptions(jobs=1))
         return pq.read_table(made[name] / table).to_pylist()
 
     get.places = made

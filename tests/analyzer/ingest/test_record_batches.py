@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.tables import CODECS, CONTROLS, RECORD_BATCHES
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.record_batches import SET_SCHEMA, batch_rows, record_sets
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.run import ingest
@@ -28,7 +29,7 @@ FIXTURES = Path(__file__).parents[3] / "fixtures"
 @pytest.fixture(scope="module")
 def txn(tmp_path_factory):
     out = tmp_path_factory.mktemp("datasets") / "txn.kscope"
-    ingest([FIXTURES / "captures" / "txn.pcap.zst"], out, detail=RecordDetail.BATCHES)
+    ingest([FIXTURES / "captures" / "txn.pcap.zst"], out, IngestOptions(detail=RecordDetail.BATCHES))
     return out
 
 

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.tables import RECORDS
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.record_batches import record_sets
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.records import spill_records
@@ -32,7 +33,7 @@ CAPTURE = FIXTURES / "captures" / "txn.pcap.zst"
 @pytest.fixture(scope="module", params=[RecordDetail.RECORDS, RecordDetail.PAYLOADS], ids=["records", "payloads"])
 def dataset(request, tmp_path_factory):
     out = tmp_path_factory.mktemp("datasets") / "txn.kscope"
-    ingest([CAPTURE], out, detail=request.param)
+    ingest([CAPTURE], out, IngestOptions(detail=request.param))
     return out, request.param
 
 

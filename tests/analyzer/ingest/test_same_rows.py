@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.ingest.limits import Limits
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.run import ingest
 
@@ -42,7 +43,7 @@ def rows_with(fixtures_captures, tmp_path, monkeypatch):
             "kafkascope_analyzer.ingest.run.limits_within", lambda _: Limits(block_bytes=block_bytes, batch_bytes=4096)
         )
         out = tmp_path / f"{jobs}-{block_bytes}.kscope"
-        ingest([fixtures_captures / CAPTURES[name]], out, jobs=jobs, detail=RecordDetail.BATCHES)
+        ingest([fixtures_captures / CAPTURES[name]], out, IngestOptions(jobs=jobs, detail=RecordDetail.BATCHES))
         return rows_of(out)
 
     return rows

@@ -13,6 +13,7 @@ import pytest
 import zstandard
 
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES, ROLE_ROWS, TOPOLOGY
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.ingest.series import SeriesFinder, in_time_order
 from kafkascope_analyzer.ingest.source import CaptureInfo
@@ -95,7 +96,7 @@ def test_workers_agree_on_the_series(raw, records, whole, tmp_path, monkeypatch)
     for i, piece in enumerate(cut_up(raw, records, 3)):
         paths.append(tmp_path / f"{9 - i}.pcap")
         paths[-1].write_bytes(piece)
-    ingest(paths, tmp_path / "out.kscope", jobs=2)
+    ingest(paths, tmp_path / "out.kscope", IngestOptions(jobs=2))
     assert_same(whole, tmp_path / "out.kscope")
 
 

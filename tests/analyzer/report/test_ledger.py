@@ -8,6 +8,7 @@ import pytest
 import zstandard
 
 from kafkascope_analyzer.dataset.limits_hit import MEANINGS
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.report.ledger import full_ledger
 from kafkascope_analyzer.report.scan import load_manifest
@@ -28,7 +29,7 @@ def plain(tmp_path_factory):
 @pytest.fixture(scope="module")
 def dataset(plain, tmp_path_factory):
     place = tmp_path_factory.mktemp("ledger") / "out.kscope"
-    ingest([plain], place, jobs=1)
+    ingest([plain], place, IngestOptions(jobs=1))
     return place
 
 

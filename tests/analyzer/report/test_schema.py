@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.report.model import report_model, to_json
@@ -47,7 +48,7 @@ def test_reports_of_real_captures_keep_to_the_schema(
     validator: jsonschema.Draft202012Validator, tmp_path: Path, name: str
 ) -> None:
     out = tmp_path / "real.kscope"
-    ingest([CAPTURES / name], out, detail=RecordDetail.BATCHES)
+    ingest([CAPTURES / name], out, IngestOptions(detail=RecordDetail.BATCHES))
     assert faults(validator, out) == []
 
 

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_spark.stories import write_stories
 
@@ -19,7 +20,7 @@ KINDS = {"producer": "producer", "consumer": "consumer"}
 @pytest.fixture(scope="module")
 def dataset(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     place = tmp_path_factory.mktemp("clients") / "same_names.kscope"
-    ingest([CLIENTS / "same_names.pcap.zst"], place, jobs=1)
+    ingest([CLIENTS / "same_names.pcap.zst"], place, IngestOptions(jobs=1))
     write_stories(place)
     return place
 

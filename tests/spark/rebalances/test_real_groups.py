@@ -129,10 +129,11 @@ def test_what_made_each_generation_is_what_was_done() -> None:
 
 @pytest.fixture(scope="module")
 def dataset(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    from kafkascope_analyzer.ingest.options import IngestOptions
     from kafkascope_analyzer.ingest.run import ingest
 
     place = tmp_path_factory.mktemp("groups") / "rebalance.kscope"
-    ingest([GROUPS / "rebalance.pcap.zst"], place, jobs=1)
+    ingest([GROUPS / "rebalance.pcap.zst"], place, IngestOptions(jobs=1))
     return place
 
 

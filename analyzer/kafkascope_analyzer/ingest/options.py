@@ -1,0 +1,19 @@
+"""What is asked of an ingest, from the command line to where the work is shared out."""
+
+from dataclasses import dataclass
+
+from kafkascope_analyzer.connections.hosts import Entry
+from kafkascope_analyzer.ingest.record_detail import RecordDetail
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """jobs: processes to use; all cores there are when not given. max_memory: bytes of each process, where that is
+    less than 1 GB. detail: how much of the records to write (BATCHES is half again as much work where batches are
+    small, RECORDS many times). hosts: names and addresses of brokers, as in a hosts file.
+    """
+
+    jobs: int | None = None
+    max_memory: int | None = None
+    detail: RecordDetail = RecordDetail.COUNTS
+    hosts: tuple[Entry, ...] = ()
