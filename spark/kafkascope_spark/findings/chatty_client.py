@@ -19,46 +19,9 @@ GREETINGS = f"{wire.API_VERSIONS}, {wire.SASL_HANDSHAKE}, {wire.SASL_AUTHENTICAT
 
 def find(tables: Tables) -> DataFrame:
     """One finding per client."""
-    calls = (
-        tables[REQUESTS]
-        # What failed and was tried again, and connections that never came to stay, are told by other rules.
-        .where(
-            f"api_key not in ({GREETINGS}) and status = 'ok' "
-            "and coalesce(error_code, 0) = 0 and coalesce(n_errors, 0) = 0"
-        )
-        .groupBy("conn_id", "api_name")
-        .agg(
-            fn.expr("count(*) as n"),
-            fn.expr("sum(n_records) as n_records"),
-            fn.expr("min(max_wait_ms) as max_wait_ms"),
-            fn.expr("min(min_bytes) as min_bytes"),
-            fn.expr("min(ts_ns) as first_ns"),
-            fn.expr("max(ts_ns) as last_ns"),
-            fn.expr("min(struct(ts_ns, request_id)) as sample"),
-        )
-    )
-    often = f"n_requests * 1000000000L >= (last_ns - first_ns) * {limit.CHATTY_A_SECOND}"
-    owned = (
-        tables[CLIENTS]
-        .where(f"kind not in ('broker', 'admin') and n_requests >= {limit.CHATTY_REQUESTS} and {often}")
-        .selectExpr("explode(conn_ids) as conn_id", "client_instance_id", "client_id", "client_ip")
-    )
-    apis = (
-        calls.join(owned, on="conn_id", how="inner")
-        .groupBy("client_instance_id", "client_id", "client_ip", "api_name")
-        .agg(
-            fn.expr("sum(n) as n"),
-            fn.expr("sum(n_records) as n_records"),
-            fn.expr("min(max_wait_ms) as max_wait_ms"),
-            fn.expr("min(min_bytes) as min_bytes"),
-            fn.expr("min(first_ns) as first_ns"),
-            fn.expr("max(last_ns) as last_ns"),
-            fn.expr("min(sample) as sample"),
-            fn.expr("collect_set(conn_id) as conn_ids"),
-        )
-    )
     each = (
-        apis.groupBy("client_instance_id", "client_id", "client_ip")
+        _by_api(tables)
+        .groupBy("client_instance_id", "client_id", "client_ip")
         .agg(
             fn.expr("sum(n) as n"),
             fn.expr("coalesce(sum(n_records), 0) as n_records"),
@@ -84,6 +47,53 @@ def find(tables: Tables) -> DataFrame:
     )
     advice = f"case most.api_name when 'Fetch' then '{_FETCH}' when 'OffsetCommit' then '{_COMMIT}' end"
     return told(each, "info", sentence, subject="most.api_name", client="client_instance_id", advice=advice)
+
+
+def _by_api(tables: Tables) -> DataFrame:
+    """What each client that asks often asked for, by API."""
+    often = f"n_requests * 1000000000L >= (last_ns - first_ns) * {limit.CHATTY_A_SECOND}"
+    owned = (
+        tables[CLIENTS]
+        .where(f"kind not in ('broker', 'admin') and n_requests >= {limit.CHATTY_REQUESTS} and {often}")
+        .selectExpr("explode(conn_ids) as conn_id", "client_instance_id", "client_id", "client_ip")
+    )
+    return (
+        _calls(tables)
+        .join(owned, on="conn_id", how="inner")
+        .groupBy("client_instance_id", "client_id", "client_ip", "api_name")
+        .agg(
+            fn.expr("sum(n) as n"),
+            fn.expr("sum(n_records) as n_records"),
+            fn.expr("min(max_wait_ms) as max_wait_ms"),
+            fn.expr("min(min_bytes) as min_bytes"),
+            fn.expr("min(first_ns) as first_ns"),
+            fn.expr("max(last_ns) as last_ns"),
+            fn.expr("min(sample) as sample"),
+            fn.expr("collect_set(conn_id) as conn_ids"),
+        )
+    )
+
+
+def _calls(tables: Tables) -> DataFrame:
+    """Requests that went well, by connection and API."""
+    return (
+        tables[REQUESTS]
+        # What failed and was tried again, and connections that never came to stay, are told by other rules.
+        .where(
+            f"api_key not in ({GREETINGS}) and status = 'ok' "
+            "and coalesce(error_code, 0) = 0 and coalesce(n_errors, 0) = 0"
+        )
+        .groupBy("conn_id", "api_name")
+        .agg(
+            fn.expr("count(*) as n"),
+            fn.expr("sum(n_records) as n_records"),
+            fn.expr("min(max_wait_ms) as max_wait_ms"),
+            fn.expr("min(min_bytes) as min_bytes"),
+            fn.expr("min(ts_ns) as first_ns"),
+            fn.expr("max(ts_ns) as last_ns"),
+            fn.expr("min(struct(ts_ns, request_id)) as sample"),
+        )
+    )
 
 
 _FETCH = (

@@ -125,12 +125,38 @@ def outages(tables: Tables) -> DataFrame:
 
 def causes(tables: Tables) -> DataFrame:
     """One row per cause of connections' failures at one broker, and what went on there; see outages."""
+    each = _failing(tables)
+    before = tables[CONNECTIONS].selectExpr(
+        f"{SERVER} as at", "conn_id", "first_ns as opened_ns", "coalesce(close_ns, last_ns) as ended_ns"
+    )
+    answers = tables[REQUESTS].where("response_ns is not null").select("conn_id", "response_ns")
+    there = exprs(f"at = server and opened_ns < first_ns and ended_ns > first_ns + {LEFT_NS}")[0]
+    # not until the last is back: some notice its return sooner than others (RFC 6298: doubled retransmission timeouts)
+    known_lost = f"least(first_back_ns, first_ns + {LEFT_NS})"
+    at_first = f"first_ns + {ANSWERS_MEANWHILE_NS} and first_ns + {LEFT_NS}"
+    window = f"response_ns >= first_ns + {ANSWERS_MEANWHILE_NS} and response_ns < {known_lost}"
+    return (
+        each.join(before, there, "left")
+        .join(answers, "conn_id", "left")
+        .groupBy(*each.columns)
+        .agg(
+            *exprs(
+                "size(collect_set(conn_id)) as n_left",
+                f"count_if({window}) as n_meanwhile",
+                f"count_if(response_ns between {at_first}) as n_at_first",
+            )
+        )
+    )
+
+
+def _failing(tables: Tables) -> DataFrame:
+    """Connections' failures at one broker, by cause."""
     names = "collect_set(if(kind <> 'broker', {}, null))"
     unanswered = "first_error_name in ('REQUEST_UNANSWERED', 'RESPONSE_LATE')"
     silent = f"{unanswered} or first_error_name = 'CONNECTION_UNANSWERED'"
     felt = f"if({silent}, coalesce(failing_ns, start_ns), start_ns)"
     hung_up = "first_error_name in ('CONNECTION_CLOSED', 'CONNECTION_RESET')"
-    each = (
+    return (
         tables[RECOVERIES]
         .where("resource_kind = 'connection'")
         .join(tables[CLIENTS].select("client_instance_id", "client_id", "client_ip", "kind"), "client_instance_id")
@@ -166,27 +192,6 @@ def causes(tables: Tables) -> DataFrame:
             )[0],
         )
         .drop("hung_up")
-    )
-    before = tables[CONNECTIONS].selectExpr(
-        f"{SERVER} as at", "conn_id", "first_ns as opened_ns", "coalesce(close_ns, last_ns) as ended_ns"
-    )
-    answers = tables[REQUESTS].where("response_ns is not null").select("conn_id", "response_ns")
-    there = exprs(f"at = server and opened_ns < first_ns and ended_ns > first_ns + {LEFT_NS}")[0]
-    # not until the last is back: some notice its return sooner than others (RFC 6298: doubled retransmission timeouts)
-    known_lost = f"least(first_back_ns, first_ns + {LEFT_NS})"
-    at_first = f"first_ns + {ANSWERS_MEANWHILE_NS} and first_ns + {LEFT_NS}"
-    window = f"response_ns >= first_ns + {ANSWERS_MEANWHILE_NS} and response_ns < {known_lost}"
-    return (
-        each.join(before, there, "left")
-        .join(answers, "conn_id", "left")
-        .groupBy(*each.columns)
-        .agg(
-            *exprs(
-                "size(collect_set(conn_id)) as n_left",
-                f"count_if({window}) as n_meanwhile",
-                f"count_if(response_ns between {at_first}) as n_at_first",
-            )
-        )
     )
 
 

@@ -34,7 +34,34 @@ def find(tables: Tables) -> DataFrame:
         *exprs("cast(percentile(total_ms, 0.5) * 1000000 as bigint) as usual_ns", "count(*) as n_like")
     )
     slow = starts.where(f"total_ms >= {SLOW_START_MS}")
-    steps = (
+    each = (
+        slow.join(_worst_steps(_steps(tables, slow)), "startup_id")
+        .join(usual, "expected_sequence", "left")
+        .join(tables[CLIENTS].select("client_instance_id", "client_id", "client_ip"), "client_instance_id")
+    )
+    worst = "replace(worst.step, '_', ' ')"
+    return found(
+        each,
+        Finding(
+            severity=exprs(f"if(own_us div 1000 >= {SLOW_START_MS}, 'warning', 'info')")[0],
+            sentence=f"concat({wording.called()}, ' took ', {wording.lasting('(total_ms * 1000000)')}, "
+            f"' to get going, from ', {wording.clock('start_ns')}, ' on; ', "
+            f"{wording.lasting('(worst.all_us * 1000)')}, ' of it for ', {worst}, {_TRIES}, ': ', worst.who, "
+            f"{_OTHERS})",
+            subject="concat(worst.step, ' ', worst.subject)",
+            client="client_instance_id",
+            conn_ids="conn_ids",
+            n="worst.n_tries",
+            first_ns="start_ns",
+            last_ns="ready_ns",
+            evidence="array_union(ids, evidence)",
+        ),
+    )
+
+
+def _steps(tables: Tables, slow: DataFrame) -> DataFrame:
+    """Steps on the critical path of slow starts, tries of one step together."""
+    return (
         tables[STARTUP_STEP_ROWS]
         .where("on_critical_path")
         .selectExpr(
@@ -66,38 +93,18 @@ def find(tables: Tables) -> DataFrame:
                 "1, 10) as request_ids",
             )
         )
-        .groupBy("startup_id")
-        .agg(
-            *exprs(
-                "sum(own_us) as own_us",
-                "max_by(struct(step, subject, who, n_tries, error_name, all_us), all_us) as worst",
-                "flatten(collect_list(conn_ids)) as conn_ids",
-                "flatten(transform(array_sort(collect_list(struct(-all_us, request_ids))), s -> s.request_ids)) as ids",
-            )
+    )
+
+
+def _worst_steps(steps: DataFrame) -> DataFrame:
+    """One row per start: the step that had most of the time."""
+    return steps.groupBy("startup_id").agg(
+        *exprs(
+            "sum(own_us) as own_us",
+            "max_by(struct(step, subject, who, n_tries, error_name, all_us), all_us) as worst",
+            "flatten(collect_list(conn_ids)) as conn_ids",
+            "flatten(transform(array_sort(collect_list(struct(-all_us, request_ids))), s -> s.request_ids)) as ids",
         )
-    )
-    each = (
-        slow.join(steps, "startup_id")
-        .join(usual, "expected_sequence", "left")
-        .join(tables[CLIENTS].select("client_instance_id", "client_id", "client_ip"), "client_instance_id")
-    )
-    worst = "replace(worst.step, '_', ' ')"
-    return found(
-        each,
-        Finding(
-            severity=exprs(f"if(own_us div 1000 >= {SLOW_START_MS}, 'warning', 'info')")[0],
-            sentence=f"concat({wording.called()}, ' took ', {wording.lasting('(total_ms * 1000000)')}, "
-            f"' to get going, from ', {wording.clock('start_ns')}, ' on; ', "
-            f"{wording.lasting('(worst.all_us * 1000)')}, ' of it for ', {worst}, {_TRIES}, ': ', worst.who, "
-            f"{_OTHERS})",
-            subject="concat(worst.step, ' ', worst.subject)",
-            client="client_instance_id",
-            conn_ids="conn_ids",
-            n="worst.n_tries",
-            first_ns="start_ns",
-            last_ns="ready_ns",
-            evidence="array_union(ids, evidence)",
-        ),
     )
 
 

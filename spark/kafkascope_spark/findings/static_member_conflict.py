@@ -16,44 +16,7 @@ ERRORS_OF_IT = ("FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID")
 
 def find(tables: Tables) -> DataFrame:
     """One finding per refused client."""
-    refused = (
-        client_errors(tables, *ERRORS_OF_IT)
-        .groupBy("client_instance_id", "client_id", "client_ip", "group_id")
-        .agg(*seen(), fn.expr("array_join(array_sort(collect_set(error_name)), ', ') as names"))
-    )
-    static = tables[CLIENTS].where("group_instance_id is not null")
-    mine = static.selectExpr("client_instance_id", "group_instance_id")
-    rivals = static.selectExpr(
-        "client_instance_id as rival_id",
-        "group_id",
-        "group_instance_id",
-        f"{wording.called()} as rival",
-        "first_ns as rival_first_ns",
-        "last_ns as rival_last_ns",
-    )
-    # The rival runs when the other is refused: a consumer that ended before is no conflict.
-    meets = (
-        "(rival_id is null or (rival_id != client_instance_id and rival_first_ns <= last_ns "
-        "and rival_last_ns >= first_ns))"
-    )
-    each = (
-        refused.join(mine, on="client_instance_id", how="left")
-        .join(rivals, on=["group_id", "group_instance_id"], how="left")
-        .groupBy(
-            "client_instance_id",
-            "client_id",
-            "client_ip",
-            "group_id",
-            "group_instance_id",
-            "names",
-            "n",
-            "first_ns",
-            "last_ns",
-            "evidence",
-            "conn_ids",
-        )
-        .agg(fn.expr(f"array_sort(collect_set(if({meets}, rival, null))) as rivals"))
-    )
+    each = _refused(tables)
     instance = "coalesce(concat('group.instance.id ', group_instance_id), 'its group.instance.id')"
     refused_so = (
         f"concat(' was refused ', {wording.times('n')}, ' (', names, '), first at ', {wording.clock('first_ns')})"
@@ -75,6 +38,48 @@ def find(tables: Tables) -> DataFrame:
         f"if({is_held}, {held}, {shared})",
         subject="coalesce(group_instance_id, group_id)",
         client="client_instance_id",
+    )
+
+
+def _refused(tables: Tables) -> DataFrame:
+    """One row per refused client, with its rivals."""
+    refused = (
+        client_errors(tables, *ERRORS_OF_IT)
+        .groupBy("client_instance_id", "client_id", "client_ip", "group_id")
+        .agg(*seen(), fn.expr("array_join(array_sort(collect_set(error_name)), ', ') as names"))
+    )
+    static = tables[CLIENTS].where("group_instance_id is not null")
+    mine = static.selectExpr("client_instance_id", "group_instance_id")
+    rivals = static.selectExpr(
+        "client_instance_id as rival_id",
+        "group_id",
+        "group_instance_id",
+        f"{wording.called()} as rival",
+        "first_ns as rival_first_ns",
+        "last_ns as rival_last_ns",
+    )
+    # The rival runs when the other is refused: a consumer that ended before is no conflict.
+    meets = (
+        "(rival_id is null or (rival_id != client_instance_id and rival_first_ns <= last_ns "
+        "and rival_last_ns >= first_ns))"
+    )
+    return (
+        refused.join(mine, on="client_instance_id", how="left")
+        .join(rivals, on=["group_id", "group_instance_id"], how="left")
+        .groupBy(
+            "client_instance_id",
+            "client_id",
+            "client_ip",
+            "group_id",
+            "group_instance_id",
+            "names",
+            "n",
+            "first_ns",
+            "last_ns",
+            "evidence",
+            "conn_ids",
+        )
+        .agg(fn.expr(f"array_sort(collect_set(if({meets}, rival, null))) as rivals"))
     )
 
 
