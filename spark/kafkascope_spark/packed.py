@@ -41,10 +41,11 @@ def storming(dataset: pathlib.Path, least: int = STORM_ERRORS) -> tuple[str, ...
     if rows.count_rows() < least:
         return ()
     found: dict[str, int] = {}
-    for batch in rows.to_batches(columns=["client_ip"]):
+    for batch in rows.to_batches(columns=["client_ip"], use_threads=False, batch_readahead=1, fragment_readahead=1):
         for one in pc.value_counts(batch.column(0)).to_pylist():
             if one["values"] is not None:
                 found[one["values"]] = found.get(one["values"], 0) + one["counts"]
+    pa.default_memory_pool().release_unused()
     return tuple(sorted(address for address, n in found.items() if n >= least))
 
 

@@ -176,6 +176,7 @@ def teller(capture_ns: tuple[int, int]) -> Callable[[Iterable[pa.RecordBatch]], 
         rows += stories.finish()
         for at in range(0, len(rows), BATCH_ROWS):
             yield tagged_batch(rows[at : at + BATCH_ROWS])
+        pa.default_memory_pool().release_unused()
 
     return tell
 
