@@ -51,7 +51,8 @@ class Following:
         keys = _numpy(rows, "key")
         order = np.argsort(keys, kind="stable")
         keys, is_held = keys[order], order < n_held
-        failed, kinds, wanted = (_numpy(rows, name)[order] for name in ("failed", "kind", "wanted"))
+        kinds = _numpy(rows, "kind")[order]
+        failed, wanted = (_numpy(rows, name)[order].astype(bool) for name in ("failed", "wanted"))
         begins = np.flatnonzero(np.diff(keys, prepend=~keys[:1]) != 0) if len(keys) else np.zeros(0, np.int64)
         follows = self._count(keys, begins, failed, np.where(is_held, KINDS, kinds)) | is_held
         ids = rows.column("request_id").take(pa.array(order))

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.tables import ERRORS
+from kafkascope_spark.rows import KINDS
 
 SORT = ["client_ip", "section", "ts_ns", "rank", "packet_no", "tie"]
 """What events are sorted by; packet_no and tie are of no use but for that."""
@@ -24,7 +25,7 @@ PACKED = "packed"
 """Column of the events: the file of a pack that begins with this row's keys; null in a row that is an event itself."""
 LEAST_ROWS = 256
 """Fewer events of an address in a batch are not worth a file."""
-MERGED_ROWS = 65_536
+MERGED_ROWS = 131_072
 """Events that are merged at a time: a storm is told a batch's stretch at a time (runs)."""
 STORM_ERRORS = 50_000
 """From so many errors of one address on its events are packed."""
@@ -91,16 +92,19 @@ def _named(pack: pa.RecordBatch, path: pathlib.Path) -> pa.RecordBatch:
 
 def in_place(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The events of one address and section in the order that Spark sorts them in."""
-    keys = [(name, "ascending") for name in SORT[2:]]
-    times, ranks = _numbers(batch, "ts_ns"), _numbers(batch, "rank")
-    apart = np.diff(times)
-    if len(times) < 2 or ((apart > 0) | ((apart == 0) & (np.diff(ranks) > 0))).all():
-        return batch
-    order = np.lexsort((ranks, times))
-    equal = (np.diff(times[order]) == 0) & (np.diff(ranks[order]) == 0)
-    if equal.any():
-        order = pc.sort_indices(batch.select(SORT[2:]), sort_keys=keys, null_placement="at_start")
-    return batch.take(pa.array(order))
+    order = order_of([batch])
+    return batch if (np.diff(order) == 1).all() else batch.take(pa.array(order))
+
+
+def order_of(parts: list[pa.RecordBatch]) -> npt.NDArray[np.int64]:
+    """How the rows of the parts, one after the other, are to be sorted."""
+    times, ranks = (np.concatenate([_numbers(part, name) for part in parts]) for name in ("ts_ns", "rank"))
+    order: npt.NDArray[np.int64] = np.lexsort((ranks, times))
+    is_tie = (np.diff(times[order]) == 0) & (np.diff(ranks[order]) == 0)
+    if is_tie.any():
+        keys = pa.Table.from_batches([part.select(SORT[2:]) for part in parts])
+        order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in SORT[2:]]).to_numpy()
+    return order
 
 
 def in_order(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -172,8 +176,46 @@ class Merge:
             if n < rows.num_rows:
                 rest.append(rows.slice(n))
         self._open, self._n_open = rest, sum(rows.num_rows for rows in rest)
-        if any(rows.num_rows for rows in due):
-            yield in_place(pa.concat_batches(due))
+        due = [rows for rows in due if rows.num_rows]
+        if due:
+            yield merged(due)
+
+
+def merged(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """The events of one address and section in order, from parts that are each in order; without what they are sorted
+    by only. Of each kind of event, most parts follow one another: structs are moved only where they do not."""
+    order = order_of([part.select(SORT) for part in parts])
+    n = len(order)
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(n)
+    begins = np.cumsum([0, *(part.num_rows for part in parts)])
+    columns = {"client_ip": pa.repeat(parts[0].column("client_ip")[0], n)}
+    for name in ("section", "ts_ns", "rank"):
+        column = pa.concat_arrays([part.column(name) for part in parts])
+        columns[name] = column.take(pa.array(order))
+    for name in KINDS.values():
+        lists = [part.column(name) for part in parts]
+        rows = [begin + np.flatnonzero(_valid(each)) for begin, each in zip(begins, lists, strict=False)]
+        columns[name] = _lists(place[np.concatenate(rows)], [each.flatten() for each in lists], n)
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _lists(places: npt.NDArray[np.int64], structs: list[pa.StructArray], n: int) -> pa.ListArray:
+    """n lists, with one of the structs in each of the places; the others null."""
+    if not len(places):
+        return pa.nulls(n, pa.list_(structs[0].type))
+    values = pa.concat_arrays(structs)
+    if (np.diff(places) < 0).any():
+        values = values.take(pa.array(np.argsort(places, kind="stable")))
+    is_there = np.zeros(n, bool)
+    is_there[places] = True
+    offsets = np.concatenate([[0], np.cumsum(is_there)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), values, mask=pa.array(~is_there))
+
+
+def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
+    valid: npt.NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
+    return valid
 
 
 def _by_address(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
