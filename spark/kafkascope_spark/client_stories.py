@@ -163,8 +163,8 @@ class Address:
             timeline.touch(body)
 
     def _take_run(self, run: Run) -> None:
-        """The same failure again and again: its edges row by row, its middle at once where that comes to the same; where
-        it does not yet, as an episode has to tell how it began, some more row by row, and so on."""
+        """The same failure again and again: its edges row by row, its middle at once where that comes to the same.
+        Where it does not yet, as an episode has to tell how it began, some more row by row, and so on."""
         more = MORE_ROWS
         while (middle := run.middle()) is not None:
             begin, end = middle
