@@ -112,11 +112,12 @@ _ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 """For a few seconds of work. A million errors take a third longer without the JVM's second compiler."""
 
 
-def sized(n_requests: int, n_connections: int = 0) -> tuple[str, dict[str, str]]:
-    """JVM options and Spark options for so much work: the one place that knows how large a session is."""
+def sized(n_requests: int, n_connections: int = 0, *, has_storm: bool = False) -> tuple[str, dict[str, str]]:
+    """JVM options and Spark options for so much work: the one place that knows how large a session is. has_storm: most
+    of it are errors of a few clients, which come in packs (packed): they need no more memory the more they are."""
     if n_requests < LARGE_REQUESTS:
         return f"-Xms512m {_ONE_COMPILER} {_ANY_JVM}", SMALL_OPTIONS
-    if n_connections > MANY_CONNECTIONS or n_requests >= MANY_REQUESTS:
+    if n_connections > MANY_CONNECTIONS or (n_requests >= MANY_REQUESTS and not has_storm):
         return f"{MANY_JVM} {_LATE_COMPILER} {_ANY_JVM}", MANY_OPTIONS
     return f"{LARGE_JVM} {_LATE_COMPILER} {_ANY_JVM}", LARGE_OPTIONS
 
@@ -152,10 +153,15 @@ def _java() -> str | None:
 
 
 def open_session(
-    master: str | None = None, remote: str | None = None, *, n_requests: int = 0, n_connections: int = 0
+    master: str | None = None,
+    remote: str | None = None,
+    *,
+    n_requests: int = 0,
+    n_connections: int = 0,
+    has_storm: bool = False,
 ) -> "SparkSession":
     """The session for master, for remote (a Spark Connect URL), for `SPARK_REMOTE`, or embedded when none is given;
-    n_requests, n_connections: how much there is to do.
+    n_requests, n_connections, has_storm: how much there is to do (sized).
 
     Raises UsageError when Java is missing (where it is needed), or the session does not start.
     """
@@ -165,7 +171,7 @@ def open_session(
         )
     remote = remote or (os.environ.get("SPARK_REMOTE") if master is None else None)
     if master is None and not remote:
-        return _embedded(n_requests, n_connections)
+        return _embedded(*sized(n_requests, n_connections, has_storm=has_storm))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = _connected(remote) if remote else _on_cluster(str(master))
     if n_requests < LARGE_REQUESTS:
@@ -212,7 +218,7 @@ def is_embedded(master: str | None, remote: str | None = None) -> bool:
     return master is None and remote is None and not os.environ.get("SPARK_REMOTE")
 
 
-def _embedded(n_requests: int, n_connections: int) -> "SparkSession":
+def _embedded(jvm: str, by_size: dict[str, str]) -> "SparkSession":
     problem = java_problem()
     if problem:
         raise UsageError(problem)
@@ -224,7 +230,6 @@ def _embedded(n_requests: int, n_connections: int) -> "SparkSession":
 
     options = DATA_OPTIONS | EMBEDDED_OPTIONS
     options["spark.sql.warehouse.dir"] = tempfile.gettempdir()
-    jvm, by_size = sized(n_requests, n_connections)
     options["spark.driver.extraJavaOptions"] = f"{jvm} {class_archive_option()}".strip()
     options |= by_size
     builder = SparkSession.builder.master("local[*]").appName("kafkascope").config(map=dict(options))

@@ -53,12 +53,12 @@ def write_stories(
     rows = table_rows(dataset)
     n_requests = rows.get(REQUESTS.name, 0)
     n_connections = rows.get(CONNECTIONS.name, 0)
-    session = open_session(master, remote, n_requests=n_requests, n_connections=n_connections)
+    stormy = storming(dataset)
+    session = open_session(master, remote, n_requests=n_requests, n_connections=n_connections, has_storm=bool(stormy))
     from kafkascope_spark.tables import Tables
 
     few = n_connections <= SMALL_CONNECTIONS
     write = write_here if few and is_embedded(master, remote) else write_there
-    stormy = storming(dataset)
     with packing(dataset, stormy):
         if write is write_here:
             write_here(tagged_stories(session, dataset, capture_ns, stormy), CLIENT_TABLES, dataset / "stories")
