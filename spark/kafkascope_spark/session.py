@@ -171,7 +171,7 @@ def open_session(
         )
     remote = remote or (os.environ.get("SPARK_REMOTE") if master is None else None)
     if master is None and not remote:
-        return _embedded(*sized(n_requests, n_connections, has_storm=has_storm))
+        return _embedded(n_requests, n_connections, has_storm=has_storm)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = _connected(remote) if remote else _on_cluster(str(master))
     if n_requests < LARGE_REQUESTS:
@@ -218,7 +218,7 @@ def is_embedded(master: str | None, remote: str | None = None) -> bool:
     return master is None and remote is None and not os.environ.get("SPARK_REMOTE")
 
 
-def _embedded(jvm: str, by_size: dict[str, str]) -> "SparkSession":
+def _embedded(n_requests: int, n_connections: int, *, has_storm: bool) -> "SparkSession":
     problem = java_problem()
     if problem:
         raise UsageError(problem)
@@ -230,6 +230,7 @@ def _embedded(jvm: str, by_size: dict[str, str]) -> "SparkSession":
 
     options = DATA_OPTIONS | EMBEDDED_OPTIONS
     options["spark.sql.warehouse.dir"] = tempfile.gettempdir()
+    jvm, by_size = sized(n_requests, n_connections, has_storm=has_storm)
     options["spark.driver.extraJavaOptions"] = f"{jvm} {class_archive_option()}".strip()
     options |= by_size
     builder = SparkSession.builder.master("local[*]").appName("kafkascope").config(map=dict(options))
