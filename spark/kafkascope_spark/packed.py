@@ -9,6 +9,7 @@ are written in order of time, or nearly. Packs are in a folder that all workers 
 
 import itertools
 import pathlib
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
@@ -54,13 +55,11 @@ def packer(place: str, addresses: tuple[str, ...]) -> Callable[[Iterable[pa.Reco
     """The function that Spark's workers run over the events, with the column PACKED, before they are sorted."""
 
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import uuid
-
         whose = pa.array(addresses, pa.string())
         folder = pathlib.Path(place)
         for batch in batches:
             mine = pc.and_(pc.is_in(batch.column("client_ip"), whose), pc.equal(batch.column("section"), 1))
-            if pc.sum(mine).as_py() < LEAST_ROWS:
+            if mine.true_count < LEAST_ROWS:
                 yield batch
                 continue
             for address in pc.unique(batch.column("client_ip").filter(mine)):
