@@ -86,7 +86,7 @@ LARGE_OPTIONS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "8192",
 }
 """More and smaller partitions: a partition is what one worker sorts at a time. Long batches: what repeats is taken a
-batch's stretch at a time (runs). What is sorted and hashed is kept outside the heap, where no collector copies it, and
+batch's stretch at a time (runs). Workers that are done go, but for as many as there are tasks at a time. What is sorted and hashed is kept outside the heap, where no collector copies it, and
 goes to disk beyond that; 450 MB is the least heap that Spark starts with. Repeated rows fill a fortieth of their size
 on disk, by which Spark judges what every task may hold whole."""
 LARGE_JVM = (
@@ -94,6 +94,8 @@ LARGE_JVM = (
     "-XX:TrimNativeHeapInterval=5000"
 )
 """The heap grows by need: what a storm of a million errors needs is less than half of it."""
+STORM_OPTIONS = {"spark.memory.offHeap.size": "64m", "spark.sql.execution.arrow.maxRecordsPerBatch": "4096"}
+"""Besides: the rows of a storm are wide and come in packs, whose stretches are made long again (packed)."""
 MANY_OPTIONS = {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "1536m"}
 MANY_JVM = "-Xms512m"
 _LATE_COMPILER = (
@@ -119,7 +121,8 @@ def sized(n_requests: int, n_connections: int = 0, *, has_storm: bool = False) -
         return f"-Xms512m {_ONE_COMPILER} {_ANY_JVM}", SMALL_OPTIONS
     if n_connections > MANY_CONNECTIONS or (n_requests >= MANY_REQUESTS and not has_storm):
         return f"{MANY_JVM} {_LATE_COMPILER} {_ANY_JVM}", MANY_OPTIONS
-    return f"{LARGE_JVM} {_LATE_COMPILER} {_ANY_JVM}", LARGE_OPTIONS
+    options = LARGE_OPTIONS | STORM_OPTIONS if has_storm else LARGE_OPTIONS
+    return f"{LARGE_JVM} {_LATE_COMPILER} {_ANY_JVM}", options
 
 
 def java_problem() -> str | None:
