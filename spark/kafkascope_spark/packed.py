@@ -26,7 +26,7 @@ PACKED = "packed"
 """Column of the events: the file of a pack that begins with this row's keys; null in a row that is an event itself."""
 LEAST_ROWS = 256
 """Fewer events of an address in a batch are not worth a file."""
-MERGED_ROWS = 131_072
+MERGED_ROWS = 65_536
 """Events that are merged at a time: a storm is told a batch's stretch at a time (runs)."""
 STORM_ERRORS = 50_000
 """From so many errors of one address on its events are packed."""

@@ -92,7 +92,7 @@ least heap that Spark starts with. Repeated rows fill a fortieth of their size o
 every task may hold whole."""
 LARGE_JVM = (
     "-Xms256m -Xmn64m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=25 -Dio.netty.allocator.numDirectArenas=1 "
-    "-XX:TrimNativeHeapInterval=5000"
+    "-XX:TrimNativeHeapInterval=2000"
 )
 """The heap grows by need: what a storm of a million errors needs is less than half of it."""
 STORM_OPTIONS = {"spark.memory.offHeap.size": "64m", "spark.sql.execution.arrow.maxRecordsPerBatch": "4096"}
