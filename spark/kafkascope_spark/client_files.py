@@ -19,6 +19,7 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES
 from kafkascope_spark.batches import event_rows
 from kafkascope_spark.client_stories import ClientStories, TableRow
+from kafkascope_spark.packed import in_order
 from kafkascope_spark.story_files import SORTED_BY, times_of
 from kafkascope_spark.wire import Row
 
@@ -66,7 +67,7 @@ def writer(
         task = TaskContext.get()
         files = Files(pathlib.Path(place), task.partitionId() if task is not None else 0, held_bytes)
         stories = ClientStories(capture_ns)
-        for batch in batches:
+        for batch in in_order(batches):
             files.take(stories.feed(event_rows(batch)))
             yield from files.recoveries(BATCH_ROWS)
         files.take(stories.finish())

@@ -37,6 +37,9 @@ from kafkascope_spark.timeline import Event, Kind, Timeline
 from kafkascope_spark.wire import Connection, Lookup, Request, Row
 
 TableRow = tuple[str, Row]
+MORE_ROWS = 256
+"""Rows of a run that are taken one by one before it is tried again whether the rest may be taken at once; then twice as
+many."""
 
 
 class ClientStories:
@@ -160,14 +163,18 @@ class Address:
             timeline.touch(body)
 
     def _take_run(self, run: Run) -> None:
-        """The same failure again and again: its edges row by row, its middle at once where that comes to the same."""
-        middle = run.middle()
-        if middle is None:
-            self._take_rows(run.rows(0))
-            return
-        begin, end = middle
-        self._take_rows(run.rows(0, begin))
-        self._take_rows(run.rows(end if self._take_middle(run, begin, end) else begin))
+        """The same failure again and again: its edges row by row, its middle at once where that comes to the same.
+        Where it does not yet, as an episode has to tell how it began, some more row by row, and so on."""
+        more = MORE_ROWS
+        while (middle := run.middle()) is not None:
+            begin, end = middle
+            self._take_rows(run.rows(0, begin))
+            if self._take_middle(run, begin, end):
+                self._take_rows(run.rows(end))
+                return
+            self._take_rows(run.rows(begin, begin + more))
+            run, more = run.rest(begin + more), 2 * more
+        self._take_rows(run.rows(0))
 
     def _take_rows(self, rows: Iterable[EventRow]) -> None:
         for key, body in rows:

@@ -14,7 +14,9 @@ from pyspark.sql import functions as fn
 from kafkascope_spark import wire
 from kafkascope_spark.cadences.intervals import cadence_rows
 from kafkascope_spark.deciding import deciding_requests
+from kafkascope_spark.following import follower
 from kafkascope_spark.neighbours import with_near_closes
+from kafkascope_spark.packed import PACKED, SORT, packer
 from kafkascope_spark.rows import BEAT, LOOKUP, SAMPLED, TOLD, USED
 from kafkascope_spark.usage import FIRST, KEYS, answer_samples, id_samples, usages, with_luck
 from kafkascope_spark.vain import asked_in_vain
@@ -96,7 +98,6 @@ FAILURE = [
 ]
 MENTION = ["request_id", "conn_id", "ts_ns", "api_key", "direction", "topic", "partition", "error_code"]
 TOUCH = ["request_id", "conn_id", "ts_ns", "api_key", "answered", "topic", "partition", "leader_id", "hints", "vain"]
-SORT = ["client_ip", "section", "ts_ns", "rank", "packet_no", "tie"]
 LAST = ["max_wait_ms", "last_id", "producer_id"]
 """What a usage has of the last requests."""
 
@@ -116,6 +117,10 @@ class Sources:
     """Whether errors may name a topic without a partition."""
     vain_ids: tuple[str, ...] | None = None
     """Requests that failed with their connection (vain.ids_asked_in_vain); None: not known."""
+    storming: tuple[str, ...] = ()
+    """Addresses whose events are packed (packed.storming)."""
+    packs: str = ""
+    """The folder where they are."""
 
 
 def client_events(sources: Sources) -> DataFrame:
@@ -139,14 +144,18 @@ def client_events(sources: Sources) -> DataFrame:
     events = parts[0]
     for part in parts[1:]:
         events = events.unionByName(part, allowMissingColumns=True)
-    return events.repartition("client_ip").sortWithinPartitions(*SORT).drop("packet_no", "tie")
+    if not sources.storming:
+        return events.repartition("client_ip").sortWithinPartitions(*SORT).drop("packet_no", "tie")
+    events = events.withColumn(PACKED, fn.lit(None).cast("string"))
+    packed = events.mapInArrow(packer(sources.packs, sources.storming), events.schema)
+    return packed.repartition("client_ip").sortWithinPartitions(*SORT)
 
 
 def _mentions(sources: Sources) -> DataFrame:
     ids = sources.vain_ids
     vain = asked_in_vain(sources.requests, sources.connections) if ids is None else list(ids)
     tables = sources.partitions, sources.errors, sources.connections
-    return only_after_errors(*tables, vain, of_topics=sources.has_topic_errors)
+    return only_after_errors(*tables, vain, of_topics=sources.has_topic_errors, at_once=bool(sources.storming))
 
 
 def only_after_errors(
@@ -156,13 +165,16 @@ def only_after_errors(
     vain: DataFrame | list[str],
     *,
     of_topics: bool,
+    at_once: bool = False,
 ) -> DataFrame:
     """Mentions of topic-partitions that had an error, of the same client, that follow an error closely, and
     the errors that name the leader (KIP-951). Adds client_ip, client_id, answered, hints, vain.
 
     vain: request_id of requests that failed with their connection; their mentions are errors, and told themselves.
-    of_topics: whether there are errors of whole topics; what follows them is looked for, too.
+    of_topics: whether there are errors of whole topics; what follows them is looked for, too. at_once: whether workers
+    look through what comes in order of time (following): quicker where there are many of one topic-partition.
     """
+    after = _after_at_once if at_once else _after
     who = connections.select("conn_id", "client_ip", fn.get("client_ids", fn.lit(0)).alias("client_id"))
     leader = fn.coalesce("leader_id", "current_leader_id").alias("leader_id")
     mentions = partitions.where(fn.col("api_key").isin(*MENTIONED_BY, *MENTIONED_BY_SHARE)).select(
@@ -178,8 +190,11 @@ def only_after_errors(
     )
     hits = mentions.join(fn.broadcast(broken), on=same, how="left_semi")
     hits = hits if asked is None else hits.unionByName(asked)
-    found = _after(hits.join(who, on="conn_id", how="inner"), "partition")
-    return _after_whole(found, mentions, errors, who) if of_topics else found
+    found = after(hits.join(who, on="conn_id", how="inner"), "partition")
+    if not of_topics:
+        return found
+    whole = after(_of_whole_topics(mentions, errors).join(who, on="conn_id", how="inner"))
+    return found.unionByName(whole, True).dropDuplicates(["request_id", "direction", "topic", "partition", "vain"])
 
 
 def _asked(mentions: DataFrame, vain: DataFrame | list[str]) -> DataFrame | None:
@@ -194,13 +209,11 @@ def _asked(mentions: DataFrame, vain: DataFrame | list[str]) -> DataFrame | None
     return of_vain.where(fn.col("direction") == "request").withColumns(as_answer)
 
 
-def _after_whole(found: DataFrame, mentions: DataFrame, errors: DataFrame, who: DataFrame) -> DataFrame:
-    """Add what follows errors of whole topics."""
+def _of_whole_topics(mentions: DataFrame, errors: DataFrame) -> DataFrame:
+    """The errors of whole topics, and the mentions of those topics."""
     denied = _topic_errors(errors)
     whole = fn.broadcast(denied.select("topic").distinct())
-    of_whole = mentions.join(whole, on="topic", how="left_semi").unionByName(denied, allowMissingColumns=True)
-    after = _after(of_whole.join(who, on="conn_id", how="inner"))
-    return found.unionByName(after, True).dropDuplicates(["request_id", "direction", "topic", "partition", "vain"])
+    return mentions.join(whole, on="topic", how="left_semi").unionByName(denied, allowMissingColumns=True)
 
 
 def _topic_errors(errors: DataFrame) -> DataFrame:
@@ -212,17 +225,37 @@ def _topic_errors(errors: DataFrame) -> DataFrame:
 def _after(hits: DataFrame, *by: str) -> DataFrame:
     """Of the mentions, those that follow a failed one of the same client, topic and `by`, and the hints."""
     order = Window.partitionBy("client_ip", "client_id", "topic", *by).orderBy("ts_ns", "direction", "request_id")
+    failed = fn.col("failed")
+    return (
+        _marked(hits)
+        .withColumns(_counts(order))
+        .withColumns({"follows": _since_failure(failed, order) <= AFTER_ERROR, "fails": _fails_at_once(failed, order)})
+        .where((fn.col("follows") & ~failed & ~fn.col("fails")) | fn.col("hints") | fn.col("vain"))
+        .drop(*_KINDS)
+    )
+
+
+def _after_at_once(hits: DataFrame, *by: str) -> DataFrame:
+    """The same, each partition of mentions in one pass."""
+    kind = fn.when(_kind("n_work"), 0).when(_kind("n_metadata"), 1).otherwise(2)
+    keyed = _marked(hits).select(
+        *("client_ip", "topic", "partition", "request_id", "conn_id", "ts_ns", "api_key", "direction", "leader_id"),
+        *("failed", "answered", "hints", "vain"),
+        fn.xxhash64("client_ip", "client_id", "topic", *by).alias("key"),
+        kind.alias("kind"),
+        (fn.col("hints") | fn.col("vain")).alias("wanted"),
+    )
+    ordered = keyed.repartition("key").sortWithinPartitions("ts_ns", "direction", "request_id")
+    return ordered.mapInArrow(follower(AFTER_ERROR), keyed.schema)
+
+
+def _marked(hits: DataFrame) -> DataFrame:
+    """Add failed, answered, hints; vain is never null."""
     failed = fn.coalesce(fn.col("error_code"), fn.lit(0)) != 0
     vain = fn.coalesce("vain", fn.lit(False))
     answered = (fn.col("direction") == "response") & ~vain
     hints = failed & answered & (fn.coalesce("leader_id", fn.lit(-1)) >= 0)
-    return (
-        hits.withColumns(_counts(order))
-        .withColumns({"follows": _since_failure(failed, order) <= AFTER_ERROR, "fails": _fails_at_once(failed, order)})
-        .where((fn.col("follows") & ~failed & ~fn.col("fails")) | hints | vain)
-        .drop(*_KINDS)
-        .withColumns({"answered": answered, "hints": hints, "vain": vain})
-    )
+    return hits.withColumns({"failed": failed, "answered": answered, "hints": hints, "vain": vain})
 
 
 _KINDS = ("n_work", "n_metadata", "n_rest")

@@ -7,7 +7,7 @@ its rows one by one (Run.rows). Nothing but ids, times and counts differs within
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,36 +37,57 @@ Longs = npt.NDArray[np.int64]
 Rows = Callable[[pa.RecordBatch], Iterator[EventRow]]
 
 
-class Again(NamedTuple):
-    """One of what happened: a request that names the topic-partition was sent (sent_ns is ts_ns), or its error came
-    (sent_ns: when it was sent as the error's mark says, in whole microseconds before the answer)."""
-
-    ts_ns: int
-    is_error: bool
-    request_id: str
-    sent_ns: int
-
-
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """The same error again and again, in order of time. request, failure: of one of them; leader_id: what the hint in
-    each answer says, None without hints."""
+    """The same error again and again: what happened in order of time, in columns. ts_ns; is_error: whether an error
+    came, else a request that names the topic-partition was sent; ids: number of the request in names; sent_ns: when it
+    was sent (as an error's mark says: in whole microseconds before the answer). request, failure: of one of them;
+    leader_id: what the hint in each answer says, None without hints."""
 
-    told: list[Again]
-    n_errors: int
+    ts_ns: Longs
+    is_error: Bools
+    ids: Longs
+    sent_ns: Longs
+    names: pa.Array
     request: wire.Request
     failure: wire.Failure
     leader_id: int | None
 
     @property
+    def n_errors(self) -> int:
+        """How many errors came."""
+        return int(np.count_nonzero(self.is_error))
+
+    @property
     def last_ns(self) -> int:
         """Time of the last error."""
-        return max(again.ts_ns for again in self.told if again.is_error)
+        return int(self.ts_ns[self.is_error].max())
 
     @property
     def has_tries(self) -> bool:
         """Whether requests are told when they are sent."""
-        return len(self.told) > self.n_errors
+        return not bool(self.is_error.all())
+
+    def last_error_ns(self, before_ns: int) -> Longs:
+        """Time of the last error before each; before_ns for none."""
+        last = np.maximum.accumulate(np.where(self.is_error, np.arange(len(self.ts_ns)), -1))
+        last = np.concatenate([[-1], last[:-1]])
+        found: Longs = np.where(last >= 0, self.ts_ns[last], before_ns)
+        return found
+
+    def tries(self, last_error_ns: int, tried: str | None, *, of_errors: bool) -> tuple[Bools, str | None]:
+        """Which of them are tries that were not seen before: sent after the error before it (last_error_ns: before the
+        first) and not by the request that was tried last (tried), which says so only where it is an error (of_errors);
+        and the request that was tried last."""
+        candidates = np.flatnonzero(self.sent_ns > self.last_error_ns(last_error_ns))
+        told = np.zeros(len(self.ts_ns), bool)
+        if not len(candidates):
+            return told, tried
+        ids = self.ids[candidates]
+        before = np.concatenate([[pc.index(self.names, pa.scalar(tried, pa.string())).as_py()], ids[:-1]])
+        same = ids == before
+        told[candidates] = ~(same & self.is_error[candidates]) if of_errors else ~same
+        return told, self.names[int(ids[-1])].as_py()
 
 
 class Run:
@@ -77,7 +98,7 @@ class Run:
         self._rows = rows
         self._ranks = _numbers(batch.column("rank"))
         self.ts_ns = _numbers(batch.column("ts_ns"))
-        self.client_ip = str(batch.column("client_ip")[0])
+        self.client_ip = str(batch.column("client_ip")[0]) if batch.num_rows else ""
 
     @property
     def first_key(self) -> Key:
@@ -88,6 +109,10 @@ class Run:
     def last_key(self) -> Key:
         """Of its last row."""
         return self.client_ip, 1, int(self.ts_ns[-1]), int(self._ranks[-1])
+
+    def rest(self, begin: int) -> "Run":
+        """What is left of it from that row on."""
+        return Run(self._batch.slice(begin), self._rows)
 
     def rows(self, begin: int, end: int | None = None) -> Iterator[EventRow]:
         """The rows of that range, one by one."""
@@ -105,53 +130,84 @@ class Run:
         """What happened in that range, and the requests in it that are answered later. waiting: requests from before
         that are answered in it. None where answers and errors do not match one to one."""
         until, ranks = int(self.ts_ns[end]), self._ranks[begin:end]
-        times = self.ts_ns[begin:end]
         part = self._batch.slice(begin, end - begin)
         asked, failed, named = (part.column(name).flatten() for name in _RANKS)
         if not len(asked) or not len(failed):
             return None
-        known = {r.request_id: (r.response_ns, r.ts_ns) for r in waiting if r.response_ns is not None}
-        answers = {i: (at, ts) for i, at, ts in zip(*map(_values, _fields(asked, *_SENT)), strict=True)}
-        known |= {i: answer for i, answer in answers.items() if answer[0] < until}
-        errors = list(zip(_values(failed.field("request_id")), times[ranks == _RANKS["failure"]].tolist(), strict=True))
-        hints, tries = (named.filter(named.field("hints")), named.filter(pc.invert(named.field("hints"))))
-        hinted = {(i, ts) for i, ts in zip(*map(_values, _fields(hints, "request_id", "ts_ns")), strict=True)}
-        if {(i, at) for i, (at, _) in known.items()} != set(errors) or len(known) != len(errors):
+        is_hint = _bools(named.field("hints"))
+        ids = [structs.field("request_id") for structs in (asked, failed, named)]
+        waited = [r for r in waiting if r.response_ns is not None]
+        names, (waits, asks, fails, names_it) = _numbered([pa.array([r.request_id for r in waited], pa.string()), *ids])
+        sent, answered = (np.array([_of(r, n) for r in waited], np.int64) for n in ("ts_ns", "response_ns"))
+        is_answered = _numbers(asked.field("response_ns")) < until
+        known, which = np.unique(np.concatenate([waits, asks[is_answered]]), return_index=True)
+        sent, answered = (
+            np.concatenate([mine, _numbers(asked.field(name))[is_answered]])[which]
+            for mine, name in ((sent, "ts_ns"), (answered, "response_ns"))
+        )
+        times = self.ts_ns[begin:end]
+        errors = _pairs(fails, times[ranks == _RANKS["failure"]])
+        hinted = _pairs(names_it[is_hint], _numbers(named.field("ts_ns"))[is_hint])
+        if not np.array_equal(errors, _pairs(known, answered)):
             return None
-        if hinted and (hinted != set(errors) or len(hints) != len(errors)):
+        if hinted.size and not np.array_equal(hinted, errors):
             return None
-        told = [Again(ts, False, i, ts) for i, ts in zip(*map(_values, _fields(tries, *_NAMED)), strict=True)]
-        told += [Again(at, True, i, at - (at - ts) // 1000 * 1000) for i, (at, ts) in known.items()]
+        hints, tries = named.filter(pa.array(is_hint)), named.filter(pa.array(~is_hint))
         request, failure = (self._first(part, ranks, kind) for kind in ("request", "failure"))
         if not all(_is_about(each, failure) for each in (hints, tries)):
             return None
-        leader_id = _values(hints.field("leader_id"))[0] if hinted else None
-        rows = dict(zip(_values(asked.field("request_id")), np.flatnonzero(ranks == 0).tolist(), strict=True))
-        left = pa.array([row for i, row in rows.items() if i not in known], pa.int64())
-        found = Repeats(sorted(told), len(errors), request, failure, leader_id)
-        return found, list(self._rows(part.take(left))) if len(left) else []
+        tried = _numbers(tries.field("ts_ns"))
+        columns = (
+            np.concatenate([tried, answered]),
+            np.repeat([False, True], [len(tried), len(known)]),
+            np.concatenate([names_it[~is_hint], known]),
+            np.concatenate([tried, answered - (answered - sent) // 1000 * 1000]),
+        )
+        order = _by_time(columns[0], columns[1], columns[2], names)
+        leader_id = hints.field("leader_id")[0].as_py() if hinted.size else None
+        ts_ns, is_error, numbers, sent_ns = (column[order] for column in columns)
+        found = Repeats(ts_ns, is_error, numbers, sent_ns, names, request, failure, leader_id)
+        later = np.flatnonzero(ranks == 0)[~np.isin(asks, known)]
+        return found, list(self._rows(part.take(pa.array(later)))) if len(later) else []
 
     def _first(self, part: pa.RecordBatch, ranks: Longs, kind: str) -> Any:
         """The first of the part's requests or failures."""
         return next(body for _, body in self._rows(part.slice(int(np.argmax(ranks == _RANKS[kind])), 1)))
 
 
-_SENT = ("request_id", "response_ns", "ts_ns")
-_NAMED = ("request_id", "ts_ns")
+def _of(request: wire.Request, name: str) -> int:
+    number: int = getattr(request, name)
+    return number
+
+
+def _numbered(ids: list[pa.Array]) -> tuple[pa.Array, list[Longs]]:
+    """Ids as numbers: all that there are, and the number of each in each list."""
+    found = pc.dictionary_encode(pa.concat_arrays(ids))
+    numbers = _numbers(found.indices)
+    return found.dictionary, np.split(numbers, np.cumsum([len(each) for each in ids])[:-1])
+
+
+def _pairs(ids: Longs, times: Longs) -> Longs:
+    """Ids and times, in order of both."""
+    order = np.lexsort((times, ids))
+    return np.stack([ids[order], times[order]])
+
+
+def _by_time(ts_ns: Longs, is_error: Bools, ids: Longs, names: pa.Array) -> Longs:
+    """How they follow one another: requests before errors, and at one instant by their names."""
+    order: Longs = np.lexsort((is_error, ts_ns))
+    if ((np.diff(ts_ns[order]) == 0) & (np.diff(is_error[order].astype(np.int8)) == 0)).any():
+        rank = np.empty(len(names), np.int64)
+        rank[pc.sort_indices(names).to_numpy()] = np.arange(len(names))
+        order = np.lexsort((rank[ids], is_error, ts_ns))
+    return order
 
 
 def _is_about(named: pa.StructArray, failure: wire.Failure) -> bool:
     """Whether the first of them names the topic-partition that failed; the others do as the first."""
-    places = zip(*map(_values, _fields(named[:1], "topic", "partition")), strict=True)
-    return all(place == (failure.topic, failure.partition) for place in places)
-
-
-def _fields(structs: pa.StructArray, *names: str) -> list[pa.Array]:
-    return [structs.field(name) for name in names]
-
-
-def _values(column: pa.Array) -> list[Any]:
-    return list(column.to_numpy(zero_copy_only=False).tolist())
+    if not len(named):
+        return True
+    return (named.field("topic")[0].as_py(), named.field("partition")[0].as_py()) == (failure.topic, failure.partition)
 
 
 def runs_of(batch: pa.RecordBatch) -> list[tuple[int, int]]:

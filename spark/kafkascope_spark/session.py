@@ -82,29 +82,48 @@ LARGE_OPTIONS = {
     "spark.memory.offHeap.enabled": "true",
     "spark.memory.offHeap.size": "128m",
     "spark.sql.sources.fileCompressionFactor": "40",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "16384",
+    "spark.python.factory.idleWorkerMaxPoolSize": "2",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "8192",
 }
 """More and smaller partitions: a partition is what one worker sorts at a time. Long batches: what repeats is taken a
-batch's stretch at a time (runs). What is sorted and hashed is kept outside the heap, where no collector copies it, and
-goes to disk beyond that; 450 MB is the least heap that Spark starts with. Repeated rows fill a fortieth of their size
-on disk, by which Spark judges what every task may hold whole."""
-LARGE_JVM = "-Xms128m -Xmn64m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=25 -Dio.netty.allocator.numDirectArenas=1"
+batch's stretch at a time (runs). Workers that are done go, but for as many as there are tasks at a time. What is
+sorted and hashed is kept outside the heap, where no collector copies it, and goes to disk beyond that; 450 MB is the
+least heap that Spark starts with. Repeated rows fill a fortieth of their size on disk, by which Spark judges what
+every task may hold whole."""
+LARGE_JVM = (
+    "-Xms256m -Xmn64m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=25 -Dio.netty.allocator.numDirectArenas=1 "
+    "-XX:TrimNativeHeapInterval=2000"
+)
 """The heap grows by need: what a storm of a million errors needs is less than half of it."""
+STORM_OPTIONS = {"spark.memory.offHeap.size": "64m", "spark.sql.execution.arrow.maxRecordsPerBatch": "4096"}
+"""Besides: the rows of a storm are wide and come in packs, whose stretches are made long again (packed)."""
 MANY_OPTIONS = {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "1536m"}
 MANY_JVM = "-Xms512m"
-_ANY_JVM = "-XX:MetaspaceSize=96m -XX:ReservedCodeCacheSize=160m -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
-"""Metaspace: below that size, to load classes is no reason to collect the heap."""
+_LATE_COMPILER = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000 "
+    "-XX:Tier4BackEdgeThreshold=400000"
+)
+"""Ten times what is usual: else the second compiler spends four fifths of its time, a third of all, on Spark's planner
+and on the compiler of its queries, which run for a moment each."""
+_ANY_JVM = (
+    "-XX:MetaspaceSize=96m -XX:ReservedCodeCacheSize=160m -XX:+UseSerialGC -Xshare:auto -Xlog:disable "
+    "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
+)
+"""Metaspace: below that size, to load classes is no reason to collect the heap. The archive of classes is mapped where
+it was made for: elsewhere each of its pages, 180 MB, would be written and so be this process's own."""
 _ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 """For a few seconds of work. A million errors take a third longer without the JVM's second compiler."""
 
 
-def sized(n_requests: int, n_connections: int = 0) -> tuple[str, dict[str, str]]:
-    """JVM options and Spark options for so much work: the one place that knows how large a session is."""
+def sized(n_requests: int, n_connections: int = 0, *, has_storm: bool = False) -> tuple[str, dict[str, str]]:
+    """JVM options and Spark options for so much work: the one place that knows how large a session is. has_storm: most
+    of it are errors of a few clients, which come in packs (packed): they need no more memory the more they are."""
     if n_requests < LARGE_REQUESTS:
         return f"-Xms512m {_ONE_COMPILER} {_ANY_JVM}", SMALL_OPTIONS
-    if n_connections > MANY_CONNECTIONS or n_requests >= MANY_REQUESTS:
-        return f"{MANY_JVM} {_ANY_JVM}", MANY_OPTIONS
-    return f"{LARGE_JVM} {_ANY_JVM}", LARGE_OPTIONS
+    if n_connections > MANY_CONNECTIONS or (n_requests >= MANY_REQUESTS and not has_storm):
+        return f"{MANY_JVM} {_LATE_COMPILER} {_ANY_JVM}", MANY_OPTIONS
+    options = LARGE_OPTIONS | STORM_OPTIONS if has_storm else LARGE_OPTIONS
+    return f"{LARGE_JVM} {_LATE_COMPILER} {_ANY_JVM}", options
 
 
 def java_problem() -> str | None:
@@ -138,10 +157,15 @@ def _java() -> str | None:
 
 
 def open_session(
-    master: str | None = None, remote: str | None = None, *, n_requests: int = 0, n_connections: int = 0
+    master: str | None = None,
+    remote: str | None = None,
+    *,
+    n_requests: int = 0,
+    n_connections: int = 0,
+    has_storm: bool = False,
 ) -> "SparkSession":
     """The session for master, for remote (a Spark Connect URL), for `SPARK_REMOTE`, or embedded when none is given;
-    n_requests, n_connections: how much there is to do.
+    n_requests, n_connections, has_storm: how much there is to do (sized).
 
     Raises UsageError when Java is missing (where it is needed), or the session does not start.
     """
@@ -151,7 +175,7 @@ def open_session(
         )
     remote = remote or (os.environ.get("SPARK_REMOTE") if master is None else None)
     if master is None and not remote:
-        return _embedded(n_requests, n_connections)
+        return _embedded(n_requests, n_connections, has_storm=has_storm)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = _connected(remote) if remote else _on_cluster(str(master))
     if n_requests < LARGE_REQUESTS:
@@ -198,7 +222,7 @@ def is_embedded(master: str | None, remote: str | None = None) -> bool:
     return master is None and remote is None and not os.environ.get("SPARK_REMOTE")
 
 
-def _embedded(n_requests: int, n_connections: int) -> "SparkSession":
+def _embedded(n_requests: int, n_connections: int, *, has_storm: bool) -> "SparkSession":
     problem = java_problem()
     if problem:
         raise UsageError(problem)
@@ -210,7 +234,7 @@ def _embedded(n_requests: int, n_connections: int) -> "SparkSession":
 
     options = DATA_OPTIONS | EMBEDDED_OPTIONS
     options["spark.sql.warehouse.dir"] = tempfile.gettempdir()
-    jvm, by_size = sized(n_requests, n_connections)
+    jvm, by_size = sized(n_requests, n_connections, has_storm=has_storm)
     options["spark.driver.extraJavaOptions"] = f"{jvm} {class_archive_option()}".strip()
     options |= by_size
     builder = SparkSession.builder.master("local[*]").appName("kafkascope").config(map=dict(options))

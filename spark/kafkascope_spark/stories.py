@@ -1,8 +1,10 @@
 """`write_stories`: read the dataset's tables, run the state machines over them on Spark, write the story tables."""
 
+import contextlib
 import gc
 import json
 import pathlib
+import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.batches import event_rows
 from kafkascope_spark.client_files import BATCH_ROWS, GC_OBJECTS, write_client_tables
 from kafkascope_spark.client_stories import ClientStories, TableRow
+from kafkascope_spark.packed import in_order, storming
 from kafkascope_spark.session import LARGE_REQUESTS, is_embedded, open_session
 from kafkascope_spark.story_files import tag_schema, tagged, times_of, write_here, write_there
 
@@ -50,15 +53,17 @@ def write_stories(
     rows = table_rows(dataset)
     n_requests = rows.get(REQUESTS.name, 0)
     n_connections = rows.get(CONNECTIONS.name, 0)
-    session = open_session(master, remote, n_requests=n_requests, n_connections=n_connections)
+    stormy = storming(dataset)
+    session = open_session(master, remote, n_requests=n_requests, n_connections=n_connections, has_storm=bool(stormy))
     from kafkascope_spark.tables import Tables
 
     few = n_connections <= SMALL_CONNECTIONS
     write = write_here if few and is_embedded(master, remote) else write_there
-    if write is write_here:
-        write_here(tagged_stories(session, dataset, capture_ns), CLIENT_TABLES, dataset / "stories")
-    else:
-        write_client_tables(events_of(session, dataset), capture_ns, dataset / "stories")
+    with packing(dataset, stormy):
+        if write is write_here:
+            write_here(tagged_stories(session, dataset, capture_ns, stormy), CLIENT_TABLES, dataset / "stories")
+        else:
+            write_client_tables(events_of(session, dataset, stormy), capture_ns, dataset / "stories")
     tables = Tables(session, dataset, capture_ns, few and n_requests < LARGE_REQUESTS, n_requests)
     told = across_clients(tables)
     write(tagged(told), list(told), dataset / "stories")
@@ -104,15 +109,18 @@ def capture_span(dataset: pathlib.Path) -> tuple[int, int]:
     return first or 0, last or 0
 
 
-def tagged_stories(session: "SparkSession", dataset: pathlib.Path, capture_ns: tuple[int, int]) -> "DataFrame":
+def tagged_stories(
+    session: "SparkSession", dataset: pathlib.Path, capture_ns: tuple[int, int], stormy: tuple[str, ...] = ()
+) -> "DataFrame":
     """All story rows of the dataset, tagged with their table (see TAGGED), recoveries without causes. Lazy."""
     from kafkascope_spark.read import spark_schema
 
-    return events_of(session, dataset).mapInArrow(teller(capture_ns), spark_schema(TAGGED))
+    return events_of(session, dataset, stormy).mapInArrow(teller(capture_ns), spark_schema(TAGGED))
 
 
-def events_of(session: "SparkSession", dataset: pathlib.Path) -> "DataFrame":
-    """What the state machine over clients is fed (events.client_events). Lazy."""
+def events_of(session: "SparkSession", dataset: pathlib.Path, stormy: tuple[str, ...] = ()) -> "DataFrame":
+    """What the state machine over clients is fed (events.client_events). stormy: addresses whose events are packed, in
+    a folder that has to be there meanwhile (packing). Lazy."""
     from kafkascope_spark.events import Sources, client_events
     from kafkascope_spark.read import load_learned, load_optional, load_table
     from kafkascope_spark.vain import ids_asked_in_vain
@@ -120,8 +128,26 @@ def events_of(session: "SparkSession", dataset: pathlib.Path) -> "DataFrame":
     tables = [load_table(session, dataset, t) for t in (CONNECTIONS, REQUESTS, ERRORS, PARTITIONS)]
     learned = load_learned(session, dataset)
     dns = load_optional(session, dataset, DNS)
-    told = has_topic_errors(dataset), ids_asked_in_vain(dataset)
+    told = has_topic_errors(dataset), ids_asked_in_vain(dataset), stormy, str(packs_of(dataset).absolute())
     return client_events(Sources(tables[0], tables[1], tables[2], tables[3], learned, dns, *told))
+
+
+def packs_of(dataset: pathlib.Path) -> pathlib.Path:
+    """Where packs are while the stories are made (packed)."""
+    return dataset / "stories" / "_packs"
+
+
+@contextlib.contextmanager
+def packing(dataset: pathlib.Path, stormy: tuple[str, ...]) -> Iterator[None]:
+    """A folder for the packs of stormy addresses, meanwhile."""
+    place = packs_of(dataset)
+    shutil.rmtree(place, ignore_errors=True)
+    if stormy:
+        place.mkdir(parents=True)
+    try:
+        yield
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def has_topic_errors(dataset: pathlib.Path) -> bool:
@@ -142,7 +168,7 @@ def teller(capture_ns: tuple[int, int]) -> Callable[[Iterable[pa.RecordBatch]], 
         gc.set_threshold(GC_OBJECTS, 50, 50)
         stories = ClientStories(capture_ns)
         rows: list[TableRow] = []
-        for batch in batches:
+        for batch in in_order(batches):
             rows += stories.feed(event_rows(batch))
             while len(rows) >= BATCH_ROWS:
                 yield tagged_batch(rows[:BATCH_ROWS])
@@ -150,6 +176,7 @@ def teller(capture_ns: tuple[int, int]) -> Callable[[Iterable[pa.RecordBatch]], 
         rows += stories.finish()
         for at in range(0, len(rows), BATCH_ROWS):
             yield tagged_batch(rows[at : at + BATCH_ROWS])
+        pa.default_memory_pool().release_unused()
 
     return tell
 

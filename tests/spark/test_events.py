@@ -144,7 +144,8 @@ def test_mentions_follow_an_error_of_the_same_client_and_partition(frame: Frame)
     assert sorted((r["request_id"], r["answered"]) for r in kept.collect()) == [("r3", False), ("r4", True)]
 
 
-def test_the_first_success_is_seen_however_often_metadata_comes_before_it(frame: Frame) -> None:
+@pytest.mark.parametrize("at_once", [False, True])
+def test_the_first_success_is_seen_however_often_metadata_comes_before_it(frame: Frame, at_once: bool) -> None:
     """librdkafka asks for Metadata every second while a broker is down, and only then fetches elsewhere."""
 
     def mention(number: int, api_key: int, direction: str, error_code: int | None = 0) -> dict[str, Any]:
@@ -157,12 +158,13 @@ def test_the_first_success_is_seen_however_often_metadata_comes_before_it(frame:
     connections = [{"conn_id": "c1", "client_ip": "10.0.0.1", "client_ids": ["app"]}]
     errors = [{"request_id": "r1", "topic": "t", "partition": 0, "error_code": 6}]
     tables = frame(PARTITIONS, *mentions), frame(ERRORS, *errors), frame(CONNECTIONS, *connections)
-    kept = events.only_after_errors(*tables, [], of_topics=False).collect()
+    kept = events.only_after_errors(*tables, [], of_topics=False, at_once=at_once).collect()
     assert [r["request_id"] for r in kept if r["api_key"] == wire.METADATA] == [f"r{n}" for n in range(2, 18)]
     assert {r["request_id"] for r in kept if r["api_key"] == wire.FETCH} == {f"r{n}" for n in range(60, 68)}
 
 
-def test_what_follows_an_error_of_a_whole_topic_is_seen(frame: Frame) -> None:
+@pytest.mark.parametrize("at_once", [False, True])
+def test_what_follows_an_error_of_a_whole_topic_is_seen(frame: Frame, at_once: bool) -> None:
     """Metadata denies the topic, and names no topic-partition; later it may be written to."""
 
     def mention(number: int, direction: str, partition: int, topic: str = "t") -> dict[str, Any]:
@@ -174,12 +176,13 @@ def test_what_follows_an_error_of_a_whole_topic_is_seen(frame: Frame) -> None:
     connections = [{"conn_id": "c1", "client_ip": "10.0.0.1", "client_ids": ["app"]}]
     denied = {"request_id": "r2", "conn_id": "c1", "ts_ns": 2, "api_key": wire.METADATA, "topic": "t", "error_code": 29}
     tables = frame(PARTITIONS, *mentions), frame(ERRORS, denied), frame(CONNECTIONS, *connections)
-    kept = events.only_after_errors(*tables, [], of_topics=True)
+    kept = events.only_after_errors(*tables, [], of_topics=True, at_once=at_once)
     assert sorted((r["request_id"], r["answered"]) for r in kept.collect()) == [("r3", False), ("r5", True)]
-    assert events.only_after_errors(*tables, [], of_topics=False).count() == 0
+    assert events.only_after_errors(*tables, [], of_topics=False, at_once=at_once).count() == 0
 
 
-def test_mentions_of_requests_that_failed_with_their_connection_are_errors(frame: Frame) -> None:
+@pytest.mark.parametrize("at_once", [False, True])
+def test_mentions_of_requests_that_failed_with_their_connection_are_errors(frame: Frame, at_once: bool) -> None:
     sent = [request(n, wire.PRODUCE, status="unanswered", request_last_ns=n * SECOND) for n in (1, 2, 3)]
     sent[1] |= {"conn_id": "c2"}
     sent[2] |= {"conn_id": "c3"}
@@ -198,7 +201,7 @@ def test_mentions_of_requests_that_failed_with_their_connection_are_errors(frame
     other = {**asked, "request_id": "c1-0", "ts_ns": 0, "partition": 1}
     tables = frame(PARTITIONS, other, asked, *again), frame(ERRORS), frame(CONNECTIONS, *closed)
     for which in (vain, ["c1-1", "c1-3"]):
-        kept = events.only_after_errors(*tables, which, of_topics=False).collect()
+        kept = events.only_after_errors(*tables, which, of_topics=False, at_once=at_once).collect()
         told = sorted((r["ts_ns"], r["request_id"], r["answered"], r["vain"]) for r in kept)
         assert told == [(1, "c1-1", False, True), (7, "c1-9", False, False), (8, "c1-9", True, False)]
 

@@ -68,7 +68,7 @@ def test_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """An option goes before SPARK_REMOTE, a master is a cluster, neither is this process."""
     asked: list[tuple[str, object]] = []
 
-    def opened(name: str, where: object, *_: object) -> MagicMock:
+    def opened(name: str, where: object, *_: object, **__: object) -> MagicMock:
         asked.append((name, where))
         return MagicMock()
 
@@ -130,6 +130,8 @@ def test_the_heap_follows_the_work(
 ) -> None:
     """A storm is many requests of few connections: it needs no more heap than Spark starts with."""
     jvm, options = session.sized(n_requests, n_connections)
+    stormy = session.sized(n_requests, 22, has_storm=True)[1]
+    assert stormy.get("spark.driver.memory") == (heap and "480m"), "however many errors"
     assert options.get("spark.driver.memory") == heap
     assert options.get("spark.sql.shuffle.partitions") == partitions
     assert ("TieredStopAtLevel=1" in jvm) == (n_requests < session.LARGE_REQUESTS)

@@ -14,8 +14,9 @@ import pytest
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STARTUPS, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_parsers.errors import UsageError
+from kafkascope_spark import packed
 from kafkascope_spark.client_files import HELD_BYTES, write_client_tables
-from kafkascope_spark.stories import capture_span, events_of, tagged_stories, write_stories
+from kafkascope_spark.stories import capture_span, events_of, packing, packs_of, tagged_stories, write_stories
 from kafkascope_spark.story_files import SORTED_BY, write_here
 
 pytestmark = pytest.mark.spark
@@ -240,6 +241,30 @@ def test_rows_do_not_depend_on_partitions(spark: Any, told: Told, n: int, tmp_pa
         spark.conf.set("spark.sql.shuffle.partitions", before)
     for table in CLIENT_TABLES:
         mine = pq.read_table(tmp_path / table.name).to_pylist()
+        assert same_rows(mine, rows(dataset, table.name)), table.name
+
+
+@pytest.mark.parametrize(("name", "n"), [("leader_move", 1), ("leader_move", 7), ("txn", 2)])
+def test_rows_do_not_depend_on_packs(
+    spark: Any, told: Told, name: str, n: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every address as if it had a storm."""
+    monkeypatch.setattr(packed, "LEAST_ROWS", 2)
+    dataset = tmp_path / "packed.kscope"
+    shutil.copytree(told(name), dataset)
+    addresses = tuple(sorted({str(row["client_ip"]) for row in rows(dataset, "clients")}))
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", n)
+    try:
+        with packing(dataset, addresses):
+            made = tagged_stories(spark, dataset, capture_span(dataset), addresses)
+            write_here(made, CLIENT_TABLES, tmp_path / "made")
+            assert len(list(packs_of(dataset).iterdir())) > len(addresses), "some were packed"
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+    assert not packs_of(dataset).exists()
+    for table in CLIENT_TABLES:
+        mine = pq.read_table(tmp_path / "made" / table.name).to_pylist()
         assert same_rows(mine, rows(dataset, table.name)), table.name
 
 

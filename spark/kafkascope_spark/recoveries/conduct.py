@@ -4,6 +4,8 @@ Judged while the episode is open, and only by what was sent after the client had
 nothing. Patience is longer than any client's longest back-off (retry.backoff.max.ms is 1 s, and a fifth more).
 """
 
+import numpy as np
+
 from kafkascope_spark.recoveries.marks import Mark
 from kafkascope_spark.recoveries.reaction import Reaction
 from kafkascope_spark.runs import Repeats
@@ -55,22 +57,21 @@ class Conduct:
         assert error is not None
         is_blind = bool(reaction.first) or (reaction.fatal and not reaction.is_denied)
         is_told = repeats.leader_id is not None and "hint" in reaction.first
-        last, patience, judged = error.ts_ns, _patience(reaction), self._judged
-        n_blind, since, most = self._n_blind, self._blind_since_ns, 0
-        for ts, is_error, request_id, sent in repeats.told:
-            if sent > last and request_id != judged:
-                judged = request_id
-                if is_blind:
-                    n_blind += 1
-                    if n_blind >= BLIND_RETRIES and sent - since > patience:
-                        most = n_blind
-            if is_error:
-                last = ts
-                if is_told:
-                    n_blind, since = 0, ts
-        self._n_blind, self._blind_since_ns, self._judged = n_blind, since, judged
-        if most:
-            self._blame(most)
+        judged, self._judged = repeats.tries(error.ts_ns, self._judged, of_errors=False)
+        counted = np.cumsum(judged) if is_blind else np.zeros(len(judged), np.int64)
+        n_blind, since = self._n_blind + counted, np.full(len(judged), self._blind_since_ns)
+        if is_told:
+            at = np.flatnonzero(repeats.is_error)
+            told = np.searchsorted(at, np.arange(len(judged)), side="left") - 1
+            is_after = told >= 0
+            n_blind = np.where(is_after, counted - counted[at[told]], n_blind)
+            since = np.where(is_after, repeats.ts_ns[at[told]], since)
+            self._n_blind, self._blind_since_ns = int(counted[-1] - counted[at[-1]]), int(repeats.ts_ns[at[-1]])
+        else:
+            self._n_blind = int(n_blind[-1])
+        blamed = judged & is_blind & (n_blind >= BLIND_RETRIES) & (repeats.sent_ns - since > _patience(reaction))
+        if blamed.any():
+            self._blame(int(n_blind[blamed][-1]))
         self._error = mark
 
     def _start_over(self, ts_ns: int) -> None:

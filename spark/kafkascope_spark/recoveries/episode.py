@@ -5,6 +5,9 @@ steps, the last few errors' times, the first proofs.
 from collections import deque
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
+
 from kafkascope_spark.recoveries.conduct import Conduct
 from kafkascope_spark.recoveries.marks import Journal, Mark
 from kafkascope_spark.recoveries.reaction import Reaction
@@ -140,28 +143,29 @@ class Episode:
     def errors_again(self, mark: Mark, repeats: Repeats) -> None:
         """What `error`, `retry` and `hint` would do about each of them in turn. Of the steps it keeps nothing: as many
         as are kept of an episode's end follow one by one."""
-        lost, last, last_error = dict.fromkeys(LOST, 0), self.last_ns, self.last_error_ns
-        waits, tries = loser_of(State.WAITING, self.reaction), loser_of(State.TRYING, self.reaction)
-        state, tried, n_tried = self.state, self._tried, 0
-        for ts, is_error, request_id, sent in repeats.told:
-            if sent > last_error and not (is_error and request_id == tried):
-                tried, n_tried, tried_ns = request_id, n_tried + 1, sent
-                if sent > last:
-                    lost[tries if state is State.TRYING else waits] += sent - last
-                    last = sent
-                state = State.TRYING
-            if is_error:
-                if ts > last:
-                    lost[tries if state is State.TRYING else waits] += ts - last
-                    last = ts
-                state, last_error = State.WAITING, ts
-        self.lost_ns = {who: ns + lost[who] for who, ns in self.lost_ns.items()}
-        self.state, self.last_ns, self.last_error_ns, self._tried = state, last, last_error, tried
+        is_try, self._tried = repeats.tries(self.last_error_ns, self._tried, of_errors=True)
+        self._lose(repeats, is_try)
+        self.last_error_ns = repeats.last_ns
         self.n_errors, self.n_wasted = self.n_errors + repeats.n_errors, self.n_wasted + repeats.n_errors
-        if n_tried and mark.node_id == self.old_node_id:
-            self.n_to_old, self.old_until_ns = self.n_to_old + n_tried, tried_ns
+        if is_try.any() and mark.node_id == self.old_node_id:
+            self.n_to_old += int(np.count_nonzero(is_try))
+            self.old_until_ns = int(repeats.sent_ns[is_try][-1])
         self.leader_id = self.leader_id if repeats.leader_id is None else repeats.leader_id
         self.conduct.on_errors_again(mark, repeats)
+
+    def _lose(self, repeats: Repeats, is_try: npt.NDArray[np.bool_]) -> None:
+        """Move to and fro between waiting and trying, and add up whose time passes: after a try it is that of who is to
+        answer."""
+        moves = np.stack([is_try, repeats.is_error], axis=1)
+        times = np.stack([repeats.sent_ns, repeats.ts_ns], axis=1)[moves]
+        is_trying = np.broadcast_to([True, False], moves.shape)[moves]
+        latest = np.maximum.accumulate(np.concatenate([[self.last_ns], times]))
+        passed = np.diff(latest)
+        was_trying = np.concatenate([[self.state is State.TRYING], is_trying[:-1]])
+        for state, ns in ((State.TRYING, passed[was_trying].sum()), (State.WAITING, passed[~was_trying].sum())):
+            self.lost_ns[loser_of(state, self.reaction)] += int(ns)
+        self.last_ns = int(latest[-1])
+        self.state = State.TRYING if is_trying[-1] else State.WAITING
 
     def catch_up(self, journal: Journal) -> None:
         """Read what the client did since this episode's last event."""

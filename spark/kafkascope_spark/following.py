@@ -1,0 +1,120 @@
+"""Which mentions of a topic-partition follow a failed one closely, in one pass over mentions in order of time: what
+events asks Spark's windows for where they are few, for those of a storm.
+
+Mentions of many topic-partitions come mixed (`key` tells them apart), so that Spark sorts by time, a number, instead of
+by names that are all the same. Memory: three counts per key that ever failed, and the mentions of which the next one
+decides (at most one a key).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Bools = npt.NDArray[np.bool_]
+Longs = npt.NDArray[np.int64]
+KINDS = 3
+
+
+def follower(most: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that Spark's workers run over each partition; most: mentions of a kind kept after a failed one."""
+
+    def follow(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        following = Following(most)
+        for batch in batches:
+            yield following.feed(batch)
+        last = following.finish()
+        if last is not None:
+            yield last
+
+    return follow
+
+
+class Following:
+    """Takes mentions (key, request_id, failed, kind: 0 to 2, wanted, and any others) in order of time; gives those that
+    are wanted whatever they follow, and those that did not fail, are among the `most` of their kind after one of their
+    key that did, and whose own error is not the next of the key."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._since: dict[int, tuple[int, ...]] = {}
+        """Of a key that failed, the mentions of each kind since."""
+        self._held: pa.RecordBatch | None = None
+        """Mentions that are told unless the next of their key is their error."""
+
+    def feed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """What of it and of those held before is told, in order."""
+        n_held = self._held.num_rows if self._held is not None else 0
+        rows = pa.concat_batches([self._held, batch]) if self._held is not None else batch
+        keys = _numpy(rows, "key")
+        order = np.argsort(keys, kind="stable")
+        keys, is_held = keys[order], order < n_held
+        kinds = _numpy(rows, "kind")[order]
+        failed, wanted = (_numpy(rows, name)[order].astype(bool) for name in ("failed", "wanted"))
+        begins = np.flatnonzero(np.diff(keys, prepend=~keys[:1]) != 0) if len(keys) else np.zeros(0, np.int64)
+        follows = self._count(keys, begins, failed, np.where(is_held, KINDS, kinds)) | is_held
+        ids = rows.column("request_id").take(pa.array(order))
+        is_last = np.ones(len(keys), bool)
+        is_last[:-1] = np.diff(keys) != 0
+        answered = np.zeros(len(keys), bool)
+        if len(keys) > 1:
+            same = pc.fill_null(pc.equal(ids.slice(1), ids.slice(0, len(ids) - 1)), fill_value=False)
+            answered[:-1] = same.to_numpy(zero_copy_only=False) & failed[1:] & ~is_last[:-1]
+        told = follows & ~failed & ~answered & ~wanted
+        self._held = rows.take(pa.array(np.sort(order[told & is_last])))
+        return rows.take(pa.array(np.sort(order[(told & ~is_last) | (wanted & ~is_held)])))
+
+    def _count(self, keys: Longs, begins: Longs, failed: Bools, kinds: Longs) -> Bools:
+        """Which of the mentions, sorted by key, are among the first of their kind since one that failed; kind KINDS
+        counts for nothing."""
+        n, at = len(keys), np.arange(len(keys))
+        begin = begins[np.cumsum(np.isin(at, begins)) - 1] if n else at
+        last_failed = np.maximum.accumulate(np.where(failed, at, -1)) if n else at
+        before = np.concatenate([[-1], last_failed[:-1]]) if n else at
+        is_here = before >= begin
+        counts = np.zeros((KINDS + 1, n + 1), np.int64)
+        counts[kinds, at + 1] = 1
+        counts = counts.cumsum(axis=1)
+        ends = np.concatenate([begins[1:], [n]])
+        known = [self._since.get(key) for key in keys[begins].tolist()]
+        carried = np.array([since or (0,) * KINDS for since in known], np.int64).reshape(-1, KINDS).T
+        which = np.searchsorted(begins, at, side="right") - 1
+        since = counts[kinds, at + 1] - counts[kinds, np.where(is_here, before + 1, begin)]
+        inherited = np.concatenate([carried, np.zeros((1, carried.shape[1]), np.int64)])[kinds, which] if n else since
+        since = since + np.where(is_here, 0, inherited)
+        has_failed = is_here | np.array([k is not None for k in known], bool)[which] if n else is_here
+        self._carry(keys[begins], known, begins, ends, last_failed, counts)
+        follows: Bools = has_failed & (since <= self._most) & (kinds < KINDS)
+        return follows
+
+    def _carry(
+        self,
+        keys: Longs,
+        known: list[tuple[int, ...] | None],
+        begins: Longs,
+        ends: Longs,
+        last_failed: Longs,
+        counts: Longs,
+    ) -> None:
+        """Remember the counts since each key's last failure."""
+        if not len(keys):
+            return
+        fails = last_failed[ends - 1] >= begins
+        fresh = counts[:KINDS, ends] - counts[:KINDS, np.where(fails, last_failed[ends - 1] + 1, begins)]
+        for key, old, is_new, more in zip(keys.tolist(), known, fails.tolist(), fresh.T.tolist(), strict=True):
+            if is_new:
+                self._since[key] = tuple(more)
+            elif old is not None:
+                self._since[key] = tuple(min(a + b, self._most + 1) for a, b in zip(old, more, strict=True))
+
+    def finish(self) -> pa.RecordBatch | None:
+        """What is still held."""
+        return self._held
+
+
+def _numpy(rows: pa.RecordBatch, name: str) -> npt.NDArray[np.int64]:
+    column = rows.column(name)
+    numbers: npt.NDArray[np.int64] = column.to_numpy(zero_copy_only=False)
+    return numbers
