@@ -130,6 +130,8 @@ def client_events(sources: Sources) -> DataFrame:
     known = sources.requests.where(fn.col("api_key").isNotNull() & (fn.col("status") != "orphan_response"))
     requests = with_luck(known)
     parts = [
+        # Tasks are begun in this order: those of mentions first, as a storm's are one task, and the longest.
+        touch_events(_mentions(sources)),
         connection_events(with_near_closes(sources.connections)),
         usage_events(usages(requests)),
         sample_events(id_samples(requests), of_answers=False),
@@ -139,7 +141,6 @@ def client_events(sources: Sources) -> DataFrame:
         lookup_events(sources.dns),
         request_events(deciding_requests(requests)),
         failure_events(sources.errors),
-        touch_events(_mentions(sources)),
     ]
     events = parts[0]
     for part in parts[1:]:

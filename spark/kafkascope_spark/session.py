@@ -48,6 +48,9 @@ sizes of all columns of the batch after each row, which costs more than all the 
 EMBEDDED_OPTIONS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
@@ -82,7 +85,7 @@ LARGE_OPTIONS = {
     "spark.memory.offHeap.enabled": "true",
     "spark.memory.offHeap.size": "128m",
     "spark.sql.sources.fileCompressionFactor": "40",
-    "spark.python.factory.idleWorkerMaxPoolSize": "2",
+    "spark.python.factory.idleWorkerMaxPoolSize": "1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "8192",
 }
 """More and smaller partitions: a partition is what one worker sorts at a time. Long batches: what repeats is taken a
@@ -91,7 +94,7 @@ sorted and hashed is kept outside the heap, where no collector copies it, and go
 least heap that Spark starts with. Repeated rows fill a fortieth of their size on disk, by which Spark judges what
 every task may hold whole."""
 LARGE_JVM = (
-    "-Xms256m -Xmn64m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=25 -Dio.netty.allocator.numDirectArenas=1 "
+    "-Xms200m -Xmn48m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=25 -Dio.netty.allocator.numDirectArenas=1 "
     "-XX:TrimNativeHeapInterval=2000"
 )
 """The heap grows by need: what a storm of a million errors needs is less than half of it."""
