@@ -27,6 +27,8 @@ CONSUMER_APIS = frozenset(
     | {wire.SHARE_FETCH, wire.SHARE_ACKNOWLEDGE, wire.OFFSET_FOR_LEADER_EPOCH}
     | wire.GROUP_HEARTBEATS
 )
+SEEDED = frozenset({"sarama", "kgo"})
+"""Clients that look for the cluster on connections of their own: a first one that only does that, others for work."""
 MEMBER_APIS = wire.GROUP_APIS - {wire.OFFSET_COMMIT, wire.OFFSET_FETCH}
 Span = tuple[int, int]
 _OWNED: tuple[Callable[[Connection], set[str]], ...] = (
@@ -102,6 +104,14 @@ class Draft:
         if wire.FETCH in self.apis or wire.FETCH not in other.apis or other.apis & wire.GROUP_APIS:
             return False
         return bool(self.apis & MEMBER_APIS) and bool(self.groups & other.sought)
+
+    @property
+    def is_later(self) -> bool:
+        """Whether these cannot be all of an object's connections, for want of its first one."""
+        return all(
+            c.software_name in SEEDED and c.syn_ns is not None and bool(c.apis - BOOTSTRAP_APIS)
+            for c in self.connections
+        )
 
     def shares_owned(self, connection: Connection) -> str | None:
         """The kind of id of one owner that this and the connection both used; None when there is none."""
