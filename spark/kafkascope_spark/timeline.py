@@ -3,13 +3,16 @@
 Rows come sorted by the time of their first byte; the answer of a request and the end of a connection come later
 than the row that tells of them. A heap holds them back. At one instant: connections open, then requests, then
 mentions, then answers, then connections end.
+
+What a server answers on a connection that the client has closed (a broker that was paused, or whose network was silent)
+never reached the client: to it the request is unanswered. The table requests has such answers all the same.
 """
 
 import enum
 import heapq
 from typing import Any, NamedTuple
 
-from kafkascope_spark.wire import Connection, Failure, Request, Touch
+from kafkascope_spark.wire import CLOSED_BY_CLIENT, Connection, Failure, Request, Touch
 
 
 class Kind(enum.IntEnum):
@@ -41,6 +44,10 @@ class Timeline:
         self._heap: list[Event] = []
         self._number = 0
         self._failures: dict[str, list[Failure]] = {}
+        self._left_ns: dict[str, int] = {}
+        """Connections that the client closed -> when."""
+        self._unheard: set[str] = set()
+        """Requests with an error in an answer that the client did not get."""
         for connection in connections:
             self._push_connection(connection, capture_end_ns)
 
@@ -54,6 +61,8 @@ class Timeline:
             end = connection.last_ns
         if end is not None:
             self._push(end, Kind.CLOSE, tie, connection)
+        if connection.close_kind in CLOSED_BY_CLIENT and connection.close_ns is not None:
+            self._left_ns[tie] = connection.close_ns
 
     def _push(self, ts_ns: int, kind: Kind, tie: str, what: Any) -> None:
         self._number += 1
@@ -61,16 +70,29 @@ class Timeline:
 
     def tell(self, request: Request) -> None:
         """The request was sent, or will be."""
+        if request.response_ns is not None and self._has_left(request.conn_id, request.response_ns):
+            if request.error_code or request.n_errors:
+                self._unheard.add(request.request_id)
+            request.status, request.response_ns, request.error_code, request.error_name = "unanswered", None, 0, None
         self._push(request.ts_ns, Kind.REQUEST, request.request_id, request)
         if request.response_ns is not None:
             self._push(request.response_ns, Kind.ANSWER, request.request_id, request)
 
+    def _has_left(self, conn_id: str, ts_ns: int) -> bool:
+        """Whether the client had closed the connection by then."""
+        left_ns = self._left_ns.get(conn_id)
+        return left_ns is not None and left_ns < ts_ns
+
     def touch(self, touch: Touch) -> None:
         """A topic-partition was named."""
+        if (touch.answered or touch.hints) and self._has_left(touch.conn_id, touch.ts_ns):
+            return
         self._push(touch.ts_ns, Kind.TOUCH, touch.request_id, touch)
 
     def failure(self, failure: Failure) -> None:
         """An error code in the answer of a request: told with the answer."""
+        if failure.request_id in self._unheard:
+            return
         self._failures.setdefault(failure.request_id, []).append(failure)
 
     def failures_of(self, request: Request) -> list[Failure]:

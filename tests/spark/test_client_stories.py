@@ -8,7 +8,7 @@ import pytest
 from kafkascope_spark.client_stories import ClientStories
 from kafkascope_spark.rows import EventRow, event_row
 from kafkascope_spark.timeline import Kind, Timeline
-from kafkascope_spark.wire import Connection, Request, Touch
+from kafkascope_spark.wire import Connection, Failure, Request, Touch
 
 MS = 1_000_000
 
@@ -83,6 +83,22 @@ def test_answers_and_ends_are_told_at_their_own_time(
         (30, Kind.CLOSE),
         (40, Kind.CLOSE),
     ]
+
+
+def test_what_is_answered_after_the_client_closed_the_connection_is_unanswered(
+    connection: Callable[..., Connection], request_row: Callable[..., Request]
+) -> None:
+    """As recorded of a paused broker: it goes on, and answers what the client gave up long ago."""
+    failure = Failure(0, "NOT_LEADER_OR_FOLLOWER", "t", 0, None, None, None, "c1-0-5")
+    for close_kind, answered in (("fin_client", False), ("rst_client", False), ("fin_server", True)):
+        timeline = Timeline([connection("c1", 0, 30, close_kind=close_kind)], 60_000 * MS)
+        timeline.tell(request_row(0, 5, 40, error_code=6, error_name="NOT_LEADER_OR_FOLLOWER"))
+        timeline.touch(Touch("c1-0-5", "c1", 40 * MS, 0, True, "t", 0))
+        timeline.failure(failure)
+        assert timeline.owes_failures == answered
+        told = {event.kind: event.what for event in timeline.rest()}
+        assert (Kind.ANSWER in told, Kind.TOUCH in told) == (answered, answered)
+        assert told[Kind.REQUEST].status == ("ok" if answered else "unanswered")
 
 
 def test_mentions_of_one_request_at_one_time_keep_their_order(connection: Callable[..., Connection]) -> None:

@@ -180,15 +180,16 @@ def test_what_follows_an_error_of_a_whole_topic_is_seen(frame: Frame) -> None:
 
 
 def test_mentions_of_requests_that_failed_with_their_connection_are_errors(frame: Frame) -> None:
-    sent = [request(n, wire.PRODUCE, status="unanswered", request_last_ns=n * SECOND) for n in (1, 2, 3)]
-    sent[1] |= {"conn_id": "c2"}
+    sent = [request(n, wire.PRODUCE, status="unanswered", request_last_ns=n * SECOND) for n in (1, 2, 3, 4)]
+    sent[1] |= {"conn_id": "c2", "api_key": wire.FETCH}
     sent[2] |= {"conn_id": "c3"}
+    sent[3] |= {"conn_id": "c2"}
     ends = {"client_ip": "10.0.0.1", "client_ids": ["app"], "close_ns": 5 * SECOND}
     kinds = {"c1": "rst_server", "c2": "fin_client", "c3": "fin_client"}
     closed = [{"conn_id": c, "close_kind": kind, **ends} for c, kind in kinds.items()]
     closed[2] |= {"close_ns": 60 * SECOND}
     vain = asked_in_vain(frame(REQUESTS, *sent), frame(CONNECTIONS, *closed))
-    assert sorted(r["request_id"] for r in vain.collect()) == ["c1-1", "c1-3"]
+    assert sorted(r["request_id"] for r in vain.collect()) == ["c1-1", "c1-3", "c1-4"]
 
     mention = {"conn_id": "c1", "api_key": wire.PRODUCE, "topic": "t", "partition": 0}
     asked = {"request_id": "c1-1", "ts_ns": 1, "direction": "request", **mention}

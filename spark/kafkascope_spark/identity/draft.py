@@ -210,7 +210,7 @@ def first_id(connection: Connection) -> int | None:
 
 def closed_by_client(connection: Connection) -> bool:
     """Whether the client ended it, by FIN or RST."""
-    return connection.close_kind in ("fin_client", "rst_client")
+    return connection.close_kind in wire.CLOSED_BY_CLIENT
 
 
 def end_of(connection: Connection) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.recoveries.episodes import Episodes
-from kafkascope_spark.recoveries.failures import failure_of_end, late_since, overdue
+from kafkascope_spark.recoveries.failures import failure_of_end, given_up, late_since, overdue
 from kafkascope_spark.recoveries.marks import Mark
 from kafkascope_spark.recoveries.reactions import NO_EPISODE
 from kafkascope_spark.recoveries.resources import AUTHENTICATION, Resource, claim_of, proven_by, resource_of
@@ -303,7 +303,7 @@ class Recoveries:
         resource: Resource = ("connection", connection.server)
         if error in _HUNG_UP and any(r.api_key in wire.SASL_APIS for r in unanswered) and not connection.refused_after:
             error, resource = "AUTHENTICATION_CLOSED", self._authentication
-        late = overdue(unanswered, at)
+        late = given_up(unanswered, at)
         request = late[0] if error == "REQUEST_UNANSWERED" and late else unanswered[0] if unanswered else None
         since = connection.begin_ns if error == "CONNECTION_UNANSWERED" else request.ts_ns if request else None
         request_id = request.request_id if request else None
