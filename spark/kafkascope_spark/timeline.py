@@ -4,14 +4,16 @@ Rows come sorted by the time of their first byte; the answer of a request and th
 than the row that tells of them. A heap holds them back. At one instant: connections open, then requests, then
 mentions, then answers, then connections end.
 
-What a server answers on a connection that the client has closed (a broker that was paused, or whose network was silent)
-never reached the client: to it the request is unanswered. The table requests has such answers all the same.
+What a server answers on a connection that the client has closed never reached the client: it proves nothing; and where
+the client had closed for want of that answer (a broker that was paused, or whose network was silent), the request is
+unanswered. The table requests has such answers all the same.
 """
 
 import enum
 import heapq
 from typing import Any, NamedTuple
 
+from kafkascope_spark.recoveries.failures import PATIENCE_NS
 from kafkascope_spark.wire import CLOSED_BY_CLIENT, Connection, Failure, Request, Touch
 
 
@@ -47,7 +49,7 @@ class Timeline:
         self._left_ns: dict[str, int] = {}
         """Connections that the client closed -> when."""
         self._unheard: set[str] = set()
-        """Requests with an error in an answer that the client did not get."""
+        """Requests whose answer came after the client had given them up."""
         for connection in connections:
             self._push_connection(connection, capture_end_ns)
 
@@ -70,22 +72,25 @@ class Timeline:
 
     def tell(self, request: Request) -> None:
         """The request was sent, or will be."""
-        if request.response_ns is not None and self._has_left(request.conn_id, request.response_ns):
-            if request.error_code or request.n_errors:
-                self._unheard.add(request.request_id)
+        if self._was_given_up(request):
+            self._unheard.add(request.request_id)
             request.status, request.response_ns, request.error_code, request.error_name = "unanswered", None, 0, None
         self._push(request.ts_ns, Kind.REQUEST, request.request_id, request)
         if request.response_ns is not None:
             self._push(request.response_ns, Kind.ANSWER, request.request_id, request)
 
-    def _has_left(self, conn_id: str, ts_ns: int) -> bool:
-        """Whether the client had closed the connection by then."""
-        left_ns = self._left_ns.get(conn_id)
-        return left_ns is not None and left_ns < ts_ns
+    def _was_given_up(self, request: Request) -> bool:
+        """Whether the client closed the connection before the answer came, and had waited for it long."""
+        left_ns = self._left_ns.get(request.conn_id)
+        if left_ns is None or request.response_ns is None or request.response_ns <= left_ns:
+            return False
+        return left_ns - request.request_last_ns > PATIENCE_NS
 
     def touch(self, touch: Touch) -> None:
         """A topic-partition was named."""
-        if (touch.answered or touch.hints) and self._has_left(touch.conn_id, touch.ts_ns):
+        if touch.hints and touch.request_id in self._unheard:
+            return
+        if touch.answered and not touch.hints and self._left_ns.get(touch.conn_id, touch.ts_ns) < touch.ts_ns:
             return
         self._push(touch.ts_ns, Kind.TOUCH, touch.request_id, touch)
 

@@ -85,20 +85,30 @@ def test_answers_and_ends_are_told_at_their_own_time(
     ]
 
 
-def test_what_is_answered_after_the_client_closed_the_connection_is_unanswered(
-    connection: Callable[..., Connection], request_row: Callable[..., Request]
+@pytest.mark.parametrize(
+    ("close_kind", "sent", "is_heard"),
+    [("fin_client", 5, False), ("rst_client", 5, False), ("fin_client", 2_500, True), ("fin_server", 5, True)],
+)
+def test_what_is_answered_after_the_client_gave_up_is_unanswered(
+    connection: Callable[..., Connection],
+    request_row: Callable[..., Request],
+    close_kind: str,
+    sent: int,
+    is_heard: bool,
 ) -> None:
     """As recorded of a paused broker: it goes on, and answers what the client gave up long ago."""
-    failure = Failure(0, "NOT_LEADER_OR_FOLLOWER", "t", 0, None, None, None, "c1-0-5")
-    for close_kind, answered in (("fin_client", False), ("rst_client", False), ("fin_server", True)):
-        timeline = Timeline([connection("c1", 0, 30, close_kind=close_kind)], 60_000 * MS)
-        timeline.tell(request_row(0, 5, 40, error_code=6, error_name="NOT_LEADER_OR_FOLLOWER"))
-        timeline.touch(Touch("c1-0-5", "c1", 40 * MS, 0, True, "t", 0))
-        timeline.failure(failure)
-        assert timeline.owes_failures == answered
-        told = {event.kind: event.what for event in timeline.rest()}
-        assert (Kind.ANSWER in told, Kind.TOUCH in told) == (answered, answered)
-        assert told[Kind.REQUEST].status == ("ok" if answered else "unanswered")
+    timeline = Timeline([connection("c1", 0, 3_000, close_kind=close_kind)], 60_000 * MS)
+    request = request_row(0, sent, 4_000, error_code=6, error_name="NOT_LEADER_OR_FOLLOWER")
+    timeline.tell(request)
+    timeline.failure(Failure(0, "NOT_LEADER_OR_FOLLOWER", "t", 0, None, None, None, request.request_id))
+    timeline.touch(Touch(request.request_id, "c1", 4_000 * MS, 0, True, "t", 0, hints=True))
+    timeline.touch(Touch("not told", "c1", 4_000 * MS, 0, True, "t", 1))
+    assert timeline.owes_failures == is_heard
+    told = timeline.rest()
+    assert (Kind.ANSWER in {event.kind for event in told}) == is_heard
+    touched = {event.what.partition for event in told if event.kind is Kind.TOUCH}
+    assert touched == ({0} if is_heard else set()) | ({1} if close_kind == "fin_server" else set())
+    assert request.status == ("ok" if is_heard else "unanswered")
 
 
 def test_mentions_of_one_request_at_one_time_keep_their_order(connection: Callable[..., Connection]) -> None:
