@@ -16,6 +16,10 @@ from typing import Any, NamedTuple
 from kafkascope_spark.recoveries.failures import PATIENCE_NS
 from kafkascope_spark.wire import CLOSED_BY_CLIENT, Connection, Failure, Request, Touch
 
+REPLY_NS = 10_000_000
+"""A client's RST so soon after an answer that it had long waited for replies to it: its socket was closed by then, with
+the FIN behind what could not be delivered (RFC 9293, 3.10.7.1)."""
+
 
 class Kind(enum.IntEnum):
     """What happened, in the order in which things of one instant are told."""
@@ -47,7 +51,7 @@ class Timeline:
         self._number = 0
         self._failures: dict[str, list[Failure]] = {}
         self._left_ns: dict[str, int] = {}
-        """Connections that the client closed -> when."""
+        """Connections that the client closed -> when, at the latest."""
         self._unheard: set[str] = set()
         """Requests whose answer came after the client had given them up."""
         for connection in connections:
@@ -64,7 +68,8 @@ class Timeline:
         if end is not None:
             self._push(end, Kind.CLOSE, tie, connection)
         if connection.close_kind in CLOSED_BY_CLIENT and connection.close_ns is not None:
-            self._left_ns[tie] = connection.close_ns
+            is_reply = connection.close_kind == "rst_client"
+            self._left_ns[tie] = connection.close_ns - (REPLY_NS if is_reply else 0)
 
     def _push(self, ts_ns: int, kind: Kind, tie: str, what: Any) -> None:
         self._number += 1

@@ -87,7 +87,13 @@ def test_answers_and_ends_are_told_at_their_own_time(
 
 @pytest.mark.parametrize(
     ("close_kind", "sent", "is_heard"),
-    [("fin_client", 5, False), ("rst_client", 5, False), ("fin_client", 2_500, True), ("fin_server", 5, True)],
+    [
+        ("fin_client", 5, False),
+        ("rst_client", 5, False),
+        ("rst_client", 2_500, True),
+        ("fin_client", 2_500, True),
+        ("fin_server", 5, True),
+    ],
 )
 def test_what_is_answered_after_the_client_gave_up_is_unanswered(
     connection: Callable[..., Connection],
@@ -109,6 +115,20 @@ def test_what_is_answered_after_the_client_gave_up_is_unanswered(
     touched = {event.what.partition for event in told if event.kind is Kind.TOUCH}
     assert touched == ({0} if is_heard else set()) | ({1} if close_kind == "fin_server" else set())
     assert request.status == ("ok" if is_heard else "unanswered")
+
+
+def test_an_answer_that_meets_a_reset_is_not_heard(
+    connection: Callable[..., Connection], request_row: Callable[..., Request]
+) -> None:
+    """As recorded of a broker whose answers a firewall held up: the client had closed, its FIN never left."""
+    for close_kind, waited, is_heard in (
+        ("rst_client", 10_000, False),
+        ("rst_client", 900, True),
+        ("fin_client", 10_000, True),
+    ):
+        timeline = Timeline([connection("c1", 0, 20_000, close_kind=close_kind)], 60_000 * MS)
+        timeline.tell(request_row(0, 19_999 - waited, 19_999))
+        assert (Kind.ANSWER in {event.kind for event in timeline.rest()}) == is_heard
 
 
 def test_mentions_of_one_request_at_one_time_keep_their_order(connection: Callable[..., Connection]) -> None:
