@@ -159,7 +159,24 @@ def test_the_first_success_is_seen_however_often_metadata_comes_before_it(frame:
     tables = frame(PARTITIONS, *mentions), frame(ERRORS, *errors), frame(CONNECTIONS, *connections)
     kept = events.only_after_errors(*tables, [], of_topics=False).collect()
     assert [r["request_id"] for r in kept if r["api_key"] == wire.METADATA] == [f"r{n}" for n in range(2, 18)]
-    assert {r["request_id"] for r in kept if r["api_key"] == wire.FETCH} == {f"r{n}" for n in range(60, 68)}
+    assert {r["request_id"] for r in kept if r["api_key"] == wire.FETCH} == {f"r{n}" for n in range(60, 76)}
+
+
+def test_the_first_success_is_seen_however_many_requests_wait_before_it(frame: Frame) -> None:
+    """As recorded of a kafkajs producer: it goes on sending while too few replicas are there to acknowledge."""
+
+    def mention(number: int, direction: str, error_code: int | None) -> dict[str, Any]:
+        row = {"request_id": f"r{number}", "conn_id": "c1", "ts_ns": number, "api_key": wire.PRODUCE, "topic": "t"}
+        return row | {"direction": direction, "partition": 0, "error_code": error_code}
+
+    waiting = [mention(n, "request", None) for n in range(2, 42)]
+    answers = [mention(n + 40, "response", 0) | {"request_id": f"r{n}"} for n in range(2, 42)]
+    connections = [{"conn_id": "c1", "client_ip": "10.0.0.1", "client_ids": ["app"]}]
+    errors = [{"request_id": "r1", "topic": "t", "partition": 0, "error_code": 6}]
+    tables = frame(PARTITIONS, mention(1, "response", 6), *waiting, *answers), frame(ERRORS, *errors)
+    kept = events.only_after_errors(*tables, frame(CONNECTIONS, *connections), [], of_topics=False).collect()
+    assert sorted(r["ts_ns"] for r in kept if r["answered"]) == list(range(42, 58))
+    assert sorted(r["ts_ns"] for r in kept if not r["answered"]) == list(range(2, 18))
 
 
 def test_what_follows_an_error_of_a_whole_topic_is_seen(frame: Frame) -> None:
