@@ -29,7 +29,9 @@ class Kind(enum.IntEnum):
     REQUEST = 2
     TOUCH = 3
     ANSWER = 4
-    CLOSE = 5
+    UNHEARD = 5
+    """The answer to a request that the client had given up."""
+    CLOSE = 6
 
 
 class Event(NamedTuple):
@@ -79,6 +81,7 @@ class Timeline:
         """The request was sent, or will be."""
         if self._was_given_up(request):
             self._unheard.add(request.request_id)
+            self._push(request.response_ns or 0, Kind.UNHEARD, request.request_id, request)
             request.status, request.response_ns, request.error_code, request.error_name = "unanswered", None, 0, None
         self._push(request.ts_ns, Kind.REQUEST, request.request_id, request)
         if request.response_ns is not None:
@@ -101,8 +104,6 @@ class Timeline:
 
     def failure(self, failure: Failure) -> None:
         """An error code in the answer of a request: told with the answer."""
-        if failure.request_id in self._unheard:
-            return
         self._failures.setdefault(failure.request_id, []).append(failure)
 
     def failures_of(self, request: Request) -> list[Failure]:

@@ -109,9 +109,9 @@ def test_what_is_answered_after_the_client_gave_up_is_unanswered(
     timeline.failure(Failure(0, "NOT_LEADER_OR_FOLLOWER", "t", 0, None, None, None, request.request_id))
     timeline.touch(Touch(request.request_id, "c1", 4_000 * MS, 0, True, "t", 0, hints=True))
     timeline.touch(Touch("not told", "c1", 4_000 * MS, 0, True, "t", 1))
-    assert timeline.owes_failures == is_heard
     told = timeline.rest()
-    assert (Kind.ANSWER in {event.kind for event in told}) == is_heard
+    kinds = {event.kind for event in told}
+    assert (Kind.ANSWER in kinds, Kind.UNHEARD in kinds) == (is_heard, not is_heard)
     touched = {event.what.partition for event in told if event.kind is Kind.TOUCH}
     assert touched == ({0} if is_heard else set()) | ({1} if close_kind == "fin_server" else set())
     assert request.status == ("ok" if is_heard else "unanswered")

@@ -199,6 +199,16 @@ class Recoveries:
         if self._episodes:
             self._prove(request, at, broken)
 
+    def on_unheard(self, request: Request, at: int, failures: list[Failure]) -> None:
+        """An answer to what the client had given up arrived: its errors are a step of the lost connection's story."""
+        connection = self._connections.get(request.conn_id)
+        if connection is None:
+            return
+        for failure in failures:
+            if self._is_worth(failure):
+                mark = _mark("error", request, at, failure.error_name)
+                self._episodes.unheard(("connection", connection.server), mark)
+
     def _came_late(self, request: Request, due_ns: int, at: int) -> None:
         """The server was silent, and is not any more; of several answers that it owed the first tells. What a quota
         holds back is not late."""
