@@ -29,9 +29,9 @@ class Kind(enum.IntEnum):
     REQUEST = 2
     TOUCH = 3
     ANSWER = 4
-    UNHEARD = 5
-    """The answer to a request that the client had given up."""
-    CLOSE = 6
+    CLOSE = 5
+    UNHEARD = 6
+    """The answer to a request that the client had given up: told when the connection has ended."""
 
 
 class Event(NamedTuple):
@@ -52,8 +52,10 @@ class Timeline:
         self._heap: list[Event] = []
         self._number = 0
         self._failures: dict[str, list[Failure]] = {}
+        self._closed_ns: dict[str, int] = {}
+        """Connections that the client closed -> when the wire shows it."""
         self._left_ns: dict[str, int] = {}
-        """Connections that the client closed -> when, at the latest."""
+        """The same -> when, at the latest."""
         self._unheard: set[str] = set()
         """Requests whose answer came after the client had given them up."""
         for connection in connections:
@@ -71,6 +73,7 @@ class Timeline:
             self._push(end, Kind.CLOSE, tie, connection)
         if connection.close_kind in CLOSED_BY_CLIENT and connection.close_ns is not None:
             is_reply = connection.close_kind == "rst_client"
+            self._closed_ns[tie] = connection.close_ns
             self._left_ns[tie] = connection.close_ns - (REPLY_NS if is_reply else 0)
 
     def _push(self, ts_ns: int, kind: Kind, tie: str, what: Any) -> None:
@@ -81,18 +84,20 @@ class Timeline:
         """The request was sent, or will be."""
         if self._was_given_up(request):
             self._unheard.add(request.request_id)
-            self._push(request.response_ns or 0, Kind.UNHEARD, request.request_id, request)
+            at = max(request.response_ns or 0, self._closed_ns[request.conn_id])
+            self._push(at, Kind.UNHEARD, request.request_id, request)
             request.status, request.response_ns, request.error_code, request.error_name = "unanswered", None, 0, None
         self._push(request.ts_ns, Kind.REQUEST, request.request_id, request)
         if request.response_ns is not None:
             self._push(request.response_ns, Kind.ANSWER, request.request_id, request)
 
     def _was_given_up(self, request: Request) -> bool:
-        """Whether the client closed the connection before the answer came, and had waited for it long."""
+        """Whether the client closed the connection before the answer came, and had waited for it long, or the answer
+        came long after."""
         left_ns = self._left_ns.get(request.conn_id)
         if left_ns is None or request.response_ns is None or request.response_ns <= left_ns:
             return False
-        return left_ns - request.request_last_ns > PATIENCE_NS
+        return max(left_ns - request.request_last_ns, request.response_ns - left_ns) > PATIENCE_NS
 
     def touch(self, touch: Touch) -> None:
         """A topic-partition was named."""

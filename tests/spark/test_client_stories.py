@@ -86,13 +86,14 @@ def test_answers_and_ends_are_told_at_their_own_time(
 
 
 @pytest.mark.parametrize(
-    ("close_kind", "sent", "is_heard"),
+    ("close_kind", "sent", "answered", "is_heard"),
     [
-        ("fin_client", 5, False),
-        ("rst_client", 5, False),
-        ("rst_client", 2_500, True),
-        ("fin_client", 2_500, True),
-        ("fin_server", 5, True),
+        ("fin_client", 5, 3_500, False),
+        ("rst_client", 5, 3_500, False),
+        ("rst_client", 2_500, 3_500, True),
+        ("fin_client", 2_500, 3_500, True),
+        ("fin_client", 2_500, 9_000, False),
+        ("fin_server", 5, 3_500, True),
     ],
 )
 def test_what_is_answered_after_the_client_gave_up_is_unanswered(
@@ -100,15 +101,16 @@ def test_what_is_answered_after_the_client_gave_up_is_unanswered(
     request_row: Callable[..., Request],
     close_kind: str,
     sent: int,
+    answered: int,
     is_heard: bool,
 ) -> None:
     """As recorded of a paused broker: it goes on, and answers what the client gave up long ago."""
     timeline = Timeline([connection("c1", 0, 3_000, close_kind=close_kind)], 60_000 * MS)
-    request = request_row(0, sent, 4_000, error_code=6, error_name="NOT_LEADER_OR_FOLLOWER")
+    request = request_row(0, sent, answered, error_code=6, error_name="NOT_LEADER_OR_FOLLOWER")
     timeline.tell(request)
     timeline.failure(Failure(0, "NOT_LEADER_OR_FOLLOWER", "t", 0, None, None, None, request.request_id))
-    timeline.touch(Touch(request.request_id, "c1", 4_000 * MS, 0, True, "t", 0, hints=True))
-    timeline.touch(Touch("not told", "c1", 4_000 * MS, 0, True, "t", 1))
+    timeline.touch(Touch(request.request_id, "c1", answered * MS, 0, True, "t", 0, hints=True))
+    timeline.touch(Touch("not told", "c1", answered * MS, 0, True, "t", 1))
     told = timeline.rest()
     kinds = {event.kind for event in told}
     assert (Kind.ANSWER in kinds, Kind.UNHEARD in kinds) == (is_heard, not is_heard)
