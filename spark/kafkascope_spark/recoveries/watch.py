@@ -81,13 +81,15 @@ class Recoveries:
     def _give_up(self, opened: Connection) -> None:
         """A client that opens another connection to a server that owes it an answer for long has closed the one before.
         Its FIN waits behind what TCP could not deliver: the capture may show no end, or one by the server much later.
+        It has one connection at a time to produce to a server, so that one more of them tells sooner.
         """
         at = opened.begin_ns
+        waited_for = given_up if wire.PRODUCE in opened.apis else overdue
         for conn_id in list(self._unanswered):
             old = self._connections.get(conn_id)
             if old is None or old.server != opened.server or (old.last_request_ns or 0) >= at:
                 continue
-            late = overdue(self._unanswered[conn_id], at)
+            late = waited_for(self._unanswered[conn_id], at)
             if late:
                 del self._unanswered[conn_id]
                 error = _mark("error", late[0], at - 1, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)

@@ -289,6 +289,19 @@ def test_a_client_that_ends_waits_for_nothing(
     assert episodes(watch) == []
 
 
+@pytest.mark.parametrize(("apis", "expected"), [({wire.PRODUCE}, ["REQUEST_UNANSWERED"]), ({wire.FETCH}, [])])
+def test_one_more_connection_to_produce_shows_it_however_short_the_timeout(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest, apis: set[int], expected: list[str]
+) -> None:
+    """As recorded of a Java producer with request.timeout.ms=3000 whose connection a middlebox had forgotten."""
+    old, new = connection("c1", 0, 20_000, last_request_ns=5_000 * MS), connection("c2", 8_100, None, apis=apis)
+    watch = Recoveries(instance(old, new), CAPTURE)
+    watch.on_request(request_row(wire.PRODUCE, 5_000))
+    watch.on_open(new)
+    watch.on_answer(request_row(wire.METADATA, 8_110, 8_120, conn_id="c2"), [])
+    assert [row["first_error_name"] for row in episodes(watch)] == expected
+
+
 def test_an_error_that_came_after_the_client_had_left_is_a_step_of_the_lost_connection(
     instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
 ) -> None:
