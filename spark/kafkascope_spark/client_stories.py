@@ -91,6 +91,8 @@ class Client:
             failures = timeline.failures_of(what)
             self.startups.on_answer(what, failures)
             self.recoveries.on_answer(what, failures)
+        elif event.kind is Kind.UNHEARD:
+            self.recoveries.on_unheard(what, event.ts_ns, timeline.failures_of(what))
         elif event.kind is Kind.OPEN:
             self.startups.on_open(what)
             self.recoveries.on_open(what)

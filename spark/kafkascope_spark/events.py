@@ -238,7 +238,7 @@ def _after(hits: DataFrame, *by: str) -> DataFrame:
 
 def _after_at_once(hits: DataFrame, *by: str) -> DataFrame:
     """The same, each partition of mentions in one pass."""
-    kind = fn.when(_kind("n_work"), 0).when(_kind("n_metadata"), 1).otherwise(2)
+    kind = fn.coalesce(*(fn.when(_kind(name), number) for number, name in enumerate(_KINDS)))
     keyed = _marked(hits).select(
         *("client_ip", "topic", "partition", "request_id", "conn_id", "ts_ns", "api_key", "direction", "leader_id"),
         *("failed", "answered", "hints", "vain"),
@@ -259,13 +259,16 @@ def _marked(hits: DataFrame) -> DataFrame:
     return hits.withColumns({"failed": failed, "answered": answered, "hints": hints, "vain": vain})
 
 
-_KINDS = ("n_work", "n_metadata", "n_rest")
+_KINDS = ("n_asked", "n_worked", "n_metadata", "n_rest")
 
 
 def _kind(name: str) -> Column:
-    """Whether the mention is of the kind: records written or read, Metadata, or what a client asks in between."""
+    """Whether the mention is of the kind: records to write or read, the answer to that (a producer may send many more
+    requests than are kept before the first answer), Metadata, or what a client asks in between."""
     work, metadata = fn.col("api_key").isin(*WORK), fn.col("api_key") == wire.METADATA
-    return {"n_work": work, "n_metadata": metadata, "n_rest": ~work & ~metadata}[name]
+    asks = fn.col("direction") == "request"
+    kinds = {"n_asked": work & asks, "n_worked": work & ~asks, "n_metadata": metadata, "n_rest": ~work & ~metadata}
+    return kinds[name]
 
 
 def _counts(order: WindowSpec) -> dict[str, Column]:

@@ -2,7 +2,7 @@
 events asks Spark's windows for where they are few, for those of a storm.
 
 Mentions of many topic-partitions come mixed (`key` tells them apart), so that Spark sorts by time, a number, instead of
-by names that are all the same. Memory: three counts per key that ever failed, and the mentions of which the next one
+by names that are all the same. Memory: four counts per key that ever failed, and the mentions of which the next one
 decides (at most one a key).
 """
 
@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 Bools = npt.NDArray[np.bool_]
 Longs = npt.NDArray[np.int64]
-KINDS = 3
+KINDS = 4
+"""Kinds of mentions that are counted apart (events)."""
 
 
 def follower(most: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -33,7 +34,7 @@ def follower(most: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Reco
 
 
 class Following:
-    """Takes mentions (key, request_id, failed, kind: 0 to 2, wanted, and any others) in order of time; gives those that
+    """Takes mentions (key, request_id, failed, kind: 0 to 3, wanted, and any others) in order of time; gives those that
     are wanted whatever they follow, and those that did not fail, are among the `most` of their kind after one of their
     key that did, and whose own error is not the next of the key."""
 

@@ -3,13 +3,22 @@
 Rows come sorted by the time of their first byte; the answer of a request and the end of a connection come later
 than the row that tells of them. A heap holds them back. At one instant: connections open, then requests, then
 mentions, then answers, then connections end.
+
+What a server answers on a connection that the client has closed never reached the client: it proves nothing; and where
+the client had closed for want of that answer (a broker that was paused, or whose network was silent), the request is
+unanswered. The table requests has such answers all the same.
 """
 
 import enum
 import heapq
 from typing import Any, NamedTuple
 
-from kafkascope_spark.wire import Connection, Failure, Request, Touch
+from kafkascope_spark.recoveries.failures import PATIENCE_NS
+from kafkascope_spark.wire import CLOSED_BY_CLIENT, Connection, Failure, Request, Touch
+
+REPLY_NS = 10_000_000
+"""A client's RST so soon after an answer that it had long waited for replies to it: its socket was closed by then, with
+the FIN behind what could not be delivered (RFC 9293, 3.10.7.1)."""
 
 
 class Kind(enum.IntEnum):
@@ -21,6 +30,8 @@ class Kind(enum.IntEnum):
     TOUCH = 3
     ANSWER = 4
     CLOSE = 5
+    UNHEARD = 6
+    """The answer to a request that the client had given up: told when the connection has ended."""
 
 
 class Event(NamedTuple):
@@ -41,6 +52,12 @@ class Timeline:
         self._heap: list[Event] = []
         self._number = 0
         self._failures: dict[str, list[Failure]] = {}
+        self._closed_ns: dict[str, int] = {}
+        """Connections that the client closed -> when the wire shows it."""
+        self._left_ns: dict[str, int] = {}
+        """The same -> when, at the latest."""
+        self._unheard: set[str] = set()
+        """Requests whose answer came after the client had given them up."""
         for connection in connections:
             self._push_connection(connection, capture_end_ns)
 
@@ -54,6 +71,10 @@ class Timeline:
             end = connection.last_ns
         if end is not None:
             self._push(end, Kind.CLOSE, tie, connection)
+        if connection.close_kind in CLOSED_BY_CLIENT and connection.close_ns is not None:
+            is_reply = connection.close_kind == "rst_client"
+            self._closed_ns[tie] = connection.close_ns
+            self._left_ns[tie] = connection.close_ns - (REPLY_NS if is_reply else 0)
 
     def _push(self, ts_ns: int, kind: Kind, tie: str, what: Any) -> None:
         self._number += 1
@@ -61,12 +82,29 @@ class Timeline:
 
     def tell(self, request: Request) -> None:
         """The request was sent, or will be."""
+        if self._was_given_up(request):
+            self._unheard.add(request.request_id)
+            at = max(request.response_ns or 0, self._closed_ns[request.conn_id])
+            self._push(at, Kind.UNHEARD, request.request_id, request)
+            request.status, request.response_ns, request.error_code, request.error_name = "unanswered", None, 0, None
         self._push(request.ts_ns, Kind.REQUEST, request.request_id, request)
         if request.response_ns is not None:
             self._push(request.response_ns, Kind.ANSWER, request.request_id, request)
 
+    def _was_given_up(self, request: Request) -> bool:
+        """Whether the client closed the connection before the answer came, and had waited for it long, or the answer
+        came long after."""
+        left_ns = self._left_ns.get(request.conn_id)
+        if left_ns is None or request.response_ns is None or request.response_ns <= left_ns:
+            return False
+        return max(left_ns - request.request_last_ns, request.response_ns - left_ns) > PATIENCE_NS
+
     def touch(self, touch: Touch) -> None:
         """A topic-partition was named."""
+        if touch.hints and touch.request_id in self._unheard:
+            return
+        if touch.answered and not touch.hints and self._left_ns.get(touch.conn_id, touch.ts_ns) < touch.ts_ns:
+            return
         self._push(touch.ts_ns, Kind.TOUCH, touch.request_id, touch)
 
     def failure(self, failure: Failure) -> None:

@@ -2,7 +2,8 @@
 from what it led.
 
 Whether the end of a connection is a failure is decided with all that is known of it (recoveries.failures); here are
-those that may be: the server ended the connection, or the client did long after the answer was due.
+those that may be: the server ended the connection, or the client did long after the answer was due, or while it waited
+for Produce.
 """
 
 import pathlib
@@ -30,15 +31,18 @@ def asked_in_vain(requests: DataFrame, connections: DataFrame) -> DataFrame:
     waiting = requests.where((fn.col("status") == "unanswered") & fn.col("api_key").isin(*NAMING))
     ends = connections.where(fn.col("close_ns").isNotNull()).select("conn_id", "close_kind", "close_ns")
     is_late = fn.col("close_ns") - fn.col("request_last_ns") > OVERDUE_NS
-    ended = waiting.select("request_id", "conn_id", "request_last_ns").join(ends, on="conn_id", how="inner")
-    return ended.where(fn.col("close_kind").isin(*BY_SERVER) | is_late).select("request_id")
+    wanted = waiting.select("request_id", "conn_id", "api_key", "request_last_ns")
+    ended = wanted.join(ends, on="conn_id", how="inner")
+    given_up = is_late | (fn.col("api_key") == wire.PRODUCE)
+    return ended.where(fn.col("close_kind").isin(*BY_SERVER) | given_up).select("request_id")
 
 
 def ids_asked_in_vain(dataset: pathlib.Path) -> tuple[str, ...] | None:
     """The same ids, read from the dataset where they are few: most datasets have none, and need no join for them.
     None where there are more than MOST_IDS."""
     is_waiting = (pc.field("status") == "unanswered") & pc.field("api_key").isin(list(NAMING))
-    waiting = _rows(dataset / REQUESTS.name, ["request_id", "conn_id", "request_last_ns"], is_waiting)
+    columns = ["request_id", "conn_id", "api_key", "request_last_ns"]
+    waiting = _rows(dataset / REQUESTS.name, columns, is_waiting)
     if not waiting.num_rows:
         return ()
     if waiting.num_rows == MOST_READ:
@@ -50,7 +54,8 @@ def ids_asked_in_vain(dataset: pathlib.Path) -> tuple[str, ...] | None:
     ended = waiting.join(closed, "conn_id", join_type="inner")
     is_late = pc.greater(pc.subtract(ended["close_ns"], ended["request_last_ns"]), OVERDUE_NS)
     by_server = pc.is_in(ended["close_kind"], pa.array(BY_SERVER))
-    found = ended.filter(pc.or_(by_server, pc.fill_null(is_late, fill_value=False)))["request_id"]
+    given_up = pc.or_(pc.fill_null(is_late, fill_value=False), pc.equal(ended["api_key"], wire.PRODUCE))
+    found = ended.filter(pc.or_(by_server, given_up))["request_id"]
     return tuple(sorted(found.to_pylist())) if len(found) <= MOST_IDS else None
 
 

@@ -8,7 +8,7 @@ import pytest
 from kafkascope_spark.client_stories import ClientStories
 from kafkascope_spark.rows import EventRow, event_row
 from kafkascope_spark.timeline import Kind, Timeline
-from kafkascope_spark.wire import Connection, Request, Touch
+from kafkascope_spark.wire import Connection, Failure, Request, Touch
 
 MS = 1_000_000
 
@@ -83,6 +83,54 @@ def test_answers_and_ends_are_told_at_their_own_time(
         (30, Kind.CLOSE),
         (40, Kind.CLOSE),
     ]
+
+
+@pytest.mark.parametrize(
+    ("close_kind", "sent", "answered", "is_heard"),
+    [
+        ("fin_client", 5, 3_500, False),
+        ("rst_client", 5, 3_500, False),
+        ("rst_client", 2_500, 3_500, True),
+        ("fin_client", 2_500, 3_500, True),
+        ("fin_client", 2_500, 9_000, False),
+        ("fin_server", 5, 3_500, True),
+    ],
+)
+def test_what_is_answered_after_the_client_gave_up_is_unanswered(
+    connection: Callable[..., Connection],
+    request_row: Callable[..., Request],
+    close_kind: str,
+    sent: int,
+    answered: int,
+    is_heard: bool,
+) -> None:
+    """As recorded of a paused broker: it goes on, and answers what the client gave up long ago."""
+    timeline = Timeline([connection("c1", 0, 3_000, close_kind=close_kind)], 60_000 * MS)
+    request = request_row(0, sent, answered, error_code=6, error_name="NOT_LEADER_OR_FOLLOWER")
+    timeline.tell(request)
+    timeline.failure(Failure(0, "NOT_LEADER_OR_FOLLOWER", "t", 0, None, None, None, request.request_id))
+    timeline.touch(Touch(request.request_id, "c1", answered * MS, 0, True, "t", 0, hints=True))
+    timeline.touch(Touch("not told", "c1", answered * MS, 0, True, "t", 1))
+    told = timeline.rest()
+    kinds = {event.kind for event in told}
+    assert (Kind.ANSWER in kinds, Kind.UNHEARD in kinds) == (is_heard, not is_heard)
+    touched = {event.what.partition for event in told if event.kind is Kind.TOUCH}
+    assert touched == ({0} if is_heard else set()) | ({1} if close_kind == "fin_server" else set())
+    assert request.status == ("ok" if is_heard else "unanswered")
+
+
+def test_an_answer_that_meets_a_reset_is_not_heard(
+    connection: Callable[..., Connection], request_row: Callable[..., Request]
+) -> None:
+    """As recorded of a broker whose answers a firewall held up: the client had closed, its FIN never left."""
+    for close_kind, waited, is_heard in (
+        ("rst_client", 10_000, False),
+        ("rst_client", 900, True),
+        ("fin_client", 10_000, True),
+    ):
+        timeline = Timeline([connection("c1", 0, 20_000, close_kind=close_kind)], 60_000 * MS)
+        timeline.tell(request_row(0, 19_999 - waited, 19_999))
+        assert (Kind.ANSWER in {event.kind for event in timeline.rest()}) == is_heard
 
 
 def test_mentions_of_one_request_at_one_time_keep_their_order(connection: Callable[..., Connection]) -> None:

@@ -31,16 +31,28 @@ REQUESTS_SENT = [
     request("reset", wire.METADATA),
     request("reset", wire.FETCH, "ok"),
     request("left", wire.FETCH, at=9),
+    request("gave up", wire.PRODUCE, at=7),
+    request("gave up", wire.FETCH, at=7),
     request("late", wire.FETCH),
     request("open", wire.FETCH),
 ]
-ENDS = [("reset", "rst_server", 10), ("left", "fin_client", 10), ("late", "fin_client", 10), ("open", "open", None)]
+ENDS = [
+    ("reset", "rst_server", 10),
+    ("left", "fin_client", 10),
+    ("gave up", "fin_client", 10),
+    ("late", "fin_client", 10),
+    ("open", "open", None),
+]
 CLOSED = [{"conn_id": c, "close_kind": k, "close_ns": None if at is None else at * SECOND} for c, k, at in ENDS]
 
 
 def test_only_what_a_failed_connection_left_open_was_asked_in_vain(tmp_path: pathlib.Path) -> None:
     place = written(tmp_path, REQUESTS_SENT, CLOSED)
-    assert vain.ids_asked_in_vain(place) == (f"late-{wire.FETCH}", f"reset-{wire.PRODUCE}")
+    assert vain.ids_asked_in_vain(place) == (
+        f"gave up-{wire.PRODUCE}",
+        f"late-{wire.FETCH}",
+        f"reset-{wire.PRODUCE}",
+    )
 
 
 @pytest.mark.parametrize(("name", "most"), [("MOST_IDS", 1), ("MOST_READ", 4)])

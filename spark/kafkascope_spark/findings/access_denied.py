@@ -19,10 +19,12 @@ DENIED = (
 
 
 def find(tables: Tables) -> DataFrame:
-    """One finding per client, error and resource."""
+    """One finding per client, error and resource: an ACL is of a topic, whatever partition it was met on."""
+    of_topic = fn.col("error_name") == "TOPIC_AUTHORIZATION_FAILED"
     each = (
         tables[ERRORS]
         .where(fn.col("error_name").isin(*DENIED))
+        .withColumn("resource", fn.coalesce(fn.when(of_topic, fn.col("topic")), "resource"))
         .join(tables.clients_by_conn.drop("client_id", "client_ip"), on="conn_id", how="left")
         .groupBy("client_instance_id", "client_id", "client_ip", "principal", "error_name", "resource")
         .agg(

@@ -17,7 +17,7 @@ _SENTENCE = (
     f"concat(' went away at ', {wording.clock('left_ns')}, ' and left a transaction open, that of ')), "
     f"transactional_id, if(begin_ns is null, '', concat(', begun at ', {wording.clock('begin_ns')})), ': ', "
     f"if(was_aborted, concat('the coordinator aborted it at ', {wording.clock('end_ns')}), "
-    "'it was still open at the end of the capture'), "
+    "'the capture shows no end of it'), "
     f"if(readers = 0, '', concat('; ', {wording.counted('readers', 'read_committed consumer')}, ' waited behind it')))"
 )
 _ADVICE = (
@@ -65,7 +65,8 @@ RULE = Rule(
     "does not move. A warning where the coordinator did so in the capture, else an error.",
     looks_at="A transaction that was begun and not ended: all connections of its client ended; or it is older than the "
     "transaction_timeout_ms of its InitProducerId (15 min, the most that brokers allow by default, where that is not "
-    "in the capture); or the coordinator wrote abort markers that no EndTxn asked for.",
+    "in the capture); or the coordinator wrote abort markers that no EndTxn asked for. Markers that it writes to "
+    "partitions which it leads itself go over its loopback: no capture of the network has them.",
     advice="Lower transaction.timeout.ms of the producer so that the coordinator aborts sooner what a dead producer "
     "leaves; start the producer again with the same transactional.id; kafka-transactions.sh find-hanging, then abort.",
     sources=("KIP-98", "KIP-664", "KIP-890", "org.apache.kafka.coordinator.transaction.TransactionStateManager"),

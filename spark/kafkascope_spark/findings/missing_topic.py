@@ -24,8 +24,8 @@ def find(tables: Tables) -> DataFrame:
         .where(f"n > {limit.STORM} and last_ns - first_ns >= {limit.TOPIC_MISSING_MS} * 1000000L")
     )
     sentence = (
-        f"concat({wording.called()}, ' asked for topic ', topic, ', which the brokers do not have, ', "
-        f"{wording.times('n')}, ' (', apis, ') in ', {wording.lasting('(last_ns - first_ns)')}, ' from ', "
+        f"concat({wording.called()}, ' asked for topic ', topic, ' ', {wording.times('n')}, ' when the brokers did not "
+        f"have it or the partition (', apis, '), in ', {wording.lasting('(last_ns - first_ns)')}, ' from ', "
         f"{wording.clock('first_ns')})"
     )
     return told(each, "warning", sentence, subject="topic", client="client_instance_id")

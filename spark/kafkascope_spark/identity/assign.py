@@ -167,6 +167,8 @@ def _may_be_one(host: Draft, draft: Draft) -> bool:
         return False
     if (not draft.worked and len(draft.connections) == 1) or draft.lives_on_what(host):
         return True
+    if host.completes(draft) or draft.completes(host) or draft.is_later:
+        return True
     mine, others = host.final_end, draft.final_end
     together = AT_ONCE_NS if len(draft.connections) > 1 else TOGETHER_NS
     return mine is None or others is None or max(mine[0], others[0]) - min(mine[1], others[1]) <= together

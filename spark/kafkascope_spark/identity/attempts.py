@@ -6,7 +6,9 @@ opened it; when several can, to none. An object can have opened it
   connections otherwise, or never got to work, may go on trying unseen;
 * or when it was about to begin: what a client tries first is in its configuration, not in the packets;
 * but what was open before the capture began is of an object that was there before;
-* unless it has a connection to that server which it goes on using (one that its next request finds reset was dead);
+* unless it has a connection to that server which it goes on using (one that its next request finds reset was dead),
+  and as many that do work as it ever had: consumers keep one for fetching and one for their coordinator, franz-go one
+  for each kind of request;
 * unless Metadata told it of other addresses only.
 What several can have opened goes, all the same, to the object whose first connection comes in step with it: tried at
 one interval, at one server, until it got through (franz-go: every 5 s).
@@ -16,7 +18,7 @@ import ipaddress
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from kafkascope_spark.identity.draft import closed_by_client, end_of
+from kafkascope_spark.identity.draft import BOOTSTRAP_APIS, closed_by_client, end_of
 from kafkascope_spark.identity.grouping import Group
 from kafkascope_spark.wire import Connection
 
@@ -135,22 +137,53 @@ class _Candidate:
         for connection in mine:
             if connection.last_request_ns is not None:
                 self._used.setdefault(connection.server, []).append(connection)
+        self._most: dict[str, tuple[list[int], list[int]]] = {}
 
     def uses(self, attempt: Connection) -> bool:
-        """Whether it had a connection to that server then and went on using it: an idle one may be dead."""
+        """Whether it had connections to that server then and went on using them: an idle one may be dead. It lacks
+        one when it once had more that did work."""
         at = attempt.begin_ns
-        return any(
-            c.first_ns < at < (c.last_request_ns or 0)
+        going_on = [
+            c
+            for c in self._used.get(attempt.server, ())
+            if c.first_ns < at < (c.last_request_ns or 0)
             and (c.close_ns is None or c.close_ns > at)
             and not _found_dead(c)
-            for c in self._used.get(attempt.server, ())
-        )
+        ]
+        return bool(going_on) and sum(_works(c) for c in going_on) >= self._most_before(attempt.server, at)
+
+    def _most_before(self, server: str, at: int) -> int:
+        """The most connections to the server that it had open at once until then and that did work."""
+        if server not in self._most:
+            self._most[server] = _most_at_once([c for c in self._used[server] if _works(c)])
+        times, most = self._most[server]
+        until = bisect_left(times, at)
+        return most[until - 1] if until else 0
 
     def may_know(self, attempt: Connection, names: dict[str, set[str]]) -> bool:
         """Whether it can have known that server then."""
         if attempt.begin_ns <= self.first_ns or not self._told or attempt.server in self._used:
             return True
         return any(_may_be(told, attempt, names) for told in self._told)
+
+
+def _works(connection: Connection) -> bool:
+    """Whether it did more than look for the cluster."""
+    return bool(connection.apis - BOOTSTRAP_APIS)
+
+
+def _most_at_once(connections: list[Connection]) -> tuple[list[int], list[int]]:
+    """When each connection began, by time, and the most that were open at once until then."""
+    changes = sorted([(end_of(c), -1) for c in connections] + [(c.begin_ns, 1) for c in connections])
+    times: list[int] = []
+    most: list[int] = []
+    n_open = 0
+    for time, change in changes:
+        n_open += change
+        if change > 0:
+            times.append(time)
+            most.append(max(n_open, most[-1] if most else 0))
+    return times, most
 
 
 def _found_dead(connection: Connection) -> bool:

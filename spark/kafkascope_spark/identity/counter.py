@@ -56,6 +56,9 @@ class SharedCounter:
     def _possible(self, time: int, since: int, correlation_id: int) -> bool:
         low = self._at(min(since, time - WAIT_NS)) - SLACK
         after = bisect.bisect_left(self.times, time + AHEAD_NS)
+        if after < len(self.times):
+            # The next sample may be the oldest of those that waited together: the newest tells where the counter is.
+            after = bisect.bisect_right(self.times, self.times[after] + FLUSH_NS, after) - 1
         high = self.highest[after] + SLACK if after < len(self.times) else None
         return low <= correlation_id and (high is None or correlation_id <= high)
 

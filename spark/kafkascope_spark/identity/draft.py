@@ -14,7 +14,7 @@ from kafkascope_spark import wire
 from kafkascope_spark.wire import Connection
 
 TOGETHER_NS = 20_000_000
-"""A client that is closed closes all its connections within this time."""
+"""A client that is closed closes its connections one after the other, each within this time of the one before."""
 AT_ONCE_NS = 1_000_000
 """Closed by one call: the sockets of one object follow one another in less."""
 PAUSE_NS = 1_200_000_000
@@ -27,6 +27,9 @@ CONSUMER_APIS = frozenset(
     | {wire.SHARE_FETCH, wire.SHARE_ACKNOWLEDGE, wire.OFFSET_FOR_LEADER_EPOCH}
     | wire.GROUP_HEARTBEATS
 )
+SEEDED = frozenset({"sarama", "kgo"})
+"""Clients that look for the cluster on connections of their own: a first one that only does that, others for work."""
+MEMBER_APIS = wire.GROUP_APIS - {wire.OFFSET_COMMIT, wire.OFFSET_FETCH}
 Span = tuple[int, int]
 _OWNED: tuple[Callable[[Connection], set[str]], ...] = (
     lambda c: c.members,
@@ -95,6 +98,21 @@ class Draft:
             return False
         return bool((self.groups - self.sought) & host.sought)
 
+    def completes(self, other: "Draft") -> bool:
+        """Whether this is a member of a group and never fetches, and the other fetches, asked for that group's
+        coordinator and then did nothing for it: a client (librdkafka) keeps a connection for its coordinator only."""
+        if wire.FETCH in self.apis or wire.FETCH not in other.apis or other.apis & wire.GROUP_APIS:
+            return False
+        return bool(self.apis & MEMBER_APIS) and bool(self.groups & other.sought)
+
+    @property
+    def is_later(self) -> bool:
+        """Whether these cannot be all of an object's connections, for want of its first one."""
+        return all(
+            c.software_name in SEEDED and c.syn_ns is not None and bool(c.apis - BOOTSTRAP_APIS)
+            for c in self.connections
+        )
+
     def shares_owned(self, connection: Connection) -> str | None:
         """The kind of id of one owner that this and the connection both used; None when there is none."""
         names = ("member id", "transactional id", "group instance id", "producer id")
@@ -138,10 +156,15 @@ class Draft:
     @property
     def final_end(self) -> Span | None:
         """First and last of the ends with which the client finished; None when something else ended it, or nothing."""
-        last = max(self.ends, default=0)
-        if last + TOGETHER_NS < self.last_ns or not self.ends:
+        ends = sorted(self.ends, reverse=True)
+        if not ends or ends[0] + TOGETHER_NS < self.last_ns:
             return None
-        return min(e for e in self.ends if last - e <= TOGETHER_NS), last
+        first = ends[0]
+        for end in ends:
+            if first - end > TOGETHER_NS:
+                break
+            first = end
+        return first, ends[0]
 
     def end_distance(self, connection: Connection) -> int | None:
         """How far the connection's end lies from the nearest of this one's; None when either is not known."""
@@ -187,7 +210,7 @@ def first_id(connection: Connection) -> int | None:
 
 def closed_by_client(connection: Connection) -> bool:
     """Whether the client ended it, by FIN or RST."""
-    return connection.close_kind in ("fin_client", "rst_client")
+    return connection.close_kind in wire.CLOSED_BY_CLIENT
 
 
 def end_of(connection: Connection) -> int:

@@ -249,6 +249,13 @@ class Episode:
             self._since_error.add(mark.step)
             self._tell(mark)
 
+    def unheard(self, mark: Mark) -> None:
+        """An error that never reached the client: named, and nothing else."""
+        name = mark.error_name or "UNKNOWN"
+        if name not in self.errors:
+            self.errors.append(name)
+            self._tell(mark)
+
     def _tell(self, mark: Mark) -> None:
         if len(self._steps) < FIRST_STEPS:
             self._steps.append(mark)

@@ -109,6 +109,12 @@ class Episodes:
         for episode in self.of_kind("connection"):
             episode.note(mark)
 
+    def unheard(self, resource: Resource, mark: Mark) -> None:
+        """An error that the wire shows and the client did not get."""
+        episode = self._open.get(resource)
+        if episode is not None:
+            episode.unheard(mark)
+
     def success(self, resource: Resource, mark: Mark, api_key: int | None = None) -> None:
         """The resource works again."""
         episode = self._open.pop(resource, None)

@@ -14,6 +14,8 @@ what was idle for longer."""
 OVERDUE_NS = 5_000_000_000
 """An answer that comes so much later than its request allows is overdue: clients wait 10 s (connection set-up) to 60
 s (librdkafka)."""
+PATIENCE_NS = 1_000_000_000
+"""No client is set to wait shorter for the answer to records (request.timeout.ms)."""
 _PATIENT = frozenset({wire.JOIN_GROUP, wire.SYNC_GROUP})
 """APIs whose answer may take as long as a rebalance."""
 PROMPT = frozenset(
@@ -42,8 +44,8 @@ def failure_of_end(connection: Connection, unanswered: list[Request], client_goe
         return "CONNECTION_UNANSWERED"
     if kind in ("fin_server", "rst_server"):
         return _failure_of_server_close(connection, unanswered)
-    if kind in ("fin_client", "rst_client") and client_goes_on and connection.close_ns is not None:
-        return "REQUEST_UNANSWERED" if overdue(unanswered, connection.close_ns) else None
+    if kind in wire.CLOSED_BY_CLIENT and client_goes_on and connection.close_ns is not None:
+        return "REQUEST_UNANSWERED" if given_up(unanswered, connection.close_ns) else None
     return None
 
 
@@ -61,6 +63,19 @@ def overdue(unanswered: list[Request], now_ns: int) -> list[Request]:
         for r in unanswered
         if r.api_key not in _PATIENT and now_ns - r.request_last_ns > (r.max_wait_ms or 0) * 1_000_000 + OVERDUE_NS
     ]
+
+
+def given_up(unanswered: list[Request], closed_ns: int) -> list[Request]:
+    """The requests for which a client waited in vain that closed the connection and goes on.
+
+    Where a Produce is among them for longer than PATIENCE_NS, so are all: no client tidies a connection away on which
+    it waits for the answer to records (NetworkClient, librdkafka, franz-go, sarama and kafkajs: after a time-out only).
+    """
+    late = overdue(unanswered, closed_ns)
+    produced = [r for r in unanswered if r.api_key == wire.PRODUCE]
+    if not any(closed_ns - r.request_last_ns > PATIENCE_NS for r in produced):
+        return late
+    return [r for r in unanswered if r in produced or r in late]
 
 
 def late_since(request: Request) -> int | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.recoveries.episodes import Episodes
-from kafkascope_spark.recoveries.failures import failure_of_end, late_since, overdue
+from kafkascope_spark.recoveries.failures import failure_of_end, given_up, late_since, overdue
 from kafkascope_spark.recoveries.marks import Mark
 from kafkascope_spark.recoveries.reactions import NO_EPISODE
 from kafkascope_spark.recoveries.resources import AUTHENTICATION, Resource, claim_of, proven_by, resource_of
@@ -81,13 +81,15 @@ class Recoveries:
     def _give_up(self, opened: Connection) -> None:
         """A client that opens another connection to a server that owes it an answer for long has closed the one before.
         Its FIN waits behind what TCP could not deliver: the capture may show no end, or one by the server much later.
+        It has one connection at a time to produce to a server, so that one more of them tells sooner.
         """
         at = opened.begin_ns
+        waited_for = given_up if wire.PRODUCE in opened.apis else overdue
         for conn_id in list(self._unanswered):
             old = self._connections.get(conn_id)
             if old is None or old.server != opened.server or (old.last_request_ns or 0) >= at:
                 continue
-            late = overdue(self._unanswered[conn_id], at)
+            late = waited_for(self._unanswered[conn_id], at)
             if late:
                 del self._unanswered[conn_id]
                 error = _mark("error", late[0], at - 1, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
@@ -199,6 +201,16 @@ class Recoveries:
         if self._episodes:
             self._prove(request, at, broken)
 
+    def on_unheard(self, request: Request, at: int, failures: list[Failure]) -> None:
+        """An answer to what the client had given up arrived: its errors are a step of the lost connection's story."""
+        connection = self._connections.get(request.conn_id)
+        if connection is None:
+            return
+        for failure in failures:
+            if self._is_worth(failure):
+                mark = _mark("error", request, at, failure.error_name)
+                self._episodes.unheard(("connection", connection.server), mark)
+
     def _came_late(self, request: Request, due_ns: int, at: int) -> None:
         """The server was silent, and is not any more; of several answers that it owed the first tells. What a quota
         holds back is not late."""
@@ -303,7 +315,7 @@ class Recoveries:
         resource: Resource = ("connection", connection.server)
         if error in _HUNG_UP and any(r.api_key in wire.SASL_APIS for r in unanswered) and not connection.refused_after:
             error, resource = "AUTHENTICATION_CLOSED", self._authentication
-        late = overdue(unanswered, at)
+        late = given_up(unanswered, at)
         request = late[0] if error == "REQUEST_UNANSWERED" and late else unanswered[0] if unanswered else None
         since = connection.begin_ns if error == "CONNECTION_UNANSWERED" else request.ts_ns if request else None
         request_id = request.request_id if request else None

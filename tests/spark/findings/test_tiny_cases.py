@@ -404,6 +404,16 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         },
         {"capture_untrustworthy"},
     ),
+    "acl of two partitions": (
+        {
+            **denied("TOPIC_AUTHORIZATION_FAILED"),
+            "errors": [
+                {**denied("TOPIC_AUTHORIZATION_FAILED")["errors"][0], "topic": "orders", "resource": f"orders-{n}"}
+                for n in (0, 1)
+            ],
+        },
+        {"access_denied"},
+    ),
 }
 
 
@@ -450,6 +460,7 @@ def test_sentences(said: dict[str, list[dict[str, Any]]]) -> None:
     assert sentence["old"].endswith("Fetch v3 (once, v4 would do), first at 00:00:02.000 UTC")
     assert ", and nobody answers there: 1 attempt, 1 of them refused" in sentence["told and refused"]
     assert "kafka-1.lab:" in sentence["refused by a name's address"]
+    assert " was refused orders 2 times (TOPIC_AUTH" in sentence["acl of two partitions"]
     assert sentence["bytes missing"].startswith("4.8 % of the bytes")
     assert "without traffic the connection of app (10.0." in sentence["no answer after silence"]
     assert sentence["no answer after silence"].startswith("after 90.0 s")

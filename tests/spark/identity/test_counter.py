@@ -1,6 +1,6 @@
 from collections.abc import Callable
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafkascope_spark.identity.counter import SharedCounter
@@ -41,6 +41,21 @@ def test_requests_that_waited_for_a_silent_path_are_of_the_counter_they_were_num
     assert counter.distance(connection("another", ids=samples(*another))) is None
 
 
+def test_the_oldest_of_requests_that_waited_together_does_not_tell_where_the_counter_was(connection: Make) -> None:
+    """The same, where the coordinator's connection is known first: as recorded of a Java consumer whose broker's
+    answers were dropped for 9 s."""
+    counter = SharedCounter()
+    waited = [(27_611 + i % 3, i) for i in (338, 369, 385, 407)]
+    seen = ((3_364, 66), (15_511, 256), (18_366, 302), (20_511, 327), *waited, (30_369, 440), (33_369, 487))
+    counter.add(connection("coordinator", ids=samples((0, 0), *seen)))
+    numbered = ((at, 327 + (at - 20_511) * 80 // 7_100) for at in range(21_000, 27_600, 300))
+    fetches = [(at, i) for at, i in numbered if i not in {i for _, i in waited}]
+    assert counter.distance(connection("fetches", ids=samples(*fetches))) is not None
+    ahead = [(at, i + 40) for at, i in fetches]
+    assert counter.distance(connection("ahead", ids=samples(*ahead))) is None
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(st.integers(0, 1), min_size=6, max_size=60), st.integers(1, 3), st.data())
 def test_two_counters_come_apart_whatever_the_interleaving(owners: list[int], n: int, data: st.DataObject) -> None:
     """Two Java clients with one name, each with some connections: ids of either are unique, those of both collide."""

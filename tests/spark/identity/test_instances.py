@@ -2,7 +2,17 @@ from collections.abc import Callable
 
 from kafkascope_spark.identity.grouping import group_connections
 from kafkascope_spark.identity.instances import instances_of
-from kafkascope_spark.wire import API_VERSIONS, FETCH, INIT_PRODUCER_ID, METADATA, PRODUCE, Connection
+from kafkascope_spark.wire import (
+    API_VERSIONS,
+    FETCH,
+    FIND_COORDINATOR,
+    HEARTBEAT,
+    INIT_PRODUCER_ID,
+    JOIN_GROUP,
+    METADATA,
+    PRODUCE,
+    Connection,
+)
 
 MS = 1_000_000
 Make = Callable[..., Connection]
@@ -236,3 +246,52 @@ def test_doubt_is_said(connection: Make) -> None:
     groups = group_connections([*births, connection("c", 5, None, apis={PRODUCE}, **LIBRDKAFKA)])
     assert [g.shared for g in groups] == [True, True]
     assert all("could be another's" in g.why for g in groups)
+
+
+def test_a_member_that_never_fetches_and_who_fetches_without_being_one_are_one_client(connection: Make) -> None:
+    """As recorded of a librdkafka consumer on a busy machine: 46 ms from the end of its coordinator's connection to
+    that of the others."""
+    boot = connection("boot", 0, 13, apis={METADATA, FIND_COORDINATOR}, first_api=METADATA, **LIBRDKAFKA)
+    boot.sought = {("group", "g")}
+    coordinator = connection("coordinator", 13, 9_000, apis={JOIN_GROUP, HEARTBEAT}, groups={"g"}, **LIBRDKAFKA)
+    coordinator.members = {"m"}
+    fetch = connection("fetch", 51, 9_046, apis={METADATA, FETCH, FIND_COORDINATOR}, first_api=METADATA, **LIBRDKAFKA)
+    assert names([boot, coordinator, fetch]) == {frozenset({"boot", "coordinator"}), frozenset({"fetch"})}
+    fetch.groups, fetch.sought = {"g"}, {("group", "g")}
+    assert names([boot, coordinator, fetch]) == {frozenset({"boot", "coordinator", "fetch"})}
+    fetch.apis |= {JOIN_GROUP}
+    assert len(names([boot, coordinator, fetch])) == 2, "each is a member of its own"
+
+
+def test_a_client_may_take_its_time_to_close_one_connection_after_the_other(connection: Make) -> None:
+    boot = connection("boot", 0, 9_030, apis={METADATA}, first_api=METADATA, **LIBRDKAFKA)
+    work = connection("work", 10, 9_015, apis={PRODUCE}, **LIBRDKAFKA)
+    anew = connection("anew", 5_000, 9_000, apis={METADATA, PRODUCE}, first_api=METADATA, **LIBRDKAFKA)
+    assert names([boot, work, anew]) == {frozenset({"boot", "work", "anew"})}
+    work.close_ns = 6_000 * MS
+    assert names([boot, work, anew]) == {frozenset({"boot", "work"}), frozenset({"anew"})}
+
+
+def test_who_looks_for_the_cluster_on_a_connection_of_its_own_does_not_begin_with_one_that_works(
+    connection: Make,
+) -> None:
+    """As recorded of a sarama producer that a firewall had cut off: the connection with which it comes back asks for
+    Metadata first and produces then, and is closed 24 ms before the first one."""
+    boot = connection("boot", 0, 9_024, apis={METADATA}, first_api=METADATA, software_name="sarama")
+    work = connection("work", 10, 4_000, apis={PRODUCE}, software_name="sarama")
+    anew = connection("anew", 7_000, 9_000, apis={METADATA, PRODUCE}, first_api=METADATA, software_name="sarama")
+    assert names([boot, work, anew]) == {frozenset({"boot", "work", "anew"})}
+    seed = connection("seed", 6_990, 9_000, apis={METADATA}, first_api=METADATA, software_name="sarama")
+    assert names([boot, work, seed, anew]) == {frozenset({"boot", "work"}), frozenset({"seed", "anew"})}
+
+
+def test_who_lacks_one_of_the_connections_it_had_may_have_tried_though_it_uses_another(connection: Make) -> None:
+    """franz-go has a connection to its coordinator and one to fetch; only the former was reset."""
+    server = {"server": "10.0.0.2:9092", "last_request_ns": 8_000 * MS}
+    fetch = connection("f", 0, 9_000, apis={FETCH}, **server)
+    member = connection("m", 0, 400, apis={HEARTBEAT}, **server)
+    other = connection("b", 0, 9_000, client_id="other")
+    assert "r" not in instances_of("10.0.0.9", [fetch, member, other, refused(connection, "r", 500)])
+    member.apis = {METADATA}
+    found = instances_of("10.0.0.9", [fetch, member, other, refused(connection, "r", 500)])
+    assert found["r"] is found["b"], "looking for the cluster needs no connection of its own"

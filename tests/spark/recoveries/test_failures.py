@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from kafkascope_spark import wire
-from kafkascope_spark.recoveries.failures import failure_of_end, late_since
+from kafkascope_spark.recoveries.failures import failure_of_end, given_up, late_since
 from kafkascope_spark.wire import Connection, Request
 
 MS = 1_000_000
@@ -46,8 +46,20 @@ def test_only_an_overdue_answer_makes_the_clients_close_a_timeout(
     assert failure_of_end(closed, [late], True) == "REQUEST_UNANSWERED"
     assert failure_of_end(closed, [late], False) is None
     assert failure_of_end(closed, [request_row(wire.PRODUCE, 39_000)], True) is None
+    assert failure_of_end(closed, [request_row(wire.METADATA, 37_000)], True) is None
     assert failure_of_end(closed, [request_row(wire.FETCH, 30_000, max_wait_ms=20_000)], True) is None
     assert failure_of_end(closed, [request_row(wire.JOIN_GROUP, 10_000)], True) is None
+
+
+def test_who_closes_while_it_waits_for_produce_gave_up_however_short_its_timeout(
+    connection: Callable[..., Connection], request_row: Callable[..., Request]
+) -> None:
+    closed = connection("c1", 0, 40_000)
+    sent = [request_row(wire.PRODUCE, 37_000), request_row(wire.METADATA, 38_000), request_row(wire.PRODUCE, 39_900)]
+    assert failure_of_end(closed, sent, True) == "REQUEST_UNANSWERED"
+    assert failure_of_end(closed, sent, False) is None
+    assert given_up(sent, 40_000 * MS) == [sent[0], sent[2]]
+    assert given_up(sent[1:], 40_000 * MS) == []
 
 
 def test_an_answer_is_late_where_nothing_else_can_have_held_it_up(request_row: Callable[..., Request]) -> None:

@@ -287,3 +287,37 @@ def test_a_client_that_ends_waits_for_nothing(
     watch.on_touch(Touch("c1-1-10", "c1", 10 * MS, wire.FETCH, False, "t", 0, vain=True))
     watch.on_close(ended, 20 * MS)
     assert episodes(watch) == []
+
+
+@pytest.mark.parametrize(("apis", "expected"), [({wire.PRODUCE}, ["REQUEST_UNANSWERED"]), ({wire.FETCH}, [])])
+def test_one_more_connection_to_produce_shows_it_however_short_the_timeout(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest, apis: set[int], expected: list[str]
+) -> None:
+    """As recorded of a Java producer with request.timeout.ms=3000 whose connection a middlebox had forgotten."""
+    old, new = connection("c1", 0, 20_000, last_request_ns=5_000 * MS), connection("c2", 8_100, None, apis=apis)
+    watch = Recoveries(instance(old, new), CAPTURE)
+    watch.on_request(request_row(wire.PRODUCE, 5_000))
+    watch.on_open(new)
+    watch.on_answer(request_row(wire.METADATA, 8_110, 8_120, conn_id="c2"), [])
+    assert [row["first_error_name"] for row in episodes(watch)] == expected
+
+
+def test_an_error_that_came_after_the_client_had_left_is_a_step_of_the_lost_connection(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    """As recorded of a broker that was paused for 13 s: the producer had closed after 4 s, and produced elsewhere."""
+
+    def told(last_request_ms: int) -> list[dict[str, Any]]:
+        lost = connection("c1", 0, 4_100)
+        elsewhere = {"server": "10.0.0.2:9092", "node_id": 2, "last_request_ns": last_request_ms * MS}
+        watch = Recoveries(instance(lost, connection("c2", 0, None, **elsewhere)), CAPTURE)
+        sent = request_row(wire.PRODUCE, 50)
+        watch.on_request(sent)
+        watch.on_close(lost, 4_100 * MS)
+        watch.on_unheard(sent, 13_000 * MS, [failed("NOT_LEADER_OR_FOLLOWER", wire.PRODUCE)])
+        return episodes(watch)
+
+    assert told(last_request_ms=4_000) == [], "a client that ended waits for nothing"
+    (row,) = told(last_request_ms=9_000)
+    assert row["error_names"] == ["REQUEST_UNANSWERED", "NOT_LEADER_OR_FOLLOWER"]
+    assert (row["resource_kind"], row["n_errors"], row["outcome"]) == ("connection", 1, "still_open")
