@@ -168,10 +168,20 @@ def write(place: Path, name: str, table: pa.Table, number: int) -> None:
     pq.write_table(table, place / name / f"part-{number}.parquet", compression="zstd")
 
 
+_STORIES = """
+import pathlib, sys
+from kafkascope_analyzer.cli.lean import arrow_without_pandas
+arrow_without_pandas()
+from kafkascope_spark.stories import write_stories
+write_stories(pathlib.Path(sys.argv[1]))
+"""
+"""What `kafkascope stories` does before it prints a report."""
+
+
 def run(place: Path) -> None:
     """Make the stories in a process of its own and watch it and its children."""
     begun = time.monotonic()
-    command = [sys.executable, "-c", f"import pathlib; from kafkascope_spark.stories import write_stories as w; w(pathlib.Path({str(place)!r}))"]  # fmt: skip # noqa: E501
+    command = [sys.executable, "-c", _STORIES, str(place)]
     made = subprocess.Popen(command)
     watch = Watch(made.pid)
     watch.start()

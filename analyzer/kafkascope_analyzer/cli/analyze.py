@@ -21,6 +21,7 @@ from kafkascope_analyzer.cli.ingest import (
     say_what_was_cut,
     write_tables,
 )
+from kafkascope_analyzer.cli.lean import arrow_without_pandas
 from kafkascope_analyzer.cli.options import (
     Captures,
     FailOn,
@@ -72,6 +73,7 @@ def analyze(
 ) -> None:
     """Write the whole dataset, tables and stories and report.json, and print the report."""
     with exit_codes():
+        arrow_without_pandas()
         ignored = known_rules(ignore)
         place = out or default_out(captures[0])
         check_out(place, overwrite=overwrite)

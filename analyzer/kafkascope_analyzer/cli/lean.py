@@ -37,7 +37,8 @@ class _NotInstalled(MetaPathFinder):
 
 
 def arrow_without_pandas() -> None:
-    """Has pyarrow look for pandas now and not find it: it would load it (0.2 s) to see whether a list is a Series.
+    """Has pyarrow look for pandas now and not find it: it would load it (0.2 s, 40 MB) to see whether a list is a
+    Series.
 
     pyarrow tries again when something asks for pandas by name (`to_pandas`).
     """

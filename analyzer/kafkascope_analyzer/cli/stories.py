@@ -5,6 +5,7 @@ from pathlib import Path
 
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.found import end_if_found, known_rules
+from kafkascope_analyzer.cli.lean import arrow_without_pandas
 from kafkascope_analyzer.cli.options import Dataset, FailOn, Format, FormatOption, Ignore, Master, Quiet, Remote
 from kafkascope_analyzer.cli.outputs import replaced
 from kafkascope_analyzer.cli.progress import note, waiting
@@ -23,6 +24,7 @@ def stories(
 ) -> None:
     """Rebuild clients, their starts and recoveries on Spark, find what is wrong; rewrite report.json; print it."""
     with exit_codes():
+        arrow_without_pandas()
         from kafkascope_analyzer.report.scan import load_manifest
 
         ignored = known_rules(ignore)
