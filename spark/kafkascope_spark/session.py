@@ -89,10 +89,9 @@ LARGE_OPTIONS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "8192",
 }
 """More and smaller partitions: a partition is what one worker sorts at a time. Long batches: what repeats is taken a
-batch's stretch at a time (runs). Workers that are done go, but for as many as there are tasks at a time. What is
-sorted and hashed is kept outside the heap, where no collector copies it, and goes to disk beyond that; 450 MB is the
-least heap that Spark starts with. Repeated rows fill a fortieth of their size on disk, by which Spark judges what
-every task may hold whole."""
+batch's stretch at a time (runs). Workers that are done go, but for one. What is sorted and hashed is kept outside the
+heap, where no collector copies it, and goes to disk beyond that; 450 MB is the least heap that Spark starts with.
+Repeated rows fill a fortieth of their size on disk, by which Spark judges what every task may hold whole."""
 LARGE_JVM = (
     "-Xms200m -Xmn48m -XX:MinHeapFreeRatio=10 -XX:MaxHeapFreeRatio=25 -Dio.netty.allocator.numDirectArenas=1 "
     "-XX:TrimNativeHeapInterval=2000"

@@ -54,7 +54,8 @@ def write_stories(
     n_requests = rows.get(REQUESTS.name, 0)
     n_connections = rows.get(CONNECTIONS.name, 0)
     stormy = storming(dataset)
-    session = open_session(master, remote, n_requests=n_requests, n_connections=n_connections, has_storm=bool(stormy))
+    is_storm = bool(stormy) and 2 * rows.get(ERRORS.name, 0) > n_requests
+    session = open_session(master, remote, n_requests=n_requests, n_connections=n_connections, has_storm=is_storm)
     from kafkascope_spark.tables import Tables
 
     few = n_connections <= SMALL_CONNECTIONS

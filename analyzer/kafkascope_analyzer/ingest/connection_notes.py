@@ -61,7 +61,8 @@ class ConnectionNotes:
             lifetime, code = _node(columns, "session_lifetime_ms"), _node(columns, "error_code")
             good = (columns.values(code) == 0) & (columns.values(lifetime).astype(np.int64) > 0)
             for row in np.flatnonzero(good).tolist():
-                self._note(frames, row, "session_lifetime_ms", str(int(columns.values(lifetime)[row])))
+                text = str(int(columns.values(lifetime)[row]))
+                self._found.append((int(frames["direction"][row]) >> 1, "session_lifetime_ms", text))
 
     def streams(self, streams: Streams, connections: NDArray[np.void]) -> None:
         """Takes a block's streams: the first bytes of TLS connections. connections: framing's CONNECTION rows."""
@@ -120,9 +121,6 @@ class ConnectionNotes:
                 self._offers.clear()
             self._offers[raw] = ",".join(text for _, text in named)
         return self._offers[raw]
-
-    def _note(self, frames: NDArray[np.void], row: int, what: str, text: str) -> None:
-        self._found.append((int(frames["direction"][row]) >> 1, what, text))
 
 
 def _by_length(
