@@ -139,7 +139,8 @@ def storm(source: Path, place: Path, errors: int) -> None:
         numbers = np.arange(first, min(first + STORM_ROWS_A_FILE, errors))
         for name, table in rows.items():
             write(place, name, again(table, numbers, later_ns), 1 + first // STORM_ROWS_A_FILE)
-    (place / "_dataset.json").write_text(json.dumps({"schema_version": 1, "rows": {"requests": errors, "errors": errors}}))
+    counts = {"requests": errors, "errors": errors}
+    (place / "_dataset.json").write_text(json.dumps({"schema_version": 1, "rows": counts}))
 
 
 def one_request(table: pa.Table, request_id: str) -> pa.Table:
