@@ -19,7 +19,7 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES
 from kafkascope_spark.batches import event_rows
 from kafkascope_spark.client_stories import ClientStories, TableRow
-from kafkascope_spark.packed import in_order
+from kafkascope_spark.storms.packs import in_order
 from kafkascope_spark.story_files import SORTED_BY, times_of
 from kafkascope_spark.wire import Row
 

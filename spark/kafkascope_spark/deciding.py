@@ -4,11 +4,16 @@ success after a failure of the same call on the same group or transactional id, 
 the early ones.
 """
 
+from collections.abc import Collection
+
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
 
 from kafkascope_spark import wire
 from kafkascope_spark.recoveries.failures import OVERDUE_NS, PROMPT
+from kafkascope_spark.usage import BAD_STATUSES
 
 EARLY = 32
 """Requests of a connection among which a start's beats and offset look-ups are all kept."""
@@ -26,10 +31,39 @@ def is_hot() -> Column:
     return fn.col("api_key").isin(*wire.HOT_APIS)
 
 
-def deciding_requests(requests: DataFrame) -> DataFrame:
-    """The requests that decide a story by themselves (requests: with_luck). The same request may come twice."""
+def deciding_requests(requests: DataFrame, calm: Column) -> DataFrame:
+    """The requests that decide a story (requests: with_luck): by themselves where they are calm, as others are read
+    apart (decides); and those after failures. The same request may come twice."""
     early = (fn.col("number") < EARLY) & fn.col("api_key").isin(*EARLY_APIS)
-    return requests.where(~is_hot() | _is_trouble() | _is_late() | early).unionByName(after_failures(requests))
+    by_themselves = requests.where(calm & (~is_hot() | _is_trouble() | _is_late() | early))
+    return by_themselves.unionByName(after_failures(requests))
+
+
+def decides(requests: pa.RecordBatch) -> pa.Array:
+    """Whether each request decides by itself, as deciding_requests says, of rows of the table: what follows a failure
+    is not looked for."""
+    column = requests.column
+    api_key = column("api_key")
+    bad = pc.or_(
+        pc.or_(_is_set(column("error_code")), _is_set(column("n_errors"))),
+        pc.is_in(column("status"), pa.array(BAD_STATUSES)),
+    )
+    trouble = pc.or_(bad, pc.greater_equal(pc.fill_null(column("throttle_ms"), 0), LONG_THROTTLE_MS))
+    allowed_us = pc.multiply(pc.fill_null(column("max_wait_ms"), 0).cast(pa.int64()), 1_000)
+    late = pc.greater(column("latency_us"), pc.add(allowed_us, OVERDUE_NS // 1_000))
+    is_alone = pc.and_(_is_one_of(api_key, PROMPT), pc.equal(column("in_flight"), 1))
+    number = pc.replace_substring_regex(column("request_id"), r".*-", "").cast(pa.int64())
+    early = pc.and_(_is_one_of(api_key, EARLY_APIS), pc.less(number, EARLY))
+    told = pc.or_(pc.invert(_is_one_of(api_key, wire.HOT_APIS)), trouble)
+    return pc.fill_null(pc.or_kleene(pc.or_kleene(told, pc.and_kleene(is_alone, late)), early), fill_value=False)
+
+
+def _is_set(codes: pa.Array) -> pa.Array:
+    return pc.not_equal(pc.fill_null(codes, 0), 0)
+
+
+def _is_one_of(api_key: pa.Array, apis: Collection[int]) -> pa.Array:
+    return pc.is_in(api_key, pa.array(sorted(apis), api_key.type))
 
 
 def _is_trouble() -> Column:

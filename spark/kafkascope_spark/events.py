@@ -14,10 +14,9 @@ from pyspark.sql import functions as fn
 from kafkascope_spark import wire
 from kafkascope_spark.cadences.intervals import cadence_rows
 from kafkascope_spark.deciding import deciding_requests
-from kafkascope_spark.following import follower
 from kafkascope_spark.neighbours import with_near_closes
-from kafkascope_spark.packed import PACKED, SORT, packer
 from kafkascope_spark.rows import BEAT, LOOKUP, SAMPLED, TOLD, USED
+from kafkascope_spark.storms.packs import SORT
 from kafkascope_spark.usage import FIRST, KEYS, answer_samples, id_samples, usages, with_luck
 from kafkascope_spark.vain import asked_in_vain
 
@@ -117,10 +116,10 @@ class Sources:
     """Whether errors may name a topic without a partition."""
     vain_ids: tuple[str, ...] | None = None
     """Requests that failed with their connection (vain.ids_asked_in_vain); None: not known."""
-    storming: tuple[str, ...] = ()
-    """Addresses whose events are packed (packed.storming)."""
-    packs: str = ""
-    """The folder where they are."""
+    stormy: tuple[str, ...] = ()
+    """Addresses whose requests, errors and mentions are read apart (storms)."""
+    packed: tuple[DataFrame, ...] = ()
+    """Rows that name the packs of those (storms.packs.NAMING)."""
 
 
 def client_events(sources: Sources) -> DataFrame:
@@ -129,9 +128,8 @@ def client_events(sources: Sources) -> DataFrame:
     the way to Python, a null struct as much as all its fields."""
     known = sources.requests.where(fn.col("api_key").isNotNull() & (fn.col("status") != "orphan_response"))
     requests = with_luck(known)
+    calm = _calm(sources.stormy)
     parts = [
-        # Tasks are begun in this order: those of mentions first, as a storm's are one task, and the longest.
-        touch_events(_mentions(sources)),
         connection_events(with_near_closes(sources.connections)),
         usage_events(usages(requests)),
         sample_events(id_samples(requests), of_answers=False),
@@ -139,24 +137,29 @@ def client_events(sources: Sources) -> DataFrame:
         told_events(told_to(sources.learned, sources.connections)),
         beat_events(cadence_rows(known)),
         lookup_events(sources.dns),
-        request_events(deciding_requests(requests)),
-        failure_events(sources.errors),
+        request_events(deciding_requests(requests, calm)),
+        failure_events(sources.errors.where(calm)),
+        touch_events(_mentions(sources, calm)),
     ]
     events = parts[0]
     for part in parts[1:]:
         events = events.unionByName(part, allowMissingColumns=True)
-    if not sources.storming:
-        return events.repartition("client_ip").sortWithinPartitions(*SORT).drop("packet_no", "tie")
-    events = events.withColumn(PACKED, fn.lit(None).cast("string"))
-    packed = events.mapInArrow(packer(sources.packs, sources.storming), events.schema)
-    return packed.repartition("client_ip").sortWithinPartitions(*SORT)
+    for packed in sources.packed:
+        events = events.unionByName(packed, allowMissingColumns=True)
+    ordered = events.repartition("client_ip").sortWithinPartitions(*SORT)
+    return ordered if sources.packed else ordered.drop("packet_no", "tie")
 
 
-def _mentions(sources: Sources) -> DataFrame:
+def _calm(stormy: tuple[str, ...]) -> Column:
+    """Whether a row's address is not read apart."""
+    return fn.col("client_ip").isNull() | ~fn.col("client_ip").isin(*stormy) if stormy else fn.lit(True)
+
+
+def _mentions(sources: Sources, calm: Column) -> DataFrame:
     ids = sources.vain_ids
     vain = asked_in_vain(sources.requests, sources.connections) if ids is None else list(ids)
-    tables = sources.partitions, sources.errors, sources.connections
-    return only_after_errors(*tables, vain, of_topics=sources.has_topic_errors, at_once=bool(sources.storming))
+    tables = sources.partitions, sources.errors.where(calm), sources.connections.where(calm)
+    return only_after_errors(*tables, vain, of_topics=sources.has_topic_errors)
 
 
 def only_after_errors(
@@ -166,16 +169,13 @@ def only_after_errors(
     vain: DataFrame | list[str],
     *,
     of_topics: bool,
-    at_once: bool = False,
 ) -> DataFrame:
     """Mentions of topic-partitions that had an error, of the same client, that follow an error closely, and
     the errors that name the leader (KIP-951). Adds client_ip, client_id, answered, hints, vain.
 
     vain: request_id of requests that failed with their connection; their mentions are errors, and told themselves.
-    of_topics: whether there are errors of whole topics; what follows them is looked for, too. at_once: whether workers
-    look through what comes in order of time (following): quicker where there are many of one topic-partition.
+    of_topics: whether there are errors of whole topics; what follows them is looked for, too.
     """
-    after = _after_at_once if at_once else _after
     who = connections.select("conn_id", "client_ip", fn.get("client_ids", fn.lit(0)).alias("client_id"))
     leader = fn.coalesce("leader_id", "current_leader_id").alias("leader_id")
     mentions = partitions.where(fn.col("api_key").isin(*MENTIONED_BY, *MENTIONED_BY_SHARE)).select(
@@ -191,10 +191,10 @@ def only_after_errors(
     )
     hits = mentions.join(fn.broadcast(broken), on=same, how="left_semi")
     hits = hits if asked is None else hits.unionByName(asked)
-    found = after(hits.join(who, on="conn_id", how="inner"), "partition")
+    found = _after(hits.join(who, on="conn_id", how="inner"), "partition")
     if not of_topics:
         return found
-    whole = after(_of_whole_topics(mentions, errors).join(who, on="conn_id", how="inner"))
+    whole = _after(_of_whole_topics(mentions, errors).join(who, on="conn_id", how="inner"))
     return found.unionByName(whole, True).dropDuplicates(["request_id", "direction", "topic", "partition", "vain"])
 
 
@@ -234,20 +234,6 @@ def _after(hits: DataFrame, *by: str) -> DataFrame:
         .where((fn.col("follows") & ~failed & ~fn.col("fails")) | fn.col("hints") | fn.col("vain"))
         .drop(*_KINDS)
     )
-
-
-def _after_at_once(hits: DataFrame, *by: str) -> DataFrame:
-    """The same, each partition of mentions in one pass."""
-    kind = fn.coalesce(*(fn.when(_kind(name), number) for number, name in enumerate(_KINDS)))
-    keyed = _marked(hits).select(
-        *("client_ip", "topic", "partition", "request_id", "conn_id", "ts_ns", "api_key", "direction", "leader_id"),
-        *("failed", "answered", "hints", "vain"),
-        fn.xxhash64("client_ip", "client_id", "topic", *by).alias("key"),
-        kind.alias("kind"),
-        (fn.col("hints") | fn.col("vain")).alias("wanted"),
-    )
-    ordered = keyed.repartition("key").sortWithinPartitions("ts_ns", "direction", "request_id")
-    return ordered.mapInArrow(follower(AFTER_ERROR), keyed.schema)
 
 
 def _marked(hits: DataFrame) -> DataFrame:

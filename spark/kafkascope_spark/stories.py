@@ -6,6 +6,7 @@ import json
 import pathlib
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,13 +19,15 @@ from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.batches import event_rows
 from kafkascope_spark.client_files import BATCH_ROWS, GC_OBJECTS, write_client_tables
 from kafkascope_spark.client_stories import ClientStories, TableRow
-from kafkascope_spark.packed import in_order, storming
 from kafkascope_spark.session import LARGE_REQUESTS, is_embedded, open_session
+from kafkascope_spark.storms.packs import in_order
+from kafkascope_spark.storms.storm import Storm, packs_of, storm_of
 from kafkascope_spark.story_files import tag_schema, tagged, times_of, write_here, write_there
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from kafkascope_spark.events import Sources
     from kafkascope_spark.tables import Tables
 
 TAGGED = tag_schema(CLIENT_TABLES)
@@ -53,18 +56,18 @@ def write_stories(
     rows = table_rows(dataset)
     n_requests = rows.get(REQUESTS.name, 0)
     n_connections = rows.get(CONNECTIONS.name, 0)
-    stormy = storming(dataset)
-    is_storm = bool(stormy) and 2 * rows.get(ERRORS.name, 0) > n_requests
+    storm = storm_of(dataset)
+    is_storm = storm is not None and 2 * rows.get(ERRORS.name, 0) > n_requests
     session = open_session(master, remote, n_requests=n_requests, n_connections=n_connections, has_storm=is_storm)
     from kafkascope_spark.tables import Tables
 
     few = n_connections <= SMALL_CONNECTIONS
     write = write_here if few and is_embedded(master, remote) else write_there
-    with packing(dataset, stormy):
+    with packing(dataset, storm):
         if write is write_here:
-            write_here(tagged_stories(session, dataset, capture_ns, stormy), CLIENT_TABLES, dataset / "stories")
+            write_here(tagged_stories(session, dataset, capture_ns, storm), CLIENT_TABLES, dataset / "stories")
         else:
-            write_client_tables(events_of(session, dataset, stormy), capture_ns, dataset / "stories")
+            write_client_tables(events_of(session, dataset, storm), capture_ns, dataset / "stories")
     tables = Tables(session, dataset, capture_ns, few and n_requests < LARGE_REQUESTS, n_requests)
     told = across_clients(tables)
     write(tagged(told), list(told), dataset / "stories")
@@ -111,17 +114,17 @@ def capture_span(dataset: pathlib.Path) -> tuple[int, int]:
 
 
 def tagged_stories(
-    session: "SparkSession", dataset: pathlib.Path, capture_ns: tuple[int, int], stormy: tuple[str, ...] = ()
+    session: "SparkSession", dataset: pathlib.Path, capture_ns: tuple[int, int], storm: Storm | None = None
 ) -> "DataFrame":
     """All story rows of the dataset, tagged with their table (see TAGGED), recoveries without causes. Lazy."""
     from kafkascope_spark.read import spark_schema
 
-    return events_of(session, dataset, stormy).mapInArrow(teller(capture_ns), spark_schema(TAGGED))
+    return events_of(session, dataset, storm).mapInArrow(teller(capture_ns), spark_schema(TAGGED))
 
 
-def events_of(session: "SparkSession", dataset: pathlib.Path, stormy: tuple[str, ...] = ()) -> "DataFrame":
-    """What the state machine over clients is fed (events.client_events). stormy: addresses whose events are packed, in
-    a folder that has to be there meanwhile (packing). Lazy."""
+def events_of(session: "SparkSession", dataset: pathlib.Path, storm: Storm | None = None) -> "DataFrame":
+    """What the state machine over clients is fed (events.client_events). storm: whose packs' folder has to be there
+    meanwhile (packing). Lazy."""
     from kafkascope_spark.events import Sources, client_events
     from kafkascope_spark.read import load_learned, load_optional, load_table
     from kafkascope_spark.vain import ids_asked_in_vain
@@ -129,21 +132,29 @@ def events_of(session: "SparkSession", dataset: pathlib.Path, stormy: tuple[str,
     tables = [load_table(session, dataset, t) for t in (CONNECTIONS, REQUESTS, ERRORS, PARTITIONS)]
     learned = load_learned(session, dataset)
     dns = load_optional(session, dataset, DNS)
-    told = has_topic_errors(dataset), ids_asked_in_vain(dataset), stormy, str(packs_of(dataset).absolute())
-    return client_events(Sources(tables[0], tables[1], tables[2], tables[3], learned, dns, *told))
+    vain_ids = ids_asked_in_vain(dataset)
+    told = Sources(tables[0], tables[1], tables[2], tables[3], learned, dns, has_topic_errors(dataset), vain_ids)
+    return client_events(told if storm is None else _apart(told, session, storm))
 
 
-def packs_of(dataset: pathlib.Path) -> pathlib.Path:
-    """Where packs are while the stories are made (packed)."""
-    return dataset / "stories" / "_packs"
+def _apart(sources: "Sources", session: "SparkSession", storm: Storm) -> "Sources":
+    """The same, where workers read the storm's events."""
+    from kafkascope_spark.storms.mentions import stormy_mentions
+    from kafkascope_spark.storms.read import stormy_requests
+    from kafkascope_spark.vain import ids_asked_in_vain_by
+
+    ids = sources.vain_ids
+    vain = ids_asked_in_vain_by(storm.dataset, storm.addresses) if ids is None else pa.array(ids, pa.string())
+    packed = stormy_mentions(session, storm, vain), stormy_requests(session, storm)
+    return replace(sources, stormy=storm.addresses, packed=packed)
 
 
 @contextlib.contextmanager
-def packing(dataset: pathlib.Path, stormy: tuple[str, ...]) -> Iterator[None]:
-    """A folder for the packs of stormy addresses, meanwhile."""
+def packing(dataset: pathlib.Path, storm: Storm | None) -> Iterator[None]:
+    """A folder for the packs of a storm, meanwhile."""
     place = packs_of(dataset)
     shutil.rmtree(place, ignore_errors=True)
-    if stormy:
+    if storm is not None:
         place.mkdir(parents=True)
     try:
         yield

@@ -10,6 +10,8 @@ from pyspark.sql import functions as fn
 
 from kafkascope_spark import wire
 
+BAD_STATUSES = ("unanswered", "undecoded")
+"""Requests that went badly, whatever their codes."""
 SAMPLES = 64
 """Requests of a connection whose correlation ids are all looked at; after them one a second, and after FINE_NS one
 a minute."""
@@ -57,7 +59,7 @@ def with_luck(requests: DataFrame) -> DataFrame:
     """Add number; bad: an error anywhere in the answer, no answer, not decoded; lucky: answered with records;
     is_replica."""
     error = (fn.coalesce("error_code", fn.lit(0)) != 0) | (fn.coalesce("n_errors", fn.lit(0)) != 0)
-    bad = error | fn.col("status").isin("unanswered", "undecoded")
+    bad = error | fn.col("status").isin(*BAD_STATUSES)
     return requests.withColumns(
         {
             "number": number_of(),

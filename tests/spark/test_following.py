@@ -5,7 +5,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-
 from kafkascope_spark.following import KINDS, follower
 
 SCHEMA = pa.schema(

@@ -6,8 +6,6 @@ by names that are all the same. Memory: four counts per key that ever failed, an
 decides (at most one a key).
 """
 
-from collections.abc import Callable, Iterable, Iterator
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -17,20 +15,6 @@ Bools = npt.NDArray[np.bool_]
 Longs = npt.NDArray[np.int64]
 KINDS = 4
 """Kinds of mentions that are counted apart (events)."""
-
-
-def follower(most: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark's workers run over each partition; most: mentions of a kind kept after a failed one."""
-
-    def follow(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        following = Following(most)
-        for batch in batches:
-            yield following.feed(batch)
-        last = following.finish()
-        if last is not None:
-            yield last
-
-    return follow
 
 
 class Following:
@@ -110,8 +94,9 @@ class Following:
             elif old is not None:
                 self._since[key] = tuple(min(a + b, self._most + 1) for a, b in zip(old, more, strict=True))
 
-    def finish(self) -> pa.RecordBatch | None:
-        """What is still held."""
+    @property
+    def held(self) -> pa.RecordBatch | None:
+        """What is undecided: told, if nothing more comes."""
         return self._held
 
 

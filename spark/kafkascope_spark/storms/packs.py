@@ -1,10 +1,8 @@
-"""How the events of an address with a storm of errors get to the machine that tells its story: packed, some ten
-thousand in one file, of which Spark sorts one row.
+"""Packs: files of some ten thousand rows in order, of which Spark sorts one row each, and how they are merged again.
 
-Spark sorts events row by row, by columns that are all the same in a storm, and each row is wide. So a worker writes
-what it reads of a storm in packs, each in order (packer); the rows that Spark sorts name the packs; and the worker
-that tells the story merges the packs that overlap (in_order). It holds what overlaps of the address's packs: files
-are written in order of time, or nearly. Packs are in a folder that all workers see, and are the caller's to remove.
+The rows that Spark sorts name the packs (NAMING); whoever gets them sorted merges the packs that overlap (Merge). It
+holds what overlaps of an address's packs: files are written in order of time, or nearly. Packs are in a folder that
+all workers see, and are the caller's to remove.
 """
 
 import itertools
@@ -17,61 +15,65 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark.rows import KINDS
 
 SORT = ["client_ip", "section", "ts_ns", "rank", "packet_no", "tie"]
 """What events are sorted by; packet_no and tie are of no use but for that."""
 PACKED = "packed"
 """Column of the events: the file of a pack that begins with this row's keys; null in a row that is an event itself."""
-LEAST_ROWS = 256
-"""Fewer events of an address in a batch are not worth a file."""
+NAMING = f"client_ip string, section int, ts_ns bigint, rank int, packet_no bigint, tie string, {PACKED} string"
+"""Spark's schema of the rows that name packs."""
+PACK_ROWS = 32_768
+"""Rows of a pack, at least, where a file has so many."""
 MERGED_ROWS = 65_536
-"""Events that are merged at a time: a storm is told a batch's stretch at a time (runs)."""
-STORM_ERRORS = 50_000
-"""From so many errors of one address on its events are packed."""
+"""Rows that are merged at a time: a storm is told a batch's stretch at a time (runs)."""
+
+Longs = npt.NDArray[np.int64]
+Join = Callable[[list[pa.RecordBatch], Longs, pa.Schema], pa.RecordBatch]
+"""Makes one batch of parts in the order given, of all their rows one after the other, for rows of that schema."""
 
 
-def storming(dataset: pathlib.Path, least: int = STORM_ERRORS) -> tuple[str, ...]:
-    """Addresses of clients with so many errors, by the dataset's table."""
-    import pyarrow.dataset as pads
-
-    place = dataset / ERRORS.name
-    if next(place.rglob("*.parquet"), None) is None:
-        return ()
-    rows = pads.dataset(place)
-    if rows.count_rows() < least:
-        return ()
-    found: dict[str, int] = {}
-    for batch in rows.to_batches(columns=["client_ip"], use_threads=False, batch_readahead=1, fragment_readahead=1):
-        for one in pc.value_counts(batch.column(0)).to_pylist():
-            if one["values"] is not None:
-                found[one["values"]] = found.get(one["values"], 0) + one["counts"]
-    pa.default_memory_pool().release_unused()
-    return tuple(sorted(address for address, n in found.items() if n >= least))
+def keyed(rows: pa.RecordBatch, rank: int | pa.Array, packet_no: pa.Array | None, tie: pa.Array) -> dict[str, pa.Array]:
+    """The columns SORT of events in section 1."""
+    n = rows.num_rows
+    return {
+        "client_ip": rows.column("client_ip"),
+        "section": pa.repeat(pa.scalar(1, pa.int32()), n),
+        "ts_ns": rows.column("ts_ns"),
+        "rank": pa.repeat(pa.scalar(rank, pa.int32()), n) if isinstance(rank, int) else rank,
+        "packet_no": pa.repeat(pa.scalar(0, pa.int64()), n) if packet_no is None else pc.fill_null(packet_no, 0),
+        "tie": tie,
+    }
 
 
-def packer(place: str, addresses: tuple[str, ...]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark's workers run over the events, with the column PACKED, before they are sorted."""
+def bodies(rows: pa.RecordBatch, columns: list[str]) -> pa.ListArray:
+    """A list for each row, of one struct with these columns."""
+    structs = pa.StructArray.from_arrays([rows.column(name) for name in columns], columns)
+    return pa.ListArray.from_arrays(pa.array(np.arange(rows.num_rows + 1, dtype=np.int32)), structs)
 
-    def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        whose = pa.array(addresses, pa.string())
-        folder = pathlib.Path(place)
-        for batch in batches:
-            mine = pc.and_(pc.is_in(batch.column("client_ip"), whose), pc.equal(batch.column("section"), 1))
-            if mine.true_count < LEAST_ROWS:
-                yield batch
-                continue
-            for address in pc.unique(batch.column("client_ip").filter(mine)):
-                is_its = pc.and_(mine, pc.equal(batch.column("client_ip"), address))
-                pack = in_place(batch.filter(is_its))
-                path = folder / uuid.uuid4().hex
-                _write(pack, path)
-                yield _named(pack, path)
-            if mine.true_count < batch.num_rows:
-                yield batch.filter(pc.invert(mine))
 
-    return pack
+def packer(place: pathlib.Path, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Write the rows (SORT and any others) in packs; gives the rows that name them."""
+    for batch in _gathered(batches):
+        for address in pc.unique(batch.column("client_ip")):
+            pack = _in_place(batch.filter(pc.equal(batch.column("client_ip"), address)))
+            path = place / uuid.uuid4().hex
+            _write(pack, path)
+            keys = [pack.column(name).slice(0, 1) for name in SORT]
+            yield pa.RecordBatch.from_arrays([*keys, pa.array([str(path)])], [*SORT, PACKED])
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows, so many at a time that they are worth a file."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+        if sum(rows.num_rows for rows in waiting) >= PACK_ROWS:
+            yield pa.concat_batches(waiting)
+            waiting.clear()
+    if waiting:
+        yield pa.concat_batches(waiting)
 
 
 def _write(pack: pa.RecordBatch, path: pathlib.Path) -> None:
@@ -80,25 +82,16 @@ def _write(pack: pa.RecordBatch, path: pathlib.Path) -> None:
         file.write_batch(pack)
 
 
-def _named(pack: pa.RecordBatch, path: pathlib.Path) -> pa.RecordBatch:
-    """The row that stands for the pack."""
-    columns = [
-        pa.array([str(path)]) if field.name == PACKED else column[:1] if field.name in SORT else pa.nulls(1, field.type)
-        for field, column in zip(pack.schema, pack.columns, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=pack.schema)
-
-
-def in_place(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The events of one address and section in the order that Spark sorts them in."""
+def _in_place(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows of one address and section in the order that Spark sorts them in."""
     order = order_of([batch])
     return batch if (np.diff(order) == 1).all() else batch.take(pa.array(order))
 
 
-def order_of(parts: list[pa.RecordBatch]) -> npt.NDArray[np.int64]:
+def order_of(parts: list[pa.RecordBatch]) -> Longs:
     """How the rows of the parts, one after the other, are to be sorted."""
     times, ranks = (np.concatenate([_numbers(part, name) for part in parts]) for name in ("ts_ns", "rank"))
-    order: npt.NDArray[np.int64] = np.lexsort((ranks, times))
+    order: Longs = np.lexsort((ranks, times))
     is_tie = (np.diff(times[order]) == 0) & (np.diff(ranks[order]) == 0)
     if is_tie.any():
         keys = pa.Table.from_batches([part.select(SORT[2:]) for part in parts])
@@ -107,8 +100,8 @@ def order_of(parts: list[pa.RecordBatch]) -> npt.NDArray[np.int64]:
 
 
 def in_order(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The events of the sorted rows and of their packs, in order. Rows that were never packed pass as they are."""
-    merge = Merge()
+    """The events of the sorted rows and of their packs, in order. Rows among which are no packs pass as they are."""
+    merge = Merge(events_joined)
     for batch in batches:
         if PACKED in batch.schema.names:
             yield from merge.feed(batch)
@@ -118,9 +111,12 @@ def in_order(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class Merge:
-    """Merges rows and packs of one address after the other."""
+    """Merges rows and packs of one address after the other; a batch that it gives is of one address."""
 
-    def __init__(self) -> None:
+    def __init__(self, join: Join) -> None:
+        self._join = join
+        self._schema: pa.Schema | None = None
+        """Of the rows that it is fed."""
         self._open: list[pa.RecordBatch] = []
         """Of the address, what may still overlap with what comes: each in order."""
         self._n_open = 0
@@ -128,6 +124,7 @@ class Merge:
 
     def feed(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """What can be told now."""
+        self._schema = batch.schema
         if not self._open and batch.column(PACKED).null_count == batch.num_rows:
             yield batch
             return
@@ -176,33 +173,46 @@ class Merge:
                 rest.append(rows.slice(n))
         self._open, self._n_open = rest, sum(rows.num_rows for rows in rest)
         due = [rows for rows in due if rows.num_rows]
-        if due:
-            yield merged(due)
+        if due and self._schema is not None:
+            yield self._join(due, order_of([part.select(SORT) for part in due]), self._schema)
 
 
-def merged(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """The events of one address and section in order, from parts that are each in order; without what they are sorted
-    by only. Of each kind of event, most parts follow one another: structs are moved only where they do not."""
-    order = order_of([part.select(SORT) for part in parts])
+def columns_joined(parts: list[pa.RecordBatch], order: Longs, _: pa.Schema) -> pa.RecordBatch:
+    """Parts that have the same columns."""
+    return pa.concat_batches(parts).take(pa.array(order))
+
+
+def events_joined(parts: list[pa.RecordBatch], order: Longs, schema: pa.Schema) -> pa.RecordBatch:
+    """Events of one address and section, without what they are sorted by only; packs have the lists of their own kinds
+    (rows.KINDS). Of each kind, most parts follow one another: structs are moved only where they do not."""
     n = len(order)
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
     begins = np.cumsum([0, *(part.num_rows for part in parts)])
     columns = {"client_ip": pa.repeat(parts[0].column("client_ip")[0], n)}
     for name in ("section", "ts_ns", "rank"):
-        column = pa.concat_arrays([part.column(name) for part in parts])
+        column = pa.concat_arrays([part.column(name).cast(schema.field(name).type) for part in parts])
         columns[name] = column.take(pa.array(order))
     for name in KINDS.values():
-        lists = [part.column(name) for part in parts]
-        rows = [begin + np.flatnonzero(_valid(each)) for begin, each in zip(begins, lists, strict=False)]
-        columns[name] = _lists(place[np.concatenate(rows)], [each.flatten() for each in lists], n)
+        type_ = schema.field(name).type.value_type
+        lists = [(at, part.column(name)) for at, part in zip(begins, parts, strict=False) if name in part.schema.names]
+        rows = [begin + np.flatnonzero(_valid(each)) for begin, each in lists]
+        places = place[np.concatenate(rows)] if rows else np.zeros(0, np.int64)
+        columns[name] = _lists(places, [_conformed(each.flatten(), type_) for _, each in lists], n, type_)
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _lists(places: npt.NDArray[np.int64], structs: list[pa.StructArray], n: int) -> pa.ListArray:
+def _conformed(structs: pa.StructArray, type_: pa.StructType) -> pa.StructArray:
+    """The same, in the type that Spark gives for them."""
+    if structs.type == type_:
+        return structs
+    return pa.StructArray.from_arrays([structs.field(f.name).cast(f.type) for f in type_], fields=list(type_))
+
+
+def _lists(places: Longs, structs: list[pa.StructArray], n: int, type_: pa.StructType) -> pa.ListArray:
     """n lists, with one of the structs in each of the places; the others null."""
     if not len(places):
-        return pa.nulls(n, pa.list_(structs[0].type))
+        return pa.nulls(n, pa.list_(type_))
     values = pa.concat_arrays(structs)
     if (np.diff(places) < 0).any():
         values = values.take(pa.array(np.argsort(places, kind="stable")))
@@ -231,6 +241,6 @@ def _read(path: str) -> pa.RecordBatch:
         return pa.ipc.open_file(file).get_batch(0)
 
 
-def _numbers(batch: pa.RecordBatch, name: str) -> npt.NDArray[np.int64]:
-    numbers: npt.NDArray[np.int64] = batch.column(name).to_numpy(zero_copy_only=False)
+def _numbers(batch: pa.RecordBatch, name: str) -> Longs:
+    numbers: Longs = batch.column(name).to_numpy(zero_copy_only=False)
     return numbers

@@ -1,0 +1,94 @@
+"""Which addresses have a storm of errors, and which topic-partitions theirs are about."""
+
+import pathlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.tables import ERRORS
+
+STORM_ERRORS = 50_000
+"""From so many errors of one address on its events are read apart."""
+READ_ROWS = 32_768
+"""Rows that are read at a time."""
+NAMED = ["topic", "partition"]
+
+
+@dataclass(frozen=True, slots=True)
+class Storm:
+    """The addresses of clients with so many errors. broken: topic and partition (null: the whole topic) that their
+    errors name, each once; packs: the folder where packs are meanwhile, which all workers see."""
+
+    dataset: pathlib.Path
+    addresses: tuple[str, ...]
+    broken: pa.Table
+    packs: pathlib.Path
+
+    @property
+    def is_mine(self) -> pc.Expression:
+        """Whether a row, by its column client_ip, is one of theirs."""
+        return pc.field("client_ip").isin(list(self.addresses))
+
+
+def storm_of(dataset: pathlib.Path, least: int = STORM_ERRORS) -> Storm | None:
+    """The storm in the dataset, by its tables; None where no address has so many errors."""
+    addresses = storming(dataset, least)
+    if not addresses:
+        return None
+    found = Storm(dataset.absolute(), addresses, _broken(dataset, addresses), packs_of(dataset).absolute())
+    pa.default_memory_pool().release_unused()
+    return found
+
+
+def packs_of(dataset: pathlib.Path) -> pathlib.Path:
+    """Where packs are while the stories are made."""
+    return dataset / "stories" / "_packs"
+
+
+def storming(dataset: pathlib.Path, least: int) -> tuple[str, ...]:
+    """Addresses of clients with so many errors."""
+    files = files_of(dataset, ERRORS)
+    if sum(pads.dataset(path).count_rows() for path in files) < least:
+        return ()
+    found: dict[str, int] = {}
+    for path in files:
+        for batch in scanned(path, ERRORS, ["client_ip"], None):
+            for one in pc.value_counts(batch.column(0)).to_pylist():
+                if one["values"] is not None:
+                    found[one["values"]] = found.get(one["values"], 0) + one["counts"]
+    return tuple(sorted(address for address, n in found.items() if n >= least))
+
+
+def _broken(dataset: pathlib.Path, addresses: tuple[str, ...]) -> pa.Table:
+    which = pc.field("client_ip").isin(list(addresses)) & pc.is_valid(pc.field("topic"))
+    found = pa.schema([ERRORS.schema.field(name) for name in NAMED]).empty_table()
+    for path in files_of(dataset, ERRORS):
+        for batch in scanned(path, ERRORS, NAMED, which):
+            more = pa.concat_tables([found, pa.Table.from_batches([batch])])
+            found = more.group_by(NAMED).aggregate([]).select(NAMED)
+    return found
+
+
+def files_of(dataset: pathlib.Path, table: Table) -> list[pathlib.Path]:
+    """The table's files, all buckets together; none where the dataset lacks it."""
+    return sorted((dataset / table.name).rglob("*.parquet"))
+
+
+def scanned(
+    path: pathlib.Path, table: Table, columns: list[str], which: pc.Expression | None
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a table's file, some at a time, with the contract's columns: null where the file lacks one."""
+    rows = pads.dataset(path, schema=table.schema)
+    batches: Iterator[pa.RecordBatch] = rows.to_batches(
+        columns=columns,
+        filter=which,
+        batch_size=READ_ROWS,
+        use_threads=False,
+        batch_readahead=1,
+        fragment_readahead=1,
+    )
+    return batches
