@@ -97,7 +97,7 @@ LARGE_JVM = (
     "-XX:TrimNativeHeapInterval=2000"
 )
 """The heap grows by need: what a storm of a million errors needs is less than half of it."""
-STORM_OPTIONS = {"spark.memory.offHeap.size": "64m", "spark.sql.execution.arrow.maxRecordsPerBatch": "4096"}
+STORM_OPTIONS = {"spark.memory.offHeap.size": "48m", "spark.sql.execution.arrow.maxRecordsPerBatch": "4096"}
 """Besides: the rows of a storm are wide and come in packs, whose stretches are made long again (packed)."""
 MANY_OPTIONS = {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "1536m"}
 MANY_JVM = "-Xms512m"
@@ -231,6 +231,8 @@ def _embedded(n_requests: int, n_connections: int, *, has_storm: bool) -> "Spark
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
+    # Of Spark's workers: pyarrow's own allocator keeps three times as much as a worker that reads files asks for.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 

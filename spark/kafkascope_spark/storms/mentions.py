@@ -24,6 +24,10 @@ _SEPARATOR, _NULL = "\0", "\1"
 """Between the parts of a name, and for a part that is null: no topic and no client id has such a character."""
 _APART = ("by_partition", "by_topic")
 """Columns of mentions: whether what follows a failure of the topic-partition is looked for, and of the whole topic."""
+_NAMES = tuple(f"name_{name}" for name in _APART)
+"""What failures are of: the client and its topic-partition, or topic."""
+_MERGED_ROWS = 16_384
+"""Mentions that are looked through at a time: all are of one client, and nobody needs them in long stretches."""
 
 
 def stormy_mentions(session: "SparkSession", storm: Storm, vain: pa.Array) -> "DataFrame":
@@ -48,7 +52,7 @@ def followed(packs: pathlib.Path) -> Callable[[Iterable[pa.RecordBatch]], Iterat
 
 def told_mentions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The mentions that are told, of the packs that these rows name."""
-    merge, told, address = Merge(columns_joined), Told(), None
+    merge, told, address = Merge(columns_joined, _MERGED_ROWS), Told(), None
     for rows in _merged(merge, batches):
         if rows.column("client_ip")[0].as_py() != address:
             yield from told.finish()
@@ -81,8 +85,8 @@ class Told:
         for name, following in self._following.items():
             mine = rows.filter(rows.column(name))
             if mine.num_rows:
-                keyed_rows = mine.append_column("key", self._numbered(name, mine))
-                yield self._once(following.feed(keyed_rows))
+                numbered = mine.append_column("key", self._numbered(name, mine)).drop_columns(list(_NAMES))
+                yield self._once(following.feed(numbered))
         held = [f.held.column("number") for f in self._following.values() if f.held is not None]
         self._known = self._known.filter(pc.is_in(self._known, pa.concat_arrays(held))) if held else self._known[:0]
 
@@ -151,7 +155,7 @@ class DeniedOf:
         clients = _clients(self._storm)
         which = pc.is_valid(pc.field("topic")) & pc.is_null(pc.field("partition")) & (pc.field("error_code") != 0)
         columns = [name for name in MENTION if name != "direction"]
-        for rows in scanned(path, ERRORS, columns, which & self._storm.is_mine):
+        for rows in scanned(path, ERRORS, [*columns, "client_ip"], which & self._storm.is_mine):
             mine = rows.filter(pc.is_in(rows.column("conn_id"), clients["conn_id"].combine_chunks()))
             unknown = pa.nulls(mine.num_rows, pa.int32())
             whole = {name: mine[name] for name in columns} | {"leader_id": unknown, "current_leader_id": unknown}
@@ -182,8 +186,10 @@ def _mentions(rows: pa.RecordBatch, clients: pa.Table, reasons: dict[str, pa.Arr
     columns |= {name: rows[name] for name in ("request_id", "conn_id", "api_key", "topic", "partition")}
     columns |= {"leader_id": leader_id, "failed": failed, "answered": answered, "hints": hints, "vain": is_vain}
     columns |= {"kind": _kind(rows["api_key"], is_answer), "wanted": pc.or_(hints, is_vain)}
-    columns["name_by_partition"] = _name(client_id, rows["topic"], rows["partition"])
-    columns["name_by_topic"] = _name(client_id, rows["topic"])
+    names = _name(client_id, rows["topic"], rows["partition"]), _name(client_id, rows["topic"])
+    unnamed = pa.nulls(rows.num_rows, pa.string())
+    for column, by, name in zip(_NAMES, _APART, names, strict=True):
+        columns[column] = pc.if_else(reasons[by], name, unnamed)
     return pa.RecordBatch.from_pydict(columns | reasons)
 
 
@@ -217,6 +223,6 @@ def _broken(storm: Storm, vain: pa.Array) -> pa.Table:
     found = [storm.broken]
     for path in files_of(storm.dataset, PARTITIONS) if len(vain) else ():
         asked = pc.field("request_id").isin(vain) & (pc.field("direction") == "request")
-        batches = scanned(path, PARTITIONS, NAMED, asked)
-        found += [pa.Table.from_batches([batch]).cast(storm.broken.schema) for batch in batches if batch.num_rows]
+        batches = scanned(path, PARTITIONS, [*NAMED, "request_id", "direction"], asked)
+        found += [pa.Table.from_batches([batch.select(NAMED)]).cast(storm.broken.schema) for batch in batches]
     return pa.concat_tables(found).group_by(NAMED).aggregate([]).select(NAMED)

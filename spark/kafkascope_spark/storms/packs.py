@@ -23,7 +23,7 @@ PACKED = "packed"
 """Column of the events: the file of a pack that begins with this row's keys; null in a row that is an event itself."""
 NAMING = f"client_ip string, section int, ts_ns bigint, rank int, packet_no bigint, tie string, {PACKED} string"
 """Spark's schema of the rows that name packs."""
-PACK_ROWS = 32_768
+PACK_ROWS = 8_192
 """Rows of a pack, at least, where a file has so many."""
 MERGED_ROWS = 65_536
 """Rows that are merged at a time: a storm is told a batch's stretch at a time (runs)."""
@@ -113,8 +113,10 @@ def in_order(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 class Merge:
     """Merges rows and packs of one address after the other; a batch that it gives is of one address."""
 
-    def __init__(self, join: Join) -> None:
+    def __init__(self, join: Join, most_rows: int | None = None) -> None:
         self._join = join
+        self._most_rows = most_rows or MERGED_ROWS
+        """Rows of which it gives what it can."""
         self._schema: pa.Schema | None = None
         """Of the rows that it is fed."""
         self._open: list[pa.RecordBatch] = []
@@ -152,10 +154,10 @@ class Merge:
         self._hold(part.filter(pc.is_null(part.column(PACKED))))
         paths, times = part.column(PACKED), _numbers(part, "ts_ns")
         for at in packed.tolist():
-            if self._n_open >= MERGED_ROWS:
+            if self._n_open >= self._most_rows:
                 yield from self._give(int(times[at]))
             self._hold(_read(paths[at].as_py()))
-        if self._n_open >= MERGED_ROWS:
+        if self._n_open >= self._most_rows:
             yield from self._give(int(times[-1]))
 
     def _hold(self, rows: pa.RecordBatch) -> None:

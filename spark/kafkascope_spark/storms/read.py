@@ -71,7 +71,7 @@ class FailuresOf:
 
     def read(self, path: pathlib.Path) -> Iterator[pa.RecordBatch]:
         """The rows of a file that packs are made of."""
-        columns = list(dict.fromkeys([*FAILURE, "client_ip", "ts_ns", "packet_no", "where"]))
+        columns = list(dict.fromkeys([*FAILURE, "client_ip", "ts_ns", "packet_no", "where", "error_code"]))
         for rows in scanned(path, ERRORS, columns, self._mine & (pc.field("error_code") != 0)):
             names = [rows.column(name) for name in ("request_id", "where", "resource")]
             tie = pc.binary_join_element_wise(*names, "|", null_handling="skip")
