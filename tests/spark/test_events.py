@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as fn
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import RECOVERIES
@@ -50,11 +51,28 @@ def request(number: int, api_key: int, **changes: Any) -> dict[str, Any]:
     return row | changes
 
 
+def touched(
+    frame: Frame,
+    touches_apart: Frame | None,
+    mentions: list[dict[str, Any]],
+    errors: list[dict[str, Any]],
+    connections: list[dict[str, Any]],
+    vain: Any = (),
+) -> list[Any]:
+    """The mentions that are told: by Spark, or as those of a storm (touches_apart)."""
+    if touches_apart is not None:
+        return touches_apart(mentions, errors, connections, vain)
+    tables = frame(PARTITIONS, *mentions), frame(ERRORS, *errors), frame(CONNECTIONS, *connections)
+    which = list(vain) if isinstance(vain, (list, tuple)) else vain
+    of_topics = any(error.get("partition") is None for error in errors)
+    return list(events.only_after_errors(*tables, which, of_topics=of_topics).collect())
+
+
 def kept(table: Any) -> list[str]:
     """Ids of the requests that become events: those that decide by themselves, and the first of each hot kind."""
     marked = with_luck(table)
     firsts = [first_of(r.asDict()) for r in usages(marked).collect()]
-    own = [r["request_id"] for r in deciding_requests(marked).collect()]
+    own = [r["request_id"] for r in deciding_requests(marked, fn.lit(True)).collect()]
     return sorted({*own, *(f.request_id for f in firsts if f is not None)})
 
 
@@ -144,8 +162,10 @@ def test_mentions_follow_an_error_of_the_same_client_and_partition(frame: Frame)
     assert sorted((r["request_id"], r["answered"]) for r in kept.collect()) == [("r3", False), ("r4", True)]
 
 
-@pytest.mark.parametrize("at_once", [False, True])
-def test_the_first_success_is_seen_however_often_metadata_comes_before_it(frame: Frame, at_once: bool) -> None:
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_first_success_is_seen_however_often_metadata_comes_before_it(
+    frame: Frame, touches_apart: Frame, apart: bool
+) -> None:
     """librdkafka asks for Metadata every second while a broker is down, and only then fetches elsewhere."""
 
     def mention(number: int, api_key: int, direction: str, error_code: int | None = 0) -> dict[str, Any]:
@@ -157,14 +177,16 @@ def test_the_first_success_is_seen_however_often_metadata_comes_before_it(frame:
     mentions = [mention(1, wire.FETCH, "response", 6), *metadata, *fetches]
     connections = [{"conn_id": "c1", "client_ip": "10.0.0.1", "client_ids": ["app"]}]
     errors = [{"request_id": "r1", "topic": "t", "partition": 0, "error_code": 6}]
-    tables = frame(PARTITIONS, *mentions), frame(ERRORS, *errors), frame(CONNECTIONS, *connections)
-    kept = events.only_after_errors(*tables, [], of_topics=False, at_once=at_once).collect()
+    errors[0] |= {"client_ip": "10.0.0.1"}
+    kept = touched(frame, touches_apart if apart else None, mentions, errors, connections)
     assert [r["request_id"] for r in kept if r["api_key"] == wire.METADATA] == [f"r{n}" for n in range(2, 18)]
     assert {r["request_id"] for r in kept if r["api_key"] == wire.FETCH} == {f"r{n}" for n in range(60, 76)}
 
 
-@pytest.mark.parametrize("at_once", [False, True])
-def test_the_first_success_is_seen_however_many_requests_wait_before_it(frame: Frame, at_once: bool) -> None:
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_first_success_is_seen_however_many_requests_wait_before_it(
+    frame: Frame, touches_apart: Frame, apart: bool
+) -> None:
     """As recorded of a kafkajs producer: it goes on sending while too few replicas are there to acknowledge."""
 
     def mention(number: int, direction: str, error_code: int | None) -> dict[str, Any]:
@@ -175,15 +197,15 @@ def test_the_first_success_is_seen_however_many_requests_wait_before_it(frame: F
     answers = [mention(n + 40, "response", 0) | {"request_id": f"r{n}"} for n in range(2, 42)]
     connections = [{"conn_id": "c1", "client_ip": "10.0.0.1", "client_ids": ["app"]}]
     errors = [{"request_id": "r1", "topic": "t", "partition": 0, "error_code": 6}]
-    tables = frame(PARTITIONS, mention(1, "response", 6), *waiting, *answers), frame(ERRORS, *errors)
-    tables += (frame(CONNECTIONS, *connections),)
-    kept = events.only_after_errors(*tables, [], of_topics=False, at_once=at_once).collect()
+    errors[0] |= {"client_ip": "10.0.0.1"}
+    mentions = [mention(1, "response", 6), *waiting, *answers]
+    kept = touched(frame, touches_apart if apart else None, mentions, errors, connections)
     assert sorted(r["ts_ns"] for r in kept if r["answered"]) == list(range(42, 58))
     assert sorted(r["ts_ns"] for r in kept if not r["answered"]) == list(range(2, 18))
 
 
-@pytest.mark.parametrize("at_once", [False, True])
-def test_what_follows_an_error_of_a_whole_topic_is_seen(frame: Frame, at_once: bool) -> None:
+@pytest.mark.parametrize("apart", [False, True])
+def test_what_follows_an_error_of_a_whole_topic_is_seen(frame: Frame, touches_apart: Frame, apart: bool) -> None:
     """Metadata denies the topic, and names no topic-partition; later it may be written to."""
 
     def mention(number: int, direction: str, partition: int, topic: str = "t") -> dict[str, Any]:
@@ -194,14 +216,17 @@ def test_what_follows_an_error_of_a_whole_topic_is_seen(frame: Frame, at_once: b
     mentions += [mention(5, "response", 1)]
     connections = [{"conn_id": "c1", "client_ip": "10.0.0.1", "client_ids": ["app"]}]
     denied = {"request_id": "r2", "conn_id": "c1", "ts_ns": 2, "api_key": wire.METADATA, "topic": "t", "error_code": 29}
+    denied |= {"client_ip": "10.0.0.1"}
+    kept = touched(frame, touches_apart if apart else None, mentions, [denied], connections)
+    assert sorted((r["request_id"], r["answered"]) for r in kept) == [("r3", False), ("r5", True)]
     tables = frame(PARTITIONS, *mentions), frame(ERRORS, denied), frame(CONNECTIONS, *connections)
-    kept = events.only_after_errors(*tables, [], of_topics=True, at_once=at_once)
-    assert sorted((r["request_id"], r["answered"]) for r in kept.collect()) == [("r3", False), ("r5", True)]
-    assert events.only_after_errors(*tables, [], of_topics=False, at_once=at_once).count() == 0
+    assert events.only_after_errors(*tables, [], of_topics=False).count() == 0
 
 
-@pytest.mark.parametrize("at_once", [False, True])
-def test_mentions_of_requests_that_failed_with_their_connection_are_errors(frame: Frame, at_once: bool) -> None:
+@pytest.mark.parametrize("apart", [False, True])
+def test_mentions_of_requests_that_failed_with_their_connection_are_errors(
+    frame: Frame, touches_apart: Frame, apart: bool
+) -> None:
     sent = [request(n, wire.PRODUCE, status="unanswered", request_last_ns=n * SECOND) for n in (1, 2, 3, 4)]
     sent[1] |= {"conn_id": "c2", "api_key": wire.FETCH}
     sent[2] |= {"conn_id": "c3"}
@@ -219,9 +244,8 @@ def test_mentions_of_requests_that_failed_with_their_connection_are_errors(frame
         {"request_id": "c1-9", "ts_ns": 7 + n, "direction": d, **mention} for n, d in enumerate(("request", "response"))
     ]
     other = {**asked, "request_id": "c1-0", "ts_ns": 0, "partition": 1}
-    tables = frame(PARTITIONS, other, asked, *again), frame(ERRORS), frame(CONNECTIONS, *closed)
-    for which in (vain, ["c1-1", "c1-3"]):
-        kept = events.only_after_errors(*tables, which, of_topics=False, at_once=at_once).collect()
+    for which in (["c1-1", "c1-3"],) if apart else (vain, ["c1-1", "c1-3"]):
+        kept = touched(frame, touches_apart if apart else None, [other, asked, *again], [], closed, which)
         told = sorted((r["ts_ns"], r["request_id"], r["answered"], r["vain"]) for r in kept)
         assert told == [(1, "c1-1", False, True), (7, "c1-9", False, False), (8, "c1-9", True, False)]
 

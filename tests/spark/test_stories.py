@@ -14,9 +14,10 @@ import pytest
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STARTUPS, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_parsers.errors import UsageError
-from kafkascope_spark import packed
 from kafkascope_spark.client_files import HELD_BYTES, write_client_tables
-from kafkascope_spark.stories import capture_span, events_of, packing, packs_of, tagged_stories, write_stories
+from kafkascope_spark.stories import capture_span, events_of, packing, tagged_stories, write_stories
+from kafkascope_spark.storms import packs
+from kafkascope_spark.storms.storm import Storm, broken_by, packs_of
 from kafkascope_spark.story_files import SORTED_BY, write_here
 
 pytestmark = pytest.mark.spark
@@ -249,15 +250,16 @@ def test_rows_do_not_depend_on_packs(
     spark: Any, told: Told, name: str, n: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every address as if it had a storm."""
-    monkeypatch.setattr(packed, "LEAST_ROWS", 2)
+    monkeypatch.setattr(packs, "PACK_ROWS", 50)
     dataset = tmp_path / "packed.kscope"
     shutil.copytree(told(name), dataset)
     addresses = tuple(sorted({str(row["client_ip"]) for row in rows(dataset, "clients")}))
     before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", n)
     try:
-        with packing(dataset, addresses):
-            made = tagged_stories(spark, dataset, capture_span(dataset), addresses)
+        storm = Storm(dataset, addresses, broken_by(dataset, addresses), packs_of(dataset))
+        with packing(dataset, storm):
+            made = tagged_stories(spark, dataset, capture_span(dataset), storm)
             write_here(made, CLIENT_TABLES, tmp_path / "made")
             assert len(list(packs_of(dataset).iterdir())) > len(addresses), "some were packed"
     finally:

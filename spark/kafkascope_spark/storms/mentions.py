@@ -32,12 +32,17 @@ _MERGED_ROWS = 16_384
 
 def stormy_mentions(session: "SparkSession", storm: Storm, vain: pa.Array) -> "DataFrame":
     """Rows that name packs of touches. vain: ids of the requests that failed with their connection. Lazy."""
+    read = packed_by_workers(session, mentions_work(storm, vain), storm.packs)
+    return read.repartition("client_ip").sortWithinPartitions(*SORT).mapInArrow(followed(storm.packs), NAMING)
+
+
+def mentions_work(storm: Storm, vain: pa.Array) -> list[tuple[Reader, pathlib.Path]]:
+    """The files that have mentions, each with who reads it."""
     mentions = MentionsOf(storm, _broken(storm, vain), vain)
     work: list[tuple[Reader, pathlib.Path]] = [(mentions, path) for path in files_of(storm.dataset, PARTITIONS)]
     if storm.broken["partition"].null_count:
         work += [(DeniedOf(storm), path) for path in files_of(storm.dataset, ERRORS)]
-    read = packed_by_workers(session, work, storm.packs)
-    return read.repartition("client_ip").sortWithinPartitions(*SORT).mapInArrow(followed(storm.packs), NAMING)
+    return work
 
 
 def followed(packs: pathlib.Path) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

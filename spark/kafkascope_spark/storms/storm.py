@@ -41,7 +41,7 @@ def storm_of(dataset: pathlib.Path, least: int = STORM_ERRORS) -> Storm | None:
     addresses = storming(dataset, least)
     if not addresses:
         return None
-    found = Storm(dataset.absolute(), addresses, _broken(dataset, addresses), packs_of(dataset).absolute())
+    found = Storm(dataset.absolute(), addresses, broken_by(dataset, addresses), packs_of(dataset).absolute())
     pa.default_memory_pool().release_unused()
     return found
 
@@ -65,7 +65,8 @@ def storming(dataset: pathlib.Path, least: int) -> tuple[str, ...]:
     return tuple(sorted(address for address, n in found.items() if n >= least))
 
 
-def _broken(dataset: pathlib.Path, addresses: tuple[str, ...]) -> pa.Table:
+def broken_by(dataset: pathlib.Path, addresses: tuple[str, ...]) -> pa.Table:
+    """Topic and partition that errors of these addresses name, each once."""
     which = pc.field("client_ip").isin(list(addresses)) & pc.is_valid(pc.field("topic"))
     found = pa.schema([ERRORS.schema.field(name) for name in NAMED]).empty_table()
     for path in files_of(dataset, ERRORS):

@@ -5,7 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from kafkascope_spark.following import KINDS, follower
+
+from kafkascope_spark.storms.following import KINDS, Following
 
 SCHEMA = pa.schema(
     [
@@ -52,10 +53,13 @@ def test_what_follows_a_failure_closely_is_kept(size: int) -> None:
             for i in range(chance.randrange(1, 120))
         ]
         given = [pa.RecordBatch.from_pylist(rows[at : at + size], SCHEMA) for at in range(0, len(rows), size)]
-        told = [number for batch in follower(MOST)(given) for number in batch["number"].to_pylist()]
+        following = Following(MOST)
+        told = [number for batch in given for number in following.feed(batch)["number"].to_pylist()]
+        told += following.held["number"].to_pylist() if following.held is not None else []
         assert sorted(told) == expected(rows), (seed, size)
 
 
 def test_nothing_gives_nothing() -> None:
-    assert [batch.num_rows for batch in follower(MOST)([])] == []
-    assert [batch.num_rows for batch in follower(MOST)([pa.RecordBatch.from_pylist([], SCHEMA)])] == [0, 0]
+    following = Following(MOST)
+    assert following.held is None
+    assert following.feed(pa.RecordBatch.from_pylist([], SCHEMA)).num_rows == 0

@@ -5,11 +5,10 @@ import random
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_spark import packed
 from kafkascope_spark.rows import KINDS
+from kafkascope_spark.storms import packs
 
 STORMY = ("10.0.0.2", "10.0.0.4")
 SCHEMA = pa.schema(
@@ -21,7 +20,7 @@ SCHEMA = pa.schema(
         ("packet_no", pa.int64()),
         ("tie", pa.string()),
         *((name, pa.list_(pa.struct([("name", pa.string())]))) for name in KINDS.values()),
-        (packed.PACKED, pa.string()),
+        (packs.PACKED, pa.string()),
     ]
 )
 
@@ -44,7 +43,7 @@ def events(seed: int) -> list[dict[str, Any]]:
 
 
 def keys(row: dict[str, Any]) -> list[Any]:
-    return [row[name] for name in packed.SORT]
+    return [row[name] for name in packs.SORT]
 
 
 def names(rows: list[dict[str, Any]]) -> list[str]:
@@ -56,34 +55,32 @@ def names(rows: list[dict[str, Any]]) -> list[str]:
 def test_what_was_packed_is_in_order(
     seed: int, merged_rows: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packed, "LEAST_ROWS", 20)
-    monkeypatch.setattr(packed, "MERGED_ROWS", merged_rows)
+    """Of stormy addresses most events come in packs, some as rows; packs lack the lists of kinds that they have not."""
+    monkeypatch.setattr(packs, "PACK_ROWS", 60)
+    monkeypatch.setattr(packs, "MERGED_ROWS", merged_rows)
     rows = events(seed)
-    given = [pa.RecordBatch.from_pylist(rows[at : at + 200], SCHEMA) for at in range(0, len(rows), 200)]
-    sent = [row for batch in packed.packer(str(tmp_path), STORMY)(given) for row in batch.to_pylist()]
+    is_packed = [
+        row["client_ip"] in STORMY and row["section"] == 1 and number % 9 > 0 for number, row in enumerate(rows)
+    ]
+    sent = [row for row, packed in zip(rows, is_packed, strict=True) if not packed]
+    for rank in range(3):
+        mine = [row for row, packed in zip(rows, is_packed, strict=True) if packed and row["rank"] == rank]
+        schema = pa.schema([SCHEMA.field(name) for name in [*packs.SORT, KINDS[1, rank]]])
+        given = [pa.RecordBatch.from_pylist(mine[at : at + 20], schema) for at in range(0, len(mine), 20)]
+        named = [row for batch in packs.packer(tmp_path, given) for row in batch.to_pylist()]
+        assert {row["client_ip"] for row in named} == set(STORMY)
+        sent += [dict.fromkeys(SCHEMA.names) | row for row in named]
+    assert sum(row[packs.PACKED] is not None for row in sent) == len(list(tmp_path.iterdir()))
+    assert len(sent) < len(rows) // 2
     sent.sort(key=keys)
-    packs = [row for row in sent if row[packed.PACKED] is not None]
-    assert {row["client_ip"] for row in packs} == set(STORMY)
-    assert len(packs) == len(list(tmp_path.iterdir()))
-    assert len(sent) < len(rows) // 3
     for size in (7, 5_000):
         batches = [pa.RecordBatch.from_pylist(sent[at : at + size], SCHEMA) for at in range(0, len(sent), size)]
-        told = [row for batch in packed.in_order(batches) for row in batch.to_pylist()]
+        told = [row for batch in packs.in_order(batches) for row in batch.to_pylist()]
         assert names(told) == names(sorted(rows, key=keys))
 
 
 def test_batches_that_were_never_packed_pass() -> None:
     batch = pa.RecordBatch.from_pylist(events(1)[:9], SCHEMA)
-    assert [b is batch for b in packed.in_order([batch])] == [True]
-    plain = batch.drop_columns([packed.PACKED])
-    assert [b is plain for b in packed.in_order([plain])] == [True]
-
-
-def test_addresses_with_many_errors_are_named(tmp_path: pathlib.Path) -> None:
-    assert packed.storming(tmp_path, 1) == ()
-    (tmp_path / "errors").mkdir()
-    assert packed.storming(tmp_path, 1) == ()
-    for number, addresses in enumerate((["a", "a", "b"], ["c", "b", "a", None, None, None])):
-        pq.write_table(pa.table({"client_ip": addresses}), tmp_path / "errors" / f"part-{number}.parquet")
-    assert packed.storming(tmp_path, 3) == ("a",)
-    assert packed.storming(tmp_path, 2) == ("a", "b")
+    assert [b is batch for b in packs.in_order([batch])] == [True]
+    plain = batch.drop_columns([packs.PACKED])
+    assert [b is plain for b in packs.in_order([plain])] == [True]
