@@ -178,9 +178,9 @@ def only_after_errors(
     """
     who = connections.select("conn_id", "client_ip", fn.get("client_ids", fn.lit(0)).alias("client_id"))
     leader = fn.coalesce("leader_id", "current_leader_id").alias("leader_id")
-    mentions = partitions.where(fn.col("api_key").isin(*MENTIONED_BY, *MENTIONED_BY_SHARE)).select(
-        *MENTION, leader, fn.lit(False).alias("vain")
-    )
+    # Of a topic id that the capture nowhere names nobody could tell what it is.
+    named = fn.col("api_key").isin(*MENTIONED_BY, *MENTIONED_BY_SHARE) & fn.col("topic").isNotNull()
+    mentions = partitions.where(named).select(*MENTION, leader, fn.lit(False).alias("vain"))
     asked = _asked(mentions, vain)
     broken = errors.where(fn.col("topic").isNotNull()).select("topic", fn.col("partition").alias("broken"))
     if asked is not None:

@@ -98,7 +98,7 @@ LARGE_JVM = (
 )
 """The heap grows by need: what a storm of a million errors needs is less than half of it."""
 STORM_OPTIONS = {"spark.memory.offHeap.size": "48m", "spark.sql.execution.arrow.maxRecordsPerBatch": "4096"}
-"""Besides: the rows of a storm are wide and come in packs, whose stretches are made long again (packed)."""
+"""Besides: what is many in a storm comes in packs and not through Spark (storms)."""
 MANY_OPTIONS = {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "1536m"}
 MANY_JVM = "-Xms512m"
 _LATE_COMPILER = (
@@ -119,7 +119,7 @@ _ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 
 def sized(n_requests: int, n_connections: int = 0, *, has_storm: bool = False) -> tuple[str, dict[str, str]]:
     """JVM options and Spark options for so much work: the one place that knows how large a session is. has_storm: most
-    of it are errors of a few clients, which come in packs (packed): they need no more memory the more they are."""
+    of it are errors of a few clients, which come in packs (storms): they need no more memory the more they are."""
     if n_requests < LARGE_REQUESTS:
         return f"-Xms512m {_ONE_COMPILER} {_ANY_JVM}", SMALL_OPTIONS
     if n_connections > MANY_CONNECTIONS or (n_requests >= MANY_REQUESTS and not has_storm):

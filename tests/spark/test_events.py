@@ -244,8 +244,9 @@ def test_mentions_of_requests_that_failed_with_their_connection_are_errors(
         {"request_id": "c1-9", "ts_ns": 7 + n, "direction": d, **mention} for n, d in enumerate(("request", "response"))
     ]
     other = {**asked, "request_id": "c1-0", "ts_ns": 0, "partition": 1}
+    unnamed = {**asked, "request_id": "c1-3", "ts_ns": 2, "topic": None}
     for which in (["c1-1", "c1-3"],) if apart else (vain, ["c1-1", "c1-3"]):
-        kept = touched(frame, touches_apart if apart else None, [other, asked, *again], [], closed, which)
+        kept = touched(frame, touches_apart if apart else None, [other, asked, unnamed, *again], [], closed, which)
         told = sorted((r["ts_ns"], r["request_id"], r["answered"], r["vain"]) for r in kept)
         assert told == [(1, "c1-1", False, True), (7, "c1-9", False, False), (8, "c1-9", True, False)]
 

@@ -66,3 +66,15 @@ def test_nothing_is_asked_of_nobody(
     tmp_path: pathlib.Path, requests: list[dict[str, Any]], connections: list[dict[str, Any]]
 ) -> None:
     assert vain.ids_asked_in_vain(written(tmp_path, requests, connections)) == ()
+
+
+def test_those_of_some_clients_however_many(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vain, "MOST_IDS", 1)
+    assert len(vain.ids_asked_in_vain_by(tmp_path, ["a"])) == 0, "no table, no request"
+    whose = {"gave up": "a", "reset": "b"}
+    place = written(tmp_path, [row | {"client_ip": whose.get(row["conn_id"], "c")} for row in REQUESTS_SENT], CLOSED)
+    assert vain.ids_asked_in_vain_by(place, ["a", "d"]).to_pylist() == [f"gave up-{wire.PRODUCE}"]
+    assert sorted(vain.ids_asked_in_vain_by(place, ["a", "b"]).to_pylist()) == [
+        f"gave up-{wire.PRODUCE}",
+        f"reset-{wire.PRODUCE}",
+    ]
