@@ -141,11 +141,11 @@ def client_events(sources: Sources) -> DataFrame:
         failure_events(sources.errors.where(calm)),
         touch_events(_mentions(sources, calm)),
     ]
+    # Tasks are begun in this order: those of packs first, as a storm's mentions are one task, and the longest.
+    parts = [*sources.packed, *parts]
     events = parts[0]
     for part in parts[1:]:
         events = events.unionByName(part, allowMissingColumns=True)
-    for packed in sources.packed:
-        events = events.unionByName(packed, allowMissingColumns=True)
     ordered = events.repartition("client_ip").sortWithinPartitions(*SORT)
     return ordered if sources.packed else ordered.drop("packet_no", "tie")
 

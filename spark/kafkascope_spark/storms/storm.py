@@ -13,7 +13,7 @@ from kafkascope_analyzer.dataset.tables import ERRORS
 
 STORM_ERRORS = 50_000
 """From so many errors of one address on its events are read apart."""
-READ_ROWS = 4_096
+READ_ROWS = 8_192
 """Rows that are read at a time."""
 BUFFER_BYTES = 1 << 16
 """What is read of a column at a time."""
