@@ -176,8 +176,8 @@ def _reasons(rows: pa.RecordBatch, *, by_partition: bool) -> dict[str, pa.Array]
 
 
 def _mentions(rows: pa.RecordBatch, clients: pa.Table, reasons: dict[str, pa.Array], *, vain: bool) -> pa.RecordBatch:
-    """What Following and TOUCH ask of the rows (MENTION, leader_id, current_leader_id), as events._after_at_once was
-    told it; with the keys that packs are sorted by."""
+    """What Following and TOUCH ask of the rows (MENTION, leader_id, current_leader_id), as events._marked and
+    events._kind say it; with the keys that packs are sorted by."""
     who = pc.index_in(rows["conn_id"], clients["conn_id"].combine_chunks())
     client_ip, client_id = (clients[name].combine_chunks().take(who) for name in ("client_ip", "client_id"))
     is_answer = pa.repeat(True, rows.num_rows) if vain else pc.equal(rows["direction"], "response")
