@@ -1,6 +1,7 @@
 """What a connection shows once, names, and reads from followers, in pieces of captures, against the lab and tshark."""
 
 import json
+import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -11,6 +12,8 @@ import zstandard
 
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
+
+needs_tshark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 
 PIECES = Path(__file__).parents[3] / "fixtures" / "captures" / "pieces"
 
@@ -82,6 +85,7 @@ def test_versions_that_brokers_offer_are_those_of_their_release(tables):
     assert {"Produce:0-13", "Fetch:4-18", "Metadata:0-13"} - set(offer) == set()  # ApiMessageType of Kafka 4.3
 
 
+@needs_tshark
 def test_tls_hellos_are_those_that_tshark_reads(tables, tmp_path):
     plain = tmp_path / "hellos.pcap"
     plain.write_bytes(zstandard.ZstdDecompressor().stream_reader((PIECES / "tls_hellos.pcap.zst").open("rb")).read())

@@ -1,6 +1,7 @@
 """The byte ledger in full, of a capture that the snap length cut; tshark's count of packets it cut is the oracle."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from kafkascope_analyzer.report.scan import load_manifest
 from kafkascope_analyzer.report.terminal import page_of
 from kafkascope_analyzer.report.terminal_ledger import render_ledger
 from kafkascope_analyzer.report.unread import limit_sentence
+
+needs_tshark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 
 CAPTURE = Path(__file__).parents[3] / "fixtures" / "captures" / "mid_stream-snap96.pcap.zst"
 
@@ -38,6 +41,7 @@ def tshark(plain, only, field):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
+@needs_tshark
 def test_every_byte_has_a_reason_and_every_packet_a_kind(dataset, plain):
     ledger = full_ledger(dataset, load_manifest(dataset))
     totals = ledger["totals"]
@@ -48,6 +52,7 @@ def test_every_byte_has_a_reason_and_every_packet_a_kind(dataset, plain):
     assert file["n_truncated"] == len(tshark(plain, "frame.len > frame.cap_len", "frame.number"))
 
 
+@needs_tshark
 def test_the_example_of_a_reason_can_be_looked_up(dataset, plain):
     ledger = full_ledger(dataset, load_manifest(dataset))
     for row in ledger["reasons"]:

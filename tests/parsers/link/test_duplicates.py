@@ -1,5 +1,6 @@
 """Packets that a capture shows twice, and packets that were sent twice: a real router's, and ones that scapy makes."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from kafkascope_analyzer.ingest.source import iter_blocks
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.link.duplicates import COPY_NS, RECENT, SURE_NS
 from kafkascope_parsers.tcp import TcpStreams
+
+needs_tshark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 ROUTED = FIXTURES / "links" / "routed_any.pcap.zst"
@@ -57,6 +60,7 @@ def tshark(path, *arguments):
     return subprocess.run(["tshark", "-r", str(path), *arguments], check=True, capture_output=True, text=True).stdout
 
 
+@needs_tshark
 def test_a_real_router_shows_each_packet_twice():
     """Copies are those with TTL 63; retransmissions are what tshark says of the packets with TTL 64 alone. Packets had
     been dropped on purpose, so there are some, the first of them 44 us after the first sending."""
@@ -73,6 +77,7 @@ def test_a_real_router_shows_each_packet_twice():
     assert streams.sides["segments"].sum() == len(came)
 
 
+@needs_tshark
 def test_a_real_routers_retransmissions_are_still_there():
     """Second sendings: bytes of a stream that came again with TTL 64. (tshark calls 4 of the 32 out of order, by their
     times, though it has seen their bytes before.)"""

@@ -3,6 +3,7 @@ reader."""
 
 import ipaddress
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from scapy.utils import wrpcap
 from kafkascope_analyzer.ingest.source import iter_blocks
 from kafkascope_parsers.link import LinkReader, Segments
 from kafkascope_parsers.link.kernel import SEGMENT_LAYERS
+
+needs_tshark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
 ETHERNET, NULL, LOOP, SLL, SLL2, RAW = 1, 0, 108, 113, 276, 101
@@ -198,6 +201,7 @@ def test_mixed_packets_come_in_capture_order(packets_of):
     assert segments.ts_ns.tolist() == [(no - 1) * SECOND_NS for no in wanted]
 
 
+@needs_tshark
 def test_what_tshark_reads_inside_tunnels(packets_of, tmp_path):
     """The innermost addresses, sequence number and payload length, as tshark tells them."""
     names = [name for name in [*COMMON, *SHIMS, *TUNNELS] if (COMMON | SHIMS | TUNNELS)[name][0] == ETHERNET]
