@@ -92,7 +92,7 @@ def after_failures(requests: DataFrame) -> DataFrame:
     near = narrow.join(fn.broadcast(failing), on="slot", how="left_semi")
     follows = near.withColumn("follows", fn.lag("trouble").over(order))
     wanted = follows.where(fn.col("follows") & ~fn.col("trouble")).select("id_hash")
-    return _of_hashes(hot.drop("subject", "trouble"), wanted)
+    return _of_hashes(hot.where(~fn.col("trouble")).drop("subject", "trouble"), wanted)
 
 
 def _of_hashes(requests: DataFrame, hashes: DataFrame) -> DataFrame:

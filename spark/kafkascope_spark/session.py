@@ -99,6 +99,8 @@ LARGE_JVM = (
 """The heap grows by need: what a storm of a million errors needs is less than half of it."""
 STORM_OPTIONS = {"spark.memory.offHeap.size": "48m", "spark.sql.execution.arrow.maxRecordsPerBatch": "4096"}
 """Besides: what is many in a storm comes in packs and not through Spark (storms)."""
+SHORT_STORM_REQUESTS = 2_000_000
+"""A storm of fewer is told before the JVM's second compiler is of use."""
 MANY_OPTIONS = {"spark.sql.shuffle.partitions": "8", "spark.driver.memory": "1536m"}
 MANY_JVM = "-Xms512m"
 _LATE_COMPILER = (
@@ -114,7 +116,7 @@ _ANY_JVM = (
 """Metaspace: below that size, to load classes is no reason to collect the heap. The archive of classes is mapped where
 it was made for: elsewhere each of its pages, 180 MB, would be written and so be this process's own."""
 _ONE_COMPILER = "-XX:TieredStopAtLevel=1"
-"""For a few seconds of work. A million errors take a third longer without the JVM's second compiler."""
+"""For a few seconds of work."""
 
 
 def sized(n_requests: int, n_connections: int = 0, *, has_storm: bool = False) -> tuple[str, dict[str, str]]:
@@ -124,8 +126,9 @@ def sized(n_requests: int, n_connections: int = 0, *, has_storm: bool = False) -
         return f"-Xms512m {_ONE_COMPILER} {_ANY_JVM}", SMALL_OPTIONS
     if n_connections > MANY_CONNECTIONS or (n_requests >= MANY_REQUESTS and not has_storm):
         return f"{MANY_JVM} {_LATE_COMPILER} {_ANY_JVM}", MANY_OPTIONS
+    compiler = _ONE_COMPILER if has_storm and n_requests < SHORT_STORM_REQUESTS else _LATE_COMPILER
     options = LARGE_OPTIONS | STORM_OPTIONS if has_storm else LARGE_OPTIONS
-    return f"{LARGE_JVM} {_LATE_COMPILER} {_ANY_JVM}", options
+    return f"{LARGE_JVM} {compiler} {_ANY_JVM}", options
 
 
 def java_problem() -> str | None:
@@ -250,6 +253,9 @@ def _embedded(n_requests: int, n_connections: int, *, has_storm: bool) -> "Spark
             said.seek(0)
             last = said.read().decode(errors="replace").strip().splitlines()[-1:]
             raise UsageError(f"Spark does not start: {error} {' '.join(last)}".strip()) from error
+    if has_storm:
+        # What is many is in packs: what is left to sort is worth no task more than there are cores.
+        session.conf.set("spark.sql.shuffle.partitions", session.sparkContext.defaultParallelism)
     if session.conf.get(WARMED, None) is None:
         session.conf.set(WARMED, "true")
         threading.Thread(target=_start_workers, args=(session,), name="spark-workers", daemon=True).start()

@@ -135,3 +135,21 @@ def test_the_heap_follows_the_work(
     assert options.get("spark.driver.memory") == heap
     assert options.get("spark.sql.shuffle.partitions") == partitions
     assert ("TieredStopAtLevel=1" in jvm) == (n_requests < session.LARGE_REQUESTS)
+
+
+@pytest.mark.parametrize(("n_requests", "is_short"), [(1_000_000, True), (10_000_000, False)])
+def test_a_short_storm_has_one_compiler(n_requests: int, is_short: bool) -> None:
+    jvm, _ = session.sized(n_requests, 22, has_storm=True)
+    assert ("TieredStopAtLevel=1" in jvm) == is_short
+
+
+def test_a_storm_has_a_partition_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = MagicMock()
+    there.sparkContext.defaultParallelism = 3
+    builder = MagicMock()
+    builder.master().appName().config().getOrCreate.return_value = there
+    monkeypatch.setattr("pyspark.sql.SparkSession.builder", builder)
+    open_session(n_requests=1_000_000)
+    there.conf.set.assert_not_called()
+    open_session(n_requests=1_000_000, has_storm=True)
+    there.conf.set.assert_called_once_with("spark.sql.shuffle.partitions", 3)

@@ -5,6 +5,7 @@ from pyspark.sql import functions as fn
 
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
+from kafkascope_spark.findings.rule import MOST_EVIDENCE
 from kafkascope_spark.findings.thresholds import ANSWERS_MEANWHILE_NS, AT_ONCE_NS, LEFT_NS, SILENT_CLIENTS
 from kafkascope_spark.tables import CLIENT_COLUMNS, Tables
 
@@ -126,24 +127,28 @@ def outages(tables: Tables) -> DataFrame:
 def causes(tables: Tables) -> DataFrame:
     """One row per cause of connections' failures at one broker, and what went on there; see outages."""
     each = _failing(tables)
+    return each.join(_meanwhile(tables, each.select("cause_id", "server", "first_ns", "first_back_ns")), "cause_id")
+
+
+def _meanwhile(tables: Tables, lost: DataFrame) -> DataFrame:
+    """cause_id, n_left, n_meanwhile, n_at_first of each broker that was lost. Narrow: a row for each of its answers."""
     before = tables[CONNECTIONS].selectExpr(
         f"{SERVER} as at", "conn_id", "first_ns as opened_ns", "coalesce(close_ns, last_ns) as ended_ns"
     )
-    answers = tables[REQUESTS].where("response_ns is not null").select("conn_id", "response_ns")
+    answers = tables[REQUESTS].where("response_ns is not null").selectExpr("conn_id as answered_on", "response_ns")
     there = exprs(f"at = server and opened_ns < first_ns and ended_ns > first_ns + {LEFT_NS}")[0]
+    first = f"response_ns between first_ns + {ANSWERS_MEANWHILE_NS} and first_ns + {LEFT_NS}"
     # not until the last is back: some notice its return sooner than others (RFC 6298: doubled retransmission timeouts)
     known_lost = f"least(first_back_ns, first_ns + {LEFT_NS})"
-    at_first = f"first_ns + {ANSWERS_MEANWHILE_NS} and first_ns + {LEFT_NS}"
-    window = f"response_ns >= first_ns + {ANSWERS_MEANWHILE_NS} and response_ns < {known_lost}"
     return (
-        each.join(before, there, "left")
-        .join(answers, "conn_id", "left")
-        .groupBy(*each.columns)
+        lost.join(before, there, "left")
+        .join(answers, exprs(f"answered_on = conn_id and {first}")[0], "left")
+        .groupBy("cause_id")
         .agg(
             *exprs(
                 "size(collect_set(conn_id)) as n_left",
-                f"count_if({window}) as n_meanwhile",
-                f"count_if(response_ns between {at_first}) as n_at_first",
+                f"count_if(response_ns < {known_lost}) as n_meanwhile",
+                "count(response_ns) as n_at_first",
             )
         )
     )
@@ -180,8 +185,7 @@ def _failing(tables: Tables) -> DataFrame:
                 "max(start_ns) as last_start_ns",
                 "max(recovered_ns) as last_back_ns",
                 "min(recovered_ns) as first_back_ns",
-                "flatten(transform(array_sort(collect_list(struct(start_ns, recovery_id, evidence))), "
-                "e -> e.evidence)) as evidence",
+                f"flatten(min_by(evidence, struct(start_ns, recovery_id), {MOST_EVIDENCE})) as evidence",
             )
         )
         .join(tables.once(servers).where("n_up > 0").select("server", "n_worked"), "server")
