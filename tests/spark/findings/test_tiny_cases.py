@@ -35,6 +35,25 @@ def broken(**changes: Any) -> dict[str, Any]:
     return {"clients": [{**ONE}], "connections": [{"conn_id": "c1"}], "recoveries": [episode]}
 
 
+def lost_by(n: int) -> dict[str, Any]:
+    """So many clients lose a broker, the last of them first; in between it answers the first, on another connection."""
+    numbers = range(1, n + 1)
+    episode = {**LOST, "error_names": ["CONNECTION_CLOSED", "CONNECTION_REFUSED"], "recovered_ns": 20 * S}
+    mine = [{"client_instance_id": f"ci-{i}", "client_id": f"app-{i}", "conn_ids": [f"c{i}"]} for i in numbers]
+    mine[0]["conn_ids"].append("c0")
+    return {
+        "clients": mine,
+        "connections": [{"conn_id": f"c{i}", "last_ns": 10 * S} for i in numbers]
+        + [{"conn_id": "c0", "last_ns": 30 * S}],
+        "requests": [{"request_id": f"c0-{i}", "conn_id": "c0", "response_ns": (11 + i) * S} for i in range(3)],
+        "recoveries": [
+            {**episode, "recovery_id": f"r{i}", "client_instance_id": f"ci-{i}", "evidence": [f"c{i}-7", f"c{i}"]}
+            | {"start_ns": 10 * S + (n - i) * MS}
+            for i in numbers
+        ],
+    }
+
+
 def silent(idle_s: int, **changes: Any) -> dict[str, Any]:
     """A request at 100 s without an answer, after so much silence."""
     before = {"request_id": "c1-4", "conn_id": "c1", "api_name": "Produce"}
@@ -107,6 +126,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "no acl": (denied("UNKNOWN_TOPIC_OR_PARTITION"), set()),
     "bad password": (denied("SASL_AUTHENTICATION_FAILED", sasl_mechanism="PLAIN", principal="bob"), {"auth_failed"}),
     "broker lost": (broken(), {"broker_lost"}),
+    "broker lost by 150": (lost_by(150), {"broker_lost"}),
     "closed and opened again": (broken(error_names=["CONNECTION_CLOSED"]), set()),
     "refused by what never was there": (broken(resource="10.0.0.7:9092"), set()),
     "lost for others only": (
@@ -464,3 +484,11 @@ def test_sentences(said: dict[str, list[dict[str, Any]]]) -> None:
     assert sentence["bytes missing"].startswith("4.8 % of the bytes")
     assert "without traffic the connection of app (10.0." in sentence["no answer after silence"]
     assert sentence["no answer after silence"].startswith("after 90.0 s")
+
+
+def test_evidence_of_a_lost_broker_begins_with_who_lost_it_first(said: dict[str, list[dict[str, Any]]]) -> None:
+    (row,) = said["broker lost by 150"]
+    told = [e.rpartition("x")[2] for e in row["evidence"]]
+    assert told == [e for i in range(150, 100, -1) for e in (f"{i}-7", f"{i}")]
+    assert "150 clients (" in row["sentence"]
+    assert "meanwhile it answered 3 requests" in row["sentence"]
