@@ -2,6 +2,7 @@
 # Makes sure that a Java 17 or newer is there, which Spark needs. As root on Debian or Ubuntu it is installed; elsewhere one
 # line says what to install, and this still ends with 0: without Java everything but the stories works.
 set -euo pipefail
+. "$(dirname "$0")/apt.sh"
 
 enough() { # path of a java
   local version
@@ -9,23 +10,13 @@ enough() { # path of a java
   [ -n "$version" ] && [ "$version" -ge 17 ]
 }
 
+there() { command -v java >/dev/null && enough java; }
+
 if [ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ]; then
   enough "$JAVA_HOME/bin/java" && exit 0
-elif command -v java >/dev/null && enough java; then
+elif there; then
   exit 0
 fi
 
 advice='the stories need Java 17 or newer: install a headless JRE (Debian: apt-get install default-jre-headless) or set JAVA_HOME'
-if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-  echo "$advice" >&2
-  exit 0
-fi
-echo 'installing a headless Java 17 or newer with apt-get'
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq >/dev/null || true
-for package in openjdk-17-jre-headless openjdk-21-jre-headless default-jre-headless; do
-  if apt-get install -y -qq --no-install-recommends "$package" >/dev/null 2>&1 && command -v java >/dev/null && enough java; then
-    exit 0
-  fi
-done
-echo "$advice" >&2
+install_or_say "$advice" there openjdk-17-jre-headless openjdk-21-jre-headless default-jre-headless

@@ -121,7 +121,8 @@ _ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 
 def sized(n_requests: int, n_connections: int = 0, *, has_storm: bool = False) -> tuple[str, dict[str, str]]:
     """JVM options and Spark options for so much work: the one place that knows how large a session is. has_storm: most
-    of it are errors of a few clients, which come in packs (storms): they need no more memory the more they are."""
+    of it are errors of a few clients, which come in packs (storms): they need no more memory the more they are.
+    A storm's partitions follow the cores, which Spark counts (_embedded)."""
     if n_requests < LARGE_REQUESTS:
         return f"-Xms512m {_ONE_COMPILER} {_ANY_JVM}", SMALL_OPTIONS
     if n_connections > MANY_CONNECTIONS or (n_requests >= MANY_REQUESTS and not has_storm):

@@ -26,51 +26,47 @@ class Following:
         self._most = most
         self._since: dict[int, tuple[int, ...]] = {}
         """Of a key that failed, the mentions of each kind since."""
-        self._held: pa.RecordBatch | None = None
-        """Mentions that are told unless the next of their key is their error."""
+        self.held: pa.RecordBatch | None = None
+        """What is undecided, as the next of its key may be its error: told, if nothing more comes."""
 
     def feed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """What of it and of those held before is told, in order."""
-        n_held = self._held.num_rows if self._held is not None else 0
-        rows = pa.concat_batches([self._held, batch]) if self._held is not None else batch
+        n_held = self.held.num_rows if self.held is not None else 0
+        rows = pa.concat_batches([self.held, batch]) if self.held is not None else batch
+        if not rows.num_rows:
+            return rows
         keys = _numpy(rows, "key")
         order = np.argsort(keys, kind="stable")
         keys, is_held = keys[order], order < n_held
-        kinds = _numpy(rows, "kind")[order]
         failed, wanted = (_numpy(rows, name)[order].astype(bool) for name in ("failed", "wanted"))
-        begins = np.flatnonzero(np.diff(keys, prepend=~keys[:1]) != 0) if len(keys) else np.zeros(0, np.int64)
-        follows = self._count(keys, begins, failed, np.where(is_held, KINDS, kinds)) | is_held
+        kinds = np.where(is_held, KINDS, _numpy(rows, "kind")[order])
+        is_last = np.append(np.diff(keys) != 0, True)
         ids = rows.column("request_id").take(pa.array(order))
-        is_last = np.ones(len(keys), bool)
-        is_last[:-1] = np.diff(keys) != 0
-        answered = np.zeros(len(keys), bool)
-        if len(keys) > 1:
-            same = pc.fill_null(pc.equal(ids.slice(1), ids.slice(0, len(ids) - 1)), fill_value=False)
-            answered[:-1] = same.to_numpy(zero_copy_only=False) & failed[1:] & ~is_last[:-1]
+        same = pc.fill_null(pc.equal(ids.slice(1), ids.slice(0, len(ids) - 1)), fill_value=False)
+        answered = np.append(same.to_numpy(zero_copy_only=False) & failed[1:], False) & ~is_last
+        follows = self._count(keys, failed, kinds) | is_held
         told = follows & ~failed & ~answered & ~wanted
-        self._held = rows.take(pa.array(np.sort(order[told & is_last])))
+        self.held = rows.take(pa.array(np.sort(order[told & is_last])))
         return rows.take(pa.array(np.sort(order[(told & ~is_last) | (wanted & ~is_held)])))
 
-    def _count(self, keys: Longs, begins: Longs, failed: Bools, kinds: Longs) -> Bools:
+    def _count(self, keys: Longs, failed: Bools, kinds: Longs) -> Bools:
         """Which of the mentions, sorted by key, are among the first of their kind since one that failed; kind KINDS
         counts for nothing."""
         n, at = len(keys), np.arange(len(keys))
-        begin = begins[np.cumsum(np.isin(at, begins)) - 1] if n else at
-        last_failed = np.maximum.accumulate(np.where(failed, at, -1)) if n else at
-        before = np.concatenate([[-1], last_failed[:-1]]) if n else at
-        is_here = before >= begin
+        begins = np.flatnonzero(np.diff(keys, prepend=~keys[0]) != 0)
+        which = np.searchsorted(begins, at, side="right") - 1
+        last_failed = np.maximum.accumulate(np.where(failed, at, -1))
+        before = np.append(-1, last_failed[:-1])
+        is_here = before >= begins[which]
         counts = np.zeros((KINDS + 1, n + 1), np.int64)
         counts[kinds, at + 1] = 1
         counts = counts.cumsum(axis=1)
-        ends = np.concatenate([begins[1:], [n]])
         known = [self._since.get(key) for key in keys[begins].tolist()]
-        carried = np.array([since or (0,) * KINDS for since in known], np.int64).reshape(-1, KINDS).T
-        which = np.searchsorted(begins, at, side="right") - 1
-        since = counts[kinds, at + 1] - counts[kinds, np.where(is_here, before + 1, begin)]
-        inherited = np.concatenate([carried, np.zeros((1, carried.shape[1]), np.int64)])[kinds, which] if n else since
-        since = since + np.where(is_here, 0, inherited)
-        has_failed = is_here | np.array([k is not None for k in known], bool)[which] if n else is_here
-        self._carry(keys[begins], known, begins, ends, last_failed, counts)
+        carried = np.array([(*(since or (0,) * KINDS), 0) for since in known], np.int64).T
+        since = counts[kinds, at + 1] - counts[kinds, np.where(is_here, before + 1, begins[which])]
+        since = since + np.where(is_here, 0, carried[kinds, which])
+        has_failed = is_here | np.array([old is not None for old in known], bool)[which]
+        self._carry(keys[begins], known, begins, np.append(begins[1:], n), last_failed, counts)
         follows: Bools = has_failed & (since <= self._most) & (kinds < KINDS)
         return follows
 
@@ -84,8 +80,6 @@ class Following:
         counts: Longs,
     ) -> None:
         """Remember the counts since each key's last failure."""
-        if not len(keys):
-            return
         fails = last_failed[ends - 1] >= begins
         fresh = counts[:KINDS, ends] - counts[:KINDS, np.where(fails, last_failed[ends - 1] + 1, begins)]
         for key, old, is_new, more in zip(keys.tolist(), known, fails.tolist(), fresh.T.tolist(), strict=True):
@@ -93,11 +87,6 @@ class Following:
                 self._since[key] = tuple(more)
             elif old is not None:
                 self._since[key] = tuple(min(a + b, self._most + 1) for a, b in zip(old, more, strict=True))
-
-    @property
-    def held(self) -> pa.RecordBatch | None:
-        """What is undecided: told, if nothing more comes."""
-        return self._held
 
 
 def _numpy(rows: pa.RecordBatch, name: str) -> npt.NDArray[np.int64]:

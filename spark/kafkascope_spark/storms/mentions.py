@@ -138,7 +138,7 @@ class MentionsOf:
         clients = _clients(self._storm)
         which = pc.field("api_key").isin([*MENTIONED_BY, *MENTIONED_BY_SHARE]) & pc.is_valid(pc.field("topic"))
         for rows in scanned(path, PARTITIONS, [*MENTION, "leader_id", "current_leader_id"], which):
-            mine = rows.filter(pc.is_in(rows.column("conn_id"), clients["conn_id"].combine_chunks()))
+            mine = rows.filter(pc.is_in(rows.column("conn_id"), clients.column("conn_id")))
             by_topic = pc.is_in(mine.column("topic"), self._topics)
             by_partition = pc.or_(by_topic, pc.is_in(_name(mine["topic"], mine["partition"]), self._partitions))
             reasons = {"by_partition": by_partition, "by_topic": by_topic}
@@ -161,7 +161,7 @@ class DeniedOf:
         which = pc.is_valid(pc.field("topic")) & pc.is_null(pc.field("partition")) & (pc.field("error_code") != 0)
         columns = [name for name in MENTION if name != "direction"]
         for rows in scanned(path, ERRORS, [*columns, "client_ip"], which & self._storm.is_mine):
-            mine = rows.filter(pc.is_in(rows.column("conn_id"), clients["conn_id"].combine_chunks()))
+            mine = rows.filter(pc.is_in(rows.column("conn_id"), clients.column("conn_id")))
             unknown = pa.nulls(mine.num_rows, pa.int32())
             whole = {name: mine[name] for name in columns} | {"leader_id": unknown, "current_leader_id": unknown}
             whole["direction"] = pa.repeat("response", mine.num_rows)
@@ -175,11 +175,13 @@ def _reasons(rows: pa.RecordBatch, *, by_partition: bool) -> dict[str, pa.Array]
     }
 
 
-def _mentions(rows: pa.RecordBatch, clients: pa.Table, reasons: dict[str, pa.Array], *, vain: bool) -> pa.RecordBatch:
+def _mentions(
+    rows: pa.RecordBatch, clients: pa.RecordBatch, reasons: dict[str, pa.Array], *, vain: bool
+) -> pa.RecordBatch:
     """What Following and TOUCH ask of the rows (MENTION, leader_id, current_leader_id), as events._marked and
     events._kind say it; with the keys that packs are sorted by."""
-    who = pc.index_in(rows["conn_id"], clients["conn_id"].combine_chunks())
-    client_ip, client_id = (clients[name].combine_chunks().take(who) for name in ("client_ip", "client_id"))
+    who = pc.index_in(rows["conn_id"], clients.column("conn_id"))
+    client_ip, client_id = (clients.column(name).take(who) for name in ("client_ip", "client_id"))
     is_answer = pa.repeat(True, rows.num_rows) if vain else pc.equal(rows["direction"], "response")
     failed = pa.repeat(True, rows.num_rows) if vain else pc.not_equal(pc.fill_null(rows["error_code"], 0), 0)
     answered = pa.repeat(False, rows.num_rows) if vain else is_answer
@@ -210,17 +212,16 @@ def _name(*parts: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(*texts, _SEPARATOR, null_handling="replace", null_replacement=_NULL)
 
 
-def _clients(storm: Storm) -> pa.Table:
+def _clients(storm: Storm) -> pa.RecordBatch:
     """conn_id, client_ip and client_id (the first) of the connections of the storm's addresses."""
     found = [CONNECTIONS.schema.empty_table().select(["conn_id", "client_ip", "client_ids"])]
     for path in files_of(storm.dataset, CONNECTIONS):
         rows = scanned(path, CONNECTIONS, found[0].column_names, storm.is_mine)
         found += [pa.Table.from_batches([batch]).cast(found[0].schema) for batch in rows]
-    whole = pa.concat_tables(found)
-    ids = whole["client_ids"].combine_chunks()
+    conn_id, client_ip, ids = (column.combine_chunks() for column in pa.concat_tables(found).columns)
     has_id = pc.greater(pc.fill_null(pc.list_value_length(ids), 0), 0)
     client_id = pc.replace_with_mask(pa.nulls(len(ids), pa.string()), has_id, pc.list_element(ids.filter(has_id), 0))
-    return whole.select(["conn_id", "client_ip"]).append_column("client_id", client_id)
+    return pa.RecordBatch.from_arrays([conn_id, client_ip, client_id], ["conn_id", "client_ip", "client_id"])
 
 
 def _broken(storm: Storm, vain: pa.Array) -> pa.Table:
