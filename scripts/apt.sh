@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # Sourced by ensure_*.sh. install_or_say ADVICE WORKS PACKAGE...: as root on Debian or Ubuntu installs the first package
 # after which the command WORKS succeeds; elsewhere, or when none does, says the advice. Ends with 0 either way.
 install_or_say() {

@@ -2,7 +2,8 @@
 # Makes sure that a Chromium is there, which the tests of the HTML report drive. As root on Debian or Ubuntu it is
 # installed; elsewhere one line says what to install, and this still ends with 0: without a browser those tests skip.
 set -euo pipefail
-. "$(dirname "$0")/apt.sh"
+here=${0%"${0##*/}"}
+. "${here:-./}apt.sh"
 
 there() {
   local name

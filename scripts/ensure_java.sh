@@ -2,7 +2,8 @@
 # Makes sure that a Java 17 or newer is there, which Spark needs. As root on Debian or Ubuntu it is installed; elsewhere one
 # line says what to install, and this still ends with 0: without Java everything but the stories works.
 set -euo pipefail
-. "$(dirname "$0")/apt.sh"
+here=${0%"${0##*/}"}
+. "${here:-./}apt.sh"
 
 enough() { # path of a java
   local version

@@ -2,7 +2,8 @@
 # Makes sure that tshark is there, an oracle of many tests. As root on Debian or Ubuntu it is installed; elsewhere one line
 # says what to install, and this still ends with 0: without tshark those tests skip.
 set -euo pipefail
-. "$(dirname "$0")/apt.sh"
+here=${0%"${0##*/}"}
+. "${here:-./}apt.sh"
 
 there() { command -v tshark >/dev/null; }
 
