@@ -1,0 +1,229 @@
+"""`events`: what happened on each connection, in order, as far as a story needs it. The only input of the state
+machines on Spark.
+
+Ingest reduces each connection to its events: facts about it as a whole (section 0), and what happened at a moment
+(section 1). A row belongs to one kind and has that kind's struct; the structs of the other kinds are null.
+"""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.contract import Column, Table, i32, i64, required, text, time
+from kafkascope_analyzer.dataset.tables.columns import CONN
+from kafkascope_analyzer.dataset.tables.connections import CONNECTIONS
+from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS
+from kafkascope_analyzer.dataset.tables.requests import REQUESTS
+from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
+
+KEY_KINDS = ("client", "group", "transaction")
+WHOLE, MOMENT = 0, 1
+"""Sections: facts about a connection as a whole come before what happened at a moment."""
+
+_CONNECTION = (
+    "client_port",
+    "server_ip",
+    "server_port",
+    "node_id",
+    "protocol",
+    "first_ns",
+    "last_ns",
+    "syn_ns",
+    "synack_ns",
+    "close_kind",
+    "close_ns",
+    "idle_before_close_ms",
+    "tls_version",
+    "sasl_mechanism",
+    "principal",
+    "session_lifetime_ms",
+    "software_name",
+    "software_version",
+    "n_requests",
+    "n_errors",
+    "advertised_host",
+    "advertised_port",
+)
+_USAGE_KEYS = (
+    "client_id",
+    "api_key",
+    "api_name",
+    "api_version",
+    "group_id",
+    "member_id",
+    "group_instance_id",
+    "transactional_id",
+    "coordinator_type",
+    "coordinator_key",
+    "software_name",
+    "software_version",
+    "status",
+)
+_USAGE_FIRST = (
+    "node_id",
+    "correlation_id",
+    "ts_ns",
+    "request_last_ns",
+    "response_ns",
+    "response_last_ns",
+    "latency_us",
+    "generation_or_epoch",
+    "n_records",
+)
+_REQUEST = (
+    "request_id",
+    "node_id",
+    "client_id",
+    "api_key",
+    "api_name",
+    "api_version",
+    "correlation_id",
+    "ts_ns",
+    "request_last_ns",
+    "response_ns",
+    "response_last_ns",
+    "latency_us",
+    "error_code",
+    "error_name",
+    "status",
+    "group_id",
+    "member_id",
+    "group_instance_id",
+    "generation_or_epoch",
+    "transactional_id",
+    "max_wait_ms",
+    "coordinator_type",
+    "coordinator_key",
+    "sasl_mechanism",
+    "n_records",
+    "throttle_ms",
+    "in_flight",
+    "n_errors",
+    "n_partitions",
+)
+
+
+def _of(table: Table, names: tuple[str, ...]) -> list[pa.Field]:
+    """Fields of a struct that are columns of a table."""
+    return [pa.field(name, table.column(name).type) for name in names]
+
+
+CLIENT_KINDS: dict[str, pa.StructType] = {
+    "connection": pa.struct(
+        [*_of(CONNECTIONS, _CONNECTION), ("near_idle_ms", pa.int64()), ("refused_after", pa.int64())]
+    ),
+    "usage": pa.struct(
+        [
+            *_of(REQUESTS, _USAGE_KEYS),
+            ("is_replica", pa.bool_()),
+            ("returned_records", pa.bool_()),
+            ("failed", pa.bool_()),
+            ("n", pa.int64()),
+            ("first_number", pa.int64()),
+            ("last_ns", pa.int64()),
+            ("max_wait_ms", pa.int32()),
+            ("last_correlation_id", pa.int32()),
+            ("producer_id", pa.int64()),
+            *_of(REQUESTS, _USAGE_FIRST),
+        ]
+    ),
+    "samples": pa.struct(
+        [
+            ("times", pa.list_(pa.int64())),
+            ("correlation_ids", pa.list_(pa.int32())),
+            ("of_answers", pa.bool_()),
+        ]
+    ),
+    "learned": pa.struct(
+        [
+            ("servers", pa.list_(pa.string())),
+            ("producer_ids", pa.list_(pa.int64())),
+            ("session_timeout_ms", pa.int32()),
+            ("rebalance_timeout_ms", pa.int32()),
+            ("heartbeat_interval_ms", pa.int32()),
+        ]
+    ),
+    "loop": pa.struct(
+        [
+            ("cadence", pa.string()),
+            ("n", pa.int64()),
+            ("p50", pa.int64()),
+            ("p99", pa.int64()),
+            ("max", pa.int64()),
+        ]
+    ),
+    "lookup": pa.struct(
+        [
+            ("name", pa.string()),
+            ("answer_ns", pa.int64()),
+            ("rcode", pa.string()),
+            ("addresses", pa.list_(pa.string())),
+        ]
+    ),
+    "request": pa.struct(_of(REQUESTS, _REQUEST)),
+    "error_run": pa.struct(
+        [
+            ("request_id", pa.string()),
+            ("last_request_id", pa.string()),
+            ("api_key", pa.int16()),
+            ("error_name", pa.string()),
+            ("topic", pa.string()),
+            ("partition", pa.int32()),
+            ("group_id", pa.string()),
+            ("transactional_id", pa.string()),
+            ("resource", pa.string()),
+            ("n", pa.int64()),
+            ("last_ns", pa.int64()),
+            ("last_sent_ns", pa.int64()),
+            ("waited_us", pa.int64()),
+            ("leader_id", pa.int32()),
+        ]
+    ),
+    "partition": pa.struct(
+        [
+            ("request_id", pa.string()),
+            ("api_key", pa.int16()),
+            ("answered", pa.bool_()),
+            ("topic", pa.string()),
+            ("partition", pa.int32()),
+            ("leader_id", pa.int32()),
+            ("hints", pa.bool_()),
+            ("unanswered", pa.bool_()),
+        ]
+    ),
+}
+"""Kinds of events of a client's connections, each with its struct.
+
+connection: the connection, with the shortest idle time among what the same server closed within half a second
+(near_idle_ms) and the connections that it refused in the five seconds after (refused_after). usage: requests of one
+kind on it; how often, the first of them, when the last was sent. samples: times and correlation ids of some requests
+(of_answers: of answers whose requests the capture lacks). learned: what its answers said. loop: percentiles of the
+time between rounds of a loop, in milliseconds (in_flight: requests). lookup: a question to a name server. request: one
+that decides a story by itself. error_run: an error code in the answers of one or more requests in a row (n; request_id
+and last_request_id at its ends; waited_us: time between sending and answer, added up); of more than one, `request` has
+the first of them. partition: a topic-partition that a request names after an error on it, or its answer without error;
+hints: the error names the leader (KIP-951); unanswered: the request was never answered, as its connection ended.
+"""
+
+KINDS: Mapping[str, pa.StructType] = CLIENT_KINDS | GROUP_KINDS | TRANSACTION_KINDS
+RANKS: Mapping[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
+"""Order of what has the same time: requests, then errors, then partitions, as the state machines need it."""
+EVENT_KEYS: tuple[Column, ...] = (
+    *required(text("key_kind", "what the key is", *KEY_KINDS)),
+    *required(text("key", "address of the client, group, or transactional id whose story it belongs to")),
+    text("client_ip", "address of the client of the connection"),
+    *required(Column("section", pa.int8(), "0 for a fact about the connection as a whole, 1 for a moment")),
+    *required(*time("", "when it happened; of a whole connection, its first packet")),
+    *required(Column("rank", pa.int8(), "order of what has the same time")),
+    *required(i64("packet_no", "packet that shows it, 0 where there is none of its own")),
+    *required(CONN),
+    *required(i32("seq", "order of the connection's rows that have the same time, rank and packet")),
+    *required(text("kind", "which of the structs the row has", *KINDS)),
+)
+EVENTS = Table(
+    "events",
+    "fact about a connection, or something that happened on it, that decides a story",
+    (*EVENT_KEYS, *(Column(name, struct, f"columns of the kind {name}") for name, struct in KINDS.items())),
+)
+EVENT_ORDER = ("key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
+"""The order in which the state machines read events."""
