@@ -14,7 +14,7 @@ import heapq
 from typing import Any, NamedTuple
 
 from kafkascope_spark.recoveries.failures import PATIENCE_NS
-from kafkascope_spark.wire import CLOSED_BY_CLIENT, Connection, Failure, Request, Touch
+from kafkascope_spark.wire import CLOSED_BY_CLIENT, Connection, ErrorRun, PartitionAccess, Request
 
 REPLY_NS = 10_000_000
 """A client's RST so soon after an answer that it had long waited for replies to it: its socket was closed by then, with
@@ -27,10 +27,11 @@ class Kind(enum.IntEnum):
     OPEN = 0
     UP = 1
     REQUEST = 2
-    TOUCH = 3
+    ACCESS = 3
     ANSWER = 4
-    CLOSE = 5
-    UNHEARD = 6
+    ERROR_RUN = 5
+    CLOSE = 6
+    UNHEARD = 7
     """The answer to a request that the client had given up: told when the connection has ended."""
 
 
@@ -51,7 +52,7 @@ class Timeline:
     def __init__(self, connections: list[Connection], capture_end_ns: int) -> None:
         self._heap: list[Event] = []
         self._number = 0
-        self._failures: dict[str, list[Failure]] = {}
+        self._errors: dict[str, list[ErrorRun]] = {}
         self._closed_ns: dict[str, int] = {}
         """Connections that the client closed -> when the wire shows it."""
         self._left_ns: dict[str, int] = {}
@@ -99,21 +100,24 @@ class Timeline:
             return False
         return max(left_ns - request.request_last_ns, request.response_ns - left_ns) > PATIENCE_NS
 
-    def touch(self, touch: Touch) -> None:
+    def access(self, access: PartitionAccess) -> None:
         """A topic-partition was named."""
-        if touch.hints and touch.request_id in self._unheard:
+        if access.hints and access.request_id in self._unheard:
             return
-        if touch.answered and not touch.hints and self._left_ns.get(touch.conn_id, touch.ts_ns) < touch.ts_ns:
+        if access.answered and not access.hints and self._left_ns.get(access.conn_id, access.ts_ns) < access.ts_ns:
             return
-        self._push(touch.ts_ns, Kind.TOUCH, touch.request_id, touch)
+        self._push(access.ts_ns, Kind.ACCESS, access.request_id, access)
 
-    def failure(self, failure: Failure) -> None:
-        """An error code in the answer of a request: told with the answer."""
-        self._failures.setdefault(failure.request_id, []).append(failure)
+    def error_run(self, run: ErrorRun) -> None:
+        """An error code: of one request it comes with that request's answer, of several when the last was answered."""
+        if run.n == 1:
+            self._errors.setdefault(run.request_id, []).append(run)
+        else:
+            self._push(run.last_ns, Kind.ERROR_RUN, run.last_request_id, run)
 
-    def failures_of(self, request: Request) -> list[Failure]:
+    def errors_of(self, request: Request) -> list[ErrorRun]:
         """The error codes of the answer, once."""
-        return self._failures.pop(request.request_id, [])
+        return self._errors.pop(request.request_id, [])
 
     def until(self, ts_ns: int) -> list[Event]:
         """What happened before that time; to be taken before a row of that time is told."""
@@ -121,20 +125,6 @@ class Timeline:
         while heap and heap[0][0] < ts_ns:
             due.append(heapq.heappop(heap))
         return due
-
-    def waiting(self, until_ns: int) -> list[Event]:
-        """What is known to happen until then, in no order; told later all the same."""
-        return [event for event in self._heap if event.ts_ns <= until_ns]
-
-    def drop(self, before_ns: int) -> None:
-        """Forget what happens before that time."""
-        self._heap = [event for event in self._heap if event.ts_ns >= before_ns]
-        heapq.heapify(self._heap)
-
-    @property
-    def owes_failures(self) -> bool:
-        """Whether error codes wait for their answer."""
-        return bool(self._failures)
 
     def rest(self) -> list[Event]:
         """What is left at the end."""

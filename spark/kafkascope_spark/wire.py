@@ -124,9 +124,6 @@ class Connection:
     is_replica: bool = False
     versions: dict[int, int] = field(default_factory=dict)
     """API key -> version of its first request."""
-    tls_start_ns: int | None = None
-    tls_done_ns: int | None = None
-    """First byte of the client's hello, end of the handshake, where the capture tells."""
     session_lifetime_ms: int | None = None
     session_timeout_ms: int | None = None
     rebalance_timeout_ms: int | None = None
@@ -228,9 +225,13 @@ class Lookup:
 
 
 @dataclass(slots=True)
-class Failure:
-    """A non-zero error code in the answer to a request."""
+class ErrorRun:
+    """A non-zero error code in the answers of n requests of a connection in a row; mostly of one."""
 
+    request_id: str
+    """The first of the requests."""
+    last_request_id: str
+    conn_id: str
     api_key: int
     error_name: str
     topic: str | None
@@ -238,11 +239,23 @@ class Failure:
     group_id: str | None
     transactional_id: str | None
     resource: str | None
-    request_id: str = ""
+    n: int
+    ts_ns: int
+    """First byte of the first answer."""
+    last_ns: int
+    """First byte of the last answer."""
+    last_sent_ns: int
+    """First byte of the last request."""
+    waited_us: int | None
+    """Time between each request and its answer, added up."""
+    leader_id: int | None
+    """Leader that all the answers name (KIP-951)."""
+    request: Request | None = None
+    """The first of the requests, where there are several; one by itself is an event of its own."""
 
 
 @dataclass(slots=True)
-class Touch:
+class PartitionAccess:
     """A topic-partition that a request names, or that an answer names without an error."""
 
     request_id: str
@@ -256,5 +269,5 @@ class Touch:
     """Leader that Metadata names, or the hint of an error (KIP-951)."""
     hints: bool = False
     """Whether it is such an error."""
-    vain: bool = False
+    unanswered: bool = False
     """Whether it is of a request that was never answered, and whose connection ended."""

@@ -28,10 +28,19 @@ class Gaps:
     def at(self, ts_ns: int) -> None:
         """The loop came round."""
         if self._last_ns is not None:
-            gap = max(0, ts_ns - self._last_ns) // _MS
-            known = gap in self._counts or len(self._counts) < MAX_VALUES
-            self._counts[gap if known else max(self._counts)] += 1
+            self._count(max(0, ts_ns - self._last_ns) // _MS, 1)
         self._last_ns = ts_ns
+
+    def repeated(self, first_ns: int, last_ns: int, n: int) -> None:
+        """The loop came round n times at regular intervals: what is known of a run of errors."""
+        self.at(first_ns)
+        if n > 1 and self._last_ns is not None:
+            self._count(max(0, last_ns - first_ns) // (n - 1) // _MS, n - 1)
+            self._last_ns = last_ns
+
+    def _count(self, gap: int, n: int) -> None:
+        known = gap in self._counts or len(self._counts) < MAX_VALUES
+        self._counts[gap if known else max(self._counts)] += n
 
     def measured(self, conn_id: str | None, cadence: str) -> Measured | None:
         """What was counted; None for fewer than two rounds."""
@@ -65,6 +74,11 @@ class Cadences:
             self._metadata.at(request.ts_ns)
         elif request.api_key == wire.SASL_HANDSHAKE:
             self._authentications.setdefault(request.conn_id, Gaps()).at(request.ts_ns)
+
+    def on_repeated(self, first: Request, n: int, last_sent_ns: int) -> None:
+        """n requests like the first were sent at regular intervals."""
+        if first.api_key == wire.METADATA:
+            self._metadata.repeated(first.ts_ns, last_sent_ns, n)
 
     def finish(self) -> list[tuple[str, Row]]:
         """The rows of `cadences`, by connection in order of time; brokers among themselves have none."""

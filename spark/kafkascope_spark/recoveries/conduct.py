@@ -4,11 +4,9 @@ Judged while the episode is open, and only by what was sent after the client had
 nothing. Patience is longer than any client's longest back-off (retry.backoff.max.ms is 1 s, and a fifth more).
 """
 
-import numpy as np
-
 from kafkascope_spark.recoveries.marks import Mark
 from kafkascope_spark.recoveries.reaction import Reaction
-from kafkascope_spark.runs import Repeats
+from kafkascope_spark.wire import ErrorRun
 
 SECOND = 1_000_000_000
 PATIENCE_NS = 2 * SECOND
@@ -45,34 +43,32 @@ class Conduct:
             self._n_forbidden = 0
         self._error, self._reaction = mark, reaction
 
-    def takes_again(self, mark: Mark, reaction: Reaction) -> bool:
-        """Whether more errors like mark are judged by on_errors_again."""
-        if self._error is None or reaction.waits:
-            return False
-        return reaction is self._reaction and mark.claim == self._error.claim
+    def on_error_run(self, mark: Mark, run: ErrorRun, reaction: Reaction) -> None:
+        """The same error again and again; mark: the last of them. Every request but the first was a retry after it.
 
-    def on_errors_again(self, mark: Mark, repeats: Repeats) -> None:
-        """What on_retry, on_error and on_step (of the hint) do about each in turn; mark: an error like all of them."""
-        reaction, error = self._reaction, self._error
-        assert error is not None
-        is_blind = bool(reaction.first) or (reaction.fatal and not reaction.is_denied)
-        is_told = repeats.leader_id is not None and "hint" in reaction.first
-        judged, self._judged = repeats.tries(error.ts_ns, self._judged, of_errors=False)
-        counted = np.cumsum(judged) if is_blind else np.zeros(len(judged), np.int64)
-        n_blind, since = self._n_blind + counted, np.full(len(judged), self._blind_since_ns)
-        if is_told:
-            at = np.flatnonzero(repeats.is_error)
-            told = np.searchsorted(at, np.arange(len(judged)), side="left") - 1
-            is_after = told >= 0
-            n_blind = np.where(is_after, counted - counted[at[told]], n_blind)
-            since = np.where(is_after, repeats.ts_ns[at[told]], since)
-            self._n_blind, self._blind_since_ns = int(counted[-1] - counted[at[-1]]), int(repeats.ts_ns[at[-1]])
-        else:
-            self._n_blind = int(n_blind[-1])
-        blamed = judged & is_blind & (n_blind >= BLIND_RETRIES) & (repeats.sent_ns - since > _patience(reaction))
-        if blamed.any():
-            self._blame(int(n_blind[blamed][-1]))
-        self._error = mark
+        A step that leads on and came during the run, on another connection, may have come before any of the retries:
+        then none of them is judged.
+        """
+        if self._error is None or reaction is not self._reaction or mark.claim != self._error.claim:
+            self._start_over(run.ts_ns)
+        if reaction.forbidden != self._reaction.forbidden:
+            self._n_forbidden = 0
+        self._error, self._reaction, self._judged = mark, reaction, run.last_request_id
+        if run.leader_id is not None and "hint" in reaction.first:
+            self._start_over(run.last_ns)
+        elif self._is_blind(reaction) and self._blind_since_ns <= run.ts_ns:
+            self._n_blind += run.n
+            if self._n_blind >= BLIND_RETRIES and run.last_sent_ns - self._blind_since_ns > _patience(reaction):
+                self._blame(self._n_blind)
+        if reaction.waits:
+            pause_ns = (run.last_ns - run.ts_ns - 1000 * (run.waited_us or 0)) // run.n
+            self._n_hasty = self._n_hasty + run.n if pause_ns < HASTE_NS else 0
+            self._blame_haste()
+
+    @staticmethod
+    def _is_blind(reaction: Reaction) -> bool:
+        """Whether a retry after the error changes nothing by itself."""
+        return bool(reaction.first) or (reaction.fatal and not reaction.is_denied)
 
     def _start_over(self, ts_ns: int) -> None:
         self._blind_since_ns, self._n_blind = ts_ns, 0
@@ -97,13 +93,15 @@ class Conduct:
         self._judged = mark.request_id
         if reaction.waits:
             self._n_hasty = self._n_hasty + 1 if sent_ns - error.ts_ns < HASTE_NS else 0
-            if self._n_hasty >= HASTY_RETRIES:
-                self.wrong = f"{self._n_hasty} retries without a pause"
-        is_over = reaction.fatal and not reaction.is_denied
-        if (reaction.first or is_over) and mark.claim == error.claim:
+            self._blame_haste()
+        if self._is_blind(reaction) and mark.claim == error.claim:
             self._n_blind += 1
             if self._n_blind >= BLIND_RETRIES and sent_ns - self._blind_since_ns > _patience(reaction):
                 self._blame(self._n_blind)
+
+    def _blame_haste(self) -> None:
+        if self._n_hasty >= HASTY_RETRIES:
+            self.wrong = f"{self._n_hasty} retries without a pause"
 
     def _blame(self, n_blind: int) -> None:
         needed = " or ".join(sorted(self._reaction.first)) or "an end"

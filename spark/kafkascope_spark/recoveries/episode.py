@@ -5,15 +5,12 @@ steps, the last few errors' times, the first proofs.
 from collections import deque
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
 from kafkascope_spark.recoveries.conduct import Conduct
 from kafkascope_spark.recoveries.marks import Journal, Mark
 from kafkascope_spark.recoveries.reaction import Reaction
 from kafkascope_spark.recoveries.resources import Resource
 from kafkascope_spark.recoveries.states import LOST, TRANSITIONS, Happening, State, loser_of
-from kafkascope_spark.runs import Repeats
+from kafkascope_spark.wire import ErrorRun
 
 FIRST_STEPS, LAST_STEPS = 80, 20
 """Steps kept of one episode: how it began and how it ended; the others are counted only."""
@@ -126,46 +123,43 @@ class Episode:
         self._since_error.clear()
         self._tell(mark)
 
-    def takes_again(self, mark: Mark, reaction: Reaction, repeats: Repeats) -> bool:
-        """Whether more errors like mark would change nothing but counts and times (errors_again): it is a storm, has
-        told how it began, and knows the error, the retry and the hint."""
-        if self.state not in (State.WAITING, State.TRYING) or not self.is_fast or mark.error_name not in self.errors:
-            return False
-        if len(self._steps) < FIRST_STEPS or len(self.evidence) < MAX_EVIDENCE - 1 or "retry" not in self.reactions:
-            return False
-        if repeats.leader_id is not None and ("hint" not in self.reactions or not (self.hinted or self.trigger)):
-            return False
-        is_elsewhere = mark.node_id is None or mark.node_id != self.old_node_id
-        if is_elsewhere and (self.trigger is None or self.old_node_id is None):
-            return False
-        return reaction is self.reaction and self.conduct.takes_again(mark, reaction)
+    def error_run(self, mark: Mark, run: ErrorRun, reaction: Reaction, journal: Journal) -> None:
+        """The same error again and again, all on one connection; mark: the last of them.
 
-    def errors_again(self, mark: Mark, repeats: Repeats) -> None:
-        """What `error`, `retry` and `hint` would do about each of them in turn. Of the steps it keeps nothing: as many
-        as are kept of an episode's end follow one by one."""
-        is_try, self._tried = repeats.tries(self.last_error_ns, self._tried, of_errors=True)
-        self._lose(repeats, is_try)
-        self.last_error_ns = repeats.last_ns
-        self.n_errors, self.n_wasted = self.n_errors + repeats.n_errors, self.n_wasted + repeats.n_errors
-        if is_try.any() and mark.node_id == self.old_node_id:
-            self.n_to_old += int(np.count_nonzero(is_try))
-            self.old_until_ns = int(repeats.sent_ns[is_try][-1])
-        self.leader_id = self.leader_id if repeats.leader_id is None else repeats.leader_id
-        self.conduct.on_errors_again(mark, repeats)
+        It is told when the last one came. What the client did meanwhile on other connections is in the journal by then.
+        """
+        self.catch_up(journal)
+        self._add_lost_time(run, reaction)
+        self.reaction, self.last_error_ns = reaction, run.last_ns
+        self.is_fatal = self.is_fatal or reaction.fatal
+        self.expected = self.expected or reaction.text
+        self.last_error = run.error_name
+        if run.error_name not in self.errors:
+            self.errors.append(run.error_name)
+        self.n_errors, self.n_wasted = self.n_errors + run.n, self.n_wasted + run.n
+        self._last_request = self._tried = run.last_request_id
+        self._recent.append(run.last_ns)
+        self.is_fast = self.is_fast or (run.last_ns - run.ts_ns) * STORM_ERRORS <= STORM_NS * (run.n - 1)
+        if self.old_node_id is None and self.api_key not in NO_NODE_APIS:
+            self.old_node_id = mark.node_id
+        if mark.node_id is not None and mark.node_id == self.old_node_id:
+            self.n_to_old, self.old_until_ns = self.n_to_old + run.n, run.last_sent_ns
+        self.leader_id = self.leader_id if run.leader_id is None else run.leader_id
+        self.conduct.on_error_run(mark, run, reaction)
+        self.prove(mark)
+        self._since_error.clear()
+        self._tell(mark)
 
-    def _lose(self, repeats: Repeats, is_try: npt.NDArray[np.bool_]) -> None:
-        """Move to and fro between waiting and trying, and add up whose time passes: after a try it is that of who is to
-        answer."""
-        moves = np.stack([is_try, repeats.is_error], axis=1)
-        times = np.stack([repeats.sent_ns, repeats.ts_ns], axis=1)[moves]
-        is_trying = np.broadcast_to([True, False], moves.shape)[moves]
-        latest = np.maximum.accumulate(np.concatenate([[self.last_ns], times]))
-        passed = np.diff(latest)
-        was_trying = np.concatenate([[self.state is State.TRYING], is_trying[:-1]])
-        for state, ns in ((State.TRYING, passed[was_trying].sum()), (State.WAITING, passed[~was_trying].sum())):
-            self.lost_ns[loser_of(state, self.reaction)] += int(ns)
-        self.last_ns = int(latest[-1])
-        self.state = State.TRYING if is_trying[-1] else State.WAITING
+    def _add_lost_time(self, run: ErrorRun, reaction: Reaction) -> None:
+        """Whose time passed during a run: while a request waited for its answer it was the broker's, between the
+        requests that of the state after an error."""
+        begin = min(run.ts_ns, run.last_ns) if self.state is State.WELL else self.last_ns
+        passed = max(0, run.last_ns - begin)
+        trying = min(passed, 1000 * (run.waited_us or 0))
+        self.lost_ns[loser_of(State.TRYING, reaction)] += trying
+        self.lost_ns[loser_of(State.WAITING, reaction)] += passed - trying
+        self.last_ns = max(self.last_ns, run.last_ns)
+        self.state = State.WAITING
 
     def catch_up(self, journal: Journal) -> None:
         """Read what the client did since this episode's last event."""

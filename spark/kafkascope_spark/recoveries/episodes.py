@@ -14,9 +14,8 @@ from kafkascope_spark.recoveries.reaction import Reaction
 from kafkascope_spark.recoveries.reactions import reaction_to
 from kafkascope_spark.recoveries.resources import Resource
 from kafkascope_spark.recoveries.states import Happening
-from kafkascope_spark.runs import Repeats
 from kafkascope_spark.startups.libraries import library_of
-from kafkascope_spark.wire import Row
+from kafkascope_spark.wire import ErrorRun, Row
 
 MAX_OPEN = 10_000
 """Episodes open at one time in one instance: more topic-partitions than a broker should lead."""
@@ -52,22 +51,24 @@ class Episodes:
 
     def error(self, resource: Resource, mark: Mark, api_key: int | None = None) -> None:
         """An error on the resource."""
-        episode = self._open.get(resource)
-        if episode is None:
-            if len(self._open) >= MAX_OPEN:
-                return
-            number = self._numbers[resource] = self._numbers.get(resource, 0) + 1
-            episode = self._open[resource] = Episode(resource, api_key, number, mark, self._journal.end)
-        episode.error(mark, self._reaction_to(mark.error_name or "UNKNOWN", api_key), self._journal)
+        episode = self._open.get(resource) or self._begin(resource, mark, api_key)
+        if episode is not None:
+            episode.error(mark, self._reaction_to(mark.error_name or "UNKNOWN", api_key), self._journal)
 
-    def errors_again(self, resource: Resource, mark: Mark, api_key: int | None, repeats: Repeats) -> bool:
-        """Whether the errors like mark were taken at once (Episode.errors_again)."""
-        episode = self._open.get(resource)
-        reaction = self._reaction_to(mark.error_name or "UNKNOWN", api_key)
-        if episode is None or episode.read != self._journal.end or not episode.takes_again(mark, reaction, repeats):
-            return False
-        episode.errors_again(mark, repeats)
-        return True
+    def error_run(self, resource: Resource, mark: Mark, run: ErrorRun) -> None:
+        """The same error on the resource again and again; mark: the last of them."""
+        first = mark._replace(ts_ns=run.ts_ns, request_id=run.request_id)
+        episode = self._open.get(resource) or self._begin(resource, first, run.api_key)
+        if episode is not None:
+            episode.error_run(mark, run, self._reaction_to(run.error_name, run.api_key), self._journal)
+
+    def _begin(self, resource: Resource, mark: Mark, api_key: int | None) -> Episode | None:
+        """A new episode; None where too many are open."""
+        if len(self._open) >= MAX_OPEN:
+            return None
+        number = self._numbers[resource] = self._numbers.get(resource, 0) + 1
+        episode = self._open[resource] = Episode(resource, api_key, number, mark, self._journal.end)
+        return episode
 
     def _reaction_to(self, error_name: str, api_key: int | None) -> Reaction:
         found = self._reactions.get((error_name, api_key))

@@ -2,7 +2,7 @@
 
 from kafkascope_spark import wire
 from kafkascope_spark.recoveries.reactions import NO_EPISODE
-from kafkascope_spark.wire import Failure, Request
+from kafkascope_spark.wire import ErrorRun, Request
 
 Resource = tuple[str, str]
 AUTHENTICATION: Resource = ("authentication", "SASL")
@@ -31,7 +31,7 @@ _MEMBERSHIP_PROOFS = wire.GROUP_HEARTBEATS | {
 """APIs whose success proves a membership; JoinGroup only begins one."""
 
 
-def resource_of(failure: Failure, request: Request) -> Resource | None:
+def resource_of(failure: ErrorRun, request: Request) -> Resource | None:
     """What the error is about; None when it is no episode (see NO_EPISODE, and ApiVersions that falls back)."""
     key = failure.api_key
     if failure.error_name in NO_EPISODE or key == wire.API_VERSIONS or key in wire.TELEMETRY_APIS:
@@ -52,19 +52,19 @@ def resource_of(failure: Failure, request: Request) -> Resource | None:
     return None
 
 
-def _group_resource(failure: Failure, request: Request) -> Resource:
+def _group_resource(failure: ErrorRun, request: Request) -> Resource:
     group = failure.group_id or request.group_id or failure.resource or "unknown"
     return ("coordinator" if failure.error_name in _COORDINATOR_ERRORS else "group"), group
 
 
-def _transaction_resource(failure: Failure, request: Request) -> Resource:
+def _transaction_resource(failure: ErrorRun, request: Request) -> Resource:
     name = failure.transactional_id or request.transactional_id
     if failure.error_name in _COORDINATOR_ERRORS:
         return "coordinator", name or "producer id"
     return "transaction", name or "producer id"
 
 
-def _partition_resource(failure: Failure, request: Request) -> Resource | None:
+def _partition_resource(failure: ErrorRun, request: Request) -> Resource | None:
     if failure.topic is None:
         return ("authentication", "cluster") if "AUTHORIZATION" in failure.error_name else None
     if failure.partition is None:

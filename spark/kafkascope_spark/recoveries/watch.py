@@ -10,8 +10,7 @@ from kafkascope_spark.recoveries.marks import Mark
 from kafkascope_spark.recoveries.reactions import NO_EPISODE
 from kafkascope_spark.recoveries.resources import AUTHENTICATION, Resource, claim_of, proven_by, resource_of
 from kafkascope_spark.recoveries.states import Happening
-from kafkascope_spark.runs import Repeats
-from kafkascope_spark.wire import Connection, Failure, Request, Row, Touch
+from kafkascope_spark.wire import Connection, ErrorRun, PartitionAccess, Request, Row
 
 STEP_OF_API = {
     wire.METADATA: "metadata",
@@ -54,8 +53,8 @@ class Recoveries:
         self._unanswered: dict[str, list[Request]] = {}
         mechanism = next((c.sasl_mechanism for c in instance.connections if c.sasl_mechanism), None)
         self._authentication: Resource = ("authentication", mechanism or AUTHENTICATION[1])
-        self._hints: list[Touch] = []
-        self._vain: dict[str, list[Touch]] = {}
+        self._hints: list[PartitionAccess] = []
+        self._vain: dict[str, list[PartitionAccess]] = {}
         self._quotas: set[int] = set()
         """APIs whose answers silence the client."""
         self._worked: set[str] = set()
@@ -134,9 +133,9 @@ class Recoveries:
         episode = self._episodes.get(resource)
         return episode is not None and episode.api_key == wire.FIND_COORDINATOR
 
-    def on_touch(self, touch: Touch) -> None:
+    def on_access(self, touch: PartitionAccess) -> None:
         """A topic-partition was named: a retry in a request, a success in an answer."""
-        if touch.vain:
+        if touch.unanswered:
             waiting = self._vain.setdefault(touch.conn_id, [])
             if len(waiting) < MOST_VAIN:
                 waiting.append(touch)
@@ -162,7 +161,7 @@ class Recoveries:
             elif touch.api_key != wire.METADATA:
                 self._episodes.retry(resource, mark)
 
-    def _counts(self, resource: Resource, touch: Touch) -> bool:
+    def _counts(self, resource: Resource, touch: PartitionAccess) -> bool:
         """Metadata proves a topic-partition only where Metadata had denied it; ListOffsets and the like only what
         they asked."""
         episode = self._episodes.get(resource)
@@ -170,7 +169,7 @@ class Recoveries:
             return False
         return touch.api_key in (wire.PRODUCE, wire.FETCH, wire.SHARE_FETCH) or episode.api_key == touch.api_key
 
-    def on_answer(self, request: Request, failures: list[Failure]) -> None:
+    def on_answer(self, request: Request, failures: list[ErrorRun]) -> None:
         """An answer arrived, with these error codes."""
         at = request.response_ns
         assert at is not None
@@ -201,7 +200,7 @@ class Recoveries:
         if self._episodes:
             self._prove(request, at, broken)
 
-    def on_unheard(self, request: Request, at: int, failures: list[Failure]) -> None:
+    def on_unheard(self, request: Request, at: int, failures: list[ErrorRun]) -> None:
         """An answer to what the client had given up arrived: its errors are a step of the lost connection's story."""
         connection = self._connections.get(request.conn_id)
         if connection is None:
@@ -226,17 +225,22 @@ class Recoveries:
             self._episodes.error(resource, error._replace(duration_us=None, since_ns=request.ts_ns))
         self._episodes.success(resource, _mark("success", request, at))
 
-    def on_repeats(self, repeats: Repeats) -> bool:
-        """Whether these errors were taken at once, with the same effect as one by one."""
-        request, failure = repeats.request, repeats.failure
-        resource = resource_of(failure, request)
-        if resource is None or not self._is_worth(failure) or self._hints or self._quotas:
-            return False
-        knows_node = request.node_id is not None and request.node_id == self._node(request.conn_id)
-        if (repeats.has_tries and not knows_node) or self._episodes.get(("partition", failure.topic or "")) is not None:
-            return False
-        mark = _mark("error", request, repeats.last_ns, failure.error_name, claim_of(resource, request))
-        return self._episodes.errors_again(resource, mark, failure.api_key, repeats)
+    def on_error_run(self, run: ErrorRun, request: Request) -> None:
+        """The same error came again and again; request: the first that met it."""
+        resource = resource_of(run, request)
+        if resource is None or not self._is_worth(run):
+            return
+        mark = Mark(
+            "error",
+            run.last_ns,
+            request.conn_id,
+            request.node_id,
+            run.last_request_id,
+            (run.last_ns - run.last_sent_ns) // 1000,
+            run.error_name,
+            claim_of(resource, request),
+        )
+        self._episodes.error_run(resource, mark, run)
 
     def _hinted(self, request: Request) -> None:
         """The errors of the answer that name the leader; their mentions come just before the answer."""
@@ -246,7 +250,7 @@ class Recoveries:
                 self._episodes.hint(("partition", f"{touch.topic}-{touch.partition}"), mark, touch.leader_id)
         self._hints = [t for t in self._hints if t.request_id != request.request_id and t.ts_ns >= request.ts_ns]
 
-    def _note(self, failure: Failure, request: Request, at: int) -> None:
+    def _note(self, failure: ErrorRun, request: Request, at: int) -> None:
         """A fetch session that a broker lost with its memory is a step of its return, not an episode."""
         if failure.error_name in _SESSIONS and failure.error_name in NO_EPISODE and self._episodes:
             self._episodes.note(_mark("error", request, at, failure.error_name))
@@ -261,7 +265,7 @@ class Recoveries:
             self._quotas.remove(request.api_key)
             self._episodes.success(resource, _mark("success", request, at), request.api_key)
 
-    def _is_worth(self, failure: Failure) -> bool:
+    def _is_worth(self, failure: ErrorRun) -> bool:
         """An administrator's question about what is not there is no episode; a refusal is."""
         return self._instance.kind.kind != "admin" or "AUTHORIZATION" in failure.error_name
 
@@ -328,7 +332,7 @@ class Recoveries:
             lost = vain if error != "REQUEST_UNANSWERED" else _of_requests(vain, late)
             self._lose_partitions(lost, mark)
 
-    def _lose_partitions(self, vain: list[Touch], mark: Mark) -> None:
+    def _lose_partitions(self, vain: list[PartitionAccess], mark: Mark) -> None:
         """What the client asked of a broker that it lost: an error on each topic-partition."""
         for touch in vain:
             name = touch.topic if touch.partition is None else f"{touch.topic}-{touch.partition}"
@@ -356,7 +360,7 @@ class Recoveries:
         return connection.node_id if connection else None
 
 
-def _of_requests(touches: list[Touch], requests: list[Request]) -> list[Touch]:
+def _of_requests(touches: list[PartitionAccess], requests: list[Request]) -> list[PartitionAccess]:
     ids = {request.request_id for request in requests}
     return [touch for touch in touches if touch.request_id in ids]
 

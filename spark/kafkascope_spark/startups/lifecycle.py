@@ -28,7 +28,7 @@ from kafkascope_spark.startups.steps import (
     tcp_connect,
     tls_handshake,
 )
-from kafkascope_spark.wire import Connection, Failure, Request, Row
+from kafkascope_spark.wire import Connection, ErrorRun, Request, Row
 
 MAX_STEPS = 2_000
 """Steps kept of one start: a client that retries for hours in vain tells nothing new after these."""
@@ -101,7 +101,7 @@ class Startups:
             for step in self._steps(self._start, request):
                 self._add(step)
 
-    def on_answer(self, request: Request, failures: Sequence[Failure] = ()) -> None:
+    def on_answer(self, request: Request, failures: Sequence[ErrorRun] = ()) -> None:
         """An answer arrived, with these errors: perhaps the one that makes the client ready. What comes late to a
         connection of an earlier start says nothing of this one."""
         start, at = self._start, request.response_ns
@@ -113,13 +113,6 @@ class Startups:
         if request.api_key == wire.METADATA and start.told_ns is None and request.ok:
             start.told_ns = at
         self._perhaps_ready(start, request)
-
-    def heeds(self, failed: Request) -> bool:
-        """Whether another request that fails like this one, and its answer, would tell a start anything."""
-        start = self._start
-        if start is None:
-            return False
-        return start.ready is not None or len(start.steps) < MAX_STEPS or not failed.error_code
 
     def on_sent_unasked(self, request: Request) -> None:
         """A Produce with acks=0 was sent: nobody acknowledges it, the client is as ready as it gets."""

@@ -164,10 +164,9 @@ def tcp_connect(connection: Connection) -> Step:
 
 
 def tls_handshake(connection: Connection) -> Step | None:
-    """The step that secures the connection: between the two hellos' times where they are known, else from SYN-ACK to
-    the first request; None where there was none, or the capture does not show it."""
-    begin = connection.tls_start_ns if connection.tls_start_ns is not None else connection.up_ns
-    end = connection.tls_done_ns if connection.tls_done_ns is not None else connection.first_request_ns
+    """The step that secures the connection, from SYN-ACK to the first request; None where there was none, or the
+    capture does not show it."""
+    begin, end = connection.up_ns, connection.first_request_ns
     if not connection.tls or begin is None:
         return None
     done = end is not None and end >= begin

@@ -1,40 +1,10 @@
-"""Typed objects from rows: the structs of events.client_events, as dicts."""
+"""What events say about a connection as a whole, as a `Connection`: its own row, and what is added to it row by row."""
 
-from typing import Any
+from collections.abc import Callable
 
 from kafkascope_spark import wire
-from kafkascope_spark.wire import Connection, Failure, Lookup, Measured, Request, Row, Touch
-
-Key = tuple[str, int, int, int]
-"""What a row is sorted by: client_ip, section, ts_ns, rank."""
-EventRow = tuple[Key, Any]
-"""A row's key and its body: a Request, Failure or Touch, or else the struct as a dict."""
-CONNECTION, USED, SAMPLED, TOLD, BEAT, LOOKUP = range(6)
-"""Ranks in section 0: a connection, and what is known of it; questions to name servers."""
-KINDS = {
-    (0, CONNECTION): "connection",
-    (0, USED): "usage",
-    (0, SAMPLED): "samples",
-    (0, TOLD): "told",
-    (0, BEAT): "beat",
-    (0, LOOKUP): "lookup",
-    (1, 0): "request",
-    (1, 1): "failure",
-    (1, 2): "touch",
-}
-"""Section and rank -> which struct a row has."""
-
-_REQUEST_FIELDS = tuple(f for f in Request.__dataclass_fields__)
-_FAILURE_FIELDS = tuple(f for f in Failure.__dataclass_fields__)
-
-
-def event_row(row: Row) -> EventRow:
-    """The row as the state machine takes it, from a dict: the keys, and a struct by its name in KINDS."""
-    section, rank = row["section"], row["rank"]
-    name = KINDS[section, rank]
-    make = {"request": request_of, "failure": failure_of, "touch": touch_of}.get(name)
-    body = row[name]
-    return (row["client_ip"], section, row["ts_ns"] or 0, rank), make(body) if make else body
+from kafkascope_spark.event_decoder import LEARNED, LOOP, SAMPLES, USAGE
+from kafkascope_spark.wire import Connection, Measured, Request, Row
 
 
 def connection_of(row: Row) -> Connection:
@@ -61,21 +31,26 @@ def connection_of(row: Row) -> Connection:
         n_errors=row["n_errors"] or 0,
         near_idle_ms=row["near_idle_ms"],
         refused_after=row["refused_after"] or 0,
-        advertised=f"{row['advertised_host']}:{row['advertised_port']}" if row.get("advertised_host") else None,
-        tls_start_ns=row["tls_start_ns"],
-        tls_done_ns=row["tls_done_ns"],
+        advertised=f"{row['advertised_host']}:{row['advertised_port']}" if row["advertised_host"] else None,
         session_lifetime_ms=row["session_lifetime_ms"],
     )
 
 
 def add_usage(connection: Connection, row: Row) -> None:
-    """Add what one kind of request on a connection tells; rows come in order of the first request."""
+    """Add what one kind of request on the connection tells; rows come in order of the first request."""
     if connection.client_id is None:
         connection.client_id = row["client_id"]
     connection.software_name = connection.software_name or row["software_name"]
     connection.software_version = connection.software_version or row["software_version"]
     connection.first_request_ns = _least(connection.first_request_ns, row["ts_ns"])
     connection.last_request_ns = _most(connection.last_request_ns, row["last_ns"])
+    connection.last_id = _most(connection.last_id, row["last_correlation_id"])
+    connection.max_wait_ms = _most(connection.max_wait_ms, row["max_wait_ms"])
+    _add_api(connection, row)
+    _add_names(connection, row)
+
+
+def _add_api(connection: Connection, row: Row) -> None:
     key, version = row["api_key"], row["api_version"]
     if connection.first_api is None and key not in wire.HANDSHAKE_APIS:
         connection.first_api = key
@@ -83,14 +58,16 @@ def add_usage(connection: Connection, row: Row) -> None:
         connection.produce_span = _wider(connection.produce_span, row["ts_ns"], row["last_ns"])
     if key == wire.FETCH:
         connection.fetch_span = _wider(connection.fetch_span, row["ts_ns"], row["last_ns"])
-    connection.last_id = _most(connection.last_id, row["last_id"])
-    if row["producer_id"] is not None:
-        connection.producer_ids.add(row["producer_id"])
     connection.apis.add(key)
     connection.versions.setdefault(key, version)
     connection.txn_v2 = connection.txn_v2 or (key in wire.TXN_V2_APIS and version >= wire.TXN_V2_VERSION)
     connection.is_replica = connection.is_replica or row["is_replica"]
-    connection.max_wait_ms = _most(connection.max_wait_ms, row["max_wait_ms"])
+
+
+def _add_names(connection: Connection, row: Row) -> None:
+    """Producer, group, member and transactional ids by which a connection belongs to a client."""
+    if row["producer_id"] is not None:
+        connection.producer_ids.add(row["producer_id"])
     if row["group_id"] is not None:
         connection.groups.add(row["group_id"])
     if row["coordinator_type"] and row["coordinator_key"]:
@@ -99,7 +76,7 @@ def add_usage(connection: Connection, row: Row) -> None:
         connection.group_instances.add(row["group_instance_id"])
     if row["transactional_id"] is not None:
         connection.transactional_ids.add(row["transactional_id"])
-    if row["member_id"] and key in wire.GROUP_APIS:
+    if row["member_id"] and row["api_key"] in wire.GROUP_APIS:
         connection.members.add(row["member_id"])
         connection.member_first_ns = _least(connection.member_first_ns, row["ts_ns"])
         connection.member_last_ns = _most(connection.member_last_ns, row["last_ns"])
@@ -112,8 +89,8 @@ def add_samples(connection: Connection, row: Row) -> None:
     connection.ids = sorted([*connection.ids, *zip(row["times"], row["correlation_ids"], strict=True)])
 
 
-def add_told(connection: Connection, row: Row) -> None:
-    """Add what its answers told."""
+def add_learned(connection: Connection, row: Row) -> None:
+    """Add what the answers on the connection said."""
     connection.told |= set(row["servers"] or ())
     connection.producer_ids |= set(row["producer_ids"] or ())
     connection.session_timeout_ms = row["session_timeout_ms"]
@@ -121,20 +98,58 @@ def add_told(connection: Connection, row: Row) -> None:
     connection.heartbeat_interval_ms = row["heartbeat_interval_ms"]
 
 
-def add_beat(connection: Connection, row: Row) -> None:
+def add_loop(connection: Connection, row: Row) -> None:
     """Add the percentiles of a loop."""
     measured = Measured(row["conn_id"], row["cadence"], row["n"], row["p50"], row["p99"], row["max"])
     connection.cadences.append(measured)
 
 
-def first_of(usage: Row) -> Request | None:
+ADDERS: dict[int, Callable[[Connection, Row], None]] = {
+    USAGE: add_usage,
+    SAMPLES: add_samples,
+    LEARNED: add_learned,
+    LOOP: add_loop,
+}
+"""Rank of an event about a whole connection -> what adds it."""
+
+
+def first_request(usage: Row) -> Request | None:
     """The first request of a kind that healthy clients send all the time, where it went well; other requests have
-    rows of their own."""
-    if usage["api_key"] not in wire.HOT_APIS or usage["bad"]:
+    events of their own."""
+    if usage["api_key"] not in wire.HOT_APIS or usage["failed"]:
         return None
-    request_id = f"{usage['conn_id']}-{usage['first_no']}"
-    unknown = {"error_code": 0, "error_name": None, "sasl_mechanism": None, "throttle_ms": None}
-    return request_of({**usage, "request_id": request_id, **unknown})
+    unknown = {"error_code": 0, "error_name": None, "sasl_mechanism": None, "request_last_ns": usage["ts_ns"]}
+    columns = {name: usage[name] for name in _USAGE_COLUMNS if usage[name] is not None}
+    request = Request(**_NOTHING | unknown | columns | {"request_id": f"{usage['conn_id']}-{usage['first_number']}"})
+    if request.status != "ok":
+        request.response_ns = None
+    return request
+
+
+_NOTHING: Row = dict.fromkeys(Request.__dataclass_fields__)
+_USAGE_COLUMNS = (
+    "conn_id",
+    "api_key",
+    "api_name",
+    "api_version",
+    "group_id",
+    "member_id",
+    "group_instance_id",
+    "transactional_id",
+    "coordinator_type",
+    "coordinator_key",
+    "status",
+    "max_wait_ms",
+    "node_id",
+    "correlation_id",
+    "ts_ns",
+    "request_last_ns",
+    "response_ns",
+    "response_last_ns",
+    "latency_us",
+    "generation_or_epoch",
+    "n_records",
+)
 
 
 def _wider(span: tuple[int, int] | None, first: int, last: int) -> tuple[int, int]:
@@ -147,34 +162,3 @@ def _least(a: int | None, b: int | None) -> int | None:
 
 def _most(a: int | None, b: int | None) -> int | None:
     return b if a is None else a if b is None else max(a, b)
-
-
-def request_of(row: Row) -> Request:
-    """The request."""
-    return settled(Request(**{name: row[name] for name in _REQUEST_FIELDS if name in row}))
-
-
-def settled(request: Request) -> Request:
-    """The request, just made from a row, with what a row may leave open."""
-    request.error_code = request.error_code or 0
-    if request.request_last_ns is None:
-        request.request_last_ns = request.ts_ns
-    if request.status != "ok":
-        request.response_ns = None
-    return request
-
-
-def failure_of(row: Row) -> Failure:
-    """The error code."""
-    return Failure(**{name: row[name] for name in _FAILURE_FIELDS})
-
-
-def lookup_of(row: Row) -> Lookup:
-    """The question to a name server."""
-    addresses = tuple(row["addresses"] or ())
-    return Lookup(row["name"] or "", row["ts_ns"], row["answer_ns"], row["rcode"], addresses)
-
-
-def touch_of(row: Row) -> Touch:
-    """The mention of a topic-partition."""
-    return Touch(**row)
