@@ -107,10 +107,10 @@ def _prepare_to_show() -> None:
 
 def say_what_was_cut(dataset: Path) -> None:
     """A sentence on standard error for each capture that could not be read whole."""
-    from kafkascope_analyzer.dataset.manifest import read_manifest
+    from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.report.unread import cut_sentence
 
-    for sentence in map(cut_sentence, read_manifest(dataset)["inputs"]):
+    for sentence in map(cut_sentence, Dataset.open(dataset).manifest.inputs):
         if sentence:
             complain(sentence)
 

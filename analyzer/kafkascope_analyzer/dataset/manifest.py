@@ -1,8 +1,15 @@
-"""`_dataset.json`: what a dataset is, written last. A directory without it is not a dataset."""
+"""`_dataset.json`: what a dataset is, and which files its tables consist of. It is written last; a folder without it
+is not a dataset.
+
+`files` names every table of the dataset, the messages and the stories too, with its files relative to the dataset, the
+rows and the bytes of each. A table without rows may have no file.
+"""
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from kafkascope_analyzer.dataset.contract import SCHEMA_VERSION
@@ -11,37 +18,117 @@ from kafkascope_parsers.errors import UsageError
 MANIFEST = "_dataset.json"
 
 
+@dataclass(frozen=True, slots=True)
+class DatasetFile:
+    """A Parquet file of a table. path: relative to the dataset."""
+
+    path: str
+    rows: int
+    bytes: int
+
+
+Files = Mapping[str, tuple[DatasetFile, ...]]
+"""Table -> its files, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The manifest of a dataset.
+
+    options: of the ingest run; inputs: one entry a capture file; ledger: the byte ledger over all TCP directions;
+    limits_hit: how much was left out at each limit that was hit (dataset.limits_hit).
+    """
+
+    files: Files
+    ledger: Mapping[str, int]
+    inputs: Sequence[Mapping[str, Any]] = ()
+    options: Mapping[str, Any] | None = None
+    limits_hit: Mapping[str, int] | None = None
+    tool_version: str | None = None
+
+    @property
+    def capture_span(self) -> tuple[int, int] | None:
+        """Times of the first and the last packet of all inputs, nanoseconds since the epoch; None without packets."""
+        first = [entry["first_ns"] for entry in self.inputs if entry.get("first_ns") is not None]
+        last = [entry["last_ns"] for entry in self.inputs if entry.get("last_ns") is not None]
+        return (min(first), max(last)) if first and last else None
+
+    def with_files(self, files: Files) -> "Manifest":
+        """The same manifest with other files."""
+        return replace(self, files=dict(sorted(files.items())))
+
+    def to_json(self) -> str:
+        """The manifest as the file holds it."""
+        found = {
+            "schema_version": SCHEMA_VERSION,
+            "tool_version": self.tool_version,
+            "options": self.options or {},
+            "inputs": list(self.inputs),
+            "ledger": dict(self.ledger),
+            "limits_hit": self.limits_hit or {},
+            "files": {name: [asdict(file) for file in listed] for name, listed in self.files.items()},
+        }
+        return json.dumps(found, indent=2) + "\n"
+
+
 def write_manifest(
     dataset: Path,
     *,
-    options: dict[str, Any],
-    inputs: list[dict[str, Any]],
-    rows: dict[str, int],
-    ledger: dict[str, int],
-    limits_hit: dict[str, int],
+    options: Mapping[str, Any],
+    inputs: Sequence[Mapping[str, Any]],
+    ledger: Mapping[str, int],
+    limits_hit: Mapping[str, int],
 ) -> None:
-    """Writes the manifest: options of the run, inputs, rows per table, the byte ledger over all TCP directions,
-    and how much was left out at each limit that was hit (dataset.limits_hit).
+    """Writes the manifest of a local folder whose tables have just been written, and lists their files in it."""
+    files = written_files(dataset)
+    manifest = Manifest(files, ledger, inputs, options, limits_hit, version("kafkascope"))
+    (dataset / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+
+
+def written_files(dataset: Path) -> Files:
+    """The Parquet files that a writer has just put into a local folder, by table: `bucket=3/` and the file's name are
+    no part of a table's name. Reads the row counts from the files' footers.
     """
-    manifest = {
-        "schema_version": SCHEMA_VERSION,
-        "tool_version": version("kafkascope"),
-        "options": options,
-        "inputs": inputs,
-        "rows": dict(sorted(rows.items())),
-        "ledger": ledger,
-        "limits_hit": limits_hit,
-    }
-    (dataset / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    import pyarrow.parquet as pq
+
+    found: dict[str, list[DatasetFile]] = {}
+    for path in sorted(dataset.rglob("*.parquet")):
+        relative = path.relative_to(dataset)
+        table = "/".join(part for part in relative.parts[:-1] if "=" not in part)
+        rows = pq.read_metadata(path).num_rows
+        found.setdefault(table, []).append(DatasetFile(relative.as_posix(), rows, path.stat().st_size))
+    return {name: tuple(files) for name, files in sorted(found.items())}
 
 
-def read_manifest(dataset: Path) -> dict[str, Any]:
-    """The manifest of a dataset. Raises UsageError when the directory has none or it cannot be read."""
-    path = dataset / MANIFEST
+def parse_manifest(found: Any, dataset: str) -> Manifest:
+    """The manifest that a JSON value holds. Raises UsageError: of no or another version, or damaged."""
+    if not isinstance(found, dict) or not isinstance(found.get("schema_version"), int):
+        raise UsageError(f"{dataset} is not a kafkascope dataset: its {MANIFEST} names no schema_version")
+    if found["schema_version"] < SCHEMA_VERSION:
+        raise UsageError(f"{dataset} was made by an older kafkascope: run kafkascope ingest again")
+    if found["schema_version"] > SCHEMA_VERSION:
+        raise UsageError(f"{dataset} was made by a newer kafkascope: update this one, or run kafkascope ingest again")
+    kinds = {"files": dict, "ledger": dict, "inputs": list, "options": dict, "limits_hit": dict}
+    for name, kind in kinds.items():
+        if not isinstance(found.get(name), kind):
+            raise UsageError(f"{dataset}/{MANIFEST} is damaged: it has no {name}")
+    return Manifest(
+        {str(table): _files(table, listed, dataset) for table, listed in sorted(found["files"].items())},
+        found["ledger"],
+        found["inputs"],
+        found["options"],
+        found["limits_hit"],
+        found.get("tool_version"),
+    )
+
+
+def _files(table: str, listed: Any, dataset: str) -> tuple[DatasetFile, ...]:
+    """The files of one table. Raises UsageError where an entry is not one, or names a file outside its table."""
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UsageError(f"{dataset} is not a kafkascope dataset: it has no {MANIFEST}") from None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from error
-    return manifest
+        files = tuple(DatasetFile(str(file["path"]), int(file["rows"]), int(file["bytes"])) for file in listed)
+    except (TypeError, KeyError, ValueError) as error:
+        raise UsageError(f"{dataset}/{MANIFEST} is damaged: it does not list the files of {table}") from error
+    for file in files:
+        if ".." in PurePosixPath(file.path).parts or not file.path.startswith(f"{table}/"):
+            raise UsageError(f"{dataset}/{MANIFEST} is damaged: {file.path} is no file of {table}")
+    return files

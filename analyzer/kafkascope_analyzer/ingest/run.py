@@ -124,7 +124,6 @@ def _write_dataset(run: _Run, inputs: tuple[Path, ...], calls: _Calls) -> None:
         run.partial,
         options={"buckets": run.n_buckets, "records": run.options.detail.name.lower()},
         inputs=[manifest_entry(capture) for capture in found.reading.captures],
-        rows=rows,
         ledger=ledger,
         limits_hit={name: n for name, n in sorted(hit.items()) if n},
     )

@@ -1,0 +1,231 @@
+"""A dataset, opened by URI: which tables it has and which files they consist of, read from its manifest once.
+
+Nothing here looks into folders to find tables: a file that the manifest does not list is not part of the dataset. A
+Dataset can be pickled, and Spark's workers get one; each process opens the storage with its own credentials (see
+storage).
+
+Stories are replaced as a whole: workers write files under new names, and `commit_stories` lists them in the manifest
+with one atomic write. A run that dies before that leaves the former stories as they were.
+"""
+
+import io
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.manifest import MANIFEST, DatasetFile, Manifest, parse_manifest
+from kafkascope_analyzer.dataset.stories import STORY_TABLES
+from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.dataset.tables import INGEST_TABLES
+from kafkascope_parsers.errors import UsageError
+
+BATCH_ROWS = 65_536
+STORIES = "stories"
+MESSAGES = "messages"
+_READ_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
+"""Arrow's default is to hold 16 batches of 4 files in memory before they are used."""
+_SCHEMAS = {table.name: table for table in INGEST_TABLES} | {f"{STORIES}/{t.name}": t for t in STORY_TABLES}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataset:
+    """A dataset and its manifest as it was when it was opened.
+
+    Tables are named as in the manifest: `requests`, `messages/Metadata/response`, `stories/clients`. `str(dataset)` is
+    the place as the user wrote it.
+    """
+
+    storage: Storage
+    manifest: Manifest
+
+    @classmethod
+    def open(cls, uri: str | Path) -> "Dataset":
+        """The dataset at a local path or URI. Raises UsageError: no dataset, made by another version, damaged
+        manifest, unknown scheme, unreachable storage, no access.
+        """
+        storage = Storage.of(uri)
+        return cls(storage, _read_manifest(storage))
+
+    def __str__(self) -> str:
+        return self.storage.given
+
+    @property
+    def uri(self) -> str:
+        """The canonical URI, with a scheme."""
+        return self.storage.uri
+
+    @property
+    def filesystem(self) -> Any:
+        """The pyarrow file system that holds the dataset. Raises UsageError."""
+        return self.storage.filesystem
+
+    @property
+    def path(self) -> str:
+        """The dataset's folder inside `filesystem`. Raises UsageError."""
+        return self.storage.root
+
+    def uri_of(self, name: str) -> str:
+        """A table's place, for messages: it begins as the user named the dataset."""
+        return self.storage.uri_of(name)
+
+    def spark_uri(self, relative: str = "") -> str:
+        """The URI by which Spark opens the dataset, or a file of it (s3 is s3a there)."""
+        return self.storage.spark_uri(relative)
+
+    def spark_uris(self, name: str) -> tuple[str, ...]:
+        """The URIs of a table's files, for Spark; empty where the dataset lacks the table or it has no files."""
+        return tuple(self.spark_uri(path) for path in self.files(name))
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of all tables, in order."""
+        return tuple(self.manifest.files)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The names of the message tables: `messages/Metadata/response`, in order."""
+        return tuple(name for name in self.manifest.files if name.startswith(f"{MESSAGES}/"))
+
+    def has(self, name: str) -> bool:
+        """Whether the dataset has the table, which may be without rows."""
+        return name in self.manifest.files
+
+    def files(self, name: str) -> tuple[str, ...]:
+        """The files of a table, relative to the dataset, in order; none where the dataset lacks the table."""
+        return tuple(file.path for file in self.manifest.files.get(name, ()))
+
+    def rows(self, name: str) -> int:
+        """The number of rows of a table; 0 where the dataset lacks it."""
+        return sum(file.rows for file in self.manifest.files.get(name, ()))
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows of all tables that ingest wrote."""
+        return sum(self.rows(name) for name in self.tables if not name.startswith(f"{STORIES}/"))
+
+    @property
+    def capture_span(self) -> tuple[int, int] | None:
+        """Times of the first and the last packet of all captures, in nanoseconds since the epoch; None without any."""
+        return self.manifest.capture_span
+
+    def arrow(self, name: str) -> Any:
+        """The table as a pyarrow.dataset.Dataset, in the contract's schema (for messages: that of the first file).
+
+        Raises UsageError where the dataset lacks the table, or a file cannot be read.
+        """
+        import pyarrow.dataset as ds
+
+        if not self.has(name):
+            raise UsageError(f"{self} has no table {name}")
+        schema = _SCHEMAS[name].schema if name in _SCHEMAS else None
+        with self._reading(name):
+            paths = [self.storage.inside(path) for path in self.files(name)]
+            if not paths:
+                return ds.dataset((schema or pa.schema([])).empty_table())
+            return ds.dataset(
+                paths, schema=schema, format="parquet", filesystem=self.filesystem, exclude_invalid_files=False
+            )
+
+    def batches(
+        self, name: str, columns: Sequence[str] | None = None, filter: Any = None  # noqa: A002 - as in pyarrow
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches of a table in file order, read on one thread, with these columns (all: None) of the rows that the
+        filter (a pyarrow expression) lets through. None where the dataset lacks the table; a column that a file lacks is
+        null. Raises UsageError where a file cannot be read.
+        """
+        if not self.has(name):
+            return
+        source = self.arrow(name)
+        with self._reading(name):
+            wanted = None if columns is None else list(columns)
+            options = {"batch_size": BATCH_ROWS, "use_threads": False, **_READ_AHEAD}
+            yield from source.to_batches(columns=wanted, filter=filter, **options)
+
+    def read(
+        self, name: str, columns: Sequence[str] | None = None, filter: Any = None  # noqa: A002 - as in pyarrow
+    ) -> pa.Table:
+        """A table as a whole, as `batches` reads it. Raises UsageError, also where the dataset lacks the table."""
+        source = self.arrow(name)
+        schema = source.schema if columns is None else pa.schema([source.schema.field(column) for column in columns])
+        return pa.Table.from_batches(self.batches(name, columns, filter), schema)
+
+    def write_text(self, relative: str, text: str) -> None:
+        """Writes a file beside the tables, such as report.json, whole or not at all. Raises UsageError."""
+        self.storage.write_bytes(relative, text.encode())
+
+    def write_file(self, relative: str, table: pa.Table) -> DatasetFile:
+        """Writes a table as one Parquet file, whole or not at all, and returns its entry for `commit_stories`.
+
+        relative: see `story_file`. The file is no part of the dataset before it is committed. Raises UsageError.
+        """
+        import pyarrow.parquet as pq
+
+        sink = io.BytesIO()
+        pq.write_table(table, sink, compression="zstd", store_schema=False)
+        data = sink.getvalue()
+        self.storage.write_bytes(relative, data)
+        return DatasetFile(relative, table.num_rows, len(data))
+
+    def commit_stories(self, files: Mapping[str, Sequence[DatasetFile]]) -> "Dataset":
+        """Replaces all stories by these files, in one atomic write of the manifest, and then removes the story files
+        that are no longer listed. files: `stories/<table>` -> its files; a table without rows may have none.
+
+        Returns the dataset as it is now. Raises UsageError where the dataset has changed since it was opened.
+        """
+        unlisted = [name for name in files if not name.startswith(f"{STORIES}/")]
+        if unlisted:
+            raise ValueError(f"not a story table: {unlisted[0]}")
+        if _read_manifest(self.storage).to_json() != self.manifest.to_json():
+            raise UsageError(f"{self} was changed by another run meanwhile: run kafkascope stories again")
+        kept = {name: listed for name, listed in self.manifest.files.items() if not name.startswith(f"{STORIES}/")}
+        manifest = self.manifest.with_files(kept | {name: tuple(listed) for name, listed in files.items()})
+        self.storage.write_bytes(MANIFEST, manifest.to_json().encode())
+        now = Dataset(self.storage, manifest)
+        now._remove_unlisted_stories()
+        return now
+
+    def _remove_unlisted_stories(self) -> None:
+        listed = {path for name in self.tables for path in self.files(name)}
+        for path in self.storage.listed(STORIES):
+            if path not in listed:
+                self.storage.remove(path)
+
+    def _reading(self, name: str) -> Any:
+        return self.storage.failures(name)
+
+
+def new_run_id() -> str:
+    """An identifier for one run of the stories, unlike that of any other run: part of its files' names."""
+    return uuid.uuid4().hex[:12]
+
+
+def story_file(name: str, run_id: str, part: int, number: int = 0) -> str:
+    """The path of a story file in the dataset: `stories/clients/part-00003-001-<run_id>.parquet`. name: `stories/clients`;
+    part: the Spark partition; number: counts the files of one partition.
+    """
+    return f"{name}/part-{part:05d}-{number:03d}-{run_id}.parquet"
+
+
+def is_dataset(place: str | Path) -> bool:
+    """Whether a local folder holds a manifest. A URI with a scheme other than file:// always means a dataset."""
+    storage = Storage.of(place)
+    return not storage.is_local or (Path(storage.path) / MANIFEST).is_file()
+
+
+def _read_manifest(storage: Storage) -> Manifest:
+    try:
+        data = storage.read_bytes(MANIFEST)
+    except FileNotFoundError:
+        if not storage.is_local and not storage.has_folder():
+            raise UsageError(f"{storage}: there is no such bucket") from None
+        raise UsageError(f"{storage} is not a kafkascope dataset: it has no {MANIFEST}") from None
+    try:
+        found = json.loads(data)
+    except ValueError as error:
+        raise UsageError(f"{storage.uri_of(MANIFEST)} is damaged: {error}") from error
+    return parse_manifest(found, str(storage))

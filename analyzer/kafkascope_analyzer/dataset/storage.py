@@ -1,0 +1,270 @@
+"""Where a dataset is stored: a local folder, or a folder in an object store or HDFS, named by a URI.
+
+A path without a scheme and `file://` are local. `s3://`, `gs://`, `abfs://` and `hdfs://` are opened by pyarrow's own
+file systems, every other scheme by fsspec where it is installed. Every failure is a UsageError in one sentence that
+names the URI, never a key or a secret.
+
+A Storage holds names only. Each process opens its own file system from its own environment, so that a pickled Storage
+carries no credentials; the endpoint and the region of S3 travel with it.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from kafkascope_parsers.errors import UsageError
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_S3_SCHEMES = ("s3", "s3a", "s3n")
+CONNECT_SECONDS = 10
+"""How long the first answer of an S3 endpoint may take."""
+_ATTEMPTS = 3
+"""How often a request to S3 is made before it has failed."""
+_LONGEST_REASON = 300
+"""Characters of a storage library's message that are shown: some of them quote whole HTTP responses."""
+
+
+@dataclass(frozen=True, slots=True)
+class S3Settings:
+    """Where S3 is, from the environment: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION."""
+
+    endpoint: str | None = None
+    region: str | None = None
+
+    @classmethod
+    def from_environment(cls) -> "S3Settings":
+        """The settings of this process."""
+        env = os.environ
+        return cls(
+            env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL") or None,
+            env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A folder by its URI. uri: canonical; given: as the user wrote it; path: the folder inside its file system."""
+
+    uri: str
+    given: str
+    path: str
+    scheme: str
+    s3: S3Settings | None = None
+
+    @classmethod
+    def of(cls, uri: str | Path) -> "Storage":
+        """The storage that a path or URI names; nothing is opened. Raises UsageError for a URI that names no folder."""
+        given = str(uri)
+        match = None if isinstance(uri, Path) else _SCHEME.match(given)
+        scheme = match[1].lower() if match else "file"
+        if scheme == "file":
+            local = Path(unquote(urlsplit(given).path) if match else given)
+            return cls(local.absolute().as_uri(), given, str(local), scheme)
+        scheme = "s3" if scheme in _S3_SCHEMES else scheme
+        rest = _SCHEME.sub("", given, count=1).rstrip("/")
+        if "?" in rest or "#" in rest:
+            raise UsageError(f"{given}: settings in a dataset's URI are not read: put them into the environment")
+        if not rest:
+            raise UsageError(f"{given}: the URI names no folder")
+        settings = S3Settings.from_environment() if scheme == "s3" else None
+        return cls(f"{scheme}://{rest}", given, rest, scheme, settings)
+
+    def __str__(self) -> str:
+        return self.given
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the folder is on this machine's file system."""
+        return self.scheme == "file"
+
+    @property
+    def filesystem(self) -> Any:
+        """The pyarrow file system, opened once a process. Raises UsageError."""
+        return self._opened[0]
+
+    @property
+    def root(self) -> str:
+        """The folder inside `filesystem`, without a slash at its end. Raises UsageError."""
+        return str(self._opened[1])
+
+    @property
+    def _opened(self) -> tuple[Any, str]:
+        with self.failures():
+            return _open(self, os.getpid())
+
+    def inside(self, relative: str) -> str:
+        """The path of a file in the folder, inside `filesystem`."""
+        return f"{self.root}/{relative}" if relative else self.root
+
+    def uri_of(self, relative: str) -> str:
+        """The name of a file in the folder, for people: it begins as the user named the folder."""
+        return f"{self.given.rstrip('/')}/{relative}"
+
+    def spark_uri(self, relative: str = "") -> str:
+        """The URI by which Spark (Hadoop's file systems) opens the folder, or a file in it: s3 is s3a there, and
+        nothing is percent-encoded.
+        """
+        if self.is_local:
+            base = f"file://{Path(self.path).absolute()}"
+        else:
+            base = f"s3a://{self.path}" if self.scheme == "s3" else self.uri
+        return f"{base}/{relative}" if relative else base
+
+    def read_bytes(self, relative: str) -> bytes:
+        """A whole file. Raises FileNotFoundError where it is not there, UsageError where it cannot be read."""
+        with self.failures(relative, missing=True):
+            if self.is_local:
+                return (Path(self.path) / relative).read_bytes()
+            with self.filesystem.open_input_stream(self.inside(relative)) as file:
+                return bytes(file.read())
+
+    def write_bytes(self, relative: str, data: bytes) -> None:
+        """Writes a whole file, at once: a reader sees the file before, or this one. Raises UsageError."""
+        with self.failures(relative):
+            if self.is_local:
+                _write_locally(Path(self.path) / relative, data)
+                return
+            with self.filesystem.open_output_stream(self._written(relative)) as file:
+                file.write(data)
+            self._publish(relative)
+
+    def has_folder(self) -> bool:
+        """Whether the bucket or container (locally: the folder) is there. Raises UsageError, unreachable."""
+        from pyarrow.fs import FileType
+
+        with self.failures():
+            top = self.root if self.is_local else self.root.partition("/")[0]
+            return bool(self.filesystem.get_file_info(top).type != FileType.NotFound)
+
+    def listed(self, relative: str) -> list[str]:
+        """Files under a folder of the dataset, relative to the dataset, in order. Only a writer that cleans up after
+        itself has to look: what a dataset consists of stands in its manifest.
+        """
+        from pyarrow.fs import FileSelector, FileType
+
+        with self.failures(relative):
+            selector = FileSelector(self.inside(relative), recursive=True, allow_not_found=True)
+            found = [info.path for info in self.filesystem.get_file_info(selector) if info.type == FileType.File]
+        start = len(self.root) + 1
+        return sorted(path[start:] for path in found)
+
+    def remove(self, relative: str) -> None:
+        """Removes a file. Raises UsageError."""
+        with self.failures(relative):
+            self.filesystem.delete_file(self.inside(relative))
+
+    def _written(self, relative: str) -> str:
+        """Where a file is written first. An object store shows an object when it is whole; HDFS needs a rename."""
+        return self.inside(relative) + (".partial" if self.scheme == "hdfs" else "")
+
+    def _publish(self, relative: str) -> None:
+        if self.scheme == "hdfs":
+            self.filesystem.move(self._written(relative), self.inside(relative))
+
+    @contextmanager
+    def failures(self, relative: str = "", *, missing: bool = False) -> Iterator[None]:
+        """Turns what pyarrow and the storage raise into a UsageError. missing: FileNotFoundError goes through."""
+        import pyarrow as pa
+
+        name = self.uri_of(relative) if relative else self.given
+        try:
+            yield
+        except FileNotFoundError as error:
+            if missing:
+                raise
+            raise UsageError(f"{name} is not there") from error
+        except (OSError, pa.ArrowException, ImportError) as error:
+            raise UsageError(f"{name}: {_reason(error)}") from error
+
+
+def _write_locally(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(data)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=16)
+def _open(storage: Storage, process: int) -> tuple[Any, str]:
+    """The file system and the folder in it. process: the process's id, because a fork must open its own."""
+    del process
+    from pyarrow import ArrowInvalid, fs
+
+    if storage.is_local:
+        return fs.LocalFileSystem(), str(Path(storage.path).absolute())
+    if storage.s3 is not None:
+        return _s3(storage.path.partition("/")[0], storage.s3), storage.path
+    try:
+        filesystem, path = fs.FileSystem.from_uri(storage.uri)
+    except ArrowInvalid as error:
+        if "Unrecognized filesystem" not in str(error):
+            raise
+        return _with_fsspec(storage)
+    return filesystem, path.rstrip("/")
+
+
+def _s3(bucket: str, settings: S3Settings) -> Any:
+    """S3 with the usual credentials (AWS_ACCESS_KEY_ID, ..., profiles, instance roles). An endpoint of its own, such as
+    MinIO's, may be http and is addressed by path.
+    """
+    from pyarrow import fs
+
+    options: dict[str, Any] = {
+        "connect_timeout": CONNECT_SECONDS,
+        "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
+    }
+    region = settings.region
+    if settings.endpoint:
+        parts = urlsplit(settings.endpoint if "://" in settings.endpoint else f"https://{settings.endpoint}")
+        options |= {"endpoint_override": parts.netloc + parts.path.rstrip("/"), "scheme": parts.scheme}
+        region = region or "us-east-1"
+    elif region is None:
+        region = fs.resolve_s3_region(bucket)
+    return fs.S3FileSystem(region=region, **options)
+
+
+def _with_fsspec(storage: Storage) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise UsageError(
+            f"{storage.given}: pyarrow does not open {storage.scheme}://; install fsspec and its package for that scheme"
+        ) from None
+    from pyarrow import fs
+
+    try:
+        opened, path = url_to_fs(storage.uri)
+    except ValueError as error:
+        raise UsageError(f"{storage.given}: {_reason(error)}") from error
+    return fs.PyFileSystem(fs.FSSpecHandler(opened)), path.rstrip("/")
+
+
+_REASONS: Mapping[str, str] = {
+    "NO_SUCH_BUCKET": "there is no such bucket",
+    "ACCESS_DENIED": "access is denied: check the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, a profile)",
+    "INVALID_ACCESS_KEY_ID": "the access key is not known: check AWS_ACCESS_KEY_ID",
+    "SIGNATURE_DOES_NOT_MATCH": "the secret key does not fit the access key: check AWS_SECRET_ACCESS_KEY",
+    "NETWORK_CONNECTION": "the storage cannot be reached: check the network and AWS_ENDPOINT_URL",
+}
+"""What AWS's error names (as pyarrow shows them) mean for the user."""
+
+
+def _reason(error: Exception) -> str:
+    """One sentence part for an error of a storage library."""
+    text = str(error)
+    for name, reason in _REASONS.items():
+        if f"AWS Error {name}" in text:
+            return reason
+    if isinstance(error, OSError) and error.strerror and error.errno is not None and "AWS" not in text:
+        text = error.strerror
+    first = " ".join(text.split())[:_LONGEST_REASON]
+    return f"cannot be opened: {first}" if first else f"cannot be opened ({type(error).__name__})"
