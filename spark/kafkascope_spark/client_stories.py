@@ -20,6 +20,11 @@ from kafkascope_spark.timeline import Event, Kind, Timeline
 from kafkascope_spark.wire import Connection, ErrorRun, Lookup, Request, Row
 
 TableRow = tuple[str, Row]
+"""The name of a story table, or CLIENT_END, and a row."""
+CLIENT_END = "client_end"
+"""When the client of a transactional id was gone: left_ns, null while it may still run."""
+GONE = ("closed", "died", "evicted")
+"""Ends of a client whose connections have all ended."""
 
 
 class ClientStories:
@@ -115,8 +120,13 @@ class Client:
         self.recoveries.on_request(request)
 
     def finish(self, capture_ns: tuple[int, int]) -> Iterator[TableRow]:
-        """The client's rows."""
-        yield "clients", client_row(self.instance, self.member_ids, self.evicted_ns, capture_ns)
+        """The client's rows, and one of CLIENT_END for each transactional id that it used."""
+        row = client_row(self.instance, self.member_ids, self.evicted_ns, capture_ns)
+        yield "clients", row
+        left_ns = row["last_ns"] if row["end"] in GONE else None
+        for name in sorted(set().union(*(c.transactional_ids for c in self.instance.connections))):
+            ended = {"transactional_id": name, "client_instance_id": row["client_instance_id"], "left_ns": left_ns}
+            yield CLIENT_END, ended
         yield from self.startups.finish()
         yield from self.cadences.finish()
         yield from self.recoveries.finish()
@@ -196,8 +206,7 @@ class Address:
                 client.take(event, timeline)
 
     def instance_ids(self) -> dict[str, str]:
-        """conn_id -> client_instance_id."""
-        self._begin()
+        """conn_id -> client_instance_id; empty as long as not all connections are known."""
         return {conn_id: client.instance.instance_id for conn_id, client in self._clients.items()}
 
     def ready(self) -> Iterator[TableRow]:

@@ -1,10 +1,9 @@
-"""`Tables`: the tables of one dataset as DataFrames, for what is told across clients (groups, transactions, findings).
+"""`Tables`: the tables of one dataset as DataFrames, for what is concluded across clients (findings).
 
 Each is read with the contract's schema: no job infers one. A dataset of a small capture has few, small files; there a
 table is one partition, so that grouping and sorting it need no shuffle.
 """
 
-import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,8 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, STORY_TABLES
-from kafkascope_spark.read import empty, load_optional, spark_schema
+from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_spark.read import empty, load, load_table, spark_schema
 
 CLIENT_COLUMNS = (
     "client_instance_id",
@@ -29,26 +30,34 @@ CLIENT_COLUMNS = (
 _STORIES = frozenset(table.name for table in STORY_TABLES)
 
 
+SMALL_REQUESTS = 1_000_000
+"""Below so many requests one partition holds a table."""
+
+
 @dataclass(frozen=True)
 class Tables:
-    """A dataset's tables. capture_ns: its first and last packet; small: whether one partition holds a table;
-    n_requests: how many there are.
-    """
+    """A dataset's tables."""
 
     session: SparkSession
-    dataset: pathlib.Path
-    capture_ns: tuple[int, int]
-    small: bool = True
-    n_requests: int = 0
+    dataset: Dataset
     _loaded: dict[str, DataFrame] = field(default_factory=dict, compare=False, repr=False)
     _made: "dict[Callable[[Tables], DataFrame], DataFrame]" = field(default_factory=dict, compare=False, repr=False)
 
+    @cached_property
+    def n_requests(self) -> int:
+        """How many requests there are."""
+        return self.dataset.rows(REQUESTS.name)
+
+    @property
+    def small(self) -> bool:
+        """Whether one partition holds a table."""
+        return self.n_requests < SMALL_REQUESTS
+
     def __getitem__(self, table: Table) -> DataFrame:
-        """The table with the contract's columns; without rows where the dataset lacks it. Looked up once: a story
-        table has to be written before it is first asked for."""
+        """The table with the contract's columns; without rows where the dataset lacks it. Looked up once."""
         if table.name not in self._loaded:
-            place = self.dataset / "stories" if table.name in _STORIES else self.dataset
-            self._loaded[table.name] = self._sized(load_optional(self.session, place, table))
+            folder = f"{STORIES}/" if table.name in _STORIES else ""
+            self._loaded[table.name] = self._sized(load(self.session, self.dataset, table, folder))
         return self._loaded[table.name]
 
     def messages(self, name: str, columns: str) -> DataFrame:
@@ -59,10 +68,7 @@ class Tables:
         schema = t.DataType.fromDDL(columns)
         if not isinstance(schema, t.StructType):
             raise TypeError(f"no columns: {columns}")
-        place = self.dataset / "messages" / name
-        if not place.is_dir() or next(place.rglob("*.parquet"), None) is None:
-            return empty(self.session, schema)
-        return self._sized(self.session.read.schema(schema).parquet(str(place)).select(*schema.names))
+        return self._sized(load_table(self.session, self.dataset, f"messages/{name}", schema))
 
     def owners(self) -> DataFrame:
         """conn_id, client_instance_id: which client a connection belongs to."""

@@ -1,0 +1,112 @@
+"""The first stage of the story job: the events of one client address after the other.
+
+It writes the tables about clients, and passes on what several clients share: events of groups and of transactions, now
+with the client that each connection belongs to; recoveries, whose causes need those of all clients; and the files that
+it wrote.
+"""
+
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.dataset.contract import TIMESTAMP
+from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES
+from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS
+from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
+from kafkascope_spark.client_stories import CLIENT_END, ClientStories, TableRow
+from kafkascope_spark.event_decoder import event_rows
+from kafkascope_spark.recoveries.causes import felt_ns
+from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter
+
+Row = dict[str, Any]
+Batches = Iterable[pa.RecordBatch]
+
+GC_OBJECTS = 200_000
+"""The machines make many objects and no cycles: looking for cycles after each 700 costs a third of the time."""
+CLIENT, RECOVERY, WRITTEN_FILE = "client", "recovery", "file"
+RECOVERY_STRUCT = pa.struct([field for field in RECOVERIES.schema if not field.type.equals(TIMESTAMP)])
+SHARED_KINDS = {
+    **GROUP_KINDS,
+    **TRANSACTION_KINDS,
+    CLIENT_END: pa.struct([("left_ns", pa.int64())]),
+    RECOVERY: RECOVERY_STRUCT,
+    WRITTEN_FILE: FILE,
+}
+SHARED_ORDER = ("key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
+SHARED = pa.schema(
+    [
+        ("key_kind", pa.string()),
+        ("key", pa.string()),
+        ("section", pa.int8()),
+        ("ts_ns", pa.int64()),
+        ("rank", pa.int8()),
+        ("packet_no", pa.int64()),
+        ("conn_id", pa.string()),
+        ("seq", pa.int32()),
+        ("kind", pa.string()),
+        ("client_instance_id", pa.string()),
+        *((kind, pa.list_(struct)) for kind, struct in SHARED_KINDS.items()),
+    ]
+)
+"""What goes from the first stage to the second: rows in SHARED_ORDER, each with a list of one struct, that of its kind.
+conn_id: the connection; of a recovery its id, which makes the order total."""
+_WRITTEN = tuple(table for table in CLIENT_TABLES if table is not RECOVERIES)
+
+
+def client_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """The function that Spark's workers run over each partition of events, sorted by client address and time; it gives
+    rows of SHARED."""
+
+    def tell_clients(batches: Batches) -> Iterator[pa.RecordBatch]:
+        gc.set_threshold(GC_OBJECTS, 50, 50)
+        stories = ClientStories(run.capture_ns)
+        writer = StoryWriter(run, _WRITTEN)
+        for batch in batches:
+            shared = list(_written(stories.feed(event_rows(batch)), writer))
+            passed_on = _passed_on(batch, stories.take_instance_ids())
+            yield from (each for each in (passed_on, _batch(shared)) if each.num_rows)
+        shared = list(_written(stories.finish(), writer))
+        shared += [_row(WRITTEN_FILE, "", WRITTEN_FILE, file) for file in writer.close()]
+        yield _batch(shared)
+        pa.default_memory_pool().release_unused()
+
+    return tell_clients
+
+
+def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
+    """Writes rows of tables; gives those that the second stage needs."""
+    for name, row in rows:
+        if name == RECOVERIES.name:
+            yield _row(RECOVERY, "", RECOVERY, row) | {"ts_ns": felt_ns(row), "conn_id": row["recovery_id"]}
+        elif name == CLIENT_END:
+            ended = _row("transaction", row["transactional_id"], CLIENT_END, {"left_ns": row["left_ns"]})
+            yield ended | {"client_instance_id": row["client_instance_id"], "conn_id": row["client_instance_id"]}
+        else:
+            writer.take(name, row)
+
+
+def _row(key_kind: str, key: str, kind: str, struct: Row) -> Row:
+    """A row of SHARED that precedes those of its key at a moment."""
+    return {**_FIRST, "key_kind": key_kind, "key": key, "kind": kind, kind: [struct]}
+
+
+_FIRST: Row = {**dict.fromkeys(SHARED.names), "section": 0, "ts_ns": 0, "rank": 0, "packet_no": 0, "seq": 0}
+_FIRST["conn_id"] = ""
+
+
+def _batch(rows: list[Row]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(rows, SHARED)
+
+
+def _passed_on(batch: pa.RecordBatch, instance_ids: dict[str, str]) -> pa.RecordBatch:
+    """The events of groups and transactions of a batch, with the client instance of each."""
+    rows = batch.filter(pc.not_equal(batch.column("key_kind"), CLIENT))
+    conn_ids = rows.column("conn_id").dictionary_encode()
+    clients = pa.array([instance_ids.get(conn_id) for conn_id in conn_ids.dictionary.to_pylist()], pa.string())
+    columns = {"client_instance_id": clients.take(conn_ids.indices)}
+    columns |= {name: rows.column(name) for name in SHARED.names if name in rows.schema.names}
+    arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(rows.num_rows, f.type) for f in SHARED]
+    return pa.RecordBatch.from_arrays(arrays, schema=SHARED)

@@ -1,0 +1,55 @@
+"""The one Spark job of the stories: read events, sort them by client address, run the machines over clients; sort what
+clients share by group, transactional id and cause, run the machines over these.
+
+Two exchanges, because a group and a transaction have to know which client a connection belongs to, and that is known
+once all connections of an address are. The plan is the same at any size. Memory is that of Spark's sort, which goes to
+disk, and of one client's, group's or transactional id's open state. The tables are written by the tasks (story_writer);
+what comes back are the names of files.
+"""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as fn
+
+from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, REBALANCES, TRANSACTIONS
+from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS
+from kafkascope_spark.client_stage import SHARED, SHARED_ORDER, client_stage
+from kafkascope_spark.read import load, spark_schema
+from kafkascope_spark.shared_stage import FILES, shared_stage
+from kafkascope_spark.story_writer import StoryRun, listed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kafkascope_analyzer.dataset.manifest import DatasetFile
+
+TABLES = (*CLIENT_TABLES, REBALANCES, TRANSACTIONS)
+KEYS = ("key_kind", "key", "client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq", "kind")
+CLIENT_ORDER = ("client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
+
+
+def write_client_and_group_stories(session: "SparkSession", run: StoryRun) -> "dict[str, tuple[DatasetFile, ...]]":
+    """Run the job. Returns the files of each of TABLES, by its name in the manifest; they are not committed."""
+    files = story_files(load(session, run.dataset, EVENTS), run).toArrow()
+    return listed(files.to_pylist(), TABLES)
+
+
+def story_files(events: "DataFrame", run: StoryRun) -> "DataFrame":
+    """The files that the job writes (shared_stage.FILES). events: the table. Lazy."""
+    clients = (
+        events.select(*KEYS, *(_as_list(kind) for kind in KINDS))
+        .repartition("client_ip")
+        .sortWithinPartitions(*CLIENT_ORDER)
+        .mapInArrow(client_stage(run), spark_schema(SHARED))
+    )
+    return (
+        clients.repartition("key_kind", "key")
+        .sortWithinPartitions(*SHARED_ORDER)
+        .mapInArrow(shared_stage(run), spark_schema(FILES))
+    )
+
+
+def _as_list(kind: str) -> fn.Column:
+    """The struct of a kind as a list of one: a list that is null costs nothing on the way to Python, a struct that is
+    null as much as all its fields."""
+    return fn.when(fn.col(kind).isNotNull(), fn.array(kind)).alias(kind)

@@ -1,0 +1,148 @@
+"""How story tables get onto storage: the worker that makes a partition's rows writes them.
+
+Of a client's start come some twenty rows, and of many clients more than anything else that the stories make: they pass
+neither the JVM nor the driver. Each task writes files under names that no other task or attempt has, and reports them;
+they are part of the dataset once the driver has listed them in the manifest (Dataset.commit_stories).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.dataset.contract import TIMESTAMP, Table
+from kafkascope_analyzer.dataset.dataset import STORIES, Dataset, story_file
+from kafkascope_analyzer.dataset.manifest import DatasetFile
+
+Row = dict[str, Any]
+
+BATCH_ROWS = 4_096
+HELD_BYTES = 96 << 20
+"""What a task holds of rows that wait to be sorted; more go into another file."""
+SORTED_BY = {
+    "clients": ["client_ip", "client_id", "first_ns", "client_instance_id"],
+    "startups": ["start_ns", "startup_id"],
+    "startup_steps": ["startup_id", "seq"],
+    "cadences": ["client_instance_id", "conn_id", "cadence"],
+    "recoveries": ["start_ns", "recovery_id"],
+    "recovery_steps": ["recovery_id", "seq"],
+    "rebalances": ["start_ns", "group_id", "rebalance_id"],
+    "transactions": ["begin_ns", "transactional_id", "transaction_no"],
+    "findings": ["first_ns", "rule", "finding_id"],
+}
+FILE = pa.struct([("table", pa.string()), ("path", pa.string()), ("rows", pa.int64()), ("bytes", pa.int64())])
+"""A file that a task wrote, as it travels to the driver."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoryRun:
+    """What every task of a run knows. capture_ns: first and last packet of the capture; run_id: unlike any other
+    run's."""
+
+    dataset: Dataset
+    capture_ns: tuple[int, int]
+    run_id: str
+
+
+class StoryWriter:
+    """Writes rows of some story tables: those of one task. held_bytes: what it holds before it writes."""
+
+    def __init__(self, run: StoryRun, tables: Sequence[Table], held_bytes: int = HELD_BYTES) -> None:
+        self._run = run
+        self._tables = tables
+        self._most_bytes = held_bytes
+        self._part, self._attempt = _task()
+        self._rows: dict[str, list[Row]] = {table.name: [] for table in tables}
+        self._held: dict[str, list[pa.RecordBatch]] = {table.name: [] for table in tables}
+        self._held_bytes = 0
+        self._n_files = 0
+        self._files: list[Row] = []
+
+    def take(self, name: str, row: Row) -> None:
+        """Add a row of a table."""
+        rows = self._rows[name]
+        rows.append(row)
+        if len(rows) >= BATCH_ROWS:
+            self._to_columns()
+
+    def take_batch(self, name: str, batch: pa.RecordBatch) -> None:
+        """Add rows of a table that are columns already, with or without its `*_ts` columns."""
+        self._hold(name, _with_timestamps(self._table(name), batch))
+
+    def close(self) -> list[Row]:
+        """Write what is left. Returns all files that were written (FILE)."""
+        self._to_columns()
+        self._write()
+        return self._files
+
+    def _table(self, name: str) -> Table:
+        return next(table for table in self._tables if table.name == name)
+
+    def _to_columns(self) -> None:
+        """Rows as columns need some tenth of the memory."""
+        for table in self._tables:
+            rows = self._rows[table.name]
+            if rows:
+                self._hold(table.name, batch_of(table, rows))
+                rows.clear()
+
+    def _hold(self, name: str, batch: pa.RecordBatch) -> None:
+        self._held[name].append(batch)
+        self._held_bytes += batch.nbytes
+        if self._held_bytes >= self._most_bytes:
+            self._write()
+
+    def _write(self) -> None:
+        for name, held in self._held.items():
+            if held:
+                rows = pa.Table.from_batches(held).sort_by([(column, "ascending") for column in SORTED_BY[name]])
+                held.clear()
+                self._write_file(name, rows)
+        self._held_bytes = 0
+        self._n_files += 1
+
+    def _write_file(self, name: str, rows: pa.Table) -> None:
+        run_id = f"{self._run.run_id}-{self._attempt}"
+        path = story_file(f"{STORIES}/{name}", run_id, self._part, self._n_files)
+        file = self._run.dataset.write_file(path, rows)
+        self._files.append({"table": name, "path": file.path, "rows": file.rows, "bytes": file.bytes})
+
+
+def listed(files: Iterable[Row], tables: Sequence[Table]) -> dict[str, tuple[DatasetFile, ...]]:
+    """Files (FILE) as the manifest lists them, in the order of their names; a table without a file is listed too."""
+    found: dict[str, list[DatasetFile]] = {f"{STORIES}/{table.name}": [] for table in tables}
+    for file in files:
+        found[f"{STORIES}/{file['table']}"].append(DatasetFile(file["path"], file["rows"], file["bytes"]))
+    return {name: tuple(sorted(files, key=lambda file: file.path)) for name, files in found.items()}
+
+
+def batch_of(table: Table, rows: Sequence[Row]) -> pa.RecordBatch:
+    """Rows as columns of the table; `*_ts` columns are made from their `*_ns`."""
+    names = [column.name for column in table.columns if not column.type.equals(TIMESTAMP)]
+    schema = pa.schema([table.schema.field(name) for name in names])
+    columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
+    return _with_timestamps(table, pa.RecordBatch.from_arrays(columns, schema=schema))
+
+
+def _with_timestamps(table: Table, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch in the table's schema: each `*_ts` column is made from the `*_ns` column of its name."""
+    return pa.RecordBatch.from_arrays(list(_columns(table, batch)), schema=table.schema)
+
+
+def _columns(table: Table, batch: pa.RecordBatch) -> Iterator[pa.Array]:
+    for field in table.schema:
+        if field.type.equals(TIMESTAMP):
+            source = "ts_ns" if field.name == "ts" else f"{field.name.removesuffix('_ts')}_ns"
+            yield pc.divide(batch.column(source), 1000).cast(TIMESTAMP)
+        else:
+            yield batch.column(field.name).cast(field.type)
+
+
+def _task() -> tuple[int, int]:
+    """Partition and attempt of the Spark task; zeros outside of one."""
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    return (task.partitionId(), task.taskAttemptId()) if task is not None else (0, 0)
