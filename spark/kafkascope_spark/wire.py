@@ -230,25 +230,25 @@ class ErrorRun:
 
     request_id: str
     """The first of the requests."""
-    last_request_id: str
-    conn_id: str
     api_key: int
     error_name: str
-    topic: str | None
-    partition: int | None
-    group_id: str | None
-    transactional_id: str | None
-    resource: str | None
-    n: int
-    ts_ns: int
+    topic: str | None = None
+    partition: int | None = None
+    group_id: str | None = None
+    transactional_id: str | None = None
+    resource: str | None = None
+    n: int = 1
+    conn_id: str = ""
+    last_request_id: str = ""
+    ts_ns: int = 0
     """First byte of the first answer."""
-    last_ns: int
+    last_ns: int = 0
     """First byte of the last answer."""
-    last_sent_ns: int
+    last_sent_ns: int = 0
     """First byte of the last request."""
-    waited_us: int | None
+    waited_us: int | None = None
     """Time between each request and its answer, added up."""
-    leader_id: int | None
+    leader_id: int | None = None
     """Leader that all the answers name (KIP-951)."""
     request: Request | None = None
     """The first of the requests, where there are several; one by itself is an event of its own."""

@@ -1,25 +1,18 @@
 import fcntl
 import os
 import pathlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS, PARTITIONS
 from kafkascope_spark.identity.grouping import Group
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.identity.kinds import kind_of
 from kafkascope_spark.session import open_session
-from kafkascope_spark.storms.mentions import followed, mentions_work
-from kafkascope_spark.storms.packs import SORT, packer
-from kafkascope_spark.storms.storm import Storm, broken_by, packs_of
 from kafkascope_spark.wire import Connection, Request
 
 MS = 1_000_000
-Rows = list[dict[str, Any]]
 FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
 FOLDERS = (FIXTURES / "captures", FIXTURES / "starts", FIXTURES / "findings")
 
@@ -55,38 +48,6 @@ def told(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[st
         return dataset
 
     return make
-
-
-@pytest.fixture
-def touches_apart(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[dict[str, Any]]]:
-    """The touches that storms' workers make of rows of partitions, errors and connections, in this process; vain: ids
-    of the requests that failed with their connection. All addresses have a storm."""
-
-    def make(
-        mentions: Rows, errors: Rows, connections: Rows, vain: Sequence[str], n_files: int = 1
-    ) -> list[dict[str, Any]]:
-        dataset = tmp_path_factory.mktemp("apart.kscope")
-        packs_of(dataset).mkdir(parents=True)
-        for table, rows in ((PARTITIONS, mentions), (ERRORS, errors), (CONNECTIONS, connections)):
-            (dataset / table.name).mkdir()
-            schema = pa.schema([field.with_nullable(True) for field in table.schema])
-            for k in range(n_files):
-                some = pa.Table.from_pylist(list(rows[k::n_files]), schema)
-                pq.write_table(some, dataset / table.name / f"part-{k}.parquet")
-        addresses = {str(row["client_ip"]) for row in connections}
-        storm = Storm(dataset, tuple(addresses), broken_by(dataset, tuple(addresses)), packs_of(dataset))
-        work = mentions_work(storm, pa.array(vain, pa.string()))
-        named = [row for reader, path in work for b in packer(storm.packs, reader.read(path)) for row in b.to_pylist()]
-        touched = followed(storm.packs)([pa.RecordBatch.from_pylist(sorted(named, key=_sort_key))]) if named else []
-        packed = sorted((row for batch in touched for row in batch.to_pylist()), key=_sort_key)
-        packs = [pa.ipc.open_file(row["packed"]).read_all().to_pylist() for row in packed]
-        return [row | row["touch"][0] for rows in packs for row in rows]
-
-    return make
-
-
-def _sort_key(row: dict[str, Any]) -> list[Any]:
-    return [row[name] for name in SORT]
 
 
 @pytest.fixture

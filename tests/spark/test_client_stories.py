@@ -1,44 +1,31 @@
 """The state machine without Spark: its input order, its batches, its ties."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from kafkascope_spark.client_stories import ClientStories
-from kafkascope_spark.rows import EventRow, event_row
+from kafkascope_spark.event_decoder import CONNECTION, EventRow, event_row
 from kafkascope_spark.timeline import Kind, Timeline
-from kafkascope_spark.wire import Connection, Failure, Request, Touch
+from kafkascope_spark.wire import Connection, ErrorRun, PartitionAccess, Request
 
 MS = 1_000_000
 
 
-def row(client_ip: str, section: int, ts_ns: int, rank: int = 0, **body: Any) -> EventRow:
-    return event_row({"client_ip": client_ip, "section": section, "ts_ns": ts_ns, "rank": rank, **body})
-
-
-def connection_row(conn_id: str, first_ms: int) -> dict[str, Any]:
-    names = (
-        "server_ip server_port node_id last_ns close_kind close_ns idle_before_close_ms tls_version sasl_mechanism "
-        "principal software_name software_version n_errors near_idle_ms refused_after synack_ns tls_start_ns "
-        "tls_done_ns session_lifetime_ms"
-    )
-    return dict.fromkeys(names.split()) | {
-        "conn_id": conn_id,
-        "client_port": 1,
-        "protocol": "kafka",
+def row(client_ip: str, conn_id: str, first_ms: int) -> EventRow:
+    columns = {
         "first_ns": first_ms * MS,
         "syn_ns": first_ms * MS,
         "n_requests": 1,
+        "client_port": 1,
+        "protocol": "kafka",
     }
+    keys = {"client_ip": client_ip, "section": 0, "ts_ns": first_ms * MS, "rank": CONNECTION, "conn_id": conn_id}
+    return event_row(keys | {"connection": columns})
 
 
 def events() -> list[EventRow]:
-    return [
-        row(ip, 0, at * MS, connection=connection_row(f"{ip}-{at}", at))
-        for ip in ("10.0.0.1", "10.0.0.2")
-        for at in (1, 5)
-    ]
+    return [row(ip, f"{ip}-{at}", at) for ip in ("10.0.0.1", "10.0.0.2") for at in (1, 5)]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
@@ -69,7 +56,7 @@ def test_answers_and_ends_are_told_at_their_own_time(
         told += timeline.until(at * MS)
         timeline.tell(request_row(1, at, answered))
     told += timeline.until(25 * MS)
-    timeline.touch(Touch("r", "c1", 25 * MS, 1, True, "t", 0))
+    timeline.access(PartitionAccess("r", "c1", 25 * MS, 1, True, "t", 0))
     told += timeline.rest()
     kinds = [(e.ts_ns // MS, e.kind) for e in told if e.kind is not Kind.UP]
     assert kinds == [
@@ -78,7 +65,7 @@ def test_answers_and_ends_are_told_at_their_own_time(
         (10, Kind.REQUEST),
         (15, Kind.ANSWER),
         (20, Kind.OPEN),
-        (25, Kind.TOUCH),
+        (25, Kind.ACCESS),
         (25, Kind.ANSWER),
         (30, Kind.CLOSE),
         (40, Kind.CLOSE),
@@ -108,13 +95,13 @@ def test_what_is_answered_after_the_client_gave_up_is_unanswered(
     timeline = Timeline([connection("c1", 0, 3_000, close_kind=close_kind)], 60_000 * MS)
     request = request_row(0, sent, answered, error_code=6, error_name="NOT_LEADER_OR_FOLLOWER")
     timeline.tell(request)
-    timeline.failure(Failure(0, "NOT_LEADER_OR_FOLLOWER", "t", 0, None, None, None, request.request_id))
-    timeline.touch(Touch(request.request_id, "c1", answered * MS, 0, True, "t", 0, hints=True))
-    timeline.touch(Touch("not told", "c1", answered * MS, 0, True, "t", 1))
+    timeline.error_run(ErrorRun(request.request_id, 0, "NOT_LEADER_OR_FOLLOWER", "t", 0))
+    timeline.access(PartitionAccess(request.request_id, "c1", answered * MS, 0, True, "t", 0, hints=True))
+    timeline.access(PartitionAccess("not told", "c1", answered * MS, 0, True, "t", 1))
     told = timeline.rest()
     kinds = {event.kind for event in told}
     assert (Kind.ANSWER in kinds, Kind.UNHEARD in kinds) == (is_heard, not is_heard)
-    touched = {event.what.partition for event in told if event.kind is Kind.TOUCH}
+    touched = {event.what.partition for event in told if event.kind is Kind.ACCESS}
     assert touched == ({0} if is_heard else set()) | ({1} if close_kind == "fin_server" else set())
     assert request.status == ("ok" if is_heard else "unanswered")
 
@@ -136,5 +123,5 @@ def test_an_answer_that_meets_a_reset_is_not_heard(
 def test_mentions_of_one_request_at_one_time_keep_their_order(connection: Callable[..., Connection]) -> None:
     timeline = Timeline([connection("c1", 0, 30)], 60_000 * MS)
     for partition in (2, 0, 1):
-        timeline.touch(Touch("r", "c1", 5 * MS, 1, True, "t", partition))
-    assert [e.what.partition for e in timeline.rest() if e.kind is Kind.TOUCH] == [2, 0, 1]
+        timeline.access(PartitionAccess("r", "c1", 5 * MS, 1, True, "t", partition))
+    assert [e.what.partition for e in timeline.rest() if e.kind is Kind.ACCESS] == [2, 0, 1]

@@ -10,15 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from kafkascope_spark.client_files import HELD_BYTES, write_client_tables
+from kafkascope_spark.storms import packs
+from kafkascope_spark.storms.storm import Storm, broken_by, packs_of
+from kafkascope_spark.story_files import SORTED_BY, write_here
 
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STARTUPS, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_parsers.errors import UsageError
-from kafkascope_spark.client_files import HELD_BYTES, write_client_tables
 from kafkascope_spark.stories import capture_span, events_of, packing, tagged_stories, write_stories
-from kafkascope_spark.storms import packs
-from kafkascope_spark.storms.storm import Storm, broken_by, packs_of
-from kafkascope_spark.story_files import SORTED_BY, write_here
 
 pytestmark = pytest.mark.spark
 

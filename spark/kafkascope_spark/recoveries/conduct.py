@@ -43,11 +43,11 @@ class Conduct:
             self._n_forbidden = 0
         self._error, self._reaction = mark, reaction
 
-    def on_error_run(self, mark: Mark, run: ErrorRun, reaction: Reaction) -> None:
-        """The same error again and again; mark: the last of them. Every request but the first was a retry after it.
+    def on_error_run(self, mark: Mark, run: ErrorRun, reaction: Reaction, helped_ns: int) -> None:
+        """The same error again and again; mark: the last of them; helped_ns: when the client last did what leads on.
 
-        A step that leads on and came during the run, on another connection, may have come before any of the retries:
-        then none of them is judged.
+        Every request but the first was a retry after it. A step that leads on and came during the run, on another
+        connection, may have come before any of the retries: then none of them is judged.
         """
         if self._error is None or reaction is not self._reaction or mark.claim != self._error.claim:
             self._start_over(run.ts_ns)
@@ -56,6 +56,8 @@ class Conduct:
         self._error, self._reaction, self._judged = mark, reaction, run.last_request_id
         if run.leader_id is not None and "hint" in reaction.first:
             self._start_over(run.last_ns)
+        elif helped_ns >= run.ts_ns:
+            self._start_over(helped_ns)
         elif self._is_blind(reaction) and self._blind_since_ns <= run.ts_ns:
             self._n_blind += run.n
             if self._n_blind >= BLIND_RETRIES and run.last_sent_ns - self._blind_since_ns > _patience(reaction):

@@ -128,6 +128,7 @@ class Episode:
 
         It is told when the last one came. What the client did meanwhile on other connections is in the journal by then.
         """
+        helped_ns = journal.last_ns(self.read, reaction.first)
         self.catch_up(journal)
         self._add_lost_time(run, reaction)
         self.reaction, self.last_error_ns = reaction, run.last_ns
@@ -145,7 +146,7 @@ class Episode:
         if mark.node_id is not None and mark.node_id == self.old_node_id:
             self.n_to_old, self.old_until_ns = self.n_to_old + run.n, run.last_sent_ns
         self.leader_id = self.leader_id if run.leader_id is None else run.leader_id
-        self.conduct.on_error_run(mark, run, reaction)
+        self.conduct.on_error_run(mark, run, reaction, helped_ns)
         self.prove(mark)
         self._since_error.clear()
         self._tell(mark)

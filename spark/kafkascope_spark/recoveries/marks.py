@@ -77,6 +77,11 @@ class Journal:
             self._read[position] = found
         return found
 
+    def last_ns(self, position: int, steps: frozenset[str]) -> int:
+        """When the last of these steps was, from the position on; 0 for none."""
+        entries = self._entries[max(0, position - self._dropped) :]
+        return max((entry.mark.ts_ns for entry in entries if entry.mark.step in steps), default=0)
+
     def clear(self) -> None:
         """Forget all entries: every episode has read them, or none is open."""
         self._dropped += len(self._entries)

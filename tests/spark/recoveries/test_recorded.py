@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkascope_spark.client_stories import ClientStories
-from kafkascope_spark.rows import event_row
+from kafkascope_spark.event_decoder import event_row
 
 RECORDED = sorted((pathlib.Path(__file__).parents[3] / "fixtures" / "recoveries").glob("*.json.gz"))
 MS = 1_000_000

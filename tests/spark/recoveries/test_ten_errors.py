@@ -12,7 +12,7 @@ import pytest
 
 from kafkascope_spark import wire
 from kafkascope_spark.recoveries.watch import Recoveries
-from kafkascope_spark.wire import Failure, Touch
+from kafkascope_spark.wire import ErrorRun, PartitionAccess
 
 MS = 1_000_000
 CAPTURE = (0, 600_000 * MS)
@@ -41,15 +41,17 @@ def play(
             watch.on_request(request)
             of_partition = api in wire.PARTITION_APIS
             if of_partition:
-                watch.on_touch(Touch(request.request_id, request.conn_id, at * MS, api, False, "t", 0))
+                watch.on_access(PartitionAccess(request.request_id, request.conn_id, at * MS, api, False, "t", 0))
             if of_partition and not error:
-                watch.on_touch(Touch(request.request_id, request.conn_id, answered * MS, api, True, "t", 0))
+                watch.on_access(PartitionAccess(request.request_id, request.conn_id, answered * MS, api, True, "t", 0))
             if api == wire.METADATA and not error:
-                watch.on_touch(Touch(request.request_id, request.conn_id, answered * MS, api, True, "t", None))
+                watch.on_access(
+                    PartitionAccess(request.request_id, request.conn_id, answered * MS, api, True, "t", None)
+                )
             group = says.get("group_id")
             partition = 0 if of_partition else None
             topic = "t" if of_partition or api == wire.METADATA else None
-            failures = [Failure(api, error, topic, partition, group, None, None)] if error else []
+            failures = [ErrorRun(request.request_id, api, error, topic, partition, group)] if error else []
             watch.on_answer(request, failures)
         (row,) = [row for table, row in watch.finish() if table == "recoveries"]
         return row

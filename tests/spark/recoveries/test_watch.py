@@ -6,7 +6,7 @@ import pytest
 from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.recoveries.watch import Recoveries
-from kafkascope_spark.wire import Connection, Failure, Request, Touch
+from kafkascope_spark.wire import Connection, ErrorRun, PartitionAccess, Request
 
 MS = 1_000_000
 CAPTURE = (0, 600_000 * MS)
@@ -24,8 +24,8 @@ def watch(instance: MakeInstance, connection: MakeConnection) -> Recoveries:
 
 def failed(
     name: str, api_key: int, topic: str | None = "t", partition: int | None = 0, group: str | None = None
-) -> Failure:
-    return Failure(api_key, name, topic, partition, group, None, None)
+) -> ErrorRun:
+    return ErrorRun("", api_key, name, topic, partition, group)
 
 
 def episodes(watch: Recoveries) -> list[dict[str, Any]]:
@@ -44,8 +44,8 @@ def test_a_moved_leader_from_error_to_the_first_success_elsewhere(watch: Recover
     metadata = request_row(wire.METADATA, 20, 25)
     watch.on_request(metadata)
     watch.on_answer(metadata, [])
-    watch.on_touch(Touch("c2-0-30", "c2", 30 * MS, wire.PRODUCE, False, "t", 0))
-    watch.on_touch(Touch("c2-0-30", "c2", 33 * MS, wire.PRODUCE, True, "t", 0))
+    watch.on_access(PartitionAccess("c2-0-30", "c2", 30 * MS, wire.PRODUCE, False, "t", 0))
+    watch.on_access(PartitionAccess("c2-0-30", "c2", 33 * MS, wire.PRODUCE, True, "t", 0))
     (row,) = episodes(watch)
     told = {k: row[k] for k in ("resource", "outcome", "n_errors", "n_wasted_requests", "old_node_id", "new_node_id")}
     assert told == {
@@ -246,7 +246,7 @@ def test_a_lost_fetch_session_is_a_step_of_the_servers_return(
     watch = Recoveries(instance(died, connection("c2", 400, None)), CAPTURE)
     watch.on_close(died, 100 * MS)
     fetch = request_row(wire.FETCH, 500, 505, conn_id="c3", error_code=70, error_name="FETCH_SESSION_ID_NOT_FOUND")
-    lost = Failure(wire.FETCH, "FETCH_SESSION_ID_NOT_FOUND", None, None, None, None, None)
+    lost = ErrorRun("", wire.FETCH, "FETCH_SESSION_ID_NOT_FOUND")
     watch.on_answer(fetch, [lost])
     told = list(watch.finish())
     assert [r["error_names"] for t, r in told if t == "recoveries"] == [["CONNECTION_CLOSED"]]
@@ -266,10 +266,12 @@ def test_a_lost_broker_breaks_what_was_asked_of_it(
     sent = request_row(wire.PRODUCE, 10)
     watch.on_request(sent)
     for partition in (0, 1):
-        watch.on_touch(Touch(sent.request_id, "c1", 10 * MS, wire.PRODUCE, False, "t", partition, vain=True))
+        watch.on_access(
+            PartitionAccess(sent.request_id, "c1", 10 * MS, wire.PRODUCE, False, "t", partition, unanswered=True)
+        )
     watch.on_close(lost, 20_000 * MS)
-    watch.on_touch(Touch("c2-1", "c2", 20_050 * MS, wire.PRODUCE, False, "t", 1))
-    watch.on_touch(Touch("c2-1", "c2", 20_060 * MS, wire.PRODUCE, True, "t", 1))
+    watch.on_access(PartitionAccess("c2-1", "c2", 20_050 * MS, wire.PRODUCE, False, "t", 1))
+    watch.on_access(PartitionAccess("c2-1", "c2", 20_060 * MS, wire.PRODUCE, True, "t", 1))
     rows = {row["resource"]: row for row in episodes(watch)}
     assert sorted(rows) == ["10.0.0.1:9092", "t-0", "t-1"]
     assert {row["first_error_name"] for row in rows.values()} == {error}
@@ -284,7 +286,7 @@ def test_a_client_that_ends_waits_for_nothing(
     ended = connection("c1", 0, 20, close_kind="fin_client")
     watch = Recoveries(instance(ended), CAPTURE)
     watch.on_request(request_row(wire.FETCH, 10))
-    watch.on_touch(Touch("c1-1-10", "c1", 10 * MS, wire.FETCH, False, "t", 0, vain=True))
+    watch.on_access(PartitionAccess("c1-1-10", "c1", 10 * MS, wire.FETCH, False, "t", 0, unanswered=True))
     watch.on_close(ended, 20 * MS)
     assert episodes(watch) == []
 

@@ -4,7 +4,7 @@ from typing import Any
 from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.startups.lifecycle import Startups
-from kafkascope_spark.wire import Connection, Failure, Request
+from kafkascope_spark.wire import Connection, ErrorRun, Request
 
 MS = 1_000_000
 CAPTURE = (0, 60_000 * MS)
@@ -244,7 +244,7 @@ def test_an_error_that_only_the_failures_tell_is_the_steps(
     startups.on_open(one)
     added = request_row(wire.ADD_PARTITIONS_TO_TXN, 5, 6, transactional_id="t")
     startups.on_request(added)
-    startups.on_answer(added, [Failure(wire.ADD_PARTITIONS_TO_TXN, "CONCURRENT_TRANSACTIONS", "t", 0, None, "t", None)])
+    startups.on_answer(added, [ErrorRun("", wire.ADD_PARTITIONS_TO_TXN, "CONCURRENT_TRANSACTIONS", "t", 0, None, "t")])
     step = [row for table, row in startups.finish() if table == "startup_steps"][-1]
     assert (step["outcome"], step["error_name"]) == ("error", "CONCURRENT_TRANSACTIONS")
 
