@@ -8,12 +8,12 @@ left. Memory is that of one address: its connections, and per client what a star
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kafkascope_spark.cadences.watch import Cadences
+from kafkascope_spark.cadences.tracker import Cadences
 from kafkascope_spark.connection_facts import ADDERS, connection_of, first_request
 from kafkascope_spark.event_decoder import CONNECTION, ERROR_RUN, LOOKUP, PARTITION, REQUEST, USAGE, EventRow, Key
 from kafkascope_spark.identity.instances import Instance, instances_of
 from kafkascope_spark.identity.rows import client_row
-from kafkascope_spark.recoveries.watch import Recoveries
+from kafkascope_spark.recoveries.tracker import Recoveries
 from kafkascope_spark.startups.lifecycle import Startups
 from kafkascope_spark.startups.lookups import lookups_of
 from kafkascope_spark.timeline import Event, Kind, Timeline
@@ -84,8 +84,8 @@ class Client:
             errors = timeline.errors_of(what)
             self.startups.on_answer(what, errors)
             self.recoveries.on_answer(what, errors)
-        elif event.kind is Kind.UNHEARD:
-            self.recoveries.on_unheard(what, event.ts_ns, timeline.errors_of(what))
+        elif event.kind is Kind.LATE_ANSWER:
+            self.recoveries.on_late_answer(what, event.ts_ns, timeline.errors_of(what))
         elif event.kind is Kind.ERROR_RUN:
             self._on_error_run(what)
         elif event.kind is Kind.OPEN:
@@ -153,14 +153,14 @@ class Address:
             self._add_fact(rank, body)
             return
         timeline = self._timeline or self._begin()
-        self._follow(timeline.until(ts_ns))
+        self._follow(timeline.events_before(ts_ns))
         if rank == REQUEST:
             if body.request_id not in self._first_ids:
-                timeline.tell(body)
+                timeline.add_request(body)
         elif rank == ERROR_RUN:
-            timeline.error_run(body)
+            timeline.add_error_run(body)
         elif rank == PARTITION:
-            timeline.access(body)
+            timeline.add_access(body)
 
     def _add_fact(self, rank: int, body: Any) -> None:
         if rank == CONNECTION:
@@ -196,7 +196,7 @@ class Address:
             request = first_request(row)
             if request is not None:
                 self._first_ids.add(request.request_id)
-                timeline.tell(request)
+                timeline.add_request(request)
 
     def _follow(self, events: Iterable[Event]) -> None:
         timeline = self._begin()

@@ -22,7 +22,7 @@ the FIN behind what could not be delivered (RFC 9293, 3.10.7.1)."""
 
 
 class Kind(enum.IntEnum):
-    """What happened, in the order in which things of one instant are told."""
+    """What happened. What happened at one instant is taken in the order of these numbers."""
 
     OPEN = 0
     UP = 1
@@ -31,12 +31,12 @@ class Kind(enum.IntEnum):
     ANSWER = 4
     ERROR_RUN = 5
     CLOSE = 6
-    UNHEARD = 7
-    """The answer to a request that the client had given up: told when the connection has ended."""
+    LATE_ANSWER = 7
+    """The answer to a request that the client had given up; it comes after the end of its connection."""
 
 
 class Event(NamedTuple):
-    """Something at a time; tie and number (as told) make the order total."""
+    """Something at a time; tie and number (in the order of the rows) make the order total."""
 
     ts_ns: int
     kind: Kind
@@ -47,7 +47,7 @@ class Event(NamedTuple):
 
 class Timeline:
     """Takes rows in order of their first byte, gives events in order of their time: first what happened before a row
-    (until), then the row is told."""
+    (events_before), then the row is added."""
 
     def __init__(self, connections: list[Connection], capture_end_ns: int) -> None:
         self._heap: list[Event] = []
@@ -57,7 +57,7 @@ class Timeline:
         """Connections that the client closed -> when the wire shows it."""
         self._left_ns: dict[str, int] = {}
         """The same -> when, at the latest."""
-        self._unheard: set[str] = set()
+        self._answered_late: set[str] = set()
         """Requests whose answer came after the client had given them up."""
         for connection in connections:
             self._push_connection(connection, capture_end_ns)
@@ -81,12 +81,12 @@ class Timeline:
         self._number += 1
         heapq.heappush(self._heap, Event(ts_ns, kind, tie, self._number, what))
 
-    def tell(self, request: Request) -> None:
+    def add_request(self, request: Request) -> None:
         """The request was sent, or will be."""
         if self._was_given_up(request):
-            self._unheard.add(request.request_id)
+            self._answered_late.add(request.request_id)
             at = max(request.response_ns or 0, self._closed_ns[request.conn_id])
-            self._push(at, Kind.UNHEARD, request.request_id, request)
+            self._push(at, Kind.LATE_ANSWER, request.request_id, request)
             request.status, request.response_ns, request.error_code, request.error_name = "unanswered", None, 0, None
         self._push(request.ts_ns, Kind.REQUEST, request.request_id, request)
         if request.response_ns is not None:
@@ -100,15 +100,15 @@ class Timeline:
             return False
         return max(left_ns - request.request_last_ns, request.response_ns - left_ns) > PATIENCE_NS
 
-    def access(self, access: PartitionAccess) -> None:
+    def add_access(self, access: PartitionAccess) -> None:
         """A topic-partition was named."""
-        if access.hints and access.request_id in self._unheard:
+        if access.hints and access.request_id in self._answered_late:
             return
         if access.answered and not access.hints and self._left_ns.get(access.conn_id, access.ts_ns) < access.ts_ns:
             return
         self._push(access.ts_ns, Kind.ACCESS, access.request_id, access)
 
-    def error_run(self, run: ErrorRun) -> None:
+    def add_error_run(self, run: ErrorRun) -> None:
         """An error code: of one request it comes with that request's answer, of several when the last was answered."""
         if run.n == 1:
             self._errors.setdefault(run.request_id, []).append(run)
@@ -119,8 +119,8 @@ class Timeline:
         """The error codes of the answer, once."""
         return self._errors.pop(request.request_id, [])
 
-    def until(self, ts_ns: int) -> list[Event]:
-        """What happened before that time; to be taken before a row of that time is told."""
+    def events_before(self, ts_ns: int) -> list[Event]:
+        """What happened before that time; to be taken before a row of that time is added."""
         heap, due = self._heap, []
         while heap and heap[0][0] < ts_ns:
             due.append(heapq.heappop(heap))

@@ -32,11 +32,11 @@ def events() -> list[EventRow]:
 def test_batches_do_not_matter(size: int) -> None:
     stories = ClientStories((0, 9_000 * MS))
     rows = events()
-    told = [r for at in range(0, len(rows), size) for r in stories.feed(rows[at : at + size])]
-    told += stories.finish()
+    made = [r for at in range(0, len(rows), size) for r in stories.feed(rows[at : at + size])]
+    made += stories.finish()
     whole = ClientStories((0, 9_000 * MS))
-    assert told == [*whole.feed(rows), *whole.finish()]
-    assert [r["client_ip"] for table, r in told if table == "clients"] == ["10.0.0.1", "10.0.0.2"]
+    assert made == [*whole.feed(rows), *whole.finish()]
+    assert [r["client_ip"] for table, r in made if table == "clients"] == ["10.0.0.1", "10.0.0.2"]
 
 
 @pytest.mark.parametrize("swap", [(0, 1), (0, 2), (1, 3)])
@@ -51,14 +51,14 @@ def test_answers_and_ends_are_told_at_their_own_time(
     connection: Callable[..., Connection], request_row: Callable[..., Request]
 ) -> None:
     timeline = Timeline([connection("c1", 0, 30), connection("c2", 20, 40)], 60_000 * MS)
-    told = []
+    rows = []
     for at, answered in ((5, 25), (10, 15)):
-        told += timeline.until(at * MS)
-        timeline.tell(request_row(1, at, answered))
-    told += timeline.until(25 * MS)
-    timeline.access(PartitionAccess("r", "c1", 25 * MS, 1, True, "t", 0))
-    told += timeline.rest()
-    kinds = [(e.ts_ns // MS, e.kind) for e in told if e.kind is not Kind.UP]
+        rows += timeline.events_before(at * MS)
+        timeline.add_request(request_row(1, at, answered))
+    rows += timeline.events_before(25 * MS)
+    timeline.add_access(PartitionAccess("r", "c1", 25 * MS, 1, True, "t", 0))
+    rows += timeline.rest()
+    kinds = [(e.ts_ns // MS, e.kind) for e in rows if e.kind is not Kind.UP]
     assert kinds == [
         (0, Kind.OPEN),
         (5, Kind.REQUEST),
@@ -73,7 +73,7 @@ def test_answers_and_ends_are_told_at_their_own_time(
 
 
 @pytest.mark.parametrize(
-    ("close_kind", "sent", "answered", "is_heard"),
+    ("close_kind", "sent", "answered", "is_received"),
     [
         ("fin_client", 5, 3_500, False),
         ("rst_client", 5, 3_500, False),
@@ -89,39 +89,39 @@ def test_what_is_answered_after_the_client_gave_up_is_unanswered(
     close_kind: str,
     sent: int,
     answered: int,
-    is_heard: bool,
+    is_received: bool,
 ) -> None:
     """As recorded of a paused broker: it goes on, and answers what the client gave up long ago."""
     timeline = Timeline([connection("c1", 0, 3_000, close_kind=close_kind)], 60_000 * MS)
     request = request_row(0, sent, answered, error_code=6, error_name="NOT_LEADER_OR_FOLLOWER")
-    timeline.tell(request)
-    timeline.error_run(ErrorRun(request.request_id, 0, "NOT_LEADER_OR_FOLLOWER", "t", 0))
-    timeline.access(PartitionAccess(request.request_id, "c1", answered * MS, 0, True, "t", 0, hints=True))
-    timeline.access(PartitionAccess("not told", "c1", answered * MS, 0, True, "t", 1))
-    told = timeline.rest()
-    kinds = {event.kind for event in told}
-    assert (Kind.ANSWER in kinds, Kind.UNHEARD in kinds) == (is_heard, not is_heard)
-    touched = {event.what.partition for event in told if event.kind is Kind.ACCESS}
-    assert touched == ({0} if is_heard else set()) | ({1} if close_kind == "fin_server" else set())
-    assert request.status == ("ok" if is_heard else "unanswered")
+    timeline.add_request(request)
+    timeline.add_error_run(ErrorRun(request.request_id, 0, "NOT_LEADER_OR_FOLLOWER", "t", 0))
+    timeline.add_access(PartitionAccess(request.request_id, "c1", answered * MS, 0, True, "t", 0, hints=True))
+    timeline.add_access(PartitionAccess("not rows", "c1", answered * MS, 0, True, "t", 1))
+    rows = timeline.rest()
+    kinds = {event.kind for event in rows}
+    assert (Kind.ANSWER in kinds, Kind.LATE_ANSWER in kinds) == (is_received, not is_received)
+    touched = {event.what.partition for event in rows if event.kind is Kind.ACCESS}
+    assert touched == ({0} if is_received else set()) | ({1} if close_kind == "fin_server" else set())
+    assert request.status == ("ok" if is_received else "unanswered")
 
 
 def test_an_answer_that_meets_a_reset_is_not_heard(
     connection: Callable[..., Connection], request_row: Callable[..., Request]
 ) -> None:
     """As recorded of a broker whose answers a firewall held up: the client had closed, its FIN never left."""
-    for close_kind, waited, is_heard in (
+    for close_kind, waited, is_received in (
         ("rst_client", 10_000, False),
         ("rst_client", 900, True),
         ("fin_client", 10_000, True),
     ):
         timeline = Timeline([connection("c1", 0, 20_000, close_kind=close_kind)], 60_000 * MS)
-        timeline.tell(request_row(0, 19_999 - waited, 19_999))
-        assert (Kind.ANSWER in {event.kind for event in timeline.rest()}) == is_heard
+        timeline.add_request(request_row(0, 19_999 - waited, 19_999))
+        assert (Kind.ANSWER in {event.kind for event in timeline.rest()}) == is_received
 
 
 def test_mentions_of_one_request_at_one_time_keep_their_order(connection: Callable[..., Connection]) -> None:
     timeline = Timeline([connection("c1", 0, 30)], 60_000 * MS)
     for partition in (2, 0, 1):
-        timeline.access(PartitionAccess("r", "c1", 5 * MS, 1, True, "t", partition))
+        timeline.add_access(PartitionAccess("r", "c1", 5 * MS, 1, True, "t", partition))
     assert [e.what.partition for e in timeline.rest() if e.kind is Kind.ACCESS] == [2, 0, 1]

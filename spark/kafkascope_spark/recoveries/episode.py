@@ -1,15 +1,15 @@
-"""One open episode: its state, what it has cost, and the steps that tell it. Memory is bounded: the first and last
+"""One open episode: its state, what it has cost, and its steps. Memory is bounded: the first and last
 steps, the last few errors' times, the first proofs.
 """
 
 from collections import deque
 from dataclasses import dataclass, field
 
-from kafkascope_spark.recoveries.conduct import Conduct
-from kafkascope_spark.recoveries.marks import Journal, Mark
+from kafkascope_spark.recoveries.journal import EpisodeStep, Journal
 from kafkascope_spark.recoveries.reaction import Reaction
+from kafkascope_spark.recoveries.reaction_check import ReactionCheck
 from kafkascope_spark.recoveries.resources import Resource
-from kafkascope_spark.recoveries.states import LOST, TRANSITIONS, Happening, State, loser_of
+from kafkascope_spark.recoveries.states import LOST, TRANSITIONS, State, Trigger, loser_of
 from kafkascope_spark.wire import ErrorRun
 
 FIRST_STEPS, LAST_STEPS = 80, 20
@@ -40,13 +40,13 @@ class Episode:
     resource: Resource
     api_key: int | None
     number: int
-    first: Mark
+    first: EpisodeStep
     read: int
     """Position in the journal up to which it has read."""
     state: State = State.WELL
     reaction: Reaction = field(default_factory=lambda: Reaction(""))
     expected: str = ""
-    conduct: Conduct = field(default_factory=Conduct)
+    reaction_check: ReactionCheck = field(default_factory=ReactionCheck)
     errors: list[str] = field(default_factory=list)
     n_errors: int = 0
     last_ns: int = 0
@@ -66,67 +66,69 @@ class Episode:
     trigger: str | None = None
     hinted: bool = False
     leader_id: int | None = None
-    """Leader of the topic-partition, as the client was told since the first error."""
+    """Leader of the topic-partition, as answers named it since the first error."""
     lost_ns: dict[str, int] = field(default_factory=lambda: dict.fromkeys(LOST, 0))
     _recent: deque[int] = field(default_factory=lambda: deque(maxlen=STORM_ERRORS + 1))
-    _steps: list[Mark] = field(default_factory=list)
-    _later: deque[Mark] = field(default_factory=lambda: deque(maxlen=LAST_STEPS))
+    _steps: list[EpisodeStep] = field(default_factory=list)
+    _later: deque[EpisodeStep] = field(default_factory=lambda: deque(maxlen=LAST_STEPS))
     _since_error: set[str] = field(default_factory=set)
     _last_request: str | None = None
     _tried: str | None = None
 
     @property
-    def steps(self) -> list[Mark]:
+    def steps(self) -> list[EpisodeStep]:
         """Its steps, by time; of many the first and the last."""
-        return sorted([*self._steps, *self._later], key=lambda mark: mark.ts_ns)
+        return sorted([*self._steps, *self._later], key=lambda step: step.ts_ns)
 
     @property
     def storm(self) -> bool:
         """Whether it is one."""
         return self.is_fast or self.n_errors > STORM_TOTAL
 
-    def move(self, happening: Happening, ts_ns: int) -> None:
+    def move(self, trigger: Trigger, ts_ns: int) -> None:
         """The transition; the time since the one before is somebody's."""
         if self.state is not State.WELL and ts_ns > self.last_ns:
             self.lost_ns[loser_of(self.state, self.reaction)] += ts_ns - self.last_ns
             self.last_ns = ts_ns
         elif self.state is State.WELL:
             self.last_ns = ts_ns
-        self.state = TRANSITIONS[self.state, happening]
+        self.state = TRANSITIONS[self.state, trigger]
 
-    def error(self, mark: Mark, reaction: Reaction, journal: Journal) -> None:
+    def error(self, step: EpisodeStep, reaction: Reaction, journal: Journal) -> None:
         """Another error on the resource."""
         self.catch_up(journal)
-        if self.state is not State.WELL and mark.duration_us is not None and mark.request_id != self._tried:
-            sent_ns = mark.ts_ns - 1000 * mark.duration_us
+        if self.state is not State.WELL and step.duration_us is not None and step.request_id != self._tried:
+            sent_ns = step.ts_ns - 1000 * step.duration_us
             self._try(
-                Mark("retry", sent_ns, mark.conn_id, mark.node_id, mark.request_id, mark.duration_us, claim=mark.claim)
+                EpisodeStep(
+                    "retry", sent_ns, step.conn_id, step.node_id, step.request_id, step.duration_us, claim=step.claim
+                )
             )
-        self.move(Happening.ERROR, mark.ts_ns)
-        self.reaction, self.last_error_ns = reaction, mark.ts_ns
+        self.move(Trigger.ERROR, step.ts_ns)
+        self.reaction, self.last_error_ns = reaction, step.ts_ns
         self.is_fatal = self.is_fatal or reaction.fatal
         self.expected = self.expected or reaction.text
-        self.last_error = name = mark.error_name or "UNKNOWN"
+        self.last_error = name = step.error_name or "UNKNOWN"
         self.n_errors += 1
         if name not in self.errors:
             self.errors.append(name)
-        self._recent.append(mark.ts_ns)
+        self._recent.append(step.ts_ns)
         if not self.is_fast and len(self._recent) > STORM_ERRORS:
-            self.is_fast = mark.ts_ns - self._recent[0] <= STORM_NS
-        if mark.request_id is not None and mark.request_id != self._last_request:
+            self.is_fast = step.ts_ns - self._recent[0] <= STORM_NS
+        if step.request_id is not None and step.request_id != self._last_request:
             self.n_wasted += 1
-            self._last_request = mark.request_id
+            self._last_request = step.request_id
         if self.old_node_id is None and self.api_key not in NO_NODE_APIS:
-            self.old_node_id = mark.node_id
-        self.conduct.on_error(mark, reaction)
-        self.prove(mark)
+            self.old_node_id = step.node_id
+        self.reaction_check.on_error(step, reaction)
+        self.add_evidence(step)
         self._since_error.clear()
-        self._tell(mark)
+        self._add_step(step)
 
-    def error_run(self, mark: Mark, run: ErrorRun, reaction: Reaction, journal: Journal) -> None:
-        """The same error again and again, all on one connection; mark: the last of them.
+    def error_run(self, step: EpisodeStep, run: ErrorRun, reaction: Reaction, journal: Journal) -> None:
+        """The same error again and again, all on one connection; step: the last of them.
 
-        It is told when the last one came. What the client did meanwhile on other connections is in the journal by then.
+        It comes when the last one did. What the client did meanwhile on other connections is in the journal by then.
         """
         helped_ns = journal.last_ns(self.read, reaction.first)
         self.catch_up(journal)
@@ -142,14 +144,14 @@ class Episode:
         self._recent.append(run.last_ns)
         self.is_fast = self.is_fast or (run.last_ns - run.ts_ns) * STORM_ERRORS <= STORM_NS * (run.n - 1)
         if self.old_node_id is None and self.api_key not in NO_NODE_APIS:
-            self.old_node_id = mark.node_id
-        if mark.node_id is not None and mark.node_id == self.old_node_id:
+            self.old_node_id = step.node_id
+        if step.node_id is not None and step.node_id == self.old_node_id:
             self.n_to_old, self.old_until_ns = self.n_to_old + run.n, run.last_sent_ns
         self.leader_id = self.leader_id if run.leader_id is None else run.leader_id
-        self.conduct.on_error_run(mark, run, reaction, helped_ns)
-        self.prove(mark)
+        self.reaction_check.on_error_run(step, run, reaction, helped_ns)
+        self.add_evidence(step)
         self._since_error.clear()
-        self._tell(mark)
+        self._add_step(step)
 
     def _add_lost_time(self, run: ErrorRun, reaction: Reaction) -> None:
         """Whose time passed during a run: while a request waited for its answer it was the broker's, between the
@@ -166,100 +168,100 @@ class Episode:
         """Read what the client did since this episode's last event."""
         if self.read == journal.end:
             return
-        for happening, mark in journal.since(self.read):
-            self.react(happening, mark)
+        for trigger, step in journal.since(self.read):
+            self.react(trigger, step)
         self.read = journal.end
 
-    def react(self, happening: Happening, mark: Mark) -> None:
-        """The client did something about it: told once per step after each error."""
-        waited_ns = mark.ts_ns - self.last_ns
-        if self.state is State.WAITING and waited_ns >= BACKOFF_NS and happening is not Happening.TOLD:
-            self._tell(Mark("backoff", self.last_ns, duration_us=waited_ns // 1000))
-        self.move(happening, mark.ts_ns)
-        step = "join_group" if mark.step == "heartbeat_join" else mark.step
-        if happening is not Happening.TRIED:
-            self.conduct.on_step(mark._replace(step=step), is_asked=happening is Happening.ASKED)
-        if not mark.is_told:
+    def react(self, trigger: Trigger, step: EpisodeStep) -> None:
+        """The client did something about it: a step of each name is kept once after each error."""
+        waited_ns = step.ts_ns - self.last_ns
+        if self.state is State.WAITING and waited_ns >= BACKOFF_NS and trigger is not Trigger.ANSWERED:
+            self._add_step(EpisodeStep("backoff", self.last_ns, duration_us=waited_ns // 1000))
+        self.move(trigger, step.ts_ns)
+        step_name = "join_group" if step.name == "heartbeat_join" else step.name
+        if trigger is not Trigger.TRIED:
+            self.reaction_check.on_step(step._replace(name=step_name), is_asked=trigger is Trigger.ASKED)
+        if not step.is_reported:
             return
-        if step in FIRST_TIMES:
-            self.times.setdefault(FIRST_TIMES[step], mark.ts_ns)
-        if step == "metadata" and self.trigger is None:
-            self.trigger = self._trigger_of(mark)
-        if mark.step in self._since_error:
+        if step_name in FIRST_TIMES:
+            self.times.setdefault(FIRST_TIMES[step_name], step.ts_ns)
+        if step_name == "metadata" and self.trigger is None:
+            self.trigger = self._trigger_of(step)
+        if step.name in self._since_error:
             return
-        self._since_error.add(mark.step)
-        told = "heartbeat" if mark.step == "heartbeat_join" else mark.step
-        if told not in self.reactions:
-            self.reactions.append(told)
-        self._tell(mark if told == mark.step else mark._replace(step=told))
+        self._since_error.add(step.name)
+        reaction = "heartbeat" if step.name == "heartbeat_join" else step.name
+        if reaction not in self.reactions:
+            self.reactions.append(reaction)
+        self._add_step(step if reaction == step.name else step._replace(name=reaction))
 
-    def _trigger_of(self, metadata: Mark) -> str:
+    def _trigger_of(self, metadata: EpisodeStep) -> str:
         asked_ns = metadata.ts_ns - 1000 * (metadata.duration_us or 0)
         newest_ns = self._recent[-1] if self._recent else self.first.ts_ns
         return "error" if self.first.ts_ns <= asked_ns <= newest_ns + SOON_NS else "age"
 
-    def retry(self, mark: Mark, journal: Journal) -> None:
+    def retry(self, step: EpisodeStep, journal: Journal) -> None:
         """A request on the resource was sent."""
         self.catch_up(journal)
-        self._try(mark)
+        self._try(step)
 
-    def _try(self, mark: Mark) -> None:
-        if mark.ts_ns <= self.last_error_ns:
+    def _try(self, step: EpisodeStep) -> None:
+        if step.ts_ns <= self.last_error_ns:
             return
-        self._tried = mark.request_id
-        if mark.node_id is not None and self.old_node_id is not None:
-            if mark.node_id == self.old_node_id:
+        self._tried = step.request_id
+        if step.node_id is not None and self.old_node_id is not None:
+            if step.node_id == self.old_node_id:
                 self.n_to_old += 1
-                self.old_until_ns = mark.ts_ns
+                self.old_until_ns = step.ts_ns
             elif self.trigger is None and self.hinted:
                 self.trigger = "hint"
-        self.conduct.on_retry(mark)
-        self.react(Happening.TRIED, mark)
+        self.reaction_check.on_retry(step)
+        self.react(Trigger.TRIED, step)
 
-    def success(self, mark: Mark, journal: Journal) -> None:
+    def success(self, step: EpisodeStep, journal: Journal) -> None:
         """The resource works again."""
         self.catch_up(journal)
-        self.move(Happening.SUCCEEDED, max(mark.ts_ns, self.last_ns))
-        self._tell(mark)
-        self.prove(mark)
+        self.move(Trigger.SUCCEEDED, max(step.ts_ns, self.last_ns))
+        self._add_step(step)
+        self.add_evidence(step)
 
     def end(self, journal: Journal, ts_ns: int) -> None:
         """The client or the capture ended."""
         self.catch_up(journal)
-        self.move(Happening.ENDED, max(ts_ns, self.last_ns))
+        self.move(Trigger.ENDED, max(ts_ns, self.last_ns))
 
-    def hint(self, mark: Mark, leader_id: int) -> None:
-        """The error, which was told before, named the leader."""
+    def hint(self, step: EpisodeStep, leader_id: int) -> None:
+        """The error that came before named the leader."""
         self.leader_id = leader_id
-        self.conduct.on_step(mark, is_asked=False)
+        self.reaction_check.on_step(step, is_asked=False)
         if self.trigger is None:
             self.hinted = True
-        if mark.step not in self.reactions:
-            self._tell(mark)
-            self.reactions.append(mark.step)
+        if step.name not in self.reactions:
+            self._add_step(step)
+            self.reactions.append(step.name)
 
-    def note(self, mark: Mark) -> None:
+    def note(self, step: EpisodeStep) -> None:
         """A step of the story that moves nothing."""
-        if mark.step not in self._since_error:
-            self._since_error.add(mark.step)
-            self._tell(mark)
+        if step.name not in self._since_error:
+            self._since_error.add(step.name)
+            self._add_step(step)
 
-    def unheard(self, mark: Mark) -> None:
+    def late_error(self, step: EpisodeStep) -> None:
         """An error that never reached the client: named, and nothing else."""
-        name = mark.error_name or "UNKNOWN"
+        name = step.error_name or "UNKNOWN"
         if name not in self.errors:
             self.errors.append(name)
-            self._tell(mark)
+            self._add_step(step)
 
-    def _tell(self, mark: Mark) -> None:
+    def _add_step(self, step: EpisodeStep) -> None:
         if len(self._steps) < FIRST_STEPS:
-            self._steps.append(mark)
+            self._steps.append(step)
         else:
-            self._later.append(mark)
+            self._later.append(step)
 
-    def prove(self, mark: Mark) -> None:
-        """The mark's request, or connection, is evidence; the last place is for the success."""
-        proof = mark.request_id or mark.conn_id
-        most = MAX_EVIDENCE if mark.step == "success" else MAX_EVIDENCE - 1
+    def add_evidence(self, step: EpisodeStep) -> None:
+        """The step's request, or connection, is evidence; the last place is for the success."""
+        proof = step.request_id or step.conn_id
+        most = MAX_EVIDENCE if step.name == "success" else MAX_EVIDENCE - 1
         if proof and len(self.evidence) < most and proof not in self.evidence:
             self.evidence.append(proof)

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.recoveries.episode import FIRST_TIMES, NO_NODE_APIS, STORM_TOTAL, Episode
-from kafkascope_spark.recoveries.marks import Journal, Mark
+from kafkascope_spark.recoveries.journal import EpisodeStep, Journal
 from kafkascope_spark.recoveries.reaction import Reaction
 from kafkascope_spark.recoveries.reactions import reaction_to
 from kafkascope_spark.recoveries.resources import Resource
-from kafkascope_spark.recoveries.states import Happening
+from kafkascope_spark.recoveries.states import Trigger
 from kafkascope_spark.startups.libraries import library_of
 from kafkascope_spark.wire import ErrorRun, Row
 
@@ -49,25 +49,25 @@ class Episodes:
         """The open episodes of a kind of resource."""
         return [e for e in self._open.values() if e.resource[0] == kind]
 
-    def error(self, resource: Resource, mark: Mark, api_key: int | None = None) -> None:
+    def error(self, resource: Resource, step: EpisodeStep, api_key: int | None = None) -> None:
         """An error on the resource."""
-        episode = self._open.get(resource) or self._begin(resource, mark, api_key)
+        episode = self._open.get(resource) or self._begin(resource, step, api_key)
         if episode is not None:
-            episode.error(mark, self._reaction_to(mark.error_name or "UNKNOWN", api_key), self._journal)
+            episode.error(step, self._reaction_to(step.error_name or "UNKNOWN", api_key), self._journal)
 
-    def error_run(self, resource: Resource, mark: Mark, run: ErrorRun) -> None:
-        """The same error on the resource again and again; mark: the last of them."""
-        first = mark._replace(ts_ns=run.ts_ns, request_id=run.request_id)
+    def error_run(self, resource: Resource, step: EpisodeStep, run: ErrorRun) -> None:
+        """The same error on the resource again and again; step: the last of them."""
+        first = step._replace(ts_ns=run.ts_ns, request_id=run.request_id)
         episode = self._open.get(resource) or self._begin(resource, first, run.api_key)
         if episode is not None:
-            episode.error_run(mark, run, self._reaction_to(run.error_name, run.api_key), self._journal)
+            episode.error_run(step, run, self._reaction_to(run.error_name, run.api_key), self._journal)
 
-    def _begin(self, resource: Resource, mark: Mark, api_key: int | None) -> Episode | None:
+    def _begin(self, resource: Resource, step: EpisodeStep, api_key: int | None) -> Episode | None:
         """A new episode; None where too many are open."""
         if len(self._open) >= MAX_OPEN:
             return None
         number = self._numbers[resource] = self._numbers.get(resource, 0) + 1
-        episode = self._open[resource] = Episode(resource, api_key, number, mark, self._journal.end)
+        episode = self._open[resource] = Episode(resource, api_key, number, step, self._journal.end)
         return episode
 
     def _reaction_to(self, error_name: str, api_key: int | None) -> Reaction:
@@ -77,7 +77,7 @@ class Episodes:
             self._reactions[error_name, api_key] = found
         return found
 
-    def react(self, happening: Happening, mark: Mark) -> None:
+    def react(self, trigger: Trigger, step: EpisodeStep) -> None:
         """The client did something that may concern every open episode."""
         if not self._open:
             return
@@ -85,19 +85,19 @@ class Episodes:
             for episode in self._open.values():
                 episode.catch_up(self._journal)
             self._journal.clear()
-        self._journal.add(happening, mark)
+        self._journal.add(trigger, step)
 
-    def retry(self, resource: Resource, mark: Mark) -> None:
+    def retry(self, resource: Resource, step: EpisodeStep) -> None:
         """A request on the resource was sent."""
         episode = self._open.get(resource)
         if episode is not None:
-            episode.retry(mark, self._journal)
+            episode.retry(step, self._journal)
 
-    def hint(self, resource: Resource, mark: Mark, leader_id: int) -> None:
+    def hint(self, resource: Resource, step: EpisodeStep, leader_id: int) -> None:
         """An answer named the leader of the topic-partition."""
         episode = self._open.get(resource)
         if episode is not None:
-            episode.hint(mark, leader_id)
+            episode.hint(step, leader_id)
 
     def catch_up(self, resource: Resource) -> None:
         """What the client just did was about this resource."""
@@ -105,23 +105,23 @@ class Episodes:
         if episode is not None:
             episode.catch_up(self._journal)
 
-    def note(self, mark: Mark) -> None:
+    def note(self, step: EpisodeStep) -> None:
         """A step of every open episode of a lost connection that moves nothing."""
         for episode in self.of_kind("connection"):
-            episode.note(mark)
+            episode.note(step)
 
-    def unheard(self, resource: Resource, mark: Mark) -> None:
+    def late_error(self, resource: Resource, step: EpisodeStep) -> None:
         """An error that the wire shows and the client did not get."""
         episode = self._open.get(resource)
         if episode is not None:
-            episode.unheard(mark)
+            episode.late_error(step)
 
-    def success(self, resource: Resource, mark: Mark, api_key: int | None = None) -> None:
+    def success(self, resource: Resource, step: EpisodeStep, api_key: int | None = None) -> None:
         """The resource works again."""
         episode = self._open.pop(resource, None)
         if episode is not None:
-            episode.success(mark, self._journal)
-            self._write(episode, "recovered", mark, api_key)
+            episode.success(step, self._journal)
+            self._write(episode, "recovered", step, api_key)
         if not self._open:
             self._journal.clear()
 
@@ -145,11 +145,11 @@ class Episodes:
             return False
         return episode.last_error_ns - episode.first.ts_ns < BROKER_SETTLES_MS * 1_000_000
 
-    def _write(self, episode: Episode, outcome: str, end: Mark | None, api_key: int | None) -> None:
+    def _write(self, episode: Episode, outcome: str, end: EpisodeStep | None, api_key: int | None) -> None:
         if self._is_brokers_course(episode):
             return
         is_pestering = episode.is_fast and episode.n_errors > STORM_TOTAL and episode.reaction.is_denied
-        if episode.conduct.wrong or is_pestering:
+        if episode.reaction_check.wrong or is_pestering:
             outcome = "wrong_reaction"
         recovery_id = _digest("rec", self._instance.instance_id, *episode.resource, str(episode.number))
         row: Row = {
@@ -182,7 +182,7 @@ def _what(episode: Episode) -> Row:
     }
 
 
-def _times(episode: Episode, end: Mark | None) -> Row:
+def _times(episode: Episode, end: EpisodeStep | None) -> Row:
     start = episode.first.ts_ns
     return {
         "start_ns": start,
@@ -194,7 +194,7 @@ def _times(episode: Episode, end: Mark | None) -> Row:
     }
 
 
-def _costs(episode: Episode, end: Mark | None, api_key: int | None) -> Row:
+def _costs(episode: Episode, end: EpisodeStep | None, api_key: int | None) -> Row:
     moved, until = _moved(episode, end, api_key), episode.old_until_ns
     return {
         **{f"lost_{who}_us": ns // 1000 for who, ns in episode.lost_ns.items()},
@@ -206,15 +206,15 @@ def _costs(episode: Episode, end: Mark | None, api_key: int | None) -> Row:
     }
 
 
-def _moved(episode: Episode, end: Mark | None, api_key: int | None) -> bool:
+def _moved(episode: Episode, end: EpisodeStep | None, api_key: int | None) -> bool:
     """Whether the resource works at another node now."""
     if end is None or end.node_id is None or api_key in NO_NODE_APIS:
         return False
     return episode.old_node_id is not None and end.node_id != episode.old_node_id
 
 
-def _owner(episode: Episode, end: Mark | None, api_key: int | None) -> int | None:
-    """The node in charge at the end: the leader that the client was told of, else who answered."""
+def _owner(episode: Episode, end: EpisodeStep | None, api_key: int | None) -> int | None:
+    """The node in charge at the end: the leader that answers named, else who answered."""
     if end is None:
         return None
     if episode.leader_id is not None:
@@ -223,20 +223,20 @@ def _owner(episode: Episode, end: Mark | None, api_key: int | None) -> int | Non
 
 
 def _wrong_why(episode: Episode) -> str:
-    return episode.conduct.wrong or f"{episode.n_errors} tries of what is not allowed"
+    return episode.reaction_check.wrong or f"{episode.n_errors} tries of what is not allowed"
 
 
-def _step_row(recovery_id: str, seq: int, mark: Mark) -> Row:
+def _step_row(recovery_id: str, seq: int, step: EpisodeStep) -> Row:
     return {
         "recovery_id": recovery_id,
         "seq": seq,
-        "step": mark.step,
-        "conn_id": mark.conn_id,
-        "node_id": mark.node_id,
-        "ts_ns": mark.ts_ns,
-        "duration_us": mark.duration_us,
-        "request_id": mark.request_id,
-        "error_name": mark.error_name,
+        "step": step.name,
+        "conn_id": step.conn_id,
+        "node_id": step.node_id,
+        "ts_ns": step.ts_ns,
+        "duration_us": step.duration_us,
+        "request_id": step.request_id,
+        "error_name": step.error_name,
     }
 
 

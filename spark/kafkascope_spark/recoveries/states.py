@@ -1,4 +1,4 @@
-"""The life of an episode: (state, happening) → state, and who has the time that passes in each state.
+"""The life of an episode: (state, trigger) → state, and who has the time that passes in each state.
 
 waiting: the last thing was an error, and the client has done nothing about it yet. asking: it asks for what it has
 to know or be (Metadata, FindCoordinator, JoinGroup, InitProducerId, ListOffsets …). connecting: a connection is being
@@ -24,12 +24,12 @@ class State(enum.Enum):
     ENDED = "ended"
 
 
-class Happening(enum.Enum):
+class Trigger(enum.Enum):
     """What moves it."""
 
     ERROR = "an error on the resource"
     ASKED = "the client asked for what it needs first"
-    TOLD = "that was answered"
+    ANSWERED = "that was answered"
     OPENED = "a connection was tried"
     UP = "a connection stands"
     GREETED = "ApiVersions or SASL began on it"
@@ -38,36 +38,36 @@ class Happening(enum.Enum):
     ENDED = "the client or the capture ended"
 
 
-_S, _H = State, Happening
+_S, _H = State, Trigger
 _OPEN = (_S.WAITING, _S.ASKING, _S.CONNECTING, _S.INFORMED, _S.TRYING)
-TRANSITIONS: dict[tuple[State, Happening], State] = {
+TRANSITIONS: dict[tuple[State, Trigger], State] = {
     (_S.WELL, _H.ERROR): _S.WAITING,
     **{(state, _H.ERROR): _S.WAITING for state in _OPEN},
     **{(state, _H.TRIED): _S.TRYING for state in _OPEN},
     **{(state, _H.SUCCEEDED): _S.RECOVERED for state in _OPEN},
     **{(state, _H.ENDED): _S.ENDED for state in _OPEN},
     (_S.WAITING, _H.ASKED): _S.ASKING,
-    (_S.WAITING, _H.TOLD): _S.INFORMED,
+    (_S.WAITING, _H.ANSWERED): _S.INFORMED,
     (_S.WAITING, _H.OPENED): _S.CONNECTING,
     (_S.WAITING, _H.UP): _S.WAITING,
     (_S.WAITING, _H.GREETED): _S.CONNECTING,
     (_S.ASKING, _H.ASKED): _S.ASKING,
-    (_S.ASKING, _H.TOLD): _S.INFORMED,
+    (_S.ASKING, _H.ANSWERED): _S.INFORMED,
     (_S.ASKING, _H.OPENED): _S.CONNECTING,
     (_S.ASKING, _H.UP): _S.ASKING,
     (_S.ASKING, _H.GREETED): _S.CONNECTING,
     (_S.CONNECTING, _H.ASKED): _S.ASKING,
-    (_S.CONNECTING, _H.TOLD): _S.INFORMED,
+    (_S.CONNECTING, _H.ANSWERED): _S.INFORMED,
     (_S.CONNECTING, _H.OPENED): _S.CONNECTING,
     (_S.CONNECTING, _H.UP): _S.INFORMED,
     (_S.CONNECTING, _H.GREETED): _S.CONNECTING,
     (_S.INFORMED, _H.ASKED): _S.ASKING,
-    (_S.INFORMED, _H.TOLD): _S.INFORMED,
+    (_S.INFORMED, _H.ANSWERED): _S.INFORMED,
     (_S.INFORMED, _H.OPENED): _S.CONNECTING,
     (_S.INFORMED, _H.UP): _S.INFORMED,
     (_S.INFORMED, _H.GREETED): _S.CONNECTING,
     (_S.TRYING, _H.ASKED): _S.TRYING,
-    (_S.TRYING, _H.TOLD): _S.TRYING,
+    (_S.TRYING, _H.ANSWERED): _S.TRYING,
     (_S.TRYING, _H.OPENED): _S.TRYING,
     (_S.TRYING, _H.UP): _S.TRYING,
     (_S.TRYING, _H.GREETED): _S.TRYING,

@@ -15,7 +15,7 @@ SESSION = Terms(session_lifetime_ms=10_000)
 
 
 @pytest.mark.parametrize(
-    ("loop", "terms", "told"),
+    ("loop", "terms", "rows"),
     [
         (measured("heartbeat", 3_000), Terms(session_timeout_ms=45_000), (15_000, "join_group", "as_expected")),
         (measured("heartbeat", 3_000, 46_000), Terms(session_timeout_ms=45_000), (15_000, "join_group", "late")),
@@ -46,10 +46,10 @@ SESSION = Terms(session_lifetime_ms=10_000)
     ],
 )  # fmt: skip
 def test_a_loop_against_what_it_should_be(
-    loop: Measured, terms: Terms, told: tuple[int | None, str | None, str]
+    loop: Measured, terms: Terms, rows: tuple[int | None, str | None, str]
 ) -> None:
     verdict = verdict_of(loop, terms)
-    assert (verdict.expected_ms, verdict.expected_from, verdict.verdict) == told
+    assert (verdict.expected_ms, verdict.expected_from, verdict.verdict) == rows
     assert verdict.verdict in CADENCES.column("verdict").values
     assert verdict.expected_from is None or verdict.expected_from in CADENCES.column("expected_from").values
 

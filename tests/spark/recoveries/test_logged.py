@@ -23,8 +23,8 @@ def load(path: pathlib.Path) -> dict[str, Any]:
 
 def episodes(recorded: dict[str, Any]) -> list[dict[str, Any]]:
     machine = ClientStories(tuple(recorded["capture_ns"]))
-    told = [*machine.feed(event_row(row) for row in recorded["events"]), *machine.finish()]
-    return [row for table, row in told if table == "recoveries" and row["first_error_name"] == recorded["error"]]
+    rows = [*machine.feed(event_row(row) for row in recorded["events"]), *machine.finish()]
+    return [row for table, row in rows if table == "recoveries" and row["first_error_name"] == recorded["error"]]
 
 
 def test_three_kinds_of_fault_were_logged() -> None:
@@ -42,5 +42,5 @@ def test_time_to_recover_is_what_the_client_logged(path: pathlib.Path) -> None:
     (row,) = episodes(recorded)
     assert row["outcome"] == "recovered"
     assert abs((row["recovered_ns"] - row["start_ns"]) - (log["success_ns"] - log["error_ns"])) < 50 * MS
-    for told, logged in ((row["start_ns"], log["error_ns"]), (row["recovered_ns"], log["success_ns"])):
-        assert 0 <= logged - told < LATE_MS * MS
+    for rows, logged in ((row["start_ns"], log["error_ns"]), (row["recovered_ns"], log["success_ns"])):
+        assert 0 <= logged - rows < LATE_MS * MS

@@ -23,10 +23,10 @@ def load(path: pathlib.Path) -> dict[str, Any]:
 
 def stories(recorded: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     machine = ClientStories(tuple(recorded["capture_ns"]))
-    told: dict[str, list[dict[str, Any]]] = {"recoveries": [], "recovery_steps": [], "clients": []}
+    rows: dict[str, list[dict[str, Any]]] = {"recoveries": [], "recovery_steps": [], "clients": []}
     for table, row in (*machine.feed(recorded["events"]), *machine.finish()):
-        told.setdefault(table, []).append(row)
-    return told
+        rows.setdefault(table, []).append(row)
+    return rows
 
 
 def test_the_ten_errors_that_clients_live_with_were_recorded() -> None:
@@ -36,11 +36,11 @@ def test_the_ten_errors_that_clients_live_with_were_recorded() -> None:
 @pytest.mark.parametrize("path", RECORDED, ids=[path.name.partition(".")[0] for path in RECORDED])
 def test_each_logged_error_is_in_an_episode_and_the_reaction_is_right(path: pathlib.Path) -> None:
     recorded = load(path)
-    told = stories(recorded)
-    assert len(told["clients"]) == 1
-    mine = [row for row in told["recoveries"] if recorded["error"] in row["error_names"]]
+    rows = stories(recorded)
+    assert len(rows["clients"]) == 1
+    mine = [row for row in rows["recoveries"] if recorded["error"] in row["error_names"]]
     ids = {row["recovery_id"] for row in mine}
-    seen = [s["ts_ns"] for s in told["recovery_steps"] if s["recovery_id"] in ids and s["error_name"]]
+    seen = [s["ts_ns"] for s in rows["recovery_steps"] if s["recovery_id"] in ids and s["error_name"]]
     for logged_ms in recorded["broker_log_ms"]:
         assert min(abs(at - logged_ms * MS) for at in seen) < 100 * MS
     assert recorded["outcome"] in {row["outcome"] for row in mine}
@@ -48,7 +48,7 @@ def test_each_logged_error_is_in_an_episode_and_the_reaction_is_right(path: path
         (row,) = mine
         assert (row["first_error_name"], row["n_errors"]) == (recorded["error"], len(recorded["broker_log_ms"]))
         assert abs(row["recovered_ns"] - recorded["broker_log_well_ms"] * MS) < 100 * MS
-    assert {row["outcome"] for row in told["recoveries"]} & {"wrong_reaction"} == set()
+    assert {row["outcome"] for row in rows["recoveries"]} & {"wrong_reaction"} == set()
     for row in mine:
         if row["recovered_ns"] is not None:
             lost = sum(row[f"lost_{who}_us"] for who in ("broker", "backoff", "stale", "connecting"))

@@ -21,10 +21,10 @@ def load(name: str) -> dict[str, Any]:
 
 def stories(recorded: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     machine = ClientStories(tuple(recorded["capture_ns"]))
-    told: dict[str, list[dict[str, Any]]] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
     for table, row in (*machine.feed(event_row(row) for row in recorded["events"]), *machine.finish()):
-        told.setdefault(table, []).append(row)
-    return told
+        rows.setdefault(table, []).append(row)
+    return rows
 
 
 @pytest.mark.parametrize("name", ["consumer", "producer"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafkascope_spark import wire
-from kafkascope_spark.recoveries.watch import Recoveries
+from kafkascope_spark.recoveries.tracker import Recoveries
 from kafkascope_spark.wire import ErrorRun, PartitionAccess
 
 MS = 1_000_000

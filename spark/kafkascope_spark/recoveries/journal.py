@@ -6,17 +6,17 @@ episode reads on from where it was when something happens to itself. Only the fi
 
 from typing import NamedTuple
 
-from kafkascope_spark.recoveries.states import Happening
+from kafkascope_spark.recoveries.states import Trigger
 
 
-class Mark(NamedTuple):
+class EpisodeStep(NamedTuple):
     """Something that happened: step name, when, where, and the request that proves it.
 
     claim: what the request believes in (its node; its member id and generation), so that a retry that changed nothing
-    shows. since_ns: first byte of what failed without an answer. is_told: whether it is a step of the story.
+    shows. since_ns: first byte of what failed without an answer. is_reported: whether it is a step of the story.
     """
 
-    step: str
+    name: str
     ts_ns: int
     conn_id: str | None = None
     node_id: int | None = None
@@ -25,14 +25,14 @@ class Mark(NamedTuple):
     error_name: str | None = None
     claim: object = None
     since_ns: int | None = None
-    is_told: bool = True
+    is_reported: bool = True
 
 
 class Entry(NamedTuple):
-    """A mark, and what it is to an episode."""
+    """A step, and what it is to an episode."""
 
-    happening: Happening
-    mark: Mark
+    trigger: Trigger
+    step: EpisodeStep
 
 
 MOST_ENTRIES = 1_024
@@ -57,20 +57,20 @@ class Journal:
         """Whether the episodes should read it now."""
         return len(self._entries) >= MOST_ENTRIES
 
-    def add(self, happening: Happening, mark: Mark) -> None:
+    def add(self, trigger: Trigger, step: EpisodeStep) -> None:
         """One more entry."""
-        self._entries.append(Entry(happening, mark))
+        self._entries.append(Entry(trigger, step))
         if self._read:
             self._read = {}
 
     def since(self, position: int) -> list[Entry]:
-        """The first entry of each step and happening from the position on, in order; read once for all that ask."""
+        """The first entry of each step and trigger from the position on, in order; read once for all that ask."""
         found = self._read.get(position)
         if found is None:
-            seen: set[tuple[str, Happening]] = set()
+            seen: set[tuple[str, Trigger]] = set()
             found = []
             for entry in self._entries[max(0, position - self._dropped) :]:
-                kind = entry.mark.step, entry.happening
+                kind = entry.step.name, entry.trigger
                 if kind not in seen:
                     seen.add(kind)
                     found.append(entry)
@@ -80,7 +80,7 @@ class Journal:
     def last_ns(self, position: int, steps: frozenset[str]) -> int:
         """When the last of these steps was, from the position on; 0 for none."""
         entries = self._entries[max(0, position - self._dropped) :]
-        return max((entry.mark.ts_ns for entry in entries if entry.mark.step in steps), default=0)
+        return max((entry.step.ts_ns for entry in entries if entry.step.name in steps), default=0)
 
     def clear(self) -> None:
         """Forget all entries: every episode has read them, or none is open."""

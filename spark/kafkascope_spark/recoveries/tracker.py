@@ -6,10 +6,10 @@ from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.recoveries.episodes import Episodes
 from kafkascope_spark.recoveries.failures import failure_of_end, given_up, late_since, overdue
-from kafkascope_spark.recoveries.marks import Mark
+from kafkascope_spark.recoveries.journal import EpisodeStep
 from kafkascope_spark.recoveries.reactions import NO_EPISODE
 from kafkascope_spark.recoveries.resources import AUTHENTICATION, Resource, claim_of, proven_by, resource_of
-from kafkascope_spark.recoveries.states import Happening
+from kafkascope_spark.recoveries.states import Trigger
 from kafkascope_spark.wire import Connection, ErrorRun, PartitionAccess, Request, Row
 
 STEP_OF_API = {
@@ -35,10 +35,10 @@ _SESSIONS = frozenset({"FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOC
 _HUNG_UP = frozenset({"CONNECTION_CLOSED", "CONNECTION_RESET"})
 LONG_THROTTLE_MS = 1_000
 """A quota that silences a client for so long looks like an outage."""
-MOST_VAIN = 10_000
+MAX_UNANSWERED_PARTITIONS = 10_000
 """Topic-partitions kept of a connection's unanswered requests: as many as episodes may be open."""
-MOST_UNANSWERED = 100
-"""Unanswered requests kept of a connection: the oldest tell since when, and one of each kind whether it is patient."""
+MAX_UNANSWERED_REQUESTS = 100
+"""Unanswered requests kept of a connection: the oldest show since when, and one of each kind whether it may take long."""
 
 
 class Recoveries:
@@ -54,7 +54,7 @@ class Recoveries:
         mechanism = next((c.sasl_mechanism for c in instance.connections if c.sasl_mechanism), None)
         self._authentication: Resource = ("authentication", mechanism or AUTHENTICATION[1])
         self._hints: list[PartitionAccess] = []
-        self._vain: dict[str, list[PartitionAccess]] = {}
+        self._unanswered_partitions: dict[str, list[PartitionAccess]] = {}
         self._quotas: set[int] = set()
         """APIs whose answers silence the client."""
         self._worked: set[str] = set()
@@ -73,9 +73,9 @@ class Recoveries:
         if self._unanswered:
             self._give_up(connection)
         if self._episodes:
-            mark = Mark("retry", connection.begin_ns, connection.conn_id, connection.node_id)
-            self._episodes.react(Happening.OPENED, mark._replace(step="open", is_told=False))
-            self._episodes.retry(("connection", connection.server), mark)
+            step = EpisodeStep("retry", connection.begin_ns, connection.conn_id, connection.node_id)
+            self._episodes.react(Trigger.OPENED, step._replace(name="open", is_reported=False))
+            self._episodes.retry(("connection", connection.server), step)
 
     def _give_up(self, opened: Connection) -> None:
         """A client that opens another connection to a server that owes it an answer for long has closed the one before.
@@ -91,33 +91,33 @@ class Recoveries:
             late = waited_for(self._unanswered[conn_id], at)
             if late:
                 del self._unanswered[conn_id]
-                error = _mark("error", late[0], at - 1, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
+                error = _step_of("error", late[0], at - 1, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
                 self._episodes.error(("connection", old.server), error)
-                self._lose_partitions(_of_requests(self._vain.pop(conn_id, []), late), error)
+                self._lose_partitions(_of_requests(self._unanswered_partitions.pop(conn_id, []), late), error)
                 self._ended.add(conn_id)
 
     def on_up(self, connection: Connection) -> None:
         """A connection stands."""
         if self._episodes and connection.up_ns is not None:
             took = (connection.up_ns - connection.begin_ns) // 1000
-            mark = Mark("reconnect", connection.up_ns, connection.conn_id, connection.node_id, None, took)
-            self._episodes.react(Happening.UP, mark)
+            step = EpisodeStep("reconnect", connection.up_ns, connection.conn_id, connection.node_id, None, took)
+            self._episodes.react(Trigger.UP, step)
 
     def on_request(self, request: Request) -> None:
         """A request was sent."""
         if request.status == "unanswered":
             waiting = self._unanswered.setdefault(request.conn_id, [])
-            if len(waiting) < MOST_UNANSWERED:
+            if len(waiting) < MAX_UNANSWERED_REQUESTS:
                 waiting.append(request)
         if not self._episodes:
             return
-        step = STEP_OF_API.get(request.api_key)
-        if step:
-            joins = step == "heartbeat" and request.generation_or_epoch == 0
-            mark = _mark("heartbeat_join" if joins else step, request, request.ts_ns)
+        step_name = STEP_OF_API.get(request.api_key)
+        if step_name:
+            joins = step_name == "heartbeat" and request.generation_or_epoch == 0
+            step = _step_of("heartbeat_join" if joins else step_name, request, request.ts_ns)
             greets = request.api_key in wire.HANDSHAKE_APIS
-            happening = Happening.GREETED if greets else Happening.ASKED
-            self._episodes.react(happening, mark._replace(is_told=step not in _BY_ANSWER))
+            trigger = Trigger.GREETED if greets else Trigger.ASKED
+            self._episodes.react(trigger, step._replace(is_reported=step_name not in _BY_ANSWER))
         for resource in proven_by(request):
             if resource[0] == "found":
                 resource = ("coordinator", resource[1])
@@ -125,49 +125,49 @@ class Recoveries:
                 if not self._asks_again(resource):
                     continue
             if self._episodes.get(resource) is not None:
-                mark = _mark("retry", request, request.ts_ns, None, claim_of(resource, request))
-                self._episodes.retry(resource, mark)
+                step = _step_of("retry", request, request.ts_ns, None, claim_of(resource, request))
+                self._episodes.retry(resource, step)
 
     def _asks_again(self, resource: Resource) -> bool:
         """Whether FindCoordinator is a retry there, and not a step towards one."""
         episode = self._episodes.get(resource)
         return episode is not None and episode.api_key == wire.FIND_COORDINATOR
 
-    def on_access(self, touch: PartitionAccess) -> None:
+    def on_access(self, access: PartitionAccess) -> None:
         """A topic-partition was named: a retry in a request, a success in an answer."""
-        if touch.unanswered:
-            waiting = self._vain.setdefault(touch.conn_id, [])
-            if len(waiting) < MOST_VAIN:
-                waiting.append(touch)
+        if access.unanswered:
+            waiting = self._unanswered_partitions.setdefault(access.conn_id, [])
+            if len(waiting) < MAX_UNANSWERED_PARTITIONS:
+                waiting.append(access)
             return
-        if touch.hints:
-            self._hints.append(touch)
+        if access.hints:
+            self._hints.append(access)
             return
         if not self._episodes:
             return
-        names = [touch.topic] if touch.partition is None else [f"{touch.topic}-{touch.partition}", touch.topic]
+        names = [access.topic] if access.partition is None else [f"{access.topic}-{access.partition}", access.topic]
         for name in names:
             resource = ("partition", name)
             episode = self._episodes.get(resource)
-            if episode is not None and (touch.leader_id or -1) >= 0 and name is names[0]:
-                episode.leader_id = touch.leader_id
-            if not self._counts(resource, touch):
+            if episode is not None and (access.leader_id or -1) >= 0 and name is names[0]:
+                episode.leader_id = access.leader_id
+            if not self._counts(resource, access):
                 continue
-            node = self._node(touch.conn_id)
-            step = "success" if touch.answered else "retry"
-            mark = Mark(step, touch.ts_ns, touch.conn_id, node, touch.request_id, claim=node)
-            if touch.answered:
-                self._episodes.success(resource, mark, touch.api_key)
-            elif touch.api_key != wire.METADATA:
-                self._episodes.retry(resource, mark)
+            node = self._node(access.conn_id)
+            step_name = "success" if access.answered else "retry"
+            step = EpisodeStep(step_name, access.ts_ns, access.conn_id, node, access.request_id, claim=node)
+            if access.answered:
+                self._episodes.success(resource, step, access.api_key)
+            elif access.api_key != wire.METADATA:
+                self._episodes.retry(resource, step)
 
-    def _counts(self, resource: Resource, touch: PartitionAccess) -> bool:
+    def _counts(self, resource: Resource, access: PartitionAccess) -> bool:
         """Metadata proves a topic-partition only where Metadata had denied it; ListOffsets and the like only what
         they asked."""
         episode = self._episodes.get(resource)
         if episode is None:
             return False
-        return touch.api_key in (wire.PRODUCE, wire.FETCH, wire.SHARE_FETCH) or episode.api_key == touch.api_key
+        return access.api_key in (wire.PRODUCE, wire.FETCH, wire.SHARE_FETCH) or episode.api_key == access.api_key
 
     def on_answer(self, request: Request, failures: list[ErrorRun]) -> None:
         """An answer arrived, with these error codes."""
@@ -178,9 +178,11 @@ class Recoveries:
         due_ns = late_since(request)
         if due_ns is not None:
             self._came_late(request, due_ns, at)
-        step = STEP_OF_API.get(request.api_key)
-        if self._episodes and step and request.ok:
-            self._episodes.react(Happening.TOLD, _mark(step, request, at)._replace(is_told=step in _BY_ANSWER))
+        step_name = STEP_OF_API.get(request.api_key)
+        if self._episodes and step_name and request.ok:
+            self._episodes.react(
+                Trigger.ANSWERED, _step_of(step_name, request, at)._replace(is_reported=step_name in _BY_ANSWER)
+            )
         broken: set[Resource] = set()
         for failure in failures:
             resource = resource_of(failure, request)
@@ -191,24 +193,24 @@ class Recoveries:
                 self._denied.add(request.conn_id)
                 resource = self._authentication
             broken.add(resource)
-            mark = _mark("error", request, at, failure.error_name, claim_of(resource, request))
-            self._episodes.error(resource, mark, failure.api_key)
+            step = _step_of("error", request, at, failure.error_name, claim_of(resource, request))
+            self._episodes.error(resource, step, failure.api_key)
         if self._hints:
             self._hinted(request)
         if self._quotas or request.throttle_ms:
             self._throttled(request, at)
         if self._episodes:
-            self._prove(request, at, broken)
+            self._report_success(request, at, broken)
 
-    def on_unheard(self, request: Request, at: int, failures: list[ErrorRun]) -> None:
+    def on_late_answer(self, request: Request, at: int, failures: list[ErrorRun]) -> None:
         """An answer to what the client had given up arrived: its errors are a step of the lost connection's story."""
         connection = self._connections.get(request.conn_id)
         if connection is None:
             return
         for failure in failures:
             if self._is_worth(failure):
-                mark = _mark("error", request, at, failure.error_name)
-                self._episodes.unheard(("connection", connection.server), mark)
+                step = _step_of("error", request, at, failure.error_name)
+                self._episodes.late_error(("connection", connection.server), step)
 
     def _came_late(self, request: Request, due_ns: int, at: int) -> None:
         """The server was silent, and is not any more; of several answers that it owed the first tells. What a quota
@@ -221,16 +223,16 @@ class Recoveries:
             return
         self._silent_until[connection.server] = at
         if self._episodes.get(resource) is None:
-            error = _mark("error", request, due_ns, "RESPONSE_LATE")
+            error = _step_of("error", request, due_ns, "RESPONSE_LATE")
             self._episodes.error(resource, error._replace(duration_us=None, since_ns=request.ts_ns))
-        self._episodes.success(resource, _mark("success", request, at))
+        self._episodes.success(resource, _step_of("success", request, at))
 
     def on_error_run(self, run: ErrorRun, request: Request) -> None:
         """The same error came again and again; request: the first that met it."""
         resource = resource_of(run, request)
         if resource is None or not self._is_worth(run):
             return
-        mark = Mark(
+        step = EpisodeStep(
             "error",
             run.last_ns,
             request.conn_id,
@@ -240,49 +242,49 @@ class Recoveries:
             run.error_name,
             claim_of(resource, request),
         )
-        self._episodes.error_run(resource, mark, run)
+        self._episodes.error_run(resource, step, run)
 
     def _hinted(self, request: Request) -> None:
         """The errors of the answer that name the leader; their mentions come just before the answer."""
-        for touch in self._hints:
-            if touch.request_id == request.request_id and touch.leader_id is not None:
-                mark = Mark("hint", touch.ts_ns, touch.conn_id, touch.leader_id, touch.request_id)
-                self._episodes.hint(("partition", f"{touch.topic}-{touch.partition}"), mark, touch.leader_id)
+        for access in self._hints:
+            if access.request_id == request.request_id and access.leader_id is not None:
+                step = EpisodeStep("hint", access.ts_ns, access.conn_id, access.leader_id, access.request_id)
+                self._episodes.hint(("partition", f"{access.topic}-{access.partition}"), step, access.leader_id)
         self._hints = [t for t in self._hints if t.request_id != request.request_id and t.ts_ns >= request.ts_ns]
 
     def _note(self, failure: ErrorRun, request: Request, at: int) -> None:
         """A fetch session that a broker lost with its memory is a step of its return, not an episode."""
         if failure.error_name in _SESSIONS and failure.error_name in NO_EPISODE and self._episodes:
-            self._episodes.note(_mark("error", request, at, failure.error_name))
+            self._episodes.note(_step_of("error", request, at, failure.error_name))
 
     def _throttled(self, request: Request, at: int) -> None:
         """A quota that silences the client; over with the next answer to that API that does not."""
         resource = ("connection", f"quota: {request.api_name}")
         if (request.throttle_ms or 0) >= LONG_THROTTLE_MS:
             self._quotas.add(request.api_key)
-            self._episodes.error(resource, _mark("error", request, at, "THROTTLED"), request.api_key)
+            self._episodes.error(resource, _step_of("error", request, at, "THROTTLED"), request.api_key)
         elif request.api_key in self._quotas:
             self._quotas.remove(request.api_key)
-            self._episodes.success(resource, _mark("success", request, at), request.api_key)
+            self._episodes.success(resource, _step_of("success", request, at), request.api_key)
 
     def _is_worth(self, failure: ErrorRun) -> bool:
         """An administrator's question about what is not there is no episode; a refusal is."""
         return self._instance.kind.kind != "admin" or "AUTHORIZATION" in failure.error_name
 
-    def _prove(self, request: Request, at: int, broken: set[Resource]) -> None:
-        mark = _mark("success", request, at)
+    def _report_success(self, request: Request, at: int, broken: set[Resource]) -> None:
+        step = _step_of("success", request, at)
         connection = self._connections.get(request.conn_id)
         if connection is not None:
-            self._prove_connection(connection, mark)
+            self._report_answer_on(connection, step)
         if not request.ok:
             return
         if request.api_key not in wire.HANDSHAKE_APIS and request.conn_id not in self._denied:
-            self._episodes.success(self._authentication, mark)
+            self._episodes.success(self._authentication, step)
         for kind, name in proven_by(request):
             if kind == "found":
-                self._prove_found(name, mark)
+                self._report_found_coordinator(name, step)
             elif (kind, name) not in broken and not self._is_blind(kind, name, request):
-                self._episodes.success((kind, name), mark, request.api_key)
+                self._episodes.success((kind, name), step, request.api_key)
 
     def _is_blind(self, kind: str, name: str, request: Request) -> bool:
         """Whether it is a Heartbeat that proves nothing: a coordinator that is loading answers it without looking
@@ -292,26 +294,26 @@ class Recoveries:
         episode = self._episodes.get((kind, name))
         return episode is not None and episode.last_error == "COORDINATOR_LOAD_IN_PROGRESS"
 
-    def _prove_found(self, name: str, mark: Mark) -> None:
+    def _report_found_coordinator(self, name: str, step: EpisodeStep) -> None:
         """FindCoordinator's answer ends an episode only when all its errors were FindCoordinator's own."""
         episode = self._episodes.get(("coordinator", name))
         if episode is not None and episode.api_key == wire.FIND_COORDINATOR:
-            self._episodes.success(episode.resource, mark, wire.FIND_COORDINATOR)
+            self._episodes.success(episode.resource, step, wire.FIND_COORDINATOR)
 
-    def _prove_connection(self, connection: Connection, mark: Mark) -> None:
+    def _report_answer_on(self, connection: Connection, step: EpisodeStep) -> None:
         """An answer on a connection opened after the failure proves its server."""
         if connection.server in self._shallow and connection.conn_id not in self._worked:
             return
         episode = self._episodes.get(("connection", connection.server))
         if episode is not None and connection.begin_ns > episode.first.ts_ns:
-            self._episodes.success(episode.resource, mark)
+            self._episodes.success(episode.resource, step)
 
     def on_close(self, connection: Connection, at: int) -> None:
         """A connection ended."""
         if connection.conn_id in self._ended:
             return
         unanswered = self._unanswered.pop(connection.conn_id, [])
-        vain = self._vain.pop(connection.conn_id, [])
+        unanswered_partitions = self._unanswered_partitions.pop(connection.conn_id, [])
         goes_on = self._last_activity_ns > at
         error = failure_of_end(connection, unanswered, goes_on)
         if error is None or connection.conn_id in self._denied:
@@ -323,21 +325,21 @@ class Recoveries:
         request = late[0] if error == "REQUEST_UNANSWERED" and late else unanswered[0] if unanswered else None
         since = connection.begin_ns if error == "CONNECTION_UNANSWERED" else request.ts_ns if request else None
         request_id = request.request_id if request else None
-        mark = Mark("error", at, connection.conn_id, connection.node_id, request_id, None, error, since_ns=since)
+        step = EpisodeStep("error", at, connection.conn_id, connection.node_id, request_id, None, error, since_ns=since)
         if connection.first_request_ns is not None:
             shallow = connection.conn_id not in self._worked
             (self._shallow.add if shallow else self._shallow.discard)(connection.server)
-        self._episodes.error(resource, mark)
+        self._episodes.error(resource, step)
         if error != "AUTHENTICATION_CLOSED":
-            lost = vain if error != "REQUEST_UNANSWERED" else _of_requests(vain, late)
-            self._lose_partitions(lost, mark)
+            lost = unanswered_partitions if error != "REQUEST_UNANSWERED" else _of_requests(unanswered_partitions, late)
+            self._lose_partitions(lost, step)
 
-    def _lose_partitions(self, vain: list[PartitionAccess], mark: Mark) -> None:
+    def _lose_partitions(self, unanswered_partitions: list[PartitionAccess], step: EpisodeStep) -> None:
         """What the client asked of a broker that it lost: an error on each topic-partition."""
-        for touch in vain:
-            name = touch.topic if touch.partition is None else f"{touch.topic}-{touch.partition}"
-            lost = mark._replace(request_id=touch.request_id, since_ns=touch.ts_ns, claim=mark.node_id)
-            self._episodes.error(("partition", name), lost, touch.api_key)
+        for access in unanswered_partitions:
+            name = access.topic if access.partition is None else f"{access.topic}-{access.partition}"
+            lost = step._replace(request_id=access.request_id, since_ns=access.ts_ns, claim=step.node_id)
+            self._episodes.error(("partition", name), lost, access.api_key)
 
     def ready(self) -> list[tuple[str, Row]]:
         """Rows of the episodes that have ended."""
@@ -350,8 +352,8 @@ class Recoveries:
             late = overdue(requests, end)
             connection = self._connections.get(conn_id)
             if late and connection is not None and connection.close_ns is None:
-                mark = _mark("error", late[0], end, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
-                self._episodes.error(("connection", connection.server), mark)
+                step = _step_of("error", late[0], end, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
+                self._episodes.error(("connection", connection.server), step)
         alive = any(c.close_ns is None and not c.failed_to_open for c in self._instance.connections)
         return self._episodes.finish(alive, end)
 
@@ -360,11 +362,11 @@ class Recoveries:
         return connection.node_id if connection else None
 
 
-def _of_requests(touches: list[PartitionAccess], requests: list[Request]) -> list[PartitionAccess]:
+def _of_requests(accesses: list[PartitionAccess], requests: list[Request]) -> list[PartitionAccess]:
     ids = {request.request_id for request in requests}
-    return [touch for touch in touches if touch.request_id in ids]
+    return [access for access in accesses if access.request_id in ids]
 
 
-def _mark(step: str, request: Request, at: int, error_name: str | None = None, claim: object = None) -> Mark:
+def _step_of(name: str, request: Request, at: int, error_name: str | None = None, claim: object = None) -> EpisodeStep:
     took = (request.response_ns - request.ts_ns) // 1000 if request.response_ns is not None else None
-    return Mark(step, at, request.conn_id, request.node_id, request.request_id, took, error_name, claim)
+    return EpisodeStep(name, at, request.conn_id, request.node_id, request.request_id, took, error_name, claim)

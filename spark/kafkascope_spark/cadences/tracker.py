@@ -112,7 +112,7 @@ class Cadences:
         )
 
     def _row(self, measured: Measured, terms: Terms) -> Row:
-        told = verdict_of(measured, terms)
+        judged = verdict_of(measured, terms)
         return {
             "client_instance_id": self._instance.instance_id,
             "conn_id": measured.conn_id,
@@ -121,9 +121,9 @@ class Cadences:
             "p50_ms": measured.p50,
             "p99_ms": measured.p99,
             "max_ms": measured.longest,
-            "expected_ms": told.expected_ms,
-            "expected_from": told.expected_from,
-            "verdict": told.verdict,
+            "expected_ms": judged.expected_ms,
+            "expected_from": judged.expected_from,
+            "verdict": judged.verdict,
         }
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
-from kafkascope_spark.recoveries.watch import Recoveries
+from kafkascope_spark.recoveries.tracker import Recoveries
 from kafkascope_spark.wire import Connection, ErrorRun, PartitionAccess, Request
 
 MS = 1_000_000
@@ -47,8 +47,8 @@ def test_a_moved_leader_from_error_to_the_first_success_elsewhere(watch: Recover
     watch.on_access(PartitionAccess("c2-0-30", "c2", 30 * MS, wire.PRODUCE, False, "t", 0))
     watch.on_access(PartitionAccess("c2-0-30", "c2", 33 * MS, wire.PRODUCE, True, "t", 0))
     (row,) = episodes(watch)
-    told = {k: row[k] for k in ("resource", "outcome", "n_errors", "n_wasted_requests", "old_node_id", "new_node_id")}
-    assert told == {
+    rows = {k: row[k] for k in ("resource", "outcome", "n_errors", "n_wasted_requests", "old_node_id", "new_node_id")}
+    assert rows == {
         "resource": "t-0",
         "outcome": "recovered",
         "n_errors": 2,
@@ -248,9 +248,9 @@ def test_a_lost_fetch_session_is_a_step_of_the_servers_return(
     fetch = request_row(wire.FETCH, 500, 505, conn_id="c3", error_code=70, error_name="FETCH_SESSION_ID_NOT_FOUND")
     lost = ErrorRun("", wire.FETCH, "FETCH_SESSION_ID_NOT_FOUND")
     watch.on_answer(fetch, [lost])
-    told = list(watch.finish())
-    assert [r["error_names"] for t, r in told if t == "recoveries"] == [["CONNECTION_CLOSED"]]
-    steps = [r["error_name"] for t, r in told if t == "recovery_steps"]
+    rows = list(watch.finish())
+    assert [r["error_names"] for t, r in rows if t == "recoveries"] == [["CONNECTION_CLOSED"]]
+    steps = [r["error_name"] for t, r in rows if t == "recovery_steps"]
     assert "FETCH_SESSION_ID_NOT_FOUND" in steps
 
 
@@ -275,8 +275,8 @@ def test_a_lost_broker_breaks_what_was_asked_of_it(
     rows = {row["resource"]: row for row in episodes(watch)}
     assert sorted(rows) == ["10.0.0.1:9092", "t-0", "t-1"]
     assert {row["first_error_name"] for row in rows.values()} == {error}
-    told = [rows["t-1"][k] for k in ("outcome", "failing_ns", "start_ns", "recovered_ns", "old_node_id", "new_node_id")]
-    assert told == ["recovered", 10 * MS, 20_000 * MS, 20_060 * MS, 1, 2]
+    rows = [rows["t-1"][k] for k in ("outcome", "failing_ns", "start_ns", "recovered_ns", "old_node_id", "new_node_id")]
+    assert rows == ["recovered", 10 * MS, 20_000 * MS, 20_060 * MS, 1, 2]
     assert rows["t-0"]["outcome"] == "still_open"
 
 
@@ -309,17 +309,17 @@ def test_an_error_that_came_after_the_client_had_left_is_a_step_of_the_lost_conn
 ) -> None:
     """As recorded of a broker that was paused for 13 s: the producer had closed after 4 s, and produced elsewhere."""
 
-    def told(last_request_ms: int) -> list[dict[str, Any]]:
+    def rows(last_request_ms: int) -> list[dict[str, Any]]:
         lost = connection("c1", 0, 4_100)
         elsewhere = {"server": "10.0.0.2:9092", "node_id": 2, "last_request_ns": last_request_ms * MS}
         watch = Recoveries(instance(lost, connection("c2", 0, None, **elsewhere)), CAPTURE)
         sent = request_row(wire.PRODUCE, 50)
         watch.on_request(sent)
         watch.on_close(lost, 4_100 * MS)
-        watch.on_unheard(sent, 13_000 * MS, [failed("NOT_LEADER_OR_FOLLOWER", wire.PRODUCE)])
+        watch.on_late_answer(sent, 13_000 * MS, [failed("NOT_LEADER_OR_FOLLOWER", wire.PRODUCE)])
         return episodes(watch)
 
-    assert told(last_request_ms=4_000) == [], "a client that ended waits for nothing"
-    (row,) = told(last_request_ms=9_000)
+    assert rows(last_request_ms=4_000) == [], "a client that ended waits for nothing"
+    (row,) = rows(last_request_ms=9_000)
     assert row["error_names"] == ["REQUEST_UNANSWERED", "NOT_LEADER_OR_FOLLOWER"]
     assert (row["resource_kind"], row["n_errors"], row["outcome"]) == ("connection", 1, "still_open")

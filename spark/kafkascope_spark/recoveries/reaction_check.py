@@ -1,10 +1,10 @@
-"""Whether the client did what its reaction forbids, or went on as if nothing had been said.
+"""Whether the client did what its reaction forbids, or went on as if there had been no error.
 
 Judged while the episode is open, and only by what was sent after the client had the error: what was in flight proves
 nothing. Patience is longer than any client's longest back-off (retry.backoff.max.ms is 1 s, and a fifth more).
 """
 
-from kafkascope_spark.recoveries.marks import Mark
+from kafkascope_spark.recoveries.journal import EpisodeStep
 from kafkascope_spark.recoveries.reaction import Reaction
 from kafkascope_spark.wire import ErrorRun
 
@@ -19,41 +19,41 @@ HASTE_NS = 10_000_000
 HASTY_RETRIES = 10
 
 
-class Conduct:
+class ReactionCheck:
     """What one client did about one resource."""
 
     def __init__(self) -> None:
         self.wrong: str | None = None
         """What it did wrong, in words; None as long as it did nothing wrong."""
         self._reaction = Reaction("")
-        self._error: Mark | None = None
+        self._error: EpisodeStep | None = None
         self._blind_since_ns = 0
         self._n_blind = 0
         self._n_forbidden = 0
         self._n_hasty = 0
         self._judged: str | None = None
 
-    def on_error(self, mark: Mark, reaction: Reaction) -> None:
+    def on_error(self, step: EpisodeStep, reaction: Reaction) -> None:
         """Another error on the resource. The request that met it was a try, and is judged by the error before."""
-        if self._error is not None and mark.duration_us is not None:
-            self._judge(mark, mark.ts_ns - 1000 * mark.duration_us)
-        if self._error is None or reaction is not self._reaction or mark.claim != self._error.claim:
-            self._start_over(mark.ts_ns)
+        if self._error is not None and step.duration_us is not None:
+            self._judge(step, step.ts_ns - 1000 * step.duration_us)
+        if self._error is None or reaction is not self._reaction or step.claim != self._error.claim:
+            self._start_over(step.ts_ns)
         if reaction.forbidden != self._reaction.forbidden:
             self._n_forbidden = 0
-        self._error, self._reaction = mark, reaction
+        self._error, self._reaction = step, reaction
 
-    def on_error_run(self, mark: Mark, run: ErrorRun, reaction: Reaction, helped_ns: int) -> None:
-        """The same error again and again; mark: the last of them; helped_ns: when the client last did what leads on.
+    def on_error_run(self, step: EpisodeStep, run: ErrorRun, reaction: Reaction, helped_ns: int) -> None:
+        """The same error again and again; step: the last of them; helped_ns: when the client last did what leads on.
 
         Every request but the first was a retry after it. A step that leads on and came during the run, on another
         connection, may have come before any of the retries: then none of them is judged.
         """
-        if self._error is None or reaction is not self._reaction or mark.claim != self._error.claim:
+        if self._error is None or reaction is not self._reaction or step.claim != self._error.claim:
             self._start_over(run.ts_ns)
         if reaction.forbidden != self._reaction.forbidden:
             self._n_forbidden = 0
-        self._error, self._reaction, self._judged = mark, reaction, run.last_request_id
+        self._error, self._reaction, self._judged = step, reaction, run.last_request_id
         if run.leader_id is not None and "hint" in reaction.first:
             self._start_over(run.last_ns)
         elif helped_ns >= run.ts_ns:
@@ -75,28 +75,28 @@ class Conduct:
     def _start_over(self, ts_ns: int) -> None:
         self._blind_since_ns, self._n_blind = ts_ns, 0
 
-    def on_step(self, mark: Mark, *, is_asked: bool) -> None:
-        """The client asked (is_asked), connected or joined, or was told."""
-        if mark.step in self._reaction.first:
-            self._start_over(mark.ts_ns)
-        if is_asked and mark.step in self._reaction.forbidden:
+    def on_step(self, step: EpisodeStep, *, is_asked: bool) -> None:
+        """The client asked (is_asked), connected or joined, or was answered."""
+        if step.name in self._reaction.first:
+            self._start_over(step.ts_ns)
+        if is_asked and step.name in self._reaction.forbidden:
             self._n_forbidden += 1
             if self._n_forbidden >= FORBIDDEN_STEPS:
-                self.wrong = f"{mark.step} {self._n_forbidden} times, which does not help here"
+                self.wrong = f"{step.name} {self._n_forbidden} times, which does not help here"
 
-    def on_retry(self, mark: Mark) -> None:
+    def on_retry(self, step: EpisodeStep) -> None:
         """A request on the resource."""
-        self._judge(mark, mark.ts_ns)
+        self._judge(step, step.ts_ns)
 
-    def _judge(self, mark: Mark, sent_ns: int) -> None:
+    def _judge(self, step: EpisodeStep, sent_ns: int) -> None:
         error, reaction = self._error, self._reaction
-        if error is None or sent_ns <= error.ts_ns or (mark.request_id == self._judged and mark.request_id is not None):
+        if error is None or sent_ns <= error.ts_ns or (step.request_id == self._judged and step.request_id is not None):
             return
-        self._judged = mark.request_id
+        self._judged = step.request_id
         if reaction.waits:
             self._n_hasty = self._n_hasty + 1 if sent_ns - error.ts_ns < HASTE_NS else 0
             self._blame_haste()
-        if self._is_blind(reaction) and mark.claim == error.claim:
+        if self._is_blind(reaction) and step.claim == error.claim:
             self._n_blind += 1
             if self._n_blind >= BLIND_RETRIES and sent_ns - self._blind_since_ns > _patience(reaction):
                 self._blame(self._n_blind)
