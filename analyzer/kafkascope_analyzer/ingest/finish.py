@@ -37,7 +37,8 @@ from kafkascope_analyzer.ingest.record_batches import read_record_sets
 from kafkascope_analyzer.ingest.spill import read_spill, spilled_tables
 from kafkascope_analyzer.ingest.stretches import OpenStretches
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.bucket_events import BucketEvents, MessageFiles
+from kafkascope_analyzer.resolve.bucket_events import BucketEvents, FinishedFiles
+from kafkascope_analyzer.resolve.connection_events import lookup_events
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 
 _SORT = {
@@ -183,7 +184,7 @@ class BucketFinish:
                 kept.append(rows.drop_columns(list(_LONG_LISTS)))
                 stay_below(self._bucket.limits.kept_bytes)
         self.rows[CONNECTIONS.name] = writer.n_rows
-        self._events.finish(pa.concat_tables(kept), MessageFiles(self._bucket.dataset, self._bucket.part))
+        self._events.finish(pa.concat_tables(kept), FinishedFiles(self._bucket.dataset, self._bucket.part))
 
     def _writer(self, table: Table) -> TableWriter:
         path = self._bucket.dataset / table.name / self._bucket.part
@@ -215,17 +216,18 @@ def finish_bucket(bucket: Bucket, cluster: Cluster, shared: SharedFacts) -> dict
     """Writes the tables of a scanned bucket. Returns rows per table."""
     path, group = bucket.dataset / EVENTS.name / bucket.part, bucket.limits.row_group
     with TableWriter(path, EVENTS.schema, sort_by=EVENT_ORDER, group=group) as events:
-        rows = _write_dns(bucket)
+        rows = _write_dns(bucket, events)
         if (bucket.spill / "connections.arrow").exists():
             rows |= BucketFinish(bucket, (cluster, shared), events).write()
     return rows | {EVENTS.name: events.n_rows}
 
 
-def _write_dns(bucket: Bucket) -> dict[str, int]:
+def _write_dns(bucket: Bucket, events: TableWriter) -> dict[str, int]:
     """Names may have been asked for where no connection is."""
     if not (bucket.spill / f"{DNS.name}.arrow").exists():
         return {}
     with TableWriter(bucket.dataset / DNS.name / bucket.part, DNS.schema, sort_by=("ts_ns",)) as writer:
         for batch in read_spill(bucket.spill, DNS.name):
             writer.write(batch)
+            events.write(lookup_events(batch))
     return {DNS.name: writer.n_rows}

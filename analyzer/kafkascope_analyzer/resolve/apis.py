@@ -52,6 +52,8 @@ class ApiSet:
 def int_column(table: pa.Table, name: str, null: int) -> NDArray[np.int64]:
     """A column of integers, nulls replaced."""
     column = table[name]
+    if column.null_count == len(column):
+        return np.full(len(column), null, np.int64)
     if column.null_count:
-        column = column.fill_null(null)
+        column = column.cast(pa.int64()).fill_null(null)
     return np.asarray(column.to_numpy().astype(np.int64, copy=False))

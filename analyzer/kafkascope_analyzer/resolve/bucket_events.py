@@ -8,9 +8,12 @@ import pyarrow.parquet as pq
 
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.event_source import EventSource
+from kafkascope_analyzer.resolve.connection_events import ConnectionEvents
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
+from kafkascope_analyzer.resolve.loop_events import LoopEvents
+from kafkascope_analyzer.resolve.usage_events import UsageEvents
 
-SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = ()
+SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = (ConnectionEvents, UsageEvents, LoopEvents)
 """What makes events, one kind or several each."""
 _BATCH_ROWS = 1 << 16
 
@@ -35,7 +38,7 @@ class BucketEvents:
         """Takes a batch of `partitions` of one message; all batches of `requests` came before."""
         self._write(events for source in self._sources for events in source.take_partitions(rows, api_key, direction))
 
-    def finish(self, connections: pa.Table, read_messages: "MessageFiles") -> None:
+    def finish(self, connections: pa.Table, read_messages: MessageReader) -> None:
         """Writes the events that need all rows."""
         self._write(events for source in self._sources for events in source.finish(connections, read_messages))
 
@@ -44,15 +47,16 @@ class BucketEvents:
             self._writer.write(table)
 
 
-class MessageFiles:
-    """Reads messages that the bucket has written. part: place of the bucket's file below a message's folder."""
+class FinishedFiles:
+    """Reads what the bucket has written. part: place of the bucket's file below a table's folder."""
 
     def __init__(self, dataset: Path, part: str) -> None:
         self._dataset, self._part = dataset, part
 
-    def __call__(self, message: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """The bucket's rows of a message (`JoinGroup/request`), batch by batch; none where there is no such message."""
-        path = self._dataset / "messages" / message / self._part
+    def __call__(self, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """The bucket's rows of a message (`JoinGroup/request`) or of a table that ingest writes before `connections`,
+        batch by batch; none where there are no rows."""
+        path = self._dataset / ("messages" if "/" in name else "") / name / self._part
         if path.exists():
             with pq.ParquetFile(path) as file:
                 yield from file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False)

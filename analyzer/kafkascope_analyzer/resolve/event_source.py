@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS, RANKS
 
 MessageReader = Callable[[str, list[str]], Iterator[pa.RecordBatch]]
-"""Takes a message, as `JoinGroup/request`, and columns; gives the bucket's rows of it, batch by batch."""
+"""Takes a message (`JoinGroup/request`) or a table that is finished (`record_batches`), and columns; gives the bucket's
+rows of it, batch by batch."""
 
 
 class EventSource(Protocol):
