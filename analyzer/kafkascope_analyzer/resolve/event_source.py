@@ -9,12 +9,15 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS, RANKS
 
 MessageReader = Callable[[str, list[str]], Iterator[pa.RecordBatch]]
-"""Takes a message, as `JoinGroup/request`, and columns; gives the bucket's rows of it, batch by batch."""
+"""Takes a message (`JoinGroup/request`) or a table that is finished (`record_batches`), and columns; gives the bucket's
+rows of it, batch by batch."""
 
 
 class EventSource(Protocol):
     """Makes events of one or several kinds. It sees rows in this order: errors, requests, partitions, the end; all
-    rows of a connection are in one bucket. Memory: what its own kinds need, never all rows."""
+    rows of a connection are in one bucket. Rows have two columns beside the contract's: conn, the number of the
+    connection in the bucket, and number, that of the request on its connection (below zero for a response without a
+    request). Memory: what its own kinds need, never all rows."""
 
     def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Events from a batch of finished rows of `errors`."""

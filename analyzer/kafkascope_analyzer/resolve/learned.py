@@ -1,0 +1,96 @@
+"""What the messages and records of each connection tell of its client and its group."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.resolve.event_source import MessageReader
+
+TERMS = ("session_timeout_ms", "rebalance_timeout_ms", "heartbeat_interval_ms")
+_TERMS_IN: Mapping[str, tuple[str, ...]] = {
+    "JoinGroup/request": ("session_timeout_ms", "rebalance_timeout_ms"),
+    "ConsumerGroupHeartbeat/response": ("heartbeat_interval_ms",),
+    "ShareGroupHeartbeat/response": ("heartbeat_interval_ms",),
+    "StreamsGroupHeartbeat/response": ("heartbeat_interval_ms",),
+}
+"""Messages that name terms of a group, and the fields that do."""
+
+
+def learned_rows(read_messages: MessageReader) -> pa.Table:
+    """One row per connection of which something was learned: conn_id; servers, the `host:port` of the brokers that
+    Metadata named; producer_ids of the records written on it; the longest of each of TERMS."""
+    servers = _distinct(_servers(read_messages), pa.string())
+    producers = _distinct(_producers(read_messages), pa.int64())
+    terms = _terms(read_messages)
+    conn_ids = pc.unique(pa.concat_arrays([servers["conn_id"], producers["conn_id"], terms["conn_id"]]))
+    at = pc.index_in(conn_ids, terms["conn_id"])
+    return pa.table(
+        {
+            "conn_id": conn_ids,
+            "servers": _lists(conn_ids, servers),
+            "producer_ids": _lists(conn_ids, producers),
+            **{name: terms[name].take(at) for name in TERMS},
+        }
+    )
+
+
+def _servers(read_messages: MessageReader) -> Iterator[tuple[pa.Array, pa.Array]]:
+    """Connections and `host:port` of brokers that Metadata names."""
+    for batch in read_messages("Metadata/response", ["conn_id", "brokers"]):
+        brokers = batch.column("brokers")
+        named = pc.list_flatten(brokers)
+        port = pc.struct_field(named, "port").cast(pa.string())
+        server = pc.binary_join_element_wise(pc.struct_field(named, "host"), port, ":")
+        yield batch.column("conn_id").take(pc.list_parent_indices(brokers)), server
+
+
+def _producers(read_messages: MessageReader) -> Iterator[tuple[pa.Array, pa.Array]]:
+    """Connections and producer ids of the record batches that their requests carry."""
+    for batch in read_messages("record_batches", ["conn_id", "direction", "producer_id"]):
+        written = pc.and_(pc.equal(batch.column("direction"), "request"), pc.greater_equal(batch.column(2), 0))
+        rows = batch.filter(written)
+        yield rows.column("conn_id"), rows.column("producer_id")
+
+
+def _distinct(pairs: Iterator[tuple[pa.Array, pa.Array]], kind: pa.DataType) -> dict[str, pa.Array]:
+    """The distinct pairs (conn_id, value), sorted; without nulls."""
+    found = pa.table([pa.array([], pa.string()), pa.array([], kind)], ["conn_id", "value"])
+    for conn_id, value in pairs:
+        more = pa.table([conn_id, value], found.column_names).filter(pc.is_valid(value))
+        found = pa.concat_tables([found, more]).group_by(found.column_names, use_threads=False).aggregate([])
+    found = found.sort_by([("conn_id", "ascending"), ("value", "ascending")]).combine_chunks()
+    return {
+        name: pa.concat_arrays([pa.array([], found[name].type), *found[name].chunks]) for name in found.column_names
+    }
+
+
+def _lists(conn_ids: pa.Array, pairs: dict[str, pa.Array]) -> pa.Array:
+    """The values of each connection as a list, empty where there are none. pairs: _distinct."""
+    place = pc.index_in(pairs["conn_id"], conn_ids).to_numpy().astype(np.int64)
+    order = np.argsort(place, kind="stable")
+    ends = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=len(conn_ids)))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(ends), pairs["value"].take(pa.array(order)))
+
+
+def _terms(read_messages: MessageReader) -> dict[str, pa.Array]:
+    """conn_id and TERMS of the connections on which one of those messages was sent."""
+    schema = pa.schema([("conn_id", pa.string()), *((name, pa.int32()) for name in TERMS)])
+    found = schema.empty_table()
+    largest = [(name, "max") for name in TERMS]
+    for message, fields in _TERMS_IN.items():
+        for batch in read_messages(message, ["conn_id", *fields]):
+            n = batch.num_rows
+            columns = [
+                batch.column(f.name) if f.name in fields else pa.nulls(n, f.type) for f in schema if f.name in TERMS
+            ]
+            more = pa.table([batch.column("conn_id"), *columns], schema)
+            found = pa.concat_tables([found, more]).group_by("conn_id", use_threads=False).aggregate(largest)
+            found = found.select(["conn_id", *(f"{name}_max" for name in TERMS)]).rename_columns(schema.names)
+    return _columns(found)
+
+
+def _columns(table: pa.Table) -> dict[str, pa.Array]:
+    """The columns, each as one array."""
+    return {f.name: pa.concat_arrays([pa.array([], f.type), *table[f.name].chunks]) for f in table.schema}

@@ -1,0 +1,66 @@
+"""Events of the kinds usage and samples: how each connection was used."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.tables.events import WHOLE
+from kafkascope_analyzer.resolve.apis import int_column
+from kafkascope_analyzer.resolve.bucket_context import BucketContext
+from kafkascope_analyzer.resolve.client_event import EventPlace, client_events, flat
+from kafkascope_analyzer.resolve.correlation_samples import CorrelationSamples, TextCodes
+from kafkascope_analyzer.resolve.event_source import MessageReader
+from kafkascope_analyzer.resolve.failed_requests import has_failed, statuses
+from kafkascope_analyzer.resolve.usage_table import UsageTable
+
+
+class UsageEvents:
+    """Makes events of the kinds usage and samples."""
+
+    def __init__(self, context: BucketContext) -> None:
+        n = context.connections.num_rows
+        self._usage = UsageTable()
+        self._clients = TextCodes()
+        self._requests, self._responses = CorrelationSamples(n), CorrelationSamples(n)
+
+    def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Needs none."""
+        yield from ()
+
+    def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Adds up requests; responses without a request only give samples."""
+        number = int_column(rows, "number", 0)
+        is_response = number < 0
+        if is_response.any():
+            orphans = rows.filter(pa.array(is_response))
+            numbers = -1 - number[is_response]
+            self._responses.add(orphans, numbers, np.zeros(len(numbers), np.int64))
+            rows, number = rows.filter(pa.array(~is_response)), number[~is_response]
+        if rows.num_rows:
+            self._usage.add(rows, has_failed(rows, statuses(rows)))
+            self._requests.add(rows, number, self._clients.of(rows["client_id"]))
+        yield from ()
+
+    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
+        """Needs none."""
+        yield from ()
+
+    def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
+        """One row per connection and kind of request, and the samples of each connection."""
+        used = self._usage.rows()
+        if used is not None:
+            place = EventPlace(
+                used["client_ip"], used["conn_id"], used["ts_ns"], seq=used["first_number"], section=WHOLE
+            )
+            yield client_events("usage", place, {name: used[name] for name in used.column_names})
+        about = connections.select(["client_ip", "conn_id"])
+        for samples, of_answers in ((self._requests, False), (self._responses, True)):
+            conn, times, ids = samples.lists()
+            if len(conn):
+                rows = about.take(pa.array(conn))
+                first = flat(times).flatten().take(flat(times).offsets[:-1])
+                body = {"times": times, "correlation_ids": ids, "of_answers": pa.repeat(of_answers, len(conn))}
+                yield client_events(
+                    "samples", EventPlace(rows["client_ip"], rows["conn_id"], first, section=WHOLE), body
+                )
