@@ -19,7 +19,7 @@ from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.batches import event_rows
 from kafkascope_spark.client_files import BATCH_ROWS, GC_OBJECTS, write_client_tables
 from kafkascope_spark.client_stories import ClientStories, TableRow
-from kafkascope_spark.session import LARGE_REQUESTS, is_embedded, open_session
+from kafkascope_spark.session import LARGE_REQUESTS, is_embedded, open_session, size_for_requests
 from kafkascope_spark.storms.packs import in_order
 from kafkascope_spark.storms.storm import Storm, packs_of, storm_of
 from kafkascope_spark.story_files import tag_schema, tagged, times_of, write_here, write_there
@@ -57,8 +57,7 @@ def write_stories(
     n_requests = rows.get(REQUESTS.name, 0)
     n_connections = rows.get(CONNECTIONS.name, 0)
     storm = storm_of(dataset)
-    is_storm = storm is not None and 2 * rows.get(ERRORS.name, 0) > n_requests
-    session = open_session(master, remote, n_requests=n_requests, n_connections=n_connections, has_storm=is_storm)
+    session = open_session(master, remote, size=size_for_requests(n_requests))
     from kafkascope_spark.tables import Tables
 
     few = n_connections <= SMALL_CONNECTIONS
