@@ -9,9 +9,10 @@ from enum import Enum
 
 LARGE_REQUESTS = 1_000_000
 """From this number of requests on, a story job takes longer than compiling its queries."""
-LARGE_INPUT_BYTES = 200 << 20
+LARGE_INPUT_BYTES = 100 << 20
 """An exchange of one request and one response takes at least 200 bytes of a capture file (two packet records with
-their link, IP and TCP headers), so smaller input holds fewer than LARGE_REQUESTS requests."""
+their link, IP and TCP headers), so LARGE_REQUESTS need 200 MB. Half of that, because the uncompressed size of a
+compressed file is an estimate."""
 
 
 class SessionSize(Enum):
