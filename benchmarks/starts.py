@@ -171,7 +171,7 @@ def write(place: Path, name: str, table: pa.Table, number: int) -> None:
 
 _STORIES = """
 import pathlib, sys
-from kafkascope_analyzer.cli.lean import arrow_without_pandas
+from kafkascope_analyzer.cli.startup import arrow_without_pandas
 arrow_without_pandas()
 from kafkascope_spark.stories import write_stories
 write_stories(pathlib.Path(sys.argv[1]))

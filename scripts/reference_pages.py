@@ -60,6 +60,7 @@ COMMANDS_HEAD = """# Commands
 | 1 | a finding is of the severity that `--fail-on` names, or worse; everything was written |
 | 2 | usage: the call cannot be carried out as asked; nothing was changed |
 | 3 | unreadable input: one sentence names the file, the byte and why; nothing was written |
+| 4 | Spark failed: one sentence says why (memory, disk, a lost process) and what to do; the tables are complete |
 | 130 | interrupted; nothing was written |
 """
 

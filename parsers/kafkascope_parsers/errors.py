@@ -1,4 +1,4 @@
-"""The three roots of every error, by who must act."""
+"""The roots of every error, by who must act."""
 
 
 class CaptureError(Exception):
@@ -19,3 +19,7 @@ class DecodeError(Exception):
 
 class UsageError(Exception):
     """The call cannot be carried out as asked: says what to do instead."""
+
+
+class SparkError(Exception):
+    """Spark failed (memory, disk, a lost process): says what happened and what to do. The tables are not affected."""

@@ -14,6 +14,10 @@ import pyarrow  # noqa: F401
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
+import kafkascope_spark.rebalances.transform
+import kafkascope_spark.stories
+import kafkascope_spark.transactions.transform  # noqa: F401
+
 if __name__ == "__main__":
     gc.collect()
     gc.freeze()

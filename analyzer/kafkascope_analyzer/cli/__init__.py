@@ -3,12 +3,12 @@
 
 def main() -> None:
     """Runs the command line and ends the process with its exit code."""
-    from kafkascope_analyzer.cli.lean import end_without_sweep, sweep_seldom
+    from kafkascope_analyzer.cli.startup import skip_final_gc, relax_gc
 
-    sweep_seldom()
+    relax_gc()
     from kafkascope_analyzer.cli.app import app
 
     try:
         app(prog_name="kafkascope")
     finally:
-        end_without_sweep()
+        skip_final_gc()

@@ -1,15 +1,14 @@
 """`kafkascope analyze`: everything, from the captures to the report.
 
-Spark's JVM takes seconds to start, so it starts while the captures are read. Without Java the tables and the report
-are written all the same.
+Spark's session is opened while the captures are read (early_session). Without Java, or when Spark fails, the tables and
+the report without stories are written all the same.
 """
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import os
 from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.cli.early_session import early_session
 from kafkascope_analyzer.cli.exits import complain, exit_codes
 from kafkascope_analyzer.cli.forms import Forms, write_forms
 from kafkascope_analyzer.cli.found import end_if_found, known_rules
@@ -21,7 +20,6 @@ from kafkascope_analyzer.cli.ingest import (
     say_what_was_cut,
     write_tables,
 )
-from kafkascope_analyzer.cli.lean import arrow_without_pandas
 from kafkascope_analyzer.cli.options import (
     Captures,
     FailOn,
@@ -46,9 +44,10 @@ from kafkascope_analyzer.cli.options import (
 from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
 from kafkascope_analyzer.cli.progress import note
 from kafkascope_analyzer.cli.show import show
+from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_analyzer.cli.stories import java_problem, write_stories
 from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_parsers.errors import UsageError
+from kafkascope_parsers.errors import SparkError, UsageError
 
 
 def analyze(
@@ -85,25 +84,39 @@ def analyze(
         problem = java_problem(remote)
         if problem is not None and fail_on is not None:
             raise UsageError(f"--fail-on needs the findings, and they need Java 17 or newer. {problem}")
-        here = problem is None and master is None and remote is None
+        is_embedded = problem is None and master is None and remote is None and not os.environ.get("SPARK_REMOTE")
         with Staged(place, overwrite=overwrite) as staged:
-            with spark_starting(wanted=here and is_small(inputs)):
-                write_tables(inputs, staged.work, options, quiet=quiet)
+            with early_session(inputs, jobs, wanted=is_embedded) as open_meanwhile:
+                write_tables(inputs, staged.work, options, quiet=quiet, after_block=open_meanwhile)
             staged.keep()
             say_what_was_cut(staged.work)
+            failure = None
             if problem is None:
-                write_stories(staged.work, (master, remote), quiet=quiet, ignored=ignored)
+                failure = _try_stories(staged.work, (master, remote), quiet=quiet, ignored=ignored)
             model = _write_report(staged.work)
         write_forms(place, model, forms)
         if not forms.on_standard_output:
             show(model, format, place)
         staged.settle()
         _say_what_is_there(place, forms, problem, quiet=quiet)
+        if failure is not None:
+            raise SparkError(f"{failure}; the tables are complete: `kafkascope stories {place}` tries again")
         end_if_found(place, fail_on)
 
 
+def _try_stories(
+    dataset: Path, where: tuple[str | None, str | None], *, quiet: bool, ignored: frozenset[str]
+) -> SparkError | None:
+    """Writes the stories; gives the error when Spark fails, so that the tables are kept and reported."""
+    try:
+        write_stories(dataset, where, quiet=quiet, ignored=ignored)
+    except SparkError as error:
+        return error
+    return None
+
+
 def _say_what_is_there(place: Path, forms: Forms, problem: str | None, *, quiet: bool) -> None:
-    """Notes on standard error: what was written, and why there are no stories where there are none."""
+    """Notes on standard error: what was written, and why there are no stories where Java is missing."""
     if problem is not None:
         complain(f"no stories were made (they need Java 17 or newer). {problem}")
         note(f"the tables are whole; `kafkascope stories {place}` adds the stories", quiet=quiet)
@@ -111,40 +124,8 @@ def _say_what_is_there(place: Path, forms: Forms, problem: str | None, *, quiet:
     note(f"dataset: {place}, report: {place / 'report.json'}{files}", quiet=quiet)
 
 
-def is_small(inputs: list[Path | str]) -> bool:
-    """Whether one process reads them: only then is a start of Spark beside it safe (no fork) and worth the trouble."""
-    from kafkascope_analyzer.ingest.run import BYTES_PER_WORKER
-
-    files = [Path(path) for path in inputs]
-    return all(file.is_file() for file in files) and sum(file.stat().st_size for file in files) < BYTES_PER_WORKER
-
-
-@contextmanager
-def spark_starting(*, wanted: bool) -> Iterator[None]:
-    """Lets the embedded session start beside the block, and has it started (or failed) when the block ends.
-
-    While the JVM starts, the process's standard error belongs to it: nothing may be said before it is done.
-    """
-    if not wanted:
-        yield
-        return
-    thread = threading.Thread(target=_open_session, name="spark-start", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
-
-
-def _open_session() -> None:
-    from kafkascope_spark.session import open_session
-
-    with suppress(UsageError):  # the stories ask again, and tell
-        open_session()
-
-
 def _write_report(dataset: Path) -> dict[str, Any]:
-    """report.json beside the tables; gives the model."""
+    """Writes report.json beside the tables and returns the model of the report."""
     from kafkascope_analyzer.report.model import report_model, write_report
 
     model = report_model(dataset)

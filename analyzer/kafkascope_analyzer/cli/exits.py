@@ -1,7 +1,7 @@
-"""How a command ends: exit codes, and one sentence on standard error for what the user can mend.
+"""How a command ends: its exit code, and one sentence on standard error about an error that the user can fix.
 
-0 done, 1 findings with --fail-on (or the program's own fault: a traceback), 2 usage, 3 unreadable input, 130
-interrupted, 141 the reader of our output went away.
+0 done, 1 findings with --fail-on (or a defect of the program: a traceback), 2 usage, 3 unreadable input, 4 Spark failed,
+130 interrupted, 141 the reader of the output closed it.
 """
 
 import os
@@ -13,18 +13,19 @@ from types import FrameType
 
 import typer
 
-from kafkascope_parsers.errors import CaptureError, UsageError
+from kafkascope_parsers.errors import CaptureError, SparkError, UsageError
 
 FOUND = 1
 USAGE = 2
 UNREADABLE = 3
+SPARK_FAILED = 4
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
 @contextmanager
 def exit_codes() -> Iterator[None]:
-    """Turns our errors, Ctrl-C, SIGTERM and a closed pipe into exit codes; a defect keeps its traceback."""
+    """Turns our errors, Ctrl-C, SIGTERM and a closed pipe into exit codes; a defect of ours keeps its traceback."""
     before = signal.signal(signal.SIGTERM, _terminated)
     try:
         yield
@@ -35,11 +36,14 @@ def exit_codes() -> Iterator[None]:
     except CaptureError as error:
         complain(str(error))
         raise typer.Exit(UNREADABLE) from error
+    except SparkError as error:
+        complain(str(error))
+        raise typer.Exit(SPARK_FAILED) from error
     except KeyboardInterrupt as stopped:
         complain("interrupted: nothing was written")
         raise typer.Exit(INTERRUPTED) from stopped
     except BrokenPipeError as closed:
-        # what is left in the buffer has no reader; without this the interpreter would complain about it at its end
+        # The rest of the buffer has no reader; without this the interpreter reports that when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(BROKEN_PIPE) from closed
     finally:
@@ -51,6 +55,6 @@ def _terminated(signum: int, frame: FrameType | None) -> None:
 
 
 def complain(sentence: str) -> None:
-    """One sentence on standard error, without control characters: file names are strangers' text too."""
+    """Prints one sentence on standard error, without control characters: a file name may contain any."""
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in sentence)
     print(f"kafkascope: {shown}", file=sys.stderr)

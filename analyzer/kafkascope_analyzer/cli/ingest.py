@@ -1,9 +1,10 @@
 """`kafkascope ingest`: captures in, Parquet tables out. Never starts Spark."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
-from kafkascope_analyzer.cli.lean import arrow_without_pandas, numba_alone
+from kafkascope_analyzer.cli.startup import arrow_without_pandas, numba_without_extras
 from kafkascope_analyzer.cli.options import (
     Captures,
     Format,
@@ -57,7 +58,7 @@ def ingest(
 
 def inputs_of(captures: list[str]) -> list[Path | str]:
     """The capture files that files, directories and globs stand for, `-` as it is. Raises CaptureError, UsageError."""
-    numba_alone()
+    numba_without_extras()
     from kafkascope_analyzer.ingest.source import expand_inputs
 
     return list(expand_inputs(captures))
@@ -91,12 +92,26 @@ def host_names(path: Path | None) -> tuple[tuple[str, str], ...]:
     return read_hosts(path)
 
 
-def write_tables(inputs: list[Path | str], work: Path, options: IngestOptions, *, quiet: bool) -> None:
-    """Reads the captures into a dataset at `work`. Raises CaptureError, UsageError."""
+def write_tables(
+    inputs: list[Path | str],
+    work: Path,
+    options: IngestOptions,
+    *,
+    quiet: bool,
+    after_block: Callable[[], None] | None = None,
+) -> None:
+    """Reads the captures into a dataset at `work`. after_block: called after each block that was read; no process is
+    forked after the first call. Raises CaptureError, UsageError."""
     from kafkascope_analyzer.ingest.run import ingest as run_ingest
 
     with bar("reading captures", quiet=quiet) as shown:
-        run_ingest(inputs, work, options, progress=shown.at, meanwhile=_prepare_to_show)
+
+        def progress(done: int, total: int) -> None:
+            shown.at(done, total)
+            if after_block is not None:
+                after_block()
+
+        run_ingest(inputs, work, options, progress=progress, meanwhile=_prepare_to_show)
 
 
 def _prepare_to_show() -> None:

@@ -1,4 +1,4 @@
-"""The progress bar: on standard error, only on a terminal, only for what takes longer than two seconds."""
+"""Progress on standard error, only on a terminal: a bar for work that takes longer than two seconds, and a spinner."""
 
 import sys
 import time
@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-PATIENCE_S = 2.0
+BAR_DELAY_S = 2.0
 
 
 class Bar:
-    """A bar that appears once the work has taken PATIENCE_S; `at(done, total)` moves it."""
+    """A bar that appears once the work has taken BAR_DELAY_S; `at(done, total)` moves it."""
 
-    def __init__(self, what: str, *, shown: bool, clock: Callable[[], float] = time.monotonic) -> None:
-        self._what, self._shown, self._clock = what, shown, clock
-        self._begun = clock()
+    def __init__(self, label: str, *, shown: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._label, self._shown, self._clock = label, shown, clock
+        self._started_s = clock()
         self._progress: Progress | None = None
         self._task: TaskID | None = None
 
     def at(self, done: int, total: int) -> None:
-        """Says how many bytes of how many are done."""
-        if not self._shown or (self._progress is None and self._clock() - self._begun < PATIENCE_S):
+        """Shows that `done` of `total` bytes are done."""
+        if not self._shown or (self._progress is None and self._clock() - self._started_s < BAR_DELAY_S):
             return
         if self._progress is None:
             self._progress = _progress()
-            self._task = self._progress.add_task(self._what, total=total or None)
+            self._task = self._progress.add_task(self._label, total=total or None)
             self._progress.start()
         if self._task is not None:
             self._progress.update(self._task, completed=done, total=total or None)
 
     def close(self) -> None:
-        """Takes the bar away."""
+        """Removes the bar."""
         if self._progress is not None:
             self._progress.stop()
 
@@ -47,9 +47,9 @@ def _progress() -> "Progress":
 
 
 @contextmanager
-def bar(what: str, *, quiet: bool) -> Iterator[Bar]:
-    """A bar for the length of the block; none where standard error is no terminal or the user wants quiet."""
-    shown = Bar(what, shown=not quiet and sys.stderr.isatty())
+def bar(label: str, *, quiet: bool) -> Iterator[Bar]:
+    """Shows a bar during the block, unless standard error is no terminal or the user asked for quiet."""
+    shown = Bar(label, shown=not quiet and sys.stderr.isatty())
     try:
         yield shown
     finally:
@@ -57,18 +57,18 @@ def bar(what: str, *, quiet: bool) -> Iterator[Bar]:
 
 
 @contextmanager
-def waiting(what: str, *, quiet: bool) -> Iterator[None]:
-    """A spinner for work that cannot say how far it is; the same rules."""
+def waiting(label: str, *, quiet: bool) -> Iterator[None]:
+    """Shows a spinner during the block, for work whose progress is unknown; under the same conditions as `bar`."""
     if quiet or not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(what):
+    with Console(stderr=True).status(label):
         yield
 
 
 def note(sentence: str, *, quiet: bool) -> None:
-    """A sentence on standard error that is not an error."""
+    """Prints a sentence on standard error that is not an error, unless the user asked for quiet."""
     if not quiet:
         print(sentence, file=sys.stderr)

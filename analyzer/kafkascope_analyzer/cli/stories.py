@@ -1,11 +1,11 @@
-"""`kafkascope stories`: the part that needs Spark, on a dataset that is there."""
+"""`kafkascope stories`: the part of the analysis that needs Spark, on an existing dataset."""
 
 import os
 from pathlib import Path
 
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.found import end_if_found, known_rules
-from kafkascope_analyzer.cli.lean import arrow_without_pandas
+from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_analyzer.cli.options import Dataset, FailOn, Format, FormatOption, Ignore, Master, Quiet, Remote
 from kafkascope_analyzer.cli.outputs import replaced
 from kafkascope_analyzer.cli.progress import note, waiting
@@ -40,23 +40,26 @@ def stories(
 
 def java_problem(remote: str | None = None) -> str | None:
     """Why Spark cannot start here; None where it can, or where it runs elsewhere (remote, or SPARK_REMOTE)."""
-    from kafkascope_spark.session import java_problem as problem
+    from kafkascope_spark.session.java import java_problem as problem
 
     if remote or os.environ.get("SPARK_REMOTE"):
         return None
-    found: str | None = problem()
-    return found
+    return problem()
 
 
 def write_stories(
     dataset: Path, where: tuple[str | None, str | None], *, quiet: bool, ignored: frozenset[str] = frozenset()
 ) -> None:
-    """Runs Spark over the tables; the stories are there when it ends. where: master, remote; ignored: rules."""
+    """Runs Spark over the tables and writes the stories. where: master, remote; ignored: rules.
+
+    Raises UsageError as write_stories of Spark does, SparkError when Spark fails; then the old stories are kept.
+    """
+    from kafkascope_spark.failures import spark_failures
     from kafkascope_spark.stories import write_stories as run_stories
 
     master, remote = where
     what = "stories: clients, starts, recoveries, findings (Spark)"
-    with waiting(what, quiet=quiet), replaced(dataset / "stories"):
+    with waiting(what, quiet=quiet), replaced(dataset / "stories"), spark_failures():
         run_stories(dataset, master=master, remote=remote, ignored=ignored)
 
 

@@ -1,0 +1,81 @@
+"""Opens the embedded Spark session of `analyze` while the captures are read.
+
+Processes are forked for large captures, and a process must not be forked while other threads run: a lock that another
+thread holds at that moment, as that of a module being imported, is never released in the child. So this happens in two
+steps. The JVM is launched at once: that starts a process and no thread, and its start takes longest. The connection to
+it (py4j, which starts threads) is opened in a thread only when no fork can follow: at once where one process reads the
+captures, else after the first block, which is pushed to processes that have been forked by then.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkascope_parsers.errors import SparkError, UsageError
+
+if TYPE_CHECKING:
+    from kafkascope_spark.session import SessionSize
+
+
+@contextmanager
+def early_session(inputs: list[Path | str], jobs: int | None, *, wanted: bool) -> Iterator[Callable[[], None]]:
+    """Gives a function to call after each block that was read; the session is open, or has failed, when the `with`
+    block ends.
+
+    jobs: as of `analyze --jobs`; wanted: False where no embedded session will be used. A failure is not reported: the
+    stories open the session again and report it. When the `with` block raises, the JVM is stopped.
+    """
+    if not wanted:
+        yield _nothing
+        return
+    from kafkascope_spark.session import launch_early, size_for_input
+
+    n_bytes = input_bytes(inputs)
+    size = size_for_input(n_bytes)
+    jvm = None
+    with suppress(SparkError):  # reported by the stories
+        jvm = launch_early(size)
+    opening = threading.Thread(target=_open_session, args=(size,), name="spark-start", daemon=True)
+
+    def start() -> None:
+        if opening.ident is None:
+            opening.start()
+
+    if is_read_by_one_process(n_bytes, jobs):
+        start()
+    try:
+        yield start
+    except BaseException:
+        if jvm is not None:
+            jvm.stop()
+        raise
+    start()
+    opening.join()
+
+
+def input_bytes(inputs: list[Path | str]) -> int | None:
+    """The uncompressed bytes of the captures; None where one of them is a stream, whose length is unknown."""
+    from kafkascope_analyzer.ingest.source import is_stream, unpacked_bytes
+
+    paths = [Path(path) for path in inputs]
+    return None if any(map(is_stream, paths)) else sum(map(unpacked_bytes, paths))
+
+
+def is_read_by_one_process(n_bytes: int | None, jobs: int | None) -> bool:
+    """Whether ingest forks no processes for this many bytes."""
+    from kafkascope_analyzer.ingest.run import BYTES_PER_WORKER
+
+    return jobs == 1 or (n_bytes is not None and n_bytes <= BYTES_PER_WORKER)
+
+
+def _open_session(size: "SessionSize") -> None:
+    from kafkascope_spark.session import open_session
+
+    with suppress(UsageError, SparkError):  # reported by the stories
+        open_session(size=size)
+
+
+def _nothing() -> None:
+    """Does nothing: no session is wanted."""

@@ -1,0 +1,118 @@
+"""Turns whatever Spark, py4j or the JVM raise during a story job into one `SparkError` with one plain sentence.
+
+The cause is looked for in the exception, in the stack trace that came with it and in what the embedded JVM has printed,
+because a JVM that runs out of memory or disk often ends before it can answer.
+"""
+
+import contextlib
+import logging
+from collections.abc import Iterator
+
+from kafkascope_parsers.errors import SparkError
+from kafkascope_spark.session.gateway import current_jvm, exit_cause
+
+_OUT_OF_MEMORY_EXIT = "exit code 52"
+"""org.apache.spark.util.SparkExitCode.OOM"""
+_CAUSES = (
+    (
+        ("No space left on device", "Errno 28"),
+        "the disk is full where Spark keeps its temporary files or where the dataset is: free some space, or set "
+        "SPARK_LOCAL_DIRS to a directory with more",
+    ),
+    (
+        ("java.lang.OutOfMemoryError", "SparkOutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY", _OUT_OF_MEMORY_EXIT),
+        "the heap of Spark's JVM is exhausted: run on a machine or cluster with more memory (--master, --remote)",
+    ),
+    (
+        ("MemoryError", "ArrowMemoryError"),
+        "a Python worker of Spark ran out of memory: run on a machine or cluster with more memory (--master, --remote)",
+    ),
+    (
+        ("Python worker exited unexpectedly", "Python worker failed to connect back", "Connection reset"),
+        "a Python worker of Spark ended unexpectedly, most often because the system was out of memory: close other "
+        "programs, or run on a cluster (--master, --remote)",
+    ),
+    (
+        ("ExecutorLostFailure", "Lost executor"),
+        "an executor was lost, most often because it was out of memory: give the executors more (spark.executor.memory)",
+    ),
+)
+"""Texts that identify a cause, and the sentence for it; the first that matches decides."""
+
+
+@contextlib.contextmanager
+def spark_failures() -> Iterator[None]:
+    """Raises SparkError for any failure of Spark in the block; a defect of ours on the driver keeps its own exception.
+
+    py4j would log a traceback for an interruption (Ctrl-C): inside the block it logs nothing.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    with _quiet_py4j():
+        try:
+            yield
+        except (PySparkException, Py4JError, OSError, EOFError) as error:
+            raise SparkError(f"Spark failed: {failure_sentence(error)}") from error
+        except Exception as error:
+            jvm = current_jvm()
+            if jvm is None or exit_cause(jvm) is None:
+                raise
+            raise SparkError(f"Spark failed: {failure_sentence(error)}") from error
+
+
+def failure_sentence(error: BaseException) -> str:
+    """What happened and what to do, in one sentence without the final period."""
+    jvm = current_jvm()
+    ended = exit_cause(jvm) if jvm is not None and _is_connection_lost(error) else None
+    evidence = "\n".join((_text_of(error), jvm.printed() if jvm is not None else "", ended or ""))
+    for texts, sentence in _CAUSES:
+        if any(text in evidence for text in texts):
+            return sentence
+    if ended is not None:
+        return f"its JVM {ended}, most often because the system was out of memory: close other programs and try again"
+    return _first_cause(_text_of(error)) or type(error).__name__
+
+
+def _is_connection_lost(error: BaseException) -> bool:
+    from py4j.protocol import Py4JNetworkError
+
+    return isinstance(error, Py4JNetworkError | OSError | EOFError) or not _text_of(error)
+
+
+def _text_of(error: BaseException) -> str:
+    """The message of the exception with the stack trace of the JVM, as far as both can still be asked for."""
+    stack = getattr(error, "_stackTrace", None) or ""
+    try:
+        return f"{error}\n{stack}"
+    except (OSError, RuntimeError) as unanswered:  # Py4JJavaError asks the JVM, which may be gone
+        return f"{type(error).__name__}: {unanswered}"
+
+
+def _first_cause(text: str) -> str:
+    """The innermost cause that a JVM's stack trace names, else the first line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    return next(iter([*reversed(causes), *lines]), "")
+
+
+class _WithoutPy4j(logging.Filter):
+    """Drops the records that py4j logs."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is not py4j's."""
+        return "py4j" not in record.pathname
+
+
+@contextlib.contextmanager
+def _quiet_py4j() -> Iterator[None]:
+    """py4j logs with the root logger, which writes to standard error: keep that out of the block."""
+    root, own, py4j_filter = logging.getLogger(), logging.getLogger("py4j"), _WithoutPy4j()
+    propagated = own.propagate
+    root.addFilter(py4j_filter)
+    own.propagate = False
+    try:
+        yield
+    finally:
+        root.removeFilter(py4j_filter)
+        own.propagate = propagated

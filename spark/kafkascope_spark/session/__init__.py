@@ -1,0 +1,16 @@
+"""The Spark session: embedded in this process by default, or a cluster's by `--master`, `--remote` or `SPARK_REMOTE`."""
+
+from kafkascope_spark.session.java import java_problem
+from kafkascope_spark.session.jvm_options import LARGE_REQUESTS, SessionSize, size_for_input, size_for_requests
+from kafkascope_spark.session.session import is_embedded, launch_early, open_session
+
+__all__ = [
+    "LARGE_REQUESTS",
+    "SessionSize",
+    "is_embedded",
+    "java_problem",
+    "launch_early",
+    "open_session",
+    "size_for_input",
+    "size_for_requests",
+]

@@ -1,0 +1,59 @@
+"""The archive of Spark's classes (AppCDS) in the user's cache, which halves the start of the JVM.
+
+The first run has its JVM write the archive when it ends; later runs map it. The JVM checks the archive against its own
+build and its class path and ignores it when they differ; then it would be made never again, so the file's name depends
+on all that decides whether it fits.
+"""
+
+import contextlib
+import hashlib
+import os
+import pathlib
+import sys
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+
+WRITE_TIME_S = 60
+"""A JVM writes its archive within some 10 s. A file that has not changed for so long is complete; if it is damaged, the
+next JVM ignores it."""
+
+
+def class_archive_option(java: str, launch_options: Sequence[str]) -> str | None:
+    """The JVM option that uses the archive of Spark's classes, or that writes it where there is none yet; None where
+    there is no cache to keep it in.
+
+    java: the java command; launch_options: the class path and the module options, which an archive must fit.
+    """
+    try:
+        folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kafkascope"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return None
+    name = f"spark-{version('pyspark')}-{_fingerprint(java, launch_options)}"
+    archive = folder / f"{name}.jsa"
+    _rename_complete(folder, name, archive)
+    if archive.exists():
+        return f"-XX:SharedArchiveFile={archive}"
+    if not os.access(folder, os.W_OK):
+        return None
+    return f"-XX:ArchiveClassesAtExit={folder / f'{name}.{os.getpid()}.part'}"
+
+
+def _rename_complete(folder: pathlib.Path, name: str, archive: pathlib.Path) -> None:
+    """Give a finished archive its final name: the JVM writes it after this process has ended."""
+    for part in sorted(folder.glob(f"{name}.*.part")):
+        with contextlib.suppress(OSError):
+            if time.time() - part.stat().st_mtime > WRITE_TIME_S:
+                part.replace(archive)
+
+
+def _fingerprint(java: str, launch_options: Sequence[str]) -> str:
+    """A short name for this Java, this Python environment and these launch options."""
+    path = pathlib.Path(java).resolve()
+    try:
+        changed_ns = path.stat().st_mtime_ns
+    except OSError:
+        changed_ns = 0
+    described = "|".join((str(path), str(changed_ns), sys.prefix, *launch_options))
+    return hashlib.sha256(described.encode()).hexdigest()[:12]

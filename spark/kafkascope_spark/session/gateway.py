@@ -1,0 +1,183 @@
+"""Launches the JVM of the embedded session and connects to it.
+
+PySpark launches it by two shell scripts and a JVM that only computes the command line (0.4 s of processor time), waits
+for it, and gives it this process's standard output and error. Here the JVM is launched directly, without waiting, so
+that it starts while this process still loads its modules; its output goes to a temporary file, which explains a
+failure. It runs Spark's own gateway (org.apache.spark.api.python.PythonGatewayServer) without SparkSubmit in between:
+spark-defaults.conf and PYSPARK_SUBMIT_ARGS are for sessions opened with --master.
+
+`launch` only starts a process, no thread, so the caller may still fork afterwards. A forked child closes its copy of the
+JVM's standard input: the JVM ends when the last copy is closed. `connect` loads py4j, which starts threads: nothing may
+be forked after it.
+"""
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import IO, Any
+
+from kafkascope_parsers.errors import SparkError
+
+MAIN_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
+START_TIMEOUT_S = 120
+_POLL_S = 0.01
+_MODULE_OPTIONS = (
+    *(
+        f"--add-opens=java.base/{package}=ALL-UNNAMED"
+        for package in (
+            "java.lang",
+            "java.lang.invoke",
+            "java.lang.reflect",
+            "java.io",
+            "java.net",
+            "java.nio",
+            "java.util",
+            "java.util.concurrent",
+            "java.util.concurrent.atomic",
+            "jdk.internal.ref",
+            "sun.nio.ch",
+            "sun.nio.cs",
+            "sun.security.action",
+            "sun.util.calendar",
+        )
+    ),
+    "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
+)
+"""What Spark's launcher passes (org.apache.spark.launcher.JavaModuleOptions), but for the module jdk.incubator.vector,
+which only Spark's machine learning uses and which slows the start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jvm:
+    """A launched JVM. output: what it prints; connection_file: where it writes its port and secret."""
+
+    process: "subprocess.Popen[bytes]"
+    output: IO[bytes]
+    folder: "tempfile.TemporaryDirectory[str]"
+
+    @property
+    def connection_file(self) -> pathlib.Path:
+        """Where the JVM writes the port and the secret of its gateway."""
+        return pathlib.Path(self.folder.name) / "connection"
+
+    def printed(self) -> str:
+        """The last megabyte of what the JVM has printed."""
+        with contextlib.suppress(OSError, ValueError):
+            size = os.fstat(self.output.fileno()).st_size
+            return os.pread(self.output.fileno(), 1 << 20, max(0, size - (1 << 20))).decode(errors="replace")
+        return ""
+
+    def stop(self) -> None:
+        """End the JVM, whatever it does."""
+        self.process.kill()
+        self.process.wait()
+
+
+_launched: list[Jvm] = []
+"""The JVMs that this process has launched: one, unless it died and was replaced."""
+
+
+def launch_options() -> tuple[str, ...]:
+    """The class path and the module options of the JVM. Imports no Spark."""
+    jars = spark_home() / "jars"
+    return "-cp", f"{next(jars.glob('slf4j-api-*.jar'))}:{jars}/*", *_MODULE_OPTIONS
+
+
+def spark_home() -> pathlib.Path:
+    """The folder of the pyspark package, which holds Spark's jars."""
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise SparkError("the package pyspark is not installed: install kafkascope again")
+    return pathlib.Path(spec.origin).parent
+
+
+def launch(java: str, options: tuple[str, ...]) -> Jvm:
+    """Launch the JVM and return at once. options: those of the java command.
+
+    Raises SparkError when the process cannot be started.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="kafkascope-spark-")
+    output = tempfile.TemporaryFile()  # noqa: SIM115 - the JVM writes to it as long as it lives
+    environment = os.environ | {
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(pathlib.Path(folder.name) / "connection"),
+        "SPARK_HOME": str(spark_home()),
+        "SPARK_SCALA_VERSION": "2.13",
+        "SPARK_CONNECT_MODE": "0",
+        "PYTHONHASHSEED": "0",
+    }
+    try:
+        process = subprocess.Popen(
+            [java, *options, MAIN_CLASS],
+            stdin=subprocess.PIPE,  # the JVM ends when this process does
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            process_group=0,  # Ctrl-C is for this process, which then ends the JVM
+        )
+    except OSError as error:
+        raise SparkError(f"Spark's JVM cannot be started: {java}: {error.strerror or error}") from error
+    if not _launched:
+        os.register_at_fork(after_in_child=_close_in_child)
+    jvm = Jvm(process, output, folder)
+    _launched.append(jvm)
+    return jvm
+
+
+def _close_in_child() -> None:
+    for jvm in _launched:
+        if jvm.process.stdin is not None:
+            with contextlib.suppress(OSError):
+                jvm.process.stdin.close()
+
+
+def connect(jvm: Jvm) -> Any:
+    """The py4j gateway to a launched JVM, once that is ready. Raises SparkError when the JVM ends before."""
+    patience_ends = time.monotonic() + START_TIMEOUT_S
+    while not jvm.connection_file.exists():
+        if jvm.process.poll() is not None or time.monotonic() > patience_ends:
+            jvm.stop()
+            raise SparkError(f"Spark's JVM does not start: {_last_line(jvm.printed())}")
+        time.sleep(_POLL_S)
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.serializers import UTF8Deserializer, read_int
+
+    with jvm.connection_file.open("rb") as written:
+        port, secret = read_int(written), UTF8Deserializer().loads(written)
+    jvm.folder.cleanup()
+    os.environ |= {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+    try:
+        gateway = launch_gateway()
+    finally:
+        del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+    gateway.proc = jvm.process
+    return gateway
+
+
+def current_jvm() -> Jvm | None:
+    """The JVM that this process launched last; None when it launched none."""
+    return _launched[-1] if _launched else None
+
+
+def exit_cause(jvm: Jvm) -> str | None:
+    """How a JVM that has ended did so, as `was killed by SIGKILL`; None while it runs."""
+    try:
+        code = jvm.process.wait(1)
+    except subprocess.TimeoutExpired:
+        return None
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
+def _last_line(printed: str) -> str:
+    return next(reversed(printed.strip().splitlines()), "it printed nothing")

@@ -1,0 +1,162 @@
+"""Opens the Spark session: embedded in this process, on a cluster (`--master`), or on a Spark Connect server.
+
+The embedded session is small (jvm_options) and stays on the loopback addresses. A session that somebody else opened (a
+notebook's, Databricks', a Connect server's) is used as it is: none of its settings is changed. Only its executors are
+checked, once.
+"""
+
+import os
+import sys
+import tempfile
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from kafkascope_parsers.errors import SparkError, UsageError
+from kafkascope_spark.session.class_archive import class_archive_option
+from kafkascope_spark.session.gateway import Jvm, connect, current_jvm, launch, launch_options
+from kafkascope_spark.session.java import find_java, java_problem
+from kafkascope_spark.session.jvm_options import DATA_OPTIONS, EMBEDDED_OPTIONS, SessionSize, options_for
+from kafkascope_spark.session.workers import check_executors, start_early
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EMBEDDED = "kafkascope.embedded"
+"""A setting of the sessions that `open_session` embeds in this process; others belong to the user."""
+
+
+def open_session(
+    master: str | None = None, remote: str | None = None, *, size: SessionSize = SessionSize.SMALL
+) -> "SparkSession":
+    """The session of master, of remote (a Spark Connect URL), of `SPARK_REMOTE`, or the active one; where there is none
+    of these, an embedded session of this size.
+
+    Raises UsageError when Java is missing, a cluster cannot be reached or its executors lack what the stories need;
+    SparkError when the embedded session does not start.
+    """
+    if master is not None and remote is not None:
+        raise UsageError(
+            "give --master or --remote, not both: one is a Spark cluster, the other a Spark Connect server"
+        )
+    remote = remote or (os.environ.get("SPARK_REMOTE") if master is None else None)
+    if master is not None or remote:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        session = _connected(remote) if remote else _on_cluster(str(master))
+        check_executors(session)
+        return session
+    active = active_session()
+    if active is None:
+        return _embedded(size)
+    if active.conf.get(EMBEDDED, None) is None:
+        check_executors(active)
+    else:
+        _set_size(active, size)
+    return active
+
+
+def is_embedded(master: str | None, remote: str | None = None) -> bool:
+    """Whether open_session(master, remote) runs Spark on this machine, inside this process."""
+    return master is None and remote is None and not os.environ.get("SPARK_REMOTE")
+
+
+def active_session() -> "SparkSession | None":
+    """The session that is already open in this process, whoever opened it; None when there is none."""
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None
+
+
+def launch_early(size: SessionSize) -> Jvm | None:
+    """Launch the JVM that `open_session` will connect to, without waiting; None where Java is missing.
+
+    Starts a process and no thread, and imports no Spark: the caller may fork afterwards.
+    """
+    java = find_java()
+    if java is None:
+        return None
+    # Spark's workers inherit these. pyarrow's own allocator keeps three times as much as a worker that reads files asks
+    # for, and glibc one heap per thread.
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    fixed = launch_options()
+    archive = class_archive_option(java, fixed)
+    return launch(java, (*fixed, *options_for(size).jvm, *([archive] if archive else ())))
+
+
+def _embedded(size: SessionSize) -> "SparkSession":
+    problem = java_problem()
+    if problem:
+        raise UsageError(problem)
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        _spark_context(size)
+        session = SparkSession.builder.getOrCreate()
+    except (PySparkException, Py4JError, OSError, RuntimeError) as error:
+        raise SparkError(f"the Spark session does not start: {_first_line(error)}") from error
+    start_early(session)
+    return session
+
+
+def _spark_context(size: SessionSize) -> Any:
+    """The Spark context, on the JVM of this process; it is launched where it is not there yet."""
+    from pyspark import SparkConf, SparkContext
+
+    options = DATA_OPTIONS | EMBEDDED_OPTIONS | options_for(size).sql | options_for(size).spark
+    options |= {"spark.sql.warehouse.dir": tempfile.gettempdir(), EMBEDDED: "true"}
+    configured = SparkConf(loadDefaults=False).setMaster("local[*]").setAppName("kafkascope")
+    configured.setAll(list(options.items()))
+    if SparkContext._gateway is not None:  # of a session that was stopped: its JVM serves the next one
+        return SparkContext(conf=configured)
+    jvm = current_jvm() or launch_early(size)
+    if jvm is None:
+        raise SparkError("Spark's JVM cannot be started: the java command is gone")
+    return SparkContext(conf=configured, gateway=connect(jvm))
+
+
+def _set_size(session: "SparkSession", size: SessionSize) -> None:
+    """Give an embedded session the SQL settings of this size: it may have been opened before the size was known."""
+    for name, value in options_for(size).sql.items():
+        session.conf.set(name, value)
+
+
+def _on_cluster(master: str) -> "SparkSession":
+    problem = java_problem()
+    if problem:
+        raise UsageError(problem)
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("kafkascope").master(master)
+    if active_session() is None:
+        builder = builder.config(map=dict(DATA_OPTIONS))
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, OSError, RuntimeError) as error:
+        raise UsageError(f"no Spark session at {master}: {_first_line(error)}") from error
+
+
+def _connected(remote: str) -> "SparkSession":
+    if find_spec("grpc") is None or find_spec("grpc_status") is None:
+        raise UsageError("Spark Connect needs more packages: pip install 'pyspark[connect]'")
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        return SparkSession.builder.remote(remote).getOrCreate()
+    except (PySparkException, OSError, RuntimeError) as error:
+        raise UsageError(f"no Spark Connect session at {remote}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

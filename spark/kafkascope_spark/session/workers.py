@@ -1,0 +1,113 @@
+"""Spark's Python workers: started early in the embedded session, checked before a cluster's are used."""
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import kafkascope_spark
+from kafkascope_parsers.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+WORKERS_STARTED = "kafkascope.workers.started"
+"""A setting of an embedded session whose workers have been asked to start."""
+CHECKED_PARTITIONS = 16
+"""Tasks of the job that checks the executors; more would only repeat what these find."""
+_HOW_TO_INSTALL = "install it there, or pass it with --py-files"
+
+
+def start_early(session: "SparkSession") -> None:
+    """Start the Python workers of an embedded session and load their modules, in the background and only once."""
+    if session.conf.get(WORKERS_STARTED, None) is not None:
+        return
+    session.conf.set(WORKERS_STARTED, "true")
+    threading.Thread(target=_run_empty_job, args=(session,), name="spark-workers", daemon=True).start()
+
+
+def _run_empty_job(session: "SparkSession") -> None:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    n = session.sparkContext.defaultParallelism
+    # A session that is stopped meanwhile needs no workers, and the first real job reports what keeps them from starting.
+    with contextlib.suppress(PySparkException, Py4JError, OSError):
+        session.range(0, n, 1, n).mapInArrow(_unchanged, "id long").toArrow()
+
+
+def _unchanged(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    """The batches as they came, from a worker that has loaded the modules of the stories."""
+    import kafkascope_spark.stories
+
+    del kafkascope_spark
+    yield from batches
+
+
+def check_executors(session: "SparkSession") -> None:
+    """Run a tiny job that imports on the executors what the stories need.
+
+    Raises UsageError, in one sentence, when our package, its version, pyarrow or the Python version does not fit.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as fn
+
+    described = fn.udf(_describe_executor(), "string", useArrow=False)
+    try:
+        rows = session.range(0, CHECKED_PARTITIONS, 1, CHECKED_PARTITIONS).select(described("id")).distinct().collect()
+    except PySparkException as error:
+        if "PYTHON_VERSION_MISMATCH" not in str(error):
+            raise
+        raise UsageError(python_mismatch(str(error))) from error
+    problems = filter(None, (executor_problem(*row[0].split("\t")) for row in rows))
+    for problem in sorted(problems):
+        raise UsageError(problem)
+
+
+def _describe_executor() -> Callable[[int], str]:
+    """The function that an executor runs: the version of our package there and that of pyarrow, with a tab between;
+    empty where they cannot be imported. It is nested so that Spark sends its code: an executor without our package
+    could not import it."""
+
+    def describe(number: int) -> str:
+        try:
+            import kafkascope_analyzer.dataset.contract
+            import kafkascope_parsers
+
+            import kafkascope_spark
+
+            ours = str(getattr(kafkascope_spark, "__version__", "without a number"))
+            del kafkascope_analyzer, kafkascope_parsers
+        except ImportError:
+            ours = ""
+        try:
+            import pyarrow
+
+            arrow = str(pyarrow.__version__)
+        except ImportError:
+            arrow = ""
+        return f"{ours}\t{arrow}"
+
+    return describe
+
+
+def executor_problem(ours: str, arrow: str) -> str | None:
+    """What an executor lacks, in one sentence, given its versions of kafkascope and pyarrow; None when it fits."""
+    wanted = kafkascope_spark.__version__
+    if not arrow:
+        return "the executors have no pyarrow: install it there (pip install pyarrow)"
+    if not ours:
+        return f"the executors have no kafkascope: {_HOW_TO_INSTALL} (version {wanted})"
+    if ours != wanted:
+        return f"the executors have kafkascope version {ours}, not {wanted}: {_HOW_TO_INSTALL}"
+    return None
+
+
+def python_mismatch(why: str) -> str:
+    """The sentence for executors that run another Python; why: Spark's own message."""
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    first = next((line.strip() for line in why.splitlines() if "PYTHON_VERSION_MISMATCH" in line), "")
+    detail = first.partition("PYTHON_VERSION_MISMATCH]")[2].strip()
+    return f"the executors run another Python than {here}: set PYSPARK_PYTHON to a Python {here} there ({detail})"
