@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import json
 import pathlib
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -13,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
+from kafkascope_analyzer.dataset.manifest import written_files
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, FINDINGS, REBALANCES, TRANSACTIONS
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, DNS, ERRORS, PARTITIONS, REQUESTS
 from kafkascope_parsers.errors import UsageError
@@ -50,14 +51,12 @@ def write_stories(
     inside this process. A cluster reads and writes the dataset under the same path. ignored: rules that are not asked.
     Raises UsageError when Spark or a table is missing.
     """
-    if not (dataset / "_dataset.json").exists():
-        raise UsageError(f"{dataset} is not a dataset: it has no _dataset.json")
+    opened = Dataset.open(dataset)
     capture_ns = capture_span(dataset)
-    rows = table_rows(dataset)
-    n_requests = rows.get(REQUESTS.name, 0)
-    n_connections = rows.get(CONNECTIONS.name, 0)
+    n_requests = opened.rows(REQUESTS.name)
+    n_connections = opened.rows(CONNECTIONS.name)
     storm = storm_of(dataset)
-    is_storm = storm is not None and 2 * rows.get(ERRORS.name, 0) > n_requests
+    is_storm = storm is not None and 2 * opened.rows(ERRORS.name) > n_requests
     session = open_session(master, remote, n_requests=n_requests, n_connections=n_connections, has_storm=is_storm)
     from kafkascope_spark.tables import Tables
 
@@ -73,6 +72,8 @@ def write_stories(
     write(tagged(told), list(told), dataset / "stories")
     told = diagnoses(tables, ignored)
     write(tagged(told), list(told), dataset / "stories")
+    written = written_files(dataset)
+    opened.commit_stories({name: files for name, files in written.items() if name.startswith(f"{STORIES}/")})
 
 
 def across_clients(tables: "Tables") -> "dict[Table, DataFrame]":
@@ -89,16 +90,6 @@ def diagnoses(tables: "Tables", ignored: Collection[str] = ()) -> "dict[Table, D
     from kafkascope_spark.findings.transform import findings
 
     return {FINDINGS: findings(tables, [rule for rule in RULES if rule.name not in ignored])}
-
-
-def table_rows(dataset: pathlib.Path) -> dict[str, int]:
-    """Rows of each table, as the manifest says; empty where it does not. Raises UsageError when it is no JSON."""
-    try:
-        manifest = json.loads((dataset / "_dataset.json").read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UsageError(f"{dataset}/_dataset.json is damaged: {error}") from error
-    rows = manifest.get("rows") if isinstance(manifest, dict) else None
-    return rows if isinstance(rows, dict) else {}
 
 
 def capture_span(dataset: pathlib.Path) -> tuple[int, int]:

@@ -94,12 +94,15 @@ def analyze(
             if problem is None:
                 write_stories(staged.work, (master, remote), quiet=quiet, ignored=ignored)
             model = _write_report(staged.work)
-        write_forms(place, model, forms)
+        from kafkascope_analyzer.dataset.dataset import Dataset
+
+        written = Dataset.open(place)
+        write_forms(written, model, forms)
         if not forms.on_standard_output:
-            show(model, format, place)
+            show(model, format, str(place))
         staged.settle()
         _say_what_is_there(place, forms, problem, quiet=quiet)
-        end_if_found(place, fail_on)
+        end_if_found(written, fail_on)
 
 
 def _say_what_is_there(place: Path, forms: Forms, problem: str | None, *, quiet: bool) -> None:
@@ -145,8 +148,10 @@ def _open_session() -> None:
 
 def _write_report(dataset: Path) -> dict[str, Any]:
     """report.json beside the tables; gives the model."""
+    from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.report.model import report_model, write_report
 
-    model = report_model(dataset)
-    write_report(dataset, model)
+    opened = Dataset.open(dataset)
+    model = report_model(opened)
+    write_report(opened, model)
     return model

@@ -117,6 +117,7 @@ def say_what_was_cut(dataset: Path) -> None:
 
 def show_overview(dataset: Path, how: Format) -> None:
     """What the tables of `ingest` tell, on standard output."""
+    from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.report.model import overview_model
 
-    show(overview_model(dataset), how, dataset)
+    show(overview_model(Dataset.open(dataset)), how, str(dataset))

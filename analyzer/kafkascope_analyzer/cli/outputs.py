@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MANIFEST
 from kafkascope_parsers.errors import UsageError
 
 SUFFIX = ".kscope"
-MANIFEST = "_dataset.json"
 _CAPTURE_SUFFIXES = (".gz", ".zst", ".lz4", ".xz", ".bz2", ".pcap", ".pcapng", ".cap", ".dmp")
 
 
@@ -94,7 +95,7 @@ class Staged:
         try:
             if kind is None or (self._kept and issubclass(kind, Exception)):
                 if kind is not None:
-                    shutil.rmtree(self.work / "stories", ignore_errors=True)
+                    Dataset.open(self.work).remove_unlisted_stories()
                 self._publish()
         finally:
             _remove_leftovers(self.work)

@@ -237,7 +237,7 @@ def _with_fsspec(storage: Storage) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError:
         raise UsageError(
-            f"{storage.given}: pyarrow does not open {storage.scheme}://; install fsspec and its package for that scheme"
+            f"{storage.given}: {storage.scheme}:// needs fsspec, and its package for that scheme: install them"
         ) from None
     from pyarrow import fs
 
