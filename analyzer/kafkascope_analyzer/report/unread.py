@@ -3,6 +3,7 @@ that were there before it began.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -37,7 +38,7 @@ def limit_sentence(name: str, n: int) -> str:
     return f"{count(n, what)} {fate}"
 
 
-def cut_sentence(file: dict[str, Any]) -> str | None:
+def cut_sentence(file: Mapping[str, Any]) -> str | None:
     """What to tell of a file (a row of `captures`, an input of the manifest) that could not be read whole; None for one
     that could.
     """

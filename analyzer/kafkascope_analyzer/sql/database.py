@@ -6,6 +6,7 @@ statement can read or write anywhere (a COPY may hide in a SELECT).
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from kafkascope_analyzer.report.scan import has_table, table_name
 from kafkascope_parsers.errors import UsageError
 
 ROWS_AT_A_TIME = 10_000
+MOST_OPENED = 16
+"""Tables that are opened at the same time."""
 _CLOSED = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
@@ -42,13 +45,10 @@ class Database:
         if scratch is not None and memory_limit is not None:
             settings |= {"temp_directory": str(scratch), "memory_limit": memory_limit, "threads": 1}
         self._connection = duckdb.connect(":memory:", config=settings)
-        for table in (*INGEST_TABLES, *STORY_TABLES):
-            if has_table(dataset, table):
-                self._add(table.name, table_name(table))
+        self._register()
         self._connection.execute("set TimeZone = 'UTC'")
         self._connection.execute("create schema messages")
         for name in dataset.messages:
-            self._add(name, name)
             self._connection.execute(f'create view messages."{_view_of(name)}" as select * from "{name}"')
         self._connection.execute("set lock_configuration=true")
 
@@ -62,9 +62,16 @@ class Database:
         """Gives the memory back."""
         self._connection.close()
 
-    def _add(self, view: str, table: str) -> None:
-        self._connection.register(view, self.dataset.arrow(table))
-        self._tables.add(view)
+    def _register(self) -> None:
+        """Makes each table known to DuckDB. Several are opened at a time: a message's schema is in its first file, and
+        an object store takes tens of milliseconds to answer.
+        """
+        views = {t.name: table_name(t) for t in (*INGEST_TABLES, *STORY_TABLES) if has_table(self.dataset, t)}
+        views |= {name: name for name in self.dataset.messages}
+        with ThreadPoolExecutor(MOST_OPENED) as pool:
+            for view, table in zip(views, pool.map(self.dataset.arrow, views.values()), strict=True):
+                self._connection.register(view, table)
+        self._tables.update(views)
 
     def has(self, table: str) -> bool:
         """Whether the dataset has the table."""
