@@ -14,9 +14,8 @@ import pyarrow  # noqa: F401
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
-import kafkascope_spark.rebalances.transform
 import kafkascope_spark.stories
-import kafkascope_spark.transactions.transform  # noqa: F401
+import kafkascope_spark.story_job  # noqa: F401
 
 if __name__ == "__main__":
     gc.collect()

@@ -94,14 +94,17 @@ def analyze(
             if problem is None:
                 failure = _try_stories(staged.work, (master, remote), quiet=quiet, ignored=ignored)
             model = _write_report(staged.work)
-        write_forms(place, model, forms)
+        from kafkascope_analyzer.dataset.dataset import Dataset
+
+        written = Dataset.open(place)
+        write_forms(written, model, forms)
         if not forms.on_standard_output:
-            show(model, format, place)
+            show(model, format, str(place))
         staged.settle()
         _say_what_is_there(place, forms, problem, quiet=quiet)
         if failure is not None:
             raise SparkError(f"{failure}; the tables are complete: `kafkascope stories {place}` tries again")
-        end_if_found(place, fail_on)
+        end_if_found(written, fail_on)
 
 
 def _try_stories(
@@ -126,8 +129,10 @@ def _say_what_is_there(place: Path, forms: Forms, problem: str | None, *, quiet:
 
 def _write_report(dataset: Path) -> dict[str, Any]:
     """Writes report.json beside the tables and returns the model of the report."""
+    from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.report.model import report_model, write_report
 
-    model = report_model(dataset)
-    write_report(dataset, model)
+    opened = Dataset.open(dataset)
+    model = report_model(opened)
+    write_report(opened, model)
     return model

@@ -29,7 +29,7 @@ def cut(
         ),
     ],
     dataset: Annotated[
-        Path | None,
+        str | None,
         typer.Option("--dataset", metavar="OUT.kscope", help="The dataset that the captures were read into."),
     ] = None,
     capture: Annotated[

@@ -10,17 +10,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO
 
-from kafkascope_analyzer.cli.outputs import MANIFEST
 from kafkascope_analyzer.cli.progress import bar, note
 from kafkascope_analyzer.cut.copy import Copied, copy_packets
 from kafkascope_analyzer.cut.flows import Endpoint, parse_endpoint
 from kafkascope_analyzer.cut.originals import Original, originals_of
 from kafkascope_analyzer.cut.plan import Plan, plan_on_dataset, wider, window_of
 from kafkascope_analyzer.cut.selection import Selection
+from kafkascope_analyzer.dataset.dataset import Dataset, is_dataset
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.ingest.series import in_time_order
 from kafkascope_analyzer.ingest.source import STANDARD_INPUT, expand_inputs, iter_blocks
-from kafkascope_analyzer.report.scan import load_manifest
 from kafkascope_analyzer.report.words import absolute, count, list_of, size, span
 from kafkascope_parsers.errors import UsageError
 
@@ -35,7 +34,7 @@ class Wanted:
     """The call: places as given, the dataset where one is named, where its captures are now, what of them."""
 
     places: tuple[str, ...]
-    dataset: Path | None
+    dataset: str | None
     moved: tuple[str, ...]
     selection: Selection
     comments: bool
@@ -68,9 +67,8 @@ def _prepared(wanted: Wanted, scratch: Path, *, quiet: bool) -> tuple[list[Origi
         originals = [Original(path, i) for i, path in enumerate(in_time_order(captures))]
         plan = Plan(selection.packets or None, _window(selection, originals), _endpoints(selection))
     else:
-        manifest = load_manifest(dataset)
-        originals = originals_of(dataset, manifest, captures)
-        first_ns = min((entry["first_ns"] for entry in manifest["inputs"] if entry["first_ns"] is not None), default=0)
+        originals = originals_of(dataset, captures)
+        first_ns, _ = dataset.capture_span or (0, 0)
         plan = plan_on_dataset(dataset, selection, window_of(selection, first_ns), comment=wanted.comments)
     if len(originals) > 1 and any(numbers.capture_id is None for numbers in selection.packets):
         names = ", ".join(f"{o.capture_id} is {o.path.name}" for o in originals[:MOST_NAMES])
@@ -78,19 +76,19 @@ def _prepared(wanted: Wanted, scratch: Path, *, quiet: bool) -> tuple[list[Origi
     return originals, plan
 
 
-def _dataset_and_captures(wanted: Wanted) -> tuple[Path | None, list[Path]]:
+def _dataset_and_captures(wanted: Wanted) -> tuple[Dataset | None, list[Path]]:
     """The dataset, by --dataset or as the only place, and the captures that are named."""
-    is_dataset = [place != "-" and (Path(place) / MANIFEST).is_file() for place in wanted.places]
-    if any(is_dataset) and (len(is_dataset) > 1 or wanted.dataset):
+    named = [place != "-" and is_dataset(place) for place in wanted.places]
+    if any(named) and (len(named) > 1 or wanted.dataset):
         raise UsageError("give one dataset, or captures with --dataset OUT.kscope")
-    if any(is_dataset):
-        return Path(wanted.places[0]), expand_inputs(wanted.moved) if wanted.moved else []
+    if any(named):
+        return Dataset.open(wanted.places[0]), expand_inputs(wanted.moved) if wanted.moved else []
     if wanted.moved:
         raise UsageError("--capture says where a dataset's capture is: give the dataset")
     captures = expand_inputs(wanted.places)
     if wanted.dataset is not None and STANDARD_INPUT in captures:
         raise UsageError("standard input cannot be proved to be the dataset's capture: give the file")
-    return wanted.dataset, captures
+    return Dataset.open(wanted.dataset) if wanted.dataset else None, captures
 
 
 def _needs_dataset(selection: Selection) -> bool:
@@ -100,7 +98,7 @@ def _needs_dataset(selection: Selection) -> bool:
     return bool(selection.names_requests or others or selection.whole_connections or None in addresses)
 
 
-def _temporary_dataset(captures: list[Path], selection: Selection, scratch: Path, *, quiet: bool) -> Path:
+def _temporary_dataset(captures: list[Path], selection: Selection, scratch: Path, *, quiet: bool) -> Dataset:
     if selection.findings or selection.recoveries or selection.startups:
         raise UsageError(
             "--finding, --recovery and --startup need a dataset with stories: kafkascope analyze CAPTURE -o OUT.kscope"
@@ -111,7 +109,7 @@ def _temporary_dataset(captures: list[Path], selection: Selection, scratch: Path
     dataset = scratch / "captures.kscope"
     with bar("reading captures", quiet=quiet) as shown:
         ingest(captures, dataset, progress=shown.at)
-    return dataset
+    return Dataset.open(dataset)
 
 
 def _window(selection: Selection, originals: list[Original]) -> tuple[int, int] | None:

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,17 +11,16 @@ from kafkascope_analyzer.cli.options import Format, FormatOption
 
 
 def diff(
-    before: Annotated[
-        Path, typer.Argument(metavar="A.kscope", help="The dataset to compare with.", show_default=False)
-    ],
-    after: Annotated[Path, typer.Argument(metavar="B.kscope", help="The dataset to judge.", show_default=False)],
+    before: Annotated[str, typer.Argument(metavar="A.kscope", help="The dataset to compare with.", show_default=False)],
+    after: Annotated[str, typer.Argument(metavar="B.kscope", help="The dataset to judge.", show_default=False)],
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
     """Say which clients start slower in B than in A, and in which step."""
     with exit_codes():
+        from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.report.compare import comparison
 
-        model = comparison(before, after)
+        model = comparison(Dataset.open(before), Dataset.open(after))
         if format is Format.json:
             sys.stdout.write(json.dumps(model, indent=2, ensure_ascii=True) + "\n")
             return

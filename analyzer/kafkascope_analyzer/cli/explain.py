@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.options import Dataset, Format, FormatOption
+from kafkascope_analyzer.cli.options import DatasetUri, Format, FormatOption
 
 
 def explain(
-    dataset: Dataset,
+    dataset: DatasetUri,
     name: Annotated[
         str,
         typer.Argument(
@@ -22,19 +22,20 @@ def explain(
 ) -> None:
     """Tell what broke, what the client did about it and how long it took, with the packets that prove it."""
     with exit_codes():
+        from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.report.episode import episode_model
         from kafkascope_analyzer.report.explained import cause_sentences, sentences
 
-        model = episode_model(dataset, name)
-        told = cause_sentences(model) if model["asked_for"] == "cause" else []
-        told += sentences(model)
+        model = episode_model(Dataset.open(dataset), name)
+        text = cause_sentences(model) if model["asked_for"] == "cause" else []
+        text += sentences(model)
         if format is Format.json:
             model["files"] = {str(i): path for i, path in model["files"].items()}
-            sys.stdout.write(json.dumps({**model, "sentences": told}, indent=2, ensure_ascii=True) + "\n")
+            sys.stdout.write(json.dumps({**model, "sentences": text}, indent=2, ensure_ascii=True) + "\n")
             return
         from kafkascope_analyzer.report.pieces import line
         from kafkascope_analyzer.report.terminal import write_parts
 
-        parts = [line(sentence) for sentence in told]
+        parts = [line(sentence) for sentence in text]
         write_parts([*parts, line("For Wireshark:")], sys.stdout, plain=format is Format.plain)
         sys.stdout.write(f"  {model['cut']}\n")

@@ -1,13 +1,16 @@
 """`--fail-on` and `--ignore`: what findings mean for a command's end."""
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from kafkascope_analyzer.cli.exits import FOUND, complain
 from kafkascope_analyzer.cli.options import Severity
 from kafkascope_parsers.errors import UsageError
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.dataset.dataset import Dataset
 
 _ORDER = tuple(Severity)
 
@@ -33,7 +36,7 @@ def closest(name: str, known: Sequence[str]) -> str:
     return f" (the closest is {found[0]})" if found else ""
 
 
-def end_if_found(dataset: Path, fail_on: Severity | None, ignored: Collection[str] = ()) -> None:
+def end_if_found(dataset: "Dataset", fail_on: Severity | None, ignored: Collection[str] = ()) -> None:
     """Ends the command with exit code 1 where the dataset has a finding of that severity or worse, of a rule that is
     not ignored. Does nothing without fail_on."""
     if fail_on is None:
@@ -44,14 +47,14 @@ def end_if_found(dataset: Path, fail_on: Severity | None, ignored: Collection[st
         raise typer.Exit(FOUND)
 
 
-def n_found(dataset: Path, severity: Severity, ignored: Collection[str] = ()) -> int:
+def n_found(dataset: "Dataset", severity: Severity, ignored: Collection[str] = ()) -> int:
     """Findings of the severity or worse. Raises UsageError where the dataset has no findings to look at."""
     import pyarrow.dataset as ds
 
     from kafkascope_analyzer.dataset.stories import FINDINGS
-    from kafkascope_analyzer.report.scan import rows
+    from kafkascope_analyzer.report.scan import has_table, rows
 
-    if not (dataset / "stories" / FINDINGS.name).is_dir():
+    if not has_table(dataset, FINDINGS):
         raise UsageError(
             f"--fail-on needs the table stories/{FINDINGS.name}, and {dataset} has none; kafkascope stories {dataset} "
             "makes the stories"

@@ -1,13 +1,15 @@
 """`kafkascope info`: what is in a capture or a dataset, quickly. Never starts Spark."""
 
 import sys
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.options import Format, FormatOption
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.dataset.dataset import Dataset
 
 
 def info(
@@ -21,23 +23,24 @@ def info(
 ) -> None:
     """Say what is in a capture or a dataset."""
     with exit_codes():
-        if place != "-" and (Path(place) / "_dataset.json").is_file():
-            _show_dataset(Path(place), format)
+        from kafkascope_analyzer.dataset.dataset import Dataset, is_dataset
+
+        if place != "-" and is_dataset(place):
+            _show_dataset(Dataset.open(place), format)
             return
         from kafkascope_analyzer.cli.capture_info import show_capture
 
         show_capture(place, format)
 
 
-def _show_dataset(dataset: Path, how: Format) -> None:
-    """What the tables of `ingest` tell, and the byte ledger in full."""
+def _show_dataset(dataset: "Dataset", how: Format) -> None:
+    """What the tables of `ingest` show, and the byte ledger in full."""
     from kafkascope_analyzer.report.ledger import full_ledger
     from kafkascope_analyzer.report.model import overview_model, to_json
-    from kafkascope_analyzer.report.scan import load_manifest
     from kafkascope_analyzer.report.terminal import render, write_parts
     from kafkascope_analyzer.report.terminal_ledger import render_ledger
 
-    model = overview_model(dataset) | {"ledger": full_ledger(dataset, load_manifest(dataset))}
+    model = overview_model(dataset) | {"ledger": full_ledger(dataset)}
     if how is Format.json:
         sys.stdout.write(to_json(model))
         return

@@ -123,8 +123,11 @@ Ignore = Annotated[
         show_default=False,
     ),
 ]
-Dataset = Annotated[
-    Path, typer.Argument(metavar="OUT.kscope", help="A dataset that kafkascope wrote.", show_default=False)
+DatasetUri = Annotated[
+    str,
+    typer.Argument(
+        metavar="OUT.kscope", help="A dataset that kafkascope wrote: its folder, or its URI.", show_default=False
+    ),
 ]
 
 

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MANIFEST
 from kafkascope_parsers.errors import UsageError
 
 SUFFIX = ".kscope"
-MANIFEST = "_dataset.json"
 _CAPTURE_SUFFIXES = (".gz", ".zst", ".lz4", ".xz", ".bz2", ".pcap", ".pcapng", ".cap", ".dmp")
 
 
@@ -38,14 +39,6 @@ def check_out(out: Path, *, overwrite: bool) -> None:
         raise UsageError(f"{out}: is there and is not a kafkascope dataset; give another name with -o")
     if not overwrite:
         raise UsageError(f"{out}: is there already; --overwrite replaces it, -o gives another name")
-
-
-@contextmanager
-def replaced(place: Path) -> Iterator[None]:
-    """Lets the block write the directory anew; whatever ends it early puts the old one back."""
-    with _put_aside(place) as old:
-        yield
-    shutil.rmtree(old, ignore_errors=True)
 
 
 @contextmanager
@@ -94,7 +87,7 @@ class Staged:
         try:
             if kind is None or (self._kept and issubclass(kind, Exception)):
                 if kind is not None:
-                    shutil.rmtree(self.work / "stories", ignore_errors=True)
+                    Dataset.open(self.work).remove_unlisted_stories()
                 self._publish()
         finally:
             _remove_leftovers(self.work)

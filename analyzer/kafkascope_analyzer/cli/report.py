@@ -1,8 +1,8 @@
-"""`kafkascope report`: what a dataset tells, on the terminal or as a file. Starts no Spark."""
+"""`kafkascope report`: what a dataset holds, on the terminal or as a file. Starts no Spark."""
 
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.options import (
-    Dataset,
+    DatasetUri,
     Format,
     FormatOption,
     Html,
@@ -15,7 +15,7 @@ from kafkascope_analyzer.cli.options import (
 
 
 def report(
-    dataset: Dataset,
+    dataset: DatasetUri,
     html: Html = None,
     markdown: Markdown = None,
     json: Json = None,
@@ -24,20 +24,22 @@ def report(
     quiet: Quiet = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
-    """Show what a dataset tells: findings first. With --html, --markdown, --json or --perfetto, write that instead."""
+    """Show a dataset's report, findings first. With --html, --markdown, --json or --perfetto, write that instead."""
     with exit_codes():
         from kafkascope_analyzer.cli.forms import STANDARD_OUTPUT, Forms, write_forms
         from kafkascope_analyzer.cli.progress import note
         from kafkascope_analyzer.cli.show import show
+        from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.report.model import report_model
 
         forms = Forms(html, markdown, json, perfetto)
         forms.check(overwrite=overwrite)
-        model = report_model(dataset)
+        opened = Dataset.open(dataset)
+        model = report_model(opened)
         if not forms.wanted:
             show(model, format, dataset)
             return
-        write_forms(dataset, model, forms)
+        write_forms(opened, model, forms)
         for name, place in forms.wanted:
             if place != STANDARD_OUTPUT:
                 note(f"{name}: {place}", quiet=quiet)

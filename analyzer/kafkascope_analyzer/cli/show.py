@@ -1,13 +1,12 @@
 """Writes a report on standard output in the format that the user asked for."""
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.cli.options import Format
 
 
-def show(model: dict[str, Any], how: Format, dataset: Path) -> None:
+def show(model: dict[str, Any], how: Format, dataset: str) -> None:
     """The report: JSON as report.json holds it, or text, in which commands name the dataset."""
     if how is Format.json:
         from kafkascope_analyzer.report.model import to_json

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.options import Dataset
+from kafkascope_analyzer.cli.options import DatasetUri
 
 
 class Rows(str, Enum):  # noqa: UP042 - typer's choices want the value as text on every supported Python
@@ -21,7 +21,7 @@ class Rows(str, Enum):  # noqa: UP042 - typer's choices want the value as text o
 
 
 def sql(
-    dataset: Dataset,
+    dataset: DatasetUri,
     query: Annotated[str, typer.Argument(metavar="SELECT", help="A SELECT in DuckDB's SQL; - reads it from stdin.")],
     format: Annotated[  # noqa: A002 - the option's name
         Rows, typer.Option("--format", help="How the rows are written: rich, plain (ASCII), csv, json or markdown.")
@@ -29,11 +29,12 @@ def sql(
 ) -> None:
     """Ask a question in SQL: select ... from requests, clients, messages.Metadata_response (see kafkascope tables)."""
     with exit_codes():
+        from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.sql.database import Database
         from kafkascope_analyzer.sql.results import as_csv, as_json, as_markdown, as_table
 
         statement = sys.stdin.read() if query == "-" else query
-        with Database(dataset) as database:
+        with Database(Dataset.open(dataset)) as database:
             names, rows = database.query(statement)
             if format in (Rows.rich, Rows.plain):
                 from kafkascope_analyzer.report.terminal import width_of, write_parts

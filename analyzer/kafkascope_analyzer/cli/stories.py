@@ -2,19 +2,22 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.found import end_if_found, known_rules
-from kafkascope_analyzer.cli.startup import arrow_without_pandas
-from kafkascope_analyzer.cli.options import Dataset, FailOn, Format, FormatOption, Ignore, Master, Quiet, Remote
-from kafkascope_analyzer.cli.outputs import replaced
+from kafkascope_analyzer.cli.options import DatasetUri, FailOn, Format, FormatOption, Ignore, Master, Quiet, Remote
 from kafkascope_analyzer.cli.progress import note, waiting
 from kafkascope_analyzer.cli.show import show
+from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_parsers.errors import UsageError
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.dataset.dataset import Dataset
 
 
 def stories(
-    dataset: Dataset,
+    dataset: DatasetUri,
     master: Master = None,
     remote: Remote = None,
     quiet: Quiet = False,
@@ -25,17 +28,18 @@ def stories(
     """Rebuild clients, their starts and recoveries on Spark, find what is wrong; rewrite report.json; print it."""
     with exit_codes():
         arrow_without_pandas()
-        from kafkascope_analyzer.report.scan import load_manifest
+        from kafkascope_analyzer.dataset.dataset import Dataset
 
         ignored = known_rules(ignore)
-        load_manifest(dataset)
+        Dataset.open(dataset)
         problem = java_problem(remote)
         if problem:
             raise UsageError(problem)
         write_stories(dataset, (master, remote), quiet=quiet, ignored=ignored)
-        show_report(dataset, format)
-        note(f"dataset: {dataset}, report: {dataset / 'report.json'}", quiet=quiet)
-        end_if_found(dataset, fail_on)
+        written = Dataset.open(dataset)
+        show_report(written, format)
+        note(f"dataset: {dataset}, report: {written.uri_of('report.json')}", quiet=quiet)
+        end_if_found(written, fail_on)
 
 
 def java_problem(remote: str | None = None) -> str | None:
@@ -48,7 +52,7 @@ def java_problem(remote: str | None = None) -> str | None:
 
 
 def write_stories(
-    dataset: Path, where: tuple[str | None, str | None], *, quiet: bool, ignored: frozenset[str] = frozenset()
+    dataset: str | Path, where: tuple[str | None, str | None], *, quiet: bool, ignored: frozenset[str] = frozenset()
 ) -> None:
     """Runs Spark over the tables and writes the stories. where: master, remote; ignored: rules.
 
@@ -59,14 +63,14 @@ def write_stories(
 
     master, remote = where
     what = "stories: clients, starts, recoveries, findings (Spark)"
-    with waiting(what, quiet=quiet), replaced(dataset / "stories"), spark_failures():
+    with waiting(what, quiet=quiet), spark_failures():
         run_stories(dataset, master=master, remote=remote, ignored=ignored)
 
 
-def show_report(dataset: Path, how: Format) -> None:
+def show_report(dataset: "Dataset", how: Format) -> None:
     """Writes report.json from the tables as they are now and prints the report."""
     from kafkascope_analyzer.report.model import report_model, write_report
 
     model = report_model(dataset)
     write_report(dataset, model)
-    show(model, how, dataset)
+    show(model, how, str(dataset))

@@ -2,17 +2,19 @@
 
 import json
 import sys
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.options import Dataset, Format, FormatOption
+from kafkascope_analyzer.cli.options import DatasetUri, Format, FormatOption
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.dataset.dataset import Dataset
 
 
 def timeline(
-    dataset: Dataset,
+    dataset: DatasetUri,
     client: Annotated[
         str | None,
         typer.Option(
@@ -27,14 +29,17 @@ def timeline(
 ) -> None:
     """Draw how clients started, step by step, and whose time each step was; or how one got over an error."""
     with exit_codes():
+        from kafkascope_analyzer.dataset.dataset import Dataset
+
+        opened = Dataset.open(dataset)
         if recovery is not None:
-            _recovery(dataset, recovery, client, format)
+            _recovery(opened, recovery, client, format)
             return
         from kafkascope_analyzer.report.starts import cadences_of, clients_of, starts_of
 
-        found = clients_of(dataset, client)
+        found = clients_of(opened, client)
         ids = [c["client_instance_id"] for c in found]
-        starts, loops = starts_of(dataset, ids), cadences_of(dataset, ids)
+        starts, loops = starts_of(opened, ids), cadences_of(opened, ids)
         for row in found:
             row["starts"] = starts[row["client_instance_id"]]
             row["cadences"] = loops[row["client_instance_id"]]
@@ -49,7 +54,7 @@ def timeline(
         write_parts(render_timeline(model), sys.stdout, plain=format is Format.plain)
 
 
-def _recovery(dataset: Path, name: str, client: str | None, format: Format) -> None:  # noqa: A002 - as above
+def _recovery(dataset: "Dataset", name: str, client: str | None, format: Format) -> None:  # noqa: A002 - as above
     from kafkascope_analyzer.report.episode import episode_model
     from kafkascope_parsers.errors import UsageError
 

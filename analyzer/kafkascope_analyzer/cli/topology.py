@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.options import Dataset, Format, FormatOption
+from kafkascope_analyzer.cli.options import DatasetUri, Format, FormatOption
 
 
 def topology(
-    dataset: Dataset,
+    dataset: DatasetUri,
     at: Annotated[
         str | None,
         typer.Option(
@@ -24,9 +24,10 @@ def topology(
 ) -> None:
     """Show brokers, and how leaders and coordinators moved, or who they were at a time."""
     with exit_codes():
+        from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.report.topology import topology_model
 
-        model = topology_model(dataset, at)
+        model = topology_model(Dataset.open(dataset), at)
         if format is Format.json:
             from kafkascope_analyzer.report.model import to_json
 

@@ -5,7 +5,6 @@ Wireshark shows them in the packet list and in the details. Text from the wire l
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow.dataset as ds
 
 from kafkascope_analyzer.cut.pcapng import comment_options
 from kafkascope_analyzer.cut.scope import Window
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import ERRORS, REQUESTS
 from kafkascope_analyzer.report.scan import one_of, rows
 from kafkascope_analyzer.report.words import safe, span
@@ -52,7 +52,7 @@ class Comments:
 NO_COMMENTS = Comments({})
 
 
-def comments_on(dataset: Path, hits: pa.Table | None, conn_ids: pa.Array, window: Window) -> Comments:
+def comments_on(dataset: Dataset, hits: pa.Table | None, conn_ids: pa.Array, window: Window) -> Comments:
     """Comments on the first selected requests; where connections are selected (hits is None), on those with errors."""
     if hits is None:
         only = (ds.field("n_errors") > 0) & ds.field("conn_id").isin(conn_ids)
@@ -77,7 +77,7 @@ def comments_on(dataset: Path, hits: pa.Table | None, conn_ids: pa.Array, window
     return Comments(texts)
 
 
-def _errors_of(dataset: Path, request_ids: list[str]) -> dict[str, list[str]]:
+def _errors_of(dataset: Dataset, request_ids: list[str]) -> dict[str, list[str]]:
     """Errors of each request as text, each once: the error's name and what it is about."""
     found: dict[str, list[str]] = {}
     for error in rows(dataset, ERRORS, ["request_id", "error_name", "resource"], one_of("request_id", request_ids)):

@@ -3,10 +3,12 @@
 A file is the same if its size is and the SHA-256 of its first and last MiB.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.source import STANDARD_INPUT, CaptureFile
 from kafkascope_parsers.errors import CaptureError, UsageError
 
@@ -23,12 +25,12 @@ class Original:
     last_ns: int | None = None
 
 
-def originals_of(dataset: Path, manifest: dict[str, Any], given: list[Path]) -> list[Original]:
+def originals_of(dataset: Dataset, given: list[Path]) -> list[Original]:
     """The dataset's inputs in its order. given: where to look; none is where the manifest says, or beside the dataset.
 
     Raises UsageError where one is not found or is not the same any more, or where a given file is none of them.
     """
-    inputs = manifest["inputs"]
+    inputs = dataset.manifest.inputs
     if not given:
         return [_original(entry, i, _place(entry, dataset)) for i, entry in enumerate(inputs)]
     prints = {path: _fingerprint(path) for path in given}
@@ -45,16 +47,17 @@ def originals_of(dataset: Path, manifest: dict[str, Any], given: list[Path]) -> 
     return found
 
 
-def _original(entry: dict[str, Any], capture_id: int, path: Path) -> Original:
+def _original(entry: Mapping[str, Any], capture_id: int, path: Path) -> Original:
     return Original(path, capture_id, entry.get("first_ns"), entry.get("last_ns"))
 
 
-def _place(entry: dict[str, Any], dataset: Path) -> Path:
+def _place(entry: Mapping[str, Any], dataset: Dataset) -> Path:
     """Where the file is: its path as given to ingest, or beside the dataset."""
     named = Path(entry["path"])
     if named == STANDARD_INPUT:
         raise UsageError(f"{dataset} was read from standard input; name the capture with --capture PATH")
-    places = [named, dataset.absolute().parent / named, dataset.absolute().parent / named.name]
+    beside = dataset.local_folder.parent if dataset.local_folder else Path.cwd()
+    places = [named, beside / named, beside / named.name]
     there = [path for path in dict.fromkeys(places) if path.is_file()]
     if not there:
         raise UsageError(f"{named}: {dataset} was made from it and it is not there; say where with --capture PATH")
@@ -80,7 +83,7 @@ def _fingerprint(path: Path) -> tuple[int, str | None]:
     return size, capture.info.sha256
 
 
-def _is_same(fingerprint: tuple[int, str | None], entry: dict[str, Any]) -> bool:
+def _is_same(fingerprint: tuple[int, str | None], entry: Mapping[str, Any]) -> bool:
     """Whether the file is the manifest's; one that came through standard input has no digest, and its size decides."""
     size, digest = fingerprint
     wanted = entry.get("sha256_first_and_last_mib")

@@ -9,7 +9,6 @@ So that Wireshark reads the piece from its first byte on:
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +21,7 @@ from kafkascope_analyzer.cut.scope import ALL_TIME, Scope, Window, connection_sc
 from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.cut.spans import NO_SPANS, Ints, SpanIndex, Spans, merged, spans
 from kafkascope_analyzer.cut.when import PacketRange
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_analyzer.report.scan import one_of, scan
 from kafkascope_parsers.errors import UsageError
@@ -78,7 +78,7 @@ def wider(window: Window, margin_ns: int) -> Window:
     return window[0] - margin_ns, window[1] + margin_ns
 
 
-def plan_on_dataset(dataset: Path, selection: Selection, window: Window, *, comment: bool) -> Plan:
+def plan_on_dataset(dataset: Dataset, selection: Selection, window: Window, *, comment: bool) -> Plan:
     """What the selection is in the packets that the dataset was made from. Raises UsageError."""
     scope = connection_scope(dataset, selection)
     packets = selection.packets or None
@@ -115,7 +115,7 @@ def _of_scope(scope: Scope, connections: _Connections, window: Window) -> Spans:
     return spans(*zip(*found, strict=True)) if found else NO_SPANS
 
 
-def _load_connections(dataset: Path, ids: list[str]) -> _Connections:
+def _load_connections(dataset: Dataset, ids: list[str]) -> _Connections:
     columns = ["conn_id", "client_ip", "client_port", "server_ip", "server_port", "first_ns", "last_ns", "syn_ns"]
     batches = list(scan(dataset, CONNECTIONS, [*columns, "protocol"], one_of("conn_id", ids)))
     table = pa.Table.from_batches(
@@ -137,7 +137,7 @@ def _load_connections(dataset: Path, ids: list[str]) -> _Connections:
     )
 
 
-def _readable(dataset: Path, connections: _Connections, parts: Spans) -> Spans:
+def _readable(dataset: Dataset, connections: _Connections, parts: Spans) -> Spans:
     """Parts of connections, with what Wireshark needs to read them (see above), none beyond its connection."""
     first, last = connections.first_ns, connections.last_ns
     parts = merged([_within(parts, first, last)])
@@ -156,11 +156,11 @@ def _within(parts: Spans, first: Ints, last: Ints) -> Spans:
     return spans(parts.owner, start, end)
 
 
-def _times_of(dataset: Path, connections: _Connections, *more: str) -> Iterator[pa.RecordBatch]:
+def _times_of(dataset: Dataset, connections: _Connections, *more: str) -> Iterator[pa.RecordBatch]:
     return scan(dataset, REQUESTS, ["conn_id", *TIMES, *more], one_of("conn_id", connections.ids.to_pylist()))
 
 
-def _widened(dataset: Path, connections: _Connections, parts: Spans) -> Spans:
+def _widened(dataset: Dataset, connections: _Connections, parts: Spans) -> Spans:
     """Parts that begin where no message of the connection is half said."""
     for _ in range(_MOST_WIDENINGS):
         index, more = SpanIndex(parts), [parts]
@@ -178,7 +178,7 @@ def _widened(dataset: Path, connections: _Connections, parts: Spans) -> Spans:
     return parts
 
 
-def _end_of_begin(dataset: Path, connections: _Connections) -> Ints:
+def _end_of_begin(dataset: Dataset, connections: _Connections) -> Ints:
     """Per connection, until when its beginning goes: before its first request, or to the end of ApiVersions if that is
     the first request. Without requests: its handshake is all of it."""
     end = connections.last_ns.copy()

@@ -6,7 +6,6 @@ only, and at most MOST_REQUESTS of them.
 
 import difflib
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +14,7 @@ import pyarrow.dataset as ds
 from kafkascope_analyzer.cut.scope import ALL_TIME, Scope, Window, there_are
 from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import ERRORS, PARTITIONS, REQUESTS
 from kafkascope_analyzer.report.scan import one_of, scan
 from kafkascope_parsers.errors import UsageError
@@ -27,7 +27,7 @@ TIMES = ["ts_ns", "request_last_ns", "response_ns", "response_last_ns"]
 HITS = pa.schema([("request_id", pa.string()), ("conn_id", pa.string()), ("ts_ns", pa.int64()), ("end_ns", pa.int64())])
 
 
-def selected_requests(dataset: Path, selection: Selection, scope: Scope | None, window: Window) -> pa.Table:
+def selected_requests(dataset: Dataset, selection: Selection, scope: Scope | None, window: Window) -> pa.Table:
     """Requests that match everything, and were under way in the window: columns of HITS. Raises UsageError."""
     filters = [_apis(selection.apis)] if selection.apis else []
     if selection.groups:
@@ -77,7 +77,7 @@ def _in_scope(hits: pa.Table, scope: Scope) -> pa.Table:
     return hits.filter(pa.array(inside, pa.bool_()))
 
 
-def _id_sets(dataset: Path, selection: Selection) -> Iterator[pa.Array]:
+def _id_sets(dataset: Dataset, selection: Selection) -> Iterator[pa.Array]:
     """The request ids that each kind that is not in the table of requests lets through."""
     if selection.requests:
         yield pa.array(selection.requests, pa.string())
@@ -88,7 +88,7 @@ def _id_sets(dataset: Path, selection: Selection) -> Iterator[pa.Array]:
         yield _ids(dataset, PARTITIONS, one_of("topic", list(selection.topics)), selection.topics)
 
 
-def _ids(dataset: Path, table: Table, only: ds.Expression, wanted: tuple[str, ...]) -> pa.Array:
+def _ids(dataset: Dataset, table: Table, only: ds.Expression, wanted: tuple[str, ...]) -> pa.Array:
     found = _bounded(scan(dataset, table, ["request_id"], only), pa.schema([table.schema.field("request_id")]))
     if not found.num_rows:
         column = "error_name" if table is ERRORS else "topic"

@@ -5,7 +5,6 @@ are joined, kinds are intersected.
 """
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +13,7 @@ import pyarrow.dataset as ds
 from kafkascope_analyzer.cut.flows import parse_endpoint
 from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.cut.stories import of_finding, of_recovery, of_startup
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.report.scan import rows, scan
@@ -28,7 +28,7 @@ Window = tuple[int, int]
 Scope = dict[str, list[Window]]
 
 
-def connection_scope(dataset: Path, selection: Selection) -> Scope | None:
+def connection_scope(dataset: Dataset, selection: Selection) -> Scope | None:
     """What clients, connections and stories select; None where none is named. Raises UsageError where a name is not in
     the dataset."""
     scope: Scope | None = None
@@ -61,7 +61,7 @@ def intersected(one: Scope, other: Scope) -> Scope:
     return both
 
 
-def overlapping(dataset: Path, window: Window) -> Scope:
+def overlapping(dataset: Dataset, window: Window) -> Scope:
     """The connections that have a segment about the window."""
     inside = (ds.field("first_ns") <= window[1]) & (ds.field("last_ns") >= window[0])
     return _whole(conn_ids(scan(dataset, CONNECTIONS, ["conn_id"], inside)))
@@ -81,7 +81,7 @@ def _whole(ids: Iterable[str]) -> Scope:
     return {conn_id: [ALL_TIME] for conn_id in ids}
 
 
-def _of_client(dataset: Path, name: str) -> Scope:
+def _of_client(dataset: Dataset, name: str) -> Scope:
     """A client instance by its id, or every connection that carried the client id."""
     found: list[str] = []
     for client in rows(dataset, CLIENTS, ["conn_ids"], ds.field("client_instance_id") == name):
@@ -109,7 +109,7 @@ def there_are(names: Iterable[str]) -> str:
     return f"; there are {list_of(known, 8)}" if known else "; the dataset has none"
 
 
-def _of_connection(dataset: Path, name: str) -> Scope:
+def _of_connection(dataset: Dataset, name: str) -> Scope:
     """A conn_id, or an address (ip, ip:port, :port) of either end."""
     endpoint = parse_endpoint(name)
     if endpoint is None:

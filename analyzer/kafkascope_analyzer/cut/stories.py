@@ -1,11 +1,11 @@
 """Windows of time on connections that a story is about: a finding, a recovery, a startup."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
 
+from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
 from kafkascope_analyzer.dataset.stories import FINDINGS, RECOVERIES, RECOVERY_STEP_ROWS, STARTUP_STEP_ROWS, STARTUPS
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.report.scan import one_of, rows
@@ -16,7 +16,7 @@ _TIMES = ("ts_ns", "request_last_ns", "response_ns", "response_last_ns")
 Windows = dict[str, list[tuple[int, int]]]
 
 
-def of_recovery(dataset: Path, name: str) -> Windows:
+def of_recovery(dataset: Dataset, name: str) -> Windows:
     """The connections of an episode's steps, from its first error to its end. Raises UsageError."""
     _check_there(dataset, "recoveries", "--recovery")
     story = _one(rows(dataset, RECOVERIES, ["start_ns", "recovered_ns"], ds.field("recovery_id") == name))
@@ -29,7 +29,7 @@ def of_recovery(dataset: Path, name: str) -> Windows:
     return {step["conn_id"]: [window] for step in steps if step["conn_id"]}
 
 
-def of_startup(dataset: Path, name: str) -> Windows:
+def of_startup(dataset: Dataset, name: str) -> Windows:
     """The connections of a start's steps, from its begin to its last step. Raises UsageError."""
     _check_there(dataset, "startups", "--startup")
     story = _one(rows(dataset, STARTUPS, ["start_ns", "ready_ns"], ds.field("startup_id") == name))
@@ -41,7 +41,7 @@ def of_startup(dataset: Path, name: str) -> Windows:
     return {step["conn_id"]: [window] for step in steps if step["conn_id"]}
 
 
-def of_finding(dataset: Path, name: str) -> Windows:
+def of_finding(dataset: Dataset, name: str) -> Windows:
     """The requests that prove a finding, and from its first to its last time the connections that it is about and that
     none of those requests is on. Raises UsageError."""
     _check_there(dataset, "findings", "--finding")
@@ -65,8 +65,8 @@ def _one(found: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
     return next(iter(found), None)
 
 
-def _check_there(dataset: Path, table: str, option: str) -> None:
-    if not (dataset / "stories" / table).is_dir():
+def _check_there(dataset: Dataset, table: str, option: str) -> None:
+    if not dataset.has(f"{STORIES}/{table}"):
         raise UsageError(
             f"{option} needs the table stories/{table}, and {dataset} has none; kafkascope stories {dataset} makes the "
             "stories"

@@ -19,8 +19,8 @@ from typing import Any
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.manifest import MANIFEST, DatasetFile, Manifest, parse_manifest
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_parsers.errors import UsageError
 
@@ -58,6 +58,16 @@ class Dataset:
     def uri(self) -> str:
         """The canonical URI, with a scheme."""
         return self.storage.uri
+
+    @property
+    def name(self) -> str:
+        """The last part of its place: `leader_move.kscope`."""
+        return self.uri.rstrip("/").rpartition("/")[2] if self.local_folder is None else self.local_folder.name
+
+    @property
+    def local_folder(self) -> Path | None:
+        """Its absolute folder on this machine; None where it is stored elsewhere."""
+        return Path(self.storage.path).absolute() if self.storage.is_local else None
 
     @property
     def filesystem(self) -> Any:
@@ -132,11 +142,14 @@ class Dataset:
             )
 
     def batches(
-        self, name: str, columns: Sequence[str] | None = None, filter: Any = None  # noqa: A002 - as in pyarrow
+        self,
+        name: str,
+        columns: Sequence[str] | None = None,
+        filter: Any = None,  # noqa: A002 - as in pyarrow
     ) -> Iterator[pa.RecordBatch]:
-        """The batches of a table in file order, read on one thread, with these columns (all: None) of the rows that the
-        filter (a pyarrow expression) lets through. None where the dataset lacks the table; a column that a file lacks is
-        null. Raises UsageError where a file cannot be read.
+        """The batches of a table in file order, read on one thread, with these columns (all: None), of the rows that
+        the filter (a pyarrow expression) lets through. A table that the dataset lacks has no batches; a column that a
+        file lacks is null. Raises UsageError where a file cannot be read.
         """
         if not self.has(name):
             return
@@ -147,7 +160,10 @@ class Dataset:
             yield from source.to_batches(columns=wanted, filter=filter, **options)
 
     def read(
-        self, name: str, columns: Sequence[str] | None = None, filter: Any = None  # noqa: A002 - as in pyarrow
+        self,
+        name: str,
+        columns: Sequence[str] | None = None,
+        filter: Any = None,  # noqa: A002 - as in pyarrow
     ) -> pa.Table:
         """A table as a whole, as `batches` reads it. Raises UsageError, also where the dataset lacks the table."""
         source = self.arrow(name)
@@ -186,10 +202,11 @@ class Dataset:
         manifest = self.manifest.with_files(kept | {name: tuple(listed) for name, listed in files.items()})
         self.storage.write_bytes(MANIFEST, manifest.to_json().encode())
         now = Dataset(self.storage, manifest)
-        now._remove_unlisted_stories()
+        now.remove_unlisted_stories()
         return now
 
-    def _remove_unlisted_stories(self) -> None:
+    def remove_unlisted_stories(self) -> None:
+        """Removes the files that runs which did not commit have left in the stories' folder. Raises UsageError."""
         listed = {path for name in self.tables for path in self.files(name)}
         for path in self.storage.listed(STORIES):
             if path not in listed:
@@ -205,8 +222,9 @@ def new_run_id() -> str:
 
 
 def story_file(name: str, run_id: str, part: int, number: int = 0) -> str:
-    """The path of a story file in the dataset: `stories/clients/part-00003-001-<run_id>.parquet`. name: `stories/clients`;
-    part: the Spark partition; number: counts the files of one partition.
+    """The path of a story file in the dataset: `stories/clients/part-00003-001-<run_id>.parquet`.
+
+    name: `stories/clients`; run_id: see `new_run_id`; part: the Spark partition; number: counts its files.
     """
     return f"{name}/part-{part:05d}-{number:03d}-{run_id}.parquet"
 

@@ -7,7 +7,7 @@ rows and the bytes of each. A table without rows may have no file.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -42,8 +42,8 @@ class Manifest:
     files: Files
     ledger: Mapping[str, int]
     inputs: Sequence[Mapping[str, Any]] = ()
-    options: Mapping[str, Any] | None = None
-    limits_hit: Mapping[str, int] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    limits_hit: Mapping[str, int] = field(default_factory=dict)
     tool_version: str | None = None
 
     @property
@@ -62,10 +62,10 @@ class Manifest:
         found = {
             "schema_version": SCHEMA_VERSION,
             "tool_version": self.tool_version,
-            "options": self.options or {},
+            "options": dict(self.options),
             "inputs": list(self.inputs),
             "ledger": dict(self.ledger),
-            "limits_hit": self.limits_hit or {},
+            "limits_hit": dict(self.limits_hit),
             "files": {name: [asdict(file) for file in listed] for name, listed in self.files.items()},
         }
         return json.dumps(found, indent=2) + "\n"

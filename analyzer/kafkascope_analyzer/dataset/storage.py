@@ -10,7 +10,7 @@ carries no credentials; the endpoint and the region of S3 travel with it.
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,33 +18,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from kafkascope_analyzer.dataset.object_stores import (
+    AZURE_SCHEMES,
+    GCS_SCHEMES,
+    S3_SCHEMES,
+    S3Settings,
+    open_azure,
+    open_gcs,
+    open_s3,
+    open_with_pyarrow_or_fsspec,
+    reason,
+)
 from kafkascope_parsers.errors import UsageError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_S3_SCHEMES = ("s3", "s3a", "s3n")
-CONNECT_SECONDS = 10
-"""How long the first answer of an S3 endpoint may take."""
-_ATTEMPTS = 3
-"""How often a request to S3 is made before it has failed."""
-_LONGEST_REASON = 300
-"""Characters of a storage library's message that are shown: some of them quote whole HTTP responses."""
-
-
-@dataclass(frozen=True, slots=True)
-class S3Settings:
-    """Where S3 is, from the environment: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION."""
-
-    endpoint: str | None = None
-    region: str | None = None
-
-    @classmethod
-    def from_environment(cls) -> "S3Settings":
-        """The settings of this process."""
-        env = os.environ
-        return cls(
-            env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL") or None,
-            env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or None,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +53,7 @@ class Storage:
         if scheme == "file":
             local = Path(unquote(urlsplit(given).path) if match else given)
             return cls(local.absolute().as_uri(), given, str(local), scheme)
-        scheme = "s3" if scheme in _S3_SCHEMES else scheme
+        scheme = "s3" if scheme in S3_SCHEMES else scheme
         rest = _SCHEME.sub("", given, count=1).rstrip("/")
         if "?" in rest or "#" in rest:
             raise UsageError(f"{given}: settings in a dataset's URI are not read: put them into the environment")
@@ -126,7 +113,7 @@ class Storage:
 
     def write_bytes(self, relative: str, data: bytes) -> None:
         """Writes a whole file, at once: a reader sees the file before, or this one. Raises UsageError."""
-        with self.failures(relative):
+        with self.failures(relative, verb="written"):
             if self.is_local:
                 _write_locally(Path(self.path) / relative, data)
                 return
@@ -156,7 +143,7 @@ class Storage:
 
     def remove(self, relative: str) -> None:
         """Removes a file. Raises UsageError."""
-        with self.failures(relative):
+        with self.failures(relative, verb="removed"):
             self.filesystem.delete_file(self.inside(relative))
 
     def _written(self, relative: str) -> str:
@@ -168,8 +155,10 @@ class Storage:
             self.filesystem.move(self._written(relative), self.inside(relative))
 
     @contextmanager
-    def failures(self, relative: str = "", *, missing: bool = False) -> Iterator[None]:
-        """Turns what pyarrow and the storage raise into a UsageError. missing: FileNotFoundError goes through."""
+    def failures(self, relative: str = "", *, missing: bool = False, verb: str = "read") -> Iterator[None]:
+        """Turns what pyarrow and the storage raise into a UsageError. missing: FileNotFoundError goes
+        through; verb: what could
+        not be done: `read`, `written`."""
         import pyarrow as pa
 
         name = self.uri_of(relative) if relative else self.given
@@ -179,8 +168,8 @@ class Storage:
             if missing:
                 raise
             raise UsageError(f"{name} is not there") from error
-        except (OSError, pa.ArrowException, ImportError) as error:
-            raise UsageError(f"{name}: {_reason(error)}") from error
+        except (OSError, pa.ArrowException, ImportError, ValueError) as error:
+            raise UsageError(f"{name}: {reason(error, verb)}") from error
 
 
 def _write_locally(path: Path, data: bytes) -> None:
@@ -197,74 +186,14 @@ def _write_locally(path: Path, data: bytes) -> None:
 def _open(storage: Storage, process: int) -> tuple[Any, str]:
     """The file system and the folder in it. process: the process's id, because a fork must open its own."""
     del process
-    from pyarrow import ArrowInvalid, fs
-
     if storage.is_local:
-        return fs.LocalFileSystem(), str(Path(storage.path).absolute())
+        from pyarrow.fs import LocalFileSystem
+
+        return LocalFileSystem(), str(Path(storage.path).absolute())
     if storage.s3 is not None:
-        return _s3(storage.path.partition("/")[0], storage.s3), storage.path
-    try:
-        filesystem, path = fs.FileSystem.from_uri(storage.uri)
-    except ArrowInvalid as error:
-        if "Unrecognized filesystem" not in str(error):
-            raise
-        return _with_fsspec(storage)
-    return filesystem, path.rstrip("/")
-
-
-def _s3(bucket: str, settings: S3Settings) -> Any:
-    """S3 with the usual credentials (AWS_ACCESS_KEY_ID, ..., profiles, instance roles). An endpoint of its own, such as
-    MinIO's, may be http and is addressed by path.
-    """
-    from pyarrow import fs
-
-    options: dict[str, Any] = {
-        "connect_timeout": CONNECT_SECONDS,
-        "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
-    }
-    region = settings.region
-    if settings.endpoint:
-        parts = urlsplit(settings.endpoint if "://" in settings.endpoint else f"https://{settings.endpoint}")
-        options |= {"endpoint_override": parts.netloc + parts.path.rstrip("/"), "scheme": parts.scheme}
-        region = region or "us-east-1"
-    elif region is None:
-        region = fs.resolve_s3_region(bucket)
-    return fs.S3FileSystem(region=region, **options)
-
-
-def _with_fsspec(storage: Storage) -> tuple[Any, str]:
-    try:
-        from fsspec.core import url_to_fs
-    except ImportError:
-        raise UsageError(
-            f"{storage.given}: pyarrow does not open {storage.scheme}://; install fsspec and its package for that scheme"
-        ) from None
-    from pyarrow import fs
-
-    try:
-        opened, path = url_to_fs(storage.uri)
-    except ValueError as error:
-        raise UsageError(f"{storage.given}: {_reason(error)}") from error
-    return fs.PyFileSystem(fs.FSSpecHandler(opened)), path.rstrip("/")
-
-
-_REASONS: Mapping[str, str] = {
-    "NO_SUCH_BUCKET": "there is no such bucket",
-    "ACCESS_DENIED": "access is denied: check the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, a profile)",
-    "INVALID_ACCESS_KEY_ID": "the access key is not known: check AWS_ACCESS_KEY_ID",
-    "SIGNATURE_DOES_NOT_MATCH": "the secret key does not fit the access key: check AWS_SECRET_ACCESS_KEY",
-    "NETWORK_CONNECTION": "the storage cannot be reached: check the network and AWS_ENDPOINT_URL",
-}
-"""What AWS's error names (as pyarrow shows them) mean for the user."""
-
-
-def _reason(error: Exception) -> str:
-    """One sentence part for an error of a storage library."""
-    text = str(error)
-    for name, reason in _REASONS.items():
-        if f"AWS Error {name}" in text:
-            return reason
-    if isinstance(error, OSError) and error.strerror and error.errno is not None and "AWS" not in text:
-        text = error.strerror
-    first = " ".join(text.split())[:_LONGEST_REASON]
-    return f"cannot be opened: {first}" if first else f"cannot be opened ({type(error).__name__})"
+        return open_s3(storage.path.partition("/")[0], storage.s3), storage.path
+    if storage.scheme in GCS_SCHEMES:
+        return open_gcs(), storage.path
+    if storage.scheme in AZURE_SCHEMES:
+        return open_azure(storage.uri)
+    return open_with_pyarrow_or_fsspec(storage.uri)

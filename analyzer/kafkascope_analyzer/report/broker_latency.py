@@ -8,13 +8,13 @@ Memory grows with the number of brokers and APIs.
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_analyzer.report.latency import Histogram
 from kafkascope_analyzer.report.scan import one_of, scan
@@ -35,7 +35,7 @@ class _Pair:
     network: Histogram = field(default_factory=Histogram)
 
 
-def broker_latency(dataset: Path) -> Row:
+def broker_latency(dataset: Dataset) -> Row:
     """`brokers`: round trips by broker; `listed`: API and broker, the pairs with most requests first."""
     pairs: dict[tuple[str, Server], _Pair] = defaultdict(_Pair)
     for batch in scan(dataset, REQUESTS, ["api_name", *_PLACE, "latency_us", *_TIMES]):
@@ -81,7 +81,7 @@ def _told(api: str, server: Server, pair: _Pair) -> Row:
     return {**told, "max_us": pair.broker.max_us}
 
 
-def _round_trips(dataset: Path) -> list[Row]:
+def _round_trips(dataset: Dataset) -> list[Row]:
     """Handshakes by broker: how many, median and 99th percentile."""
     found: dict[Server, Histogram] = defaultdict(Histogram)
     for batch in scan(dataset, CONNECTIONS, [*_PLACE, "handshake_us"], one_of("protocol", ["kafka"])):

@@ -6,9 +6,9 @@ from it. Brokers that felt it are counted apart from clients.
 
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES
 from kafkascope_analyzer.report.scan import rows
 
@@ -68,7 +68,7 @@ class _Cause:
     clients: Counter[str] = field(default_factory=Counter)
 
 
-def causes(dataset: Path, only: str | None = None) -> Row:
+def causes(dataset: Dataset, only: str | None = None) -> Row:
     """The causes by time, those that hit most where there are too many; `only`: one of them."""
     found: dict[str, _Cause] = {}
     names = ["client_instance_id", "client_id", "client_ip", "kind"]

@@ -7,13 +7,13 @@ A client is an address and a client id, so that this needs no stories. A Produce
 
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, RECORD_BATCHES, REQUESTS
 from kafkascope_analyzer.report.scan import one_of, scan
 
@@ -42,7 +42,7 @@ class _Traffic:
     codecs: Counter[str] = field(default_factory=Counter)
 
 
-def client_traffic(dataset: Path) -> Row:
+def client_traffic(dataset: Dataset) -> Row:
     """Clients by the bytes of records that they moved; `codecs_known` says whether compression was read."""
     found: dict[Client, _Traffic] = {}
     columns = [*_CLIENT, "api_key", "acks", "max_wait_ms", "min_bytes", "replica_id", *_SUMS]
@@ -87,7 +87,7 @@ def _add(found: dict[Client, _Traffic], batch: pa.RecordBatch) -> None:
             getattr(_of(found, (row["client_ip"], row["client_id"])), name)[row[name]] += row["api_key_count"]
 
 
-def _add_codecs(dataset: Path, found: dict[Client, _Traffic]) -> bool:
+def _add_codecs(dataset: Dataset, found: dict[Client, _Traffic]) -> bool:
     """Counts batches that clients sent by compression; False where none were read."""
     by_connection: Counter[tuple[str, str]] = Counter()
     only = (ds.field("api_key") == PRODUCE) & ds.field("control").is_null()

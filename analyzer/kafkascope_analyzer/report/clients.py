@@ -6,9 +6,9 @@ that talk to brokers are summed up, not listed.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import (
     CADENCES,
     CLIENTS,
@@ -37,7 +37,7 @@ Row = dict[str, Any]
 _TROUBLE = ("still_open", "gave_up", "fatal", "wrong_reaction")
 
 
-def clients(dataset: Path) -> Row:
+def clients(dataset: Dataset) -> Row:
     """Client instances by the time they were first seen, and one summary of the brokers among them."""
     if not has_table(dataset, CLIENTS):
         return {"present": False, "n": 0, "listed": [], "brokers": _brokers([])}
@@ -68,7 +68,7 @@ def clients(dataset: Path) -> Row:
     }
 
 
-def _troubled(dataset: Path) -> Counter[str]:
+def _troubled(dataset: Dataset) -> Counter[str]:
     """Instances by how much there is to tell: episodes that did not end well, failed starts, other episodes."""
     found: Counter[str] = Counter()
     for row in rows(dataset, RECOVERIES, ["client_instance_id", "outcome"]):
@@ -90,7 +90,7 @@ def _brokers(instances: list[Row]) -> Row:
     }
 
 
-def _connections(dataset: Path, chosen: list[Row]) -> dict[str, Row]:
+def _connections(dataset: Dataset, chosen: list[Row]) -> dict[str, Row]:
     """The chosen clients' connections with their roles, by conn_id."""
     wanted = [c for client in chosen for c in (client["conn_ids"] or [])[:MOST_CONNECTIONS]]
     columns = [
@@ -136,7 +136,7 @@ def _without_ts(columns: Iterable[Any]) -> list[str]:
     return [c.name for c in columns if not c.name.endswith("_ts") and c.name != "ts"]
 
 
-def _startups(dataset: Path, ids: list[str]) -> dict[str, list[Row]]:
+def _startups(dataset: Dataset, ids: list[str]) -> dict[str, list[Row]]:
     """Starts with their steps, by client instance."""
     found: dict[str, list[Row]] = defaultdict(list)
     for row in rows(dataset, STARTUPS, _without_ts(STARTUPS.columns), one_of("client_instance_id", ids)):
@@ -180,7 +180,7 @@ def slowest(steps: list[Row]) -> list[Row]:
     return sorted(parts, key=lambda part: -part["us"])[:3]
 
 
-def _odd_loops(dataset: Path, ids: list[str]) -> dict[str, list[Row]]:
+def _odd_loops(dataset: Dataset, ids: list[str]) -> dict[str, list[Row]]:
     """Loops that are late or fast, by client instance."""
     found: dict[str, list[Row]] = defaultdict(list)
     for row in rows(dataset, CADENCES, _without_ts(CADENCES.columns), one_of("client_instance_id", ids)):
@@ -191,7 +191,7 @@ def _odd_loops(dataset: Path, ids: list[str]) -> dict[str, list[Row]]:
     return found
 
 
-def _recoveries(dataset: Path, ids: list[str]) -> dict[str, list[Row]]:
+def _recoveries(dataset: Dataset, ids: list[str]) -> dict[str, list[Row]]:
     """Episodes of one cause together, with the steps of the one that took longest, by client instance."""
     causes: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows(dataset, RECOVERIES, _without_ts(RECOVERIES.columns), one_of("client_instance_id", ids)):

@@ -7,9 +7,9 @@ is what it added to the critical path: duration and the wait before it.
 
 import re
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.starts import clients_of, starts_of
 
 Row = dict[str, Any]
@@ -20,7 +20,7 @@ NOTABLE_SHARE = 10
 """A start that changed by less than 5 ms or a tenth is as fast as before."""
 
 
-def comparison(before: Path, after: Path) -> Row:
+def comparison(before: Dataset, after: Dataset) -> Row:
     """The model of the comparison: matched starts, slowest change first, and who is in one of them only."""
     old, new = _by_key(before), _by_key(after)
     matched = [_matched(key, old[key], new[key]) for key in sorted(old.keys() & new.keys())]
@@ -34,7 +34,7 @@ def comparison(before: Path, after: Path) -> Row:
     }
 
 
-def _by_key(dataset: Path) -> dict[Key, list[Row]]:
+def _by_key(dataset: Dataset) -> dict[Key, list[Row]]:
     """Key -> first starts of the clients of that name."""
     clients = clients_of(dataset)
     starts = starts_of(dataset, [c["client_instance_id"] for c in clients])

@@ -4,16 +4,16 @@ The model is what `explain` and `timeline --recovery` show. Packet numbers are t
 """
 
 import shlex
-from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, RECOVERY_STEP_ROWS
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS, TCP_EVENTS
 from kafkascope_analyzer.report.causes import causes
 from kafkascope_analyzer.report.model import NO_STORIES
-from kafkascope_analyzer.report.scan import has_table, load_manifest, one_of, rows
+from kafkascope_analyzer.report.scan import has_table, one_of, rows
 from kafkascope_parsers.errors import UsageError
 
 Row = dict[str, Any]
@@ -33,13 +33,12 @@ _SIGNS = {
 """Step without a request -> TCP events that show it."""
 
 
-def episode_model(dataset: Path, name: str) -> Row:
+def episode_model(dataset: Dataset, name: str) -> Row:
     """The episode, or cause, whose id (or its unambiguous beginning) is `name`.
 
     Keys: start_ns of the capture, cause, recovery (with `steps`), client, files by capture_id, cut. Raises UsageError
     where there are no stories, or no such id, or several.
     """
-    load_manifest(dataset)
     if not has_table(dataset, RECOVERIES):
         raise UsageError(f"{dataset}: {NO_STORIES}")
     is_cause, identity = _whole_id(dataset, name)
@@ -62,7 +61,7 @@ def episode_model(dataset: Path, name: str) -> Row:
     }
 
 
-def _whole_id(dataset: Path, name: str) -> tuple[bool, str]:
+def _whole_id(dataset: Dataset, name: str) -> tuple[bool, str]:
     """Whether it is a cause's, and the id that `name` is or begins."""
     recoveries, found_causes = set(), set()
     for row in rows(dataset, RECOVERIES, ["recovery_id", "cause_id"]):
@@ -90,7 +89,7 @@ def _begins(identity: str, name: str) -> bool:
     return len(digits) >= SHORTEST_ID and identity.startswith(name if prefix else (f"rec-{digits}", f"cause-{digits}"))
 
 
-def _steps(dataset: Path, recovery_id: str) -> list[Row]:
+def _steps(dataset: Dataset, recovery_id: str) -> list[Row]:
     """The steps in order, each with request, packets (first and last), capture_id, server."""
     columns = [c.name for c in RECOVERY_STEP_ROWS.columns if c.name not in ("ts", "recovery_id")]
     found = list(rows(dataset, RECOVERY_STEP_ROWS, columns, ds.field("recovery_id") == recovery_id))

@@ -7,9 +7,9 @@ person puts the real place there (`at_place`).
 
 import shlex
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
 from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
 from kafkascope_analyzer.dataset.tables import REQUESTS
@@ -27,7 +27,7 @@ _COLUMNS = [c.name for c in FINDINGS.columns if not c.name.endswith("_ts")]
 _PACKETS = ["request_id", "api_name", "ts_ns", "capture_id", "request_packet_no", "response_packet_no", "error_name"]
 
 
-def findings(dataset: Path) -> Row:
+def findings(dataset: Dataset) -> Row:
     """Findings by severity, then by time; `present` is false where the stories have no such table."""
     listed = sorted(rows(dataset, FINDINGS, _COLUMNS), key=_order)
     chosen = listed[:MOST_FINDINGS]
@@ -42,14 +42,14 @@ def findings(dataset: Path) -> Row:
     }
 
 
-def at_place(model: Row, place: Path) -> Row:
+def at_place(model: Row, place: str) -> Row:
     """The report's model with the dataset's place, quoted for a shell, in the commands of its findings (where it has
     any: the model of `kafkascope info` has not).
     """
     if "findings" not in model:
         return model
     found = model["findings"]
-    name = f" {shlex.quote(str(place))} "
+    name = f" {shlex.quote(place)} "
     listed = [{**row, "cut": row["cut"].replace(f" {SOME_DATASET} ", name, 1)} for row in found["listed"]]
     return {**model, "findings": {**found, "listed": listed}}
 
@@ -59,12 +59,12 @@ def _order(row: Row) -> tuple[int, int, str]:
     return severity, row["first_ns"] or 0, row["finding_id"]
 
 
-def _clients(dataset: Path, chosen: list[Row]) -> list[Row]:
+def _clients(dataset: Dataset, chosen: list[Row]) -> list[Row]:
     ids = sorted({row["client_instance_id"] for row in chosen if row["client_instance_id"]})
     return list(rows(dataset, CLIENTS, ["client_instance_id", "client_id"], one_of("client_instance_id", ids)))
 
 
-def _proofs(dataset: Path, chosen: list[Row]) -> dict[str, Row]:
+def _proofs(dataset: Dataset, chosen: list[Row]) -> dict[str, Row]:
     """request_id -> the request, of those that are shown as evidence."""
     ids = sorted({proof for row in chosen for proof in (row["evidence"] or ())[:MOST_EVIDENCE]})
     return {row["request_id"]: row for row in rows(dataset, REQUESTS, _PACKETS, one_of("request_id", ids))}

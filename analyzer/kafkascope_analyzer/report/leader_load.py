@@ -4,12 +4,12 @@ Memory grows with the number of brokers, and with the number of partitions up to
 """
 
 from collections import Counter, defaultdict
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS, ROLE_ROWS
 from kafkascope_analyzer.report.client_traffic import FETCH, PRODUCE, SHARE_FETCH
 from kafkascope_analyzer.report.scan import one_of, scan
@@ -20,7 +20,7 @@ MOST_PARTITIONS = 500_000
 MOST_BROKERS = 200
 
 
-def leader_load(dataset: Path) -> Row:
+def leader_load(dataset: Dataset) -> Row:
     """Brokers by node id with what clients wrote to and read from them; `skew` is the most loaded one's share of the
     bytes over an even share (1.0 is even), null with fewer than two leaders.
     """
@@ -54,7 +54,7 @@ def _skew(listed: list[Row]) -> float | None:
     return 100 * max(loads) * len(loads) // sum(loads) / 100
 
 
-def _led(dataset: Path) -> tuple[Counter[int], bool]:
+def _led(dataset: Dataset) -> tuple[Counter[int], bool]:
     """Node id -> partitions that it was seen to lead at any time; False where there are too many to count."""
     nodes: dict[str, int] = {}
     for batch in scan(dataset, CONNECTIONS, ["conn_id", "node_id"], ds.field("node_id").is_valid()):

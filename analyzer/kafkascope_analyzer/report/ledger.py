@@ -4,12 +4,12 @@ each packet of each file was.
 stream = decoded + undecoded; missing bytes were never captured. Of each reason the longest stretch is the example.
 """
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, UNDECODED
 from kafkascope_analyzer.report.scan import rows, scan
 from kafkascope_analyzer.report.unread import NO_REASON, limits_hit
@@ -27,18 +27,18 @@ PACKET_KINDS = {
 _EXAMPLE = ["conn_id", "direction", "capture_id", "packet_no", "ts_ns", "stream_offset", "bytes", "detail", "head"]
 
 
-def full_ledger(dataset: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+def full_ledger(dataset: Dataset) -> dict[str, Any]:
     """Bytes in all, by reason and what packets there were by file; limits that were hit. Raises UsageError."""
     files = list(rows(dataset, CAPTURES, ["path", "n_packets", *PACKET_KINDS]))
     return {
-        "totals": dict(manifest["ledger"]),
+        "totals": dict(dataset.manifest.ledger),
         "reasons": _reasons(dataset, files),
         "files": files,
-        "limits_hit": limits_hit(manifest),
+        "limits_hit": limits_hit(dataset),
     }
 
 
-def _reasons(dataset: Path, files: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _reasons(dataset: Dataset, files: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for batch in scan(dataset, UNDECODED, ["reason", *_EXAMPLE]):
         table = pa.Table.from_batches([batch])
@@ -65,7 +65,7 @@ def _keep_longest(known: dict[str, Any], stretches: pa.Table) -> None:
             known["example"] = longest
 
 
-def _ends(dataset: Path, wanted: set[str]) -> dict[str, tuple[str | None, str | None]]:
+def _ends(dataset: Dataset, wanted: set[str]) -> dict[str, tuple[str | None, str | None]]:
     """Client and server of these connections."""
     only = pc.field("conn_id").isin(sorted(wanted))
     columns = ["conn_id", "client_ip", "client_port", "server_ip", "server_port"]

@@ -5,14 +5,13 @@ DISAGREEMENT_NS is not taken for a change.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
-from kafkascope_parsers.errors import UsageError
+from kafkascope_analyzer.dataset.dataset import Dataset
 
+METADATA = "messages/Metadata/response"
 DISAGREEMENT_NS = 1_000_000_000
 GONE, BACK = "gone", "back"
 
@@ -22,26 +21,26 @@ Move = tuple[int, str, int, str]
 """Time, GONE or BACK, node id, request id of the first answer that shows it."""
 
 
-def broker_moves(dataset: Path) -> list[Move]:
+def broker_moves(dataset: Dataset) -> list[Move]:
     """Brokers that left and came back, by time. Raises UsageError where the table cannot be read."""
-    sightings = list(_sightings(dataset / "messages" / "Metadata" / "response"))
+    sightings = list(_sightings(dataset))
     nodes = sorted(set().union(*(listed for _, _, listed in sightings)))
     return sorted(move for node in nodes for move in _moves_of(node, sightings))
 
 
-def _sightings(place: Path) -> Iterator[Sighting]:
+def _sightings(dataset: Dataset) -> Iterator[Sighting]:
     """Lists that differ from the one before them, by time."""
     before: frozenset[int] = frozenset()
-    for ts_ns, request_id, listed in sorted(_first_and_last(place), key=_by_time):
+    for ts_ns, request_id, listed in sorted(_first_and_last(dataset), key=_by_time):
         if listed != before:
             yield ts_ns, request_id, listed
             before = listed
 
 
-def _first_and_last(place: Path) -> Iterator[Sighting]:
+def _first_and_last(dataset: Dataset) -> Iterator[Sighting]:
     """Of each list the first and last answer in every DISAGREEMENT_NS: memory by time, not by answers."""
     found: dict[tuple[int, frozenset[int]], list[Sighting]] = {}
-    for batch in _answers(place):
+    for batch in _responses(dataset):
         for row in batch.to_pylist():
             listed = frozenset(_node_ids(row["brokers"]))
             if listed:
@@ -56,15 +55,9 @@ def _by_time(sighting: Sighting) -> tuple[int, str]:
     return sighting[:2]
 
 
-def _answers(place: Path) -> Iterator[pa.RecordBatch]:
-    if not place.is_dir():
-        return
-    try:
-        source = ds.dataset(place, format="parquet", partitioning="hive")
-        if "brokers" in source.schema.names:
-            yield from source.to_batches(columns=["ts_ns", "request_id", "brokers"], use_threads=False)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise UsageError(f"{place}: cannot be read: {error}") from error
+def _responses(dataset: Dataset) -> Iterator[pa.RecordBatch]:
+    if dataset.rows(METADATA) and "brokers" in dataset.arrow(METADATA).schema.names:
+        yield from dataset.batches(METADATA, ["ts_ns", "request_id", "brokers"])
 
 
 def _node_ids(brokers: list[dict[str, Any]] | None) -> Iterator[int]:

@@ -5,10 +5,9 @@ since the epoch (`*_ns`) and durations microseconds (`*_us`), as in the tables.
 """
 
 import json
-import os
-from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report import causes, clients, overview, unread
 from kafkascope_analyzer.report.broker_latency import broker_latency
 from kafkascope_analyzer.report.client_traffic import client_traffic
@@ -16,7 +15,6 @@ from kafkascope_analyzer.report.findings import findings
 from kafkascope_analyzer.report.leader_load import leader_load
 from kafkascope_analyzer.report.rebalances import rebalances
 from kafkascope_analyzer.report.removed_versions import removed_versions
-from kafkascope_analyzer.report.scan import load_manifest
 from kafkascope_analyzer.report.transactions import transactions
 
 REPORT_VERSION = 1
@@ -25,22 +23,23 @@ OLD_STORIES = "the stories are older than this part of the report: `kafkascope s
 NO_STORIES = "the dataset has no stories yet: `kafkascope stories` makes them (it needs Java 17 or newer)"
 
 
-def overview_model(dataset: Path) -> dict[str, Any]:
-    """The part of the report that the tables of `ingest` tell. Raises UsageError where the directory is no dataset."""
-    manifest = load_manifest(dataset)
+def overview_model(dataset: Dataset) -> dict[str, Any]:
+    """The part of the report that comes from the tables of `ingest`. Raises UsageError where a table cannot be read."""
     return {
         "report_version": REPORT_VERSION,
-        "capture": overview.capture(dataset, manifest),
+        "capture": overview.capture(dataset),
         "connections": overview.connections(dataset),
         "cluster": overview.cluster(dataset),
         "apis": overview.apis(dataset),
         "errors": overview.errors(dataset),
-        "unread": unread.unread(dataset, manifest),
+        "unread": unread.unread(dataset),
     }
 
 
-def report_model(dataset: Path) -> dict[str, Any]:
-    """The whole report; `stories.present` says whether clients are in it. Raises UsageError where it is no dataset."""
+def report_model(dataset: Dataset) -> dict[str, Any]:
+    """The whole report; `stories.present` says whether clients are in it. Raises UsageError where a
+    table cannot be read.
+    """
     model = overview_model(dataset)
     found = clients.clients(dataset)
     present = found.pop("present")
@@ -70,10 +69,6 @@ def to_json(model: dict[str, Any]) -> str:
     return json.dumps(model, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
-def write_report(dataset: Path, model: dict[str, Any]) -> Path:
-    """Writes the model beside the tables, whole or not at all; gives the file's path."""
-    place = dataset / REPORT_FILE
-    beside = dataset / f".{REPORT_FILE}.partial"
-    beside.write_text(to_json(model), encoding="ascii")
-    os.replace(beside, place)
-    return place
+def write_report(dataset: Dataset, model: dict[str, Any]) -> None:
+    """Writes the model as report.json beside the tables, whole or not at all. Raises UsageError."""
+    dataset.write_text(REPORT_FILE, to_json(model))

@@ -5,7 +5,6 @@ One pass over each table; memory grows with the number of distinct servers, node
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, ERRORS, REQUESTS, TOPOLOGY
 from kafkascope_analyzer.report.latency import Histogram
 from kafkascope_analyzer.report.scan import one_of, rows, scan
@@ -23,7 +23,7 @@ MOST_BROKERS = 200
 """Clusters have a few dozen brokers; behind a gateway with a port for each there may be more."""
 
 
-def capture(dataset: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+def capture(dataset: Dataset) -> dict[str, Any]:
     """Files, times, packets, and how much of the streams was decoded."""
     columns = [
         "path",
@@ -58,13 +58,13 @@ def capture(dataset: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         if any(f["n_dropped"] is not None for f in files)
         else None,
         "ledger": {
-            key: manifest["ledger"].get(key, 0)
+            key: dataset.manifest.ledger.get(key, 0)
             for key in ("stream_bytes", "decoded_bytes", "undecoded_bytes", "missing_bytes")
         },
     }
 
 
-def counted(dataset: Path, table: Table, columns: list[str]) -> dict[str, Counter[Any]]:
+def counted(dataset: Dataset, table: Table, columns: list[str]) -> dict[str, Counter[Any]]:
     """How often each value of these columns occurs."""
     found: dict[str, Counter[Any]] = {column: Counter() for column in columns}
     for batch in scan(dataset, table, columns):
@@ -80,7 +80,7 @@ def most_first(counter: Counter[Any], key: str) -> list[dict[str, Any]]:
     return [{key: name, "n": n} for name, n in sorted(counter.items(), key=lambda item: (-item[1], str(item[0])))]
 
 
-def connections(dataset: Path) -> dict[str, Any]:
+def connections(dataset: Dataset) -> dict[str, Any]:
     """How many connections, what they speak, how they began and ended."""
     found = counted(dataset, CONNECTIONS, ["protocol", "close_kind", "opened_by"])
     return {
@@ -101,7 +101,7 @@ class _Broker:
     n_errors: int = 0
 
 
-def cluster(dataset: Path) -> dict[str, Any]:
+def cluster(dataset: Dataset) -> dict[str, Any]:
     """Cluster id, controller and brokers: node ids, the addresses they answered at, what Metadata says of them."""
     brokers: dict[int, _Broker] = defaultdict(_Broker)
     unnamed: Counter[str] = Counter()
@@ -142,7 +142,7 @@ def cluster(dataset: Path) -> dict[str, Any]:
     }
 
 
-def _add_servers(dataset: Path, brokers: dict[int, _Broker], unnamed: Counter[str]) -> None:
+def _add_servers(dataset: Dataset, brokers: dict[int, _Broker], unnamed: Counter[str]) -> None:
     """Adds what the Kafka connections say of their servers."""
     columns = ["server_ip", "server_port", "node_id", "n_requests", "n_errors"]
     for batch in scan(dataset, CONNECTIONS, columns, one_of("protocol", ["kafka"])):
@@ -179,7 +179,7 @@ class _Api:
     response_bytes: int = 0
 
 
-def apis(dataset: Path) -> list[dict[str, Any]]:
+def apis(dataset: Dataset) -> list[dict[str, Any]]:
     """Each API that was asked for: how often, in which versions, how fast the brokers answered, how many errors."""
     found: dict[str, _Api] = defaultdict(_Api)
     columns = ["api_name", "api_version", "latency_us", "error_code", "status", "request_bytes", "response_bytes"]
@@ -219,7 +219,7 @@ def _add_requests(api: _Api, batch: pa.RecordBatch) -> None:
     api.latency.add(batch.column("latency_us").drop_null().to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
 
 
-def errors(dataset: Path) -> dict[str, Any]:
+def errors(dataset: Dataset) -> dict[str, Any]:
     """Which error codes the brokers answered, to which API, how often, and when first and last."""
     found: dict[tuple[str, str], list[int]] = {}
     columns = ["error_name", "api_name", "ts_ns"]

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.perfetto_packets import TraceWriter
 from kafkascope_analyzer.report.perfetto_tracks import Tracks
 from kafkascope_analyzer.report.words import safe
@@ -59,8 +60,8 @@ order by ts_ns, recovery_id, seq
 """
 
 
-def write_perfetto(dataset: Path, place: Path) -> None:
-    """Writes the trace. Raises UsageError where the directory is no dataset; OSError."""
+def write_perfetto(dataset: Dataset, place: Path) -> None:
+    """Writes the trace. Raises UsageError where a table cannot be read; OSError."""
     with (
         tempfile.TemporaryDirectory(prefix="kafkascope-") as scratch,
         Database(dataset, scratch=Path(scratch), memory_limit=MEMORY) as database,

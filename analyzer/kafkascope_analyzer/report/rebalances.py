@@ -1,9 +1,9 @@
 """How often each group rebalanced, why, who came last, and for how long its members stood still."""
 
 from collections import Counter, defaultdict
-from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES
 from kafkascope_analyzer.report.clipped import clipped, list_columns
 from kafkascope_analyzer.report.scan import has_table, one_of, rows
@@ -18,7 +18,7 @@ _LISTS = list_columns(REBALANCES)
 _COLUMNS = [c.name for c in REBALANCES.columns if not c.name.endswith("_ts")]
 
 
-def rebalances(dataset: Path) -> Row:
+def rebalances(dataset: Dataset) -> Row:
     """Groups with their rebalances by time; those that stood still longest where there are too many."""
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows(dataset, REBALANCES, _COLUMNS):
@@ -63,7 +63,7 @@ def _rebalance(row: Row) -> Row:
     return {**told, "members": [clipped(member) for member in members[:MOST_MEMBERS]]}
 
 
-def _name_members(dataset: Path, groups: list[Row]) -> None:
+def _name_members(dataset: Dataset, groups: list[Row]) -> None:
     """Gives members, and the last that joined, the client id of their instance."""
     listed = [row for group in groups for row in group["listed"]]
     ids = sorted({m["client_instance_id"] for row in listed for m in row["members"] if m["client_instance_id"]})

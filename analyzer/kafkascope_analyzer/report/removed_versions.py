@@ -4,12 +4,12 @@ working at the upgrade.
 Memory grows with the number of different (address, client id, API, version), up to MOST_KNOWN.
 """
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_analyzer.report.scan import one_of, scan
 from kafkascope_parsers.schema.releases import api_releases
@@ -22,7 +22,7 @@ MOST_KNOWN = 20_000
 _USE = ["client_ip", "client_id", "api_key", "api_name", "api_version"]
 
 
-def removed_versions(dataset: Path) -> Row:
+def removed_versions(dataset: Dataset) -> Row:
     """Uses by client, API and version, the most frequent first, each with the lowest version that 4.0 has.
 
     ApiVersions v0 is no such use: every client may fall back to it, and 4.0 answers it.
@@ -77,7 +77,7 @@ def _told(key: tuple[Any, ...], known: list[Any], software: dict[str, tuple[str 
     }
 
 
-def _software(dataset: Path, conn_ids: list[str]) -> dict[str, tuple[str | None, str | None]]:
+def _software(dataset: Dataset, conn_ids: list[str]) -> dict[str, tuple[str | None, str | None]]:
     """conn_id -> software and version that its ApiVersions told."""
     columns = ["conn_id", "software_name", "software_version"]
     found: dict[str, tuple[str | None, str | None]] = {}

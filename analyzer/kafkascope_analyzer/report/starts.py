@@ -1,11 +1,11 @@
 """Starts of clients with their steps, loaded whole from the story tables: what `timeline` draws and `diff` compares."""
 
-from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CADENCES, CLIENTS, STARTUP_STEP_ROWS, STARTUPS
 from kafkascope_analyzer.report.model import NO_STORIES
-from kafkascope_analyzer.report.scan import has_table, load_manifest, one_of, rows
+from kafkascope_analyzer.report.scan import has_table, one_of, rows
 from kafkascope_parsers.errors import UsageError
 
 Row = dict[str, Any]
@@ -14,13 +14,12 @@ _CLIENT = ["client_instance_id", "client_id", "client_ip", "kind", "group_protoc
 _CLIENT += ["software_name", "software_version", "first_ns"]
 
 
-def clients_of(dataset: Path, wanted: str | None = None) -> list[Row]:
+def clients_of(dataset: Dataset, wanted: str | None = None) -> list[Row]:
     """The clients of a dataset but for brokers, by the time they were first seen; with `wanted`, those whose
     client_instance_id or client_id it is, brokers too.
 
     Raises UsageError where there are no stories, or no client of that name.
     """
-    load_manifest(dataset)
     if not has_table(dataset, STARTUPS):
         raise UsageError(f"{dataset}: {NO_STORIES}")
     everyone = list(rows(dataset, CLIENTS, _CLIENT))
@@ -35,7 +34,7 @@ def clients_of(dataset: Path, wanted: str | None = None) -> list[Row]:
     return found
 
 
-def starts_of(dataset: Path, client_instance_ids: list[str]) -> dict[str, list[Row]]:
+def starts_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, list[Row]]:
     """client_instance_id -> its starts in order, each with its `steps` in order."""
     found: dict[str, list[Row]] = {i: [] for i in client_instance_ids}
     for row in rows(dataset, STARTUPS, _without_ts(STARTUPS), one_of("client_instance_id", client_instance_ids)):
@@ -51,7 +50,7 @@ def starts_of(dataset: Path, client_instance_ids: list[str]) -> dict[str, list[R
     return found
 
 
-def cadences_of(dataset: Path, client_instance_ids: list[str]) -> dict[str, list[Row]]:
+def cadences_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, list[Row]]:
     """client_instance_id -> its loops; none where the stories are older than that table."""
     found: dict[str, list[Row]] = {i: [] for i in client_instance_ids}
     for row in rows(

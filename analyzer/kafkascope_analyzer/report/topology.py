@@ -2,13 +2,13 @@
 
 import re
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_analyzer.report import overview
 from kafkascope_analyzer.report.listed_brokers import broker_moves
-from kafkascope_analyzer.report.scan import load_manifest, one_of, rows
+from kafkascope_analyzer.report.scan import one_of, rows
 from kafkascope_analyzer.report.topology_facts import RAFT_LOG, TOLD, Change, Fact, Replay, facts_in_order
 from kafkascope_analyzer.report.words import absolute, address
 from kafkascope_parsers.errors import UsageError
@@ -21,11 +21,9 @@ _OFFSET = re.compile(r"\+(?P<n>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h)?")
 Model = dict[str, Any]
 
 
-def topology_model(dataset: Path, at: str | None = None) -> Model:
-    """The cluster at a time, or at the end with all changes before it. Raises UsageError where the time or the dataset
-    is none.
-    """
-    capture = overview.capture(dataset, load_manifest(dataset))
+def topology_model(dataset: Dataset, at: str | None = None) -> Model:
+    """The cluster at a time, or at the end with all changes before it. Raises UsageError where the time is none."""
+    capture = overview.capture(dataset)
     at_ns = None if at is None else time_of(at, capture)
     replay, changes = Replay(), []
     for fact in facts_in_order(dataset):
@@ -106,7 +104,7 @@ def _coordinator(fact: Fact) -> Model:
     return {"type": fact.key[1], "key": fact.key[2], **_known(fact)}
 
 
-def _brokers(dataset: Path, state: dict[Any, Fact], moves: list[Any], at_ns: int | None) -> list[Model]:
+def _brokers(dataset: Dataset, state: dict[Any, Fact], moves: list[Any], at_ns: int | None) -> list[Model]:
     """Nodes with what they are advertised as, their racks, addresses, and connections (open at the time, if one)."""
     seen: dict[int, dict[str, int]] = {}
     for row in _servers(dataset, at_ns):
@@ -138,7 +136,7 @@ def _brokers(dataset: Path, state: dict[Any, Fact], moves: list[Any], at_ns: int
     return out
 
 
-def _servers(dataset: Path, at_ns: int | None) -> list[Model]:
+def _servers(dataset: Dataset, at_ns: int | None) -> list[Model]:
     columns = ["server_ip", "server_port", "node_id", "node_id_why", "protocol", "first_ns", "last_ns"]
     return [
         row
@@ -147,7 +145,7 @@ def _servers(dataset: Path, at_ns: int | None) -> list[Model]:
     ]
 
 
-def _open_addresses(dataset: Path, at_ns: int | None) -> list[Model]:
+def _open_addresses(dataset: Dataset, at_ns: int | None) -> list[Model]:
     """Kafka servers whose node is not known, and why."""
     found: dict[tuple[str, str], int] = {}
     for row in _servers(dataset, at_ns):
@@ -193,7 +191,7 @@ def _change(ts_ns: int, kind: str, subject: str, node: int | None, what: str, re
     return {**row, "node_id": node, "from": None, "to": None, "partitions": [], "epochs": [], "request_id": request_id}
 
 
-def _add_packets(dataset: Path, model: Model) -> None:
+def _add_packets(dataset: Dataset, model: Model) -> None:
     """api_name and packet_no (of the answer) to everything that has a request_id."""
     places = [*model["brokers"], *model["leaders"], *model["coordinators"], *(model["changes"] or ())]
     places += [model["controller"]] if model["controller"] else []

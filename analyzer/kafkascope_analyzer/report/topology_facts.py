@@ -7,9 +7,9 @@ answer names is taken from what a broker confirmed by doing it (table `roles`).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, TOPOLOGY
 from kafkascope_analyzer.report.scan import one_of, rows
 
@@ -79,7 +79,7 @@ def _is_older(fact: Fact, known: Fact) -> bool:
     return same and fact.epoch is not None and known.epoch is not None and fact.epoch < known.epoch
 
 
-def facts_in_order(dataset: Path) -> list[Fact]:
+def facts_in_order(dataset: Dataset) -> list[Fact]:
     """All facts by time: as many as changes were told, and one per connection and role."""
     found = [fact for row in rows(dataset, TOPOLOGY, _COLUMNS, one_of("kind", list(_KINDS))) if (fact := _told(row))]
     return sorted([*found, *_confirmed(dataset)], key=lambda f: (f.since_ns, f.source == CONFIRMED, str(f.key)))
@@ -105,7 +105,7 @@ def _key_of(row: dict[str, Any]) -> Key | None:
     return ("cluster", row["cluster_id"]) if kind == "cluster" else ("controller",)
 
 
-def _confirmed(dataset: Path) -> Iterator[Fact]:
+def _confirmed(dataset: Dataset) -> Iterator[Fact]:
     """What nodes answered for, on connections whose node is known."""
     nodes = {row["conn_id"]: row["node_id"] for row in rows(dataset, CONNECTIONS, ["conn_id", "node_id"])}
     columns = ["conn_id", "role", "subject", "first_ns", "evidence", "verdict"]

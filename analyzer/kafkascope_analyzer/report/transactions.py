@@ -2,11 +2,11 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, TRANSACTIONS
 from kafkascope_analyzer.dataset.stories.transactions import OUTCOMES
 from kafkascope_analyzer.report.clipped import clipped, list_columns
@@ -40,7 +40,7 @@ class _Id:
     unwell: list[Row] = field(default_factory=list)
 
 
-def transactions(dataset: Path) -> Row:
+def transactions(dataset: Dataset) -> Row:
     """Transactional ids, those in trouble first."""
     found: dict[str, _Id] = {}
     for row in rows(dataset, TRANSACTIONS, _COLUMNS):

@@ -3,11 +3,12 @@ that were there before it began.
 """
 
 from collections import Counter
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.limits_hit import MEANINGS
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, TCP_EVENTS, UNDECODED
 from kafkascope_analyzer.report.scan import one_of, scan
@@ -17,17 +18,17 @@ MOST_DETAILS = 3
 NO_REASON = "unknown"
 
 
-def unread(dataset: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+def unread(dataset: Dataset) -> dict[str, Any]:
     """Stretches by reason, missing bytes, connections of which the capture has only a part, and limits that were
     hit.
     """
     found = {"undecoded": _undecoded(dataset), **_partial(dataset), "tcp_events": _tcp_events(dataset)}
-    return found | {"limits_hit": limits_hit(manifest)}
+    return found | {"limits_hit": limits_hit(dataset)}
 
 
-def limits_hit(manifest: dict[str, Any]) -> dict[str, int]:
-    """How much was left out at each limit, by the names of dataset.limits_hit; a manifest of old names none."""
-    hit = manifest.get("limits_hit", {})
+def limits_hit(dataset: Dataset) -> dict[str, int]:
+    """How much was left out at each limit, by the names of dataset.limits_hit."""
+    hit = dataset.manifest.limits_hit
     return {name: hit[name] for name in MEANINGS if hit.get(name)}
 
 
@@ -37,7 +38,7 @@ def limit_sentence(name: str, n: int) -> str:
     return f"{count(n, what)} {fate}"
 
 
-def cut_sentence(file: dict[str, Any]) -> str | None:
+def cut_sentence(file: Mapping[str, Any]) -> str | None:
     """What to tell of a file (a row of `captures`, an input of the manifest) that could not be read whole; None for one
     that could.
     """
@@ -48,7 +49,7 @@ def cut_sentence(file: dict[str, Any]) -> str | None:
     return f"{safe(file['path'])}: byte {file['cut_at_byte']}: {safe(file['cut_why'])}{unread}"
 
 
-def _undecoded(dataset: Path) -> list[dict[str, Any]]:
+def _undecoded(dataset: Dataset) -> list[dict[str, Any]]:
     stretches: Counter[str] = Counter()
     total_bytes: Counter[str] = Counter()
     details: dict[str, Counter[str]] = {}
@@ -78,7 +79,7 @@ def _undecoded(dataset: Path) -> list[dict[str, Any]]:
     return sorted(listed, key=lambda row: (-row["bytes"], row["reason"]))
 
 
-def _partial(dataset: Path) -> dict[str, int]:
+def _partial(dataset: Dataset) -> dict[str, int]:
     """Counts of connections that the capture has only in part."""
     found: Counter[str] = Counter()
     columns = ["syn_ns", "close_kind", "missing_bytes", "client_segments", "server_segments", "protocol"]
@@ -105,7 +106,7 @@ def _partial(dataset: Path) -> dict[str, int]:
     return {name: int(found[name]) for name in names}
 
 
-def _tcp_events(dataset: Path) -> list[dict[str, Any]]:
+def _tcp_events(dataset: Dataset) -> list[dict[str, Any]]:
     """How often each TCP event that hints at trouble occurred."""
     found: Counter[str] = Counter()
     trouble = ["syn_retry", "refused", "rst", "retransmit", "retransmit_differs", "zero_window", "gap", "buffer_limit"]

@@ -6,19 +6,22 @@ statement can read or write anywhere (a COPY may hide in a SELECT).
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset as ds
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
-from kafkascope_analyzer.report.scan import load_manifest, place_of
+from kafkascope_analyzer.report.scan import has_table, table_name
 from kafkascope_parsers.errors import UsageError
 
 ROWS_AT_A_TIME = 10_000
+MOST_OPENED = 16
+"""Tables that are opened at the same time."""
 _CLOSED = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
@@ -29,27 +32,23 @@ _CLOSED = {
 
 
 class Database:
-    """A dataset as a database. Raises UsageError where the directory is no dataset, or a table cannot be read.
+    """A dataset as a database. Raises UsageError where a table cannot be read.
 
     scratch, memory_limit: a directory for what a sort does not hold in memory, and how much that is ('500MB'). Close
     it, or use it in a `with`.
     """
 
-    def __init__(self, dataset: Path, *, scratch: Path | None = None, memory_limit: str | None = None) -> None:
-        load_manifest(dataset)
+    def __init__(self, dataset: Dataset, *, scratch: Path | None = None, memory_limit: str | None = None) -> None:
         self.dataset = dataset
         self._tables: set[str] = set()
         settings: dict[str, str | bool | int | float | list[str]] = {**_CLOSED}
         if scratch is not None and memory_limit is not None:
             settings |= {"temp_directory": str(scratch), "memory_limit": memory_limit, "threads": 1}
         self._connection = duckdb.connect(":memory:", config=settings)
-        for table in (*INGEST_TABLES, *STORY_TABLES):
-            if place_of(dataset, table).is_dir():
-                self._add(table.name, place_of(dataset, table), table.schema)
+        self._register()
         self._connection.execute("set TimeZone = 'UTC'")
         self._connection.execute("create schema messages")
-        for name, place in message_places(dataset):
-            self._add(name, place, None)
+        for name in dataset.messages:
             self._connection.execute(f'create view messages."{_view_of(name)}" as select * from "{name}"')
         self._connection.execute("set lock_configuration=true")
 
@@ -63,13 +62,16 @@ class Database:
         """Gives the memory back."""
         self._connection.close()
 
-    def _add(self, name: str, place: Path, schema: pa.Schema | None) -> None:
-        try:
-            source = ds.dataset(place, schema=schema, format="parquet", exclude_invalid_files=False)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise UsageError(f"{place}: cannot be read: {error}") from error
-        self._connection.register(name, source)
-        self._tables.add(name)
+    def _register(self) -> None:
+        """Makes each table known to DuckDB. Several are opened at a time: a message's schema is in its first file, and
+        an object store takes tens of milliseconds to answer.
+        """
+        views = {t.name: table_name(t) for t in (*INGEST_TABLES, *STORY_TABLES) if has_table(self.dataset, t)}
+        views |= {name: name for name in self.dataset.messages}
+        with ThreadPoolExecutor(MOST_OPENED) as pool:
+            for view, table in zip(views, pool.map(self.dataset.arrow, views.values()), strict=True):
+                self._connection.register(view, table)
+        self._tables.update(views)
 
     def has(self, table: str) -> bool:
         """Whether the dataset has the table."""
@@ -110,14 +112,6 @@ class Database:
         hint = " ".join(rest.partition("LINE 1:")[0].split())
         told = f"{first.rstrip('.!')}" + (f" ({hint})" if hint else "")
         return f"the query failed: {told}; `kafkascope tables` lists tables and columns"
-
-
-def message_places(dataset: Path) -> Iterator[tuple[str, Path]]:
-    """(`messages/Metadata/response`, its directory) of each message that the dataset has."""
-    for api in sorted((dataset / "messages").iterdir()) if (dataset / "messages").is_dir() else ():
-        for direction in ("request", "response"):
-            if (api / direction).is_dir() and api.name.isalnum():
-                yield f"messages/{api.name}/{direction}", api / direction
 
 
 def _view_of(name: str) -> str:

@@ -75,7 +75,6 @@ def _describe_executor() -> Callable[[int], str]:
         try:
             import kafkascope_analyzer.dataset.contract
             import kafkascope_parsers
-
             import kafkascope_spark
 
             ours = str(getattr(kafkascope_spark, "__version__", "without a number"))

@@ -1,8 +1,8 @@
 """Who led and coordinated what, from when on: what the page needs to draw the cluster at any moment."""
 
-from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.listed_brokers import broker_moves
 from kafkascope_analyzer.report.topology import topology_model
 from kafkascope_analyzer.report.topology_facts import Replay, facts_in_order
@@ -14,7 +14,7 @@ MOST_CHANGES = 5_000
 Row = dict[str, Any]
 
 
-def load_cluster(dataset: Path) -> Row:
+def load_cluster(dataset: Dataset) -> Row:
     """brokers; changes as `kafkascope topology` lists them; owners: by subject the nodes and since when each."""
     model = topology_model(dataset)
     changes = model["changes"] or []
@@ -39,7 +39,7 @@ def load_cluster(dataset: Path) -> Row:
     }
 
 
-def _owners(dataset: Path) -> dict[tuple[str, str], list[tuple[int, int | None]]]:
+def _owners(dataset: Dataset) -> dict[tuple[str, str], list[tuple[int, int | None]]]:
     found: dict[tuple[str, str], list[tuple[int, int | None]]] = {}
     replay = Replay()
     for fact in facts_in_order(dataset):

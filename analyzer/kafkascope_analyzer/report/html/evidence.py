@@ -1,9 +1,9 @@
 """The requests that findings, episodes and starts name as their proof: what they are and their packet numbers."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.report.scan import one_of, rows
 
@@ -14,7 +14,7 @@ _COLUMNS = ["request_id", "conn_id", "api_name", "api_version", "ts_ns", "latenc
 _COLUMNS += ["status", "node_id", "capture_id", "request_packet_no", "response_packet_no"]
 
 
-def load_evidence(dataset: Path, named: Iterable[str | None]) -> dict[str, Row]:
+def load_evidence(dataset: Dataset, named: Iterable[str | None]) -> dict[str, Row]:
     """request_id -> the request, for those of the named that are requests."""
     wanted = list(dict.fromkeys(name for name in named if name))[:MOST_REQUESTS]
     found = {}

@@ -4,9 +4,9 @@ A connection that no client instance has (no stories, or too little seen of it) 
 """
 
 from collections import Counter, defaultdict
-from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, TCP_EVENTS
 from kafkascope_analyzer.report.scan import one_of, rows
@@ -29,7 +29,7 @@ _CLIENT += ["group_protocol", "group_id", "group_instance_id", "transactional_id
 _CLIENT += ["identity_why", "end", "first_ns", "last_ns", "n_requests", "n_errors", "conn_ids"]
 
 
-def load_lanes(dataset: Path) -> Row:
+def load_lanes(dataset: Dataset) -> Row:
     """`clients` (with `conns`: places in the other list), `connections`, how many connections there are in all.
 
     Clients come by the time they were first seen, brokers after all others; connections by their client and time.
@@ -51,7 +51,7 @@ def load_lanes(dataset: Path) -> Row:
     return {"clients": clients, "connections": listed, "n_connections": n_all, "events": _events(dataset, listed)}
 
 
-def _connections(dataset: Path) -> tuple[dict[str, Row], int]:
+def _connections(dataset: Dataset) -> tuple[dict[str, Row], int]:
     """The connections that get a lane, by conn_id, and how many there are."""
     kept: list[Row] = []
     n_all = 0
@@ -106,7 +106,7 @@ def _strays(placed: set[str], found: dict[str, Row]) -> list[Row]:
     return strays
 
 
-def _add_roles(dataset: Path, listed: list[Row]) -> None:
+def _add_roles(dataset: Dataset, listed: list[Row]) -> None:
     """roles: what each connection did, for what, how sure, since when."""
     by_id = {row["conn_id"]: row for row in listed}
     for row in listed:
@@ -127,7 +127,7 @@ def _add_roles(dataset: Path, listed: list[Row]) -> None:
         by_id[key[0]]["roles"].append(job)
 
 
-def _events(dataset: Path, listed: list[Row]) -> dict[str, list[Any]]:
+def _events(dataset: Dataset, listed: list[Row]) -> dict[str, list[Any]]:
     """What TCP did on the lanes, as columns in the order of the lanes."""
     place = {row["conn_id"]: number for number, row in enumerate(listed)}
     found: list[list[Any]] = []

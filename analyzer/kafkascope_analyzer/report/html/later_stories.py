@@ -1,12 +1,8 @@
-"""Findings, rebalances and transactions: story tables that a dataset may lack, in the columns that its files have."""
+"""Loads findings, rebalances and transactions: story tables that a dataset may lack."""
 
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.dataset as ds
-
-from kafkascope_parsers.errors import UsageError
+from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
 
 MOST_ROWS = {"findings": 500, "rebalances": 2_000, "transactions": 2_000}
 MOST_EVIDENCE = 12
@@ -21,27 +17,21 @@ _ORDER = {"findings": "first_ns", "rebalances": "start_ns", "transactions": "beg
 Row = dict[str, Any]
 
 
-def load_story(dataset: Path, name: str) -> Row:
+def load_story(dataset: Dataset, name: str) -> Row:
     """present, n and `listed`: the table's rows by time (findings: by severity first), at most MOST_ROWS[name].
 
     Raises UsageError where the table is there and cannot be read.
     """
-    place = dataset / "stories" / name
-    if not place.is_dir():
+    table = f"{STORIES}/{name}"
+    if not dataset.has(table):
         return {"present": False, "n": 0, "listed": []}
     kept: list[Row] = []
-    n_all = 0
-    try:
-        source = ds.dataset(place, format="parquet", exclude_invalid_files=False)
-        columns = [c for c in source.schema.names if not c.endswith("_ts") and c != "ts"]
-        for batch in source.to_batches(columns=columns, use_threads=False):
-            n_all += batch.num_rows
-            kept += [_bounded(row) for row in batch.to_pylist()]
-            if len(kept) > 4 * MOST_ROWS[name]:
-                kept = _first(kept, name)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise UsageError(f"{place}: cannot be read: {error}") from error
-    return {"present": True, "n": n_all, "listed": _first(kept, name)}
+    columns = [c for c in dataset.arrow(table).schema.names if not c.endswith("_ts") and c != "ts"]
+    for batch in dataset.batches(table, columns):
+        kept += [_bounded(row) for row in batch.to_pylist()]
+        if len(kept) > 4 * MOST_ROWS[name]:
+            kept = _first(kept, name)
+    return {"present": True, "n": dataset.rows(table), "listed": _first(kept, name)}
 
 
 def _first(kept: list[Row], name: str) -> list[Row]:

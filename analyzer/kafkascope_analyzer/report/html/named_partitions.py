@@ -3,12 +3,12 @@
 Those with errors come first, then one of each topic.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_analyzer.report.html.names import Names
 from kafkascope_analyzer.report.html.request_columns import numbers_of, places
@@ -22,7 +22,7 @@ _COLUMNS = ["request_id", "conn_id", "topic", "partition", "offset", "error_code
 
 
 def load_partitions(
-    dataset: Path, conns: dict[str, int], keys: Ints, names: tuple[Names, Names]
+    dataset: Dataset, conns: dict[str, int], keys: Ints, names: tuple[Names, Names]
 ) -> dict[str, NDArray[Any]]:
     """Columns: `n_named` by request (in the order of keys), then by topic-partition `topic`, `partition`, `offset` (-1:
     none), `partition_error`. names: topics and error names, which this adds to.

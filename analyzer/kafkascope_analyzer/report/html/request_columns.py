@@ -5,7 +5,6 @@ that they fit four bytes: 10 ns for captures of up to 40 s, and coarser for long
 """
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.report.html.names import Names
 from kafkascope_analyzer.report.html.thinning import BUDGET, Columns, Ints, Kept, integers
@@ -58,7 +58,7 @@ class Requests:
         return self.columns["conn"].astype(np.int64) << 32 | self.columns["number"]
 
 
-def load_requests(dataset: Path, conns: dict[str, int], span: tuple[int, int], budget: int = BUDGET) -> Requests:
+def load_requests(dataset: Dataset, conns: dict[str, int], span: tuple[int, int], budget: int = BUDGET) -> Requests:
     """The dataset's requests on the connections conns (conn_id -> number), thinned to the budget.
 
     span: first and last nanosecond of the capture. Requests of other connections are counted in n_unplaced.

@@ -4,9 +4,9 @@ Clients in trouble come first where there is more than a page can hold; `n_*` be
 """
 
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, RECOVERY_STEP_ROWS, STARTUP_STEP_ROWS, STARTUPS
 from kafkascope_analyzer.report.causes import NOT_WELL, felt_ns
 from kafkascope_analyzer.report.clients import both_ends
@@ -32,7 +32,7 @@ MOST_FELT = 100
 Row = dict[str, Any]
 
 
-def load_starts(dataset: Path) -> Row:
+def load_starts(dataset: Dataset) -> Row:
     """The starts by time, those that went wrong or took longest where there are too many, brokers' own last."""
     brokers = _brokers(dataset)
     everyone = list(rows(dataset, STARTUPS, _without_ts(STARTUPS)))
@@ -55,7 +55,7 @@ def load_starts(dataset: Path) -> Row:
     return {"n": len(everyone), "listed": chosen}
 
 
-def load_episodes(dataset: Path) -> Row:
+def load_episodes(dataset: Dataset) -> Row:
     """The episodes by time, those that did not end well or took longest where there are too many."""
     everyone = list(rows(dataset, RECOVERIES, _without_ts(RECOVERIES)))
 
@@ -82,7 +82,7 @@ def load_episodes(dataset: Path) -> Row:
     return {"n": len(everyone), "listed": chosen}
 
 
-def told_causes(model: Row, dataset: Path) -> list[Row]:
+def told_causes(model: Row, dataset: Dataset) -> list[Row]:
     """The model's causes, each with a title, whom it hit in words, and `felt`: by client how long until it worked."""
     listed = model.get("causes", {}).get("listed", [])
     wanted = {cause["cause_id"]: cause for cause in listed}
@@ -135,7 +135,7 @@ def _as_row(felt: Row) -> Row:
     return {**felt, "took_us": None if took >= 2**62 else took // 1000}
 
 
-def _brokers(dataset: Path) -> set[str]:
+def _brokers(dataset: Dataset) -> set[str]:
     found = rows(dataset, CLIENTS, ["client_instance_id", "kind"], one_of("kind", ["broker"]))
     return {row["client_instance_id"] for row in found}
 

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.html.cluster_story import load_cluster
 from kafkascope_analyzer.report.html.evidence import load_evidence, named_by
 from kafkascope_analyzer.report.html.islands import LONGEST_PROSE, packed_columns, packed_json, shown
@@ -23,7 +24,7 @@ _AS_IN_THE_MODEL = ["connections", "cluster", "apis", "errors", "unread", "stori
 _AS_IN_THE_MODEL += ["client_traffic", "removed_versions"]
 
 
-def write_html(dataset: Path, model: Model, place: Path, budget: int = BUDGET) -> None:
+def write_html(dataset: Dataset, model: Model, place: Path, budget: int = BUDGET) -> None:
     """Writes the report on a dataset as one HTML file.
 
     model: what report.model.report_model gave for it; budget: requests that the page may have. The same dataset gives
@@ -38,7 +39,7 @@ def write_html(dataset: Path, model: Model, place: Path, budget: int = BUDGET) -
         beside.unlink(missing_ok=True)
 
 
-def render_html(dataset: Path, model: Model, budget: int = BUDGET) -> str:
+def render_html(dataset: Dataset, model: Model, budget: int = BUDGET) -> str:
     """The file's text."""
     capture = _without_folders(model["capture"])
     start_ns, end_ns = capture["start_ns"] or 0, capture["end_ns"] or 0
@@ -69,7 +70,7 @@ def render_html(dataset: Path, model: Model, budget: int = BUDGET) -> str:
     return page(title, brief, packed_json(shown(story, start_ns)), packed_columns(columns | partitions))
 
 
-def _story(dataset: Path, model: Model) -> Model:
+def _story(dataset: Dataset, model: Model) -> Model:
     """What the page tells besides the requests."""
     told: Model = {"starts": load_starts(dataset), "episodes": load_episodes(dataset)}
     told |= {name: load_story(dataset, name) for name in ("findings", "rebalances", "transactions")}
