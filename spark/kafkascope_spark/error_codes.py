@@ -152,9 +152,7 @@ _RECORDS = (
 )
 _COORDINATOR = (
     ErrorCode("NOT_COORDINATOR", "coordinator", refresh="FindCoordinator", at_node=True),
-    ErrorCode(
-        "COORDINATOR_NOT_AVAILABLE", "coordinator", refresh="FindCoordinator", follows_broker_loss="any client"
-    ),
+    ErrorCode("COORDINATOR_NOT_AVAILABLE", "coordinator", refresh="FindCoordinator", follows_broker_loss="any client"),
     ErrorCode("COORDINATOR_LOAD_IN_PROGRESS", "coordinator", follows_broker_loss="any client"),
 )
 _GROUP = (

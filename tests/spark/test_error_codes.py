@@ -12,16 +12,22 @@ from kafkascope_spark.recoveries.reactions_any import ANY, WITHOUT_CODE
 
 KAFKAS = {error_name(code) for code in error_codes()}
 BY_NAME = {row.name: row for row in ERROR_CODES}
-INVALID_METADATA_EXCEPTION = set(
+
+
+def names_in(text: str) -> set[str]:
+    return set(text.split())
+
+
+INVALID_METADATA_EXCEPTION = names_in(
     "UNKNOWN_TOPIC_OR_PARTITION LEADER_NOT_AVAILABLE NOT_LEADER_OR_FOLLOWER REPLICA_NOT_AVAILABLE NETWORK_EXCEPTION "
     "KAFKA_STORAGE_ERROR LISTENER_NOT_FOUND FENCED_LEADER_EPOCH PREFERRED_LEADER_NOT_AVAILABLE "
-    "ELIGIBLE_LEADERS_NOT_AVAILABLE ELECTION_NOT_NEEDED UNKNOWN_TOPIC_ID INCONSISTENT_TOPIC_ID".split()
+    "ELIGIBLE_LEADERS_NOT_AVAILABLE ELECTION_NOT_NEEDED UNKNOWN_TOPIC_ID INCONSISTENT_TOPIC_ID"
 )
 REFRESH_RETRIABLE_EXCEPTION = {"COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"}
 """Without its subclass InvalidMetadataException."""
-AUTHORIZATION_EXCEPTION = set(
+AUTHORIZATION_EXCEPTION = names_in(
     "TOPIC_AUTHORIZATION_FAILED GROUP_AUTHORIZATION_FAILED CLUSTER_AUTHORIZATION_FAILED "
-    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED DELEGATION_TOKEN_AUTHORIZATION_FAILED".split()
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED DELEGATION_TOKEN_AUTHORIZATION_FAILED"
 )
 AUTHENTICATION_EXCEPTION = {"UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE", "SASL_AUTHENTICATION_FAILED"}
 
@@ -102,7 +108,7 @@ def test_every_subject_has_errors_and_informing_apis_exist() -> None:
             "FETCH_SESSION_ID_NOT_FOUND INVALID_FETCH_SESSION_EPOCH FETCH_SESSION_TOPIC_ID_ERROR",
         ),
         (
-            # INVALID_TRANSACTION_TIMEOUT comes from InitProducerId alone, whose errors are about the transaction anyway.
+            # INVALID_TRANSACTION_TIMEOUT comes from InitProducerId alone, whose errors are all about the transaction.
             errors_about("transaction", "producer epoch", "producer id") - {"INVALID_TRANSACTION_TIMEOUT"},
             "CONCURRENT_TRANSACTIONS PRODUCER_FENCED INVALID_PRODUCER_EPOCH INVALID_PRODUCER_ID_MAPPING "
             "INVALID_TXN_STATE TRANSACTIONAL_ID_AUTHORIZATION_FAILED TRANSACTION_ABORTABLE UNKNOWN_PRODUCER_ID",
@@ -121,22 +127,21 @@ def test_every_subject_has_errors_and_informing_apis_exist() -> None:
         (table.EPOCH_OVER, "INVALID_PRODUCER_EPOCH PRODUCER_FENCED"),
         (
             # The clients' own code ends at these: AbstractHeartbeatRequestManager (fatal errors of heartbeats),
-            # rd_kafka_cgrp_consumer_group_heartbeat, SaslClientAuthenticator (the server hangs up).
+            # rd_kafka_cgrp_consumer_group_heartbeat, SaslClientAuthenticator (the server closes the connection).
             table.FATAL
-            - errors_about("static membership")
-            - set("INVALID_REGULAR_EXPRESSION STREAMS_INVALID_TOPOLOGY STREAMS_INVALID_TOPOLOGY_EPOCH".split())
-            - {"STREAMS_TOPOLOGY_FENCED", "AUTHENTICATION_CLOSED"},
+            - {"UNRELEASED_INSTANCE_ID", "INVALID_REGULAR_EXPRESSION", "AUTHENTICATION_CLOSED"}
+            - {"STREAMS_INVALID_TOPOLOGY", "STREAMS_INVALID_TOPOLOGY_EPOCH", "STREAMS_TOPOLOGY_FENCED"},
             "SASL_AUTHENTICATION_FAILED UNSUPPORTED_SASL_MECHANISM ILLEGAL_SASL_STATE TOPIC_AUTHORIZATION_FAILED "
             "GROUP_AUTHORIZATION_FAILED CLUSTER_AUTHORIZATION_FAILED TRANSACTIONAL_ID_AUTHORIZATION_FAILED "
-            "PRODUCER_FENCED UNSUPPORTED_VERSION INVALID_TOPIC_EXCEPTION INVALID_GROUP_ID INCONSISTENT_GROUP_PROTOCOL "
-            "INVALID_SESSION_TIMEOUT GROUP_MAX_SIZE_REACHED INVALID_REQUIRED_ACKS MESSAGE_TOO_LARGE "
+            "FENCED_INSTANCE_ID PRODUCER_FENCED UNSUPPORTED_VERSION INVALID_TOPIC_EXCEPTION INVALID_GROUP_ID "
+            "INCONSISTENT_GROUP_PROTOCOL INVALID_SESSION_TIMEOUT GROUP_MAX_SIZE_REACHED INVALID_REQUIRED_ACKS MESSAGE_TOO_LARGE "
             "RECORD_LIST_TOO_LARGE INVALID_TRANSACTION_TIMEOUT UNSUPPORTED_ASSIGNOR",
         ),
     ],
 )
 def test_look_ups_hold_what_the_stories_were_recorded_with(look_up: frozenset[str], names: str) -> None:
-    assert look_up == set(names.split())
+    assert look_up == names_in(names)
 
 
 def test_informing_errors_are_those_of_kip_394_and_kip_511() -> None:
-    assert table.INFORMING == {("JoinGroup", "MEMBER_ID_REQUIRED"), ("ApiVersions", "UNSUPPORTED_VERSION")}
+    assert set(table.INFORMING) == {("JoinGroup", "MEMBER_ID_REQUIRED"), ("ApiVersions", "UNSUPPORTED_VERSION")}
