@@ -32,7 +32,7 @@ from kafkascope_spark.rows import (
 )
 from kafkascope_spark.runs import Repeats, Run
 from kafkascope_spark.startups.lifecycle import Startups
-from kafkascope_spark.startups.lookups import lookups_of
+from kafkascope_spark.startups.lookups import client_lookups
 from kafkascope_spark.timeline import Event, Kind, Timeline
 from kafkascope_spark.wire import Connection, Lookup, Request, Row
 
@@ -106,7 +106,7 @@ class Client:
 
     def take_repeats(self, repeats: Repeats) -> bool:
         """Whether the failures were taken all at once: where each by itself would move no machine but one episode."""
-        if self.startups.heeds(repeats.request):
+        if self.startups.is_affected_by(repeats.request):
             return False
         return self.recoveries.on_repeats(repeats)
 
@@ -118,7 +118,7 @@ class Client:
         self.startups.on_request(request)
         self.cadences.on_request(request)
         if request.status == "no_response_expected":
-            self.startups.on_sent_unasked(request)
+            self.startups.on_request_without_response(request)
         self.recoveries.on_request(request)
 
     def finish(self, capture_ns: tuple[int, int]) -> Iterator[TableRow]:
@@ -225,8 +225,8 @@ class Address:
                 if instance.instance_id not in clients:
                     clients[instance.instance_id] = Client(instance, self._capture_ns)
                 self._clients[conn_id] = clients[instance.instance_id]
-            for asked in lookups_of(self._lookups, [c.instance for c in clients.values()]):
-                clients[asked.instance_id].startups.lookups.append(asked)
+            for lookup in client_lookups(self._lookups, [c.instance for c in clients.values()]):
+                clients[lookup.instance_id].startups.lookups.append(lookup)
             self._timeline = Timeline([c for c in connections if c.conn_id in self._clients], self._capture_ns[1])
             self._tell_firsts(self._timeline)
             self._known = {}

@@ -32,7 +32,7 @@ def test_chain_covers_start_to_ready_without_hole_or_overlap(
         step(name, start_ns + at, start_ns + at + took, outcome, None, conn_id)
         for (at, took), (name, outcome, conn_id) in others
     ]
-    steps = sorted([*steps, ready], key=lambda s: (s.start_ns, s.tie))
+    steps = sorted([*steps, ready], key=lambda s: (s.start_ns, s.order_key))
     path = on_critical_path(steps, start_ns, ready.request_ids[0])
     rows = step_rows("s-1", start_ns, steps, path, ["direct"] * len(steps))
     chain = [r for r in rows if r["on_critical_path"]]
