@@ -33,7 +33,7 @@ class EndedStart:
 
 def rows_of(ended: EndedStart, taken: list[Step]) -> list[tuple[str, Row]]:
     """The row of the start and the rows of its steps, each with the name of its table."""
-    steps = sorted(taken, key=lambda s: (s.start_ns, s.order_key))
+    steps = sorted(taken, key=lambda s: (s.start_ns, s.end_ns, s.order_key))
     number_attempts(steps)
     startup_id = f"{ended.instance.instance_id}-{ended.number}"
     path: dict[int, int] = {}
