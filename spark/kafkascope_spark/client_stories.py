@@ -15,7 +15,7 @@ from kafkascope_spark.identity.instances import Instance, instances_of
 from kafkascope_spark.identity.rows import client_row
 from kafkascope_spark.recoveries.tracker import Recoveries
 from kafkascope_spark.startups.lifecycle import Startups
-from kafkascope_spark.startups.lookups import lookups_of
+from kafkascope_spark.startups.lookups import client_lookups
 from kafkascope_spark.timeline import Event, Kind, Timeline
 from kafkascope_spark.wire import Connection, ErrorRun, Lookup, Request, Row
 
@@ -116,7 +116,7 @@ class Client:
         self.startups.on_request(request)
         self.cadences.on_request(request)
         if request.status == "no_response_expected":
-            self.startups.on_sent_unasked(request)
+            self.startups.on_request_without_response(request)
         self.recoveries.on_request(request)
 
     def finish(self, capture_ns: tuple[int, int]) -> Iterator[TableRow]:
@@ -184,8 +184,8 @@ class Address:
                 if instance.instance_id not in clients:
                     clients[instance.instance_id] = Client(instance, self._capture_ns)
                 self._clients[conn_id] = clients[instance.instance_id]
-            for asked in lookups_of(self._lookups, [c.instance for c in clients.values()]):
-                clients[asked.instance_id].startups.lookups.append(asked)
+            for lookup in client_lookups(self._lookups, [c.instance for c in clients.values()]):
+                clients[lookup.instance_id].startups.lookups.append(lookup)
             self._timeline = Timeline([c for c in connections if c.conn_id in self._clients], self._capture_ns[1])
             self._add_first_requests(self._timeline)
             self._facts = {}

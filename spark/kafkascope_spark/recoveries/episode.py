@@ -101,7 +101,13 @@ class Episode:
             sent_ns = step.ts_ns - 1000 * step.duration_us
             self._try(
                 EpisodeStep(
-                    "retry", sent_ns, step.conn_id, step.node_id, step.request_id, step.duration_us, claim=step.claim
+                    "retry",
+                    sent_ns,
+                    step.conn_id,
+                    step.node_id,
+                    step.request_id,
+                    step.duration_us,
+                    retry_key=step.retry_key,
                 )
             )
         self.move(Trigger.ERROR, step.ts_ns)

@@ -1,7 +1,7 @@
-"""When the end of a connection is a failure of the broker or the network, and which.
+"""Decides whether the end of a connection, or a late response, is a failure of the broker or the network, and which.
 
-A normal end is none: the client closes first with nothing overdue, or the server closes a connection that was
-idle. A server that closes a busy connection, or many at once, is going away. Source:
+An end is normal where the client closes first and no response is overdue, or where the server closes a connection that
+was idle. A server that closes a busy connection, or many connections at once, is going away. Source:
 NetworkClient.handleDisconnections, handleTimedOutRequests; Selector.IdleExpiryManager (connections.max.idle.ms).
 """
 
@@ -9,15 +9,15 @@ from kafkascope_spark import wire
 from kafkascope_spark.wire import Connection, Request
 
 BUSY_MS = 1_000
-"""A server that closes a connection used within this time, or others beside it, is not tidying up: brokers close
-what was idle for longer."""
+"""A server that closes a connection which was used within this time, or closes others beside it, does not close it for
+being idle: brokers close what was idle for longer."""
 OVERDUE_NS = 5_000_000_000
-"""An answer that comes so much later than its request allows is overdue: clients wait 10 s (connection set-up) to 60
-s (librdkafka)."""
+"""A response that comes so much later than its request allows is overdue: clients wait 10 s (connection set-up) to 60 s
+(librdkafka)."""
 PATIENCE_NS = 1_000_000_000
-"""No client is set to wait shorter for the answer to records (request.timeout.ms)."""
-_PATIENT = frozenset({wire.JOIN_GROUP, wire.SYNC_GROUP})
-"""APIs whose answer may take as long as a rebalance."""
+"""Shortest time that clients are configured to wait for the response to a Produce (request.timeout.ms)."""
+_REBALANCE_APIS = frozenset({wire.JOIN_GROUP, wire.SYNC_GROUP})
+"""APIs whose response may take as long as a rebalance."""
 PROMPT = frozenset(
     {
         wire.FETCH,
@@ -29,13 +29,13 @@ PROMPT = frozenset(
         wire.OFFSET_FOR_LEADER_EPOCH,
     }
 )
-"""APIs that wait for no other broker and no other client, or not longer than they say (max_wait_ms)."""
+"""APIs to which a broker responds without waiting for another broker or client, or within the request's max_wait_ms."""
 
 
 def failure_of_end(connection: Connection, unanswered: list[Request], client_goes_on: bool) -> str | None:
-    """The error that the end of the connection is, or None for a normal end.
+    """The name of the failure by which the connection ended, or None for a normal end.
 
-    unanswered: its requests without an answer. client_goes_on: whether the client did anything afterwards.
+    unanswered: its requests without a response. client_goes_on: whether the client sent or opened anything afterwards.
     """
     kind = connection.close_kind
     if kind == "refused":
@@ -57,19 +57,16 @@ def _failure_of_server_close(connection: Connection, unanswered: list[Request]) 
 
 
 def overdue(unanswered: list[Request], now_ns: int) -> list[Request]:
-    """The requests whose answer should have come by now."""
-    return [
-        r
-        for r in unanswered
-        if r.api_key not in _PATIENT and now_ns - r.request_last_ns > (r.max_wait_ms or 0) * 1_000_000 + OVERDUE_NS
-    ]
+    """The requests whose response should have come by now."""
+    return [r for r in unanswered if r.api_key not in _REBALANCE_APIS and now_ns > _due_ns(r)]
 
 
 def given_up(unanswered: list[Request], closed_ns: int) -> list[Request]:
-    """The requests for which a client waited in vain that closed the connection and goes on.
+    """The requests that the client gave up when it closed the connection at closed_ns: the overdue ones.
 
-    Where a Produce is among them for longer than PATIENCE_NS, so are all: no client tidies a connection away on which
-    it waits for the answer to records (NetworkClient, librdkafka, franz-go, sarama and kafkajs: after a time-out only).
+    If a Produce among the unanswered requests was sent longer than PATIENCE_NS before, all unanswered Produce requests
+    are given up: clients close a connection on which a Produce is in flight only after a time-out (NetworkClient,
+    librdkafka, franz-go, sarama and kafkajs).
     """
     late = overdue(unanswered, closed_ns)
     produced = [r for r in unanswered if r.api_key == wire.PRODUCE]
@@ -79,12 +76,17 @@ def given_up(unanswered: list[Request], closed_ns: int) -> list[Request]:
 
 
 def late_since(request: Request) -> int | None:
-    """When the answer to the request was overdue, where it came later than that; else None.
+    """The time at which the response to the request was overdue, if it came later than that; else None.
 
-    Only where nothing else waited on the connection: brokers answer in order. Such an answer shows that the broker, or
-    the path to it, was silent for shorter than the client waits.
+    Only for a request that was alone in flight on its connection, because brokers respond in order. Such a response
+    shows that the broker, or the path to it, was silent for less time than the client waits.
     """
     if request.response_ns is None or request.in_flight != 1 or request.api_key not in PROMPT:
         return None
-    due_ns = request.request_last_ns + (request.max_wait_ms or 0) * 1_000_000 + OVERDUE_NS
+    due_ns = _due_ns(request)
     return due_ns if request.response_ns > due_ns else None
+
+
+def _due_ns(request: Request) -> int:
+    """The time after which the response to the request is overdue."""
+    return request.request_last_ns + (request.max_wait_ms or 0) * 1_000_000 + OVERDUE_NS

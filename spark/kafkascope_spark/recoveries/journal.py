@@ -12,7 +12,7 @@ from kafkascope_spark.recoveries.states import Trigger
 class EpisodeStep(NamedTuple):
     """Something that happened: step name, when, where, and the request that proves it.
 
-    claim: what the request believes in (its node; its member id and generation), so that a retry that changed nothing
+    retry_key: what the request believes in (its node; its member id and generation), so that a retry that changed nothing
     shows. since_ns: first byte of what failed without an answer. is_reported: whether it is a step of the story.
     """
 
@@ -23,7 +23,7 @@ class EpisodeStep(NamedTuple):
     request_id: str | None = None
     duration_us: int | None = None
     error_name: str | None = None
-    claim: object = None
+    retry_key: object = None
     since_ns: int | None = None
     is_reported: bool = True
 

@@ -1,7 +1,7 @@
-"""One reaction to an error, and the few kinds of it that the tables are written in.
+"""A reaction to an error, and the constructors with which the tables of reactions are written.
 
-Steps are those of the table recovery_steps. A reaction says which steps lead on, not how often: how long a client may
-go without them is in conduct.
+Steps are those of the table recovery_steps. A reaction says which steps resolve the error. How long a client may retry
+without them is decided in `conduct`.
 """
 
 from dataclasses import dataclass
@@ -11,56 +11,63 @@ NO_STEPS: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """What to do about an error.
-
-    first: steps of which one has to come before a retry at the same node is right; none: a retry is right by itself.
-    forbidden: steps that show that the client misunderstood. fatal: the client object, or what it wanted, is at an
-    end. is_denied: fatal by configuration or permission, so that the application may ask again. is_not_ready: the
-    cluster needs time (election, loading); waiting is the broker's time. is_stale: the client asked the wrong
-    broker; time until it knows better is lost to stale metadata. waits: a retry without a pause is wrong.
-    """
+    """What a client should do about an error."""
 
     text: str
+    """The expected next requests, as users read them."""
+
     first: frozenset[str] = NO_STEPS
+    """Steps of which one has to come before a retry at the same node is correct; empty where a retry needs none."""
+
     forbidden: frozenset[str] = NO_STEPS
+    """Steps that do not resolve the error: a client that takes them misunderstands it."""
+
     fatal: bool = False
+    """Whether the client, or the operation that it wanted, ends with the error."""
+
     is_denied: bool = False
+    """Whether the error is fatal because of configuration or permission, so that the application may try again."""
+
     is_not_ready: bool = False
+    """Whether the cluster needs time (an election, loading): the wait counts as the broker's time."""
+
     is_stale: bool = False
-    is_normal: bool = False
+    """Whether the client used the wrong broker: the time until it learns the right one counts as stale metadata."""
+
     waits: bool = False
+    """Whether a retry without a pause is wrong."""
 
 
 def ask(text: str, *first: str, forbidden: tuple[str, ...] = ()) -> Reaction:
-    """One of the steps, then a retry."""
+    """Take one of the steps, then retry."""
     return Reaction(text, frozenset(first), frozenset(forbidden))
 
 
 def find_owner(text: str, *first: str) -> Reaction:
-    """The same, where the client asked a broker that is not in charge (any longer)."""
+    """Take one of the steps, then retry at the broker that they name: the one used is not the leader or coordinator."""
     return Reaction(text, frozenset(first), is_stale=True)
 
 
 def back_off(text: str, *, forbidden: tuple[str, ...] = (), not_ready: bool = False, waits: bool = False) -> Reaction:
-    """A pause, then the same again at the same broker."""
+    """Pause, then send the same request again to the same broker."""
     return Reaction(text, forbidden=frozenset(forbidden), is_not_ready=not_ready, waits=waits)
 
 
 def end(text: str) -> Reaction:
-    """Nothing more from this client object (member, producer epoch)."""
+    """Fatal: this client (member, producer epoch) sends nothing more."""
     return Reaction(text, fatal=True)
 
 
 def surface(text: str) -> Reaction:
-    """An error for the application, which may ask again."""
+    """Fatal for the operation: the application gets the error, and may try again."""
     return Reaction(text, fatal=True, is_denied=True)
 
 
-def normal(text: str) -> Reaction:
-    """The protocol's own course."""
-    return Reaction(text, is_normal=True)
+def go_on(text: str) -> Reaction:
+    """Continue with the request that the text names: the error is the protocol's normal course."""
+    return Reaction(text)
 
 
 def each(names: str, reaction: Reaction) -> dict[str, Reaction]:
-    """The reaction to each of the errors, named with blanks between."""
+    """A table with the same reaction to each of the errors, whose names are separated by blanks."""
     return dict.fromkeys(names.split(), reaction)

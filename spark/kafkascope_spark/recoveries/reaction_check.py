@@ -37,7 +37,7 @@ class ReactionCheck:
         """Another error on the resource. The request that met it was a try, and is judged by the error before."""
         if self._error is not None and step.duration_us is not None:
             self._judge(step, step.ts_ns - 1000 * step.duration_us)
-        if self._error is None or reaction is not self._reaction or step.claim != self._error.claim:
+        if self._error is None or reaction is not self._reaction or step.retry_key != self._error.retry_key:
             self._start_over(step.ts_ns)
         if reaction.forbidden != self._reaction.forbidden:
             self._n_forbidden = 0
@@ -49,7 +49,7 @@ class ReactionCheck:
         Every request but the first was a retry after it. A step that leads on and came during the run, on another
         connection, may have come before any of the retries: then none of them is judged.
         """
-        if self._error is None or reaction is not self._reaction or step.claim != self._error.claim:
+        if self._error is None or reaction is not self._reaction or step.retry_key != self._error.retry_key:
             self._start_over(run.ts_ns)
         if reaction.forbidden != self._reaction.forbidden:
             self._n_forbidden = 0
@@ -96,7 +96,7 @@ class ReactionCheck:
         if reaction.waits:
             self._n_hasty = self._n_hasty + 1 if sent_ns - error.ts_ns < HASTE_NS else 0
             self._blame_haste()
-        if self._is_blind(reaction) and step.claim == error.claim:
+        if self._is_blind(reaction) and step.retry_key == error.retry_key:
             self._n_blind += 1
             if self._n_blind >= BLIND_RETRIES and sent_ns - self._blind_since_ns > _patience(reaction):
                 self._blame(self._n_blind)

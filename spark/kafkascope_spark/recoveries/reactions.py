@@ -1,8 +1,9 @@
-"""What a client should do next on the wire about an error: (library, API, error) → reaction, as data.
+"""The reaction that Kafka's protocol expects to an error: which requests a client should send next, by library, API and
+error.
 
-`ANY` says it for every error that Kafka has and for ours without a code; `JAVA`, `LIBRDKAFKA` and `BROKER` say where
-one kind of client does otherwise on an API. A name that is in none of them is surfaced. Sources: the clients' error
-handlers, named beside each table.
+`ANY` has the reaction to every error of Kafka and to every failure without a code. `JAVA`, `LIBRDKAFKA` and `BROKER`
+have the reactions of one kind of client where they differ on an API. An error that is in none of them is surfaced to
+the application. Sources: the clients' error handlers, named beside each table.
 """
 
 from kafkascope_parsers.schema import api_name
@@ -13,6 +14,7 @@ from kafkascope_spark.recoveries.reactions_java import JAVA
 from kafkascope_spark.recoveries.reactions_librdkafka import LIBRDKAFKA
 
 OTHER = surface("none known: surface it")
+"""The reaction to an error that is in no table: a code of a newer release of Kafka."""
 BY_LIBRARY = {"java": JAVA, "librdkafka": LIBRDKAFKA, "broker": BROKER}
 """Library -> API (`Name`, or `Name/transactional` for a producer with a transactional id) -> error -> reaction."""
 
@@ -20,19 +22,17 @@ BY_LIBRARY = {"java": JAVA, "librdkafka": LIBRDKAFKA, "broker": BROKER}
 def reaction_to(
     error_name: str, api_key: int | None = None, library: str = "unknown", *, transactional: bool = False
 ) -> Reaction:
-    """What a client made with the library should do about the error in an answer to the API (None: no answer).
+    """The reaction that is expected of a client to an error in a response.
 
-    library: of startups.libraries.LIBRARIES, or `broker` for one broker that asks another.
+    api_key: API of the response; None for a failure without a response. library: one of
+    startups.libraries.LIBRARIES, or `broker` for a broker that sends requests to another one. transactional: whether
+    the client has a transactional id.
     """
     own = BY_LIBRARY.get(library)
     if own is not None and api_key is not None:
         api = api_name(api_key)
         for name in (f"{api}/transactional", api) if transactional else (api,):
-            found = own.get(name, {}).get(error_name)
-            if found is not None:
-                return found
+            reaction = own.get(name, {}).get(error_name)
+            if reaction is not None:
+                return reaction
     return ANY.get(error_name, OTHER)
-
-
-NO_EPISODE = frozenset(name for name, reaction in ANY.items() if reaction.is_normal)
-"""A first join, a rebalance, a lost fetch session, a batch that is in the log already: the protocol's normal course."""

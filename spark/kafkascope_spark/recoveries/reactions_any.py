@@ -5,7 +5,7 @@ InvalidMetadataException, ApplicationRecoverableException and so on); what Kafka
 do with them where they agree.
 """
 
-from kafkascope_spark.recoveries.reaction import Reaction, ask, back_off, each, end, find_owner, normal, surface
+from kafkascope_spark.recoveries.reaction import Reaction, ask, back_off, each, end, find_owner, go_on, surface
 
 _LEADER = find_owner("Metadata (or the leader hint), then retry at the new leader", "metadata", "hint")
 _METADATA = find_owner("Metadata, then retry", "metadata")
@@ -13,7 +13,7 @@ _COORDINATOR = find_owner("FindCoordinator, then go on at its answer", "find_coo
 _REPLICAS = back_off("back off, retry", not_ready=True)
 _RETRY = back_off("back off, retry")
 _REJOIN = ask("JoinGroup with the same member id, or a group heartbeat with epoch 0", "join_group")
-_FULL_FETCH = normal("full Fetch: a new fetch session")
+_FULL_FETCH = go_on("full Fetch: a new fetch session")
 _PERMISSION = surface("none: it is a matter of permission; surface it")
 _CONFIGURATION = surface("none: it is a matter of configuration; surface it")
 _REQUEST = surface("none: the request is wrong; surface it")
@@ -91,15 +91,15 @@ _TRANSACTIONS = {
     "OPERATION_NOT_ATTEMPTED": ask("EndTxn that aborts: another partition of the request failed", "end_txn"),
 }
 _NORMAL = {
-    "MEMBER_ID_REQUIRED": normal("JoinGroup with the member id of the answer"),
-    "REBALANCE_IN_PROGRESS": normal("JoinGroup"),
+    "MEMBER_ID_REQUIRED": go_on("JoinGroup with the member id of the answer"),
+    "REBALANCE_IN_PROGRESS": go_on("JoinGroup"),
     **each("FETCH_SESSION_ID_NOT_FOUND INVALID_FETCH_SESSION_EPOCH FETCH_SESSION_TOPIC_ID_ERROR", _FULL_FETCH),
-    **each("SHARE_SESSION_NOT_FOUND INVALID_SHARE_SESSION_EPOCH", normal("ShareFetch with epoch 0: a new session")),
-    "SHARE_SESSION_LIMIT_REACHED": normal("ShareFetch with epoch 0, later"),
-    "DUPLICATE_SEQUENCE_NUMBER": normal("none: the batch is in the log already"),
-    "UNKNOWN_SUBSCRIPTION_ID": normal("GetTelemetrySubscriptions"),
-    "TELEMETRY_TOO_LARGE": normal("PushTelemetry after the interval"),
-    "NONE": normal("none"),
+    **each("SHARE_SESSION_NOT_FOUND INVALID_SHARE_SESSION_EPOCH", go_on("ShareFetch with epoch 0: a new session")),
+    "SHARE_SESSION_LIMIT_REACHED": go_on("ShareFetch with epoch 0, later"),
+    "DUPLICATE_SEQUENCE_NUMBER": go_on("none: the batch is in the log already"),
+    "UNKNOWN_SUBSCRIPTION_ID": go_on("GetTelemetrySubscriptions"),
+    "TELEMETRY_TOO_LARGE": go_on("PushTelemetry after the interval"),
+    "NONE": go_on("none"),
 }
 _SURFACED = {
     **each("TOPIC_AUTHORIZATION_FAILED GROUP_AUTHORIZATION_FAILED CLUSTER_AUTHORIZATION_FAILED", _PERMISSION),

@@ -1,26 +1,15 @@
-"""What an error code is about, and what a success proves again: (kind, name) of resources."""
+"""The resource that an error is about, and the resources that a successful response proves: pairs of kind and name."""
 
 from kafkascope_spark import wire
-from kafkascope_spark.recoveries.reactions import NO_EPISODE
+from kafkascope_spark.error_codes import NORMAL_ERRORS, PERMISSION_DENIED, errors_about
 from kafkascope_spark.wire import ErrorRun, Request
 
 Resource = tuple[str, str]
 AUTHENTICATION: Resource = ("authentication", "SASL")
-"""A client object authenticates in one way everywhere: one resource, proven by the first answer that needs it."""
+"""The authentication of a client, which is the same at every broker. The first response that requires it proves it."""
 
-_COORDINATOR_ERRORS = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"})
-_TRANSACTION_ERRORS = frozenset(
-    {
-        "CONCURRENT_TRANSACTIONS",
-        "PRODUCER_FENCED",
-        "INVALID_PRODUCER_EPOCH",
-        "INVALID_PRODUCER_ID_MAPPING",
-        "INVALID_TXN_STATE",
-        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
-        "TRANSACTION_ABORTABLE",
-        "UNKNOWN_PRODUCER_ID",
-    }
-)
+_COORDINATOR_ERRORS = errors_about("coordinator")
+_TRANSACTION_ERRORS = errors_about("transaction", "producer epoch", "producer id")
 _GROUP_USERS = wire.GROUP_APIS | {wire.TXN_OFFSET_COMMIT}
 _MEMBERSHIP_PROOFS = wire.GROUP_HEARTBEATS | {
     wire.SYNC_GROUP,
@@ -28,13 +17,14 @@ _MEMBERSHIP_PROOFS = wire.GROUP_HEARTBEATS | {
     wire.OFFSET_COMMIT,
     wire.TXN_OFFSET_COMMIT,
 }
-"""APIs whose success proves a membership; JoinGroup only begins one."""
+"""APIs whose success proves a group membership. JoinGroup is not one of them: it only begins a membership."""
 
 
 def resource_of(failure: ErrorRun, request: Request) -> Resource | None:
-    """What the error is about; None when it is no episode (see NO_EPISODE, and ApiVersions that falls back)."""
+    """The resource that the error is about; None for an error that begins no episode: the protocol's normal course, an
+    ApiVersions request that is repeated in a lower version, and telemetry."""
     key = failure.api_key
-    if failure.error_name in NO_EPISODE or key == wire.API_VERSIONS or key in wire.TELEMETRY_APIS:
+    if failure.error_name in NORMAL_ERRORS or key == wire.API_VERSIONS or key in wire.TELEMETRY_APIS:
         return None
     if failure.error_name in _TRANSACTION_ERRORS and request.transactional_id:
         return "transaction", request.transactional_id
@@ -66,14 +56,14 @@ def _transaction_resource(failure: ErrorRun, request: Request) -> Resource:
 
 def _partition_resource(failure: ErrorRun, request: Request) -> Resource | None:
     if failure.topic is None:
-        return ("authentication", "cluster") if "AUTHORIZATION" in failure.error_name else None
+        return ("authentication", "cluster") if failure.error_name in PERMISSION_DENIED else None
     if failure.partition is None:
         return "partition", failure.topic
     return "partition", f"{failure.topic}-{failure.partition}"
 
 
 def proven_by(request: Request) -> list[Resource]:
-    """The resources, other than topic-partitions, that a successful answer proves."""
+    """The resources, other than topic-partitions, that a successful response to the request proves."""
     key = request.api_key
     if key == wire.FIND_COORDINATOR and request.coordinator_key:
         return [("found", request.coordinator_key)]
@@ -90,8 +80,9 @@ def proven_by(request: Request) -> list[Resource]:
     return proofs
 
 
-def claim_of(resource: Resource, request: Request) -> object:
-    """What the request believes in about the resource: a retry that still does has learned nothing."""
+def retry_key(resource: Resource, request: Request) -> object:
+    """What the request assumes about the resource: the member id and epoch for a group, the broker for anything else.
+    A retry with the same key as the request that failed changed nothing."""
     if resource[0] == "group":
         return request.member_id, request.generation_or_epoch
     return request.node_id if request.node_id is not None else request.conn_id

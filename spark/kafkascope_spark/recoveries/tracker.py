@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from kafkascope_spark import wire
+from kafkascope_spark.error_codes import NORMAL_ERRORS, SERVER_CLOSED, errors_about
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.recoveries.episodes import Episodes
 from kafkascope_spark.recoveries.failures import failure_of_end, given_up, late_since, overdue
 from kafkascope_spark.recoveries.journal import EpisodeStep
-from kafkascope_spark.recoveries.reactions import NO_EPISODE
-from kafkascope_spark.recoveries.resources import AUTHENTICATION, Resource, claim_of, proven_by, resource_of
+from kafkascope_spark.recoveries.resources import AUTHENTICATION, Resource, proven_by, resource_of, retry_key
 from kafkascope_spark.recoveries.states import Trigger
 from kafkascope_spark.wire import Connection, ErrorRun, PartitionAccess, Request, Row
 
@@ -31,8 +31,8 @@ STEP_OF_API = {
 }
 _BY_ANSWER = frozenset({"metadata", "find_coordinator"})
 """Steps whose time is that of the answer: what the client learned."""
-_SESSIONS = frozenset({"FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH", "FETCH_SESSION_TOPIC_ID_ERROR"})
-_HUNG_UP = frozenset({"CONNECTION_CLOSED", "CONNECTION_RESET"})
+SESSION_ERRORS = errors_about("fetch session") & NORMAL_ERRORS
+"""A fetch session that a broker lost with its memory."""
 LONG_THROTTLE_MS = 1_000
 """A quota that silences a client for so long looks like an outage."""
 MAX_UNANSWERED_PARTITIONS = 10_000
@@ -125,7 +125,7 @@ class Recoveries:
                 if not self._asks_again(resource):
                     continue
             if self._episodes.get(resource) is not None:
-                step = _step_of("retry", request, request.ts_ns, None, claim_of(resource, request))
+                step = _step_of("retry", request, request.ts_ns, None, retry_key(resource, request))
                 self._episodes.retry(resource, step)
 
     def _asks_again(self, resource: Resource) -> bool:
@@ -155,7 +155,7 @@ class Recoveries:
                 continue
             node = self._node(access.conn_id)
             step_name = "success" if access.answered else "retry"
-            step = EpisodeStep(step_name, access.ts_ns, access.conn_id, node, access.request_id, claim=node)
+            step = EpisodeStep(step_name, access.ts_ns, access.conn_id, node, access.request_id, retry_key=node)
             if access.answered:
                 self._episodes.success(resource, step, access.api_key)
             elif access.api_key != wire.METADATA:
@@ -193,7 +193,7 @@ class Recoveries:
                 self._denied.add(request.conn_id)
                 resource = self._authentication
             broken.add(resource)
-            step = _step_of("error", request, at, failure.error_name, claim_of(resource, request))
+            step = _step_of("error", request, at, failure.error_name, retry_key(resource, request))
             self._episodes.error(resource, step, failure.api_key)
         if self._hints:
             self._hinted(request)
@@ -240,7 +240,7 @@ class Recoveries:
             run.last_request_id,
             (run.last_ns - run.last_sent_ns) // 1000,
             run.error_name,
-            claim_of(resource, request),
+            retry_key(resource, request),
         )
         self._episodes.error_run(resource, step, run)
 
@@ -254,7 +254,7 @@ class Recoveries:
 
     def _note(self, failure: ErrorRun, request: Request, at: int) -> None:
         """A fetch session that a broker lost with its memory is a step of its return, not an episode."""
-        if failure.error_name in _SESSIONS and failure.error_name in NO_EPISODE and self._episodes:
+        if failure.error_name in SESSION_ERRORS and self._episodes:
             self._episodes.note(_step_of("error", request, at, failure.error_name))
 
     def _throttled(self, request: Request, at: int) -> None:
@@ -319,7 +319,11 @@ class Recoveries:
         if error is None or connection.conn_id in self._denied:
             return
         resource: Resource = ("connection", connection.server)
-        if error in _HUNG_UP and any(r.api_key in wire.SASL_APIS for r in unanswered) and not connection.refused_after:
+        if (
+            error in SERVER_CLOSED
+            and any(r.api_key in wire.SASL_APIS for r in unanswered)
+            and not connection.refused_after
+        ):
             error, resource = "AUTHENTICATION_CLOSED", self._authentication
         late = given_up(unanswered, at)
         request = late[0] if error == "REQUEST_UNANSWERED" and late else unanswered[0] if unanswered else None
@@ -338,7 +342,7 @@ class Recoveries:
         """What the client asked of a broker that it lost: an error on each topic-partition."""
         for access in unanswered_partitions:
             name = access.topic if access.partition is None else f"{access.topic}-{access.partition}"
-            lost = step._replace(request_id=access.request_id, since_ns=access.ts_ns, claim=step.node_id)
+            lost = step._replace(request_id=access.request_id, since_ns=access.ts_ns, retry_key=step.node_id)
             self._episodes.error(("partition", name), lost, access.api_key)
 
     def ready(self) -> list[tuple[str, Row]]:
@@ -367,6 +371,8 @@ def _of_requests(accesses: list[PartitionAccess], requests: list[Request]) -> li
     return [access for access in accesses if access.request_id in ids]
 
 
-def _step_of(name: str, request: Request, at: int, error_name: str | None = None, claim: object = None) -> EpisodeStep:
+def _step_of(
+    name: str, request: Request, at: int, error_name: str | None = None, retry_key: object = None
+) -> EpisodeStep:
     took = (request.response_ns - request.ts_ns) // 1000 if request.response_ns is not None else None
-    return EpisodeStep(name, at, request.conn_id, request.node_id, request.request_id, took, error_name, claim)
+    return EpisodeStep(name, at, request.conn_id, request.node_id, request.request_id, took, error_name, retry_key)

@@ -1,1 +1,1 @@
-"""Starts of clients: from the first SYN to ready, step by step."""
+"""The starts of clients: from the first SYN until a client is ready, step by step."""

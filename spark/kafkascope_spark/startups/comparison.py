@@ -1,4 +1,4 @@
-"""A start against its expected sequence: what is missing, extra, repeated, out of order."""
+"""Compares the steps of a start with its expected sequence: which are missing, extra, repeated or out of order."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from kafkascope_spark.startups.steps import Step
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Names of steps; missing in the sequence's order, out of order and extra in that of the start."""
+    """Names of steps; `missing` in the order of the sequence, `extra` and `out_of_order` in the order of the start."""
 
     missing: list[str]
     extra: list[str]
@@ -18,8 +18,10 @@ class Comparison:
 
 
 def compare(steps: list[Step], sequence: Sequence, *, whole: bool) -> Comparison:
-    """Compare steps, in order of their start. whole: the capture has all of the start; of one that is cut nothing is
-    said to be missing."""
+    """The comparison of steps, which are in order of their start, with the sequence.
+
+    whole: whether the capture has the whole start; otherwise no step counts as missing.
+    """
     taken = list(dict.fromkeys(s.name for s in steps))
     return Comparison(
         missing=[s for s in sequence.required if s not in taken] if whole else [],
@@ -30,16 +32,16 @@ def compare(steps: list[Step], sequence: Sequence, *, whole: bool) -> Comparison
 
 
 def out_of_order(steps: list[Step], sequence: Sequence) -> list[str]:
-    """Steps that were first taken before what they depend on had succeeded, though it was done in the end."""
+    """Steps that were first taken before a step on which they depend had succeeded, although it succeeded later."""
     first: dict[str, int] = {}
     done: dict[str, int] = {}
     for step in steps:
         first.setdefault(step.name, step.start_ns)
         if step.outcome == "ok":
             done[step.name] = min(done.get(step.name, step.end_ns), step.end_ns)
-    found = []
+    early = []
     for name, began in first.items():
         needed = [n for n in AFTER.get(name, ()) if n in sequence.usual and n in done]
         if any(done[n] > began for n in needed):
-            found.append(name)
-    return found
+            early.append(name)
+    return early

@@ -1,8 +1,8 @@
-"""Expected sequences: what each kind of client does to start, as data, and where the libraries differ.
+"""The expected sequences of steps by which each kind of client starts, and where the libraries differ.
 
 A sequence is a line of steps in order. `step` is required; `step?` depends on versions, security or settings; a
-step that is not named is extra. AFTER says what must have succeeded before a step is first taken: what two steps of
-a line are not bound by there may come in either order, as parallel work does.
+step that is not in the line is extra. AFTER names the steps that must have succeeded before a step is first taken. Two
+steps that AFTER does not relate may come in either order, because clients take them in parallel.
 
 Sources: NetworkClient, ConsumerCoordinator, AbstractCoordinator, OffsetsRequestManager, TransactionManager and
 Sender of the Java client (classic consumer; KIP-848, KIP-932 and KIP-1071 members: *HeartbeatRequestManager);
@@ -56,16 +56,17 @@ SEQUENCES = {
 LIBRARY_CHANGES: dict[str, dict[str, str]] = {
     "unknown": {"api_versions": "api_versions?"},
 }
-"""Library -> step -> what stands in its place, for every sequence of that library."""
+"""Library -> step -> its replacement in every sequence of that library."""
 
 TAKEN_AGAIN: dict[str, frozenset[str]] = {
     "librdkafka": frozenset({"find_coordinator_group"}),
     "sarama": frozenset({"find_coordinator_group", "offset_fetch"}),
     "kafkajs": frozenset({"offset_fetch"}),
 }
-"""Library -> steps that it takes more than once without a failure: librdkafka asks for the coordinator again by its
-query timer (rd_kafka_cgrp_coord_query) until the coordinator's connection is up; sarama's offset manager asks for it
-apart from the group, and fetches offsets per partition; kafkajs fetches them per consumer run and topic."""
+"""Library -> steps that it takes more than once without a failure: librdkafka sends FindCoordinator again by its query
+timer (rd_kafka_cgrp_coord_query) until the coordinator's connection is up; sarama's offset manager sends its own
+FindCoordinator beside the group's, and fetches offsets per partition; kafkajs fetches them per consumer run and
+topic."""
 
 KEPT = frozenset(
     {
@@ -83,8 +84,8 @@ KEPT = frozenset(
         "api_versions",
     }
 )
-"""Steps whose result a client object keeps when all its connections are gone: it need not take them when it comes
-back."""
+"""Steps whose result a client keeps when all its connections have ended: it need not take them when it connects
+again."""
 
 AFTER: dict[str, tuple[str, ...]] = {
     "sasl_authenticate": ("sasl_handshake",),
@@ -111,20 +112,23 @@ AFTER: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """What such a client is expected to do: its name, the steps it cannot do without, in order, and those that are no
-    surprise."""
+    """An expected sequence: its name, the required steps in order, and the steps that are usual."""
 
     name: str
     required: tuple[str, ...]
     usual: frozenset[str]
     taken_again: frozenset[str] = frozenset()
-    """Steps that it takes more than once without need."""
+    """Steps that the library takes more than once without a failure."""
+
     is_first: bool = True
+    """Whether it is the client's first start."""
 
 
 def sequence_name(kind: Kind, apis: set[int], acks: bool = True) -> str:
-    """The name of the sequence for a client of that kind that used these APIs; acks: whether its Produce requests
-    want answers."""
+    """The name of the sequence for a client of that kind that used these APIs.
+
+    acks: whether its Produce requests expect a response (acks other than 0).
+    """
     if kind.kind in ("broker", "admin", "unknown"):
         return "broker" if kind.kind == "broker" else "admin"
     if kind.kind == "transactional_producer":
@@ -144,7 +148,7 @@ def sequence_name(kind: Kind, apis: set[int], acks: bool = True) -> str:
 
 @cache
 def sequence_of(name: str, library: str, *, is_first: bool = True) -> Sequence:
-    """The sequence of that name as the library takes it; is_first: whether the client object never started before."""
+    """The sequence of that name for the library. is_first: whether the client has not started before."""
     changes = LIBRARY_CHANGES.get(library, {})
     named = [changes.get(word, word) for word in SEQUENCES[name].split()]
     required = [w for w in named if not w.endswith("?") and (is_first or w not in KEPT)]

@@ -1,5 +1,5 @@
-"""Which client library a client is made with: by the software name of ApiVersions (KIP-511), else by how its first
-request looks."""
+"""Recognises the client library of a client: by the software name of ApiVersions (KIP-511), else by its first
+request."""
 
 from kafkascope_spark import wire
 from kafkascope_spark.wire import Connection
@@ -19,8 +19,11 @@ LIBRARIES = ("java", "librdkafka", "franz-go", "sarama", "kafkajs", "kafka-pytho
 
 
 def library_of(connections: list[Connection]) -> str:
-    """One of LIBRARIES. Without a software name: ApiVersions v2 and ids from 0 are kafkajs, v0 and ids from 1 are
-    aiokafka (measured: kafkajs 2.2, aiokafka 0.14)."""
+    """The library of a client with these connections: one of LIBRARIES.
+
+    Without a software name, ApiVersions v2 and correlation ids from 0 are kafkajs, v0 and ids from 1 are aiokafka
+    (measured: kafkajs 2.2, aiokafka 0.14).
+    """
     name = next((c.software_name for c in connections if c.software_name), None)
     if name is not None:
         return next((library for prefix, library in _PREFIXES if name.startswith(prefix)), "unknown")

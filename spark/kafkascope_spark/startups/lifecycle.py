@@ -1,9 +1,10 @@
-"""The starts of a client instance, from the first SYN to ready (or to what kept it from that), to the first
-heartbeat and commit after it. A name looked up before the first SYN is a step of the start, and no part of its total:
-the answer may come from a cache, and the client object need not exist yet.
+"""The starts of a client instance: from the first SYN until the client is ready (or fails), including its first
+heartbeat and commit afterwards.
 
-The life is the table of `states`. A start is `cut` when the capture begins or ends inside it: no start is made up
-for a client that was there before the capture. Memory is bounded by MAX_STEPS per start.
+The states are the table of `states`. A start is `cut` when the capture begins or ends inside it; a client that ran
+before the capture has no start of its own. A DNS look-up before the first SYN is a step of the start but not part of
+its total: the response may come from a cache, and the client need not exist yet. Memory is bounded by MAX_STEPS per
+start.
 """
 
 from collections.abc import Sequence
@@ -12,17 +13,17 @@ from dataclasses import dataclass, field
 from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.startups.libraries import library_of
-from kafkascope_spark.startups.lookups import BEFORE_NS, Asked, dns_step
+from kafkascope_spark.startups.lookups import BEFORE_NS, ClientLookup, dns_step
 from kafkascope_spark.startups.outcomes import LAST_STEPS, has_failed, is_fatal
-from kafkascope_spark.startups.rows import Ended, rows_of
-from kafkascope_spark.startups.states import BEGINS, TELLS, TRANSITIONS, Happening, State
+from kafkascope_spark.startups.startup_rows import EndedStart, rows_of
+from kafkascope_spark.startups.states import BEGINS, COMPLETES, TRANSITIONS, Happening, State
 from kafkascope_spark.startups.steps import (
     ONCE,
     ONCE_A_CONNECTION,
     OPENING,
     Step,
     awaited_after_ready,
-    is_ready_answer,
+    makes_ready,
     produce_steps,
     step_of,
     tcp_connect,
@@ -31,17 +32,17 @@ from kafkascope_spark.startups.steps import (
 from kafkascope_spark.wire import Connection, ErrorRun, Request, Row
 
 MAX_STEPS = 2_000
-"""Steps kept of one start: a client that retries for hours in vain tells nothing new after these."""
+"""Steps that are kept of one start: the steps of a client that retries for hours repeat themselves."""
 SILENCE_NS = 30_000_000_000
-"""A client with nothing in flight for so long at the end of the capture went silent (three default heartbeat
-sessions of 10 s)."""
+"""A client that sends nothing for so long at the end of the capture has gone silent (three times the former default
+session timeout of 10 s)."""
 LINGER_NS = 1_000_000_000
-"""How long after ready the other connections of the start may still be opening."""
+"""Time after ready in which the other connections of the start may still be opened."""
 SETTLE_NS = 30_000_000_000
-"""How long after ready its first heartbeat (3 s, KIP-848 5 s) and commit (5 s) are awaited."""
+"""Time after ready in which the first heartbeat (3 s, KIP-848 5 s) and commit (5 s) are expected."""
 MAX_FIRST_ID = 16
-"""A client that starts sends its first request with the id 0 or 1; Java takes a few ids for requests that wait for
-their connection."""
+"""A client that starts sends its first request with correlation id 0 or 1; the Java client takes a few ids for requests
+that wait for their connection."""
 
 
 @dataclass(slots=True)
@@ -52,15 +53,15 @@ class Start:
     seen_whole: bool
     steps: list[Step] = field(default_factory=list)
     conn_ids: set[str] = field(default_factory=set)
-    told_ns: int | None = None
-    """First Metadata answer: the end of the bootstrap phase."""
+    metadata_ns: int | None = None
+    """Time of the first Metadata response: the end of the bootstrap phase."""
     ready: Request | None = None
     done: set[str] = field(default_factory=set)
     done_on: set[tuple[str, str]] = field(default_factory=set)
 
 
 class Startups:
-    """The starts of one instance. Feed it events in order; finish gives what is still open."""
+    """The starts of one client instance. Takes its events in order of time; `finish` returns the rows."""
 
     def __init__(self, instance: Instance, capture_ns: tuple[int, int]) -> None:
         self._instance = instance
@@ -73,12 +74,12 @@ class Startups:
         self._open: set[str] = set()
         self._last_ns = 0
         self._rows: list[tuple[str, Row]] = []
-        self.lookups: list[Asked] = []
-        """Its questions to name servers, by time; to be filled before the first event."""
-        self._lacks_beginning = _lacks_beginning(instance)
+        self.lookups: list[ClientLookup] = []
+        """The DNS look-ups of the instance, in order of time; set before the first event."""
+        self._ran_before = _ran_before(instance)
 
     def on_open(self, connection: Connection) -> None:
-        """A connection was opened, or first seen."""
+        """Handles a connection that was opened, or first seen."""
         at = connection.begin_ns
         self._settle(at)
         late = not self._open and at - self._last_ns > SILENCE_NS
@@ -94,7 +95,7 @@ class Startups:
                     self._add(secured)
 
     def on_request(self, request: Request) -> None:
-        """A request was sent."""
+        """Handles a request that was sent."""
         self._settle(request.ts_ns)
         self._last_ns = max(self._last_ns, request.ts_ns)
         if self._start is not None:
@@ -102,56 +103,56 @@ class Startups:
                 self._add(step)
 
     def on_answer(self, request: Request, failures: Sequence[ErrorRun] = ()) -> None:
-        """An answer arrived, with these errors: perhaps the one that makes the client ready. What comes late to a
-        connection of an earlier start says nothing of this one."""
+        """Handles a response and its errors: it may make the client ready. A late response on a connection of an
+        earlier start does not count for this one."""
         start, at = self._start, request.response_ns
         if start is None or at is None or request.conn_id not in start.conn_ids:
             return
         self._last_ns = max(self._last_ns, at)
         if failures and not request.error_code:
             _mark_failed(start, request, failures[0].error_name)
-        if request.api_key == wire.METADATA and start.told_ns is None and request.ok:
-            start.told_ns = at
-        self._perhaps_ready(start, request)
+        if request.api_key == wire.METADATA and start.metadata_ns is None and request.ok:
+            start.metadata_ns = at
+        self._check_ready(start, request)
 
-    def on_sent_unasked(self, request: Request) -> None:
-        """A Produce with acks=0 was sent: nobody acknowledges it, the client is as ready as it gets."""
+    def on_request_without_response(self, request: Request) -> None:
+        """Handles a Produce with acks=0: no response will come, so that the client is ready when it has sent it."""
         if self._start is not None:
-            self._perhaps_ready(self._start, request)
+            self._check_ready(self._start, request)
 
     def on_close(self, connection: Connection, at: int) -> None:
-        """A connection ended."""
+        """Handles the end of a connection."""
         self._settle(at)
         self._open.discard(connection.conn_id)
         if not self._open:
             self._move(Happening.ALL_GONE)
 
     def finish(self) -> list[tuple[str, Row]]:
-        """End of the capture or of the client: the rows of all starts."""
+        """The rows of all starts, at the end of the capture or of the client."""
         self._settle(self._capture_ns[1])
         self._move(Happening.ENDED)
         return self._rows
 
     def _move(self, what: Happening, connection: Connection | None = None) -> None:
-        """Go where the table says."""
+        """Changes the state as the table of transitions says."""
         before = self._state
         after = TRANSITIONS.get((before, what))
         if after is None:
             return
-        if (before, what) in TELLS:
-            self._tell()
+        if (before, what) in COMPLETES:
+            self._complete()
         if (before, what) in BEGINS and connection is not None:
-            whole = connection.opened_in_capture and not (self._number == 0 and self._lacks_beginning)
+            whole = connection.opened_in_capture and not (self._number == 0 and self._ran_before)
             self._start = Start(connection.begin_ns, whole)
         self._state = after
 
-    def _perhaps_ready(self, start: Start, request: Request) -> None:
-        if start.ready is None and is_ready_answer(request, self._instance.kind):
+    def _check_ready(self, start: Start, request: Request) -> None:
+        if start.ready is None and makes_ready(request, self._instance.kind):
             start.ready = request
             self._move(Happening.READY)
 
     def _settle(self, now: int) -> None:
-        """Once the steps after ready are done or their time is up, the start is over."""
+        """Completes the start once the steps after ready were taken or their time has passed."""
         start = self._start
         if start is None or start.ready is None:
             return
@@ -184,7 +185,7 @@ class Startups:
         return produce_steps(request, server) if name == "first_produce" else [Step.of(name, request, server)]
 
     def _belongs_after_ready(self, start: Start, request: Request, name: str) -> bool:
-        """Whether a step that begins after ready is still part of the start: it was awaited, or its connection was
+        """Whether a step that begins after ready is still part of the start: it was expected, or its connection was
         opened before."""
         if name in awaited_after_ready(self._instance.kind):
             return True
@@ -202,16 +203,17 @@ class Startups:
             start.done_on.add((step.conn_id, step.name))
         start.steps.append(step)
 
-    def _tell(self) -> None:
+    def _complete(self) -> None:
+        """Adds the rows of the start in progress."""
         start = self._start
         if start is None:
             return
         self._number += 1
         self._start = None
-        self._take_lookups(start)
+        self._add_lookups(start)
         outcome = self._outcome(start)
         ready = start.ready if outcome == "ready" else None
-        ended = Ended(
+        ended = EndedStart(
             instance=self._instance,
             library=self._library,
             number=self._number,
@@ -219,14 +221,14 @@ class Startups:
             outcome=outcome,
             ready_ns=_ready_ns(ready) if ready is not None else None,
             ready_request_id=ready.request_id if ready is not None else None,
-            told_ns=start.told_ns,
+            metadata_ns=start.metadata_ns,
             conn_ids=frozenset(start.conn_ids),
             asks_acks=start.ready is None or start.ready.response_ns is not None,
         )
         self._rows += rows_of(ended, start.steps)
 
-    def _take_lookups(self, start: Start) -> None:
-        """Add the look-ups from shortly before the start until it was ready; earlier ones are of no start."""
+    def _add_lookups(self, start: Start) -> None:
+        """Adds the look-ups from shortly before the start until it was ready; earlier ones belong to no start."""
         until = _ready_ns(start.ready) if start.ready is not None else self._capture_ns[1]
         mine = [a for a in self.lookups if a.lookup.ts_ns <= until]
         del self.lookups[: len(mine)]
@@ -234,20 +236,20 @@ class Startups:
 
 
 def _mark_failed(start: Start, request: Request, error_name: str) -> None:
-    """The step's answer has an error in a field that is not named error_code (AddPartitionsToTxn)."""
+    """Sets the error of a step whose response has it in a field that is not named error_code (AddPartitionsToTxn)."""
     for step in reversed(start.steps):
         if step.request_ids == [request.request_id]:
             step.outcome, step.error_name = "error", error_name
             return
 
 
-def _lacks_beginning(instance: Instance) -> bool:
-    """Whether the instance ran before the capture: a connection whose opening is not in it, or a counter that is
-    already far."""
-    spoken = [c for c in instance.connections if c.n_requests]
-    if any(not c.opened_in_capture for c in spoken):
+def _ran_before(instance: Instance) -> bool:
+    """Whether the instance ran before the capture: a connection was open when it began, or the first correlation id is
+    high."""
+    used = [c for c in instance.connections if c.n_requests]
+    if any(not c.opened_in_capture for c in used):
         return True
-    firsts = [c.ids[0][1] for c in spoken if c.ids]
+    firsts = [c.ids[0][1] for c in used if c.ids]
     return bool(firsts) and min(firsts) > MAX_FIRST_ID
 
 

@@ -1,7 +1,8 @@
-"""Whose was a question to a name server: the wire shows the host that asked, not the client object.
+"""Assigns DNS look-ups to client instances: a packet shows only the host that sent the query.
 
-A name that was found belongs to the client object of the host that connects first to one of its addresses within
-SOON_NS. A name that was not found belongs to the one that was told of it by Metadata; else to the only one there is.
+A name that was resolved belongs to the instance of that host which connects first to one of its addresses within
+SOON_NS. A name that was not resolved belongs to the only instance that read it in a Metadata response, or else to the
+only instance of the host.
 """
 
 from dataclasses import dataclass
@@ -11,35 +12,35 @@ from kafkascope_spark.startups.steps import Step
 from kafkascope_spark.wire import Connection, Lookup
 
 SOON_NS = 5_000_000_000
-"""A client connects right after the answer; it may try other addresses of the same name first."""
+"""A client connects right after the DNS response; it may try other addresses of the same name first."""
 BEFORE_NS = 5_000_000_000
-"""How long before its first SYN the look-ups of a start may be: resolvers ask again after 5 s."""
+"""Longest time from a look-up of a start to its first SYN: resolvers repeat a query after 5 s."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A look-up, the client object that needed it and the connection that followed, if one did."""
+class ClientLookup:
+    """A DNS look-up, the client instance that needed it, and the connection that followed, if one did."""
 
     lookup: Lookup
     instance_id: str
     connection: Connection | None
 
 
-def lookups_of(lookups: list[Lookup], instances: list[Instance]) -> list[Asked]:
-    """The look-ups that can be told to be of one client object, by time."""
+def client_lookups(lookups: list[Lookup], instances: list[Instance]) -> list[ClientLookup]:
+    """The look-ups that can be assigned to one client instance, in order of time."""
     if not lookups:
         return []
     opened: dict[str, list[tuple[Connection, Instance]]] = {}
     for instance in instances:
         for connection in instance.connections:
             opened.setdefault(connection.server.rpartition(":")[0], []).append((connection, instance))
-    found = (_asked(lookup, instances, opened) for lookup in lookups)
-    return sorted((a for a in found if a is not None), key=lambda a: (a.lookup.ts_ns, a.lookup.name))
+    assigned = (_assign(lookup, instances, opened) for lookup in lookups)
+    return sorted((a for a in assigned if a is not None), key=lambda a: (a.lookup.ts_ns, a.lookup.name))
 
 
-def _asked(
+def _assign(
     lookup: Lookup, instances: list[Instance], opened: dict[str, list[tuple[Connection, Instance]]]
-) -> Asked | None:
+) -> ClientLookup | None:
     if lookup.found and lookup.answer_ns is not None:
         since = lookup.answer_ns
         near = [
@@ -51,25 +52,26 @@ def _asked(
         if not near:
             return None
         _, _, connection, instance = min(near, key=lambda n: n[:2])
-        return Asked(lookup, instance.instance_id, connection)
-    told = [i for i in instances if any(_names(c, lookup.name) for c in i.connections)]
-    candidates = told or instances
-    return Asked(lookup, candidates[0].instance_id, None) if len(candidates) == 1 else None
+        return ClientLookup(lookup, instance.instance_id, connection)
+    informed = [i for i in instances if any(_has_read(c, lookup.name) for c in i.connections)]
+    candidates = informed or instances
+    return ClientLookup(lookup, candidates[0].instance_id, None) if len(candidates) == 1 else None
 
 
-def _names(connection: Connection, name: str) -> bool:
+def _has_read(connection: Connection, name: str) -> bool:
+    """Whether a Metadata response on the connection named the host."""
     return any(server.rpartition(":")[0].rstrip(".").lower() == name for server in connection.told)
 
 
-def dns_step(asked: Asked) -> Step:
-    """The step: from the question to the answer."""
-    lookup, connection = asked.lookup, asked.connection
+def dns_step(resolved: ClientLookup) -> Step:
+    """The step of a look-up: from the query to the response."""
+    lookup, connection = resolved.lookup, resolved.connection
     answered = lookup.answer_ns is not None
     refused = answered and lookup.rcode not in (None, "NOERROR")
     empty = answered and not refused and not lookup.addresses
     return Step(
         name="dns",
-        tie=f"-{lookup.name}",
+        order_key=f"-{lookup.name}",
         conn_id=connection.conn_id if connection is not None else "",
         node_id=connection.node_id if connection is not None else None,
         start_ns=lookup.ts_ns,

@@ -1,48 +1,56 @@
-"""The chain of steps that made a start's total, and the rows of its steps.
+"""The critical path of a start, and the rows of its steps.
 
-The chain is walked back from the step that made the client ready: before each step stands the one that ended last
-before it began, of those that it can depend on; what lies between is waiting. Chain and waits cover start to ready
-without a hole or an overlap, so their durations add up to the total, to the microsecond.
+The critical path is followed back from the step that made the client ready. The predecessor of a step is the one that
+ended last before it began, among the steps on which it can depend; the time between the two is waiting. Steps and waits
+of the path cover the time from start to ready without a gap or an overlap, so that their durations add up to the total
+to the microsecond.
 """
 
 import bisect
 
-from kafkascope_spark.startups.steps import BROKER_WHY, MANIFOLD, OPENING, Step
+from kafkascope_spark.startups.steps import BROKER_WHY, OPENING, REPEATABLE, Step
 from kafkascope_spark.wire import Row
 
 
 def number_attempts(steps: list[Step]) -> None:
-    """Fill `attempt` and `after_failure`, steps in order of their start: one more after each try of the same thing
-    (Step.counted_by), of what is MANIFOLD after each that failed since the last success."""
+    """Sets `attempt` and `after_failure` of the steps, which are in order of their start.
+
+    The number grows with each step of the same attempt_key; for a REPEATABLE step only after one that failed.
+    """
     last: dict[tuple[str, str], Step] = {}
     for step in steps:
-        what = step.counted_by
+        what = step.attempt_key
         before = last.get(what)
         last[what] = step
-        if before is not None and (before.failed or step.name not in MANIFOLD):
+        if before is not None and (before.failed or step.name not in REPEATABLE):
             step.attempt = before.attempt + 1
-        step.after_failure = before is not None and before.failed and not before.is_told
+        step.after_failure = before is not None and before.failed and not before.is_informed
 
 
 def repeated_steps(steps: list[Step], usual: frozenset[str] = frozenset()) -> list[str]:
-    """Names of the steps that were taken again, sorted, but for what such a client usually takes again; a JoinGroup
-    that was told its member id is no repetition."""
+    """Names of the steps that were repeated, sorted.
+
+    usual: steps that the client's library repeats without a failure. A JoinGroup with the member id that the response
+    before assigned is no repetition.
+    """
     last: dict[tuple[str, str], Step] = {}
     repeated = set()
     for step in steps:
-        what = step.counted_by
+        what = step.attempt_key
         before = last.get(what)
         last[what] = step
-        if before is None or before.is_told or (step.name in usual and not before.failed):
+        if before is None or before.is_informed or (step.name in usual and not before.failed):
             continue
-        if before.failed or step.name not in MANIFOLD:
+        if before.failed or step.name not in REPEATABLE:
             repeated.add(step.name)
     return sorted(repeated)
 
 
 def on_critical_path(steps: list[Step], start_ns: int, ready_request_id: str) -> dict[int, int]:
-    """Index of each step of the chain -> end of the step before it (start_ns for the first); steps are in order of
-    their start. Names looked up before the first SYN are no part of it."""
+    """Index of each step of the critical path -> end of the step before it (start_ns for the first).
+
+    Steps are in order of their start. DNS look-ups before the first SYN are not part of the path.
+    """
     mine = [i for i, s in enumerate(steps) if ready_request_id in s.request_ids]
     if not mine:
         return {}
@@ -59,7 +67,7 @@ def on_critical_path(steps: list[Step], start_ns: int, ready_request_id: str) ->
 
 
 def _before(steps: list[Step], by_end: list[tuple[int, int]], at: int, without: set[int]) -> int | None:
-    """Index of the step that ended last before the step at began, of those that it can depend on."""
+    """Index of the step that ended last before the step `at` began, among those on which it can depend."""
     place = bisect.bisect_right(by_end, (steps[at].start_ns, len(steps)))
     while place > 0:
         place -= 1
@@ -70,8 +78,11 @@ def _before(steps: list[Step], by_end: list[tuple[int, int]], at: int, without: 
 
 
 def _may_depend(step: Step, other: Step) -> bool:
-    """What opens a connection follows what went before on it; anything else follows any answer, but not the opening
-    of another connection, unless that failed."""
+    """Whether the step can depend on the other one.
+
+    A step that opens a connection depends on earlier steps of that connection. Any other step depends on any response,
+    and on the opening of another connection only if that failed.
+    """
     if step.conn_id == other.conn_id:
         return True
     if step.name in OPENING and step.name != "tcp_connect":
@@ -80,13 +91,13 @@ def _may_depend(step: Step, other: Step) -> bool:
 
 
 def total_us(start_ns: int, ready_ns: int) -> int:
-    """What the chain adds up to."""
+    """The sum of the critical path in microseconds."""
     return (ready_ns - start_ns) // 1000
 
 
 def step_rows(startup_id: str, start_ns: int, steps: list[Step], path: dict[int, int], phases: list[str]) -> list[Row]:
-    """Rows of `startup_steps`. Microseconds are differences of times rounded since the start, so that they add up
-    exactly."""
+    """Rows of `startup_steps`. Microseconds are differences of times that are rounded relative to the start, so that
+    they add up exactly."""
     rows = []
     busy_until = start_ns
     ended: dict[int, int] = {}
@@ -129,9 +140,9 @@ def _broker_why(step: Step) -> str:
 
 
 def _wait_why(step: Step, steps: list[Step], before: int | None) -> str:
-    """What the client waited for before the step: back-off after a failure, records that were not there, or nothing
-    that the wire shows (poll not called, nothing to send)."""
-    if step.after_failure or (before is not None and steps[before].failed and not steps[before].is_told):
+    """Why the client waited before the step: back-off after a failure, no records to read, or a reason inside the
+    client that packets do not show (poll not called, nothing to send)."""
+    if step.after_failure or (before is not None and steps[before].failed and not steps[before].is_informed):
         return "backoff"
     polled = before is not None and steps[before].name == "first_fetch" and steps[before].conn_id == step.conn_id
     return "no_records" if polled and step.name == "first_records" else "client"

@@ -1,17 +1,18 @@
-"""The life of a client object as its starts see it: (state, event) → state, and at which of them a start is told.
+"""The lifecycle of a client's starts as a table: (state, event) → state, and the transitions that begin or complete a
+start.
 
-absent: no connection of it is open, and none of its starts is under way. starting: a connection was opened, it is
-not ready yet. retrying: the start goes on, but all its connections are gone. settling: ready, its first heartbeat
-and commit are still awaited. running: ready and settled.
+absent: no connection of the client is open, and no start is in progress. starting: a connection was opened, and the
+client is not ready yet. retrying: the start is in progress, and all its connections have ended. settling: the client is
+ready, and its first heartbeat and commit are still expected. running: the start is complete.
 """
 
 import enum
 
 
 class State(enum.Enum):
-    """Where the client object is."""
+    """The state of a client with respect to its starts."""
 
-    __hash__ = object.__hash__  # of the member, not of its name: it is looked up for each event
+    __hash__ = object.__hash__  # the hash of the member instead of its name: it is looked up for each event
 
     ABSENT = "absent"
     STARTING = "starting"
@@ -21,13 +22,13 @@ class State(enum.Enum):
 
 
 class Happening(enum.Enum):
-    """What moves it."""
+    """An event that may change the state."""
 
     __hash__ = object.__hash__
 
     OPENED = "a connection was opened"
     OPENED_LATE = "a connection was opened after a long silence"
-    READY = "the answer that makes it ready arrived"
+    READY = "the response that makes it ready arrived"
     SETTLED = "the steps after ready are done, or their time is up"
     ALL_GONE = "its last connection ended"
     ENDED = "the capture ended"
@@ -57,9 +58,9 @@ TRANSITIONS: dict[tuple[State, Happening], State] = {
     (_S.RUNNING, _H.ALL_GONE): _S.ABSENT,
     (_S.RUNNING, _H.ENDED): _S.ABSENT,
 }
-"""What is not named does not move it: an answer to a client that is running makes it no readier."""
+"""A pair that is not in the table leaves the state as it is."""
 
-TELLS = frozenset(
+COMPLETES = frozenset(
     {
         (_S.STARTING, _H.ENDED),
         (_S.RETRYING, _H.OPENED_LATE),
@@ -69,6 +70,6 @@ TELLS = frozenset(
         (_S.SETTLING, _H.ENDED),
     }
 )
-"""The transitions that end a start: its rows are told."""
+"""The transitions that complete a start: its rows are written."""
 BEGINS = frozenset({(_S.ABSENT, _H.OPENED), (_S.ABSENT, _H.OPENED_LATE), (_S.RETRYING, _H.OPENED_LATE)})
-"""The transitions that begin one."""
+"""The transitions that begin a start."""

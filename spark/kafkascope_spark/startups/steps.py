@@ -1,8 +1,11 @@
-"""Steps of a start, as data: which API is which step, in which phase it is, what it is counted by."""
+"""The steps of a start: which request is which step, which phase a step belongs to, and which steps are attempts of the
+same thing."""
 
 from dataclasses import dataclass, field
 
+from kafkascope_parsers.schema import api_name
 from kafkascope_spark import wire
+from kafkascope_spark.error_codes import INFORMING
 from kafkascope_spark.identity.kinds import Kind
 from kafkascope_spark.wire import Connection, Request
 
@@ -52,41 +55,42 @@ PHASE_OF_STEP = {
     "find_coordinator_txn": "discovery",
     "find_coordinator_share": "discovery",
 }
-"""Phase of a step once the first Metadata answer is in; a step not named here is direct: it opens or uses a
-connection to a broker it was told of."""
+"""Phase of a step after the first Metadata response. Any other step is `direct`: it opens or uses a connection to a
+broker that Metadata named."""
 ONCE = frozenset({"first_heartbeat", "first_commit"})
-"""Steps that are taken once: later ones are no part of the start."""
+"""Steps of which only the first belongs to the start."""
 ONCE_A_CONNECTION = frozenset({"first_fetch", "first_records", "first_produce", "first_produce_ack"})
-"""Steps of the data plane: the first of each on a connection."""
+"""Steps of the data plane: the first one on each connection belongs to the start."""
 OPENING = frozenset({"tcp_connect", "tls_handshake", "api_versions", "sasl_handshake", "sasl_authenticate"})
-"""Steps that open a connection: a client takes them for every one, and again after a failure."""
-MANIFOLD = (
+"""Steps that open a connection: a client takes them for every connection, and again after a failure."""
+REPEATABLE = (
     OPENING
     | ONCE_A_CONNECTION
     | {"dns", "metadata", "list_offsets", "offset_for_leader_epoch", "add_partitions_to_txn", "admin_request"}
     | {"consumer_group_heartbeat", "share_group_heartbeat", "streams_group_heartbeat"}
 )
-"""Steps that a client takes once for each connection, broker, partition or beat: taking them again is a new attempt,
-and means something, only after a failure."""
-TOLD_BY_ERROR = frozenset({("join_group", "MEMBER_ID_REQUIRED"), ("api_versions", "UNSUPPORTED_VERSION")})
-"""Errors by which a client is told what it asked for: its member id (KIP-394), the versions that the broker has
-(KIP-511). It goes on at once."""
+"""Steps that a client takes once for each connection, broker, partition or heartbeat: taking one again is a new attempt
+only after a failure."""
+_INFORMING_STEPS = frozenset(
+    (step, error) for key, step in STEP_OF_API.items() for api, error in INFORMING if api == api_name(key)
+)
+"""(step, error): the error response carries what the client asked for, so that it goes on at once."""
 BROKER_WHY = {
     "join_group": "rebalance",
     "sync_group": "rebalance",
     "first_fetch": "long_poll",
     "first_records": "long_poll",
 }
-"""What the broker's time in an answer is, where it is no work: JoinGroup waits group.initial.rebalance.delay.ms or
-for the other members, SyncGroup for the leader's assignment, Fetch for records."""
+"""Why the broker takes time to respond, where it waits instead of working: JoinGroup waits
+group.initial.rebalance.delay.ms or for the other members, SyncGroup for the leader's assignment, Fetch for records."""
 
 
 @dataclass(slots=True)
 class Step:
-    """A step of a start."""
+    """One step of a start: a connection attempt, a TLS handshake, a DNS look-up, or a request with its response."""
 
     name: str
-    tie: str
+    order_key: str
     conn_id: str
     node_id: int | None
     start_ns: int
@@ -98,36 +102,36 @@ class Step:
     request_ids: list[str] = field(default_factory=list)
     attempt: int = 1
     server: str | None = None
-    """`address:port` of the connection's server."""
+    """`address:port` of the server."""
 
     after_failure: bool = False
-    """Whether the try before it failed."""
+    """Whether the previous attempt failed."""
 
     @property
     def failed(self) -> bool:
-        """Whether it has to be taken again."""
+        """Whether the client has to take the step again."""
         return self.outcome != "ok"
 
     @property
-    def is_told(self) -> bool:
-        """Whether its error told the client what it asked for."""
-        return (self.name, self.error_name) in TOLD_BY_ERROR
+    def is_informed(self) -> bool:
+        """Whether its error response carried what the client asked for."""
+        return (self.name, self.error_name) in _INFORMING_STEPS
 
     @property
-    def counted_by(self) -> tuple[str, str]:
-        """What makes two steps tries of the same thing: the server of a connection's steps, else the subject."""
+    def attempt_key(self) -> tuple[str, str]:
+        """The key that steps share which are attempts of the same thing: name, and server or subject."""
         scope = self.server if self.name in OPENING or self.name in ONCE_A_CONNECTION else self.subject
         return self.name, scope or self.server or self.conn_id
 
     @classmethod
     def of(cls, name: str, request: Request, server: str | None = None) -> "Step":
-        """The step that a request is: it ends with the last byte of the answer."""
+        """The step with that name made from a request. It ends with the last byte of the response."""
         end = request.answered_ns
         error = request.error_name if request.error_code and not serves(request) else None
         outcome = "error" if error else "ok" if request.status in ("ok", "no_response_expected") else "unanswered"
         return cls(
             name=name,
-            tie=request.request_id,
+            order_key=request.request_id,
             conn_id=request.conn_id,
             node_id=request.node_id,
             start_ns=request.ts_ns,
@@ -142,7 +146,7 @@ class Step:
 
 
 def tcp_connect(connection: Connection) -> Step:
-    """The step that opens the connection, from its first SYN to SYN-ACK, refusal or its last SYN."""
+    """The step that opens the connection: from its first SYN to the SYN-ACK, the refusal or the last SYN."""
     assert connection.syn_ns is not None
     up = connection.up_ns
     refused = connection.close_kind == "refused"
@@ -150,7 +154,7 @@ def tcp_connect(connection: Connection) -> Step:
     answered = up is not None and not refused
     return Step(
         name="tcp_connect",
-        tie=connection.conn_id,
+        order_key=connection.conn_id,
         conn_id=connection.conn_id,
         node_id=connection.node_id,
         start_ns=connection.syn_ns,
@@ -164,15 +168,17 @@ def tcp_connect(connection: Connection) -> Step:
 
 
 def tls_handshake(connection: Connection) -> Step | None:
-    """The step that secures the connection, from SYN-ACK to the first request; None where there was none, or the
-    capture does not show it."""
+    """The TLS handshake of the connection, or None where there was none or the capture does not show it.
+
+    It lasts from the SYN-ACK to the first request.
+    """
     begin, end = connection.up_ns, connection.first_request_ns
     if not connection.tls or begin is None:
         return None
     done = end is not None and end >= begin
     return Step(
         name="tls_handshake",
-        tie=f"{connection.conn_id}-",
+        order_key=f"{connection.conn_id}-",
         conn_id=connection.conn_id,
         node_id=connection.node_id,
         start_ns=begin,
@@ -186,19 +192,20 @@ def tls_handshake(connection: Connection) -> Step | None:
 
 
 def produce_steps(request: Request, server: str | None) -> list[Step]:
-    """The first Produce, and apart from it the broker's answer."""
+    """The steps of a Produce: the request, and separately the broker's acknowledgement."""
     step = Step.of("first_produce", request, server)
     if not serves(request):
         return [step]
     step.broker_us = None
     ack = Step.of("first_produce_ack", request, server)
     step.end_ns = ack.start_ns = min(request.request_last_ns, ack.end_ns)
-    ack.tie += "+"
+    ack.order_key += "+"
     return [step, ack] if request.response_ns is not None else [step]
 
 
 def step_of(request: Request, kind: Kind) -> str | None:
-    """The step that the request is for such a client; None for one that is no step of a start (telemetry, leaving)."""
+    """The name of the step that the request is for a client of that kind; None for a request that is no step of a start
+    (telemetry, LeaveGroup)."""
     key = request.api_key
     if key == wire.FIND_COORDINATOR:
         return FIND_COORDINATOR_STEPS.get(request.coordinator_type or "group", "find_coordinator_group")
@@ -213,31 +220,35 @@ def step_of(request: Request, kind: Kind) -> str | None:
     return None
 
 
-_UNTOLD_APIS = wire.HANDSHAKE_APIS | wire.TELEMETRY_APIS
-"""APIs whose answers make nobody ready."""
+_NOT_READY_APIS = wire.HANDSHAKE_APIS | wire.TELEMETRY_APIS
+"""APIs whose responses make no client ready."""
 _READS = (wire.FETCH, wire.SHARE_FETCH)
 _READERS = ("consumer", "share_consumer", "streams", "connect")
 
 
 def serves(request: Request) -> bool:
-    """Whether the answer is what the client came for, at least for one topic-partition: an acknowledgement, records."""
+    """Whether the response serves the client for at least one topic-partition: it acknowledges or returns records, or
+    it has no error."""
     if request.api_key in _READS and not request.n_records:
         return request.ok
     return request.ok or (request.partly_ok and request.api_key in (*_READS, wire.PRODUCE))
 
 
-def is_ready_answer(request: Request, kind: Kind) -> bool:
-    """Whether the answer to the request makes such a client ready: records, an acknowledged produce (of one
-    topic-partition, if others failed), an answer to an administrator's question."""
+def makes_ready(request: Request, kind: Kind) -> bool:
+    """Whether the response to the request makes a client of that kind ready.
+
+    A consumer is ready with its first records, a producer with its first acknowledgement (of one topic-partition, if
+    others failed), an admin client with its first response.
+    """
     if kind.kind in ("producer", "transactional_producer"):
         return request.api_key == wire.PRODUCE and serves(request)
     if kind.kind in _READERS:
         return request.api_key in _READS and (request.n_records or 0) > 0 and serves(request)
-    return kind.kind != "unknown" and request.api_key not in _UNTOLD_APIS and request.ok
+    return kind.kind != "unknown" and request.api_key not in _NOT_READY_APIS and request.ok
 
 
 def awaited_after_ready(kind: Kind) -> frozenset[str]:
-    """Steps of the start of such a client that come after it is ready."""
+    """Steps that belong to the start of a client of that kind although they come after it is ready."""
     if kind.kind not in _READERS or kind.group_protocol in ("none", "share"):
         return frozenset()
     return ONCE if kind.group_protocol == "classic" else frozenset({"first_commit"})

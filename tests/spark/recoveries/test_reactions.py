@@ -1,7 +1,8 @@
 from kafkascope_analyzer.dataset.stories import RECOVERY_STEPS
 from kafkascope_parsers.schema import api_keys, api_name
 from kafkascope_parsers.schema.errors import error_codes, error_name
-from kafkascope_spark.recoveries.reactions import ANY, BY_LIBRARY, NO_EPISODE, reaction_to
+from kafkascope_spark.error_codes import NORMAL_ERRORS
+from kafkascope_spark.recoveries.reactions import ANY, BY_LIBRARY, reaction_to
 from kafkascope_spark.recoveries.reactions_any import WITHOUT_CODE
 
 KAFKAS = {error_name(code) for code in error_codes()}
@@ -33,7 +34,7 @@ def test_reactions_are_steps_that_recovery_steps_knows_and_what_ends_leads_nowhe
 
 
 def test_the_protocols_course_is_no_episode() -> None:
-    assert {"MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS", "FETCH_SESSION_ID_NOT_FOUND"} <= NO_EPISODE
+    assert {"MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS", "FETCH_SESSION_ID_NOT_FOUND"} <= NORMAL_ERRORS
 
 
 def test_an_unknown_error_is_surfaced() -> None:

@@ -102,7 +102,7 @@ def test_a_producer_without_acks_is_ready_when_it_has_sent(
     startups.on_open(one)
     sent = request_row(wire.PRODUCE, 5, status="no_response_expected")
     startups.on_request(sent)
-    startups.on_sent_unasked(sent)
+    startups.on_request_without_response(sent)
     start = next(row for table, row in startups.finish() if table == "startups")
     assert (start["outcome"], start["ready_ns"]) == ("ready", 5 * MS)
 

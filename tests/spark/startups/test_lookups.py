@@ -6,7 +6,7 @@ from typing import Any
 from kafkascope_spark import wire
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.startups.lifecycle import Startups
-from kafkascope_spark.startups.lookups import lookups_of
+from kafkascope_spark.startups.lookups import client_lookups
 from kafkascope_spark.wire import Connection, Lookup, Request
 
 MS = 1_000_000
@@ -21,7 +21,7 @@ def test_a_name_is_whose_connection_followed(
 ) -> None:
     one, two = instance(connection("c1", 0)), instance(connection("c2", 33, server="10.0.0.2:9092"))
     two.instance_id = "ci-2"
-    asked = lookups_of([LATER, FOUND, NOT_FOUND], [one, two])
+    asked = client_lookups([LATER, FOUND, NOT_FOUND], [one, two])
     told = [(a.lookup.name, a.instance_id, a.connection and a.connection.conn_id) for a in asked]
     assert told == [("kafka-1.example", "ci-1", "c1"), ("kafka-2.example", "ci-2", "c2")]
 
@@ -31,7 +31,7 @@ def test_a_name_that_is_not_found_is_whose_metadata_told_it(
 ) -> None:
     one, two = instance(connection("c1", 0)), instance(connection("c2", 0, told={"KAFKA-3.example.:9092"}))
     two.instance_id = "ci-2"
-    assert [a.instance_id for a in lookups_of([NOT_FOUND], [one, two])] == ["ci-2"]
+    assert [a.instance_id for a in client_lookups([NOT_FOUND], [one, two])] == ["ci-2"]
 
 
 def test_look_ups_are_steps_and_those_before_the_first_syn_add_nothing_to_the_total(
@@ -40,7 +40,7 @@ def test_look_ups_are_steps_and_those_before_the_first_syn_add_nothing_to_the_to
     first, second = connection("c1", 0, 900, **CONSUMER), connection("c2", 33, 900, server="10.0.0.2:9092")
     mine = instance(first, second)
     startups = Startups(mine, (0, 60_000 * MS))
-    startups.lookups += lookups_of([FOUND, LATER, NOT_FOUND], [mine])
+    startups.lookups += client_lookups([FOUND, LATER, NOT_FOUND], [mine])
     startups.on_open(first)
     startups.on_open(second)
     for sent in (request_row(wire.METADATA, 5, 20), request_row(wire.FETCH, 50, 60, conn_id="c2", n_records=1)):

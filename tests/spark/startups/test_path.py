@@ -23,6 +23,7 @@ kinds = st.tuples(
 
 @given(st.lists(st.tuples(spans, kinds), max_size=40), spans)
 @example([((0, 0), ("metadata", "ok", "c1")), ((0, 0), ("metadata", "ok", "c1"))], (0, 0))
+@example([((0, 1), ("metadata", "ok", "c1")), ((0, 0), ("metadata", "ok", "c1"))], (1, 0))
 def test_chain_covers_start_to_ready_without_hole_or_overlap(
     others: list[tuple[tuple[int, int], tuple[str, str, str]]], last: tuple[int, int]
 ) -> None:
@@ -32,7 +33,7 @@ def test_chain_covers_start_to_ready_without_hole_or_overlap(
         step(name, start_ns + at, start_ns + at + took, outcome, None, conn_id)
         for (at, took), (name, outcome, conn_id) in others
     ]
-    steps = sorted([*steps, ready], key=lambda s: (s.start_ns, s.tie))
+    steps = sorted([*steps, ready], key=lambda s: (s.start_ns, s.end_ns, s.order_key))
     path = on_critical_path(steps, start_ns, ready.request_ids[0])
     rows = step_rows("s-1", start_ns, steps, path, ["direct"] * len(steps))
     chain = [r for r in rows if r["on_critical_path"]]

@@ -1,4 +1,4 @@
-from kafkascope_spark.startups.states import BEGINS, TELLS, TRANSITIONS, Happening, State
+from kafkascope_spark.startups.states import BEGINS, COMPLETES, TRANSITIONS, Happening, State
 
 
 def test_a_start_that_began_is_told_before_another_begins() -> None:
@@ -12,7 +12,7 @@ def test_a_start_that_began_is_told_before_another_begins() -> None:
             if after is None:
                 continue
             running = under_way[state]
-            if (state, what) in TELLS:
+            if (state, what) in COMPLETES:
                 assert running, (state, what)
                 running = False
             if (state, what) in BEGINS:
@@ -31,4 +31,4 @@ def test_nothing_is_under_way_after_the_end() -> None:
 
 
 def test_begins_and_tells_are_transitions() -> None:
-    assert set(TRANSITIONS) >= BEGINS | TELLS
+    assert set(TRANSITIONS) >= BEGINS | COMPLETES

@@ -1,4 +1,4 @@
-"""Rows of `startups` and `startup_steps` from the steps of a start that ended."""
+"""The rows of `startups` and `startup_steps` for a start that has ended."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,12 @@ from kafkascope_spark.wire import Row
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """What is known of a start besides its steps. ready_ns, ready_request_id: None unless the outcome is ready."""
+class EndedStart:
+    """What is known about a start besides its steps.
+
+    ready_ns and ready_request_id are None unless the outcome is ready. metadata_ns is the time of the first Metadata
+    response. asks_acks: whether Produce requests expect a response.
+    """
 
     instance: Instance
     library: str
@@ -22,14 +26,14 @@ class Ended:
     outcome: str
     ready_ns: int | None
     ready_request_id: str | None
-    told_ns: int | None
+    metadata_ns: int | None
     conn_ids: frozenset[str]
     asks_acks: bool
 
 
-def rows_of(ended: Ended, taken: list[Step]) -> list[tuple[str, Row]]:
-    """The start's row and its steps' rows, tagged with their table."""
-    steps = sorted(taken, key=lambda s: (s.start_ns, s.tie))
+def rows_of(ended: EndedStart, taken: list[Step]) -> list[tuple[str, Row]]:
+    """The row of the start and the rows of its steps, each with the name of its table."""
+    steps = sorted(taken, key=lambda s: (s.start_ns, s.end_ns, s.order_key))
     number_attempts(steps)
     startup_id = f"{ended.instance.instance_id}-{ended.number}"
     path: dict[int, int] = {}
@@ -42,7 +46,7 @@ def rows_of(ended: Ended, taken: list[Step]) -> list[tuple[str, Row]]:
     ]
 
 
-def _start_row(startup_id: str, ended: Ended, steps: list[Step], path: dict[int, int]) -> Row:
+def _start_row(startup_id: str, ended: EndedStart, steps: list[Step], path: dict[int, int]) -> Row:
     failed = failed_at(steps) if ended.outcome == "failed" else None
     sequence = _sequence(ended)
     compared = _compared(ended, steps, sequence)
@@ -71,26 +75,26 @@ def _start_row(startup_id: str, ended: Ended, steps: list[Step], path: dict[int,
     }
 
 
-def _sequence(ended: Ended) -> Sequence:
+def _sequence(ended: EndedStart) -> Sequence:
     apis: set[int] = set().union(*(c.apis for c in ended.instance.connections))
     name = sequence_name(ended.instance.kind, apis, ended.asks_acks)
     return sequence_of(name, ended.library, is_first=ended.number == 1)
 
 
-def _compared(ended: Ended, steps: list[Step], sequence: Sequence) -> Comparison:
-    """A ready start against all of the sequence; another one, which has no end, without what is missing."""
+def _compared(ended: EndedStart, steps: list[Step], sequence: Sequence) -> Comparison:
+    """The comparison with the expected sequence; only a start that became ready can lack steps."""
     return compare(steps, sequence, whole=ended.outcome == "ready")
 
 
-def _phase(step: Step, ended: Ended) -> str:
+def _phase(step: Step, ended: EndedStart) -> str:
     if ended.ready_ns is not None and step.start_ns >= ended.ready_ns:
         return "steady"
-    if ended.told_ns is None or step.start_ns < ended.told_ns:
+    if ended.metadata_ns is None or step.start_ns < ended.metadata_ns:
         return "bootstrap"
     return PHASE_OF_STEP.get(step.name, "direct")
 
 
-def _evidence(ended: Ended, failed: Step | None) -> list[str]:
+def _evidence(ended: EndedStart, failed: Step | None) -> list[str]:
     if ended.ready_request_id is not None:
         return [ended.ready_request_id]
     return failed.request_ids or [failed.conn_id] if failed else []
