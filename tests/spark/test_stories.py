@@ -10,15 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from kafkascope_spark.client_files import HELD_BYTES, write_client_tables
-from kafkascope_spark.storms import packs
-from kafkascope_spark.storms.storm import Storm, broken_by, packs_of
-from kafkascope_spark.story_files import SORTED_BY, write_here
+from kafkascope_spark.story_files import SORTED_BY
 
+from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STARTUPS, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_parsers.errors import UsageError
-from kafkascope_spark.stories import capture_span, events_of, packing, tagged_stories, write_stories
+from kafkascope_spark.stories import write_stories
 
 pytestmark = pytest.mark.spark
 
@@ -233,80 +231,61 @@ def same_rows(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> bo
 @pytest.mark.parametrize("n", [1, 7])
 def test_rows_do_not_depend_on_partitions(spark: Any, told: Told, n: int, tmp_path: pathlib.Path) -> None:
     """The embedded session has two."""
-    dataset = told("leader_move")
     before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", n)
     try:
-        write_here(tagged_stories(spark, dataset, capture_span(dataset)), CLIENT_TABLES, tmp_path)
+        for name in ("leader_move", "txn"):
+            again = tmp_path / f"{name}.kscope"
+            shutil.copytree(told(name), again)
+            write_stories(again)
+            for table in STORY_TABLES:
+                assert same_rows(rows(again, table.name), rows(told(name), table.name)), table.name
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", before)
-    for table in CLIENT_TABLES:
-        mine = pq.read_table(tmp_path / table.name).to_pylist()
-        assert same_rows(mine, rows(dataset, table.name)), table.name
 
 
-@pytest.mark.parametrize(("name", "n"), [("leader_move", 1), ("leader_move", 7), ("txn", 2)])
-def test_rows_do_not_depend_on_packs(
-    spark: Any, told: Told, name: str, n: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every address as if it had a storm."""
-    monkeypatch.setattr(packs, "PACK_ROWS", 50)
-    dataset = tmp_path / "packed.kscope"
-    shutil.copytree(told(name), dataset)
-    addresses = tuple(sorted({str(row["client_ip"]) for row in rows(dataset, "clients")}))
-    before = spark.conf.get("spark.sql.shuffle.partitions")
-    spark.conf.set("spark.sql.shuffle.partitions", n)
-    try:
-        storm = Storm(dataset, addresses, broken_by(dataset, addresses), packs_of(dataset))
-        with packing(dataset, storm):
-            made = tagged_stories(spark, dataset, capture_span(dataset), storm)
-            write_here(made, CLIENT_TABLES, tmp_path / "made")
-            assert len(list(packs_of(dataset).iterdir())) > len(addresses), "some were packed"
-    finally:
-        spark.conf.set("spark.sql.shuffle.partitions", before)
-    assert not packs_of(dataset).exists()
-    for table in CLIENT_TABLES:
-        mine = pq.read_table(tmp_path / "made" / table.name).to_pylist()
-        assert same_rows(mine, rows(dataset, table.name)), table.name
-
-
-def test_rows_do_not_depend_on_buckets(told: Told, tmp_path: pathlib.Path) -> None:
+def test_rows_do_not_depend_on_buckets(told: Told, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four buckets: each connection's rows lie in the file of its bucket."""
-    one, four = told("healthy_basic"), tmp_path / "four.kscope"
-    shutil.copytree(one, four, ignore=shutil.ignore_patterns("stories"))
-    for place in {path.parent for path in four.rglob("*.parquet")}:
-        table = pq.read_table(place)
-        if "conn_id" not in table.schema.names:
-            continue
-        shutil.rmtree(place)
-        bucket = [int(c, 16) % 4 for c in table["conn_id"].to_pylist()]
-        for b in range(4):
-            (place / f"bucket={b}").mkdir(parents=True)
-            mine = table.filter(pa.array([x == b for x in bucket], pa.bool_()))
-            pq.write_table(mine, place / f"bucket={b}" / "part-0.parquet")
+    monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
+    four = tmp_path / "four.kscope"
+    ingest([CAPTURES / "txn.pcap.zst"], four, IngestOptions(jobs=4))
     write_stories(four)
     for table in STORY_TABLES:
-        assert rows(four, table.name) == rows(one, table.name), table.name
+        assert same_rows(rows(four, table.name), rows(told("txn"), table.name)), table.name
 
 
-@pytest.mark.parametrize("held_bytes", [HELD_BYTES, 1])
-def test_workers_write_what_this_process_writes(
-    spark: Any, told: Told, held_bytes: int, tmp_path: pathlib.Path
-) -> None:
-    """Whether all of a partition is sorted at once or goes into several files; what was there before is gone."""
-    dataset = told("healthy_basic")
-    (tmp_path / "startups").mkdir()
-    pq.write_table(STARTUPS.schema.empty_table(), tmp_path / "startups" / "older.parquet")
-    write_client_tables(events_of(spark, dataset), capture_span(dataset), tmp_path, held_bytes)
-    assert not (tmp_path / "startups" / "older.parquet").exists()
-    for table in CLIENT_TABLES:
-        found = pq.read_table(tmp_path / table.name).cast(table.schema)
-        assert same_rows(found.to_pylist(), rows(dataset, table.name)), table.name
-        for path in (tmp_path / table.name).glob("*.parquet"):
-            mine = pq.read_table(path).select(SORTED_BY[table.name])
-            assert mine.equals(mine.sort_by([(name, "ascending") for name in mine.column_names])), path
+def test_each_file_is_sorted_and_listed_and_the_former_stories_are_gone(told: Told, tmp_path: pathlib.Path) -> None:
+    again = tmp_path / "again.kscope"
+    shutil.copytree(told("healthy_basic"), again)
+    former = {path.name for path in (again / "stories").rglob("*.parquet")}
+    write_stories(again)
+    dataset = Dataset.open(again)
+    for table in STORY_TABLES:
+        files = dataset.files(f"{STORIES}/{table.name}")
+        there = {str(path.relative_to(again)) for path in (again / STORIES / table.name).glob("*.parquet")}
+        assert there == set(files), table.name
+        assert former.isdisjoint(pathlib.Path(file).name for file in files)
+        assert rows(again, table.name) == rows(told("healthy_basic"), table.name) or not files
+        for file in files:
+            mine = pq.read_table(again / file).select(SORTED_BY[table.name])
+            assert mine.equals(mine.sort_by([(name, "ascending") for name in mine.column_names])), file
+
+
+def test_a_task_that_holds_little_writes_several_files(told: Told, tmp_path: pathlib.Path) -> None:
+    dataset = tmp_path / "written.kscope"
+    shutil.copytree(told("healthy_basic"), dataset)
+    expected = pq.read_table(dataset / STORIES / "startups")
+    run = StoryRun(Dataset.open(dataset), (0, 1), "few")
+    writer = StoryWriter(run, [STARTUPS], held_bytes=1)
+    for batch in expected.to_batches(max_chunksize=2):
+        writer.take_batch("startups", batch)
+    files = writer.close()
+    assert len(files) == -(-expected.num_rows // 2)
+    assert sum(file["rows"] for file in files) == expected.num_rows
+    found = pa.concat_tables(pq.read_table(dataset / file["path"]) for file in files)
+    assert same_rows(found.to_pylist(), expected.to_pylist())
 
 
 def test_what_is_no_dataset_is_said(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(UsageError, match="not a dataset"):
+    with pytest.raises(UsageError, match="not a kafkascope dataset"):
         write_stories(tmp_path)
