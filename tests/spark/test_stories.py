@@ -15,8 +15,11 @@ from kafkascope_spark.story_files import SORTED_BY
 from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STARTUPS, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_analyzer.ingest.options import IngestOptions
+from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.stories import write_stories
+from kafkascope_spark.story_writer import SORTED_BY, StoryRun, StoryWriter
 
 pytestmark = pytest.mark.spark
 
