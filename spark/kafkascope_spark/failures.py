@@ -34,7 +34,7 @@ _CAUSES = (
     ),
     (
         ("ExecutorLostFailure", "Lost executor"),
-        "an executor was lost, most often because it was out of memory: give the executors more (spark.executor.memory)",
+        "an executor was lost, most often because it was out of memory: give it more (spark.executor.memory)",
     ),
 )
 """Texts that identify a cause, and the sentence for it; the first that matches decides."""
@@ -53,6 +53,8 @@ def spark_failures() -> Iterator[None]:
         try:
             yield
         except (PySparkException, Py4JError, OSError, EOFError) as error:
+            if _is_interruption(error):
+                raise KeyboardInterrupt from error
             raise SparkError(f"Spark failed: {failure_sentence(error)}") from error
         except Exception as error:
             jvm = current_jvm()
@@ -72,6 +74,14 @@ def failure_sentence(error: BaseException) -> str:
     if ended is not None:
         return f"its JVM {ended}, most often because the system was out of memory: close other programs and try again"
     return _first_cause(_text_of(error)) or type(error).__name__
+
+
+def _is_interruption(error: BaseException) -> bool:
+    """Whether Ctrl-C led to this exception: PySpark cancels the job, then reads its result, which fails."""
+    context = error.__context__
+    while context is not None and not isinstance(context, KeyboardInterrupt):
+        context = context.__context__
+    return context is not None
 
 
 def _is_connection_lost(error: BaseException) -> bool:

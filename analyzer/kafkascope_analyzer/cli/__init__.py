@@ -3,7 +3,7 @@
 
 def main() -> None:
     """Runs the command line and ends the process with its exit code."""
-    from kafkascope_analyzer.cli.startup import skip_final_gc, relax_gc
+    from kafkascope_analyzer.cli.startup import relax_gc, skip_final_gc
 
     relax_gc()
     from kafkascope_analyzer.cli.app import app

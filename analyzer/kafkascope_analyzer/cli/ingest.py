@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
-from kafkascope_analyzer.cli.startup import arrow_without_pandas, numba_without_extras
 from kafkascope_analyzer.cli.options import (
     Captures,
     Format,
@@ -22,6 +21,7 @@ from kafkascope_analyzer.cli.options import (
 from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
 from kafkascope_analyzer.cli.progress import bar, note
 from kafkascope_analyzer.cli.show import show
+from kafkascope_analyzer.cli.startup import arrow_without_pandas, numba_without_extras
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_parsers.errors import UsageError

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.found import end_if_found, known_rules
-from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_analyzer.cli.options import Dataset, FailOn, Format, FormatOption, Ignore, Master, Quiet, Remote
 from kafkascope_analyzer.cli.outputs import replaced
 from kafkascope_analyzer.cli.progress import note, waiting
 from kafkascope_analyzer.cli.show import show
+from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_parsers.errors import UsageError
 
 
