@@ -49,25 +49,32 @@ def spark_failures() -> Iterator[None]:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
+    before = current_jvm()
+    start = before.printed_bytes if before is not None else 0
     with _quiet_py4j():
         try:
             yield
         except (PySparkException, Py4JError, OSError, EOFError) as error:
             if _is_interruption(error):
                 raise KeyboardInterrupt from error
-            raise SparkError(f"Spark failed: {failure_sentence(error)}") from error
+            raise SparkError(f"Spark failed: {failure_sentence(error, start)}") from error
         except Exception as error:
             jvm = current_jvm()
             if jvm is None or exit_cause(jvm) is None:
                 raise
-            raise SparkError(f"Spark failed: {failure_sentence(error)}") from error
+            raise SparkError(f"Spark failed: {failure_sentence(error, start)}") from error
 
 
-def failure_sentence(error: BaseException) -> str:
-    """What happened and what to do, in one sentence without the final period."""
+def failure_sentence(error: BaseException, start: int = 0) -> str:
+    """What happened and what to do, in one sentence without the final period.
+
+    start: the byte of the JVM's output where the job began; only a JVM that has ended is judged by its output.
+    """
     jvm = current_jvm()
     ended = exit_cause(jvm) if jvm is not None and _is_connection_lost(error) else None
-    evidence = "\n".join((_text_of(error), jvm.printed() if jvm is not None else "", ended or ""))
+    evidence = _text_of(error)
+    if jvm is not None and ended is not None:
+        evidence = f"{evidence}\n{jvm.printed(start)}\n{ended}"
     for texts, sentence in _CAUSES:
         if any(text in evidence for text in texts):
             return sentence

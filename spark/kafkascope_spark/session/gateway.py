@@ -28,6 +28,7 @@ from kafkascope_parsers.errors import SparkError
 MAIN_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
 START_TIMEOUT_S = 120
 _POLL_S = 0.01
+_READ_BYTES = 1 << 20
 _SHOWN_WORDS = 60
 """Of what a JVM prints that does not start; its first words say why."""
 _MODULE_OPTIONS = (
@@ -75,12 +76,15 @@ class Jvm:
         """Where the JVM writes the port and the secret of its gateway."""
         return pathlib.Path(self.folder.name) / "connection"
 
-    def printed(self) -> str:
-        """The last megabyte of what the JVM has printed."""
-        with contextlib.suppress(OSError, ValueError):
-            size = os.fstat(self.output.fileno()).st_size
-            return os.pread(self.output.fileno(), 1 << 20, max(0, size - (1 << 20))).decode(errors="replace")
-        return ""
+    @property
+    def printed_bytes(self) -> int:
+        """How much the JVM has printed."""
+        return os.fstat(self.output.fileno()).st_size
+
+    def printed(self, start: int = 0) -> str:
+        """What the JVM has printed from this byte on, at most the last megabyte of it."""
+        start = max(start, self.printed_bytes - _READ_BYTES)
+        return os.pread(self.output.fileno(), _READ_BYTES, start).decode(errors="replace")
 
     def stop(self) -> None:
         """End the JVM, whatever it does."""
