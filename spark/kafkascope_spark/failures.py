@@ -34,7 +34,7 @@ _CAUSES = (
     ),
     (
         ("ExecutorLostFailure", "Lost executor"),
-        "an executor was lost, most often because it was out of memory: give the executors more (spark.executor.memory)",
+        "an executor was lost, most often because it was out of memory: give it more (spark.executor.memory)",
     ),
 )
 """Texts that identify a cause, and the sentence for it; the first that matches decides."""
@@ -49,29 +49,46 @@ def spark_failures() -> Iterator[None]:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
+    before = current_jvm()
+    start = before.printed_bytes if before is not None else 0
     with _quiet_py4j():
         try:
             yield
         except (PySparkException, Py4JError, OSError, EOFError) as error:
-            raise SparkError(f"Spark failed: {failure_sentence(error)}") from error
+            if _is_interruption(error):
+                raise KeyboardInterrupt from error
+            raise SparkError(f"Spark failed: {failure_sentence(error, start)}") from error
         except Exception as error:
             jvm = current_jvm()
             if jvm is None or exit_cause(jvm) is None:
                 raise
-            raise SparkError(f"Spark failed: {failure_sentence(error)}") from error
+            raise SparkError(f"Spark failed: {failure_sentence(error, start)}") from error
 
 
-def failure_sentence(error: BaseException) -> str:
-    """What happened and what to do, in one sentence without the final period."""
+def failure_sentence(error: BaseException, start: int = 0) -> str:
+    """What happened and what to do, in one sentence without the final period.
+
+    start: the byte of the JVM's output where the job began; only a JVM that has ended is judged by its output.
+    """
     jvm = current_jvm()
     ended = exit_cause(jvm) if jvm is not None and _is_connection_lost(error) else None
-    evidence = "\n".join((_text_of(error), jvm.printed() if jvm is not None else "", ended or ""))
+    evidence = _text_of(error)
+    if jvm is not None and ended is not None:
+        evidence = f"{evidence}\n{jvm.printed(start)}\n{ended}"
     for texts, sentence in _CAUSES:
         if any(text in evidence for text in texts):
             return sentence
     if ended is not None:
         return f"its JVM {ended}, most often because the system was out of memory: close other programs and try again"
     return _first_cause(_text_of(error)) or type(error).__name__
+
+
+def _is_interruption(error: BaseException) -> bool:
+    """Whether Ctrl-C led to this exception: PySpark cancels the job, then reads its result, which fails."""
+    context = error.__context__
+    while context is not None and not isinstance(context, KeyboardInterrupt):
+        context = context.__context__
+    return context is not None
 
 
 def _is_connection_lost(error: BaseException) -> bool:

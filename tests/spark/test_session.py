@@ -1,17 +1,35 @@
+"""Sizes, options and the choice of the session; what starts a JVM is in test_failures and test_stories."""
+
 import os
 import pathlib
+import subprocess
 from functools import partial
+from importlib.metadata import version
 from unittest.mock import MagicMock
 
 import pytest
 
-from kafkascope_parsers.errors import UsageError
-from kafkascope_spark import session
-from kafkascope_spark.session import class_archive_option, is_embedded, java_problem, java_release, open_session
+import kafkascope_spark
+from kafkascope_parsers.errors import SparkError, UsageError
+from kafkascope_spark.session import (
+    LARGE_REQUESTS,
+    SessionSize,
+    is_embedded,
+    java_problem,
+    open_session,
+    session,
+    size_for_input,
+    size_for_requests,
+)
+from kafkascope_spark.session.class_archive import class_archive_option
+from kafkascope_spark.session.gateway import connect, launch, launch_options, spark_home
+from kafkascope_spark.session.java import find_java, java_release
+from kafkascope_spark.session.jvm_options import options_for
+from kafkascope_spark.session.workers import executor_problem, python_mismatch
 
 
 @pytest.mark.parametrize(
-    ("told", "release"),
+    ("printed", "release"),
     [
         ('openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime Environment', 17),
         ('java version "1.8.0_292"', 8),
@@ -19,8 +37,8 @@ from kafkascope_spark.session import class_archive_option, is_embedded, java_pro
         ("sh: something else", None),
     ],
 )
-def test_release_is_read_from_what_java_prints(told: str, release: int | None) -> None:
-    assert java_release(told) == release
+def test_release_is_read_from_the_output_of_java(printed: str, release: int | None) -> None:
+    assert java_release(printed) == release
 
 
 def fake_java(folder: pathlib.Path, version: str) -> None:
@@ -30,14 +48,28 @@ def fake_java(folder: pathlib.Path, version: str) -> None:
     java.chmod(0o755)
 
 
-def test_java_home_wins_and_old_java_is_named(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("has_release_file", [False, True])
+def test_java_home_wins_and_old_java_is_named(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, has_release_file: bool
+) -> None:
     fake_java(tmp_path, "11.0.2")
+    if has_release_file:
+        (tmp_path / "release").write_text('IMPLEMENTOR="Debian"\nJAVA_VERSION="11.0.2"\n')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     problem = java_problem()
     assert problem is not None
     assert "11" in problem
     assert "17" in problem
     assert "install" in problem
+
+
+def test_the_release_file_agrees_with_java_itself() -> None:
+    java = find_java()
+    assert java is not None
+    printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
+    from kafkascope_spark.session.java import _installed_release
+
+    assert _installed_release(pathlib.Path(java)) in (None, java_release(printed))
 
 
 def test_java_17_is_no_problem(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,41 +86,63 @@ def test_no_java_at_all_says_what_to_install(tmp_path: pathlib.Path, monkeypatch
 
 def test_archive_is_written_once_then_used(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    first = class_archive_option()
+    first = class_archive_option("/usr/bin/java", ("-cp", "a"))
+    assert first is not None
     assert first.startswith("-XX:ArchiveClassesAtExit=")
     part = pathlib.Path(first.partition("=")[2])
     part.write_bytes(b"archive")
-    assert class_archive_option().startswith("-XX:ArchiveClassesAtExit="), "it may still be written"
+    again = class_archive_option("/usr/bin/java", ("-cp", "a"))
+    assert str(again).startswith("-XX:ArchiveClassesAtExit="), "the JVM may still be writing"
     os.utime(part, (0, 0))
-    assert class_archive_option().startswith("-XX:SharedArchiveFile=")
+    assert str(class_archive_option("/usr/bin/java", ("-cp", "a"))).startswith("-XX:SharedArchiveFile=")
     assert not part.exists()
+    other = class_archive_option("/usr/bin/java", ("-cp", "b"))
+    assert str(other).startswith("-XX:ArchiveClassesAtExit="), "another class path does not fit this archive"
+
+
+def test_the_command_has_what_sparks_own_launcher_passes() -> None:
+    """Oracle: org.apache.spark.launcher.Main, which bin/spark-class runs."""
+    java = find_java()
+    assert java is not None
+    environment = os.environ | {"SPARK_HOME": str(spark_home()), "SPARK_SCALA_VERSION": "2.13"}
+    spark = ("org.apache.spark.launcher.Main", "org.apache.spark.deploy.SparkSubmit", "pyspark-shell")
+    command = [java, "-cp", f"{spark_home()}/jars/*", *spark]
+    printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    theirs = [x for x in printed.strip("\0\n ").replace("\n", "\0").split("\0") if x]
+    options = {x for x in theirs if x.startswith("-") and x not in ("-cp", "-Xmx1g")}
+    unused = {"--add-modules=jdk.incubator.vector", "-Dderby.connection.requireAuthentication=false"}
+    assert options - unused == set(launch_options()[2:]), "Spark's launcher passes other options"
+    assert theirs[theirs.index("-cp") + 1].endswith(launch_options()[1])
 
 
 def test_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """An option goes before SPARK_REMOTE, a master is a cluster, neither is this process."""
-    asked: list[tuple[str, object]] = []
+    opened: list[tuple[str, object]] = []
 
-    def opened(name: str, where: object, *_: object, **__: object) -> MagicMock:
-        asked.append((name, where))
+    def record(name: str, where: object) -> MagicMock:
+        opened.append((name, where))
         return MagicMock()
 
     for name in ("_connected", "_on_cluster", "_embedded"):
-        monkeypatch.setattr(session, name, partial(opened, name))
+        monkeypatch.setattr(session, name, partial(record, name))
+    monkeypatch.setattr(session, "check_executors", lambda checked: opened.append(("check", None)))
+    monkeypatch.setattr(session, "active_session", lambda: None)
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
-    open_session(n_requests=7)
+    open_session(size=SessionSize.LARGE)
     open_session(None, "sc://a:15002")
     open_session("spark://m:7077")
     monkeypatch.setenv("SPARK_REMOTE", "sc://b:15002")
     open_session()
     open_session(None, "sc://a:15002")
     open_session("spark://m:7077")
-    assert asked == [
-        ("_embedded", 7),
-        ("_connected", "sc://a:15002"),
-        ("_on_cluster", "spark://m:7077"),
-        ("_connected", "sc://b:15002"),
-        ("_connected", "sc://a:15002"),
-        ("_on_cluster", "spark://m:7077"),
+    check = ("check", None)
+    assert opened == [
+        ("_embedded", SessionSize.LARGE),
+        *(("_connected", "sc://a:15002"), check),
+        *(("_on_cluster", "spark://m:7077"), check),
+        *(("_connected", "sc://b:15002"), check),
+        *(("_connected", "sc://a:15002"), check),
+        *(("_on_cluster", "spark://m:7077"), check),
     ]
     assert not is_embedded(None)
     monkeypatch.delenv("SPARK_REMOTE")
@@ -96,13 +150,42 @@ def test_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_embedded(None, "sc://a:15002")
 
 
-def test_few_requests_are_not_worth_compiled_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = MagicMock()
-    monkeypatch.setattr(session, "_on_cluster", lambda _: there)
-    open_session("spark://m:7077", n_requests=session.LARGE_REQUESTS)
-    there.conf.set.assert_not_called()
-    open_session("spark://m:7077", n_requests=session.LARGE_REQUESTS - 1)
-    there.conf.set.assert_any_call("spark.sql.codegen.wholeStage", "false")
+def test_a_session_that_somebody_else_opened_keeps_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    active = MagicMock()
+    active.conf.get.return_value = None
+    checked: list[object] = []
+    monkeypatch.setattr(session, "active_session", lambda: active)
+    monkeypatch.setattr(session, "check_executors", checked.append)
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    assert open_session(size=SessionSize.LARGE) is active
+    active.conf.set.assert_not_called()
+    assert checked == [active]
+
+
+@pytest.mark.parametrize("active", [None, MagicMock()])
+def test_a_master_is_given_options_only_for_a_new_session(
+    active: MagicMock | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = MagicMock()
+    builder.appName().master.return_value = builder
+    builder.config.return_value = builder
+    monkeypatch.setattr("pyspark.sql.SparkSession.builder", builder)
+    monkeypatch.setattr(session, "active_session", lambda: active)
+    monkeypatch.setattr(session, "check_executors", lambda checked: None)
+    there = open_session("spark://m:7077")
+    assert builder.config.called == (active is None)
+    there.conf.set.assert_not_called()  # type: ignore[attr-defined]
+
+
+def test_an_embedded_session_takes_the_settings_of_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """analyze opens it before it knows how many requests the captures have."""
+    ours = MagicMock()
+    ours.conf.get.return_value = "true"
+    monkeypatch.setattr(session, "active_session", lambda: ours)
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    open_session(size=SessionSize.LARGE)
+    ours.conf.set.assert_any_call("spark.sql.codegen.wholeStage", "true")
+    ours.conf.set.assert_any_call("spark.sql.shuffle.partitions", "8")
 
 
 def test_master_and_remote_at_once_are_refused() -> None:
@@ -116,40 +199,73 @@ def test_connect_without_its_packages_says_what_to_install(monkeypatch: pytest.M
         open_session(None, "sc://a:15002")
 
 
+def test_the_size_follows_the_work() -> None:
+    assert size_for_requests(LARGE_REQUESTS - 1) is SessionSize.SMALL
+    assert size_for_requests(LARGE_REQUESTS) is SessionSize.LARGE
+    assert size_for_input(LARGE_REQUESTS * 200) is SessionSize.LARGE, "so many bytes may hold as many requests"
+    assert size_for_input(10_000_000) is SessionSize.SMALL
+    assert size_for_input(None) is SessionSize.LARGE, "a stream may be of any length"
+
+
+def test_both_sizes_set_the_same_sql_settings() -> None:
+    """So that a session can be given the other size's while it runs."""
+    small, large = (options_for(size) for size in SessionSize)
+    assert small.sql.keys() == large.sql.keys()
+    assert "-XX:TieredStopAtLevel=1" in small.jvm
+    assert "-Xmx1536m" in large.jvm
+
+
+def test_a_jvm_that_does_not_start_is_explained() -> None:
+    java = find_java()
+    assert java is not None
+    with pytest.raises(SparkError, match=r"Spark's JVM does not start: .*Could not create the Java Virtual Machine"):
+        connect(launch(java, ("-XX:NoSuchOption",)))
+    with pytest.raises(SparkError, match=r"/no/java: No such file"):
+        launch("/no/java", ())
+
+
+def test_the_version_is_the_packages() -> None:
+    assert kafkascope_spark.__version__ == version("kafkascope")
+
+
 @pytest.mark.parametrize(
-    ("n_requests", "n_connections", "heap", "partitions"),
+    ("ours", "arrow", "part"),
     [
-        (10, 10, None, None),
-        (1_000_000, 22, "480m", "8"),
-        (1_000_000, 700_000, "1536m", "8"),
-        (5_000_000, 22, "1536m", "8"),
+        ("", "18.0.0", r"the executors have no kafkascope: install it there, or pass it with --py-files"),
+        ("0.0.1", "18.0.0", r"version 0\.0\.1, not"),
+        (kafkascope_spark.__version__, "", r"the executors have no pyarrow"),
     ],
 )
-def test_the_heap_follows_the_work(
-    n_requests: int, n_connections: int, heap: str | None, partitions: str | None
-) -> None:
-    """A storm is many requests of few connections: it needs no more heap than Spark starts with."""
-    jvm, options = session.sized(n_requests, n_connections)
-    stormy = session.sized(n_requests, 22, has_storm=True)[1]
-    assert stormy.get("spark.driver.memory") == (heap and "480m"), "however many errors"
-    assert options.get("spark.driver.memory") == heap
-    assert options.get("spark.sql.shuffle.partitions") == partitions
-    assert ("TieredStopAtLevel=1" in jvm) == (n_requests < session.LARGE_REQUESTS)
+def test_what_executors_lack_is_one_sentence(ours: str, arrow: str, part: str) -> None:
+    problem = executor_problem(ours, arrow)
+    assert problem is not None
+    assert "\n" not in problem
+    with pytest.raises(UsageError, match=part):
+        raise UsageError(problem)
 
 
-@pytest.mark.parametrize(("n_requests", "is_short"), [(1_000_000, True), (10_000_000, False)])
-def test_a_short_storm_has_one_compiler(n_requests: int, is_short: bool) -> None:
-    jvm, _ = session.sized(n_requests, 22, has_storm=True)
-    assert ("TieredStopAtLevel=1" in jvm) == is_short
+def test_an_executor_that_fits_is_no_problem() -> None:
+    assert executor_problem(kafkascope_spark.__version__, "18.0.0") is None
 
 
-def test_a_storm_has_a_partition_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = MagicMock()
-    there.sparkContext.defaultParallelism = 3
-    builder = MagicMock()
-    builder.master().appName().config().getOrCreate.return_value = there
-    monkeypatch.setattr("pyspark.sql.SparkSession.builder", builder)
-    open_session(n_requests=1_000_000)
-    there.conf.set.assert_not_called()
-    open_session(n_requests=1_000_000, has_storm=True)
-    there.conf.set.assert_called_once_with("spark.sql.shuffle.partitions", 3)
+def test_another_python_on_the_executors_is_one_sentence() -> None:
+    why = "PythonException\n[PYTHON_VERSION_MISMATCH] Python in worker: 3.9, driver: 3.11.\nat a.b"
+    sentence = python_mismatch(why)
+    assert "PYSPARK_PYTHON" in sentence
+    assert "Python in worker: 3.9, driver: 3.11." in sentence
+    assert "\n" not in sentence
+
+
+def test_an_executor_without_the_package_gets_the_check_as_code() -> None:
+    """The function must not be pickled as a reference to our module, which an executor may lack."""
+    import sys
+
+    from pyspark import cloudpickle
+
+    from kafkascope_spark.session.workers import _describe_executor
+
+    code = cloudpickle.dumps(_describe_executor())
+    hidden = "import sys, pickle; sys.path[:0] = {paths}; sys.modules['kafkascope_spark'] = None\n"
+    program = hidden.format(paths=[p for p in sys.path if p]) + f"print(repr(pickle.loads({code!r})(0)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(r"'\t")

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from kafkascope_spark.story_files import SORTED_BY
 
 from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STARTUPS, STORY_TABLES

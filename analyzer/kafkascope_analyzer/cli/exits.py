@@ -1,7 +1,7 @@
 """How a command ends: its exit code, and one sentence on standard error about an error that the user can fix.
 
-0 done, 1 findings with --fail-on (or a defect of the program: a traceback), 2 usage, 3 unreadable input, 4 Spark failed,
-130 interrupted, 141 the reader of the output closed it.
+0 done, 1 findings with --fail-on (or a defect of the program: a traceback), 2 usage, 3 unreadable input, 4 Spark
+failed, 130 interrupted, 141 the reader of the output closed it.
 """
 
 import os

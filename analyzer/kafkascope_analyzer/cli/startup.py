@@ -9,8 +9,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 _GARBAGE_THRESHOLD = 500_000
-"""New objects before a collection of the youngest generation. Imports create half a million objects and no garbage; later
-rows live in Arrow and numpy, which the collector does not traverse."""
+"""New objects before a collection of the youngest generation. Imports create half a million objects and no garbage;
+later rows live in Arrow and numpy, which the collector does not traverse."""
 
 
 def relax_gc() -> None:
@@ -19,7 +19,7 @@ def relax_gc() -> None:
 
 
 def skip_final_gc() -> None:
-    """Excludes all objects from collection: the interpreter would otherwise traverse them once more when it ends (0.1 s)."""
+    """Excludes all objects from garbage collection: the interpreter would traverse them when it ends (0.1 s)."""
     gc.freeze()
 
 
@@ -63,8 +63,8 @@ def _load_functions_without_docs() -> None:
 
 
 def numba_without_extras() -> None:
-    """Imports numba without the packages that it loads (0.03 s) only to measure coverage and to read a configuration file
-    in YAML; with YAML where there is such a file."""
+    """Imports numba without the packages that it loads (0.03 s) only to measure coverage and to read a configuration
+    file in YAML; with YAML where there is such a file."""
     with _without("coverage") if Path(".numba_config.yaml").exists() else _without("coverage", "yaml"):
         import numba  # noqa: F401
 

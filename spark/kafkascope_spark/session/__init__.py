@@ -1,4 +1,4 @@
-"""The Spark session: embedded in this process by default, or a cluster's by `--master`, `--remote` or `SPARK_REMOTE`."""
+"""The Spark session: embedded by default, or a cluster's by `--master`, `--remote` or `SPARK_REMOTE`."""
 
 from kafkascope_spark.session.java import java_problem
 from kafkascope_spark.session.jvm_options import LARGE_REQUESTS, SessionSize, size_for_input, size_for_requests

@@ -6,15 +6,16 @@ that it starts while this process still loads its modules; its output goes to a 
 failure. It runs Spark's own gateway (org.apache.spark.api.python.PythonGatewayServer) without SparkSubmit in between:
 spark-defaults.conf and PYSPARK_SUBMIT_ARGS are for sessions opened with --master.
 
-`launch` only starts a process, no thread, so the caller may still fork afterwards. A forked child closes its copy of the
-JVM's standard input: the JVM ends when the last copy is closed. `connect` loads py4j, which starts threads: nothing may
-be forked after it.
+`launch` only starts a process, no thread, so the caller may still fork afterwards. A forked child closes its copy of
+the JVM's standard input: the JVM ends when the last copy is closed. `connect` loads py4j, which starts threads: nothing
+may be forked after it.
 """
 
 import contextlib
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -27,6 +28,9 @@ from kafkascope_parsers.errors import SparkError
 MAIN_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
 START_TIMEOUT_S = 120
 _POLL_S = 0.01
+_READ_BYTES = 1 << 20
+_SHOWN_WORDS = 60
+"""Of what a JVM prints that does not start; its first words say why."""
 _MODULE_OPTIONS = (
     *(
         f"--add-opens=java.base/{package}=ALL-UNNAMED"
@@ -72,12 +76,15 @@ class Jvm:
         """Where the JVM writes the port and the secret of its gateway."""
         return pathlib.Path(self.folder.name) / "connection"
 
-    def printed(self) -> str:
-        """The last megabyte of what the JVM has printed."""
-        with contextlib.suppress(OSError, ValueError):
-            size = os.fstat(self.output.fileno()).st_size
-            return os.pread(self.output.fileno(), 1 << 20, max(0, size - (1 << 20))).decode(errors="replace")
-        return ""
+    @property
+    def printed_bytes(self) -> int:
+        """How much the JVM has printed."""
+        return os.fstat(self.output.fileno()).st_size
+
+    def printed(self, start: int = 0) -> str:
+        """What the JVM has printed from this byte on, at most the last megabyte of it."""
+        start = max(start, self.printed_bytes - _READ_BYTES)
+        return os.pread(self.output.fileno(), _READ_BYTES, start).decode(errors="replace")
 
     def stop(self) -> None:
         """End the JVM, whatever it does."""
@@ -144,25 +151,36 @@ def _close_in_child() -> None:
 
 def connect(jvm: Jvm) -> Any:
     """The py4j gateway to a launched JVM, once that is ready. Raises SparkError when the JVM ends before."""
+    from pyspark import java_gateway
+    from pyspark.accumulators import AccumulatorTCPServer
+
     patience_ends = time.monotonic() + START_TIMEOUT_S
     while not jvm.connection_file.exists():
         if jvm.process.poll() is not None or time.monotonic() > patience_ends:
             jvm.stop()
-            raise SparkError(f"Spark's JVM does not start: {_last_line(jvm.printed())}")
+            raise SparkError(f"Spark's JVM does not start: {_one_line(jvm.printed())}")
         time.sleep(_POLL_S)
-    from pyspark.java_gateway import launch_gateway
-    from pyspark.serializers import UTF8Deserializer, read_int
-
-    with jvm.connection_file.open("rb") as written:
-        port, secret = read_int(written), UTF8Deserializer().loads(written)
+    port, secret = _connection(jvm.connection_file.read_bytes())
     jvm.folder.cleanup()
     os.environ |= {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
     try:
-        gateway = launch_gateway()
+        gateway: Any = java_gateway.launch_gateway()  # type: ignore[no-untyped-call]
     finally:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
     gateway.proc = jvm.process
+    AccumulatorTCPServer.handle_error = _ignore_lost_connection  # type: ignore[method-assign]
     return gateway
+
+
+def _ignore_lost_connection(server: object, request: object, client_address: object) -> None:
+    """Prints nothing, instead of a traceback, when the JVM ends while it is connected: the running job reports it."""
+
+
+def _connection(written: bytes) -> tuple[int, str]:
+    """The port and the secret in the file that PythonGatewayServer writes: two big-endian integers, the port and the
+    length of the secret, and the secret."""
+    port, n_bytes = struct.unpack_from(">ii", written)
+    return port, written[8 : 8 + n_bytes].decode()
 
 
 def current_jvm() -> Jvm | None:
@@ -179,5 +197,5 @@ def exit_cause(jvm: Jvm) -> str | None:
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
 
-def _last_line(printed: str) -> str:
-    return next(reversed(printed.strip().splitlines()), "it printed nothing")
+def _one_line(printed: str) -> str:
+    return " ".join(printed.split()[:_SHOWN_WORDS]) or "it printed nothing"

@@ -13,8 +13,10 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli import analyze as analyze_command
+from kafkascope_analyzer.cli import early_session
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.report.schema import packaged_schema
+from kafkascope_parsers.errors import SparkError
 
 CAPTURE = Path(__file__).parents[3] / "fixtures" / "captures" / "healthy_basic.pcap.zst"
 CLIENTS = {"svc-b-1": "producer", "indexer-2": "consumer", "worker-3": "consumer", "svc-b-4": "consumer"}
@@ -75,16 +77,61 @@ def test_without_java_the_tables_and_the_report_are_there(here: Path, monkeypatc
     assert run("stories", dataset).exit_code == 2
 
 
-def test_an_error_in_the_stories_keeps_the_tables(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def break_the_stories(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise RuntimeError("Spark broke")
+        raise error
 
     monkeypatch.setattr(analyze_command, "java_problem", lambda *_: None)
-    monkeypatch.setattr(analyze_command, "_open_session", lambda: None)
+    monkeypatch.setattr("kafkascope_spark.session.launch_early", lambda size: None)
+    monkeypatch.setattr(early_session, "_open_session", lambda size: None)
     monkeypatch.setattr(analyze_command, "write_stories", fail)
+
+
+def test_a_defect_in_the_stories_keeps_the_tables(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_the_stories(monkeypatch, RuntimeError("a defect"))
     assert isinstance(run("analyze", CAPTURE, "-q").exception, RuntimeError)
     assert [p.name for p in here.iterdir()] == ["healthy_basic.kscope"]
     assert run("info", "healthy_basic.kscope").exit_code == 0
+
+
+def test_a_failure_of_spark_keeps_the_tables_and_their_report(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_the_stories(monkeypatch, SparkError("Spark failed: its JVM was killed"))
+    result = run("analyze", CAPTURE, "-q", "--fail-on", "info")
+    assert result.exit_code == 4
+    assert result.stderr == (
+        "kafkascope: Spark failed: its JVM was killed; the tables are complete: "
+        "`kafkascope stories healthy_basic.kscope` tries again\n"
+    )
+    assert [p.name for p in here.iterdir()] == ["healthy_basic.kscope"]
+    report = json.loads((here / "healthy_basic.kscope" / "report.json").read_text())
+    assert report["stories"]["present"] is False
+    assert run("info", "healthy_basic.kscope").exit_code == 0
+
+
+@pytest.mark.spark
+def test_a_jvm_that_is_killed_ends_analyze_with_one_sentence(here: Path) -> None:
+    """The stories replaced by a job that kills the JVM; all the rest is the real command."""
+    program = f"""
+import os, signal, sys
+import kafkascope_spark.stories
+from kafkascope_spark.session import open_session
+from kafkascope_spark.session.gateway import current_jvm
+
+def kill_the_jvm(*_, **__):
+    session = open_session()
+    os.kill(current_jvm().process.pid, signal.SIGKILL)
+    session.range(4).toArrow()
+
+kafkascope_spark.stories.write_stories = kill_the_jvm
+from kafkascope_analyzer.cli import main
+sys.argv = ["kafkascope", "analyze", {str(CAPTURE)!r}, "-q", "--format", "json"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (4, 1), done.stderr
+    assert "its JVM was killed by SIGKILL" in done.stderr
+    assert "`kafkascope stories healthy_basic.kscope` tries again" in done.stderr
+    assert json.loads(done.stdout)["stories"]["present"] is False
 
 
 def heed_interrupts() -> None:
@@ -111,10 +158,44 @@ def test_interrupted_leaves_nothing(here: Path, sign: signal.Signals) -> None:
     assert [p.name for p in here.iterdir()] == ["slow.pcap"]
 
 
-def test_large_inputs_do_not_start_spark_beside_the_workers(here: Path) -> None:
+def test_a_session_is_connected_only_when_no_fork_can_follow(here: Path) -> None:
     with (here / "large.pcap").open("wb") as large:
         large.truncate(1 << 40)
     shutil.copy(CAPTURE, here / "small.pcap.zst")
-    assert analyze_command.is_small([here / "small.pcap.zst"])
-    assert not analyze_command.is_small([here / "small.pcap.zst", here / "large.pcap"])
-    assert not analyze_command.is_small(["-"])
+    small = early_session.input_bytes([here / "small.pcap.zst"])
+    both = early_session.input_bytes([here / "small.pcap.zst", here / "large.pcap"])
+    assert early_session.is_read_by_one_process(small, None)
+    assert not early_session.is_read_by_one_process(both, None)
+    assert early_session.is_read_by_one_process(both, 1)
+    assert not early_session.is_read_by_one_process(early_session.input_bytes(["-"]), None)
+
+
+@pytest.mark.parametrize(("size", "jobs", "at_once"), [(1, None, True), (1 << 40, 2, False)])
+def test_the_connection_waits_for_the_first_block(
+    here: Path, monkeypatch: pytest.MonkeyPatch, size: int, jobs: int | None, at_once: bool
+) -> None:
+    opened: list[object] = []
+    monkeypatch.setattr("kafkascope_spark.session.launch_early", lambda wanted: None)
+    monkeypatch.setattr(early_session, "_open_session", opened.append)
+    monkeypatch.setattr(early_session, "input_bytes", lambda inputs: size)
+    with early_session.early_session([], jobs, wanted=True) as after_block:
+        assert bool(opened) is at_once
+        after_block()
+        after_block()
+    assert len(opened) == 1
+
+
+@pytest.mark.spark
+def test_processes_are_forked_beside_a_jvm_that_starts(here: Path) -> None:
+    """Two processes read, while the JVM is already there: the report is that of one process."""
+    monkey = "import kafkascope_analyzer.ingest.run as run; run.BYTES_PER_WORKER = 1 << 18; "
+    main = "import sys; from kafkascope_analyzer.cli import main; sys.argv[0] = 'kafkascope'; main()"
+    reports = []
+    for jobs in ("1", "2"):
+        arguments = ["analyze", str(CAPTURE), "-q", "--jobs", jobs, "--format", "json", "-o", f"{jobs}.kscope"]
+        done = subprocess.run([sys.executable, "-c", monkey + main, *arguments], capture_output=True, check=True)
+        reports.append(json.loads(done.stdout))
+        manifest = json.loads((here / f"{jobs}.kscope" / "_dataset.json").read_text())
+        assert manifest["options"]["buckets"] == int(jobs)
+    one, two = reports
+    assert one["clients"] == two["clients"]

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
-from kafkascope_parsers.errors import CaptureError, UsageError
+from kafkascope_parsers.errors import CaptureError, SparkError, UsageError
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,7 @@ from kafkascope_parsers.errors import CaptureError, UsageError
     [
         (UsageError("say --jsonl"), 2, "kafkascope: say --jsonl\n"),
         (CaptureError("not a capture", name="a.pcap", byte=7), 3, "kafkascope: a.pcap: byte 7: not a capture\n"),
+        (SparkError("Spark failed: the disk is full"), 4, "kafkascope: Spark failed: the disk is full\n"),
         (KeyboardInterrupt(), 130, "kafkascope: interrupted: nothing was written\n"),
     ],
 )

@@ -1,0 +1,151 @@
+"""Failures of a real Spark: each ends with one sentence on standard error and exit code 4, Ctrl-C with 130."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from kafkascope_parsers.errors import SparkError
+from kafkascope_spark.failures import failure_sentence, spark_failures
+
+TIMEOUT_S = 240
+PROGRAM = """
+import os, pathlib, signal, sys, typer
+from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_spark.failures import spark_failures
+from kafkascope_spark.session import open_session
+from kafkascope_spark.session.gateway import current_jvm
+
+def job(session, work):
+    return session.range(4).mapInArrow(work, "id long").toArrow()
+
+def ended(run):
+    try:
+        with exit_codes(), spark_failures():
+            run()
+    except typer.Exit as done:
+        print(done.exit_code, flush=True)
+
+session = open_session()
+"""
+
+
+def outcome(program: str) -> tuple[list[str], list[str]]:
+    """Lines of standard output and standard error of a program after PROGRAM."""
+    command = [sys.executable, "-c", PROGRAM + textwrap.dedent(program)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.splitlines(), done.stderr.splitlines()
+
+
+@pytest.mark.spark
+def test_workers_that_fail_and_a_jvm_that_is_killed() -> None:
+    codes, sentences = outcome("""
+        def exits(batches):
+            os._exit(9)
+            yield from batches
+
+        def exhausts_memory(batches):
+            bytearray(1 << 62)
+            yield from batches
+
+        def fills_the_disk(batches):
+            with open("/dev/full", "wb") as full:
+                full.write(bytes(1 << 16))
+            yield from batches
+
+        def is_wrong(batches):
+            {}["partition"]
+            yield from batches
+
+        def kills_the_jvm(batches):
+            os.kill(jvm_pid, signal.SIGKILL)
+            yield from batches
+
+        for work in (exits, exhausts_memory, fills_the_disk, is_wrong):
+            ended(lambda: job(session, work))
+        jvm_pid = current_jvm().process.pid
+        ended(lambda: job(session, kills_the_jvm))
+        ended(lambda: session.range(4).count())
+    """)
+    assert codes == ["4"] * 6
+    expected = [
+        "a Python worker of Spark ended unexpectedly",
+        "a Python worker of Spark ran out of memory",
+        "the disk is full",
+        "KeyError: 'partition'",
+        "its JVM was killed by SIGKILL",
+        "its JVM was killed by SIGKILL",
+    ]
+    assert len(sentences) == len(expected), sentences
+    for sentence, part in zip(sentences, expected, strict=True):
+        assert sentence.startswith("kafkascope: Spark failed: ")
+        assert part in sentence
+
+
+@pytest.mark.spark
+def test_a_heap_that_is_exhausted() -> None:
+    codes, sentences = outcome("""
+        text = "repeat('x', 2000000000)"
+        ended(lambda: session.range(4).selectExpr(f"length({text}) + length(concat({text}, 'y')) as n").collect())
+    """)
+    assert codes == ["4"]
+    assert len(sentences) == 1, sentences
+    assert "the heap of Spark's JVM is exhausted" in sentences[0]
+
+
+@pytest.mark.spark
+def test_ctrl_c_during_a_job_prints_no_traceback(tmp_path: pathlib.Path) -> None:
+    started = tmp_path / "started"
+    program = f"""
+        def waits(batches):
+            import time
+            open({str(started)!r}, "w").close()
+            time.sleep(60)
+            yield from batches
+
+        ended(lambda: job(session, waits))
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM + textwrap.dedent(program)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no thread here
+    ) as running:
+        patience_ends = time.monotonic() + TIMEOUT_S
+        while not started.exists() and time.monotonic() < patience_ends and running.poll() is None:
+            time.sleep(0.1)
+        os.kill(running.pid, signal.SIGINT)
+        printed, complained = running.communicate(timeout=60)
+    assert (printed, complained) == ("130\n", "kafkascope: interrupted: nothing was written\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("Job aborted\nCaused by: java.io.IOException: No space left on device", "the disk is full"),
+        ("org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY]", "the heap of Spark's JVM"),
+        ("ExecutorLostFailure (executor 3 exited caused by one of the running tasks)", "an executor was lost"),
+        ("Job aborted\n\tat a.B.c\nCaused by: java.lang.IllegalStateException: two writers", "two writers"),
+    ],
+)
+def test_the_cause_decides_the_sentence(text: str, part: str) -> None:
+    with pytest.raises(SparkError) as failed, spark_failures():
+        raise OSError(text)
+    assert part in str(failed.value)
+    assert "\n" not in str(failed.value)
+
+
+def test_a_defect_of_ours_keeps_its_exception() -> None:
+    with pytest.raises(ZeroDivisionError), spark_failures():
+        raise ZeroDivisionError
+
+
+def test_a_failure_without_a_message_is_named_by_its_type() -> None:
+    assert failure_sentence(EOFError()) == "EOFError"
