@@ -29,7 +29,7 @@ def event_rows(batch: pa.RecordBatch) -> Iterator[EventRow]:
     bodies = {RANKS[kind]: read(_structs(batch, kind)) for kind, read in _READERS.items()}
     keys = [values_of(batch.column(name)) for name in KEY_COLUMNS]
     for client_ip, section, ts_ns, rank in zip(*keys, strict=True):
-        body = next(bodies[rank]) if rank in bodies else None
+        body: Any = next(bodies[rank]) if rank in bodies else None
         if rank == ERROR_RUN and body.n > 1:
             body.request = next(bodies[REQUEST])
         yield (client_ip or "", section, ts_ns, rank), body

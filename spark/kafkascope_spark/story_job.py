@@ -19,7 +19,7 @@ from kafkascope_spark.shared_stage import FILES, shared_stage
 from kafkascope_spark.story_writer import StoryRun, listed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from kafkascope_analyzer.dataset.manifest import DatasetFile
 
@@ -49,7 +49,7 @@ def story_files(events: "DataFrame", run: StoryRun) -> "DataFrame":
     )
 
 
-def _as_list(kind: str) -> fn.Column:
+def _as_list(kind: str) -> "Column":
     """The struct of a kind as a list of one: a list that is null costs nothing on the way to Python, a struct that is
     null as much as all its fields."""
     return fn.when(fn.col(kind).isNotNull(), fn.array(kind)).alias(kind)

@@ -12,8 +12,8 @@ from kafkascope_spark.recoveries.states import Trigger
 class EpisodeStep(NamedTuple):
     """Something that happened: step name, when, where, and the request that proves it.
 
-    retry_key: what the request believes in (its node; its member id and generation), so that a retry that changed nothing
-    shows. since_ns: first byte of what failed without an answer. is_reported: whether it is a step of the story.
+    retry_key: what the request believes in (its node; its member id and generation), which shows a retry that changed
+    nothing. since_ns: first byte of what failed without an answer. is_reported: whether it is a step of the story.
     """
 
     name: str

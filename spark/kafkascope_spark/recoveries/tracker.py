@@ -38,7 +38,7 @@ LONG_THROTTLE_MS = 1_000
 MAX_UNANSWERED_PARTITIONS = 10_000
 """Topic-partitions kept of a connection's unanswered requests: as many as episodes may be open."""
 MAX_UNANSWERED_REQUESTS = 100
-"""Unanswered requests kept of a connection: the oldest show since when, and one of each kind whether it may take long."""
+"""Unanswered requests kept of a connection: the oldest show since when it was silent."""
 
 
 class Recoveries:
