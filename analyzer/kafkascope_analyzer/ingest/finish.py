@@ -122,6 +122,7 @@ class BucketFinish:
             for batch in self._batches(ERRORS.name):
                 rows = finish_rows.error_table_rows(batch, self._names)
                 writer.write(rows)
+                rows = rows.append_column("sent_ns", batch["sent_ns"])
                 self._events.take_errors(_with_numbers(rows, batch))
         self.rows[ERRORS.name] = writer.n_rows
 
