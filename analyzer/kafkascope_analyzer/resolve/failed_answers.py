@@ -9,22 +9,23 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.resolve.apis import PARTITION_APIS, ApiSet, int_column
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FailureTimes
-from kafkascope_analyzer.resolve.unanswered import request_numbers
+from kafkascope_analyzer.resolve.unanswered import is_one_of, request_numbers
 
 _NAMING = ApiSet(PARTITION_APIS)
 _NEVER = np.iinfo(np.int64).max
 
 
 class FailedAnswers:
-    """Notes errors of topic-partitions (24 bytes each), then finds the requests that they answer. clients: the client
+    """Notes errors of topic-partitions (40 bytes each), then finds the requests that they answer. clients: the client
     of each connection, as FailureTimes numbers them."""
 
     def __init__(self, failures: FailureTimes, clients: NDArray[np.int64]) -> None:
         self._failures, self._clients = failures, clients
         self._parts: list[NDArray[np.int64]] = []
-        self._sorted: NDArray[np.int64] | None = None
+        self._numbers, self._next_ns = np.empty(0, np.int64), np.empty(0, np.int64)
+        self._keys, self._answer_ns = np.empty(0, np.int64), np.empty(0, np.int64)
 
-    def add(self, errors: pa.Table) -> None:
+    def add_errors(self, errors: pa.Table) -> None:
         """Takes rows of `errors`."""
         named = pc.and_(pc.is_valid(errors["topic"]), pc.is_valid(errors["partition"]))
         rows = errors.select(["conn", "number", "api_key", "ts_ns", "topic", "partition"]).filter(named)
@@ -35,45 +36,45 @@ class FailedAnswers:
         if chosen.any():
             self._parts.append(np.column_stack(columns)[chosen])
 
-    def restart(self) -> None:
-        """Another message begins."""
-        if self._sorted is None:
-            rows = np.concatenate([np.empty((0, 3), np.int64), *self._parts])
-            self._sorted = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
-            self._parts = []
+    def add_requests(self, requests: pa.Table) -> None:
+        """Takes rows of `requests`, after all errors: notes when the request after each of those that failed was
+        sent."""
+        if self._parts:
+            self._sort()
+        if len(self._numbers):
+            before = request_numbers(requests) - 1
+            hit = np.flatnonzero(is_one_of(before, self._numbers))
+            at = np.searchsorted(self._numbers, before[hit])
+            self._next_ns[at] = int_column(requests, "ts_ns", 0)[hit]
 
-    def fail_next(
-        self, rows: pa.Table, conn: NDArray[np.int64], subjects: NDArray[np.int64], asked: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """Whether the next mention of each row's topic-partition is the error that answers it: no other request of the
-        batch on its connection, and no other error on any, comes before. asked: the rows to look at."""
-        fails = np.zeros(len(conn), np.bool_)
-        if self._sorted is None or not len(self._sorted):
+    def _sort(self) -> None:
+        rows = np.concatenate(self._parts)
+        self._parts = []
+        self._numbers = np.unique(rows[:, 0])
+        self._next_ns = np.full(len(self._numbers), _NEVER)
+        keys = self._key(np.searchsorted(self._numbers, rows[:, 0]), rows[:, 1])
+        order = np.argsort(keys, kind="stable")
+        self._keys, self._answer_ns = keys[order], rows[order, 2]
+
+    def _key(self, request: NDArray[np.int64], subjects: NDArray[np.int64]) -> NDArray[np.int64]:
+        """One number for a failed request (its place) and a subject."""
+        return request * len(self._failures.starts) + subjects
+
+    def fail_next(self, rows: pa.Table, subjects: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the next mention of the topic-partition that each request names is the error that answers it:
+        nothing else is sent on its connection, and no error comes on any, in between. rows: of `partitions`, of
+        requests; subjects: what they name."""
+        fails = np.zeros(len(subjects), np.bool_)
+        numbers = request_numbers(rows)
+        mine = np.flatnonzero(is_one_of(numbers, self._numbers) & (subjects != NO_SUBJECT))
+        request = np.searchsorted(self._numbers, numbers[mine])
+        keys = self._key(request, subjects[mine])
+        known = is_one_of(keys, self._keys)
+        mine, request, keys = mine[known], request[known], keys[known]
+        if not len(mine):
             return fails
-        ts_ns = int_column(rows, "ts_ns", 0)
-        answer_ns = self._answer_ns(request_numbers(rows), subjects)
-        order = np.lexsort((np.arange(len(conn)), subjects, conn))
-        same = (conn[order][1:] == conn[order][:-1]) & (subjects[order][1:] == subjects[order][:-1])
-        next_ns = np.full(len(conn), _NEVER)
-        next_ns[order[:-1][same]] = ts_ns[order[1:][same]]
-        mine = np.flatnonzero(asked & (answer_ns != _NEVER) & (next_ns > answer_ns))
-        before = self._failures.last(subjects[mine], answer_ns[mine], strictly=True)
-        fails[mine] = before == self._failures.last(subjects[mine], ts_ns[mine])
+        answer_ns = self._answer_ns[np.searchsorted(self._keys, keys)]
+        before = self._failures.last(subjects[mine], answer_ns, strictly=True)
+        nothing_failed = before == self._failures.last(subjects[mine], int_column(rows, "ts_ns", 0)[mine])
+        fails[mine] = nothing_failed & (self._next_ns[request] > answer_ns)
         return fails
-
-    def _answer_ns(self, numbers: NDArray[np.int64], subjects: NDArray[np.int64]) -> NDArray[np.int64]:
-        """When the answer to each request said that the subject has failed; _NEVER where it did not."""
-        found = np.full(len(numbers), _NEVER)
-        known = self._sorted
-        if known is None or not len(known):
-            return found
-        distinct = np.unique(known[:, 0])
-        at = np.searchsorted(distinct, numbers)
-        width = len(self._failures.starts) + 1
-        mine = np.searchsorted(distinct, known[:, 0]) * width + known[:, 1]
-        wanted = at * width + subjects
-        place = np.minimum(np.searchsorted(mine, wanted), len(mine) - 1)
-        is_known = (distinct[np.minimum(at, len(distinct) - 1)] == numbers) & (mine[place] == wanted)
-        is_known &= subjects != NO_SUBJECT
-        found[is_known] = known[place[is_known], 2]
-        return found

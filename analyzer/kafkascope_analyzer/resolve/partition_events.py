@@ -57,13 +57,16 @@ class PartitionEvents:
     def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Notes which requests fail on which topic-partition."""
         if self._is_needed:
-            self._answers.add(rows)
+            self._answers.add_errors(rows)
         yield from ()
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Notes requests that were never answered."""
+        """Notes requests that were never answered, and what was sent after those that failed."""
+        if not self._is_needed:
+            return
+        self._answers.add_requests(rows)
         waits = np.asarray(pc.equal(rows["status"], "unanswered"))
-        unanswered = only_for_records(rows, waits) if self._is_needed and waits.any() else None
+        unanswered = only_for_records(rows, waits) if waits.any() else None
         if unanswered is not None:
             self._waiting.append(pa.table(unanswered.columns, UNANSWERED_COLUMNS).cast(_NO_UNANSWERED.schema))
         yield from ()
@@ -77,7 +80,6 @@ class PartitionEvents:
             self._counters = [
                 FollowCounter(len(times.starts), AFTER_ERROR) for times in (self._partitions, self._topics)
             ]
-            self._answers.restart()
         conn = int_column(rows, "conn", 0)
         subjects = self._subjects(self._partitions, conn, [rows["topic"], rows["partition"]])
         topics = self._subjects(self._topics, conn, [rows["topic"]])
@@ -112,8 +114,7 @@ class PartitionEvents:
         kept = follows | hints | unanswered
         marks = {"leader_id": leaders, "hints": pa.array(hints), "unanswered": pa.array(unanswered)}
         if self._message is not None and self._message[1] == "request":
-            fails = self._answers.fail_next(rows, conn, subjects, follows & ~unanswered)
-            kept &= ~fails
+            kept &= unanswered | ~self._answers.fail_next(rows, subjects)
         if kept.any():
             columns = {name: pc.filter(values, pa.array(kept)) for name, values in marks.items()}
             yield self._table(rows.filter(pa.array(kept)), columns)
