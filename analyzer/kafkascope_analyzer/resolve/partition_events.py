@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.resolve.apis import PARTITION_APIS, RECORD_APIS, int_column
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import EventPlace, client_events, flat, rank_in_group
+from kafkascope_analyzer.resolve.error_runs import NO_RUN
 from kafkascope_analyzer.resolve.event_source import MessageReader
 from kafkascope_analyzer.resolve.failed_answers import FailedAnswers
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FailureTimes, FollowCounter
@@ -42,7 +43,7 @@ class PartitionEvents:
 
     def __init__(self, context: BucketContext) -> None:
         failures = context.shared.partition_failures
-        self._connections = context.connections
+        self._connections, self._runs = context.connections, context.runs
         self._partitions, self._topics = failures.partitions, failures.topics
         self._clients = {
             id(times): times.clients(context.connections["client_ip"]) for times in (self._partitions, self._topics)
@@ -57,7 +58,7 @@ class PartitionEvents:
     def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Notes which requests fail on which topic-partition."""
         if self._is_needed:
-            self._answers.add_errors(rows)
+            self._answers.add_errors(self._runs.without_middles(rows))
         yield from ()
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
@@ -83,6 +84,9 @@ class PartitionEvents:
         conn = int_column(rows, "conn", 0)
         subjects = self._subjects(self._partitions, conn, [rows["topic"], rows["partition"]])
         topics = self._subjects(self._topics, conn, [rows["topic"]])
+        if len(self._runs):
+            is_single = self._runs.run_of(request_numbers(rows)) == NO_RUN
+            subjects, topics = np.where(is_single, subjects, NO_SUBJECT), np.where(is_single, topics, NO_SUBJECT)
         near = np.flatnonzero((subjects != NO_SUBJECT) | (topics != NO_SUBJECT))
         if len(near):
             rows = rows.take(pa.array(near))

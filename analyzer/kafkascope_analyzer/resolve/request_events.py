@@ -12,25 +12,24 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables.events import KINDS
-from kafkascope_analyzer.resolve.apis import EARLY_APIS, HOT_APIS, PROMPT_APIS, ApiSet, int_column
+from kafkascope_analyzer.resolve.apis import EARLY_APIS, HOT_APIS, ApiSet, int_column
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
 from kafkascope_analyzer.resolve.event_source import MessageReader
 from kafkascope_analyzer.resolve.failed_requests import has_failed, is_throttled, statuses
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FollowCounter
+from kafkascope_analyzer.resolve.late_requests import is_late
 
 EARLY = 32
 """Requests of a connection among which all of EARLY_APIS are events."""
-OVERDUE_US = 5_000_000
-"""An answer that comes so much later than its request allows is late: clients wait 10 s (connection set-up) to 60 s
-(librdkafka)."""
-_HOT, _PROMPT, _EARLY = ApiSet(HOT_APIS), ApiSet(PROMPT_APIS), ApiSet(EARLY_APIS)
+_HOT, _EARLY = ApiSet(HOT_APIS), ApiSet(EARLY_APIS)
 
 
 class RequestEvents:
     """Makes events of the kind request."""
 
     def __init__(self, context: BucketContext) -> None:
+        self._runs = context.runs
         self._failures = context.shared.request_failures
         self._clients = self._failures.clients(context.connections["client_ip"])
         n = len(self._failures.starts)
@@ -45,7 +44,9 @@ class RequestEvents:
         """The requests that decide a story."""
         chosen = self._chosen(rows)
         if len(chosen):
-            yield request_events(rows.take(pa.array(chosen)))
+            rows = self._runs.without_middles(rows.take(pa.array(chosen)))
+            if rows.num_rows:
+                yield request_events(rows)
 
     def _chosen(self, rows: pa.Table) -> NDArray[np.int64]:
         api_key, number = int_column(rows, "api_key", -1), int_column(rows, "number", 0)
@@ -82,13 +83,6 @@ class RequestEvents:
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """Nothing is left."""
         yield from ()
-
-
-def is_late(requests: pa.Table, api_key: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each request was alone on its connection and answered later than any broker takes that is there."""
-    is_alone = _PROMPT.has(api_key) & (int_column(requests, "in_flight", 0) == 1)
-    allowed_us = int_column(requests, "max_wait_ms", 0) * 1_000 + OVERDUE_US
-    return np.asarray(is_alone & (int_column(requests, "latency_us", -1) > allowed_us), np.bool_)
 
 
 def request_events(rows: pa.Table) -> pa.Table:

@@ -25,6 +25,8 @@ _OVERDUE_NS = 5_000_000_000
 _BY_SERVER = pa.array(["fin_server", "rst_server"])
 _RECORDS = ApiSet(RECORD_APIS)
 _NUMBER_BITS = 36
+MOST_NUMBER = (1 << _NUMBER_BITS) - 1
+"""The bits of request_numbers that are the number on the connection."""
 _PARTITION_COLUMNS = ["conn", "number", "ts_ns", "topic", "topic_id", "partition"]
 
 
