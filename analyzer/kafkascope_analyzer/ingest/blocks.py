@@ -25,6 +25,7 @@ from kafkascope_parsers.tcp import Streams
 _PRODUCE = 0
 _NO_ACKS = 0
 _ASKED_OF_ERRORS = ("group_id", "transactional_id", "coordinator_key", "coordinator_type", "client_id", "api_version")
+_ASKED_OF_ERRORS += ("ts_ns",)
 
 MessageSink = Callable[[str, Columns, NDArray[np.void]], None]
 """Takes (API name, decoded columns, FRAME of each decoded row)."""
@@ -136,6 +137,7 @@ class ResponseBlock:
         table = with_frames(table, self.frames, rows, asked["number"].to_numpy(), None)
         table = table.append_column("packet_no", _array(self.frames["packet_no"][rows]))
         table = table.append_column("capture_id", pa.array(np.full(len(rows), capture_id, np.int32)))
+        table = table.append_column("sent_ns", asked["ts_ns"])
         return table.append_column("client_id", asked["client_id"]).append_column("api_version", asked["api_version"])
 
     def topology(self) -> pa.Table:

@@ -39,6 +39,7 @@ from kafkascope_analyzer.ingest.stretches import OpenStretches
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.bucket_events import BucketEvents, FinishedFiles
 from kafkascope_analyzer.resolve.connection_events import lookup_events
+from kafkascope_analyzer.resolve.error_runs import find_error_runs
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 
 _SORT = {
@@ -79,7 +80,8 @@ class BucketFinish:
             self._facts.names(), pa.array(list(topics), pa.string()), pa.array(list(topics.values()), pa.string())
         )
         connections = self._facts.raw.append_column("node_id", self._facts.node_ids)
-        self._events = BucketEvents(BucketContext(connections, topics, shared), events)
+        context = BucketContext(connections, topics, shared, find_error_runs(bucket.spill))
+        self._events = BucketEvents(context, events)
         self._roles = RoleCounts()
         self.rows: dict[str, int] = {}
 
@@ -122,6 +124,7 @@ class BucketFinish:
             for batch in self._batches(ERRORS.name):
                 rows = finish_rows.error_table_rows(batch, self._names)
                 writer.write(rows)
+                rows = rows.append_column("sent_ns", batch["sent_ns"])
                 self._events.take_errors(_with_numbers(rows, batch))
         self.rows[ERRORS.name] = writer.n_rows
 

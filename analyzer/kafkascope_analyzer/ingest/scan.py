@@ -36,6 +36,7 @@ from kafkascope_analyzer.ingest.records import spill_records
 from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, stretch_rows
 from kafkascope_analyzer.resolve.scan_facts import ERROR_PICKERS, PARTITION_PICKERS, REQUEST_PICKERS, Picker
+from kafkascope_analyzer.resolve.unanswered import UNANSWERED_PARTITIONS, unanswered_partitions
 from kafkascope_parsers.framing.framer import Framer, Frames
 from kafkascope_parsers.growing import Growing
 from kafkascope_parsers.link.segments import Segments
@@ -114,6 +115,8 @@ class BucketScan:
         for first in range(0, len(self.conn_ids), _CONNECTION_ROWS):
             self._spill.write("connections", self._connections(slice(first, first + _CONNECTION_ROWS)))
         self.dns.finish()
+        self._spill.close()
+        self._gather_facts(UNANSWERED_PARTITIONS, unanswered_partitions(self._spill.directory))
         self._spill.close()
         self.ledger.stream_bytes = int(sides["stream_bytes"].sum())
         self.ledger.missing_bytes = int(sides["missing_bytes"].sum() + sides["cut_bytes"].sum())

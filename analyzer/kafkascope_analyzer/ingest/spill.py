@@ -17,8 +17,8 @@ class Spill:
     """The files of one bucket, by table name. A table's columns are those of its first rows."""
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self.directory.mkdir(parents=True, exist_ok=True)
         self._writers: dict[str, pa.ipc.RecordBatchStreamWriter] = {}
         self._gathered: dict[str, list[pa.Table]] = {}
         self._gathered_rows: Counter[str] = Counter()
@@ -43,7 +43,7 @@ class Spill:
         if not table.num_rows:
             return
         if name not in self._writers:
-            self._writers[name] = pa.ipc.new_stream(str(self._directory / f"{name}.arrow"), table.schema)
+            self._writers[name] = pa.ipc.new_stream(str(self.directory / f"{name}.arrow"), table.schema)
         self._writers[name].write_table(table)
 
     def close(self) -> None:

@@ -9,11 +9,21 @@ import pyarrow.parquet as pq
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.connection_events import ConnectionEvents
+from kafkascope_analyzer.resolve.error_events import ErrorEvents
 from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
 from kafkascope_analyzer.resolve.loop_events import LoopEvents
+from kafkascope_analyzer.resolve.partition_events import PartitionEvents
+from kafkascope_analyzer.resolve.request_events import RequestEvents
 from kafkascope_analyzer.resolve.usage_events import UsageEvents
 
-SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = (ConnectionEvents, UsageEvents, LoopEvents)
+SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = (
+    ConnectionEvents,
+    UsageEvents,
+    LoopEvents,
+    RequestEvents,
+    ErrorEvents,
+    PartitionEvents,
+)
 """What makes events, one kind or several each."""
 _BATCH_ROWS = 1 << 16
 

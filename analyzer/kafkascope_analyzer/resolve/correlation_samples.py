@@ -43,14 +43,13 @@ class CorrelationSamples:
         """Takes rows of `requests`, in order. number: of each on its connection; client: its client id as a number."""
         correlation_id = int_column(requests, "correlation_id", FIRST_RESERVED_CORRELATION_ID)
         conn, ts_ns = int_column(requests, "conn", 0), int_column(requests, "ts_ns", 0)
-        out = np.empty(len(conn), np.bool_)
-        request = np.stack([number, ts_ns, client], 1)
-        mark_samples(conn, request, self._state, (SAMPLES + _RESERVED_AT_START, FINE_NS), out)
-        chosen = np.flatnonzero(out & (correlation_id < FIRST_RESERVED_CORRELATION_ID))
-        if len(chosen):
-            self._kept.append(
-                np.column_stack([conn[chosen], client[chosen], request[chosen, :2], correlation_id[chosen]])
-            )
+        rows = np.column_stack([conn, client, number, ts_ns, correlation_id])
+        counted = correlation_id < FIRST_RESERVED_CORRELATION_ID
+        rows = rows if counted.all() else rows[counted]
+        out = np.empty(len(rows), np.bool_)
+        mark_samples(rows, self._state, (SAMPLES + _RESERVED_AT_START, FINE_NS), out)
+        if out.any():
+            self._kept.append(rows[out])
 
     def lists(self) -> tuple[NDArray[np.int64], pa.Array, pa.Array]:
         """The connections, and lists of times and of correlation ids side by side, in order of time; one row per

@@ -20,7 +20,7 @@ class EventSource(Protocol):
     request). Memory: what its own kinds need, never all rows."""
 
     def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Events from a batch of finished rows of `errors`."""
+        """Events from a batch of finished rows of `errors`; with sent_ns, the first byte of the request."""
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Events from a batch of finished rows of `requests`."""

@@ -88,9 +88,9 @@ class LoopEvents:
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """One row per connection and cadence."""
-        conn, cadence, numbers = self._counts.percentiles()
-        if not len(conn):
+        if not self._counts:
             return
+        conn, cadence, numbers = self._counts.percentiles()
         about = connections.select(["client_ip", "conn_id", "first_ns"]).take(pa.array(conn))
         seq = pa.array(cadence)
         place = EventPlace(about["client_ip"], about["conn_id"], about["first_ns"], seq=seq, section=WHOLE)
@@ -106,6 +106,10 @@ class _Counts:
         self._n = np.empty(0, np.int64)
         self._waiting: list[NDArray[np.int64]] = []
         self._n_waiting = 0
+
+    def __len__(self) -> int:
+        """How many were counted, or some number above zero once they were added up."""
+        return len(self._keys) + self._n_waiting
 
     def add(self, conn: NDArray[np.int64], cadence: int, values: NDArray[np.int64]) -> None:
         """Counts values."""

@@ -36,22 +36,17 @@ def loop_gaps(
 
 @kernel
 def mark_samples(
-    conn: NDArray[np.int64],
-    request: NDArray[np.int64],
-    state: NDArray[np.int64],
-    limits: tuple[int, int],
-    out: NDArray[np.bool_],
+    requests: NDArray[np.int64], state: NDArray[np.int64], limits: tuple[int, int], out: NDArray[np.bool_]
 ) -> None:
     """Marks requests whose correlation ids are looked at: the first of a connection, then the first of each second,
     and of each minute once it is old.
 
-    request[i]: number, time and client id (a code). state[conn]: time of the first request of the client id, the last
-    second or minute, the client id; NONE at first; brought up to date. limits: requests that are all marked, and the
-    age in nanoseconds from which on minutes count.
+    requests[i]: connection, client id (a code), number on the connection, time. state[connection]: time of the first
+    request of the client id, the last second or minute, the client id; NONE at first; brought up to date. limits:
+    requests that are all marked, and the age in nanoseconds from which on minutes count.
     """
-    for i in range(len(conn)):
-        at = conn[i]
-        number, ts_ns, client = request[i, 0], request[i, 1], request[i, 2]
+    for i in range(len(requests)):
+        at, client, number, ts_ns = requests[i, 0], requests[i, 1], requests[i, 2], requests[i, 3]
         if state[at, 2] != client:
             state[at, 0], state[at, 1], state[at, 2] = ts_ns, NONE, client
         slot = ts_ns // SECOND if ts_ns - state[at, 0] < limits[1] else -1 - ts_ns // (60 * SECOND)

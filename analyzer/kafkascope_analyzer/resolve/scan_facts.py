@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from kafkascope_analyzer.resolve.failed_requests import FAILED_REQUESTS, pick_failed_requests
+from kafkascope_analyzer.resolve.unanswered import UNANSWERED, pick_unanswered
 
 Picker = Callable[[pa.Table], pa.Table | None]
 PartitionPicker = Callable[[pa.Table, int, str], pa.Table | None]
 """Takes partition rows, the API key and the direction."""
 
-REQUEST_PICKERS: Mapping[str, Picker] = {FAILED_REQUESTS: pick_failed_requests}
+REQUEST_PICKERS: Mapping[str, Picker] = {FAILED_REQUESTS: pick_failed_requests, UNANSWERED: pick_unanswered}
 """Name of the spilled table -> what picks its rows from settled requests (ingest.exchanges.SETTLED_SCHEMA)."""
 ERROR_PICKERS: Mapping[str, Picker] = {}
 """The same for spilled rows of `errors`."""

@@ -3,15 +3,32 @@
 The main process gathers it from the spills of all buckets, once; every second pass gets the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.ingest.spill import read_spill
+from kafkascope_analyzer.resolve.failed_requests import FAILED_REQUESTS
+from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times
 from kafkascope_analyzer.resolve.near_closes import CLOSE_COLUMNS, near_closes
+from kafkascope_analyzer.resolve.partition_failures import PartitionFailures, partition_failures
+from kafkascope_analyzer.resolve.unanswered import UNANSWERED_PARTITIONS
+
+_CONNECTION_COLUMNS = ["client_ip", *CLOSE_COLUMNS]
+_SUBJECT = pa.schema(
+    [
+        ("client_ip", pa.string()),
+        ("api_key", pa.int16()),
+        ("group_id", pa.string()),
+        ("transactional_id", pa.string()),
+        ("ts_ns", pa.int64()),
+    ]
+)
+_ERROR_COLUMNS = ["conn", "api_key", "topic", "topic_id", "partition", "error_code", "ts_ns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +36,40 @@ class SharedFacts:
     """Facts about all connections of the capture.
 
     near_closes: what happened at each server around the end of its connections (near_closes.near_closes).
+    request_failures: when calls of HOT_APIS failed, by client_ip, api_key, group_id and transactional_id.
+    partition_failures: when topics and topic-partitions failed.
     """
 
     near_closes: pa.Table
+    request_failures: FailureTimes
+    partition_failures: PartitionFailures
 
 
 def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts:
     """Reads what the buckets spilled. cluster: gives topics their names."""
-    connections = (rows for spill in spills for rows in read_spill(spill, "connections", CLOSE_COLUMNS))
-    return SharedFacts(near_closes(connections))
+    found = {spill: list(read_spill(spill, "connections", _CONNECTION_COLUMNS)) for spill in spills}
+    connections = {spill: pa.concat_tables(tables) for spill, tables in found.items() if tables}
+    errors = (
+        rows.filter(pc.not_equal(rows["error_code"], 0))
+        for rows in _with_clients(connections, "errors", _ERROR_COLUMNS)
+    )
+    unanswered = _with_clients(connections, UNANSWERED_PARTITIONS)
+    return SharedFacts(
+        near_closes(connections.values()),
+        _request_failures(connections),
+        partition_failures(errors, unanswered, cluster.topics),
+    )
+
+
+def _request_failures(connections: Mapping[Path, pa.Table]) -> FailureTimes:
+    rows = [rows.select(_SUBJECT.names) for rows in _with_clients(connections, FAILED_REQUESTS)]
+    return failure_times(pa.concat_tables([_SUBJECT.empty_table(), *rows]))
+
+
+def _with_clients(
+    connections: Mapping[Path, pa.Table], name: str, columns: list[str] | None = None
+) -> Iterator[pa.Table]:
+    """Spilled rows of all buckets with client_ip, the address of their connection's client."""
+    for spill, known in connections.items():
+        for rows in read_spill(spill, name, columns):
+            yield rows.append_column("client_ip", known["client_ip"].take(rows["conn"]).fill_null(""))

@@ -1,0 +1,141 @@
+"""When each subject failed: a client's calls of one API on a group, or a topic-partition that a client uses.
+
+What follows a failure decides a story, on whatever connection it comes. So the times of all failures are gathered from
+all buckets, 8 bytes each, and every second pass looks its rows up in them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.resolve.client_event import flat, rank_in_group
+
+NO_SUBJECT = -1
+"""Number of what has never failed; also the index of a failure that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """One column of the subjects. values: those that occur; combinations: of the number of what the columns before
+    name and the place of this column's value, those that occur, sorted: the place of one is its number."""
+
+    values: pa.Array
+    combinations: NDArray[np.int64]
+
+    def codes(self, column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+        """The place of each value of a column; NO_SUBJECT for others."""
+        if isinstance(column, pa.ChunkedArray):
+            column = flat(column)
+        if isinstance(column, pa.DictionaryArray):
+            places = self.codes(column.dictionary)
+            missing = self.codes(pa.nulls(1, self.values.type))[0]
+            index = column.indices.fill_null(len(places)).to_numpy()
+            return np.asarray(np.append(places, missing)[index])
+        found = pc.index_in(column.cast(self.values.type), self.values).fill_null(NO_SUBJECT)
+        return np.asarray(found.to_numpy().astype(np.int64))
+
+    def combined(self, before: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The number of each combination; NO_SUBJECT for others."""
+        wanted = before * len(self.values) + codes
+        at = np.minimum(np.searchsorted(self.combinations, wanted), max(len(self.combinations) - 1, 0))
+        known = (before >= 0) & (codes >= 0)
+        known &= self.combinations[at] == wanted if len(self.combinations) else False
+        return np.where(known, at, NO_SUBJECT)
+
+
+@dataclass(frozen=True, slots=True)
+class FailureTimes:
+    """levels: the columns that name a subject, the client's address first. times: of all failures in nanoseconds, by
+    subject, ascending; starts: where those of each subject begin, and the end."""
+
+    levels: tuple[_Level, ...]
+    starts: NDArray[np.int64]
+    times: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Number of failures."""
+        return len(self.times)
+
+    def clients(self, client_ip: pa.ChunkedArray) -> NDArray[np.int64]:
+        """The number of each client, as `subjects` takes it; NO_SUBJECT for those that never failed."""
+        return self.levels[0].combined(np.zeros(len(client_ip), np.int64), self.levels[0].codes(client_ip))
+
+    def subjects(self, clients: NDArray[np.int64], columns: list[pa.Array | pa.ChunkedArray]) -> NDArray[np.int64]:
+        """The subject of each row: its client and the columns after that; NO_SUBJECT for those that never failed."""
+        found = clients
+        for level, column in zip(self.levels[1:], columns, strict=True):
+            found = level.combined(found, level.codes(column))
+        return found
+
+    def last(
+        self, subjects: NDArray[np.int64], ts_ns: NDArray[np.int64], *, strictly: bool = False
+    ) -> NDArray[np.int64]:
+        """The index of the last failure of each subject at or before that time (strictly: before it); NO_SUBJECT where
+        there is none. subjects: of these."""
+        low, high = self.starts[subjects].copy(), self.starts[subjects + 1].copy()
+        first = low.copy()
+        while (low < high).any():
+            middle = (low + high) // 2
+            at = self.times[np.minimum(middle, len(self.times) - 1)]
+            is_before = (at < ts_ns if strictly else at <= ts_ns) & (low < high)
+            low = np.where(is_before, middle + 1, low)
+            high = np.where(is_before, high, np.minimum(middle, high))
+        return np.where(low > first, low - 1, NO_SUBJECT)
+
+
+def failure_times(rows: pa.Table) -> FailureTimes:
+    """Gathers the failures. rows: the columns that name a subject, the client's address first, and ts_ns last."""
+    levels: list[_Level] = []
+    subject = np.zeros(rows.num_rows, np.int64)
+    for name in rows.column_names[:-1]:
+        column = flat(rows[name])
+        values = pc.unique(column)
+        level = _Level(values, np.empty(0, np.int64))
+        combinations, subject = np.unique(subject * len(values) + level.codes(column), return_inverse=True)
+        levels.append(_Level(values, combinations))
+    ts_ns = rows["ts_ns"].to_numpy()
+    order = np.lexsort((ts_ns, subject))
+    n = len(levels[-1].combinations)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(subject, minlength=n))]).astype(np.int64)
+    return FailureTimes(tuple(levels), starts, ts_ns[order])
+
+
+class FollowCounter:
+    """Finds the rows that follow a failure closely: on each connection, the first rows after each failure of their
+    subject. Rows come in order of time; memory: three numbers per connection and subject that were seen."""
+
+    def __init__(self, n_subjects: int, most: int) -> None:
+        self._n_subjects, self._most = max(n_subjects, 1), most
+        self._keys, self._failures, self._counts = (np.empty(0, np.int64) for _ in range(3))
+
+    def take(
+        self, conn: NDArray[np.int64], subjects: NDArray[np.int64], failures: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Whether each row is one of the first `most` of its connection and subject since that failure."""
+        key = conn * self._n_subjects + subjects
+        order = np.argsort(key, kind="stable")
+        keys, since = key[order], failures[order]
+        place = rank_in_group(keys, since)
+        mine = rank_in_group(keys)
+        at = np.minimum(np.searchsorted(self._keys, keys), max(len(self._keys) - 1, 0))
+        known = self._keys[at] == keys if len(self._keys) else np.zeros(len(keys), np.bool_)
+        goes_on = np.zeros(len(keys), np.bool_)
+        goes_on[known] = (self._failures[at[known]] == since[known]) & (place[known] == mine[known])
+        place[goes_on] += self._counts[at[goes_on]]
+        self._remember(keys, since, place)
+        follows = np.empty(len(keys), np.bool_)
+        follows[order] = place < self._most
+        return follows
+
+    def _remember(self, keys: NDArray[np.int64], since: NDArray[np.int64], place: NDArray[np.int64]) -> None:
+        """Keeps, of each connection and subject, the last failure and how many rows have followed."""
+        ends = np.flatnonzero(np.append(keys[1:] != keys[:-1], True)) if len(keys) else np.empty(0, np.int64)
+        old = ~np.isin(self._keys, keys[ends])
+        merged = np.concatenate([self._keys[old], keys[ends]])
+        order = np.argsort(merged)
+        self._keys = merged[order]
+        self._failures = np.concatenate([self._failures[old], since[ends]])[order]
+        self._counts = np.concatenate([self._counts[old], place[ends] + 1])[order]

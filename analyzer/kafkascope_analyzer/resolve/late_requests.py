@@ -1,0 +1,19 @@
+"""Requests that were answered later than any broker takes that is there."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.resolve.apis import PROMPT_APIS, ApiSet, int_column
+
+OVERDUE_US = 5_000_000
+"""An answer that comes so much later than its request allows is late: clients wait 10 s (connection set-up) to 60 s
+(librdkafka)."""
+_PROMPT = ApiSet(PROMPT_APIS)
+
+
+def is_late(requests: pa.Table, api_key: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each request was alone on its connection and answered late."""
+    is_alone = _PROMPT.has(api_key) & (int_column(requests, "in_flight", 0) == 1)
+    allowed_us = int_column(requests, "max_wait_ms", 0) * 1_000 + OVERDUE_US
+    return np.asarray(is_alone & (int_column(requests, "latency_us", -1) > allowed_us), np.bool_)

@@ -1,0 +1,55 @@
+"""When topics and topic-partitions failed, as each client saw it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.resolve.apis import PARTITION_APIS
+from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times
+
+_FAILURE = pa.schema(
+    [("client_ip", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("ts_ns", pa.int64())]
+)
+_APIS = pa.array(sorted(PARTITION_APIS), pa.int16())
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFailures:
+    """partitions: failures by client_ip, topic and partition. topics: of the topics that failed as a whole (in
+    Metadata), the failures of the topic and of its partitions, by client_ip and topic."""
+
+    partitions: FailureTimes
+    topics: FailureTimes
+
+
+def partition_failures(
+    errors: Iterable[pa.Table], unanswered: Iterable[pa.Table], topics: dict[str, str]
+) -> PartitionFailures:
+    """Gathers failures. errors: spilled rows of `errors` with client_ip; unanswered: topic-partitions of requests that
+    failed with their connection; topics: names by topic id."""
+    of_partitions, of_topics = [_FAILURE.empty_table()], [_FAILURE.empty_table()]
+    for rows in errors:
+        named = _named(rows, topics)
+        is_whole = pc.is_null(named["partition"])
+        of_topics.append(named.filter(is_whole))
+        of_partitions.append(named.filter(pc.and_(pc.invert(is_whole), pc.is_in(named["api_key"], _APIS))))
+    of_partitions += [_named(rows, topics) for rows in unanswered]
+    partitions, whole = (
+        pa.concat_tables([rows.select(_FAILURE.names) for rows in tables]) for tables in (of_partitions, of_topics)
+    )
+    key = ["client_ip", "topic"]
+    within = partitions.join(whole.select(key), key, join_type="left semi", use_threads=False)
+    both = pa.concat_tables([whole.select([*key, "ts_ns"]), within.select([*key, "ts_ns"])])
+    return PartitionFailures(failure_times(partitions), failure_times(both))
+
+
+def _named(rows: pa.Table, topics: dict[str, str]) -> pa.Table:
+    """The rows whose topic has a name, by the topic id where the row has only that."""
+    name = pc.if_else(pc.equal(rows["topic"], ""), None, rows["topic"])
+    if name.null_count and topics:
+        at = pc.index_in(rows["topic_id"], pa.array(list(topics), pa.string()))
+        name = pc.coalesce(name, pa.array(list(topics.values()), pa.string()).take(at.combine_chunks()))
+    rows = rows.set_column(rows.column_names.index("topic"), "topic", name)
+    return rows.filter(pc.is_valid(name))
