@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kafkascope_spark.cadences.watch import Cadences
+from kafkascope_spark.identity.client_rows import client_row
 from kafkascope_spark.identity.instances import Instance, instances_of
-from kafkascope_spark.identity.rows import client_row
 from kafkascope_spark.recoveries.watch import Recoveries
 from kafkascope_spark.rows import (
     BEAT,

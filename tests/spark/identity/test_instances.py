@@ -148,7 +148,7 @@ def test_who_is_about_to_begin_may_have_tried(connection: Make) -> None:
     soon = connection("b", 4_000, 9_000, client_id="other", told={"10.0.0.1:9092"})
     found = instances_of("10.0.0.9", [there, soon, refused(connection, "r", 500)])
     assert "r" not in found
-    assert {i.group.n_unsure for i in found.values()} == {1}
+    assert {i.group.n_ambiguous_attempts for i in found.values()} == {1}
 
 
 def test_what_leads_up_to_a_first_connection_at_one_interval_is_of_its_client(connection: Make) -> None:
