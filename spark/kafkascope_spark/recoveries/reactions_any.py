@@ -1,5 +1,5 @@
-"""The reaction to each error that does not depend on library or API: for all of Kafka's codes, and for failures without a
-code.
+"""The reaction to each error that does not depend on library or API: for all of Kafka's codes, and for failures without
+a code.
 
 Source: org.apache.kafka.common.protocol.Errors and the classes of its exceptions (RetriableException,
 InvalidMetadataException, ApplicationRecoverableException and so on); what Kafka's clients
@@ -137,8 +137,8 @@ WITHOUT_CODE: dict[str, Reaction] = {
     "AUTHENTICATION_CLOSED": surface("none: the server hung up on the handshake (wrong protocol, TLS or credentials)"),
     "THROTTLED": back_off("be silent on the connection for the throttle time, then go on", not_ready=True),
 }
-"""Reactions to failures for which no broker sends a code. Source: NetworkClient.handleDisconnections, handleTimedOutRequests,
-ClusterConnectionStates (reconnect.backoff.ms), KIP-219 (throttling)."""
+"""Reactions to failures for which no broker sends a code. Source: NetworkClient.handleDisconnections,
+handleTimedOutRequests, ClusterConnectionStates (reconnect.backoff.ms), KIP-219 (throttling)."""
 
 ANY: dict[str, Reaction] = {
     **_MOVED,
