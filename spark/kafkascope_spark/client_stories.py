@@ -11,8 +11,8 @@ from typing import Any
 from kafkascope_spark.cadences.tracker import Cadences
 from kafkascope_spark.connection_facts import ADDERS, connection_of, first_request
 from kafkascope_spark.event_decoder import CONNECTION, ERROR_RUN, LOOKUP, PARTITION, REQUEST, USAGE, EventRow, Key
+from kafkascope_spark.identity.client_rows import client_row
 from kafkascope_spark.identity.instances import Instance, instances_of
-from kafkascope_spark.identity.rows import client_row
 from kafkascope_spark.recoveries.tracker import Recoveries
 from kafkascope_spark.startups.lifecycle import Startups
 from kafkascope_spark.startups.lookups import client_lookups

@@ -1,5 +1,5 @@
-"""What a loop should do, as data: the defaults of the libraries, the idle limits of brokers, clients and
-middleboxes. Milliseconds.
+"""The intervals and limits that a client's periodic requests are compared with: defaults of the libraries, and idle
+limits of brokers, clients and middleboxes. In milliseconds.
 
 Sources: heartbeat.interval.ms, auto.commit.interval.ms, metadata.max.age.ms, max.poll.interval.ms,
 connections.max.idle.ms (clients 540000, brokers 600000), max.in.flight.requests.per.connection of Kafka's
@@ -18,16 +18,18 @@ COMMIT_MS: dict[str, int] = {
     "kafka-python": 5_000,
     "aiokafka": 5_000,
 }
-"""Library -> automatic commit interval; kafkajs commits after each batch."""
+"""Library -> interval of automatic commits. kafkajs has none: it commits after each batch."""
 METADATA_MS: dict[str, int] = {"sarama": 600_000}
+"""Library -> interval of Metadata refreshes, where it is not DEFAULT_METADATA_MS."""
 DEFAULT_METADATA_MS = 300_000
 CLIENT_IDLE_MS = 540_000
 BROKER_IDLE_MS = 600_000
 MIDDLEBOX_IDLE_MS = (240_000, 300_000)
 """Idle limits of load balancers and firewalls that are shorter than Kafka's."""
 IDLE_TOLERANCE_MS = 30_000
-"""An idle limit is looked at now and then only (Selector: with each poll; brokers: with the next event)."""
-SLACK_IDLE_MS = 1_000
-"""How much shorter than the limit an idle time may be measured."""
-LEAST_IDLE_MS = 60_000
-"""A connection closed after less idle time was not closed for being idle."""
+"""How much longer than the limit a connection may be idle, because the limit is checked only from time to time
+(Selector: with each poll; brokers: with the next event)."""
+IDLE_UNDERSHOOT_MS = 1_000
+"""How much shorter than the limit the measured idle time may be."""
+MIN_IDLE_MS = 60_000
+"""A connection that was closed after less idle time was not closed for being idle."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from operator import attrgetter
 
 from kafkascope_spark import wire
-from kafkascope_spark.cadences.expectations import LEAST_IDLE_MS
-from kafkascope_spark.cadences.verdicts import Terms, verdict_of
+from kafkascope_spark.cadences.expectations import MIN_IDLE_MS
+from kafkascope_spark.cadences.verdicts import ClientSettings, verdict_of
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.startups.libraries import library_of
 from kafkascope_spark.wire import Measured, Request, Row
@@ -84,24 +84,24 @@ class Cadences:
         """The rows of `cadences`, by connection in order of time; brokers among themselves have none."""
         if self._instance.kind.kind == "broker":
             return []
-        terms = self._terms()
+        settings = self._settings()
         found: list[Measured | None] = [self._metadata.measured(None, "metadata_refresh")]
         for connection in self._instance.connections:
             found.extend(sorted(connection.cadences, key=attrgetter("cadence")))
             if connection.conn_id in self._authentications:
                 found.append(self._authentications[connection.conn_id].measured(connection.conn_id, "reauthentication"))
             idle = connection.idle_ms if connection.close_ns is not None else None
-            if idle is not None and idle >= LEAST_IDLE_MS:
+            if idle is not None and idle >= MIN_IDLE_MS:
                 found.append(Measured(connection.conn_id, "idle_before_close", 1, idle, idle, idle))
-        return [("cadences", self._row(m, terms)) for m in found if m is not None and self._concerns(m)]
+        return [("cadences", self._row(m, settings)) for m in found if m is not None and self._concerns(m)]
 
     def _concerns(self, measured: Measured) -> bool:
         """Who does not fetch in a loop (an administrator's tool) polls nothing."""
         return measured.cadence not in ("fetch", "poll_gap") or self._instance.kind.kind in READERS
 
-    def _terms(self) -> Terms:
+    def _settings(self) -> ClientSettings:
         connections = self._instance.connections
-        return Terms(
+        return ClientSettings(
             library=library_of(connections),
             session_timeout_ms=_most(c.session_timeout_ms for c in connections),
             rebalance_timeout_ms=_most(c.rebalance_timeout_ms for c in connections),
@@ -111,8 +111,8 @@ class Cadences:
             lived_ms=(max(c.last_ns for c in connections) - min(c.first_ns for c in connections)) // _MS,
         )
 
-    def _row(self, measured: Measured, terms: Terms) -> Row:
-        judged = verdict_of(measured, terms)
+    def _row(self, measured: Measured, settings: ClientSettings) -> Row:
+        verdict = verdict_of(measured, settings)
         return {
             "client_instance_id": self._instance.instance_id,
             "conn_id": measured.conn_id,
@@ -121,9 +121,9 @@ class Cadences:
             "p50_ms": measured.p50,
             "p99_ms": measured.p99,
             "max_ms": measured.longest,
-            "expected_ms": judged.expected_ms,
-            "expected_from": judged.expected_from,
-            "verdict": judged.verdict,
+            "expected_ms": verdict.expected_ms,
+            "expected_from": verdict.expected_from,
+            "verdict": verdict.verdict,
         }
 
 

@@ -1,1 +1,1 @@
-"""Which connections are one running client object, and what it is."""
+"""Client instances: which connections belong to one running client, and what kind of client it is."""

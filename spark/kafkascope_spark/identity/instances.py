@@ -1,4 +1,4 @@
-"""Client instances of one address: the groups of its connections, with those attached that never carried a request."""
+"""The client instances of one address: groups of its connections, including connections that carried no request."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from kafkascope_spark.wire import Connection
 
 @dataclass(slots=True)
 class Instance:
-    """A client object: its id and its connections in time order."""
+    """A running client: its id, and its connections in order of time."""
 
     instance_id: str
     client_ip: str
@@ -22,19 +22,19 @@ class Instance:
 
     @property
     def last_activity_ns(self) -> int:
-        """Last request sent or connection tried."""
+        """Time of the last request or connection attempt."""
         return max(max(c.begin_ns, c.last_request_ns or 0) for c in self.connections)
 
 
 def instances_of(client_ip: str, connections: list[Connection]) -> dict[str, Instance]:
-    """conn_id -> its instance, for one client address."""
-    speaking = [c for c in connections if c.first_request_ns is not None or c.protocol == "kafka"]
-    silent = [c for c in connections if c.first_request_ns is None and _came_to_nothing(c)]
-    groups = group_connections(speaking)
-    left = attach(silent, groups)
-    lonely = [c for c in left if not groups and c.failed_to_open]
-    if lonely:
-        groups.append(Group(lonely, shared=True, why="no request seen: one by address only"))
+    """conn_id -> instance, for the connections of one client address."""
+    with_requests = [c for c in connections if c.first_request_ns is not None or c.protocol == "kafka"]
+    attempts = [c for c in connections if c.first_request_ns is None and _came_to_nothing(c)]
+    groups = group_connections(with_requests)
+    left = attach(attempts, groups)
+    unassigned = [c for c in left if not groups and c.failed_to_open]
+    if unassigned:
+        groups.append(Group(unassigned, shared=True, why="no request seen: one by address only"))
     return {c.conn_id: i for i in (_instance(client_ip, g) for g in groups) for c in i.connections}
 
 

@@ -1,4 +1,4 @@
-"""What a client object is, from the APIs that its connections used."""
+"""Decides what kind of client an instance is, from the APIs that its connections used."""
 
 import re
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ _BROKER_NAME = re.compile(
     r"(broker-\d+-(fetcher-\d+|txn-marker-sender)|raft-client-\d+|(AddPartitionsManager|Persister|NetworkPartitionMetadataClient|"
     r"ShareGroupDLQManager)-client-\d+)"
 )
-"""Client ids that brokers give themselves (ReplicaFetcherManager, KafkaRaftManager, NetworkUtils)."""
+"""Client ids that brokers use (ReplicaFetcherManager, KafkaRaftManager, NetworkUtils)."""
 _CONNECT_NAME = re.compile(r"connect-\S+:\d+|connector-(consumer|producer|adminclient)-.+")
 _CONSUMER_APIS = {wire.JOIN_GROUP, wire.SYNC_GROUP, wire.HEARTBEAT, wire.CONSUMER_GROUP_HEARTBEAT, wire.FETCH}
 _SHARE_APIS = {wire.SHARE_GROUP_HEARTBEAT, wire.SHARE_FETCH, wire.SHARE_ACKNOWLEDGE}
 _PRODUCER_APIS = {wire.PRODUCE, wire.INIT_PRODUCER_ID}
-_ANYBODY = wire.HANDSHAKE_APIS | wire.TELEMETRY_APIS | {wire.METADATA, wire.FIND_COORDINATOR}
+_COMMON_APIS = wire.HANDSHAKE_APIS | wire.TELEMETRY_APIS | {wire.METADATA, wire.FIND_COORDINATOR}
 """APIs that every kind of client uses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Kind, group protocol and transaction protocol, as `clients` has them."""
+    """Kind, group protocol and transaction protocol of a client, with the values of the table `clients`."""
 
     kind: str
     group_protocol: str
@@ -29,7 +29,7 @@ class Kind:
 
 
 def kind_of(connections: list[Connection]) -> Kind:
-    """The kind of the client object that has these connections."""
+    """The kind of the client that has these connections."""
     apis: set[int] = set().union(*(c.apis for c in connections))
     name = next((c.client_id for c in connections if c.client_id), "") or ""
     transactional = any(c.transactional_ids for c in connections)
@@ -37,19 +37,19 @@ def kind_of(connections: list[Connection]) -> Kind:
     transactions = ("v2" if v2 else "v1") if transactional else "none"
     kind = _kind(connections, apis, name, transactional)
     if kind == "unknown":
-        kind = _kind_by_search({t for c in connections for t, _ in c.sought})
+        kind = _kind_by_coordinator_type({t for c in connections for t, _ in c.sought})
     return Kind(kind, _group_protocol(apis), transactions)
 
 
-def _kind_by_search(sought: set[str]) -> str:
-    """Who got no further than FindCoordinator: by the coordinator it wanted."""
+def _kind_by_coordinator_type(sought: set[str]) -> str:
+    """The kind of a client that got no further than FindCoordinator, from the type of the coordinator."""
     if "transaction" in sought:
         return "transactional_producer"
     return "consumer" if "group" in sought else "unknown"
 
 
 def _kind(connections: list[Connection], apis: set[int], name: str, transactional: bool) -> str:
-    own = apis - _ANYBODY
+    own = apis - _COMMON_APIS
     if any(c.is_replica for c in connections) or _BROKER_NAME.fullmatch(name):
         return "broker"
     if name.isdigit() and own and own <= wire.BROKER_APIS:

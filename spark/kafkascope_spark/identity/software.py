@@ -1,12 +1,12 @@
-"""What a client object is made with, where ApiVersions v3+ (KIP-511) did not tell: a guess from its behaviour.
+"""Guesses the client library from behaviour, where no ApiVersions v3+ (KIP-511) names it.
 
-Two things give a library away: only the Java client numbers correlation ids over all its connections; and a client
-sends the highest version of an API that both sides know, so that towards a broker that knows more, its versions are
-those of its release. A guess is made only when all versions that were seen are those of one library, and of no other.
+Only the Java client counts correlation ids over all its connections. A client sends the highest version of an API that
+both sides support, so that towards a newer broker its versions are those of its release. A guess is made only when all
+versions that were observed are those of one library, and of no other.
 """
 
 from kafkascope_spark import wire
-from kafkascope_spark.identity.counted import JAVA, counts_over_connections
+from kafkascope_spark.identity.by_counter import JAVA, counts_over_connections
 from kafkascope_spark.wire import Connection
 
 _COLUMNS = (
@@ -36,17 +36,17 @@ sarama 1.61, kafka-python 3.0, kafkajs 2.2, aiokafka 0.14, towards Kafka 4.3.1).
 
 
 def guess_software(connections: list[Connection]) -> str | None:
-    """The software name that the library would have told; None when behaviour does not decide."""
+    """The software name that the library would send in ApiVersions; None when behaviour does not decide."""
     if len(connections) > 1 and counts_over_connections(connections):
         return JAVA
-    seen: dict[int, set[int]] = {}
+    versions_by_api: dict[int, set[int]] = {}
     for connection in connections:
         for api_key, version in connection.versions.items():
-            seen.setdefault(api_key, set()).add(version)
-    told = [(at, seen[api]) for at, api in enumerate(_COLUMNS) if api in seen]
-    fitting = [name for name, releases in _HIGHEST.items() if any(_fits(told, r) for r in releases)]
-    return fitting[0] if told and len(fitting) == 1 else None
+            versions_by_api.setdefault(api_key, set()).add(version)
+    observed = [(at, versions_by_api[api]) for at, api in enumerate(_COLUMNS) if api in versions_by_api]
+    fitting = [name for name, releases in _HIGHEST.items() if any(_fits(observed, r) for r in releases)]
+    return fitting[0] if observed and len(fitting) == 1 else None
 
 
-def _fits(told: list[tuple[int, set[int]]], release: tuple[int, ...]) -> bool:
-    return all(versions == {release[at]} for at, versions in told)
+def _fits(observed: list[tuple[int, set[int]]], release: tuple[int, ...]) -> bool:
+    return all(versions == {release[at]} for at, versions in observed)

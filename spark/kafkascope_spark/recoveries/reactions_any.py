@@ -1,4 +1,5 @@
-"""Error → reaction of any client on any API: all of Kafka's codes, and the failures that carry none.
+"""The reaction to each error that does not depend on library or API: for all of Kafka's codes, and for failures without
+a code.
 
 Source: org.apache.kafka.common.protocol.Errors and the classes of its exceptions (RetriableException,
 InvalidMetadataException, ApplicationRecoverableException and so on); what Kafka's clients
@@ -136,8 +137,8 @@ WITHOUT_CODE: dict[str, Reaction] = {
     "AUTHENTICATION_CLOSED": surface("none: the server hung up on the handshake (wrong protocol, TLS or credentials)"),
     "THROTTLED": back_off("be silent on the connection for the throttle time, then go on", not_ready=True),
 }
-"""Failures that we name: no broker sends them. Source: NetworkClient.handleDisconnections, handleTimedOutRequests,
-ClusterConnectionStates (reconnect.backoff.ms), KIP-219 (throttling)."""
+"""Reactions to failures for which no broker sends a code. Source: NetworkClient.handleDisconnections,
+handleTimedOutRequests, ClusterConnectionStates (reconnect.backoff.ms), KIP-219 (throttling)."""
 
 ANY: dict[str, Reaction] = {
     **_MOVED,

@@ -44,8 +44,8 @@ def test_rows_of_a_consumer(
     for at in (1, 2_001, 4_001):
         cadences.on_request(request_row(wire.METADATA, at, at + 1))
     rows = [row for table, row in cadences.finish() if table == "cadences"]
-    rows = [(r["cadence"], r["conn_id"], r["p50_ms"], r["expected_from"], r["verdict"]) for r in rows]
-    assert rows == [
+    verdicts = [(r["cadence"], r["conn_id"], r["p50_ms"], r["expected_from"], r["verdict"]) for r in rows]
+    assert verdicts == [
         ("metadata_refresh", None, 2_000, "default", "as_expected"),
         ("heartbeat", "c1", 3_000, "join_group", "as_expected"),
         ("poll_gap", "c1", 1, "default", "as_expected"),

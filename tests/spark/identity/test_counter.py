@@ -3,8 +3,8 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafkascope_spark.identity.counter import SharedCounter
 from kafkascope_spark.identity.grouping import group_connections
+from kafkascope_spark.identity.shared_counter import SharedCounter
 from kafkascope_spark.wire import Connection
 
 MS = 1_000_000

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from kafkascope_spark import wire
+from kafkascope_spark.identity.client_rows import client_row
 from kafkascope_spark.identity.instances import Instance
-from kafkascope_spark.identity.rows import client_row
 from kafkascope_spark.wire import Connection
 
 SECOND = 1_000_000_000
@@ -42,5 +42,5 @@ def test_a_row_says_what_is_not_decided(
     connection: Callable[..., Connection], instance: Callable[..., Instance]
 ) -> None:
     made = instance(connection("a"))
-    made.group.n_unsure = 3
+    made.group.n_ambiguous_attempts = 3
     assert "3 more attempts" in client_row(made, [], 0, (0, 10 * SECOND))["identity_why"]

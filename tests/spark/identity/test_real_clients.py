@@ -1,4 +1,4 @@
-"""Which process opened which connection, told by the kernel of the host on which they ran."""
+"""Which process opened which connection, as recorded by the kernel of the host on which they ran."""
 
 import json
 import pathlib

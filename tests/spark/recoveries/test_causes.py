@@ -20,12 +20,12 @@ def episode(at: float, error: str, resource: str, node: int | None = None, **cha
 
 
 def causes(*episodes: dict[str, Any]) -> list[str]:
-    found = Causes()
-    return [found.cause_of(row) for row in episodes]
+    assigned = Causes()
+    return [assigned.cause_of(row) for row in episodes]
 
 
 def test_a_brokers_death_is_one_cause_over_clients_partitions_and_its_other_ports() -> None:
-    rows = causes(
+    cause_ids = causes(
         episode(1.0, "CONNECTION_CLOSED", "10.0.0.3:9092", 3),
         episode(1.1, "CONNECTION_REFUSED", "10.0.0.3:9092", 3, client_instance_id="ci-2"),
         episode(1.2, "CONNECTION_CLOSED", "10.0.0.3:9093", None, client_instance_id="ci-3"),
@@ -34,18 +34,18 @@ def test_a_brokers_death_is_one_cause_over_clients_partitions_and_its_other_port
         episode(2.5, "LEADER_NOT_AVAILABLE", "t"),
         episode(3.0, "COORDINATOR_LOAD_IN_PROGRESS", "g", 1, resource_kind="coordinator", client_instance_id="ci-9"),
     )
-    assert len(set(rows)) == 1
+    assert len(set(cause_ids)) == 1
 
 
 def test_another_node_another_time_and_another_error_are_other_causes() -> None:
     first = episode(1.0, "CONNECTION_CLOSED", "10.0.0.3:9092", 3)
-    rows = causes(
+    cause_ids = causes(
         first,
         episode(1.5, "NOT_LEADER_OR_FOLLOWER", "t-0", 2),
         episode(1.6, "TOPIC_AUTHORIZATION_FAILED", "t-0", 3),
         episode(60.0, "CONNECTION_CLOSED", "10.0.0.3:9092", 3),
     )
-    assert len(set(rows)) == 4
+    assert len(set(cause_ids)) == 4
 
 
 def test_a_cause_lasts_as_long_as_its_episodes_and_a_gap() -> None:
@@ -56,7 +56,7 @@ def test_a_cause_lasts_as_long_as_its_episodes_and_a_gap() -> None:
     assert len(set(causes(long, outside))) == 2
 
 
-def test_what_follows_from_a_lost_broker_follows_it_soon_and_memberships_only_for_those_who_felt_it() -> None:
+def test_what_follows_from_a_lost_broker_follows_it_soon_and_memberships_only_for_those_that_felt_it() -> None:
     lost = episode(1.0, "CONNECTION_CLOSED", "10.0.0.3:9092", 3)
     late = episode(1.1 + FOLLOWS_NS / SECOND, "LEADER_NOT_AVAILABLE", "t")
     evicted = episode(5.0, "UNKNOWN_MEMBER_ID", "g", 1, resource_kind="group")
@@ -67,28 +67,28 @@ def test_what_follows_from_a_lost_broker_follows_it_soon_and_memberships_only_fo
 
 
 def test_an_address_that_serves_several_nodes_says_nothing_about_its_other_ports() -> None:
-    rows = causes(
+    cause_ids = causes(
         episode(1.0, "CONNECTION_CLOSED", "10.0.0.9:9092", 1),
         episode(1.1, "CONNECTION_CLOSED", "10.0.0.9:9192", 2),
         episode(1.2, "CONNECTION_CLOSED", "10.0.0.9:9292", None),
     )
-    assert len(set(rows)) == 3
+    assert len(set(cause_ids)) == 3
 
 
 def test_one_refused_permission_is_one_cause_for_all_clients() -> None:
-    rows = causes(
+    cause_ids = causes(
         episode(1.0, "TOPIC_AUTHORIZATION_FAILED", "t", 1),
         episode(3.0, "TOPIC_AUTHORIZATION_FAILED", "t", 2, client_instance_id="ci-2"),
         episode(3.0, "TOPIC_AUTHORIZATION_FAILED", "other", 2, client_instance_id="ci-2"),
     )
-    assert rows[0] == rows[1] != rows[2]
+    assert cause_ids[0] == cause_ids[1] != cause_ids[2]
 
 
 def test_a_silent_broker_is_the_cause_from_the_request_that_it_left_alone() -> None:
     """Its link is cut at 1.0: leaders that wait for its replicas say so before its own clients notice anything."""
     silent = episode(6.5, "RESPONSE_LATE", "10.0.0.3:9092", 3, failing_ns=SECOND, recovered_ns=20 * SECOND)
     given_up = episode(9.0, "REQUEST_UNANSWERED", "10.0.0.3:9092", 3, failing_ns=2 * SECOND, client_instance_id="ci-2")
-    rows = causes(silent, given_up, episode(5.0, "REQUEST_TIMED_OUT", "t-1", 1))
-    assert len(set(rows)) == 1
+    cause_ids = causes(silent, given_up, episode(5.0, "REQUEST_TIMED_OUT", "t-1", 1))
+    assert len(set(cause_ids)) == 1
     joining = episode(9.0, "CONNECTION_CLOSED", "10.0.0.4:9092", 4, failing_ns=SECOND)
     assert felt_ns(joining) == joining["start_ns"]

@@ -34,7 +34,7 @@ def test_every_kind_of_client_has_a_sequence() -> None:
                 assert sequence_name(Kind(kind, protocol, transactions), set()) in SEQUENCES
 
 
-def test_producers_are_told_apart() -> None:
+def test_each_kind_of_producer_has_its_sequence() -> None:
     producer = Kind("producer", "none", "none")
     assert sequence_name(producer, {wire.PRODUCE}) == "plain_producer"
     assert sequence_name(producer, {wire.PRODUCE}, acks=False) == "producer_without_acks"

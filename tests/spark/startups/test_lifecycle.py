@@ -24,10 +24,10 @@ def rows_of(instance: Instance, connection: Connection, requests: list[Request])
             startups.on_answer(request)
     if connection.close_ns is not None:
         startups.on_close(connection, connection.close_ns)
-    found: dict[str, list[dict[str, Any]]] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
     for table, row in startups.finish():
-        found.setdefault(table, []).append(row)
-    return found
+        rows.setdefault(table, []).append(row)
+    return rows
 
 
 def test_a_consumer_is_ready_at_its_first_records(
@@ -41,10 +41,10 @@ def test_a_consumer_is_ready_at_its_first_records(
         request_row(wire.FETCH, 510, 520, n_records=7),
         request_row(wire.FETCH, 530, 540, n_records=7),
     ]
-    found = rows_of(instance(one), one, sent)
-    (start,) = found["startups"]
+    rows = rows_of(instance(one), one, sent)
+    (start,) = rows["startups"]
     assert (start["outcome"], start["start_ns"], start["ready_ns"]) == ("ready", 0, 520 * MS)
-    steps = [(s["step"], s["phase"]) for s in found["startup_steps"]]
+    steps = [(s["step"], s["phase"]) for s in rows["startup_steps"]]
     assert steps == [
         ("tcp_connect", "bootstrap"),
         ("api_versions", "bootstrap"),
@@ -78,8 +78,8 @@ def test_a_refused_password_is_where_it_failed(
     one = connection("c1", 0, 90, apis={wire.SASL_AUTHENTICATE, wire.METADATA})
     denied = request_row(wire.SASL_AUTHENTICATE, 3, 4, error_code=58, error_name="SASL_AUTHENTICATION_FAILED")
     (start,) = rows_of(instance(one), one, [denied])["startups"]
-    told = (start["outcome"], start["failed_step"], start["error_name"])
-    assert told == ("failed", "sasl_authenticate", "SASL_AUTHENTICATION_FAILED")
+    failure = (start["outcome"], start["failed_step"], start["error_name"])
+    assert failure == ("failed", "sasl_authenticate", "SASL_AUTHENTICATION_FAILED")
 
 
 def test_a_consumer_of_nothing_that_leaves_gave_up_and_one_that_stays_is_cut(
@@ -142,10 +142,10 @@ def test_a_client_is_ready_when_one_topic_partition_of_several_is_served(
             request_row(key, 30, 40, n_errors=2, n_records=n_records, **refused),
             request_row(key, 50, 60, n_records=n_records),
         ]
-        found = rows_of(instance(one), one, requests)
-        assert [(s["outcome"], s["ready_ns"]) for s in found["startups"]] == [("ready", 40 * MS)]
-        told = [s for s in found["startup_steps"] if s["on_critical_path"]]
-        assert sum((s["duration_us"] or 0) + (s["wait_us"] or 0) for s in told) == 40_000
+        rows = rows_of(instance(one), one, requests)
+        assert [(s["outcome"], s["ready_ns"]) for s in rows["startups"]] == [("ready", 40 * MS)]
+        path = [s for s in rows["startup_steps"] if s["on_critical_path"]]
+        assert sum((s["duration_us"] or 0) + (s["wait_us"] or 0) for s in path) == 40_000
 
 
 def test_a_client_whose_connections_were_all_gone_starts_again(
@@ -199,14 +199,14 @@ def test_heartbeat_and_commit_after_ready_are_part_of_the_start_and_later_ones_n
         request_row(wire.HEARTBEAT, 6_000, 6_001),
         request_row(wire.METADATA, 9_000, 9_001),
     ]
-    found = rows_of(instance(one), one, sent)
-    steps = [(s["step"], s["phase"], s["on_critical_path"]) for s in found["startup_steps"]]
+    rows = rows_of(instance(one), one, sent)
+    steps = [(s["step"], s["phase"], s["on_critical_path"]) for s in rows["startup_steps"]]
     assert steps[2:] == [
         ("first_records", "bootstrap", True),
         ("first_heartbeat", "steady", False),
         ("first_commit", "steady", False),
     ]
-    assert found["startups"][0]["ready_ns"] == 20 * MS
+    assert rows["startups"][0]["ready_ns"] == 20 * MS
 
 
 def test_errors_inside_a_start_are_steps_of_it(
@@ -222,9 +222,9 @@ def test_errors_inside_a_start_are_steps_of_it(
         request_row(wire.JOIN_GROUP, 109, 3_109, group_id="g"),
         request_row(wire.FETCH, 3_110, 3_120, n_records=1),
     ]
-    found = rows_of(instance(one), one, sent)
-    told = [(s["step"], s["attempt"], s["error_name"], s["wait_why"], s["broker_why"]) for s in found["startup_steps"]]
-    assert told[1:] == [
+    rows = rows_of(instance(one), one, sent)
+    steps = [(s["step"], s["attempt"], s["error_name"], s["wait_why"], s["broker_why"]) for s in rows["startup_steps"]]
+    assert steps[1:] == [
         ("api_versions", 1, "UNSUPPORTED_VERSION", "client", "work"),
         ("api_versions", 2, None, "client", "work"),
         ("metadata", 1, "LEADER_NOT_AVAILABLE", "client", "work"),
@@ -233,7 +233,7 @@ def test_errors_inside_a_start_are_steps_of_it(
         ("join_group", 2, None, "client", "rebalance"),
         ("first_records", 1, None, "client", "long_poll"),
     ]
-    assert found["startups"][0]["outcome"] == "ready"
+    assert rows["startups"][0]["outcome"] == "ready"
 
 
 def test_an_error_that_only_the_failures_tell_is_the_steps(
@@ -253,6 +253,6 @@ def test_tls_is_a_step_between_the_connection_and_its_first_request(
     instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
 ) -> None:
     one = connection("c1", 0, 9_000, tls=True, first_request_ns=8 * MS, **CONSUMER)
-    found = rows_of(instance(one), one, [request_row(wire.FETCH, 8, 9, n_records=1)])
-    told = [(s["step"], s["start_ns"], s["end_ns"], s["on_critical_path"]) for s in found["startup_steps"]]
-    assert told[1] == ("tls_handshake", MS // 2, 8 * MS, True)
+    rows = rows_of(instance(one), one, [request_row(wire.FETCH, 8, 9, n_records=1)])
+    steps = [(s["step"], s["start_ns"], s["end_ns"], s["on_critical_path"]) for s in rows["startup_steps"]]
+    assert steps[1] == ("tls_handshake", MS // 2, 8 * MS, True)

@@ -16,17 +16,17 @@ NOT_FOUND = Lookup("kafka-3.example", 40 * MS, 41 * MS, "NXDOMAIN", ())
 CONSUMER = {"apis": {wire.METADATA, wire.FETCH}}
 
 
-def test_a_name_is_whose_connection_followed(
+def test_a_name_belongs_to_the_client_whose_connection_followed(
     instance: Callable[..., Instance], connection: Callable[..., Connection]
 ) -> None:
     one, two = instance(connection("c1", 0)), instance(connection("c2", 33, server="10.0.0.2:9092"))
     two.instance_id = "ci-2"
-    asked = client_lookups([LATER, FOUND, NOT_FOUND], [one, two])
-    told = [(a.lookup.name, a.instance_id, a.connection and a.connection.conn_id) for a in asked]
-    assert told == [("kafka-1.example", "ci-1", "c1"), ("kafka-2.example", "ci-2", "c2")]
+    lookups = client_lookups([LATER, FOUND, NOT_FOUND], [one, two])
+    assigned = [(a.lookup.name, a.instance_id, a.connection and a.connection.conn_id) for a in lookups]
+    assert assigned == [("kafka-1.example", "ci-1", "c1"), ("kafka-2.example", "ci-2", "c2")]
 
 
-def test_a_name_that_is_not_found_is_whose_metadata_told_it(
+def test_a_name_that_is_not_found_belongs_to_the_client_that_read_it_in_metadata(
     instance: Callable[..., Instance], connection: Callable[..., Connection]
 ) -> None:
     one, two = instance(connection("c1", 0)), instance(connection("c2", 0, told={"KAFKA-3.example.:9092"}))
@@ -46,16 +46,16 @@ def test_look_ups_are_steps_and_those_before_the_first_syn_add_nothing_to_the_to
     for sent in (request_row(wire.METADATA, 5, 20), request_row(wire.FETCH, 50, 60, conn_id="c2", n_records=1)):
         startups.on_request(sent)
         startups.on_answer(sent)
-    found: dict[str, list[dict[str, Any]]] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
     for table, row in startups.finish():
-        found.setdefault(table, []).append(row)
-    (start,) = found["startups"]
-    steps = [(s["step"], s["subject"], s["outcome"], s["on_critical_path"]) for s in found["startup_steps"]]
+        rows.setdefault(table, []).append(row)
+    (start,) = rows["startups"]
+    steps = [(s["step"], s["subject"], s["outcome"], s["on_critical_path"]) for s in rows["startup_steps"]]
     assert [s for s in steps if s[0] == "dns"] == [
         ("dns", "kafka-1.example", "ok", False),
         ("dns", "kafka-2.example", "ok", True),
         ("dns", "kafka-3.example", "error", True),
     ]
-    path = [s for s in found["startup_steps"] if s["on_critical_path"]]
+    path = [s for s in rows["startup_steps"] if s["on_critical_path"]]
     assert sum(s["duration_us"] + s["wait_us"] for s in path) == start["total_us"] == 60_000
     assert all(s["wait_us"] >= 0 for s in path)

@@ -16,12 +16,12 @@ def test_no_bootstrap_address_answers() -> None:
     assert failed_at([REFUSED, step("tcp_connect", "unanswered", "CONNECTION_UNANSWERED", "b:1")]).server == "b:1"  # type: ignore[union-attr]
 
 
-def test_what_no_client_gets_over_comes_before_what_was_not_answered() -> None:
+def test_a_fatal_error_comes_before_an_unanswered_request() -> None:
     denied = step("sasl_authenticate", "error", "SASL_AUTHENTICATION_FAILED")
     assert failed_at([UP, denied, step("metadata", "unanswered")]) is denied
 
 
-def test_no_metadata_answer_comes_before_an_unreachable_broker() -> None:
+def test_no_metadata_response_comes_before_an_unreachable_broker() -> None:
     silent = step("metadata", "unanswered")
     assert failed_at([UP, silent, step("tcp_connect", "unanswered", None, "b:1")]) is silent
 

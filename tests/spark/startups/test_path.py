@@ -80,9 +80,9 @@ def test_a_step_after_a_refused_connection_waited_for_it() -> None:
     ]
 
 
-def test_repetition_counts_after_failures_and_not_after_being_told_a_member_id() -> None:
-    told = step("join_group", 0, 1, "error", "MEMBER_ID_REQUIRED")
-    assert repeated_steps([told, step("join_group", 2, 3)]) == []
+def test_repetition_counts_after_failures_and_not_after_a_response_with_a_member_id() -> None:
+    informed = step("join_group", 0, 1, "error", "MEMBER_ID_REQUIRED")
+    assert repeated_steps([informed, step("join_group", 2, 3)]) == []
     assert repeated_steps([step("join_group", 0, 1), step("join_group", 2, 3)]) == ["join_group"]
     assert repeated_steps([step("join_group", 0, 1), step("join_group", 2, 3)], frozenset({"join_group"})) == []
     assert repeated_steps([step("tcp_connect", 0, 1), step("tcp_connect", 2, 3)]) == []

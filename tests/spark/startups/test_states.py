@@ -1,7 +1,7 @@
 from kafkascope_spark.startups.states import BEGINS, COMPLETES, TRANSITIONS, Happening, State
 
 
-def test_a_start_that_began_is_told_before_another_begins() -> None:
+def test_a_start_that_began_is_complete_before_another_begins() -> None:
     """Walk the table: in every state a start is under way or not, whatever led there."""
     under_way = {State.ABSENT: False}
     todo = [State.ABSENT]
@@ -30,5 +30,5 @@ def test_nothing_is_under_way_after_the_end() -> None:
     assert {TRANSITIONS[s, Happening.ENDED] for s in State} == {State.ABSENT}
 
 
-def test_begins_and_tells_are_transitions() -> None:
+def test_begins_and_completes_are_transitions() -> None:
     assert set(TRANSITIONS) >= BEGINS | COMPLETES

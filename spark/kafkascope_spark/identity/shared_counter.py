@@ -1,8 +1,8 @@
-"""The correlation-id counter that a Java client keeps over all its connections, rebuilt from samples.
+"""The correlation-id counter that a Java client keeps for all its connections, reconstructed from samples.
 
-An id is taken when a request is built, which may be some seconds before it is sent (it waits for its connection, or
-for as long as the path is silent in the socket's send buffer); ids never repeat. So a connection fits a counter when
-none of its ids was seen on it, and each was sent when the counter had just passed it.
+An id is assigned when a request is built, which may be some seconds before it is sent: the request waits for its
+connection, or in the socket's send buffer while the network is silent. Ids never repeat. A connection therefore fits a
+counter when none of its ids has been used in it, and each id was sent when the counter had just passed it.
 """
 
 import bisect
@@ -11,19 +11,19 @@ from collections.abc import Iterator
 from kafkascope_spark.wire import Connection
 
 WAIT_NS = 10_000_000_000
-"""Longest that a request waits for its connection before it is sent: Java's socket.connection.setup.timeout.ms, 10
+"""Longest time that a request waits for its connection before it is sent: Java's socket.connection.setup.timeout.ms, 10
 s."""
 AHEAD_NS = 1_000_000_000
-"""Distance of samples after the first ones: the counter between two of them is not known."""
+"""Distance of the samples after the first ones: the counter is unknown between two samples."""
 FLUSH_NS = 10_000_000
-"""Requests that follow one another in less came out of the send buffer together, and may have waited there since the
+"""Requests that follow one another in less time left the send buffer together, and may have waited there since the
 request before them: TCP sends nothing new until a lost segment is acknowledged (RFC 6298)."""
 SLACK = 16
-"""Ids that may be out of order for another reason: the client's queue of unsent requests."""
+"""Number of ids that may be out of order because of the client's queue of unsent requests."""
 
 
 class SharedCounter:
-    """Samples (time, id) of one counter."""
+    """One counter: the samples (time, id) of all its connections."""
 
     def __init__(self) -> None:
         self.ids: set[int] = set()
@@ -31,7 +31,7 @@ class SharedCounter:
         self.highest: list[int] = []
 
     def add(self, connection: Connection) -> None:
-        """Take the connection's samples in."""
+        """Adds the samples of the connection."""
         self.ids.update(i for _, i in connection.ids)
         merged = sorted([*zip(self.times, self.highest, strict=True), *connection.ids])
         self.times, self.highest, top = [], [], -1
@@ -41,8 +41,8 @@ class SharedCounter:
             self.highest.append(top)
 
     def distance(self, connection: Connection) -> int | None:
-        """How far the connection's first id lies from the counter at that time; None when it cannot be of this
-        counter."""
+        """The distance of the connection's first id from the counter at that time; None when the connection cannot
+        belong to this counter."""
         if not connection.ids:
             return 0
         if any(i in self.ids for _, i in connection.ids):
@@ -57,7 +57,7 @@ class SharedCounter:
         low = self._at(min(since, time - WAIT_NS)) - SLACK
         after = bisect.bisect_left(self.times, time + AHEAD_NS)
         if after < len(self.times):
-            # The next sample may be the oldest of those that waited together: the newest tells where the counter is.
+            # The next sample may be the oldest of those that waited together: the newest shows the counter's value.
             after = bisect.bisect_right(self.times, self.times[after] + FLUSH_NS, after) - 1
         high = self.highest[after] + SLACK if after < len(self.times) else None
         return low <= correlation_id and (high is None or correlation_id <= high)
@@ -69,7 +69,7 @@ class SharedCounter:
 
 
 def _waits(ids: list[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
-    """Of each sample of a connection (time, id): when it was sent, since when it may have waited for that, its id."""
+    """(time sent, earliest time from which it may have waited, id) of each sample of a connection."""
     before = since = None
     for time, correlation_id in ids:
         if before is not None and time - before > FLUSH_NS:

@@ -1,18 +1,21 @@
-"""Rows of `clients`."""
+"""The rows of the table `clients`."""
 
 from kafkascope_spark import wire
-from kafkascope_spark.identity.draft import TOGETHER_NS, closed_by_client, end_of
+from kafkascope_spark.identity.candidate import TOGETHER_NS, closed_by_client, end_of
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.identity.software import guess_software
 from kafkascope_spark.wire import Connection, Row
 
 SILENT_NS = 60_000_000_000
-"""A client that sent nothing for so long before the end of the capture, on a connection nobody closed, is gone."""
+"""A client that sent nothing for so long before the end of the capture, on a connection that was not closed, has
+died."""
 
 
 def client_row(instance: Instance, member_ids: list[str], evicted_ns: int, capture_ns: tuple[int, int]) -> Row:
-    """The row of an instance. member_ids: in order of appearance; evicted_ns: last time the group disowned it, 0 for
-    never."""
+    """The row of an instance.
+
+    member_ids: in order of appearance. evicted_ns: last time that the coordinator had removed the member, 0 for never.
+    """
     connections = instance.connections
     kind = instance.kind
     members, transactional_ids, group_instances = instance.group.evidence()
@@ -48,17 +51,17 @@ def client_row(instance: Instance, member_ids: list[str], evicted_ns: int, captu
 
 
 def _named(connections: list[Connection], coordinator_type: str, used: set[str]) -> str | None:
-    """The group or transactional id that it used, or else that it asked for the coordinator of."""
+    """The group or transactional id that the client used, or else for which it requested the coordinator."""
     sought = {key for c in connections for kind, key in c.sought if kind == coordinator_type}
     return min(used or sought, default=None)
 
 
 def _why(instance: Instance) -> str:
-    """How it was told from others, and what the capture does not decide."""
+    """How the client was separated from others, and what the capture does not decide."""
     group = instance.group
-    if not group.n_unsure:
+    if not group.n_ambiguous_attempts:
         return group.why
-    return f"{group.why}; {group.n_unsure} more attempts to connect were its own or another client's"
+    return f"{group.why}; {group.n_ambiguous_attempts} more attempts to connect were its own or another client's"
 
 
 def _end(connections: list[Connection], evicted_ns: int, instance: Instance, capture_ns: tuple[int, int]) -> str:
@@ -72,8 +75,8 @@ def _end(connections: list[Connection], evicted_ns: int, instance: Instance, cap
 
 
 def _fell_silent(instance: Instance, opened: list[Connection]) -> bool:
-    """Whether the end was not a clean one: all last connections reset by the client, or a dynamic member of a classic
-    group that did not leave it. Kafka Streams never leaves (internal.leave.group.on.close)."""
+    """Whether the client ended without a clean close: it reset all its last connections, or it was a dynamic member of
+    a classic group and sent no LeaveGroup. Kafka Streams never leaves (internal.leave.group.on.close)."""
     last_ns = max(end_of(c) for c in opened)
     last = [c for c in opened if last_ns - end_of(c) <= TOGETHER_NS]
     if all(c.close_kind == "rst_client" for c in last):
