@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafkascope_analyzer.connections.learn import Cluster
+from kafkascope_analyzer.resolve.transaction_facts import TransactionFacts, gather_transaction_facts
 
 
 @dataclass(frozen=True, slots=True)
 class SharedFacts:
     """Facts about all connections of the capture."""
 
+    transactions: TransactionFacts
+
 
 def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts:
     """Reads what the buckets spilled. cluster: gives topics their names."""
-    return SharedFacts()
+    return SharedFacts(transactions=gather_transaction_facts(spills, cluster.topics))
