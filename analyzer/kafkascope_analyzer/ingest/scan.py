@@ -35,7 +35,13 @@ from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.records import spill_records
 from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, stretch_rows
-from kafkascope_analyzer.resolve.scan_facts import ERROR_PICKERS, PARTITION_PICKERS, REQUEST_PICKERS, Picker
+from kafkascope_analyzer.resolve.scan_facts import (
+    ERROR_PICKERS,
+    MESSAGE_PICKERS,
+    PARTITION_PICKERS,
+    REQUEST_PICKERS,
+    Picker,
+)
 from kafkascope_analyzer.resolve.unanswered import UNANSWERED_PARTITIONS, unanswered_partitions
 from kafkascope_parsers.framing.framer import Framer, Frames
 from kafkascope_parsers.growing import Growing
@@ -192,6 +198,9 @@ class BucketScan:
     def _write_requests(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
         self._notes.requests(name, columns, frames)
         self._write_messages(name, columns, frames, frames["number"])
+        if name in MESSAGE_PICKERS:
+            facts, pick = MESSAGE_PICKERS[name]
+            self._gather_facts(facts, pick(columns, frames))
 
     def _write_responses(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
         self._notes.responses(name, columns, frames)

@@ -14,6 +14,7 @@ from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
 from kafkascope_analyzer.resolve.loop_events import LoopEvents
 from kafkascope_analyzer.resolve.partition_events import PartitionEvents
 from kafkascope_analyzer.resolve.request_events import RequestEvents
+from kafkascope_analyzer.resolve.transaction_source import TransactionEvents
 from kafkascope_analyzer.resolve.usage_events import UsageEvents
 
 SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = (
@@ -23,6 +24,7 @@ SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = (
     RequestEvents,
     ErrorEvents,
     PartitionEvents,
+    TransactionEvents,
 )
 """What makes events, one kind or several each."""
 _BATCH_ROWS = 1 << 16

@@ -7,18 +7,35 @@ to be cheap where there is nothing to pick.
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from kafkascope_analyzer.resolve import transaction_picks
 from kafkascope_analyzer.resolve.failed_requests import FAILED_REQUESTS, pick_failed_requests
 from kafkascope_analyzer.resolve.unanswered import UNANSWERED, pick_unanswered
+from kafkascope_parsers.machine import Columns
 
 Picker = Callable[[pa.Table], pa.Table | None]
 PartitionPicker = Callable[[pa.Table, int, str], pa.Table | None]
 """Takes partition rows, the API key and the direction."""
 
-REQUEST_PICKERS: Mapping[str, Picker] = {FAILED_REQUESTS: pick_failed_requests, UNANSWERED: pick_unanswered}
+MessagePicker = Callable[[Columns, NDArray[np.void]], pa.Table | None]
+"""Takes decoded requests of one API and the frame of each."""
+
+REQUEST_PICKERS: Mapping[str, Picker] = {
+    FAILED_REQUESTS: pick_failed_requests,
+    UNANSWERED: pick_unanswered,
+    transaction_picks.COORDINATOR_REQUESTS: transaction_picks.pick_coordinator_requests,
+    transaction_picks.READERS: transaction_picks.pick_read_committed,
+}
 """Name of the spilled table -> what picks its rows from settled requests (ingest.exchanges.SETTLED_SCHEMA)."""
 ERROR_PICKERS: Mapping[str, Picker] = {}
 """The same for spilled rows of `errors`."""
-PARTITION_PICKERS: Mapping[str, PartitionPicker] = {}
+PARTITION_PICKERS: Mapping[str, PartitionPicker] = {transaction_picks.BLOCKED: transaction_picks.pick_blocked}
 """The same for spilled rows of `partitions` of one message."""
+MESSAGE_PICKERS: Mapping[str, tuple[str, MessagePicker]] = {
+    "AddPartitionsToTxn": (transaction_picks.LEADERS_REQUESTS, transaction_picks.pick_leaders_requests),
+    "WriteTxnMarkers": (transaction_picks.MARKERS, transaction_picks.pick_markers),
+}
+"""Name of an API -> name of the spilled table and what picks its rows from decoded requests."""

@@ -16,6 +16,7 @@ from kafkascope_analyzer.resolve.failed_requests import FAILED_REQUESTS
 from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times
 from kafkascope_analyzer.resolve.near_closes import CLOSE_COLUMNS, near_closes
 from kafkascope_analyzer.resolve.partition_failures import PartitionFailures, partition_failures
+from kafkascope_analyzer.resolve.transaction_facts import TransactionFacts, gather_transaction_facts
 from kafkascope_analyzer.resolve.unanswered import UNANSWERED_PARTITIONS
 
 _CONNECTION_COLUMNS = ["client_ip", *CLOSE_COLUMNS]
@@ -37,12 +38,13 @@ class SharedFacts:
 
     near_closes: what happened at each server around the end of its connections (near_closes.near_closes).
     request_failures: when calls of HOT_APIS failed, by client_ip, api_key, group_id and transactional_id.
-    partition_failures: when topics and topic-partitions failed.
+    partition_failures: when topics and topic-partitions failed. transactions: what is known of transactional ids.
     """
 
     near_closes: pa.Table
     request_failures: FailureTimes
     partition_failures: PartitionFailures
+    transactions: TransactionFacts
 
 
 def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts:
@@ -58,6 +60,7 @@ def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts
         near_closes(connections.values()),
         _request_failures(connections),
         partition_failures(errors, unanswered, cluster.topics),
+        gather_transaction_facts(spills, cluster.topics),
     )
 
 

@@ -1,1 +1,1 @@
-"""Transactions: what each producer began, and how it ended."""
+"""Transactions: what each transactional producer began, and how it ended."""

@@ -1,101 +1,129 @@
-"""The life of a transaction as its producer and its coordinator write it on the wire: (state, event) → state.
+"""The life of a transaction, as its producer and its coordinator show it on the wire: (state, trigger) → state.
 
-open: begun. committing, aborting: EndTxn was sent, no answer that counts seen. committed, aborted: answered, or its
-markers were written, or nobody said otherwise. stopped: the coordinator aborted it, its timeout being over. replaced:
-an InitProducerId of its own producer, or of the successor of one that had gone, aborted it. fenced: another instance
-took the transactional id over. lost: the next one began, the end of this one is not in the capture.
+Open: begun. Committing, aborting: EndTxn was sent, and no answer that decides was seen. Committed, aborted: EndTxn was
+answered, or the markers were written, or its producer went on. Timed out: the coordinator aborted it. Replaced: an
+InitProducerId of its own producer, or of the successor of a producer that had gone, aborted it. Fenced: another
+instance took the transactional id over. Lost: the next transaction began; the end of this one is not in the capture.
+
+A state changes only through `next_state`. Every pair of state and trigger is in TRANSITIONS or in IGNORED.
 """
 
 import enum
 
 
 class State(enum.Enum):
-    """Where the transaction is."""
+    """State of a transaction."""
 
     OPEN = "open"
     COMMITTING = "committing"
     ABORTING = "aborting"
     COMMITTED = "committed"
     ABORTED = "aborted"
-    STOPPED = "stopped"
+    TIMED_OUT = "timed out"
     REPLACED = "replaced"
     FENCED = "fenced"
     LOST = "lost"
 
 
-class Happening(enum.Enum):
-    """What moves it."""
+class Trigger(enum.Enum):
+    """What may change the state of a transaction."""
 
-    COMMIT_ASKED = "EndTxn asks for a commit; no answer, or one that says to ask again"
-    COMMIT_DONE = "EndTxn was answered: committed"
-    ABORT_ASKED = "EndTxn asks for an abort; no answer, or one that says to ask again"
-    ABORT_DONE = "EndTxn was answered: aborted"
+    COMMIT_REQUESTED = "EndTxn asks for a commit, and has no answer, or one that says to try again"
+    COMMIT_CONFIRMED = "EndTxn was answered: committed"
+    ABORT_REQUESTED = "EndTxn asks for an abort, and has no answer, or one that says to try again"
+    ABORT_CONFIRMED = "EndTxn was answered: aborted"
     END_REFUSED = "EndTxn was refused"
     COMMIT_MARKED = "a commit marker was written"
-    ABORT_MARKED = "an abort marker was written, as its client asked for all that the capture shows"
-    TIMED_OUT = "the coordinator aborted it: its timeout is over, or its client was gone"
-    OUTDATED = "its epoch is over, and not for its timeout"
-    TAKEN_OVER = "another instance's InitProducerId took the id over"
-    SUCCEEDED = "the same, after its own client had gone"
-    BEGUN_ANEW = "its own client's InitProducerId"
+    ABORT_MARKED = "an abort marker was written, and nothing shows that the producer did not ask for it"
+    COORDINATOR_ABORTED = "the coordinator aborted the transaction: its timeout was over, or its client was gone"
+    EPOCH_BUMPED = "the producer's epoch is no longer valid, and not because of the transaction's timeout"
+    TAKEN_OVER = "another instance's InitProducerId took the transactional id over"
+    SUCCEEDED = "another instance's InitProducerId took the transactional id over after the client had gone"
+    REINITIALIZED = "the client's own InitProducerId"
     SUPERSEDED = "the producer's next transaction began"
+    NOTHING_FOLLOWED = "no later event can belong to the transaction"
+    ONLY_BLOCKED_READERS_SEEN = "the capture shows nothing of the transaction but the consumers that it blocked"
 
 
-_S, _H = State, Happening
-_ALWAYS: dict[tuple[State, Happening], State] = {
-    (before, what): after
-    for before in (_S.OPEN, _S.COMMITTING, _S.ABORTING)
-    for what, after in (
-        (_H.COMMIT_ASKED, _S.COMMITTING),
-        (_H.COMMIT_DONE, _S.COMMITTED),
-        (_H.ABORT_ASKED, _S.ABORTING),
-        (_H.ABORT_DONE, _S.ABORTED),
-        (_H.END_REFUSED, _S.OPEN),
-        (_H.COMMIT_MARKED, _S.COMMITTED),
-        (_H.TIMED_OUT, _S.STOPPED),
-        (_H.OUTDATED, _S.FENCED),
+_S, _T = State, Trigger
+_RUNNING = (_S.OPEN, _S.COMMITTING, _S.ABORTING)
+_FROM_ANY_RUNNING: dict[tuple[State, Trigger], State] = {
+    (before, trigger): after
+    for before in _RUNNING
+    for trigger, after in (
+        (_T.COMMIT_REQUESTED, _S.COMMITTING),
+        (_T.COMMIT_CONFIRMED, _S.COMMITTED),
+        (_T.ABORT_REQUESTED, _S.ABORTING),
+        (_T.ABORT_CONFIRMED, _S.ABORTED),
+        (_T.END_REFUSED, _S.OPEN),
+        (_T.COMMIT_MARKED, _S.COMMITTED),
+        (_T.COORDINATOR_ABORTED, _S.TIMED_OUT),
+        (_T.EPOCH_BUMPED, _S.FENCED),
     )
 }
-"""What does not depend on what was asked for."""
+"""Transitions that are the same whatever the producer has asked for."""
 
-TRANSITIONS: dict[tuple[State, Happening], State] = _ALWAYS | {
-    (_S.OPEN, _H.ABORT_MARKED): _S.ABORTED,
-    (_S.OPEN, _H.TAKEN_OVER): _S.FENCED,
-    (_S.OPEN, _H.SUCCEEDED): _S.REPLACED,
-    (_S.OPEN, _H.BEGUN_ANEW): _S.REPLACED,
-    (_S.OPEN, _H.SUPERSEDED): _S.LOST,
-    (_S.COMMITTING, _H.ABORT_MARKED): _S.STOPPED,
-    (_S.COMMITTING, _H.TAKEN_OVER): _S.COMMITTED,
-    (_S.COMMITTING, _H.SUCCEEDED): _S.COMMITTED,
-    (_S.COMMITTING, _H.BEGUN_ANEW): _S.COMMITTED,
-    (_S.COMMITTING, _H.SUPERSEDED): _S.COMMITTED,
-    (_S.FENCED, _H.ABORT_DONE): _S.ABORTED,
-    (_S.ABORTING, _H.ABORT_MARKED): _S.ABORTED,
-    (_S.ABORTING, _H.TAKEN_OVER): _S.ABORTED,
-    (_S.ABORTING, _H.SUCCEEDED): _S.ABORTED,
-    (_S.ABORTING, _H.BEGUN_ANEW): _S.ABORTED,
-    (_S.ABORTING, _H.SUPERSEDED): _S.ABORTED,
+TRANSITIONS: dict[tuple[State, Trigger], State] = _FROM_ANY_RUNNING | {
+    (_S.OPEN, _T.ABORT_MARKED): _S.ABORTED,
+    (_S.OPEN, _T.TAKEN_OVER): _S.FENCED,
+    (_S.OPEN, _T.SUCCEEDED): _S.REPLACED,
+    (_S.OPEN, _T.REINITIALIZED): _S.REPLACED,
+    (_S.OPEN, _T.SUPERSEDED): _S.LOST,
+    (_S.OPEN, _T.ONLY_BLOCKED_READERS_SEEN): _S.LOST,
+    (_S.COMMITTING, _T.ABORT_MARKED): _S.TIMED_OUT,
+    (_S.COMMITTING, _T.TAKEN_OVER): _S.COMMITTED,
+    (_S.COMMITTING, _T.SUCCEEDED): _S.COMMITTED,
+    (_S.COMMITTING, _T.REINITIALIZED): _S.COMMITTED,
+    (_S.COMMITTING, _T.SUPERSEDED): _S.COMMITTED,
+    (_S.COMMITTING, _T.NOTHING_FOLLOWED): _S.COMMITTED,
+    (_S.ABORTING, _T.ABORT_MARKED): _S.ABORTED,
+    (_S.ABORTING, _T.TAKEN_OVER): _S.ABORTED,
+    (_S.ABORTING, _T.SUCCEEDED): _S.ABORTED,
+    (_S.ABORTING, _T.REINITIALIZED): _S.ABORTED,
+    (_S.ABORTING, _T.SUPERSEDED): _S.ABORTED,
+    (_S.ABORTING, _T.NOTHING_FOLLOWED): _S.ABORTED,
+    (_S.FENCED, _T.ABORT_CONFIRMED): _S.ABORTED,
 }
-"""What is not named does not move it: nothing moves a transaction that has ended, but that its client may ask for the
-abort that the take-over has brought, be answered well, and go on. EndTxn that was sent counts as done when its
-producer goes on, unless an answer or a marker says otherwise."""
+"""EndTxn that was sent counts as done when its producer goes on, unless an answer or a marker says otherwise. A fenced
+client may ask for the abort that the take-over has brought; where that is answered without an error, it goes on."""
 
-ENDED = frozenset({_S.COMMITTED, _S.ABORTED, _S.STOPPED, _S.REPLACED, _S.FENCED, _S.LOST})
+ENDED = frozenset({_S.COMMITTED, _S.ABORTED, _S.TIMED_OUT, _S.REPLACED, _S.FENCED, _S.LOST})
+
+IGNORED: frozenset[tuple[State, Trigger]] = frozenset(
+    {(state, trigger) for state in ENDED for trigger in Trigger} - set(TRANSITIONS)
+    | {
+        (_S.OPEN, _T.NOTHING_FOLLOWED),
+        (_S.COMMITTING, _T.ONLY_BLOCKED_READERS_SEEN),
+        (_S.ABORTING, _T.ONLY_BLOCKED_READERS_SEEN),
+    }
+)
+"""Triggers that leave the state as it is. Requests and markers of a transaction may arrive after its end; a transaction
+that is open at the end of the capture stays open."""
 
 END_KINDS = {
     _S.COMMITTED: "commit",
     _S.ABORTED: "abort",
-    _S.STOPPED: "coordinator",
+    _S.TIMED_OUT: "coordinator",
     _S.REPLACED: "init_producer_id",
     _S.FENCED: "init_producer_id",
 }
-"""The column end_kind, by the state in which it ended."""
+"""The column end_kind, by the state in which the transaction ended."""
 OUTCOMES = {
     _S.COMMITTED: "committed",
     _S.ABORTED: "aborted",
-    _S.STOPPED: "aborted",
+    _S.TIMED_OUT: "aborted",
     _S.REPLACED: "aborted",
     _S.FENCED: "fenced",
     _S.LOST: "cut",
 }
 """The column outcome, where the whole transaction is in the capture."""
+
+
+def next_state(state: State, trigger: Trigger) -> State | None:
+    """The state that follows; None where the trigger is ignored. Raises ValueError for a pair in neither table."""
+    if (state, trigger) in IGNORED:
+        return None
+    after = TRANSITIONS.get((state, trigger))
+    if after is None:
+        raise ValueError(f"a transaction that is {state.value} does not know {trigger.name}")
+    return after

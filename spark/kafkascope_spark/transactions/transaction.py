@@ -3,22 +3,23 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkascope_spark.transactions.states import END_KINDS, ENDED, OUTCOMES, TRANSITIONS, Happening, State
-from kafkascope_spark.wire import Row
+from kafkascope_spark.transactions.event import Row, TransactionEvent
+from kafkascope_spark.transactions.states import END_KINDS, ENDED, OUTCOMES, State, Trigger, next_state
 
 MOST_EVIDENCE = 32
 ROUTINE_EVIDENCE = 24
-"""Of these, what only says that it went on; the rest is kept for what ended it."""
+"""How many of them may be requests that only continue the transaction; the rest is kept for those that end it."""
 DEFAULT_LONGEST_MS = 900_000
 """transaction.max.timeout.ms of brokers (15 min): no transaction may be open for longer, whatever its producer asks."""
 MS = 1_000_000
-EPOCH_OVER = frozenset({"INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
-"""A newer epoch of the producer is in force: somebody took the id over, or the coordinator aborted the transaction."""
+EPOCH_ERRORS = frozenset({"INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
+"""The producer's epoch was bumped: another instance took the id over, or the coordinator aborted the transaction."""
 
 
 @dataclass(slots=True)
 class Transaction:
-    """A transaction of one producer epoch. left_ns: when its client went away, whether it was open then or not."""
+    """A transaction of one producer epoch. client: client_instance_id of its producer; left_ns: last packet of that
+    client where all its connections ended; seen_begin: whether its first request is in the capture."""
 
     number: int
     producer_id: int | None
@@ -31,11 +32,11 @@ class Transaction:
     state: State = State.OPEN
     protocol: str | None = None
     accepted_ns: int | None = None
-    """When the coordinator first took it for begun: the answer to the first request that it did not refuse."""
+    """When the coordinator accepted it as begun: the answer to the first request that it did not refuse."""
     last_ns: int = 0
     end_ns: int | None = None
     verdict: str | None = None
-    epoch_over: bool = False
+    has_epoch_error: bool = False
     n_batches: int = 0
     n_records: int = 0
     fenced_by: str | None = None
@@ -44,7 +45,7 @@ class Transaction:
     groups: set[str] = field(default_factory=set)
     marked: set[str] = field(default_factory=set)
     errors: set[str] = field(default_factory=set)
-    held: list[Row] = field(default_factory=list)
+    blocked: list[Row] = field(default_factory=list)
     _evidence: set[tuple[int, str]] = field(default_factory=set)
 
     @property
@@ -58,9 +59,10 @@ class Transaction:
             return True
         return (self.producer_id, self.producer_epoch) == (producer_id, producer_epoch)
 
-    def move(self, what: Happening, at_ns: int | None) -> bool:
-        """Go where the table says; at_ns is its end if that ends it. Whether it moved."""
-        after = TRANSITIONS.get((self.state, what))
+    def apply(self, trigger: Trigger, at_ns: int | None) -> bool:
+        """Changes the state as the table says. at_ns: the end of the transaction, if this ends it. Returns whether the
+        state knows the trigger, and does not ignore it."""
+        after = next_state(self.state, trigger)
         if after is None:
             return False
         self.state = after
@@ -68,18 +70,17 @@ class Transaction:
             self.end_ns = at_ns
         return True
 
-    def prove(self, ts_ns: int, *request_ids: str | None, decides: bool = False) -> None:
-        """Keep the requests as evidence, as far as there is room."""
+    def add_evidence(self, ts_ns: int, *request_ids: str | None, decides: bool = False) -> None:
+        """Keeps the requests as evidence, as far as there is room. decides: whether they end the transaction."""
         room = MOST_EVIDENCE if decides else ROUTINE_EVIDENCE
         for request_id in request_ids:
             if request_id is not None and len(self._evidence) < room:
                 self._evidence.add((ts_ns, request_id))
 
-    def take_errors(self, event: Row) -> None:
-        """Remember the errors of an answer."""
-        errors = event["errors"] or ()
-        self.errors.update(errors)
-        self.epoch_over = self.epoch_over or not EPOCH_OVER.isdisjoint(errors)
+    def add_errors(self, event: TransactionEvent) -> None:
+        """Keeps the errors of an answer."""
+        self.errors.update(event.errors)
+        self.has_epoch_error = self.has_epoch_error or not EPOCH_ERRORS.isdisjoint(event.errors)
 
     def is_past_timeout(self, now_ns: int) -> bool:
         """Whether it is open for longer than it may be."""
@@ -91,22 +92,21 @@ class Transaction:
         if self.state is State.OPEN:
             hangs = self._left_open_ns(capture_end_ns) is not None or self.is_past_timeout(capture_end_ns)
             return "hanging" if hangs else "open"
-        if self.state is State.STOPPED and self._left_open_ns(capture_end_ns) is not None:
+        if self.state is State.TIMED_OUT and self._left_open_ns(capture_end_ns) is not None:
             return "hanging"
-        said = OUTCOMES[self.state]
-        return said if self.seen_begin or said == "fenced" else "cut"
+        outcome = OUTCOMES[self.state]
+        return outcome if self.seen_begin or outcome == "fenced" else "cut"
 
     def _left_open_ns(self, capture_end_ns: int) -> int | None:
         """When its client left it open; None where it did not."""
-        if self.state not in (State.OPEN, State.STOPPED, State.REPLACED):
+        if self.state not in (State.OPEN, State.TIMED_OUT, State.REPLACED):
             return None
         until = capture_end_ns if self.end_ns is None else self.end_ns
         return self.left_ns if self.left_ns is not None and self.left_ns < until else None
 
     def row(self, transactional_id: str, capture_end_ns: int) -> dict[str, Any]:
         """The row of the table transactions, without its `*_ts` columns."""
-        if self.state in (State.COMMITTING, State.ABORTING):
-            self.move(Happening.SUPERSEDED, None)
+        self.apply(Trigger.NOTHING_FOLLOWED, None)
         begin = self.begin_ns if self.seen_begin else None
         until = self.end_ns if self.end_ns is not None else capture_end_ns if not self.is_over else None
         return {
@@ -133,5 +133,5 @@ class Transaction:
             "left_ns": self._left_open_ns(capture_end_ns),
             "error_names": sorted(self.errors),
             "evidence": [request_id for _, request_id in sorted(self._evidence)],
-            "held_back": self.held,
+            "held_back": self.blocked,
         }

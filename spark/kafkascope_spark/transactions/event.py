@@ -1,0 +1,72 @@
+"""One event of a transactional id, decoded from a row of `events`."""
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+from kafkascope_spark.wire import END_TXN, INIT_PRODUCER_ID
+
+Row = dict[str, Any]
+
+
+class EventKind(enum.Enum):
+    """Kinds of events that the state machine tells apart."""
+
+    INIT = "InitProducerId"
+    END = "EndTxn"
+    MARKERS = "WriteTxnMarkers of the coordinator"
+    REQUEST = "another request of the producer to a coordinator"
+    SEEN = "AddPartitionsToTxn of a leader that got a batch of the producer"
+    WRITTEN = "Produce requests between two bounds, added up"
+
+
+BOUNDS = frozenset({EventKind.INIT, EventKind.END, EventKind.MARKERS})
+"""Events between which Produce requests are added up."""
+_KIND_OF_API = {INIT_PRODUCER_ID: EventKind.INIT, END_TXN: EventKind.END}
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionEvent:
+    """Times are nanoseconds since the epoch. client: client_instance_id of the producer, None for what brokers send;
+    left_ns: last packet of that client, where all its connections ended. protocol: v1, v2 or None where the event does
+    not show it. last_ns, last_request_id: the last of several requests. partitions: `topic-partition`. errors: names of
+    the errors in the answer. blocked: rows of the column held_back."""
+
+    kind: EventKind
+    ts_ns: int
+    request_id: str
+    client: str | None = None
+    left_ns: int | None = None
+    protocol: str | None = None
+    answered_ns: int | None = None
+    last_ns: int | None = None
+    last_request_id: str | None = None
+    producer_id: int | None = None
+    producer_epoch: int | None = None
+    asked_producer_id: int | None = None
+    answer_producer_id: int | None = None
+    answer_producer_epoch: int | None = None
+    timeout_ms: int | None = None
+    committed: bool | None = None
+    partitions: tuple[str, ...] = ()
+    group_id: str | None = None
+    n_batches: int = 0
+    n_records: int = 0
+    errors: tuple[str, ...] = ()
+    blocked: tuple[Row, ...] = ()
+
+
+def decode_request(row: Row, left_ns: int | None) -> TransactionEvent:
+    """A row of the kind transaction_request. left_ns: last packet of its client, where all its connections ended."""
+    body = dict(row["transaction_request"])
+    kind = _KIND_OF_API.get(body.pop("api_key"), EventKind.REQUEST)
+    body["partitions"], body["errors"] = tuple(body["partitions"] or ()), tuple(body["errors"] or ())
+    return TransactionEvent(kind, row["ts_ns"], client=row["client_instance_id"], left_ns=left_ns, **body)
+
+
+def decode_of_broker(row: Row) -> TransactionEvent:
+    """A row of the kind transaction_markers or transaction_seen."""
+    kind = EventKind.MARKERS if row["kind"] == "transaction_markers" else EventKind.SEEN
+    body = dict(row[row["kind"]])
+    body["partitions"] = tuple(body["partitions"] or ())
+    return TransactionEvent(kind, row["ts_ns"], **body)
