@@ -16,6 +16,7 @@ from kafkascope_analyzer.dataset.tables import (
     CONNECTIONS,
     DNS,
     ERRORS,
+    EVENTS,
     PARTITIONS,
     RECORD_BATCHES,
     RECORDS,
@@ -25,6 +26,7 @@ from kafkascope_analyzer.dataset.tables import (
     TOPOLOGY,
     UNDECODED,
 )
+from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.ingest import finish_rows
 from kafkascope_analyzer.ingest.finish_rows import Names
@@ -34,15 +36,19 @@ from kafkascope_analyzer.ingest.partitions import message_of_spill
 from kafkascope_analyzer.ingest.record_batches import read_record_sets
 from kafkascope_analyzer.ingest.spill import read_spill, spilled_tables
 from kafkascope_analyzer.ingest.stretches import OpenStretches
+from kafkascope_analyzer.resolve.bucket_context import BucketContext
+from kafkascope_analyzer.resolve.bucket_events import BucketEvents, MessageFiles
+from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 
 _SORT = {
     "requests": ("client_ip", "client_id", "ts_ns", "request_packet_no"),
     "topology": ("ts_ns",),
     "tcp_events": ("ts_ns",),
 }
+_LONG_LISTS = ("api_versions_offered", "api_versions_used")
+"""Columns of `connections` that no event needs."""
 _PLAIN: tuple[tuple[Table, Callable[[pa.Table, Names], pa.Table]], ...] = (
     (RECORDS, finish_rows.record_rows),
-    (ERRORS, finish_rows.error_table_rows),
     (TCP_EVENTS, finish_rows.event_rows),
 )
 
@@ -62,14 +68,17 @@ class Bucket:
 class BucketFinish:
     """Writes one bucket's tables."""
 
-    def __init__(self, bucket: Bucket, cluster: Cluster) -> None:
+    def __init__(self, bucket: Bucket, learned: tuple[Cluster, SharedFacts], events: TableWriter) -> None:
         self._bucket = bucket
+        cluster, shared = learned
         self._cluster = cluster
         self._facts = ConnectionFacts(pa.concat_tables(read_spill(bucket.spill, "connections")), cluster)
         topics = cluster.topics
         self._names = Names(
             self._facts.names(), pa.array(list(topics), pa.string()), pa.array(list(topics.values()), pa.string())
         )
+        connections = self._facts.raw.append_column("node_id", self._facts.node_ids)
+        self._events = BucketEvents(BucketContext(connections, topics, shared), events)
         self._roles = RoleCounts()
         self.rows: dict[str, int] = {}
 
@@ -82,6 +91,7 @@ class BucketFinish:
             self.rows[table.name] = writer.n_rows
         self._write(TOPOLOGY, finish_rows.topology_rows(self._cluster.topology[self._bucket.spill], self._names))
         self._undecoded()
+        self._errors()
         self._requests()
         self._partitions()
         self._record_batches()
@@ -89,7 +99,7 @@ class BucketFinish:
         self._roles.add([bootstrap_roles(self._cluster.bootstrap[self._bucket.spill])])
         roles = self._roles.total()
         self._write_all(ROLE_ROWS, (finish_rows.role_rows(part, self._names) for part in _parts(roles)))
-        self._write_all(CONNECTIONS, connection_rows(self._facts, roles))
+        self._connections(roles)
         return self.rows
 
     def _batches(self, name: str) -> Iterator[pa.Table]:
@@ -106,12 +116,22 @@ class BucketFinish:
             writer.write(finish_rows.undecoded_rows(stretches.rest(), self._names))
         self.rows[UNDECODED.name] = writer.n_rows
 
+    def _errors(self) -> None:
+        with self._writer(ERRORS) as writer:
+            for batch in self._batches(ERRORS.name):
+                rows = finish_rows.error_table_rows(batch, self._names)
+                writer.write(rows)
+                self._events.take_errors(_with_numbers(rows, batch))
+        self.rows[ERRORS.name] = writer.n_rows
+
     def _requests(self) -> None:
         for notes in read_spill(self._bucket.spill, "connection_notes"):
             self._facts.note(notes)
         with self._writer(REQUESTS) as writer:
             for batch in self._batches("requests"):
-                writer.write(finish_rows.request_rows(batch, self._names))
+                rows = finish_rows.request_rows(batch, self._names)
+                writer.write(rows)
+                self._events.take_requests(_with_numbers(rows, batch))
                 self._facts.note_requests(batch)
                 self._roles.add(request_roles(batch))
         self.rows[REQUESTS.name] = writer.n_rows
@@ -123,7 +143,9 @@ class BucketFinish:
                 if message is None:
                     continue
                 for batch in self._batches(name):
-                    writer.write(finish_rows.partition_rows(batch, message, self._names))
+                    rows = finish_rows.partition_rows(batch, message, self._names)
+                    writer.write(rows)
+                    self._events.take_partitions(_with_numbers(rows, batch), *message)
         self.rows[PARTITIONS.name] = writer.n_rows
 
     def _record_batches(self) -> None:
@@ -152,6 +174,17 @@ class BucketFinish:
         sent[rows] = [place in self._cluster.followers for place in places]
         return pa.array(follows), pa.array(sent)
 
+    def _connections(self, roles: pa.Table) -> None:
+        """Writes the connections, then the events that need all that is known of them."""
+        kept: list[pa.Table] = []
+        with self._writer(CONNECTIONS) as writer:
+            for rows in connection_rows(self._facts, roles):
+                writer.write(rows)
+                kept.append(rows.drop_columns(list(_LONG_LISTS)))
+                stay_below(self._bucket.limits.kept_bytes)
+        self.rows[CONNECTIONS.name] = writer.n_rows
+        self._events.finish(pa.concat_tables(kept), MessageFiles(self._bucket.dataset, self._bucket.part))
+
     def _writer(self, table: Table) -> TableWriter:
         path = self._bucket.dataset / table.name / self._bucket.part
         return TableWriter(path, table.schema, sort_by=_SORT.get(table.name, ()), group=self._bucket.limits.row_group)
@@ -173,12 +206,19 @@ def _parts(roles: pa.Table) -> Iterator[pa.Table]:
         yield roles.take(pa.array(np.arange(first, min(first + SLICE_ROWS, roles.num_rows))))
 
 
-def finish_bucket(bucket: Bucket, cluster: Cluster) -> dict[str, int]:
+def _with_numbers(rows: pa.Table, spilled: pa.Table) -> pa.Table:
+    """The rows with the numbers of their connections and requests, which sources of events go by."""
+    return rows.append_column("conn", spilled["conn"]).append_column("number", spilled["number"])
+
+
+def finish_bucket(bucket: Bucket, cluster: Cluster, shared: SharedFacts) -> dict[str, int]:
     """Writes the tables of a scanned bucket. Returns rows per table."""
-    rows = _write_dns(bucket)
-    if (bucket.spill / "connections.arrow").exists():
-        rows |= BucketFinish(bucket, cluster).write()
-    return rows
+    path, group = bucket.dataset / EVENTS.name / bucket.part, bucket.limits.row_group
+    with TableWriter(path, EVENTS.schema, sort_by=EVENT_ORDER, group=group) as events:
+        rows = _write_dns(bucket)
+        if (bucket.spill / "connections.arrow").exists():
+            rows |= BucketFinish(bucket, (cluster, shared), events).write()
+    return rows | {EVENTS.name: events.n_rows}
 
 
 def _write_dns(bucket: Bucket) -> dict[str, int]:

@@ -24,6 +24,7 @@ from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.ingest.finish import finish_bucket
 from kafkascope_analyzer.ingest.reading import ReadBlock
 from kafkascope_analyzer.ingest.worker import BucketResult, BucketScans, ScanJob
+from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.kernels import prepare_kernels
 from kafkascope_parsers.link import Segments
@@ -143,11 +144,13 @@ class Workers:
             self._send(pipe, None)
         return [cast(BucketResult, self._answer(pipe)) for pipe in self._pipes]
 
-    def finished(self, cluster: Cluster, meanwhile: Callable[[], None] | None = None) -> list[dict[str, int]]:
-        """Has all buckets finished, each by its worker, and calls `meanwhile`. Returns rows per table, of each
-        worker."""
+    def finished(
+        self, learned: tuple[Cluster, SharedFacts], meanwhile: Callable[[], None] | None = None
+    ) -> list[dict[str, int]]:
+        """Has all buckets finished, each by its worker, and calls `meanwhile`. learned: what is known of all buckets.
+        Returns rows per table, of each worker."""
         for pipe in self._pipes:
-            self._send(pipe, cluster)
+            self._send(pipe, learned)
         if meanwhile is not None:
             meanwhile()
         return [cast(dict[str, int], self._answer(pipe)) for pipe in self._pipes]
@@ -249,8 +252,8 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
         result = scans.finish()
         pipe.send(result)
         scans.close()  # while the reader learns the cluster
-        cluster = cast(Cluster, pipe.recv())
-        rows = _added([finish_bucket(bucket, cluster) for bucket in result.buckets])
+        cluster, shared = cast(tuple[Cluster, SharedFacts], pipe.recv())
+        rows = _added([finish_bucket(bucket, cluster, shared) for bucket in result.buckets])
         for bucket in result.buckets:
             shutil.rmtree(bucket.spill, ignore_errors=True)  # here, where others are at work meanwhile
         pipe.send(rows)

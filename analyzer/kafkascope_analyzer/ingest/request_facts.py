@@ -30,6 +30,7 @@ REQUEST_INTS = (
     Fact("acks", ("acks",)),
     Fact("max_wait_ms", ("max_wait_ms",)),
     Fact("min_bytes", ("min_bytes",)),
+    Fact("isolation_level", ("isolation_level",)),
     Fact("fetch_session_id", ("session_id",)),
     Fact("fetch_session_epoch", ("session_epoch", "share_session_epoch")),
     Fact("replica_id", ("replica_id", "replica_state.replica_id")),

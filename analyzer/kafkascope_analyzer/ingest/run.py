@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafkascope_analyzer.connections.hosts import HostNames
-from kafkascope_analyzer.connections.learn import learn_cluster
+from kafkascope_analyzer.connections.learn import Cluster, learn_cluster
 from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
 from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
@@ -29,6 +29,7 @@ from kafkascope_analyzer.ingest.series import in_time_order
 from kafkascope_analyzer.ingest.source import CaptureInfo, is_stream, unpacked_bytes
 from kafkascope_analyzer.ingest.window import OneBuffer
 from kafkascope_analyzer.ingest.worker import BucketResult, BucketScans, ScanJob
+from kafkascope_analyzer.resolve.shared_facts import SharedFacts, gather_shared_facts
 from kafkascope_parsers.errors import UsageError
 
 Progress = Callable[[int, int], None]
@@ -151,8 +152,8 @@ def _in_this_process(run: _Run, inputs: tuple[Path, ...], calls: _Calls) -> _Fou
         scans.push(block)
     result = scans.finish()
     scans.close()
-    cluster = learn_cluster([bucket.spill for bucket in result.buckets], _names(run, reading))
-    return _Found(reading, [result], [finish_bucket(bucket, cluster) for bucket in result.buckets])
+    learned = _learn(run, reading, [result])
+    return _Found(reading, [result], [finish_bucket(bucket, *learned) for bucket in result.buckets])
 
 
 def _in_processes(run: _Run, jobs: list[ScanJob], inputs: tuple[Path, ...], calls: _Calls) -> _Found:
@@ -161,8 +162,14 @@ def _in_processes(run: _Run, jobs: list[ScanJob], inputs: tuple[Path, ...], call
         for block in _followed(reading, calls[0]):
             pool.push(block)
         results = pool.scanned()
-        cluster = learn_cluster([bucket.spill for result in results for bucket in result.buckets], _names(run, reading))
-        return _Found(reading, results, pool.finished(cluster, calls[1]))
+        return _Found(reading, results, pool.finished(_learn(run, reading, results), calls[1]))
+
+
+def _learn(run: _Run, reading: Reading, results: list[BucketResult]) -> tuple[Cluster, SharedFacts]:
+    """What the second pass over each bucket has to know of all buckets."""
+    spills = [bucket.spill for result in results for bucket in result.buckets]
+    cluster = learn_cluster(spills, _names(run, reading))
+    return cluster, gather_shared_facts(spills, cluster)
 
 
 def _followed(reading: Reading, progress: Progress | None) -> Iterator[ReadBlock]:

@@ -4,7 +4,7 @@ A bucket is the connections whose flow hash falls into it; buckets share nothing
 ids, topic names, who the client was where no SYN told) waits in the spill for the second pass, `finish`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,7 @@ from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.records import spill_records
 from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, stretch_rows
+from kafkascope_analyzer.resolve.scan_facts import ERROR_PICKERS, PARTITION_PICKERS, REQUEST_PICKERS, Picker
 from kafkascope_parsers.framing.framer import Framer, Frames
 from kafkascope_parsers.growing import Growing
 from kafkascope_parsers.link.segments import Segments
@@ -159,6 +160,7 @@ class BucketScan:
         self._note_undecoded(streams, (frames, requests), (answered, responses))
         settled, new_row = self._exchanges.settle(responses.answers, answered.frames["row"], abandoned, final=final)
         self._spill.gather("requests", settled)
+        self._spill_facts(REQUEST_PICKERS, settled)
         orphans = np.flatnonzero(answered.frames["row"] < 0)
         if len(orphans):
             self._spill.gather(
@@ -225,11 +227,24 @@ class BucketScan:
                 self._spill.gather("partition_counts", count_partitions(rows, message.api_key, message.direction))
                 kept = rows.drop_columns(["asked_ns", "from_replica"])
                 self._spill.write(spill_name(message.api_key, message.direction), kept)
+                for name, pick in PARTITION_PICKERS.items():
+                    self._gather_facts(name, pick(kept, message.api_key, message.direction))
 
     def _spill_responses(self, block: ResponseBlock) -> None:
         self._spill_partitions(block.partitions())
-        self._spill.gather("errors", block.errors(self._capture_id))
+        errors = block.errors(self._capture_id)
+        self._spill.gather("errors", errors)
+        self._spill_facts(ERROR_PICKERS, errors)
         self._spill.gather("topology", self._news.only_first(block.topology()))
+
+    def _spill_facts(self, pickers: Mapping[str, Picker], rows: pa.Table) -> None:
+        """Spills what the connections of other buckets need of some rows."""
+        for name, pick in pickers.items():
+            self._gather_facts(name, pick(rows))
+
+    def _gather_facts(self, name: str, facts: pa.Table | None) -> None:
+        if facts is not None:
+            self._spill.gather(name, facts)
 
     def _note_undecoded(
         self, streams: Streams, requests: tuple[Frames, RequestBlock], responses: tuple[Frames, ResponseBlock]

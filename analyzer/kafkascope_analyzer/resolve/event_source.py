@@ -14,7 +14,9 @@ MessageReader = Callable[[str, list[str]], Iterator[pa.RecordBatch]]
 
 class EventSource(Protocol):
     """Makes events of one or several kinds. It sees rows in this order: errors, requests, partitions, the end; all
-    rows of a connection are in one bucket. Memory: what its own kinds need, never all rows."""
+    rows of a connection are in one bucket. Rows have two columns beside the contract's: conn, the number of the
+    connection in the bucket, and number, that of the request on its connection (below zero for a response without a
+    request). Memory: what its own kinds need, never all rows."""
 
     def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Events from a batch of finished rows of `errors`."""

@@ -17,6 +17,7 @@ from kafkascope_analyzer.dataset.tables.connections import (
     UNDECODED,
     UNDECODED_REASONS,
 )
+from kafkascope_analyzer.dataset.tables.events import EVENTS
 from kafkascope_analyzer.dataset.tables.records import CODECS, CONTROLS, RECORD_BATCHES, RECORDS
 from kafkascope_analyzer.dataset.tables.requests import ERRORS, PARTITIONS, REQUEST_STATUSES, REQUESTS
 
@@ -28,6 +29,7 @@ __all__ = [
     "COORDINATOR_TYPES",
     "DNS",
     "ERRORS",
+    "EVENTS",
     "INGEST_TABLES",
     "MESSAGE_KEYS",
     "PARTITIONS",
@@ -58,6 +60,7 @@ INGEST_TABLES: tuple[Table, ...] = (
     TCP_EVENTS,
     DNS,
     UNDECODED,
+    EVENTS,
 )
 
 MESSAGE_KEYS: tuple[Column, ...] = required(

@@ -43,6 +43,7 @@ REQUESTS = Table(
         i16("acks", "acks of Produce"),
         i32("max_wait_ms", "longest wait of Fetch, milliseconds"),
         i32("min_bytes", "least bytes of Fetch"),
+        i16("isolation_level", "isolation level of Fetch or ListOffsets: 0 reads uncommitted, 1 committed records"),
         i32("fetch_session_id", "fetch session of the request"),
         i32("fetch_session_epoch", "fetch session epoch of the request"),
         i32("replica_id", "replica id of the request: -1 or null is a client"),

@@ -1,0 +1,57 @@
+"""Sets of APIs, by key, that decide which requests become events."""
+
+from collections.abc import Collection
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
+OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, HEARTBEAT = 8, 9, 10, 12
+OFFSET_FOR_LEADER_EPOCH, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN = 23, 24, 25, 26
+WRITE_TXN_MARKERS, TXN_OFFSET_COMMIT, PUSH_TELEMETRY = 27, 28, 72
+SHARE_FETCH, SHARE_ACKNOWLEDGE = 78, 79
+GROUP_HEARTBEATS = frozenset({68, 76, 88})
+"""ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat."""
+_BROKER_LOOPS = frozenset({52, 53, 56, 63, 83, 84, 85})
+"""What brokers and controllers send each other all the time: quorum, registration, share state."""
+HOT_APIS = (
+    frozenset({PRODUCE, FETCH, LIST_OFFSETS, OFFSET_COMMIT, HEARTBEAT, OFFSET_FOR_LEADER_EPOCH, ADD_PARTITIONS_TO_TXN})
+    | {ADD_OFFSETS_TO_TXN, END_TXN, WRITE_TXN_MARKERS, TXN_OFFSET_COMMIT, SHARE_FETCH, SHARE_ACKNOWLEDGE}
+    | {PUSH_TELEMETRY}
+    | _BROKER_LOOPS
+    | GROUP_HEARTBEATS
+)
+"""What a healthy client sends all the time: of its successes only those that decide a story are events."""
+PROMPT_APIS = frozenset(
+    {FETCH, LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, HEARTBEAT, OFFSET_FOR_LEADER_EPOCH}
+)
+"""APIs that wait for no other broker and no other client, or not longer than they say (max_wait_ms)."""
+EARLY_APIS = GROUP_HEARTBEATS | {LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, ADD_PARTITIONS_TO_TXN}
+"""APIs that a start needs several times: the early requests of a connection are all events."""
+RECORD_APIS = frozenset({PRODUCE, FETCH, SHARE_FETCH, SHARE_ACKNOWLEDGE})
+"""APIs that write or read the records of a partition."""
+PARTITION_APIS = RECORD_APIS | {LIST_OFFSETS, METADATA, OFFSET_FOR_LEADER_EPOCH}
+"""APIs whose partitions are followed after an error."""
+_MOST_KEYS = 1 << 10
+
+
+class ApiSet:
+    """Tells for many API keys at once whether each is in a set."""
+
+    def __init__(self, keys: Collection[int]) -> None:
+        self._is_in = np.zeros(_MOST_KEYS + 1, np.bool_)
+        self._is_in[list(keys)] = True
+
+    def has(self, api_keys: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each key is in the set; -1 is none."""
+        places = np.where((api_keys >= 0) & (api_keys < _MOST_KEYS), api_keys, _MOST_KEYS)
+        return np.asarray(self._is_in[places], np.bool_)
+
+
+def int_column(table: pa.Table, name: str, null: int) -> NDArray[np.int64]:
+    """A column of integers, nulls replaced."""
+    column = table[name]
+    if column.null_count:
+        column = column.fill_null(null)
+    return np.asarray(column.to_numpy().astype(np.int64, copy=False))

@@ -1,0 +1,18 @@
+"""What a source of events knows of its bucket before it sees the first row."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kafkascope_analyzer.resolve.shared_facts import SharedFacts
+
+
+@dataclass(frozen=True, slots=True)
+class BucketContext:
+    """connections: the bucket's connections by number, with the columns of the spill (ingest.connection_state) and
+    node_id; `conn` in the rows of other tables is the row in it. topics: names by topic id. shared: facts about all
+    buckets."""
+
+    connections: pa.Table
+    topics: dict[str, str]
+    shared: SharedFacts

@@ -1,0 +1,58 @@
+"""Writes the events of one bucket: shows the bucket's rows to all sources and writes what they return."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafkascope_analyzer.dataset.writer import TableWriter
+from kafkascope_analyzer.resolve.bucket_context import BucketContext
+from kafkascope_analyzer.resolve.event_source import EventSource
+
+SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = ()
+"""What makes events, one kind or several each."""
+_BATCH_ROWS = 1 << 16
+
+
+class BucketEvents:
+    """The events of one bucket. Tables of rows have the contract's columns, and conn (the number of the connection in
+    the bucket) and number (that of the request on it) beside them."""
+
+    def __init__(self, context: BucketContext, writer: TableWriter) -> None:
+        self._sources = [make(context) for make in SOURCES]
+        self._writer = writer
+
+    def take_errors(self, rows: pa.Table) -> None:
+        """Takes a batch of `errors`."""
+        self._write(events for source in self._sources for events in source.take_errors(rows))
+
+    def take_requests(self, rows: pa.Table) -> None:
+        """Takes a batch of `requests`; all batches of `errors` came before."""
+        self._write(events for source in self._sources for events in source.take_requests(rows))
+
+    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> None:
+        """Takes a batch of `partitions` of one message; all batches of `requests` came before."""
+        self._write(events for source in self._sources for events in source.take_partitions(rows, api_key, direction))
+
+    def finish(self, connections: pa.Table, read_messages: "MessageFiles") -> None:
+        """Writes the events that need all rows."""
+        self._write(events for source in self._sources for events in source.finish(connections, read_messages))
+
+    def _write(self, tables: Iterable[pa.Table]) -> None:
+        for table in tables:
+            self._writer.write(table)
+
+
+class MessageFiles:
+    """Reads messages that the bucket has written. part: place of the bucket's file below a message's folder."""
+
+    def __init__(self, dataset: Path, part: str) -> None:
+        self._dataset, self._part = dataset, part
+
+    def __call__(self, message: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """The bucket's rows of a message (`JoinGroup/request`), batch by batch; none where there is no such message."""
+        path = self._dataset / "messages" / message / self._part
+        if path.exists():
+            with pq.ParquetFile(path) as file:
+                yield from file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False)

@@ -1,0 +1,20 @@
+"""What the second pass over a bucket needs to know of the connections of all buckets, beside `Cluster`.
+
+The main process gathers it from the spills of all buckets, once; every second pass gets the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkascope_analyzer.connections.learn import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFacts:
+    """Facts about all connections of the capture."""
+
+
+def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts:
+    """Reads what the buckets spilled. cluster: gives topics their names."""
+    return SharedFacts()
