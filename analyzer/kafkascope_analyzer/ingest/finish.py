@@ -78,7 +78,8 @@ class BucketFinish:
             self._facts.names(), pa.array(list(topics), pa.string()), pa.array(list(topics.values()), pa.string())
         )
         connections = self._facts.raw.append_column("node_id", self._facts.node_ids)
-        self._events = BucketEvents(BucketContext(connections, topics, shared), events)
+        read_messages = MessageFiles(bucket.dataset, bucket.part)
+        self._events = BucketEvents(BucketContext(connections, topics, shared, read_messages), events)
         self._roles = RoleCounts()
         self.rows: dict[str, int] = {}
 

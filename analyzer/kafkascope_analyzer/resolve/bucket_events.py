@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.event_source import EventSource
+from kafkascope_analyzer.resolve.group_events import GroupEvents
 
-SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = ()
+SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = (GroupEvents,)
 """What makes events, one kind or several each."""
 _BATCH_ROWS = 1 << 16
 

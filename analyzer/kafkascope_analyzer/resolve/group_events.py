@@ -16,6 +16,7 @@ from kafkascope_analyzer.dataset.tables.group_events import (
     GROUP_RESPONSE_BODY,
     GROUP_SECTIONS,
 )
+from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.event_source import MessageReader, event_table
 from kafkascope_analyzer.resolve.group_lag import HighWatermarks
 from kafkascope_analyzer.resolve.group_messages import (
@@ -31,17 +32,16 @@ _FETCH = API_KEYS["Fetch"]
 
 
 class GroupEvents:
-    """EventSource of the kinds of groups. topics: topic names by id; lag_points: the last commits of the capture;
-    read_messages: reads the bucket's messages, all of which are written before the second pass."""
+    """EventSource of the kinds of groups."""
 
-    def __init__(self, topics: Mapping[str, str], lag_points: pa.Table, read_messages: MessageReader) -> None:
-        self._topic_ids = pa.array(list(topics), pa.string())
-        self._topic_names = pa.array(list(topics.values()), pa.string())
-        self._heartbeats = {api: relevant_heartbeats(read_messages, api) for api in HEARTBEAT_APIS}
+    def __init__(self, context: BucketContext) -> None:
+        self._topic_ids = pa.array(list(context.topics), pa.string())
+        self._topic_names = pa.array(list(context.topics.values()), pa.string())
+        self._heartbeats = {api: relevant_heartbeats(context.read_messages, api) for api in HEARTBEAT_APIS}
         self._heartbeat_ids = pa.concat_arrays(list(self._heartbeats.values()))
         self._forming: list[pa.Table] = []
         self._members = MemberActivity()
-        self._watermarks = HighWatermarks(lag_points)
+        self._watermarks = HighWatermarks(context.shared.lag_points)
 
     def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
         """None: a request has its error's name."""
@@ -136,12 +136,7 @@ def _events(kind: str, rows: pa.Table, more: Mapping[str, pa.Array] | None = Non
         "ts_ns": columns["ts_ns"],
         "packet_no": columns.get("packet_no", pa.array(np.zeros(n, np.int64))),
         "conn_id": columns["conn_id"],
-        "seq": columns["seq"] if "seq" in columns else _number_on_connection(columns["request_id"]),
+        "seq": columns["number"],
     }
     arrays = [columns[field.name].cast(field.type) for field in struct]
     return event_table(kind, keys, pa.StructArray.from_arrays(arrays, fields=list(struct)))
-
-
-def _number_on_connection(request_ids: pa.Array) -> pa.Array:
-    """The request's number on its connection, which its id ends with."""
-    return pc.list_element(pc.split_pattern(request_ids, "-"), 1).cast(pa.int32())

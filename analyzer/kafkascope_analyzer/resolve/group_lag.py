@@ -1,7 +1,7 @@
 """How far the offsets that a group's generations committed were behind the high watermarks of their partitions.
 
-First pass: each bucket takes the accepted commits from its spill and keeps the last offset of each group, generation
-and topic-partition (`last_commits`). Between the passes these become one table for the whole capture (`lag_points`).
+First pass: each bucket spills which of its commits were accepted. Between the passes the last offset of each group,
+generation and topic-partition of the whole capture is found (`gather_lag_points`).
 Second pass: each bucket finds the highest high watermark that its own Fetch responses had reported by the end of the
 second of each commit (`HighWatermarks`): consumers, followers and other groups fetch on connections of any bucket.
 """
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.ingest.exchanges import OK
 from kafkascope_analyzer.ingest.partitions import spill_name
-from kafkascope_analyzer.ingest.spill import Spill, read_spill
+from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.group_requests import API_KEYS, COMMIT_APIS
 
 SECOND_NS = 1_000_000_000
-ACCEPTED_COMMITS = "accepted_commits"
+ACCEPTED_COMMITS = "facts.accepted_commits"
 """Spilled table: connection, number, group and generation of the commits that the coordinator accepted."""
 LAST_COMMITS = pa.schema(
     [
@@ -39,21 +39,27 @@ _COMMIT_KEYS = pa.array([API_KEYS[name] for name in COMMIT_APIS], pa.int16())
 _NAMES = ["group_id", "generation_or_epoch", "topic", "topic_id", "partition"]
 
 
-def spill_accepted_commits(spill: Spill, settled: pa.Table) -> None:
-    """Spills which of a block's settled requests are accepted commits of a member (SETTLED_SCHEMA)."""
+def pick_accepted_commits(settled: pa.Table) -> pa.Table | None:
+    """Of settled requests (SETTLED_SCHEMA) those by which a member committed offsets, if they were accepted: conn,
+    number, group_id, generation_or_epoch."""
     commits = pc.is_in(settled["api_key"], _COMMIT_KEYS)
     if not pc.any(commits).as_py():
-        return
+        return None
     rows = settled.filter(commits)
     accepted = pc.and_(
         pc.and_(pc.equal(rows["status"], OK), pc.equal(pc.fill_null(rows["n_errors"], 0), 0)),
         pc.and_(pc.greater_equal(rows["generation_or_epoch"], 0), rows["group_id"].is_valid()),
     )
     chosen = rows.select(["conn", "number", "group_id", "generation_or_epoch"])
-    spill.gather(ACCEPTED_COMMITS, chosen.filter(pc.fill_null(accepted, False)))
+    return chosen.filter(pc.fill_null(accepted, False))
 
 
-def last_commits(directory: Path) -> pa.Table:
+def gather_lag_points(spills: Iterable[Path], topics: Mapping[str, str]) -> pa.Table:
+    """The last commits of the capture (LAG_POINTS), from what the buckets spilled. topics: topic names by id."""
+    return _named([_last_commits(spill) for spill in spills], topics)
+
+
+def _last_commits(directory: Path) -> pa.Table:
     """The last offset of each group, generation and topic-partition that a bucket's connections committed."""
     parts = [table for table in read_spill(directory, ACCEPTED_COMMITS)]
     latest = LAST_COMMITS.empty_table()
@@ -84,8 +90,8 @@ def _latest(rows: pa.Table) -> pa.Table:
     return last.rename_columns([name.removesuffix("_last") for name in last.column_names]).select(rows.column_names)
 
 
-def lag_points(buckets: Iterable[pa.Table], topics: Mapping[str, str]) -> pa.Table:
-    """What all buckets committed last (LAG_POINTS). topics: topic names by id."""
+def _named(buckets: Iterable[pa.Table], topics: Mapping[str, str]) -> pa.Table:
+    """The last commits of all buckets together, by the names of the topics."""
     rows = pa.concat_tables([LAST_COMMITS.empty_table(), *buckets])
     named = pc.if_else(pc.equal(rows["topic"], ""), pa.scalar(None, pa.string()), rows["topic"])
     by_id = pa.array([topics.get(topic_id) for topic_id in rows["topic_id"].unique().to_pylist()], pa.string())
@@ -144,7 +150,7 @@ class HighWatermarks:
         self._conn_ids[slots[best]] = conn_ids.take(pa.array(rows[best])).to_pylist()
 
     def rows(self) -> Iterator[pa.Table]:
-        """The points that the bucket's connections report a high watermark for: LAG_POINTS, seq (the point's number),
+        """The points that the bucket's connections report a high watermark for: LAG_POINTS, number (of the point),
         high_watermark and conn_id, the connection that reported it."""
         highest, conn_ids = self._highest.copy(), self._conn_ids.copy()
         for i in range(1, len(highest)):
@@ -153,6 +159,6 @@ class HighWatermarks:
         seen = np.flatnonzero(highest[self._slot_of_point] >= 0)
         if len(seen):
             slots = self._slot_of_point[seen]
-            points = self._points.take(pa.array(seen)).append_column("seq", pa.array(seen, pa.int32()))
+            points = self._points.take(pa.array(seen)).append_column("number", pa.array(seen))
             points = points.append_column("high_watermark", pa.array(highest[slots]))
             yield points.append_column("conn_id", pa.array(conn_ids[slots].tolist(), pa.string()))

@@ -38,11 +38,11 @@ _KEEPING_PLACE = _keys(*HEARTBEAT_APIS, "Heartbeat", "OffsetCommit")
 _KEPT = (
     *("request_id", "conn_id", "client_ip", "client_id", "node_id", "api_key", "ts_ns", "request_packet_no"),
     *("response_ns", "response_last_ns", "status", "error_name", "group_id", "member_id", "group_instance_id"),
-    *("generation_or_epoch", "coordinator_type", "coordinator_key"),
+    *("generation_or_epoch", "coordinator_type", "coordinator_key", "number"),
 )
 _MEMBER_KEYS = ["group_id", "api_key", "member_id", "generation_or_epoch", "conn_id"]
-_MEMBER_FIRST = ["ts_ns", "packet_no", "request_id", "client_ip", "client_id", "node_id", "group_instance_id"]
-_MEMBER_ORDER = [(name, "ascending") for name in ("ts_ns", "packet_no", "request_id")]
+_MEMBER_FIRST = ["ts_ns", "packet_no", "number", "request_id", "client_ip", "client_id", "node_id", "group_instance_id"]
+_MEMBER_ORDER = [(name, "ascending") for name in ("ts_ns", "packet_no", "number")]
 MERGED_ROWS = 1 << 16
 """Rolled-up rows that may lie unmerged: beyond, those of one member are added up."""
 
