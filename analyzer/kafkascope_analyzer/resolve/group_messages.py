@@ -68,9 +68,7 @@ def request_bodies(read: MessageReader, api: str, wanted: pa.Array | None = None
     return _bodies(read, f"{api}/request", (GROUP_REQUEST_BODY, _REQUEST_FIELDS[api], ()), wanted, None)
 
 
-def response_bodies(
-    read: MessageReader, api: str, names: TopicNames, wanted: pa.Array | None = None
-) -> pa.Table:
+def response_bodies(read: MessageReader, api: str, names: TopicNames, wanted: pa.Array | None = None) -> pa.Table:
     """Columns request_id and body (GROUP_RESPONSE_BODY) of an API's responses; wanted: ids of those, None for all."""
     shape = (GROUP_RESPONSE_BODY, _RESPONSE_FIELDS[api], _ASSIGNMENTS.get(api, ()))
     return _bodies(read, f"{api}/response", shape, wanted, names)
@@ -155,7 +153,9 @@ def _side_by_side(read: MessageReader, api: str) -> Iterator[tuple[str, pa.Recor
     asked = ["member_epoch", *_REQUEST_FLAGS[api]]
     sides = {
         "request": read(f"{api}/request", ["request_id", "ts_ns", *asked]),
-        "response": read(f"{api}/response", ["request_id", "ts_ns", "member_epoch", "error_code", _ASSIGNMENTS[api][0]]),
+        "response": read(
+            f"{api}/response", ["request_id", "ts_ns", "member_epoch", "error_code", _ASSIGNMENTS[api][0]]
+        ),
     }
     reached = dict.fromkeys(sides, 0)
     while sides:

@@ -68,9 +68,7 @@ def forming_requests(rows: pa.Table, heartbeat_ids: pa.Array) -> pa.Table:
             pc.and_(pc.equal(rows["coordinator_type"], "group"), pc.equal(rows["status"], "ok")),
         )
     )
-    heartbeat = pc.and_(
-        pc.is_in(api, _WHOLE_PROTOCOL), pc.or_(failed, pc.is_in(rows["request_id"], heartbeat_ids))
-    )
+    heartbeat = pc.and_(pc.is_in(api, _WHOLE_PROTOCOL), pc.or_(failed, pc.is_in(rows["request_id"], heartbeat_ids)))
     refused = pc.and_(pc.is_in(api, _COMMITS), pc.is_in(rows["error_name"], pa.array(REFUSALS)))
     chosen = pc.or_(
         pc.or_(pc.is_in(api, _MEMBERSHIP), pc.or_(heartbeat, refused)),

@@ -50,9 +50,7 @@ def leaving_members(request: GroupRequest, base: dict[str, Member]) -> dict[str,
     if not named:
         return {request.member: None}
     instances = {m.group_instance_id: m.member_id for m in base.values() if m.group_instance_id}
-    return {
-        one["member_id"] or instances.get(one["group_instance_id"], ""): one["reason"] or None for one in named
-    }
+    return {one["member_id"] or instances.get(one["group_instance_id"], ""): one["reason"] or None for one in named}
 
 
 def join_reason(request: GroupRequest) -> str | None:

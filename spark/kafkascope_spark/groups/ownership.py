@@ -82,8 +82,8 @@ class Ownership:
         """A round in which all members gave up what they had before any got something new: first everything is lost,
         then gained. Members of which the assignment is not known keep what they had."""
         known = {m.member_id: (frozenset(m.assigned), m.synced_ns) for m in members if m.assigned is not None}
-        owned_before = set(self._owners)
-        existing = owned_before | set(self._unowned)
+        owned_before = frozenset[str]().union(*self._items.values())
+        existing = owned_before | self._unowned.keys()
         self.begin_round()
         for member_id, (items, synced_ns) in known.items():
             self._lose(member_id, items, synced_ns)
@@ -112,14 +112,17 @@ class Ownership:
         items: frozenset[str],
         at_ns: int | None,
         last_seen: LastSeen,
-        existing: Collection[str] = (),
+        existing: Collection[str] | None = None,
     ) -> None:
+        """existing: what somebody had or nobody had any more when the round began; None where that is what is known
+        now."""
         old = self._items.get(member_id, frozenset())
         change = self.changes.setdefault(member_id, Change())
         self._items[member_id] = items
         for item in items - old if self._exclusive else ():
             since, is_moved = self._take(item, member_id, last_seen)
-            if item in change.lost or not (is_moved or item in existing):
+            is_moved = is_moved if existing is None else item in existing
+            if item in change.lost or not is_moved:
                 continue
             change.n_moved += 1
             if since is not None and at_ns is not None:
