@@ -80,7 +80,8 @@ class BucketFinish:
             self._facts.names(), pa.array(list(topics), pa.string()), pa.array(list(topics.values()), pa.string())
         )
         connections = self._facts.raw.append_column("node_id", self._facts.node_ids)
-        context = BucketContext(connections, topics, shared, find_error_runs(bucket.spill))
+        read_messages = FinishedFiles(bucket.dataset, bucket.part)
+        context = BucketContext(connections, topics, shared, find_error_runs(bucket.spill), read_messages)
         self._events = BucketEvents(context, events)
         self._roles = RoleCounts()
         self.rows: dict[str, int] = {}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from kafkascope_analyzer.resolve.error_runs import ErrorRuns
+from kafkascope_analyzer.resolve.event_source import MessageReader
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 
 
@@ -12,9 +13,11 @@ from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 class BucketContext:
     """connections: the bucket's connections by number, with the columns of the spill (ingest.connection_state) and
     node_id; `conn` in the rows of other tables is the row in it. topics: names by topic id. shared: facts about all
-    buckets. runs: of requests that fail alike."""
+    buckets. runs: of requests that fail alike. read_messages: reads the messages of the bucket, all of which the first
+    pass has written."""
 
     connections: pa.Table
     topics: dict[str, str]
     shared: SharedFacts
     runs: ErrorRuns
+    read_messages: MessageReader

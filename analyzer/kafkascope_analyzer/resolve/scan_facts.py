@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.resolve import transaction_picks
 from kafkascope_analyzer.resolve.failed_requests import FAILED_REQUESTS, pick_failed_requests
+from kafkascope_analyzer.resolve.group_lag import ACCEPTED_COMMITS, pick_accepted_commits
 from kafkascope_analyzer.resolve.unanswered import UNANSWERED, pick_unanswered
 from kafkascope_parsers.machine import Columns
 
@@ -26,6 +27,7 @@ MessagePicker = Callable[[Columns, NDArray[np.void]], pa.Table | None]
 REQUEST_PICKERS: Mapping[str, Picker] = {
     FAILED_REQUESTS: pick_failed_requests,
     UNANSWERED: pick_unanswered,
+    ACCEPTED_COMMITS: pick_accepted_commits,
     transaction_picks.COORDINATOR_REQUESTS: transaction_picks.pick_coordinator_requests,
     transaction_picks.READERS: transaction_picks.pick_read_committed,
 }

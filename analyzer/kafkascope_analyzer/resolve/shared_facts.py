@@ -14,6 +14,7 @@ from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.failed_requests import FAILED_REQUESTS
 from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times
+from kafkascope_analyzer.resolve.group_lag import gather_lag_points
 from kafkascope_analyzer.resolve.near_closes import CLOSE_COLUMNS, near_closes
 from kafkascope_analyzer.resolve.partition_failures import PartitionFailures, partition_failures
 from kafkascope_analyzer.resolve.transaction_facts import TransactionFacts, gather_transaction_facts
@@ -39,12 +40,14 @@ class SharedFacts:
     near_closes: what happened at each server around the end of its connections (near_closes.near_closes).
     request_failures: when calls of HOT_APIS failed, by client_ip, api_key, group_id and transactional_id.
     partition_failures: when topics and topic-partitions failed. transactions: what is known of transactional ids.
+    lag_points: the last offset that each generation of a group committed for each topic-partition (LAG_POINTS).
     """
 
     near_closes: pa.Table
     request_failures: FailureTimes
     partition_failures: PartitionFailures
     transactions: TransactionFacts
+    lag_points: pa.Table
 
 
 def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts:
@@ -61,6 +64,7 @@ def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts
         _request_failures(connections),
         partition_failures(errors, unanswered, cluster.topics),
         gather_transaction_facts(spills, cluster.topics),
+        gather_lag_points(spills, cluster.topics),
     )
 
 

@@ -1,4 +1,4 @@
-"""What members say and are given, where the bytes are not a consumer's: written by Connect's and Streams' classes."""
+"""Subscriptions and assignments where the bytes are not a consumer's: written by Connect's and Streams' classes."""
 
 import gzip
 import json
@@ -19,11 +19,11 @@ def written(kind: str, assignor: str | None, holds: str) -> tuple[bytes, dict[st
 def one_worker(t: Any, assignor: str, metadata: bytes, given: bytes, protocol_type: str) -> Any:
     """a joins with these bytes and is given those."""
     t.join(2, 300, "a", 1, members=["a"], assignor=assignor).sync(301, 305, "a", 1)
-    join, sync = t.rows[-2:]
-    join["asked"]["protocol_type"] = protocol_type
-    join["asked"]["protocols"][0]["metadata"] = metadata
-    sync["told"]["assignment"] = given
-    (row,) = t.tell()
+    join, sync = (row["group_request"] for row in t.rows[-2:])
+    join["request"]["protocol_type"] = protocol_type
+    join["request"]["protocols"][0]["metadata"] = metadata
+    sync["response"]["assignment"] = given
+    (row,) = t.rebalances()
     return row
 
 

@@ -1,4 +1,4 @@
-"""Traces of a group: what its members send and are answered, one line each, in milliseconds."""
+"""Traces of a group: the requests of its members and the responses, one line each, in milliseconds."""
 
 import struct
 from collections.abc import Callable
@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 
-from kafkascope_spark import wire
-from kafkascope_spark.rebalances.group_stories import GroupStories
+from kafkascope_analyzer.dataset.tables.events import RANKS
+from kafkascope_analyzer.dataset.tables.group_events import GROUP_SECTIONS
+from kafkascope_spark.groups import model
+from kafkascope_spark.groups.stories import GroupStories
 
 MS = 1_000_000
 TOPIC = "t"
 EPOCH_APIS = {
-    "consumer": wire.CONSUMER_GROUP_HEARTBEAT,
-    "share": wire.SHARE_GROUP_HEARTBEAT,
-    "streams": wire.STREAMS_GROUP_HEARTBEAT,
+    "consumer": model.CONSUMER_GROUP_HEARTBEAT,
+    "share": model.SHARE_GROUP_HEARTBEAT,
+    "streams": model.STREAMS_GROUP_HEARTBEAT,
 }
 Row = dict[str, Any]
 
@@ -54,39 +56,29 @@ class Trace:
             "error_name": more.pop("error", None),
             "member_id": who,
             "group_instance_id": more.pop("instance", None),
-            "generation": more.pop("generation", None),
-        }
-        row = self._row(at, client, request["request_id"], more.pop("node", 1), more.pop("closed", None))
-        row |= {"request": request, "asked": more.pop("asked", {}), "told": more.pop("told", {}), "given": []}
-        row["given"] = more.pop("given", [])
-        assert not more, more
-        self.rows.append(row)
-
-    @staticmethod
-    def _row(at: int, client: str, tie: str, node: int, closed: int | None) -> Row:
-        return {
-            "group_id": "g",
-            "ts_ns": at * MS,
-            "packet_no": 0,
-            "tie": tie,
-            "conn_id": f"conn-{client}",
+            "generation_or_epoch": more.pop("generation", None),
             "client_id": client,
-            "client_instance_id": f"ci-{client}",
-            "close_ns": None if closed is None else closed * MS,
-            "close_kind": None if closed is None else "rst_client",
-            "node_id": node,
-            "heard": None,
-            "request": None,
+            "node_id": more.pop("node", 1),
         }
+        closed = more.pop("closed", None)
+        request |= {"close_ns": None if closed is None else closed * MS}
+        request |= {"close_kind": None if closed is None else "rst_client"}
+        request |= {"request": more.pop("body", {}), "response": more.pop("response", {})}
+        assert not more, more
+        self._event(at, client, "group_request", request)
+
+    def _event(self, at: int, client: str, kind: str, body: Row) -> None:
+        keys = {"key": "g", "ts_ns": at * MS, "packet_no": 0, "conn_id": f"conn-{client}", "seq": len(self.rows)}
+        self.rows.append(keys | {"kind": kind, "client_instance_id": f"ci-{client}", kind: body})
 
     def join(self, at: int, answered: int | None, who: str, generation: int = 0, **more: Any) -> "Trace":
-        """A JoinGroup. asks: the member id that it asks with (its own); members: whom the leader is told of."""
+        """A JoinGroup. asks: the member id that it asks with (its own); members: those listed for the leader."""
         named = more.pop("members", ())
         listed = [{"member_id": m, "group_instance_id": None} for m in named]
         instances = more.pop("instances", {})
         for one in listed:
             one["group_instance_id"] = instances.get(one["member_id"])
-        asked = {
+        body = {
             "member_id": more.pop("asks", who),
             "session_timeout_ms": 10_000,
             "rebalance_timeout_ms": 60_000,
@@ -97,11 +89,11 @@ class Trace:
             ],
         }
         assignor = more.pop("assignor", "range")
-        asked["protocols"][0]["name"] = assignor
-        told: Row = {"member_id": who, "generation_id": -1}
+        body["protocols"][0]["name"] = assignor
+        response: Row = {"member_id": who, "generation_id": -1}
         if more.get("error") is None:
-            told |= {"generation_id": generation, "protocol_name": assignor, "leader": "a", "members": listed}
-        self.add(wire.JOIN_GROUP, at, answered, who, asked=asked, told=told, **more)
+            response |= {"generation_id": generation, "protocol_name": assignor, "leader": "a", "members": listed}
+        self.add(model.JOIN_GROUP, at, answered, who, body=body, response=response, **more)
         return self
 
     def asks_first(self, at: int, who: str) -> "Trace":
@@ -111,39 +103,47 @@ class Trace:
     def sync(self, at: int, answered: int | None, who: str, generation: int, *has: int, **more: Any) -> "Trace":
         """A SyncGroup; gives: what the leader assigns, by member."""
         gives = [{"member_id": m, "assignment": assignment(*p)} for m, p in more.pop("gives", {}).items()]
-        asked, told = {"member_id": who, "assignments": gives}, {"assignment": assignment(*has)}
-        self.add(wire.SYNC_GROUP, at, answered, who, generation=generation, asked=asked, told=told, **more)
+        body, response = {"member_id": who, "assignments": gives}, {"assignment": assignment(*has)}
+        self.add(model.SYNC_GROUP, at, answered, who, generation=generation, body=body, response=response, **more)
         return self
 
     def leave(self, at: int, who: str, why: str | None = None, **more: Any) -> "Trace":
         """A LeaveGroup that is accepted."""
-        asked = {"leavers": [{"member_id": who, "group_instance_id": None, "reason": why}]}
-        self.add(wire.LEAVE_GROUP, at, at + 1, who, asked=asked, **more)
+        body = {"leaving_members": [{"member_id": who, "group_instance_id": None, "reason": why}]}
+        self.add(model.LEAVE_GROUP, at, at + 1, who, body=body, **more)
         return self
 
     def beat(self, at: int, who: str, generation: int, error: str, **more: Any) -> "Trace":
         """A Heartbeat that is refused."""
-        self.add(wire.HEARTBEAT, at, at + 1, who, generation=generation, error=error, **more)
+        self.add(model.HEARTBEAT, at, at + 1, who, generation=generation, error=error, **more)
         return self
 
     def commit(self, at: int, who: str, generation: int, error: str) -> "Trace":
         """An OffsetCommit that is refused."""
-        self.add(wire.OFFSET_COMMIT, at, at + 1, who, generation=generation, error=error)
+        self.add(model.OFFSET_COMMIT, at, at + 1, who, generation=generation, error=error)
         return self
 
-    def heard(self, at: int, until: int, who: str, generation: int, api: int = wire.HEARTBEAT) -> "Trace":
+    def keep(self, at: int, until: int, who: str, generation: int, api: int = model.HEARTBEAT) -> "Trace":
         """Heartbeats that went well, rolled up."""
-        row = self._row(at, who.split("#")[0], f"{who}|{api}", 1, None)
-        row["heard"] = {
+        client = who.split("#")[0]
+        activity = {
             "api_key": api,
             "member_id": who,
             "group_instance_id": None,
-            "generation": generation,
+            "generation_or_epoch": generation,
             "last_ns": until * MS,
             "n": 1 + (until - at) // 3_000,
-            "request_id": f"heard-{who}-{at}",
+            "request_id": f"heartbeat-{who}-{at}",
+            "client_id": client,
+            "node_id": 1,
         }
-        self.rows.append(row)
+        self._event(at, client, "group_member", activity)
+        return self
+
+    def lag(self, at: int, generation: int, partition: int, committed: int, high_watermark: int) -> "Trace":
+        """The last commit of a generation for a partition, and a high watermark that was known by then."""
+        lag = {"generation_or_epoch": generation, "topic": TOPIC, "partition": partition}
+        self._event(at, "a", "group_lag", lag | {"committed_offset": committed, "high_watermark": high_watermark})
         return self
 
     def epoch(
@@ -151,27 +151,36 @@ class Trace:
     ) -> "Trace":
         """A heartbeat with an epoch, answered after 5 ms; has: the assignment that the answer carries."""
         api = EPOCH_APIS[more.pop("protocol", "consumer")]
-        asked = {"member_id": who, "member_epoch": asks, "topics": more.pop("topics", None), "regex": None}
-        told = {"member_id": who, "member_epoch": epoch, "heartbeat_interval_ms": 1_000, "assigns": has is not None}
-        given: list[Row] = []
-        if api == wire.STREAMS_GROUP_HEARTBEAT and has is not None:
-            told["active"] = [{"id": "0", "partitions": list(has)}]
+        body = {"member_id": who, "member_epoch": asks, "subscribed_topics": more.pop("topics", None)}
+        response: Row = {"member_id": who, "member_epoch": epoch, "heartbeat_interval_ms": 1_000}
+        response["has_assignment"] = has is not None
+        if api == model.STREAMS_GROUP_HEARTBEAT and has is not None:
+            response["active_tasks"] = [{"subtopology_id": "0", "partitions": list(has)}]
         elif has:
-            given = [{"topic": TOPIC, "partitions": list(has)}]
-        self.add(api, at, at + 5, who, generation=asks, asked=asked, told=told, given=given, **more)
+            response["assigned_topics"] = [{"topic": TOPIC, "partitions": list(has)}]
+        self.add(api, at, at + 5, who, generation=asks, body=body, response=response, **more)
         return self
 
-    def tell(self) -> list[Row]:
+    def events(self) -> list[Row]:
+        """The events, in the order in which the machines read them."""
+        return sorted(self.rows, key=event_order)
+
+    def rebalances(self) -> list[Row]:
         """The rows of the table, in order of time."""
         stories = GroupStories((0, self.end * MS))
-        rows = sorted(self.rows, key=lambda r: (r["group_id"], r["ts_ns"], r["packet_no"], r["tie"]))
-        return [*stories.feed(rows), *stories.finish()]
+        return [*stories.feed(self.events()), *stories.finish()]
 
 
 @pytest.fixture
 def trace() -> Callable[..., Trace]:
     """A new trace."""
     return Trace
+
+
+def event_order(row: Row) -> tuple[Any, ...]:
+    kind = row["kind"]
+    moment = (row["key"], GROUP_SECTIONS[kind], row["ts_ns"], RANKS[kind])
+    return (*moment, row["packet_no"], row["conn_id"], row["seq"])
 
 
 def named(row: Row, name: str) -> dict[str, Any]:

@@ -5,15 +5,18 @@ import json
 import pathlib
 from typing import Any
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_spark.rebalances.events import SORT
-from kafkascope_spark.rebalances.group_stories import GroupStories
+from kafkascope_analyzer.dataset.tables.events import RANKS
+from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS, GROUP_SECTIONS
+from kafkascope_analyzer.ingest.options import IngestOptions
+from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_spark.groups.stories import GroupStories
 
 GROUPS = pathlib.Path(__file__).parents[3] / "fixtures" / "groups"
 RECORDED = sorted(GROUPS.glob("*.json.gz"))
-COLUMNS = ("request", "asked", "told", "given", "heard", "client_id", "client_instance_id", "node_id")
-REQUEST = ("response_ns", "error_name", "member_id", "group_instance_id", "generation")
 Row = dict[str, Any]
 
 
@@ -33,17 +36,20 @@ def load(path: pathlib.Path) -> Row:
 
 
 def event(row: Row) -> Row:
-    """The row with all columns that Spark gives it."""
-    row = dict.fromkeys((*COLUMNS, "close_ns", "close_kind")) | row
-    if row["request"]:
-        row["request"] = dict.fromkeys(REQUEST) | row["request"]
-    for name, nested in (("asked", "leavers"), ("told", "members")):
-        for one in (row[name] or {}).get(nested) or ():
+    """The event with all fields of its struct."""
+    kind = row["kind"]
+    row = {"client_instance_id": None} | row
+    row[kind] = {field.name: None for field in GROUP_KINDS[kind]} | row[kind]
+    for body, nested in (("request", "leaving_members"), ("response", "members")):
+        for one in (row[kind].get(body) or {}).get(nested) or ():
             one.setdefault("group_instance_id")
             one.setdefault("reason")
-    if row["heard"]:
-        row["heard"].setdefault("group_instance_id")
     return row
+
+
+def place(row: Row) -> tuple[Any, ...]:
+    moment = (row["key"], GROUP_SECTIONS[row["kind"]], row["ts_ns"], RANKS[row["kind"]])
+    return (*moment, row["packet_no"], row["conn_id"], row["seq"])
 
 
 def stories(recorded: Row) -> list[Row]:
@@ -75,7 +81,7 @@ def test_each_membership_that_lasted_is_a_generation(path: pathlib.Path) -> None
 def test_rows_hang_together(path: pathlib.Path) -> None:
     recorded = load(path)
     rows = stories(recorded)
-    ids = {r["tie"] for r in recorded["events"]} | {e["heard"]["request_id"] for e in recorded["events"] if e["heard"]}
+    ids = {r[r["kind"]]["request_id"] for r in recorded["events"]}
     assert len({r["rebalance_id"] for r in rows}) == len(rows)
     for row in rows:
         assert set(row["evidence"]) <= ids
@@ -127,30 +133,21 @@ def test_what_made_each_generation_is_what_was_done() -> None:
     assert [t for _, t, _ in triggers("streams", "mailer")] == ["first", "first", "member_joined", "member_left"]
 
 
-@pytest.fixture(scope="module")
-def dataset(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    from kafkascope_analyzer.ingest.options import IngestOptions
-    from kafkascope_analyzer.ingest.run import ingest
-
-    place = tmp_path_factory.mktemp("groups") / "rebalance.kscope"
-    ingest([GROUPS / "rebalance.pcap.zst"], place, IngestOptions(jobs=1))
-    return place
-
-
-def told(spark: Any, dataset: pathlib.Path, *, small: bool) -> list[Row]:
-    from kafkascope_spark.rebalances.transform import rebalances
-    from kafkascope_spark.stories import capture_span
-    from kafkascope_spark.tables import Tables
-
-    rows = rebalances(Tables(spark, dataset, capture_span(dataset), small)).collect()
-    return sorted((r.asDict(recursive=True) for r in rows), key=lambda r: (r["start_ns"], r["rebalance_id"]))
+def rows_of_capture(dataset: pathlib.Path) -> list[Row]:
+    """The rows of `rebalances` from the events of a dataset."""
+    table = pq.read_table(dataset / "events", filters=[("key_kind", "=", "group")])
+    last_ns = pc.max(pq.read_table(dataset / "captures")["last_ns"]).as_py()
+    events = [row | {"client_instance_id": None} for row in table.to_pylist()]
+    machine = GroupStories((0, last_ns))
+    rows = [*machine.feed(sorted(events, key=place)), *machine.finish()]
+    return sorted(rows, key=lambda r: (r["start_ns"], r["rebalance_id"]))
 
 
-@pytest.mark.spark
-def test_from_packets_to_rows(spark: Any, dataset: pathlib.Path) -> None:
-    """The capture through ingest and Spark, against what the administrator saw and what the lab did."""
+def test_from_packets_to_rows(tmp_path: pathlib.Path) -> None:
+    """The capture through ingest and the state machines, against what the administrator saw and what the lab did."""
+    ingest([GROUPS / "rebalance.pcap.zst"], tmp_path / "rebalance.kscope", IngestOptions(jobs=1))
     truth = json.loads((GROUPS / "rebalance.truth.json").read_text())
-    rows = told(spark, dataset, small=True)
+    rows = rows_of_capture(tmp_path / "rebalance.kscope")
     seen = [s for s in truth["state_changes"] if s["what"] == "group_members" and s["now"]]
     lasted = [s for s in seen if all(n["after_ns"] > s["seen_ns"] for n in seen if later(n, s))]
     assert len(lasted) >= 4
@@ -179,19 +176,7 @@ def later(one: Row, other: Row) -> bool:
     return bool(one["group"] == other["group"] and one["seen_ns"] > other["seen_ns"])
 
 
-@pytest.mark.spark
-def test_partitions_do_not_change_the_rows(spark: Any, dataset: pathlib.Path) -> None:
-    small = told(spark, dataset, small=True)
-    kept = spark.conf.get("spark.sql.shuffle.partitions")
-    try:
-        for n in ("1", "2", "7"):
-            spark.conf.set("spark.sql.shuffle.partitions", n)
-            assert told(spark, dataset, small=False) == small
-    finally:
-        spark.conf.set("spark.sql.shuffle.partitions", kept)
-
-
 def test_events_are_recorded_in_the_order_of_the_machines() -> None:
     for path in RECORDED:
-        keys = [tuple(row[name] for name in SORT) for row in load(path)["events"]]
+        keys = [place(row) for row in load(path)["events"]]
         assert keys == sorted(keys)

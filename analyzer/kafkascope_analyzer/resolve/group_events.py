@@ -1,0 +1,142 @@
+"""Events of groups: requests that form or change a group, members that keep their place, offsets committed.
+
+Specification of the kinds: dataset/tables/group_events.py. Bodies of messages are read once, for the relevant requests
+only.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.dataset.tables.group_events import (
+    GROUP_KINDS,
+    GROUP_REQUEST_BODY,
+    GROUP_RESPONSE_BODY,
+    GROUP_SECTIONS,
+)
+from kafkascope_analyzer.resolve.bucket_context import BucketContext
+from kafkascope_analyzer.resolve.event_source import MessageReader, event_table
+from kafkascope_analyzer.resolve.group_lag import HighWatermarks
+from kafkascope_analyzer.resolve.group_messages import (
+    HEARTBEAT_APIS,
+    MEMBERSHIP_APIS,
+    relevant_heartbeats,
+    request_bodies,
+    response_bodies,
+)
+from kafkascope_analyzer.resolve.group_requests import API_KEYS, MemberActivity, forming_requests, requests_of_groups
+
+_FETCH = API_KEYS["Fetch"]
+
+
+class GroupEvents:
+    """EventSource of the kinds of groups."""
+
+    def __init__(self, context: BucketContext) -> None:
+        self._topic_ids = pa.array(list(context.topics), pa.string())
+        self._topic_names = pa.array(list(context.topics.values()), pa.string())
+        self._heartbeats = {api: relevant_heartbeats(context.read_messages, api) for api in HEARTBEAT_APIS}
+        self._heartbeat_ids = pa.concat_arrays(list(self._heartbeats.values()))
+        self._forming: list[pa.Table] = []
+        self._members = MemberActivity()
+        self._watermarks = HighWatermarks(context.shared.lag_points)
+
+    def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """None: a request has its error's name."""
+        yield from ()
+
+    def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """None yet: members are rolled up, and requests are completed at the end."""
+        mine = requests_of_groups(rows)
+        if mine.num_rows:
+            forming = forming_requests(mine, self._heartbeat_ids)
+            if forming.num_rows:
+                self._forming.append(forming)
+            self._members.add(mine)
+        yield from ()
+
+    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
+        """None yet: the high watermarks that responses to Fetch report are gathered."""
+        if api_key == _FETCH and direction == "response":
+            self._watermarks.take(rows)
+        yield from ()
+
+    def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
+        """All events of groups."""
+        if self._forming:
+            yield self._requests(pa.concat_tables(self._forming).combine_chunks(), connections, read_messages)
+        members = self._members.total()
+        if members is not None:
+            yield _events("group_member", members)
+        for lag in self._watermarks.rows():
+            yield self._lag(lag, connections)
+
+    def _requests(self, rows: pa.Table, connections: pa.Table, read: MessageReader) -> pa.Table:
+        requests, responses = self._bodies(rows, read)
+        closes = pc.index_in(rows["conn_id"], _flat(connections["conn_id"]))
+        columns = {
+            "request": _body(rows, requests, GROUP_REQUEST_BODY),
+            "response": _body(rows, responses, GROUP_RESPONSE_BODY),
+            "response_ns": pc.max_element_wise(rows["response_ns"], rows["response_last_ns"]),
+            "close_ns": connections["close_ns"].take(closes),
+            "close_kind": connections["close_kind"].take(closes),
+        }
+        return _events("group_request", rows, columns)
+
+    def _bodies(self, rows: pa.Table, read: MessageReader) -> tuple[pa.Table, pa.Table]:
+        """Bodies of the relevant requests, and of the responses to them."""
+        present = set(rows["api_key"].unique().to_pylist())
+        wanted: dict[str, pa.Array | None] = dict.fromkeys(MEMBERSHIP_APIS) | self._heartbeats
+        apis = {api: ids for api, ids in wanted.items() if API_KEYS[api] in present}
+        requests = [request_bodies(read, api, ids) for api, ids in apis.items()]
+        responses = [response_bodies(read, api, self._names, ids) for api, ids in apis.items()]
+        return _all(requests), _all(responses)
+
+    def _names(self, topic_ids: pa.Array) -> pa.Array:
+        """Topic names by id; the id itself where the name is not known."""
+        if not len(self._topic_ids):
+            return topic_ids
+        return pc.coalesce(self._topic_names.take(pc.index_in(topic_ids, self._topic_ids)), topic_ids)
+
+    @staticmethod
+    def _lag(rows: pa.Table, connections: pa.Table) -> pa.Table:
+        clients = connections["client_ip"].take(pc.index_in(rows["conn_id"], _flat(connections["conn_id"])))
+        rows = rows.append_column("client_ip", clients).append_column("committed_offset", rows["offset"])
+        return _events("group_lag", rows)
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _all(bodies: list[pa.Table]) -> pa.Table:
+    return pa.concat_tables(bodies) if bodies else pa.table({"request_id": pa.array([], pa.string())})
+
+
+def _body(rows: pa.Table, bodies: pa.Table, kind: pa.StructType) -> pa.Array:
+    """The body of each row's message; null where there is none."""
+    if not bodies.num_rows:
+        return pa.nulls(rows.num_rows, kind)
+    return _flat(bodies["body"]).take(_flat(pc.index_in(rows["request_id"], _flat(bodies["request_id"]))))
+
+
+def _events(kind: str, rows: pa.Table, more: Mapping[str, pa.Array] | None = None) -> pa.Table:
+    """Rows of `events`. more: columns of the struct that the rows do not have."""
+    struct, n = GROUP_KINDS[kind], rows.num_rows
+    columns = {name: _flat(rows[name]) for name in rows.column_names} | {
+        name: _flat(column) for name, column in (more or {}).items()
+    }
+    keys = {
+        "key_kind": pa.repeat("group", n),
+        "key": columns["group_id"],
+        "client_ip": columns["client_ip"],
+        "section": pa.repeat(pa.scalar(GROUP_SECTIONS[kind], pa.int8()), n),
+        "ts_ns": columns["ts_ns"],
+        "packet_no": columns.get("packet_no", pa.array(np.zeros(n, np.int64))),
+        "conn_id": columns["conn_id"],
+        "seq": columns["number"],
+    }
+    arrays = [columns[field.name].cast(field.type) for field in struct]
+    return event_table(kind, keys, pa.StructArray.from_arrays(arrays, fields=list(struct)))

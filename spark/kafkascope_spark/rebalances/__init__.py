@@ -1,1 +1,0 @@
-"""What happened in consumer, share and streams groups: their generations."""
