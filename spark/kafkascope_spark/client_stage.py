@@ -16,10 +16,11 @@ from kafkascope_analyzer.dataset.contract import TIMESTAMP
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
-from kafkascope_spark.client_stories import CLIENT_END, ClientStories, TableRow
+from kafkascope_spark.client_stories import ClientStories, TableRow
 from kafkascope_spark.event_decoder import event_rows
 from kafkascope_spark.recoveries.causes import felt_ns
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter
+from kafkascope_spark.transactions.machine import CLIENT_END
 
 Row = dict[str, Any]
 Batches = Iterable[pa.RecordBatch]
@@ -31,7 +32,7 @@ RECOVERY_STRUCT = pa.struct([field for field in RECOVERIES.schema if not field.t
 SHARED_KINDS = {
     **GROUP_KINDS,
     **TRANSACTION_KINDS,
-    CLIENT_END: pa.struct([("left_ns", pa.int64())]),
+    CLIENT_END: pa.struct([("client_instance_id", pa.string()), ("left_ns", pa.int64())]),
     RECOVERY: RECOVERY_STRUCT,
     WRITTEN_FILE: FILE,
 }
@@ -82,8 +83,7 @@ def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
         if name == RECOVERIES.name:
             yield _row(RECOVERY, "", RECOVERY, row) | {"ts_ns": felt_ns(row), "conn_id": row["recovery_id"]}
         elif name == CLIENT_END:
-            ended = _row("transaction", row["transactional_id"], CLIENT_END, {"left_ns": row["left_ns"]})
-            yield ended | {"client_instance_id": row["client_instance_id"], "conn_id": row["client_instance_id"]}
+            yield _row("transaction", row["transactional_id"], CLIENT_END, row) | {"conn_id": row["client_instance_id"]}
         else:
             writer.take(name, row)
 

@@ -17,12 +17,11 @@ from kafkascope_spark.recoveries.tracker import Recoveries
 from kafkascope_spark.startups.lifecycle import Startups
 from kafkascope_spark.startups.lookups import client_lookups
 from kafkascope_spark.timeline import Event, Kind, Timeline
+from kafkascope_spark.transactions.machine import CLIENT_END
 from kafkascope_spark.wire import Connection, ErrorRun, Lookup, Request, Row
 
 TableRow = tuple[str, Row]
 """The name of a story table, or CLIENT_END, and a row."""
-CLIENT_END = "client_end"
-"""When the client of a transactional id was gone: left_ns, null while it may still run."""
 GONE = ("closed", "died", "evicted")
 """Ends of a client whose connections have all ended."""
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.stories import REBALANCES, RECOVERIES, TRANSACTIONS
 from kafkascope_spark.client_stage import GC_OBJECTS, RECOVERY, SHARED_KINDS, WRITTEN_FILE, Batches
-from kafkascope_spark.groups.group_stories import GroupStories
+from kafkascope_spark.groups.stories import GroupStories
 from kafkascope_spark.recoveries.causes import Causes
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter
 from kafkascope_spark.transactions.machine import Transactions

@@ -23,8 +23,9 @@ from kafkascope_analyzer.resolve.group_codes import group_codes
 from kafkascope_analyzer.resolve.late_requests import is_late
 from kafkascope_analyzer.resolve.unanswered import request_numbers
 
-EDGE = 32
-"""Requests at the begin and at the end of a run that are events one by one: more than an episode keeps of either."""
+EDGE = 1_000
+"""Requests at the begin and at the end of a run that are events one by one: together as many as the steps that are kept
+of one start, and more than an episode keeps."""
 LEAST = 3 * EDGE
 """A shorter run is told one by one."""
 NO_RUN = -1
