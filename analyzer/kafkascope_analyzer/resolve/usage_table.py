@@ -10,10 +10,19 @@ from kafkascope_analyzer.resolve.group_codes import group_codes
 
 FIRST_RESERVED_CORRELATION_ID = 0x7FFFFFF8
 """From here the Java client numbers its SASL requests, apart from its counter (KAFKA-9854)."""
-_TEXT_KEYS = ("client_id", "group_id", "member_id", "group_instance_id", "transactional_id")
+_TEXT_KEYS: tuple[str, ...] = ("client_id", "group_id", "member_id", "group_instance_id", "transactional_id")
 _TEXT_KEYS += ("coordinator_type", "coordinator_key", "software_name", "software_version", "status")
 _KEYS = ("conn", "api_key", "api_version", *_TEXT_KEYS, "is_replica", "returned_records", "failed")
-_FIRST = ("api_name", "client_ip", "conn_id", "node_id", "correlation_id", "ts_ns", "request_last_ns", "response_ns")
+_FIRST: tuple[str, ...] = (
+    "api_name",
+    "client_ip",
+    "conn_id",
+    "node_id",
+    "correlation_id",
+    "ts_ns",
+    "request_last_ns",
+    "response_ns",
+)
 _FIRST += ("response_last_ns", "latency_us", "generation_or_epoch", "n_records")
 _UNKNOWN = np.iinfo(np.int64).min
 _MOST_ROWS = 1 << 16
