@@ -24,8 +24,15 @@ from kafkascope_parsers.tcp import Streams
 
 _PRODUCE = 0
 _NO_ACKS = 0
-_ASKED_OF_ERRORS = ("group_id", "transactional_id", "coordinator_key", "coordinator_type", "client_id", "api_version")
-_ASKED_OF_ERRORS += ("ts_ns",)
+_ASKED_OF_ERRORS = (
+    "ts_ns",
+    "group_id",
+    "transactional_id",
+    "coordinator_key",
+    "coordinator_type",
+    "client_id",
+    "api_version",
+)
 
 MessageSink = Callable[[str, Columns, NDArray[np.void]], None]
 """Takes (API name, decoded columns, FRAME of each decoded row)."""

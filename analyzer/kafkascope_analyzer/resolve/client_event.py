@@ -10,22 +10,20 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.dataset.tables.events import KINDS, MOMENT
 from kafkascope_analyzer.resolve.event_source import event_table
 
-Column = pa.Array | pa.ChunkedArray
-
 
 @dataclass(frozen=True, slots=True)
 class EventPlace:
     """Where events stand: columns of one length, as the contract describes them."""
 
-    client_ip: Column
-    conn_id: Column
-    ts_ns: Column
-    packet_no: Column | None = None
-    seq: Column | None = None
+    client_ip: pa.Array | pa.ChunkedArray
+    conn_id: pa.Array | pa.ChunkedArray
+    ts_ns: pa.Array | pa.ChunkedArray
+    packet_no: pa.Array | pa.ChunkedArray | None = None
+    seq: pa.Array | pa.ChunkedArray | None = None
     section: int = MOMENT
 
 
-def client_events(kind: str, place: EventPlace, body: Mapping[str, Column]) -> pa.Table:
+def client_events(kind: str, place: EventPlace, body: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Table:
     """Rows of one kind. body: the columns of its struct; those that are missing are null."""
     client_ip = flat(place.client_ip).fill_null("")
     n = len(client_ip)
@@ -45,7 +43,7 @@ def client_events(kind: str, place: EventPlace, body: Mapping[str, Column]) -> p
     return event_table(kind, keys, pa.StructArray.from_arrays(columns, fields=fields))
 
 
-def flat(column: Column) -> pa.Array:
+def flat(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The column as one array."""
     if isinstance(column, pa.ChunkedArray):
         return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -29,7 +29,7 @@ class TextCodes:
         """The number of each text."""
         coded = flat(texts).dictionary_encode(null_encoding="encode")
         mine = [self._codes.setdefault(text, len(self._codes)) for text in coded.dictionary.to_pylist()]
-        return np.array(mine, np.int64)[coded.indices.to_numpy()]
+        return np.asarray(np.array(mine, np.int64)[coded.indices.to_numpy()], np.int64)
 
 
 class CorrelationSamples:

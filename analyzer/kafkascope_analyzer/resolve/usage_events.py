@@ -12,7 +12,7 @@ from kafkascope_analyzer.resolve.client_event import EventPlace, client_events, 
 from kafkascope_analyzer.resolve.correlation_samples import CorrelationSamples, TextCodes
 from kafkascope_analyzer.resolve.event_source import MessageReader
 from kafkascope_analyzer.resolve.failed_requests import has_failed, statuses
-from kafkascope_analyzer.resolve.usage_table import UsageTable
+from kafkascope_analyzer.resolve.usage_table import USAGE_COLUMNS, UsageTable
 
 
 class UsageEvents:
@@ -30,6 +30,7 @@ class UsageEvents:
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Adds up requests; responses without a request only give samples."""
+        rows = rows.select(USAGE_COLUMNS)
         number = int_column(rows, "number", 0)
         is_response = number < 0
         if is_response.any():

@@ -10,11 +10,38 @@ from kafkascope_analyzer.resolve.group_codes import group_codes
 
 FIRST_RESERVED_CORRELATION_ID = 0x7FFFFFF8
 """From here the Java client numbers its SASL requests, apart from its counter (KAFKA-9854)."""
-_TEXT_KEYS = ("client_id", "group_id", "member_id", "group_instance_id", "transactional_id")
-_TEXT_KEYS += ("coordinator_type", "coordinator_key", "software_name", "software_version", "status")
-_KEYS = ("conn", "api_key", "api_version", *_TEXT_KEYS, "is_replica", "returned_records", "failed")
-_FIRST = ("api_name", "client_ip", "conn_id", "node_id", "correlation_id", "ts_ns", "request_last_ns", "response_ns")
-_FIRST += ("response_last_ns", "latency_us", "generation_or_epoch", "n_records")
+_TEXT_KEYS = (
+    "client_id",
+    "group_id",
+    "member_id",
+    "group_instance_id",
+    "transactional_id",
+    "coordinator_type",
+    "coordinator_key",
+    "software_name",
+    "software_version",
+    "status",
+)
+_FLAGS = ("is_replica", "returned_records", "failed")
+_KEYS = ("conn", "api_key", "api_version", *_TEXT_KEYS, *_FLAGS)
+_FIRST = (
+    "api_name",
+    "client_ip",
+    "conn_id",
+    "node_id",
+    "correlation_id",
+    "ts_ns",
+    "request_last_ns",
+    "response_ns",
+    "response_last_ns",
+    "latency_us",
+    "generation_or_epoch",
+    "n_records",
+    "number",
+)
+_KEPT = [*(name for name in _KEYS if name not in _FLAGS), *_FIRST]
+USAGE_COLUMNS = [*_KEPT, "max_wait_ms", "producer_id", "replica_id", "error_code", "n_errors"]
+"""The columns of `requests` that are needed, conn and number among them."""
 _UNKNOWN = np.iinfo(np.int64).min
 _MOST_ROWS = 1 << 16
 """Rows that wait to be added up."""
@@ -45,8 +72,7 @@ class UsageTable:
             "last_correlation_id": np.where(correlation_id < FIRST_RESERVED_CORRELATION_ID, correlation_id, _UNKNOWN),
             "producer_id": np.where(producer_id >= 0, producer_id, _UNKNOWN),
         }
-        names = [name for name in (*_KEYS, *_FIRST, "number") if name not in flags]
-        rows = requests.select(list(dict.fromkeys(names)))
+        rows = requests.select(_KEPT)
         for name, values in flags.items():
             rows = rows.append_column(name, values)
         self._parts.append(_added_up(rows, sums))

@@ -1,0 +1,119 @@
+"""What `events` has to hold, asked of the finished tables by DuckDB: an oracle that shares no code with ingest."""
+
+from pathlib import Path
+
+import duckdb
+
+HOT = "0, 1, 2, 8, 12, 23, 24, 25, 26, 27, 28, 52, 53, 56, 63, 68, 72, 76, 78, 79, 83, 84, 85, 88"
+_KNOWN = """
+with known as (
+    select *, cast(regexp_extract(request_id, '-(\\d+)$', 1) as bigint) as number,
+        coalesce(error_code, 0) <> 0 or coalesce(n_errors, 0) <> 0 or status in ('unanswered', 'undecoded') as failed
+    from requests where status <> 'orphan_response'
+)
+"""
+USAGE = (
+    _KNOWN
+    + """
+select conn_id, client_id, api_key, api_version, group_id, member_id, group_instance_id, transactional_id,
+    coordinator_type, coordinator_key, software_name, software_version, status, coalesce(replica_id, -1) >= 0, failed,
+    coalesce(n_records, 0) > 0 and not failed,
+    count(*), min(number), max(ts_ns), max(max_wait_ms), max(correlation_id) filter (correlation_id < 2147483640),
+    max(producer_id), arg_min(latency_us, number), min(ts_ns)
+from known group by all
+"""
+)
+USAGE_EVENTS = """
+select conn_id, u.client_id, u.api_key, u.api_version, u.group_id, u.member_id, u.group_instance_id, u.transactional_id,
+    u.coordinator_type, u.coordinator_key, u.software_name, u.software_version, u.status, u.is_replica, u.failed,
+    u.returned_records,
+    u.n, u.first_number, u.last_ns, u.max_wait_ms, u.last_correlation_id, u.producer_id, u.latency_us, u.ts_ns
+from (select conn_id, usage as u from events where kind = 'usage')
+"""
+LOOP = (
+    _KNOWN
+    + """,
+looped as (
+    select *, case when api_key in (12, 68, 76, 88) then 'heartbeat' when api_key in (1, 78) then 'fetch'
+        when api_key in (8, 28) then 'commit' end as loop
+    from known
+),
+gaps as (
+    select conn_id, loop, ts_ns, lag(ts_ns) over w as before_ns,
+        lag(coalesce(response_last_ns, response_ns)) over w as answered_ns
+    from looped where loop is not null window w as (partition by conn_id, loop order by number)
+),
+measured as (
+    select conn_id, loop as cadence, (ts_ns - before_ns) // 1000000 as ms from gaps where before_ns is not null
+    union all
+    select conn_id, 'poll_gap', greatest(floor((ts_ns - answered_ns) / 1000000.0), 0)
+    from gaps where loop = 'fetch' and answered_ns is not null
+    union all
+    select conn_id, 'in_flight', in_flight from known where api_key = 0 and in_flight is not null
+)
+select conn_id, cadence, count(*), floor(quantile_cont(ms::bigint, 0.5)), floor(quantile_cont(ms::bigint, 0.99)),
+    max(ms)
+from measured group by all
+"""
+)
+LOOP_EVENTS = """
+select conn_id, l.cadence, l.n, l.p50, l.p99, l.max
+from (select conn_id, loop as l from events where kind = 'loop')
+"""
+CLOSE = """
+select c.conn_id,
+    (select min(o.idle_before_close_ms) from connections o where o.server_ip = c.server_ip
+        and o.server_port = c.server_port and o.close_kind in ('fin_server', 'rst_server')
+        and o.close_ns // 250000000 between c.close_ns // 250000000 - 2 and c.close_ns // 250000000 + 2),
+    case when c.close_ns is not null then (select count(*) from connections o where o.server_ip = c.server_ip
+        and o.server_port = c.server_port and o.close_kind = 'refused'
+        and o.close_ns // 250000000 between c.close_ns // 250000000 and c.close_ns // 250000000 + 20) end
+from connections c
+"""
+CLOSE_EVENTS = """
+select conn_id, connection.near_idle_ms, connection.refused_after from events where kind = 'connection'
+"""
+DECIDING = (
+    _KNOWN
+    + f""",
+troubled as (select *, failed or coalesce(throttle_ms, 0) >= 1000 as trouble from known),
+follows as (
+    select *, lag(trouble) over (
+        partition by client_ip, client_id, api_key, group_id, transactional_id
+        order by ts_ns, request_packet_no, request_id
+    ) as after_trouble
+    from troubled where api_key in ({HOT})
+)
+select request_id from troubled where api_key not in ({HOT}) or trouble
+    or (api_key in (2, 23, 24, 68, 76, 88) and number < 32)
+    or (api_key in (1, 2, 3, 9, 10, 12, 23) and in_flight = 1
+        and latency_us > coalesce(max_wait_ms, 0) * 1000 + 5000000)
+union select request_id from follows where after_trouble and not trouble
+"""
+)
+ERROR = """
+select e.conn_id, e.request_id, e.error_name, e.topic, e.partition, e.group_id, e.transactional_id, e.resource,
+    1::bigint, e.ts_ns, e.ts_ns, r.ts_ns, (e.ts_ns - r.ts_ns) // 1000
+from errors e join requests r using (request_id)
+"""
+ERROR_EVENTS = """
+select conn_id, e.request_id, e.error_name, e.topic, e.partition, e.group_id, e.transactional_id, e.resource, e.n,
+    ts_ns, e.last_ns, e.last_sent_ns, e.waited_us
+from (select conn_id, ts_ns, error_run as e from events where kind = 'error_run')
+"""
+
+
+def differences(dataset: Path, expected: str, events: str, *, more_allowed: bool = False) -> list[object]:
+    """Rows that events lack, and those that they have beyond what is expected."""
+    tables = connected(dataset)
+    lacking = tables.sql(f"({expected}) except all ({events})").fetchall()
+    return lacking if more_allowed else lacking + tables.sql(f"({events}) except all ({expected})").fetchall()
+
+
+def connected(dataset: Path) -> duckdb.DuckDBPyConnection:
+    """A database whose views are the dataset's tables."""
+    database = duckdb.connect()
+    for table in ("requests", "connections", "errors", "partitions", "dns", "events"):
+        files = f"{dataset}/{table}/**/*.parquet"
+        database.execute(f"create view {table} as from read_parquet('{files}', hive_partitioning = false)")
+    return database
