@@ -34,7 +34,8 @@ class Dataset:
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """The rows of a query; {requests} stands for the table's files, {messages} for the folder of messages."""
         files = {name: f"read_parquet('{self._place}/{name}/**/*.parquet', hive_partitioning=false)" for name in TABLES}
-        return duckdb.sql(query.format(**files, messages=f"{self._place}/messages")).fetchall()
+        rows: list[tuple[Any, ...]] = duckdb.sql(query.format(**files, messages=f"{self._place}/messages")).fetchall()
+        return rows
 
     def events(self, kind: str, columns: str) -> list[tuple[Any, ...]]:
         """Columns of the events of a kind, sorted; `s` is the struct of the kind."""
