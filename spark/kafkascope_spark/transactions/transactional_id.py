@@ -273,11 +273,13 @@ class TransactionalId:
 
     def _is_outdated(self, event: TransactionEvent) -> bool:
         """Whether the event comes from an epoch or a client that no longer holds the id."""
-        holder, pid, epoch = self._holder, event.producer_id, event.producer_epoch
+        holder, epoch = self._holder, event.producer_epoch
         if holder is None:
             return False
-        if pid is not None and holder.producer_id is not None:
-            return bool(pid == holder.producer_id and epoch < holder.producer_epoch)
+        if event.producer_id is not None and holder.producer_id is not None:
+            if epoch is None or holder.producer_epoch is None:
+                return False
+            return event.producer_id == holder.producer_id and epoch < holder.producer_epoch
         return event.client in self._former and event.client != holder.client
 
     def _begin(self, event: TransactionEvent) -> Transaction:

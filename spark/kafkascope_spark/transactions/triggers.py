@@ -24,7 +24,8 @@ def trigger_of_end(event: TransactionEvent, transaction: Transaction, errors: se
 
 def trigger_of_markers(event: TransactionEvent, transaction: Transaction, at: int) -> Trigger:
     """What markers mean. An abort without an EndTxn in the capture is the coordinator's where the timeout was over or
-    the client had gone; otherwise its EndTxn is not in the capture. With v1 a bumped epoch shows that no client asked."""
+    the client had gone; otherwise its EndTxn is not in the capture. With v1 a bumped epoch shows that no client asked
+    for it."""
     if event.committed:
         return Trigger.COMMIT_MARKED
     bumped = transaction.protocol == "v1" and event.producer_epoch != transaction.producer_epoch
@@ -38,8 +39,10 @@ def trigger_of_markers(event: TransactionEvent, transaction: Transaction, at: in
 
 def are_markers_of(transaction: Transaction, event: TransactionEvent) -> bool:
     """Whether markers are this transaction's. With v2, and where the coordinator ends a transaction by itself, they
-    carry the next epoch. None are written before the coordinator had taken the transaction for begun."""
-    if transaction.producer_id != event.producer_id or transaction.producer_epoch is None:
+    carry the next epoch. None are written before the coordinator has accepted the transaction as begun."""
+    if transaction.producer_id != event.producer_id:
+        return False
+    if transaction.producer_epoch is None or event.producer_epoch is None:
         return False
     begun_ns = transaction.accepted_ns
     if not transaction.is_over and transaction.seen_begin and (begun_ns is None or begun_ns > event.ts_ns):

@@ -45,7 +45,8 @@ def events(dataset: pathlib.Path, truth: dict[str, Any]) -> dict[str, Rows]:
     """The events of each transactional id, as the clients' state machines pass them on: the process that had the
     socket stands for the client instance. All processes ended before the capture did."""
     names = {socket["local"]: client["name"] for client in truth["clients"] for socket in client["sockets"]}
-    owner, left = {}, defaultdict(int)
+    owner: dict[str, str | None] = {}
+    left: dict[str | None, int] = defaultdict(int)
     for row in pq.read_table(dataset / CONNECTIONS.name).to_pylist():
         owner[row["conn_id"]] = name = names.get(f"{row['client_ip']}:{row['client_port']}")
         left[name] = max(left[name], row["last_ns"])

@@ -64,8 +64,8 @@ TRANSACTION_KINDS: dict[str, pa.StructType] = {
         ]
     ),
 }
-"""Kinds of events of a transactional id, each with its struct. Partitions are `topic-partition`; protocol is v2 (KIP-890)
-or v1.
+"""Kinds of events of a transactional id, each with its struct. Partitions are `topic-partition`; protocol is v2
+(KIP-890) or v1.
 
 transaction_request: InitProducerId, AddPartitionsToTxn (up to version 3), AddOffsetsToTxn, TxnOffsetCommit or EndTxn of
 a client, with its answer; asked_producer_id: the producer id that InitProducerId names; errors: names of the errors in
