@@ -6,7 +6,7 @@ from kafkascope_analyzer.dataset.tables import CONNECTIONS, DNS, TOPOLOGY
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, Text
 from kafkascope_spark.findings.shared_queries import CLIENT
-from kafkascope_spark.findings.sql import first_ids, joined_lists, sorted_set
+from kafkascope_spark.findings.sql import first_ids, sorted_set
 from kafkascope_spark.findings.wording import client, clock, counted, listed
 
 LOOPBACK = "(?i)^(localhost([.]localdomain)?|127[.].*|0[.]0[.]0[.]0|::1?|)$"
@@ -48,8 +48,8 @@ _NOT_ANSWERING = _per_client(
     f"""
     with tried as (
         select from_ip, server, if(kind = 'unknown', null, client_instance_id) as tried_by, count(*) as n,
-            count_if(close_kind = 'refused') as n_refused, min(first_ns) as tried_ns, max(last_ns) as last_ns,
-            {first_ids("conn_id", "first_ns")} as tries
+            count_if(close_kind = 'refused') as n_refused, max(last_ns) as last_ns,
+            {first_ids("struct(first_ns, conn_id)", "first_ns")} as tries
         from owned_connections left semi join nobody_there using (server_ip, server_port)
         where close_kind in ('refused', 'unanswered')
         group by all
@@ -59,11 +59,11 @@ _NOT_ANSWERING = _per_client(
         select a.*, concat(coalesce(address, a.host), ':', port) as server
         from advertised_brokers a left join names on a.host = names.host
     )
-    select told.*, n, n_refused, tried_ns, last_ns, tries
+    select told.*, n, n_refused, last_ns, tries
     from told join tried on told.client_ip = tried.from_ip and told.server = tried.server
     where last_ns >= told_ns and coalesce(tried_by = client_instance_id, true)""",
     "sum(n_refused) as n_refused,",
-    joined_lists("tries", "tried_ns, host, port"),
+    "array_sort(flatten(collect_list(tries))).conn_id",
 )
 # Advertised by a name that the name server does not know.
 _NO_SUCH_NAME = _per_client(

@@ -38,7 +38,7 @@ def _sentence(f: Facts) -> str:
     what = counted(f.n_coordinated, "group or transactional id" if f.has_transactions else "group")
     return (
         f"{who} was still loading {what} at {clock(f.first_ns)}: for {duration(f.longest_ns)} it answered {f.slowest} "
-        f"{LOADING}, {times(f.n)}, in all to {counted(f.n_clients, 'client')}"
+        f"{LOADING}, {times(f.n)} in all to {counted(f.n_clients, 'client')}"
     )
 
 

@@ -121,11 +121,11 @@ RULE = Rule(
     meaning="The coordinator had not heard of a member for its session timeout, or the member did not rejoin in time; "
     "it gave the member's partitions to others. What the member does meanwhile is done twice, and its commits are "
     "refused.",
-    looks_at=f"{' or '.join(REFUSED_MEMBER_ERRORS)} to a client that was a member, with the time since its last request that went "
-    "well; session.timeout.ms and max.poll.interval.ms are those of its JoinGroup. Members that said that they leave, "
-    "and groups whose coordinator moved meanwhile, are left out. Also members that leave because nobody polled them: "
-    "Java clients say so in LeaveGroup, others leave and join again, twice or more. And members that are "
-    "missing in the next generation and were silent for their session timeout (table rebalances).",
+    looks_at=f"{' or '.join(REFUSED_MEMBER_ERRORS)} to a client that was a member, with the time since its last "
+    "request that went well; session.timeout.ms and max.poll.interval.ms are those of its JoinGroup. Members that "
+    "said that they leave, and groups whose coordinator moved meanwhile, are left out. Also members that leave "
+    "because nobody polled them: Java clients say so in LeaveGroup, others leave and join again, twice or more. And "
+    "members that are missing in the next generation and were silent for their session timeout (table rebalances).",
     advice=f"{_SILENT}{_SILENT_TOO} {_SLOW}{_SLOW_TOO}",
     sources=(
         "KIP-62",

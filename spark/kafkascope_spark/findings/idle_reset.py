@@ -24,15 +24,15 @@ def _idle(f: Facts) -> str:
 def _sentence(f: Facts) -> str:
     return (
         f"after {_idle(f)} without traffic the connection of {client(f.client_id, f.client_ip)} to "
-        f"{node(f.node_id, f.server)}{' was reset by neither of them' if f.was_reset else ' was dead'} when it sent its "
-        f"next request, {times(f.n)}, first at {clock(f.first_ns)}"
+        f"{node(f.node_id, f.server)}{' was reset by neither of them' if f.was_reset else ' was dead'} when it sent "
+        f"its next request, {times(f.n)}, first at {clock(f.first_ns)}"
     )
 
 
 def _advice(f: Facts) -> str:
     return (
-        f"Set connections.max.idle.ms of the client below {_idle(f)} (540000 ms by default in Java clients), so that it "
-        "closes idle connections itself; or raise the idle timeout of the load balancer, NAT gateway or firewall on "
+        f"Set connections.max.idle.ms of the client below {_idle(f)} (540000 ms by default in Java clients), so that "
+        "it closes idle connections itself; or raise the idle timeout of the load balancer, NAT gateway or firewall on "
         "the way above 600000 ms, after which brokers close; or keep the connection busy (metadata.max.age.ms, "
         "librdkafka: socket.keepalive.enable)."
     )

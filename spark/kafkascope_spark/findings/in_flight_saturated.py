@@ -22,8 +22,8 @@ group by client_id"""
 def _sentence(f: Facts) -> str:
     at = f", at broker {listed(f.nodes)}" if f.nodes else ""
     return (
-        f"{clients_with_id(f.client_id, f.n_clients, f.client_ip)} had {f.depth} Produce requests in flight half of the "
-        f"time, and up to {f.deepest}{at}, from {clock(f.first_ns)}"
+        f"{clients_with_id(f.client_id, f.n_clients, f.client_ip)} had {f.depth} Produce requests in flight half of "
+        f"the time, and up to {f.deepest}{at}, from {clock(f.first_ns)}"
     )
 
 

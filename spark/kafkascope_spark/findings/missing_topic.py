@@ -19,8 +19,8 @@ having count(distinct request_id) > {limit.STORM} and max(ts_ns) - min(ts_ns) >=
 
 def _sentence(f: Facts) -> str:
     return (
-        f"{client(f.client_id, f.client_ip)} asked for topic {f.topic} {times(f.n)} when the brokers did not have it or "
-        f"the partition ({', '.join(f.apis)}), in {duration(f.last_ns - f.first_ns)} from {clock(f.first_ns)}"
+        f"{client(f.client_id, f.client_ip)} asked for topic {f.topic} {times(f.n)} when the brokers did not have it "
+        f"or the partition ({', '.join(f.apis)}), in {duration(f.last_ns - f.first_ns)} from {clock(f.first_ns)}"
     )
 
 

@@ -27,8 +27,8 @@ having sum(sent_bytes) >= {limit.UNCOMPRESSED_BYTES}
 def _sentence(f: Facts) -> str:
     return (
         f"{clients_with_id(f.client_id, f.n_clients, f.client_ip)} sent {counted(f.n, 'batch', 'batches')} without "
-        f"compression, {size(f.sent_bytes)} in all and {size(f.sent_bytes // f.n)} each, to {f.topic or '?'} and others "
-        f"from {clock(f.first_ns)}"
+        f"compression, {size(f.sent_bytes)} in all and {size(f.sent_bytes // f.n)} each, to {f.topic or '?'} and "
+        f"others from {clock(f.first_ns)}"
     )
 
 

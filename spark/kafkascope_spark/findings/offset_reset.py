@@ -18,7 +18,8 @@ _IS_LOOKUP = f"api_key = {wire.LIST_OFFSETS}"
 _QUERY = f"""
 with lost as (
     select {_WHO}, partition, conn_ids as own_conns, min(ts_ns) as lost_ns,
-        min_by(request_id, struct(ts_ns, request_id)) as lost_id, min_by(conn_id, struct(ts_ns, request_id)) as lost_conn
+        min_by(request_id, struct(ts_ns, request_id)) as lost_id,
+        min_by(conn_id, struct(ts_ns, request_id)) as lost_conn
     from (select * except (group_id) from outside_fetches) join (
         select explode(conn_ids) as conn_id, conn_ids, client_instance_id, kind, group_id from clients
     ) using (conn_id)

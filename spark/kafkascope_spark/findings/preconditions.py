@@ -20,9 +20,8 @@ from kafkascope_spark.findings.rule import Detector
 MACROS = (
     "create macro size(list) as len(list)",
     "create macro regexp_like(text, pattern) as regexp_matches(text, pattern)",
-    "create macro arrays_overlap(one, other) as list_has_any(one, other)",
 )
-"""Functions of Spark SQL under Spark's names: what predicates of a Read may call besides the functions that both have."""
+"""Functions of Spark SQL under Spark's names: what a Read's predicates may call besides functions that both have."""
 _STRING = re.compile(r"'(?:[^']|'')*'")
 _WORD = re.compile(r"[a-z_][a-z_0-9]*")
 

@@ -1,4 +1,4 @@
-"""`Read`: which rows of which table a detector needs. The query selects from it, and its precondition follows from it."""
+"""`Read`: the rows of a table that a detector's query selects from, and from which its precondition follows."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ class Read:
     aggregates: str = ""
     """What is selected of each group besides its columns, comma-separated (Spark SQL)."""
     having: str = ""
-    """A predicate on a group; without `per`, on all selected rows together. The query has to check the latter itself."""
+    """A predicate on a group; without `per`, on all selected rows together, which the query has to check itself."""
 
     def query(self, table: str) -> str:
         """The Spark SQL that selects the rows or groups. table: the name of the source in the statement."""

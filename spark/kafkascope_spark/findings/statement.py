@@ -1,4 +1,4 @@
-"""The one SQL statement in which all detectors run: their queries, and the shared queries and tables they select from."""
+"""The one SQL statement in which all detectors run: their queries, with the shared queries and tables they need."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -58,7 +58,7 @@ def _dependencies(query: str) -> Iterator[str]:
     seen: set[str] = set()
 
     def visit(text: str) -> Iterator[str]:
-        for name in _SELECTED.findall(text):
+        for name in selected_names(text):
             if name in seen or not (name in SHARED_QUERIES or name in TABLES or name in MESSAGES):
                 continue
             seen.add(name)
@@ -66,6 +66,11 @@ def _dependencies(query: str) -> Iterator[str]:
             yield name
 
     return visit(query)
+
+
+def selected_names(query: str) -> list[str]:
+    """The names after `from` and `join` in a query."""
+    return _SELECTED.findall(query)
 
 
 def _source(tables: "Tables", name: str) -> "DataFrame":

@@ -54,8 +54,8 @@ def _advice(f: Facts) -> str:
         return RULE.advice
     return (
         "Let the producer end its transactions sooner, and lower its transaction.timeout.ms (now "
-        f"{f.transaction_timeout_ms}) so that the coordinator aborts what it leaves; kafka-transactions.sh find-hanging "
-        "shows what stays open."
+        f"{f.transaction_timeout_ms}) so that the coordinator aborts what it leaves; kafka-transactions.sh "
+        "find-hanging shows what stays open."
     )
 
 

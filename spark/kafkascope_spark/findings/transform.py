@@ -41,8 +41,10 @@ def detectors_to_run(tables: "Tables", rules: Iterable[Rule]) -> dict[str, tuple
 
 
 def _without_explained(found: "DataFrame", rules: dict[str, Rule]) -> "DataFrame":
-    """The facts without those about clients for which another rule explains them (Rule.unless). rules: detector's key ->
-    its rule."""
+    """The facts without those that another rule's facts about the same client explain (Rule.unless).
+
+    rules: the key of each detector, and its rule.
+    """
     for rule in {rule.name: rule for rule in rules.values()}.values():
         mine = [key for key, other in rules.items() if other.name == rule.name]
         explaining = [key for key, other in rules.items() if other.name in rule.unless]
