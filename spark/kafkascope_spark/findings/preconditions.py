@@ -53,7 +53,7 @@ class Preconditions:
         for source, of_source in by_source.items():
             tests = ", ".join(f"coalesce(bool_or({read.where}), false)" for read in of_source)
             row = self._row(source, of_source, f"select {tests} from rows")
-            present |= dict(zip(of_source, row, strict=True))
+            present |= {read: bool(value) for read, value in zip(of_source, row, strict=True)}
         return present
 
     def _with_groups(self, read: Read) -> bool:
