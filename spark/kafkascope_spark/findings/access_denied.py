@@ -1,13 +1,10 @@
 """`access_denied`: an ACL refused what a client asked for."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
-
 from kafkascope_analyzer.dataset.tables import ERRORS
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import Finding, Rule, found
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.sql import first_ids, literals, sorted_set
+from kafkascope_spark.findings.wording import client, clock, times
 
 DENIED = (
     "TOPIC_AUTHORIZATION_FAILED",
@@ -16,44 +13,33 @@ DENIED = (
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
     "DELEGATION_TOKEN_AUTHORIZATION_FAILED",
 )
+# One finding per client, error and resource. An ACL is of a topic, whatever partition the error names.
+_QUERY = f"""
+select client_instance_id, client_id, client_ip, principal, error_name, denied as resource,
+    count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns, {first_ids()} as evidence,
+    collect_set(conn_id) as conn_ids, {sorted_set("api_name")} as apis
+from (
+    select e.*, o.client_instance_id, o.principal,
+        if(error_name = 'TOPIC_AUTHORIZATION_FAILED', coalesce(topic, resource), resource) as denied
+    from refusals e left join connection_clients o on e.conn_id = o.conn_id
+)
+group by client_instance_id, client_id, client_ip, principal, error_name, denied"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per client, error and resource: an ACL is of a topic, whatever partition it was met on."""
-    of_topic = fn.col("error_name") == "TOPIC_AUTHORIZATION_FAILED"
-    each = (
-        tables[ERRORS]
-        .where(fn.col("error_name").isin(*DENIED))
-        .withColumn("resource", fn.coalesce(fn.when(of_topic, fn.col("topic")), "resource"))
-        .join(tables.clients_by_conn.drop("client_id", "client_ip"), on="conn_id", how="left")
-        .groupBy("client_instance_id", "client_id", "client_ip", "principal", "error_name", "resource")
-        .agg(
-            fn.expr("count(*) as n"),
-            fn.expr("min(ts_ns) as first_ns"),
-            fn.expr("max(ts_ns) as last_ns"),
-            fn.expr(f"{wording.evidence()} as evidence"),
-            fn.expr("collect_set(conn_id) as conn_ids"),
-            fn.expr("array_join(array_sort(collect_set(api_name)), ', ') as apis"),
-        )
-    )
-    who = f"concat({wording.called()}, if(principal is null, '', concat(', principal ', principal, ',')))"
-    return found(
-        each,
-        Finding(
-            severity="warning",
-            sentence=f"concat({who}, ' was refused ', coalesce(resource, 'the cluster'), ' ', {wording.times('n')}, "
-            f"' (', error_name, ', by ', apis, '), first at ', {wording.clock('first_ns')})",
-            subject="resource",
-            client="client_instance_id",
-            conn_ids="conn_ids",
-            n="n",
-            first_ns="first_ns",
-            last_ns="last_ns",
-            evidence="evidence",
-        ),
+def _sentence(f: Facts) -> str:
+    principal = f", principal {f.principal}," if f.principal is not None else ""
+    return (
+        f"{client(f.client_id, f.client_ip)}{principal} was refused {f.resource or 'the cluster'} {times(f.n)} "
+        f"({f.error_name}, by {', '.join(f.apis)}), first at {clock(f.first_ns)}"
     )
 
 
+DETECTOR = Detector(
+    reads={"refusals": Read(ERRORS, f"error_name in {literals(DENIED)}")},
+    query=_QUERY,
+    subject=fact("resource"),
+    sentence=_sentence,
+)
 RULE = Rule(
     name="access_denied",
     title="An ACL refused what a client asked for",
@@ -65,6 +51,5 @@ RULE = Rule(
     advice="Grant the principal the operation on the resource (kafka-acls.sh --add), or correct the name that the "
     "client is configured with.",
     sources=("KIP-11", "org.apache.kafka.common.protocol.Errors"),
-    find=find,
-    signs=(Sign(ERRORS, "error_name", frozenset(DENIED)),),
+    detectors=(DETECTOR,),
 )

@@ -1,50 +1,35 @@
 """`advertised_mismatch`: the address that is advertised for one broker answers as another."""
 
-from pyspark.sql import DataFrame
-
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.inputs import exprs, owned
-from kafkascope_spark.findings.rule import Finding, Rule, found
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.sql import first_ids
+from kafkascope_spark.findings.wording import clock, counted
 
-_ANOTHER = ", but answers for "
+ANOTHER = ", but answers for "
 """What connections.node_id_why says of such an address."""
+# One finding per address.
+_QUERY = f"""
+select concat(server_ip, ':', server_port) as server, node_id_why, null as client_instance_id, count(*) as n,
+    count(distinct client_instance_id) as n_clients, {first_ids("conn_id", "first_ns")} as evidence,
+    collect_set(conn_id) as conn_ids, min(first_ns) as first_ns, max(last_ns) as last_ns
+from mismatches left join (select conn_id, client_instance_id from connection_clients) using (conn_id)
+group by server_ip, server_port, node_id_why"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per address."""
-    each = (
-        tables.once(owned)
-        .where(f"node_id is null and contains(node_id_why, '{_ANOTHER}')")
-        .groupBy("server", "node_id_why")
-        .agg(
-            *exprs(
-                "count(*) as n",
-                "size(collect_set(client_instance_id)) as n_clients",
-                "transform(array_sort(collect_list(struct(first_ns, conn_id))), c -> c.conn_id) as evidence",
-                "min(first_ns) as first_ns",
-                "max(last_ns) as last_ns",
-            )
-        )
-    )
-    return found(
-        each,
-        Finding(
-            severity="error",
-            sentence=f"concat(server, ' is ', node_id_why, ' (', {wording.counted('n', 'connection')}, ' of ', "
-            f"{wording.counted('n_clients', 'client')}, ', first at ', {wording.clock('first_ns')}, ')')",
-            subject="server",
-            conn_ids="evidence",
-            n="n",
-            first_ns="first_ns",
-            last_ns="last_ns",
-            evidence="evidence",
-        ),
+def _sentence(f: Facts) -> str:
+    return (
+        f"{f.server} is {f.node_id_why} ({counted(f.n, 'connection')} of {counted(f.n_clients, 'client')}, "
+        f"first at {clock(f.first_ns)})"
     )
 
 
+DETECTOR = Detector(
+    reads={"mismatches": Read(CONNECTIONS, f"node_id is null and contains(node_id_why, '{ANOTHER}')")},
+    query=_QUERY,
+    subject=fact("server"),
+    sentence=_sentence,
+)
 RULE = Rule(
     name="advertised_mismatch",
     title="The address of one broker answers as another",
@@ -58,6 +43,5 @@ RULE = Rule(
     advice="Compare advertised.listeners of the two brokers with DNS and with the port forwardings or load "
     "balancer on the way; each must lead to the broker that advertises it.",
     sources=("KIP-103",),
-    find=find,
-    signs=(Sign(CONNECTIONS, "node_id_why", pattern=_ANOTHER),),
+    detectors=(DETECTOR,),
 )

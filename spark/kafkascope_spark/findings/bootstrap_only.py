@@ -1,96 +1,67 @@
 """`bootstrap_only`: a client asks where to go, again and again, and never goes there."""
 
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
-from pyspark.sql import DataFrame
-
-from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.inputs import exprs, owned
-from kafkascope_spark.findings.rule import Finding, Rule, found
-from kafkascope_spark.findings.signs import Sign
+from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.shared_queries import CLIENT
+from kafkascope_spark.findings.sql import first_ids, literals, sorted_set
 from kafkascope_spark.findings.thresholds import ASKED_AGAIN, ASKED_AGAIN_MS
-from kafkascope_spark.tables import CLIENT_COLUMNS, Tables
+from kafkascope_spark.findings.wording import client, clock, duration, listed
 
 _ASKS = "api_name in ('Metadata', 'FindCoordinator', 'DescribeCluster')"
 _GREETS = (
     "api_name in ('ApiVersions', 'SaslHandshake', 'SaslAuthenticate', 'GetTelemetrySubscriptions', 'PushTelemetry', "
     "'InitProducerId')"
 )
-"""What any broker is asked: a producer id too, where there is no transactional id (else it is a coordinator's role)."""
-_WORKERS = frozenset({"consumer", "producer", "transactional_producer", "share_consumer", "streams", "connect"})
+"""Requests that any broker serves: InitProducerId too, where there is no transactional id."""
+_WORKERS = ("consumer", "producer", "transactional_producer", "share_consumer", "streams", "connect")
+# One finding per client.
+_QUERY = f"""
+with stuck as (
+    select {CLIENT}, {sorted_set("server")} as servers
+    from owned_connections left semi join asking_clients on from_ip = asking_clients.client_ip
+    where kind in {literals(_WORKERS)}
+    group by {CLIENT}
+    having sum(if(primary_role = 'bootstrap', n_requests, 0)) >= {ASKED_AGAIN}
+        and size(array_except(flatten(collect_list(roles)), array('bootstrap', 'telemetry'))) = 0
+), calls as (
+    select stuck.*, r.conn_id, r.request_id, r.ts_ns, r.n_errors, r.api_name, {_ASKS} as asks
+    from requests r join (select conn_id, client_instance_id from connection_clients) o on r.conn_id = o.conn_id
+    join stuck on o.client_instance_id = stuck.client_instance_id
+    where r.status = 'ok'
+)
+select {CLIENT}, servers, count_if(asks) as n, {sorted_set("if(asks, api_name, null)")} as apis,
+    min(if(asks, ts_ns, null)) as first_ns, max(if(asks, ts_ns, null)) as last_ns,
+    {first_ids("if(asks, request_id, null)")} as evidence, null as conn_ids
+from calls
+group by {CLIENT}, servers
+having count_if(asks) >= {ASKED_AGAIN} and sum(if(asks, n_errors, 0)) = 0
+    and count_if(not asks and not {_GREETS}) = 0
+    and (max(if(asks, ts_ns, null)) - min(if(asks, ts_ns, null))) div 1000000 <= count_if(asks) * {ASKED_AGAIN_MS}L"""
 
 
-def asks_on(connections: ds.Dataset) -> bool:
-    """Whether the clients of one name at one address asked so often on bootstrap connections: librdkafka opens one
-    after the other."""
-    rows = connections.to_table(
-        columns={"ip": ds.field("client_ip"), "ids": ds.field("client_ids"), "n": ds.field("n_requests")},
-        filter=ds.field("primary_role") == "bootstrap",
+def _sentence(f: Facts) -> str:
+    return (
+        f"{client(f.client_id, f.client_ip)} ({f.kind}) asked {listed(f.servers)} where to go {f.n} times "
+        f"({', '.join(f.apis)}) in {duration(f.last_ns - f.first_ns)} from {clock(f.first_ns)} on, was answered, and "
+        "never went there"
     )
-    if not rows.num_rows:
-        return False
-    named = rows.set_column(1, "ids", pc.binary_join(rows["ids"], ","))
-    most = pc.max(named.group_by(["ip", "ids"]).aggregate([("n", "sum")])["n_sum"]).as_py()
-    return most is not None and most >= ASKED_AGAIN
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per client."""
-    kinds = ", ".join(repr(kind) for kind in sorted(_WORKERS))
-    stuck = (
-        tables.once(owned)
-        .where(f"kind in ({kinds})")
-        .groupBy(*CLIENT_COLUMNS)
-        .agg(
-            *exprs(
-                "array_sort(collect_set(server)) as servers",
-                "array_except(flatten(collect_list(roles)), array('bootstrap', 'telemetry')) as others",
-                f"sum(if(primary_role = 'bootstrap', n_requests, 0)) >= {ASKED_AGAIN} as asked",
-            )
+DETECTOR = Detector(
+    # A client may open one bootstrap connection after the other, as librdkafka does.
+    reads={
+        "asking_clients": Read(
+            CONNECTIONS,
+            "primary_role = 'bootstrap'",
+            per="client_ip, client_ids",
+            having=f"sum(n_requests) >= {ASKED_AGAIN}",
         )
-        .where("asked and size(others) = 0")
-    )
-    asked = (
-        tables[REQUESTS]
-        .where("status = 'ok'")
-        .select("request_id", "conn_id", "ts_ns", "api_name", "n_errors")
-        .join(tables.owners(), "conn_id")
-        .join(stuck, "client_instance_id")
-        .groupBy(*CLIENT_COLUMNS, "servers")
-        .agg(
-            *exprs(
-                f"count_if({_ASKS}) as n",
-                f"count_if(not {_ASKS} and not {_GREETS}) as n_others",
-                f"sum(if({_ASKS}, n_errors, 0)) as n_errors",
-                f"array_sort(collect_set(if({_ASKS}, api_name, null))) as apis",
-                f"min(if({_ASKS}, ts_ns, null)) as first_ns",
-                f"max(if({_ASKS}, ts_ns, null)) as last_ns",
-                f"{wording.evidence(f'if({_ASKS}, request_id, null)')} as evidence",
-            )
-        )
-        .where("n_errors = 0 and n_others = 0")
-        .where(f"n >= {ASKED_AGAIN} and (last_ns - first_ns) div 1000000 <= n * {ASKED_AGAIN_MS}L")
-    )
-    return found(
-        asked,
-        Finding(
-            severity="warning",
-            sentence=f"concat({wording.called()}, ' (', kind, ') asked ', {wording.listed('servers')}, "
-            f"' where to go ', n, ' times (', array_join(apis, ', '), ') in ', "
-            f"{wording.lasting('(last_ns - first_ns)')}, "
-            f"' from ', {wording.clock('first_ns')}, ' on, was answered, and never went there')",
-            subject="array_join(slice(servers, 1, 10), ', ')",
-            client="client_instance_id",
-            conn_ids=wording.connections_of("evidence"),
-            n="n",
-            first_ns="first_ns",
-            last_ns="last_ns",
-            evidence="evidence",
-        ),
-    )
-
-
+    },
+    query=_QUERY,
+    subject=lambda f: ", ".join(f.servers[:10]),
+    sentence=_sentence,
+)
 RULE = Rule(
     name="bootstrap_only",
     title="A client never leaves its bootstrap server",
@@ -103,7 +74,6 @@ RULE = Rule(
     advice="See where advertised.listeners send it, whether it can resolve and reach that, and whether the capture "
     "was made where that traffic passes (loopback, another interface, a service mesh).",
     sources=("KIP-899", "org.apache.kafka.clients.NetworkClient"),
-    find=find,
-    signs=(Sign(CONNECTIONS, shows=asks_on),),
+    detectors=(DETECTOR,),
     unless=("advertised_unreachable",),
 )

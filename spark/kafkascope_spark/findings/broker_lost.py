@@ -1,59 +1,69 @@
 """`broker_lost`: a broker died, left, or could not be reached any more."""
 
-from pyspark.sql import DataFrame
-
-from kafkascope_analyzer.dataset.stories import RECOVERIES
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.inputs import BROKEN, outages
-from kafkascope_spark.findings.rule import Finding, Rule, found
-from kafkascope_spark.findings.signs import Sign
+from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.shared_queries import CONNECTION_RECOVERIES
 from kafkascope_spark.findings.thresholds import SAME_OUTAGE_NS
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.wording import clock, counted, duration, listed, node
 
-_CLIENTS = wording.counted("n_clients", "client")
-_BROKERS = wording.counted("n_brokers", "broker")
-_FELT = (
-    f"if(n_clients = 0, {_BROKERS}, concat({_CLIENTS}, if(n_brokers > 0, concat(' and ', {_BROKERS}), ''), ' (', "
-    f"{wording.listed('names')}, ')'))"
-)
-_HOW = """case first_error when 'CONNECTION_CLOSED' then 'closed its connections'
-    when 'CONNECTION_RESET' then 'reset its connections'
-    when 'CONNECTION_REFUSED' then 'refused connections'
-    else 'went silent' end"""
-_BACK = f"""case
-    when n_open > 0 then concat('; ', {wording.counted("n_open", "client")}, ' not back when the capture ended')
-    when last_back_ns is not null
-        then concat('; the last was back after ', {wording.lasting("(last_back_ns - first_ns)")})
-    else '' end"""
-_MEANWHILE = f"""if(n_meanwhile = 0, '', concat('; meanwhile it answered ', {wording.counted("n_meanwhile", "request")},
-    ' of others: the way to it was closed, not the broker'))"""
-_PATH = """if(n_meanwhile = 0, null, concat('Others reached this broker all the while: look for a ',
-    'firewall rule, security group, route or proxy between these clients and its address, not at the broker.'))"""
+# One finding per outage: a cause whose failures begin before an earlier one at the same broker is over is part of it.
+_QUERY = f"""
+select *, null as conn_ids from (
+    select *, greatest(first_ns, coalesce(last_back_ns, first_ns)) as last_ns,
+        coalesce(first_ns <= max(coalesce(last_back_ns, last_start_ns + {SAME_OUTAGE_NS})) over (
+            partition by server order by first_ns, cause_id rows between unbounded preceding and 1 preceding
+        ), false) as goes_on
+    from outages
+) where not goes_on"""
+_HOW = {
+    "CONNECTION_CLOSED": "closed its connections",
+    "CONNECTION_RESET": "reset its connections",
+    "CONNECTION_REFUSED": "refused connections",
+}
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per outage: who felt it, for how long."""
-    over = "partition by server order by first_ns, cause_id rows between unbounded preceding and 1 preceding"
-    goes_on = f"max(coalesce(last_back_ns, last_start_ns + {SAME_OUTAGE_NS})) over ({over})"
-    each = tables.once(outages).selectExpr("*", f"coalesce(first_ns <= {goes_on}, false) as goes_on")
-    return found(
-        each.where("not goes_on"),
-        Finding(
-            severity="warning",
-            sentence=f"concat({wording.node('node_id', 'server')}, ' ', {_HOW}, ' at ', {wording.clock('first_ns')}, "
-            f"': ', {_FELT}, ' lost it', {_BACK}, {_MEANWHILE})",
-            subject=wording.node("node_id", "server"),
-            client="client_instance_id",
-            conn_ids=wording.connections_of("evidence"),
-            n="n",
-            first_ns="first_ns",
-            last_ns="greatest(first_ns, coalesce(last_back_ns, first_ns))",
-            evidence="evidence",
-            advice=_PATH,
-        ),
+def _sentence(f: Facts) -> str:
+    return (
+        f"{node(f.node_id, f.server)} {_HOW.get(f.first_error, 'went silent')} at {clock(f.first_ns)}: {_affected(f)} "
+        f"lost it{_back(f)}{_meanwhile(f)}"
     )
 
 
+def _affected(f: Facts) -> str:
+    brokers = counted(f.n_brokers, "broker")
+    if f.n_clients == 0:
+        return brokers
+    return f"{counted(f.n_clients, 'client')}{f' and {brokers}' if f.n_brokers else ''} ({listed(f.names)})"
+
+
+def _back(f: Facts) -> str:
+    if f.n_open > 0:
+        return f"; {counted(f.n_open, 'client')} not back when the capture ended"
+    return "" if f.last_back_ns is None else f"; the last was back after {duration(f.last_back_ns - f.first_ns)}"
+
+
+def _meanwhile(f: Facts) -> str:
+    if f.n_meanwhile == 0:
+        return ""
+    requests = counted(f.n_meanwhile, "request")
+    return f"; meanwhile it answered {requests} of others: the way to it was closed, not the broker"
+
+
+def _advice(f: Facts) -> str:
+    if f.n_meanwhile == 0:
+        return RULE.advice
+    return (
+        "Others reached this broker all the while: look for a firewall rule, security group, route or proxy between "
+        "these clients and its address, not at the broker."
+    )
+
+
+DETECTOR = Detector(
+    reads={"connection_recoveries": CONNECTION_RECOVERIES},
+    query=_QUERY,
+    subject=lambda f: node(f.node_id, f.server),
+    sentence=_sentence,
+    advice=_advice,
+)
 RULE = Rule(
     name="broker_lost",
     title="A broker died, left, or could not be reached any more",
@@ -70,6 +80,5 @@ RULE = Rule(
     "come back faster with a lower reconnect.backoff.max.ms and, when hosts vanish silently, a lower "
     "request.timeout.ms and socket.connection.setup.timeout.ms.",
     sources=("org.apache.kafka.clients.NetworkClient", "KIP-144", "KIP-601"),
-    find=find,
-    signs=(Sign(RECOVERIES, "first_error_name", BROKEN),),
+    detectors=(DETECTOR,),
 )

@@ -1,130 +1,131 @@
 """`capture_untrustworthy`: the capture lacks so much that other findings and numbers may be wrong."""
 
-import pyarrow.dataset as ds
-from pyspark.sql import DataFrame
-
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.inputs import exprs, owned
-from kafkascope_spark.findings.rule import Finding, Rule, Way, found
-from kafkascope_spark.findings.signs import Sign
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.sql import MOST_EVIDENCE
 from kafkascope_spark.findings.thresholds import CUT_BYTES, MISSING_SHARE, ONE_WAY_SHARE
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.wording import clock, counted, ratio
 
-_CUT = f"n_cut > n_packets * {MISSING_SHARE}"
-_ALL = "min_by(if({0}, conn_id, null), if({0}, struct(first_ns, conn_id), null), 100)"
-
-
-def one_way(tables: Tables) -> DataFrame:
-    """Connections with data of which only one direction was captured."""
-    only = "client_segments = 0 or server_segments = 0"
-    rows = (
-        tables.once(owned)
-        .where("client_bytes + server_bytes > 0")
-        .groupBy()
-        .agg(
-            *exprs(
-                "count(*) as n_all",
-                f"count_if({only}) as n",
-                f"{_ALL.format(only)} as evidence",
-                "min(first_ns) as first_ns",
-                "max(last_ns) as last_ns",
-            )
-        )
-        .where(f"n > n_all * {ONE_WAY_SHARE}")
-    )
-    sentence = (
-        f"concat('only one direction was captured of ', n, ' of ', {wording.counted('n_all', 'connection')}, "
-        f"' with data, from ', {wording.clock('first_ns')}, ' on')"
-    )
-    advice = (
-        "'Capture both directions: on the host itself, or on a mirror port for both ways (rx and tx), or on all paths "
-        "where routes are asymmetric. Latency, errors and who is whose client cannot be told without.'"
-    )
-    return _said(rows, "'one direction'", sentence, advice)
+_ONE_WAY = "client_segments = 0 or server_segments = 0"
+_UNCUT_SNAPLEN = 65_535
+"""A snap length from which on no packet is cut."""
 
 
-def bytes_missing(tables: Tables) -> DataFrame:
-    """Stream bytes that are not in the capture: lost packets, or packets cut by the snap length."""
-    rows = (
-        tables[CONNECTIONS]
-        .groupBy()
-        .agg(
-            *exprs(
-                "sum(missing_bytes) as n",
-                "sum(client_bytes + server_bytes) as n_seen",
-                f"{_ALL.format('missing_bytes > 0')} as evidence",
-                "min(first_ns) as first_ns",
-                "max(last_ns) as last_ns",
-            )
-        )
-        .where(f"n > (n + n_seen) * {MISSING_SHARE}")
-        .crossJoin(
-            tables[CAPTURES]
-            .groupBy()
-            .agg(*exprs("sum(n_truncated) as n_cut", "sum(n_packets) as n_packets", "max(snaplen) as snaplen"))
-        )
-    )
-    share = "concat(round(100.0 * n / (n + n_seen), 1), ' %')"
-    sentence = (
-        f"concat({share}, ' of the bytes of all TCP streams are missing: ', if({_CUT}, "
-        "concat(n_cut, ' of ', n_packets, ' packets were cut', if(snaplen between 1 and 65534, concat(' at ', snaplen, "
-        f"' bytes'), '')), 'packets were lost'), ', from ', {wording.clock('first_ns')}, ' on')"
-    )
-    advice = (
-        f"if({_CUT}, 'Capture whole packets: tcpdump -s 0 (the default), or no snap "
-        "length at the mirror.', 'Give the capture a larger buffer (tcpdump -B 65536), a filter for the brokers'' "
-        "ports, a faster disk, or a tap in place of an overbooked mirror port.')"
-    )
-    return _said(rows, "'missing bytes'", sentence, advice)
+def _connections_with(condition: str) -> str:
+    return f"min_by(if({condition}, conn_id, null), if({condition}, struct(first_ns, conn_id), null), {MOST_EVIDENCE})"
 
 
-def packets_dropped(tables: Tables) -> DataFrame:
-    """Packets that the capturing program says it dropped."""
-    rows = (
-        tables[CAPTURES]
-        .where(f"n_dropped > n_packets * {MISSING_SHARE}")
-        .selectExpr("*", "n_dropped as n", "cast(array() as array<string>) as evidence")
-    )
-    sentence = (
-        "concat('the capturing program dropped ', n_dropped, ' packets and kept ', n_packets, ', in ', path, ', "
-        f"from ', {wording.clock('first_ns')}, ' on')"
-    )
-    advice = "'Give it a larger buffer (tcpdump -B 65536), a filter for the brokers'' ports, or a faster disk.'"
-    return _said(rows, "path", sentence, advice)
+# Connections with data of which only one direction was captured.
+_ONE_WAY_QUERY = f"""
+select null as client_instance_id, null as conn_ids, count(*) as n_all, count_if({_ONE_WAY}) as n,
+    {_connections_with(_ONE_WAY)} as evidence, min(first_ns) as first_ns, max(last_ns) as last_ns
+from connections where client_bytes + server_bytes > 0
+having count_if({_ONE_WAY}) > count(*) * {ONE_WAY_SHARE}"""
+# Bytes of the streams that are not in the capture: lost packets, or packets cut by the snap length.
+_MISSING_QUERY = f"""
+select null as client_instance_id, null as conn_ids, streams.*, packets.*
+from (
+    select sum(missing_bytes) as n, sum(client_bytes + server_bytes) as n_seen,
+        {_connections_with("missing_bytes > 0")} as evidence, min(first_ns) as first_ns, max(last_ns) as last_ns
+    from connections
+    having sum(missing_bytes) > (sum(missing_bytes) + sum(client_bytes + server_bytes)) * {MISSING_SHARE}
+) streams cross join (
+    select sum(n_truncated) as n_cut, sum(n_packets) as n_packets, max(snaplen) as snaplen from captures
+) packets"""
+_CAPTURE_COLUMNS = """null as client_instance_id, null as conn_ids, cast(array() as array<string>) as evidence,
+    path, first_ns, last_ns"""
+_DROPPED_QUERY = f"select {_CAPTURE_COLUMNS}, n_dropped as n, n_packets from dropping_captures"
+_DAMAGED_QUERY = f"select {_CAPTURE_COLUMNS}, unread_bytes as n, cut_at_byte, cut_why from damaged_captures"
 
 
-def file_damaged(tables: Tables) -> DataFrame:
-    """A file of which more than the last packet could not be read."""
-    rows = (
-        tables[CAPTURES]
-        .where(f"unread_bytes > {CUT_BYTES}")
-        .selectExpr("*", "unread_bytes as n", "cast(array() as array<string>) as evidence")
-    )
-    sentence = (
-        "concat(unread_bytes, ' bytes of ', path, ' could not be read, from byte ', cut_at_byte, ' on (', cut_why, "
-        f"'); what was read begins at ', {wording.clock('first_ns')})"
-    )
-    return _said(rows, "path", sentence, "'Copy the file again, after the capturing program has closed it.'")
-
-
-def _said(rows: DataFrame, subject: str, sentence: str, advice: str) -> DataFrame:
-    return found(
-        rows,
-        Finding(
-            severity="warning",
-            sentence=sentence,
-            subject=subject,
-            conn_ids="evidence",
-            n="n",
-            first_ns="first_ns",
-            last_ns="last_ns",
-            evidence="evidence",
-            advice=advice,
-        ),
+def _one_way(f: Facts) -> str:
+    return (
+        f"only one direction was captured of {f.n} of {counted(f.n_all, 'connection')} with data, "
+        f"from {clock(f.first_ns)} on"
     )
 
 
+def _one_way_advice(_: Facts) -> str:
+    return (
+        "Capture both directions: on the host itself, or on a mirror port for both ways (rx and tx), or on all paths "
+        "where routes are asymmetric. Latency, errors and who is whose client cannot be told without."
+    )
+
+
+def _packets_were_cut(f: Facts) -> bool:
+    return f.n_cut is not None and f.n_cut > f.n_packets * MISSING_SHARE
+
+
+def _missing(f: Facts) -> str:
+    why = "packets were lost"
+    if _packets_were_cut(f):
+        at = f" at {f.snaplen} bytes" if f.snaplen is not None and 1 <= f.snaplen < _UNCUT_SNAPLEN else ""
+        why = f"{f.n_cut} of {f.n_packets} packets were cut{at}"
+    share = ratio(100 * f.n, f.n + f.n_seen)
+    return f"{share} % of the bytes of all TCP streams are missing: {why}, from {clock(f.first_ns)} on"
+
+
+def _missing_advice(f: Facts) -> str:
+    if _packets_were_cut(f):
+        return "Capture whole packets: tcpdump -s 0 (the default), or no snap length at the mirror."
+    return (
+        "Give the capture a larger buffer (tcpdump -B 65536), a filter for the brokers' ports, a faster disk, or a tap "
+        "in place of an overbooked mirror port."
+    )
+
+
+def _dropped(f: Facts) -> str:
+    return (
+        f"the capturing program dropped {f.n} packets and kept {f.n_packets}, in {f.path}, from {clock(f.first_ns)} on"
+    )
+
+
+def _dropped_advice(_: Facts) -> str:
+    return "Give it a larger buffer (tcpdump -B 65536), a filter for the brokers' ports, or a faster disk."
+
+
+def _damaged(f: Facts) -> str:
+    return (
+        f"{f.n} bytes of {f.path} could not be read, from byte {f.cut_at_byte} on ({f.cut_why}); what was read begins "
+        f"at {clock(f.first_ns)}"
+    )
+
+
+def _damaged_advice(_: Facts) -> str:
+    return "Copy the file again, after the capturing program has closed it."
+
+
+DETECTORS = (
+    Detector(
+        reads={"one_way": Read(CONNECTIONS, _ONE_WAY)},
+        query=_ONE_WAY_QUERY,
+        subject=lambda _: "one direction",
+        sentence=_one_way,
+        advice=_one_way_advice,
+    ),
+    Detector(
+        reads={"incomplete_streams": Read(CONNECTIONS, "missing_bytes > 0")},
+        query=_MISSING_QUERY,
+        subject=lambda _: "missing bytes",
+        sentence=_missing,
+        advice=_missing_advice,
+    ),
+    Detector(
+        reads={"dropping_captures": Read(CAPTURES, f"n_dropped > n_packets * {MISSING_SHARE}")},
+        query=_DROPPED_QUERY,
+        subject=fact("path"),
+        sentence=_dropped,
+        advice=_dropped_advice,
+    ),
+    Detector(
+        reads={"damaged_captures": Read(CAPTURES, f"unread_bytes > {CUT_BYTES}")},
+        query=_DAMAGED_QUERY,
+        subject=fact("path"),
+        sentence=_damaged,
+        advice=_damaged_advice,
+    ),
+)
 RULE = Rule(
     name="capture_untrustworthy",
     title="The capture itself lacks too much",
@@ -137,11 +138,5 @@ RULE = Rule(
     "unreadable. A capture that begins in the middle of connections, or ends in the middle of a packet, is sound.",
     advice="Capture whole packets of both directions, with a buffer large enough (tcpdump -s 0 -B 65536).",
     sources=("pcapng, Interface Statistics Block", "tcpdump(1)"),
-    find=one_way,
-    signs=(Sign(CONNECTIONS, where=(ds.field("client_segments") == 0) | (ds.field("server_segments") == 0)),),
-    also=(
-        Way(bytes_missing, (Sign(CONNECTIONS, "missing_bytes", above=0),)),
-        Way(packets_dropped, (Sign(CAPTURES, "n_dropped", above=0),)),
-        Way(file_damaged, (Sign(CAPTURES, "unread_bytes", above=CUT_BYTES),)),
-    ),
+    detectors=DETECTORS,
 )

@@ -1,101 +1,73 @@
 """`chatty_client`: a client asks more often than it gets or sends records."""
 
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
-
 from kafkascope_analyzer.dataset.stories import CLIENTS
-from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark import wire
 from kafkascope_spark.findings import thresholds as limit
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import Rule
-from kafkascope_spark.findings.seen import told
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.wording import client, clock, counted, duration
 
 GREETINGS = f"{wire.API_VERSIONS}, {wire.SASL_HANDSHAKE}, {wire.SASL_AUTHENTICATE}"
+# One finding per client. Requests that failed, and connections that never got to work, are for other rules.
+_QUERY = f"""
+with by_connection as (
+    select conn_id, api_name, count(*) as n, sum(n_records) as n_records, min(max_wait_ms) as max_wait_ms,
+        min(min_bytes) as min_bytes, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
+        min(struct(ts_ns, request_id)) as sample
+    from requests
+    where api_key not in ({GREETINGS}) and status = 'ok' and coalesce(error_code, 0) = 0 and coalesce(n_errors, 0) = 0
+    group by conn_id, api_name
+), by_api as (
+    select client_instance_id, client_id, client_ip, api_name, sum(n) as n, sum(n_records) as n_records,
+        min(max_wait_ms) as max_wait_ms, min(min_bytes) as min_bytes, min(first_ns) as first_ns,
+        max(last_ns) as last_ns, min(sample) as sample, collect_set(conn_id) as conn_ids
+    from by_connection join (
+        select explode(conn_ids) as conn_id, client_instance_id, client_id, client_ip from busy_clients
+    ) using (conn_id)
+    group by client_instance_id, client_id, client_ip, api_name
+)
+select client_instance_id, client_id, client_ip, sum(n) as n, coalesce(sum(n_records), 0) as n_records,
+    min(first_ns) as first_ns, max(last_ns) as last_ns,
+    max_by(struct(api_name, max_wait_ms, min_bytes), struct(n, api_name)) as most,
+    array(max_by(sample.request_id, struct(n, api_name))) as evidence, flatten(collect_list(conn_ids)) as conn_ids
+from by_api
+group by client_instance_id, client_id, client_ip
+having sum(n) >= {limit.CHATTY_REQUESTS} and sum(n) >= coalesce(sum(n_records), 0) * {limit.CHATTY_EACH}
+    and sum(n) * 1000000000L >= (max(last_ns) - min(first_ns)) * {limit.CHATTY_A_SECOND}"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per client."""
-    each = (
-        _by_api(tables)
-        .groupBy("client_instance_id", "client_id", "client_ip")
-        .agg(
-            fn.expr("sum(n) as n"),
-            fn.expr("coalesce(sum(n_records), 0) as n_records"),
-            fn.expr("min(first_ns) as first_ns"),
-            fn.expr("max(last_ns) as last_ns"),
-            fn.expr("max_by(struct(api_name, n, max_wait_ms, min_bytes), n) as most"),
-            fn.expr("array(max_by(sample.request_id, n)) as evidence"),
-            fn.expr("array_distinct(flatten(collect_list(conn_ids))) as conn_ids"),
-        )
-        .where(
-            f"n >= {limit.CHATTY_REQUESTS} and n >= n_records * {limit.CHATTY_EACH} "
-            f"and n * 1000000000L >= (last_ns - first_ns) * {limit.CHATTY_A_SECOND}"
-        )
-    )
-    waits = (
-        "coalesce(concat(' (fetch.max.wait.ms ', most.max_wait_ms, coalesce(concat(', fetch.min.bytes ', "
-        "most.min_bytes), ''), ')'), '')"
-    )
-    sentence = (
-        f"concat({wording.called()}, ' sent ', n, ' requests for ', {wording.counted('n_records', 'record')}, ' in ', "
-        f"{wording.lasting('(last_ns - first_ns)')}, ' from ', {wording.clock('first_ns')}, ', most of them ', "
-        f"most.api_name, {waits})"
-    )
-    advice = f"case most.api_name when 'Fetch' then '{_FETCH}' when 'OffsetCommit' then '{_COMMIT}' end"
-    return told(each, "info", sentence, subject="most.api_name", client="client_instance_id", advice=advice)
-
-
-def _by_api(tables: Tables) -> DataFrame:
-    """What each client that asks often asked for, by API."""
-    often = f"n_requests * 1000000000L >= (last_ns - first_ns) * {limit.CHATTY_A_SECOND}"
-    owned = (
-        tables[CLIENTS]
-        .where(f"kind not in ('broker', 'admin') and n_requests >= {limit.CHATTY_REQUESTS} and {often}")
-        .selectExpr("explode(conn_ids) as conn_id", "client_instance_id", "client_id", "client_ip")
-    )
+def _sentence(f: Facts) -> str:
     return (
-        _calls(tables)
-        .join(owned, on="conn_id", how="inner")
-        .groupBy("client_instance_id", "client_id", "client_ip", "api_name")
-        .agg(
-            fn.expr("sum(n) as n"),
-            fn.expr("sum(n_records) as n_records"),
-            fn.expr("min(max_wait_ms) as max_wait_ms"),
-            fn.expr("min(min_bytes) as min_bytes"),
-            fn.expr("min(first_ns) as first_ns"),
-            fn.expr("max(last_ns) as last_ns"),
-            fn.expr("min(sample) as sample"),
-            fn.expr("collect_set(conn_id) as conn_ids"),
-        )
+        f"{client(f.client_id, f.client_ip)} sent {f.n} requests for {counted(f.n_records, 'record')} in "
+        f"{duration(f.last_ns - f.first_ns)} from {clock(f.first_ns)}, most of them "
+        f"{f.most['api_name']}{_waits(f)}"
     )
 
 
-def _calls(tables: Tables) -> DataFrame:
-    """Requests that went well, by connection and API."""
-    return (
-        tables[REQUESTS]
-        # What failed and was tried again, and connections that never came to stay, are told by other rules.
-        .where(
-            f"api_key not in ({GREETINGS}) and status = 'ok' "
-            "and coalesce(error_code, 0) = 0 and coalesce(n_errors, 0) = 0"
-        )
-        .groupBy("conn_id", "api_name")
-        .agg(
-            fn.expr("count(*) as n"),
-            fn.expr("sum(n_records) as n_records"),
-            fn.expr("min(max_wait_ms) as max_wait_ms"),
-            fn.expr("min(min_bytes) as min_bytes"),
-            fn.expr("min(ts_ns) as first_ns"),
-            fn.expr("max(ts_ns) as last_ns"),
-            fn.expr("min(struct(ts_ns, request_id)) as sample"),
-        )
-    )
+def _waits(f: Facts) -> str:
+    wait_ms, min_bytes = f.most["max_wait_ms"], f.most["min_bytes"]
+    if wait_ms is None:
+        return ""
+    return f" (fetch.max.wait.ms {wait_ms}{'' if min_bytes is None else f', fetch.min.bytes {min_bytes}'})"
 
 
+def _advice(f: Facts) -> str:
+    return {"Fetch": _FETCH, "OffsetCommit": _COMMIT}.get(f.most["api_name"], RULE.advice)
+
+
+DETECTOR = Detector(
+    reads={
+        "busy_clients": Read(
+            CLIENTS,
+            f"kind not in ('broker', 'admin') and n_requests >= {limit.CHATTY_REQUESTS} "
+            f"and n_requests * 1000000000 >= (last_ns - first_ns) * {limit.CHATTY_A_SECOND}",
+        )
+    },
+    query=_QUERY,
+    subject=lambda f: f.most["api_name"],
+    sentence=_sentence,
+    advice=_advice,
+)
 _FETCH = (
     "Raise fetch.max.wait.ms (default 500) and fetch.min.bytes (default 1) of the consumer: the broker then answers "
     "less often, with more."
@@ -113,16 +85,5 @@ RULE = Rule(
     advice=f"Look at what it asks for most. Fetch: {_FETCH[0].lower()}{_FETCH[1:]} OffsetCommit: {_COMMIT[0].lower()}"
     f"{_COMMIT[1:]} Metadata: keep one client open instead of many short ones.",
     sources=("fetch.max.wait.ms and fetch.min.bytes of the consumer settings", "KIP-74"),
-    find=find,
-    signs=(
-        Sign(
-            CLIENTS,
-            where=~pc.field("kind").isin(["broker", "admin"])
-            & (pc.field("n_requests") >= limit.CHATTY_REQUESTS)
-            & (
-                pc.field("n_requests") * 1_000_000_000
-                >= (pc.field("last_ns") - pc.field("first_ns")) * limit.CHATTY_A_SECOND
-            ),
-        ),
-    ),
+    detectors=(DETECTOR,),
 )

@@ -1,66 +1,57 @@
 """`coordinator_loading`: a broker was still reading the state of groups or transactions that clients asked it about."""
 
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
-
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark.findings import thresholds as limit
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import Rule
-from kafkascope_spark.findings.seen import client_errors, seen, told
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.shared_queries import NO_BROKER
+from kafkascope_spark.findings.sql import SEEN, joined_lists
+from kafkascope_spark.findings.wording import broker, clock, counted, duration, times
 
 LOADING = "COORDINATOR_LOAD_IN_PROGRESS"
+# One finding per broker and load. InitProducerId of an idempotent producer asks no coordinator: there the broker waits
+# for a block of producer ids, so responses without a group or transactional id do not count.
+_QUERY = f"""
+with responses as (
+    select *, coalesce(group_id, transactional_id) as coordinated
+    from loading_responses left join (select conn_id, client_instance_id, kind from connection_clients) using (conn_id)
+    where {NO_BROKER}
+), loads as (
+    select node_id, coordinated, session_window.start as window_start, {SEEN},
+        collect_set(client_instance_id) as clients, bool_or(group_id is null) as has_transactions
+    from responses group by node_id, coordinated, session_window(ts, '{limit.LOAD_APART_S} seconds')
+)
+select node_id, sum(n) as n, bool_or(has_transactions) as has_transactions, max(last_ns - first_ns) as longest_ns,
+    max_by(coordinated, struct(last_ns - first_ns, coordinated)) as slowest,
+    count(distinct coordinated) as n_coordinated, min(first_ns) as first_ns, max(last_ns) as last_ns,
+    size(array_distinct(flatten(collect_list(clients)))) as n_clients,
+    if(size(array_distinct(flatten(collect_list(clients)))) = 1, flatten(collect_list(clients))[0], null)
+        as client_instance_id,
+    flatten(collect_list(conn_ids)) as conn_ids, {joined_lists("evidence", "first_ns, coordinated")} as evidence
+from loads
+group by node_id, session_window(window_start, '{limit.LOAD_APART_S} seconds')
+having max(last_ns - first_ns) >= {limit.LOAD_MS} * 1000000 or max(n) > {limit.STORM}"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per broker and load."""
-    # InitProducerId of an idempotent producer asks no coordinator: there the broker waits for a block of producer ids.
-    answers = (
-        client_errors(tables, LOADING)
-        .selectExpr("*", "coalesce(group_id, transactional_id) as coordinated")
-        .where("coordinated is not null")
+def _sentence(f: Facts) -> str:
+    who = "A broker" if f.node_id is None else f"Broker {f.node_id}"
+    what = counted(f.n_coordinated, "group or transactional id" if f.has_transactions else "group")
+    return (
+        f"{who} was still loading {what} at {clock(f.first_ns)}: for {duration(f.longest_ns)} it answered {f.slowest} "
+        f"{LOADING}, {times(f.n)} in all to {counted(f.n_clients, 'client')}"
     )
-    each = answers.groupBy(
-        "node_id", "coordinated", fn.session_window("ts", f"{limit.LOAD_APART_S} seconds").alias("load")
-    ).agg(*seen(), fn.expr("collect_set(client_instance_id) as clients"), fn.expr("bool_or(group_id is null) as other"))
-    loads = (
-        each.groupBy("node_id", fn.session_window(fn.col("load.start"), f"{limit.LOAD_APART_S} seconds").alias("loads"))
-        .agg(
-            fn.expr("sum(n) as n"),
-            fn.expr("if(bool_or(other), 'group or transactional id', 'group') as what"),
-            fn.expr("max(n) as most"),
-            fn.expr("max(last_ns - first_ns) as longest_ns"),
-            fn.expr("max_by(coordinated, last_ns - first_ns) as slowest"),
-            fn.expr("count(distinct coordinated) as n_coordinated"),
-            fn.expr("min(first_ns) as first_ns"),
-            fn.expr("max(last_ns) as last_ns"),
-            fn.expr("array_distinct(flatten(collect_list(clients))) as clients"),
-            fn.expr("array_distinct(flatten(collect_list(conn_ids))) as conn_ids"),
-            fn.expr(
-                "array_distinct(flatten(transform(array_sort(collect_list(struct(first_ns, evidence))), "
-                "part -> part.evidence))) as evidence"
-            ),
+
+
+DETECTOR = Detector(
+    reads={
+        "loading_responses": Read(
+            ERRORS, f"error_name = '{LOADING}' and (group_id is not null or transactional_id is not null)"
         )
-        .where(f"longest_ns >= {limit.LOAD_MS} * 1000000 or most > {limit.STORM}")
-    )
-    broker = "coalesce(concat('Broker ', node_id), 'A broker')"
-    sentence = (
-        f"concat({broker}, ' was still loading ', n_coordinated, ' ', what, if(n_coordinated = 1, '', 's'), "
-        f"' at ', {wording.clock('first_ns')}, ': for ', {wording.lasting('longest_ns')}, ' it answered ', slowest, "
-        f"' {LOADING}, ', {wording.times('n')}, ' in all to ', {wording.counted('size(clients)', 'client')})"
-    )
-    return told(
-        loads,
-        "warning",
-        sentence,
-        subject="coalesce(concat('broker ', node_id), slowest)",
-        client="if(size(clients) = 1, clients[0], null)",
-    )
-
-
+    },
+    query=_QUERY,
+    subject=lambda f: broker(f.node_id) or f.slowest,
+    sentence=_sentence,
+)
 RULE = Rule(
     name="coordinator_loading",
     title="A coordinator was still loading its state",
@@ -80,12 +71,5 @@ RULE = Rule(
         "org.apache.kafka.coordinator.common.runtime.CoordinatorLoaderImpl",
         "kafka.server metric partition-load-time-max of group-coordinator-metrics",
     ),
-    find=find,
-    signs=(
-        Sign(
-            ERRORS,
-            where=(pc.field("error_name") == LOADING)
-            & (pc.field("group_id").is_valid() | pc.field("transactional_id").is_valid()),
-        ),
-    ),
+    detectors=(DETECTOR,),
 )

@@ -1,146 +1,99 @@
-"""`evicted_member`: a coordinator threw a member out of its group."""
+"""`evicted_member`: a coordinator removed a member from its group."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
-
-from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES
-from kafkascope_analyzer.dataset.tables import ERRORS, REQUESTS
+from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark import wire
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.poll_timeouts import LEFT_AND_BACK, left_and_back
-from kafkascope_spark.findings.rule import MOST_EVIDENCE, Rule, Way
-from kafkascope_spark.findings.seen import seen, told
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.findings.silent_members import gone_without
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.poll_timeouts import LEAVES_AND_REJOINS
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.silent_members import MISSING_MEMBERS, REFUSED_MEMBER_ERRORS
+from kafkascope_spark.findings.sql import SEEN, literals, sorted_set
+from kafkascope_spark.findings.wording import client, clock, duration, times
 
-THROWN_OUT = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
-MOVED = "('NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS')"
-WHO = ("client_instance_id", "client_id", "client_ip", "group_id")
-HEARTBEATS = ", ".join(str(key) for key in sorted(wire.GROUP_HEARTBEATS))
-MEMBERS = (
-    f"{wire.OFFSET_COMMIT}, {wire.JOIN_GROUP}, {wire.SYNC_GROUP}, {wire.HEARTBEAT}, {wire.LEAVE_GROUP}, {HEARTBEATS}"
+MOVED = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
+_MEMBER_APIS = literals(
+    {wire.OFFSET_COMMIT, wire.JOIN_GROUP, wire.SYNC_GROUP, wire.HEARTBEAT, wire.LEAVE_GROUP} | wire.GROUP_HEARTBEATS
 )
-JOINED = "conn_id string, group_id string, session_timeout_ms bigint, rebalance_timeout_ms bigint"
+_LEAVES = (
+    f"(api_key = {wire.LEAVE_GROUP} or (api_key in {literals(wire.GROUP_HEARTBEATS)} and generation_or_epoch < 0))"
+)
+_SUCCEEDS = f"coalesce(error_name, 'NONE') = 'NONE' and not {_LEAVES}"
+_WHO = "client_instance_id, client_id, client_ip, group_id"
+# One finding per client and group: what its last successful request as a member was, and what the first refused one.
+_QUERY = f"""
+with members as (
+    select {_WHO}, own_conns, {SEEN}, {sorted_set("error_name")} as names,
+        every(api_key = {wire.JOIN_GROUP}) as only_joins, min_by(node_id, struct(ts_ns, request_id)) as node_id
+    from refusals join (
+        select explode(conn_ids) as conn_id, conn_ids as own_conns, client_instance_id from clients
+        where size(member_ids) > 0 and kind != 'broker'
+    ) using (conn_id)
+    group by {_WHO}, own_conns
+), calls as (
+    select group_id, conn_id as call_conn_id, request_id, ts_ns as sent_ns, api_key, error_name, generation_or_epoch,
+        node_id as called_node_id
+    from requests where api_key in {_MEMBER_APIS}
+), histories as (
+    select /*+ broadcast(m) */ m.{_WHO.replace(", ", ", m.")}, own_conns, n, first_ns, last_ns, evidence, conn_ids,
+        names, only_joins, m.node_id,
+        max_by(struct(request_id, sent_ns, called_node_id),
+            if({_SUCCEEDS}, struct(sent_ns, request_id), null)) as last_success,
+        min(if(error_name in {literals(REFUSED_MEMBER_ERRORS)}, sent_ns, null)) as refused_ns,
+        max(if({_LEAVES}, sent_ns, null)) as left_ns,
+        max(if(error_name in {literals(MOVED)}, sent_ns, null)) as moved_ns
+    from calls c join members m on c.group_id = m.group_id
+    where array_contains(own_conns, call_conn_id) and sent_ns < first_ns
+    group by all
+), terms as (
+    select histories.* except (left_ns, moved_ns, node_id),
+        max(if(array_contains(own_conns, j.conn_id), session_timeout_ms, null)) as session_ms,
+        max(if(array_contains(own_conns, j.conn_id), nullif(rebalance_timeout_ms, -1), null)) as poll_ms
+    from histories left join join_group_requests j on histories.group_id = j.group_id
+    where coalesce(left_ns < last_success.sent_ns, left_ns is null)
+        and coalesce(moved_ns < last_success.sent_ns, moved_ns is null)
+        and coalesce(last_success.called_node_id = node_id, true)
+    group by all
+)
+select {_WHO}, n, first_ns, last_ns, names, session_ms, poll_ms, conn_ids,
+    refused_ns - last_success.sent_ns as silent_ns,
+    concat(array_compact(array(last_success.request_id)), evidence) as evidence
+from terms
+where not only_joins or refused_ns - last_success.sent_ns >= session_ms * 1000000L"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per client and group."""
-    terms = tables.messages("JoinGroup/request", JOINED)
-    each = (
-        _heard(tables, _refused(tables))
-        .join(terms, on="group_id", how="left")
-        .groupBy(*WHO, "n", "first_ns", "last_ns", "evidence", "conn_ids", "names", "only_joins", "refused_ns", "heard")
-        .agg(
-            fn.expr("max(if(array_contains(own_conns, conn_id), session_timeout_ms, null)) as session_ms"),
-            fn.expr("max(if(array_contains(own_conns, conn_id), nullif(rebalance_timeout_ms, -1), null)) as poll_ms"),
-        )
-        .selectExpr("*", "refused_ns - heard.ts_ns as silent_ns")
-        .where("not only_joins or silent_ns >= session_ms * 1000000L")
-    )
-    silence = f"concat('nothing was heard of it for ', {wording.lasting('silent_ns')})"
-    cause = (
-        "case when silent_ns is null then 'the capture begins after that' "
-        f"when session_ms is null then {silence} "
-        f"when silent_ns >= session_ms * 1000000L then concat({silence}, ', its session.timeout.ms is ', session_ms) "
-        f"else concat('it was heard ', {wording.lasting('silent_ns')}, ' before, so it was its rebalance that took "
-        "longer than max.poll.interval.ms', coalesce(concat(' (', poll_ms, ')'), '')) end"
-    )
-    sentence = (
-        f"concat({wording.called()}, ' was no longer a member of group ', group_id, ' at ', "
-        f"{wording.clock('first_ns')}, ': ', {cause}, ' (', names, ', ', {wording.times('n')}, ')')"
-    )
-    advice = (
-        f"if(session_ms is null or silent_ns >= session_ms * 1000000L, concat('{_SILENT}', "
-        f"coalesce(concat(' (now ', session_ms, ')'), ''), '{_SILENT_TOO}'), concat('{_SLOW}', "
-        f"coalesce(concat(' (now ', poll_ms, ')'), ''), '{_SLOW_TOO}'))"
-    )
-    return told(
-        each.withColumn(
-            "evidence", fn.expr(f"slice(concat(array_compact(array(heard.request_id)), evidence), 1, {MOST_EVIDENCE})")
-        ),
-        "warning",
-        sentence,
-        subject="group_id",
-        client="client_instance_id",
-        advice=advice,
-    )
-
-
-def _refused(tables: Tables) -> DataFrame:
-    """One row per member that was told that it is none; own_conns: the client's connections."""
-    consumers = (
-        tables[CLIENTS]
-        .where("size(member_ids) > 0 and kind != 'broker'")
-        .selectExpr("explode(conn_ids) as conn_id", "conn_ids as own_conns", "client_instance_id")
-    )
+def _sentence(f: Facts) -> str:
     return (
-        tables[ERRORS]
-        .where(fn.col("error_name").isin(*THROWN_OUT) & (fn.col("api_key") != wire.LEAVE_GROUP))
-        .join(consumers, on="conn_id", how="inner")
-        .groupBy(*WHO, "own_conns")
-        .agg(
-            *seen(),
-            fn.expr("array_join(array_sort(collect_set(error_name)), ', ') as names"),
-            fn.expr(f"every(api_key = {wire.JOIN_GROUP}) as only_joins"),
-            fn.expr("min_by(node_id, ts_ns) as node_id"),
-        )
+        f"{client(f.client_id, f.client_ip)} was no longer a member of group {f.group_id} at {clock(f.first_ns)}: "
+        f"{_cause(f)} ({', '.join(f.names)}, {times(f.n)})"
     )
 
 
-def _heard(tables: Tables, refused: DataFrame) -> DataFrame:
-    """The same rows with refused_ns (the first request that was refused) and heard (the last one before it that went
-    well), without members that had left or whose coordinator moved in between."""
-    calls = (
-        tables[REQUESTS]
-        .where(f"api_key in ({MEMBERS})")
-        .select(
-            "request_id",
-            "conn_id",
-            "group_id",
-            fn.col("ts_ns").alias("sent_ns"),
-            "api_key",
-            "error_name",
-            "generation_or_epoch",
-            fn.col("node_id").alias("asked_node_id"),
-        )
-    )
-    leaves = f"(api_key = {wire.LEAVE_GROUP} or (api_key in ({HEARTBEATS}) and generation_or_epoch < 0))"
-    well = f"coalesce(error_name, 'NONE') = 'NONE' and not {leaves}"
-    thrown_out = ", ".join(f"'{name}'" for name in THROWN_OUT)
+def _cause(f: Facts) -> str:
+    if f.silent_ns is None:
+        return "the capture begins after that"
+    silence = f"nothing was heard of it for {duration(f.silent_ns)}"
+    if f.session_ms is None:
+        return silence
+    if _session_timed_out(f):
+        return f"{silence}, its session.timeout.ms is {f.session_ms}"
+    limit = "" if f.poll_ms is None else f" ({f.poll_ms})"
     return (
-        calls.join(fn.broadcast(refused.withColumnRenamed("conn_ids", "refused_conns")), on="group_id", how="inner")
-        .where("array_contains(own_conns, conn_id) and sent_ns < first_ns")
-        .groupBy(
-            *WHO,
-            "own_conns",
-            "n",
-            "first_ns",
-            "last_ns",
-            "evidence",
-            fn.col("refused_conns").alias("conn_ids"),
-            "names",
-            "only_joins",
-            "node_id",
-        )
-        .agg(
-            fn.expr(
-                f"max_by(struct(request_id, sent_ns as ts_ns, asked_node_id as node_id), if({well}, sent_ns, null))"
-                " as heard"
-            ),
-            fn.expr(f"min(if(error_name in ({thrown_out}), sent_ns, null)) as refused_ns"),
-            fn.expr(f"max(if({leaves}, sent_ns, null)) as left_ns"),
-            fn.expr(f"max(if(error_name in {MOVED}, sent_ns, null)) as moved_ns"),
-        )
-        .where(
-            "coalesce(left_ns < heard.ts_ns, left_ns is null) and coalesce(moved_ns < heard.ts_ns, moved_ns is null) "
-            "and coalesce(heard.node_id = node_id, true)"
-        )
+        f"it was heard {duration(f.silent_ns)} before, so it was its rebalance that took longer than "
+        f"max.poll.interval.ms{limit}"
     )
 
 
-def _gone(tables: Tables) -> DataFrame:
-    return gone_without(tables, THROWN_OUT)
+def _session_timed_out(f: Facts) -> bool:
+    return f.silent_ns is not None and bool(f.silent_ns >= f.session_ms * 1_000_000)
+
+
+def _advice(f: Facts) -> str:
+    if f.session_ms is None or _session_timed_out(f):
+        return f"{_SILENT}{_now(f.session_ms)}{_SILENT_TOO}"
+    return f"{_SLOW}{_now(f.poll_ms)}{_SLOW_TOO}"
+
+
+def _now(setting: int | None) -> str:
+    return "" if setting is None else f" (now {setting})"
 
 
 _SILENT = (
@@ -152,6 +105,15 @@ _SILENT_TOO = (
 )
 _SLOW = "Let the application poll more often: a smaller max.poll.records, or a larger max.poll.interval.ms"
 _SLOW_TOO = "; move slow work out of the poll loop."
+REFUSED_MEMBERS = Detector(
+    reads={
+        "refusals": Read(ERRORS, f"error_name in {literals(REFUSED_MEMBER_ERRORS)} and api_key <> {wire.LEAVE_GROUP}")
+    },
+    query=_QUERY,
+    subject=fact("group_id"),
+    sentence=_sentence,
+    advice=_advice,
+)
 RULE = Rule(
     name="evicted_member",
     title="A member was thrown out of its group",
@@ -159,11 +121,11 @@ RULE = Rule(
     meaning="The coordinator had not heard of a member for its session timeout, or the member did not rejoin in time; "
     "it gave the member's partitions to others. What the member does meanwhile is done twice, and its commits are "
     "refused.",
-    looks_at=f"{' or '.join(THROWN_OUT)} to a client that was a member, with the time since its last request that went "
-    "well; session.timeout.ms and max.poll.interval.ms are those of its JoinGroup. Members that said that they leave, "
-    "and groups whose coordinator moved meanwhile, are left out. Also members that leave because nobody polled them: "
-    "Java clients say so in LeaveGroup, others leave and join again, twice or more. And members that are "
-    "missing in the next generation and were silent for their session timeout (table rebalances).",
+    looks_at=f"{' or '.join(REFUSED_MEMBER_ERRORS)} to a client that was a member, with the time since its last "
+    "request that went well; session.timeout.ms and max.poll.interval.ms are those of its JoinGroup. Members that "
+    "said that they leave, and groups whose coordinator moved meanwhile, are left out. Also members that leave "
+    "because nobody polled them: Java clients say so in LeaveGroup, others leave and join again, twice or more. And "
+    "members that are missing in the next generation and were silent for their session timeout (table rebalances).",
     advice=f"{_SILENT}{_SILENT_TOO} {_SLOW}{_SLOW_TOO}",
     sources=(
         "KIP-62",
@@ -172,10 +134,5 @@ RULE = Rule(
         "org.apache.kafka.coordinator.group.GroupMetadataManager",
         "session.timeout.ms and max.poll.interval.ms of the consumer settings",
     ),
-    find=find,
-    signs=(Sign(ERRORS, "error_name", frozenset(THROWN_OUT)),),
-    also=(
-        Way(left_and_back, LEFT_AND_BACK),
-        Way(_gone, (Sign(REBALANCES, "trigger", frozenset({"member_evicted"})),)),
-    ),
+    detectors=(REFUSED_MEMBERS, LEAVES_AND_REJOINS, MISSING_MEMBERS),
 )

@@ -1,61 +1,56 @@
-"""`fenced_producer`: another instance took a living producer's transactional id over."""
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
+"""`fenced_producer`: another instance took over the transactional id of a running producer."""
 
 from kafkascope_analyzer.dataset.stories import TRANSACTIONS
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.client_names import with_name
-from kafkascope_spark.findings.rule import Finding, Rule, found
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.sql import joined_lists
+from kafkascope_spark.findings.wording import client, clock, counted
 
-_AT = "coalesce(fenced_ns, end_ns, begin_ns)"
-_SENTENCE = (
-    "concat(coalesce(loser, 'A producer'), ' was fenced: ', "
-    "coalesce(taker, 'a producer that the capture does not show'), ' took its transactional id ', transactional_id, "
-    f"' over at ', {wording.clock('first_ns')}, "
-    f"if(n_records > 0, concat('; ', {wording.counted('n_records', 'record')}, ' of its open transaction lost'), ''), "
-    "if(by_turns, '; both take it from each other by turns', ''))"
+# One finding per transactional id, client that lost it, and client that took it over.
+_QUERY = f"""
+with takeovers as (
+    select transactional_id, client_instance_id, fenced_by, count(*) as n,
+        min(coalesce(fenced_ns, end_ns, begin_ns)) as first_ns,
+        max(coalesce(end_ns, fenced_ns, begin_ns)) as last_ns, sum(n_records) as n_records,
+        {joined_lists("evidence", "coalesce(fenced_ns, end_ns, begin_ns), transaction_no")} as evidence
+    from fenced group by transactional_id, client_instance_id, fenced_by
+), turns as (
+    select transactional_id, arrays_overlap(collect_set(client_instance_id), collect_set(fenced_by)) as by_turns
+    from fenced group by transactional_id
 )
-_ADVICE = (
-    "concat('Give each running producer a transactional.id of its own (both use ', transactional_id, '), or end the "
-    "old instance before the new one calls initTransactions. A fenced producer has to be closed: it cannot go on.')"
+select t.*, null as conn_ids, by_turns, if(by_turns, 'error', 'warning') as severity,
+    loser.client_instance_id is not null as has_loser, loser.client_id as loser_id, loser.client_ip as loser_ip,
+    taker.client_instance_id is not null as has_taker, taker.client_id as taker_id, taker.client_ip as taker_ip
+from takeovers t join turns on t.transactional_id = turns.transactional_id
+left join clients loser on t.client_instance_id = loser.client_instance_id
+left join clients taker on t.fenced_by = taker.client_instance_id"""
+
+
+def _sentence(f: Facts) -> str:
+    loser = client(f.loser_id, f.loser_ip) if f.has_loser else "A producer"
+    taker = client(f.taker_id, f.taker_ip) if f.has_taker else "a producer that the capture does not show"
+    lost = f"; {counted(f.n_records, 'record')} of its open transaction lost" if (f.n_records or 0) > 0 else ""
+    turns = "; both take it from each other by turns" if f.by_turns else ""
+    return (
+        f"{loser} was fenced: {taker} took its transactional id {f.transactional_id} over at {clock(f.first_ns)}"
+        f"{lost}{turns}"
+    )
+
+
+def _advice(f: Facts) -> str:
+    return (
+        f"Give each running producer a transactional.id of its own (both use {f.transactional_id}), or end the old "
+        "instance before the new one calls initTransactions. A fenced producer has to be closed: it cannot go on."
+    )
+
+
+DETECTOR = Detector(
+    reads={"fenced": Read(TRANSACTIONS, "outcome = 'fenced'")},
+    query=_QUERY,
+    subject=fact("transactional_id"),
+    sentence=_sentence,
+    advice=_advice,
 )
-
-
-def find(tables: Tables) -> DataFrame:
-    """One finding per transactional id, client that lost it, and client that took it."""
-    fenced = tables[TRANSACTIONS].where("outcome = 'fenced'")
-    each = fenced.groupBy("transactional_id", "client_instance_id", "fenced_by").agg(
-        fn.expr("count(*) as n"),
-        fn.expr(f"min({_AT}) as first_ns"),
-        fn.expr(f"max(coalesce(end_ns, {_AT})) as last_ns"),
-        fn.expr("sum(n_records) as n_records"),
-        fn.expr("array_distinct(flatten(collect_list(evidence))) as evidence"),
-    )
-    turns = fenced.groupBy("transactional_id").agg(
-        fn.expr("arrays_overlap(collect_set(client_instance_id), collect_set(fenced_by)) as by_turns")
-    )
-    told = each.join(fn.broadcast(turns), on="transactional_id", how="inner")
-    named = with_name(with_name(told, tables, "client_instance_id", "loser"), tables, "fenced_by", "taker")
-    return found(
-        named,
-        Finding(
-            severity=fn.expr("if(by_turns, 'error', 'warning')"),
-            sentence=_SENTENCE,
-            advice=_ADVICE,
-            subject="transactional_id",
-            client="client_instance_id",
-            conn_ids=wording.connections_of("evidence"),
-            n="n",
-            first_ns="first_ns",
-            last_ns="last_ns",
-            evidence="evidence",
-        ),
-    )
-
-
 RULE = Rule(
     name="fenced_producer",
     title="Another instance took a living producer's transactional id over",
@@ -70,6 +65,5 @@ RULE = Rule(
     advice="Give each running producer a transactional.id of its own, or end the old instance before the new one "
     "calls initTransactions.",
     sources=("KIP-98", "KIP-588", "org.apache.kafka.clients.producer.internals.TransactionManager"),
-    find=find,
-    signs=(Sign(TRANSACTIONS, "outcome", frozenset({"fenced"})),),
+    detectors=(DETECTOR,),
 )

@@ -1,65 +1,48 @@
-"""`fetch_session_churn`: a broker has no place for the fetch sessions of its clients, or forgets them."""
-
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
+"""`fetch_session_churn`: a broker has no room for the fetch sessions of its clients, or drops them."""
 
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark import wire
 from kafkascope_spark.findings import thresholds as limit
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import Rule
-from kafkascope_spark.findings.seen import NO_BROKER, told
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.shared_queries import NO_BROKER
+from kafkascope_spark.findings.sql import first_ids, joined_lists
+from kafkascope_spark.findings.wording import broker, client, clock, duration, listed, times
 
 FORGOTTEN = "FETCH_SESSION_ID_NOT_FOUND"
+# Epoch 0 asks for a new session; a client that gets one goes on with its epochs 1, 2, 3, ... on that connection.
+_NEW_SESSIONS = Read(
+    REQUESTS,
+    f"api_key = {wire.FETCH} and fetch_session_epoch = 0 and coalesce(replica_id, -1) < 0 and status = 'ok'",
+    per="conn_id, node_id",
+    aggregates=f"count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns, {first_ids()} as evidence",
+    having=f"count(*) >= {limit.SESSIONS_BEGUN}",
+)
+# One finding per broker.
+_QUERY = f"""
+select node_id, sum(n) as n, min(first_ns) as first_ns, max(last_ns) as last_ns,
+    {joined_lists("evidence", "first_ns, conn_id")} as evidence, collect_set(conn_id) as conn_ids,
+    if(count(distinct client_instance_id) = 1, min(client_instance_id), null) as client_instance_id,
+    array_sort(collect_set(struct(client_id, client_ip))) as clients
+from new_sessions left join connection_clients using (conn_id)
+where {NO_BROKER}
+group by node_id"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per broker."""
-    # Epoch 0 asks for a new session; who gets one goes on with its epochs 1, 2, 3, ... on that connection.
-    begun = (
-        tables[REQUESTS]
-        .where(f"api_key = {wire.FETCH} and fetch_session_epoch = 0 and coalesce(replica_id, -1) < 0 and status = 'ok'")
-        .groupBy("conn_id", "node_id")
-        .agg(
-            fn.expr("count(*) as n"),
-            fn.expr("min(ts_ns) as first_ns"),
-            fn.expr("max(ts_ns) as last_ns"),
-            fn.expr(f"{wording.evidence()} as evidence"),
-        )
-        .where(f"n >= {limit.SESSIONS_BEGUN}")
-    )
-    each = (
-        begun.join(tables.clients_by_conn, on="conn_id", how="left")
-        .where(NO_BROKER)
-        .groupBy("node_id")
-        .agg(
-            fn.expr("sum(n) as n"),
-            fn.expr("min(first_ns) as first_ns"),
-            fn.expr("max(last_ns) as last_ns"),
-            fn.expr("array_distinct(flatten(collect_list(evidence))) as evidence"),
-            fn.expr("collect_set(conn_id) as conn_ids"),
-            fn.expr("collect_set(client_instance_id) as clients"),
-            fn.expr(f"array_sort(collect_set({wording.called()})) as names"),
-        )
-    )
-    broker = "coalesce(concat('broker ', node_id), 'one broker')"
-    sentence = (
-        f"concat({wording.listed('names')}, ' had to ask ', {broker}, ' for a new fetch session ', "
-        f"{wording.times('n')}, ' within ', {wording.lasting('(last_ns - first_ns)')}, ' from ', "
-        f"{wording.clock('first_ns')}, ': it gave them none that lasts')"
-    )
-    return told(
-        each,
-        "warning",
-        sentence,
-        subject="coalesce(concat('broker ', node_id), 'broker')",
-        client="if(size(clients) = 1, clients[0], null)",
+def _sentence(f: Facts) -> str:
+    names = sorted({client(each["client_id"], each["client_ip"]) for each in f.clients if each["client_ip"]})
+    return (
+        f"{listed(names)} had to ask {broker(f.node_id) or 'one broker'} for a new fetch session {times(f.n)} within "
+        f"{duration(f.last_ns - f.first_ns)} from {clock(f.first_ns)}: it gave them none that lasts"
     )
 
 
+DETECTOR = Detector(
+    reads={"new_sessions": _NEW_SESSIONS},
+    query=_QUERY,
+    subject=lambda f: broker(f.node_id) or "broker",
+    sentence=_sentence,
+)
 RULE = Rule(
     name="fetch_session_churn",
     title="A broker keeps too few fetch sessions",
@@ -73,6 +56,5 @@ RULE = Rule(
     advice="Raise max.incremental.fetch.session.cache.slots of the brokers (default 1000) above the number of "
     "consumers and followers that fetch from one; look for clients that open connections again and again.",
     sources=("KIP-227", "org.apache.kafka.server.FetchSession", "org.apache.kafka.clients.FetchSessionHandler"),
-    find=find,
-    signs=(Sign(REQUESTS, where=pc.field("fetch_session_epoch") == 0, times=limit.SESSIONS_BEGUN),),
+    detectors=(DETECTOR,),
 )

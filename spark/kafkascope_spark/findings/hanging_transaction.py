@@ -1,60 +1,51 @@
 """`hanging_transaction`: a transaction stays open after its client went away, or for longer than its timeout."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
-
 from kafkascope_analyzer.dataset.stories import TRANSACTIONS
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.client_names import with_name
-from kafkascope_spark.findings.rule import Finding, Rule, found
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.wording import client, clock, counted
 
-_READERS = "size(array_distinct(transform(coalesce(held_back, array()), one -> one.client_instance_id)))"
-_SENTENCE = (
-    "concat(coalesce(name, 'A producer'), "
-    f"if(left_ns is null, ' kept a transaction open for longer than its timeout, that of ', "
-    f"concat(' went away at ', {wording.clock('left_ns')}, ' and left a transaction open, that of ')), "
-    f"transactional_id, if(begin_ns is null, '', concat(', begun at ', {wording.clock('begin_ns')})), ': ', "
-    f"if(was_aborted, concat('the coordinator aborted it at ', {wording.clock('end_ns')}), "
-    "'the capture shows no end of it'), "
-    f"if(readers = 0, '', concat('; ', {wording.counted('readers', 'read_committed consumer')}, ' waited behind it')))"
-)
-_ADVICE = (
-    "concat('Lower transaction.timeout.ms of the producer', if(transaction_timeout_ms is null, '', "
-    "concat(' (now ', transaction_timeout_ms, ')')), ' so that the coordinator aborts sooner what a dead producer "
-    "leaves, or commit more often; start the producer again with the same transactional.id, which aborts it at once. "
-    "What stays open after its timeout: kafka-transactions.sh find-hanging, then abort.')"
-)
+# One finding per transaction that hung, or that the coordinator had to abort.
+_QUERY = """
+select t.client_instance_id, t.transactional_id, t.evidence, null as conn_ids, 1 as n, t.left_ns, t.begin_ns,
+    t.end_ns, t.transaction_timeout_ms, t.end_kind <=> 'coordinator' as was_aborted,
+    if(t.end_kind <=> 'coordinator', 'warning', 'error') as severity,
+    size(array_distinct(transform(coalesce(t.held_back, array()), each -> each.client_instance_id))) as n_readers,
+    coalesce(t.left_ns, t.begin_ns, :capture_first_ns) as first_ns, coalesce(t.end_ns, :capture_last_ns) as last_ns,
+    c.client_instance_id is not null as has_client, c.client_id, c.client_ip
+from hanging t left join clients c on t.client_instance_id = c.client_instance_id"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per transaction that hung, or that the coordinator had to abort."""
-    hung = tables[TRANSACTIONS].where("outcome = 'hanging' or end_kind = 'coordinator'")
-    told = hung.selectExpr(
-        "*",
-        f"{_READERS} as readers",
-        "end_kind <=> 'coordinator' as was_aborted",
-        f"coalesce(left_ns, begin_ns, {tables.capture_ns[0]}) as since_ns",
-        f"coalesce(end_ns, {tables.capture_ns[1]}) as until_ns",
-    )
-    return found(
-        with_name(told, tables, "client_instance_id", "name"),
-        Finding(
-            severity=fn.expr("if(was_aborted, 'warning', 'error')"),
-            sentence=_SENTENCE,
-            advice=_ADVICE,
-            subject="transactional_id",
-            client="client_instance_id",
-            conn_ids=wording.connections_of("evidence"),
-            n="1",
-            first_ns="since_ns",
-            last_ns="until_ns",
-            evidence="evidence",
-        ),
+def _sentence(f: Facts) -> str:
+    name = client(f.client_id, f.client_ip) if f.has_client else "A producer"
+    begun = "" if f.begin_ns is None else f", begun at {clock(f.begin_ns)}"
+    end = f"the coordinator aborted it at {clock(f.end_ns)}" if f.was_aborted else "the capture shows no end of it"
+    waiting = f"; {counted(f.n_readers, 'read_committed consumer')} waited behind it" if f.n_readers else ""
+    return f"{name}{_left_open(f)} {f.transactional_id}{begun}: {end}{waiting}"
+
+
+def _left_open(f: Facts) -> str:
+    if f.left_ns is None:
+        return " kept a transaction open for longer than its timeout, that of"
+    return f" went away at {clock(f.left_ns)} and left a transaction open, that of"
+
+
+def _advice(f: Facts) -> str:
+    now = "" if f.transaction_timeout_ms is None else f" (now {f.transaction_timeout_ms})"
+    return (
+        f"Lower transaction.timeout.ms of the producer{now} so that the coordinator aborts sooner what a dead producer "
+        "leaves, or commit more often; start the producer again with the same transactional.id, which aborts it at "
+        "once. What stays open after its timeout: kafka-transactions.sh find-hanging, then abort."
     )
 
 
+DETECTOR = Detector(
+    reads={"hanging": Read(TRANSACTIONS, "outcome = 'hanging' or end_kind = 'coordinator'")},
+    query=_QUERY,
+    subject=fact("transactional_id"),
+    sentence=_sentence,
+    advice=_advice,
+)
 RULE = Rule(
     name="hanging_transaction",
     title="A transaction stays open after its client went away, or for longer than its timeout",
@@ -70,9 +61,5 @@ RULE = Rule(
     advice="Lower transaction.timeout.ms of the producer so that the coordinator aborts sooner what a dead producer "
     "leaves; start the producer again with the same transactional.id; kafka-transactions.sh find-hanging, then abort.",
     sources=("KIP-98", "KIP-664", "KIP-890", "org.apache.kafka.coordinator.transaction.TransactionStateManager"),
-    find=find,
-    signs=(
-        Sign(TRANSACTIONS, "outcome", frozenset({"hanging"})),
-        Sign(TRANSACTIONS, "end_kind", frozenset({"coordinator"})),
-    ),
+    detectors=(DETECTOR,),
 )

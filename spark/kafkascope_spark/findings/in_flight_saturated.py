@@ -1,49 +1,42 @@
-"""`in_flight_saturated`: a producer waits for answers before it may send on."""
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
+"""`in_flight_saturated`: a producer waits for responses before it may send on."""
 
 from kafkascope_analyzer.dataset.stories import CADENCES
-from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.findings import thresholds as limit
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import Rule
-from kafkascope_spark.findings.seen import several, told
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.wording import clients_with_id, clock, listed
+
+# One finding per client id, as all its processes have the same settings.
+_QUERY = """
+select client_id, count(distinct client_instance_id) as n_clients, min(client_ip) as client_ip,
+    if(count(distinct client_instance_id) > 1, null, min(client_instance_id)) as client_instance_id,
+    min(first_ns) as first_ns, max(last_ns) as last_ns, collect_set(conn_id) as conn_ids, sum(n) as n,
+    array_sort(collect_set(conn_id)) as evidence, max(p50_ms) as depth, max(max_ms) as deepest,
+    array_sort(collect_set(cast(node_id as string))) as nodes
+from (select conn_id, n, p50_ms, max_ms from saturated)
+join (select conn_id, first_ns, last_ns, node_id from connections) using (conn_id)
+left join connection_clients using (conn_id)
+group by client_id"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per client id, as all its processes have the same settings."""
-    full = (
-        tables[CADENCES]
-        .where(f"cadence = 'in_flight' and n >= {limit.TINY_REQUESTS} and p50_ms >= {limit.IN_FLIGHT}")
-        .selectExpr("conn_id", "n as n_requests", "p50_ms as depth", "max_ms as deepest")
+def _sentence(f: Facts) -> str:
+    at = f", at broker {listed(f.nodes)}" if f.nodes else ""
+    return (
+        f"{clients_with_id(f.client_id, f.n_clients, f.client_ip)} had {f.depth} Produce requests in flight half of "
+        f"the time, and up to {f.deepest}{at}, from {clock(f.first_ns)}"
     )
-    times = tables[CONNECTIONS].selectExpr(
-        "conn_id", "first_ns", "last_ns", "cast(null as struct<ts_ns: bigint, request_id: string>) as sample", "node_id"
-    )
-    each = (
-        full.join(times, on="conn_id", how="inner")
-        .join(tables.clients_by_conn, on="conn_id", how="left")
-        .groupBy("client_id")
-        .agg(
-            *several(),
-            fn.expr("sum(n_requests) as n"),
-            fn.expr("max(depth) as depth"),
-            fn.expr("max(deepest) as deepest"),
-            fn.expr("array_sort(collect_set(cast(node_id as string))) as nodes"),
+
+
+DETECTOR = Detector(
+    reads={
+        "saturated": Read(
+            CADENCES, f"cadence = 'in_flight' and n >= {limit.TINY_REQUESTS} and p50_ms >= {limit.IN_FLIGHT}"
         )
-        .withColumn("evidence", fn.col("conn_ids"))
-    )
-    sentence = (
-        "concat(who, ' had ', depth, ' Produce requests in flight half of the time, and up to ', deepest, "
-        f"if(size(nodes) = 0, '', concat(', at broker ', {wording.listed('nodes')})), ', from ', "
-        f"{wording.clock('first_ns')})"
-    )
-    return told(each, "info", sentence, subject="client_id", client="client")
-
-
+    },
+    query=_QUERY,
+    subject=fact("client_id"),
+    sentence=_sentence,
+)
 RULE = Rule(
     name="in_flight_saturated",
     title="A producer has as many requests in flight as it may",
@@ -56,6 +49,5 @@ RULE = Rule(
     f"Produce: with acks=all it waits for the followers. max.in.flight.requests.per.connection is {limit.IN_FLIGHT} by "
     "default, and at most that with enable.idempotence.",
     sources=("max.in.flight.requests.per.connection of the producer settings", "KIP-98"),
-    find=find,
-    signs=(Sign(CONNECTIONS, "max_in_flight", above=limit.IN_FLIGHT - 1),),
+    detectors=(DETECTOR,),
 )

@@ -1,67 +1,50 @@
 """`leader_skew`: one broker has far more to do than the others."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
-
 from kafkascope_analyzer.dataset.tables import REQUESTS, TOPOLOGY
 from kafkascope_spark import wire
 from kafkascope_spark.findings import thresholds as limit
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import Finding, Rule, found
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.sql import literals
+from kafkascope_spark.findings.wording import broker, clock, percent, size
+
+# One finding, of the busiest broker.
+_QUERY = f"""
+with nodes as (
+    select node_id, count(*) as n, sum(record_bytes) as moved_bytes, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
+        min(struct(ts_ns, request_id)).request_id as request_id
+    from transfers group by node_id
+), busiest as (
+    select max(struct(moved_bytes, node_id, n, first_ns, last_ns, request_id)) as node, sum(moved_bytes) as all_bytes
+    from nodes
+)
+select null as client_instance_id, null as conn_ids, node.*, all_bytes, n_brokers, array(node.request_id) as evidence
+from busiest cross join (select count(distinct node_id) as n_brokers from brokers)
+where n_brokers > 1 and all_bytes >= {limit.SKEW_BYTES}
+    and node.moved_bytes * n_brokers >= all_bytes * {limit.SKEW_TIMES}"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding, of the busiest broker."""
-    brokers = tables[TOPOLOGY].where("kind = 'broker'").agg(fn.expr("count(distinct node_id) as n_brokers"))
-    nodes = (
-        tables[REQUESTS]
-        .where(
-            f"api_key in ({wire.PRODUCE}, {wire.FETCH}, {wire.SHARE_FETCH}) and record_bytes > 0 "
-            "and node_id is not null and coalesce(replica_id, -1) < 0"
-        )
-        .groupBy("node_id")
-        .agg(
-            fn.expr("count(*) as n"),
-            fn.expr("sum(record_bytes) as moved_bytes"),
-            fn.expr("min(ts_ns) as first_ns"),
-            fn.expr("max(ts_ns) as last_ns"),
-            fn.expr("min(struct(ts_ns, request_id)) as sample"),
-        )
+def _sentence(f: Facts) -> str:
+    return (
+        f"Broker {f.node_id} moved {percent(f.moved_bytes, f.all_bytes)} of all records ({size(f.moved_bytes)} of "
+        f"{size(f.all_bytes)}), with {f.n_brokers} brokers in the cluster, from {clock(f.first_ns)}"
     )
-    busiest = (
-        nodes.agg(
-            fn.expr("max_by(struct(node_id, n, moved_bytes, first_ns, last_ns, sample), moved_bytes) as busiest"),
-            fn.expr("sum(moved_bytes) as all_bytes"),
-        )
-        .crossJoin(brokers)
-        .where(
-            f"n_brokers > 1 and all_bytes >= {limit.SKEW_BYTES} "
-            f"and busiest.moved_bytes * n_brokers >= all_bytes * {limit.SKEW_TIMES}"
-        )
-    )
-    share = "round(100 * busiest.moved_bytes / all_bytes)"
-    sentence = (
-        f"concat('Broker ', busiest.node_id, ' moved ', cast({share} as int), ' % of all records (', "
-        f"{wording.size('busiest.moved_bytes')}, ' of ', {wording.size('all_bytes')}, '), with ', n_brokers, "
-        f"' brokers in the cluster, from ', {wording.clock('busiest.first_ns')})"
-    )
-    return found(
-        busiest,
-        Finding(
-            severity="info",
-            sentence=sentence,
-            subject="concat('broker ', busiest.node_id)",
-            n="busiest.n",
-            first_ns="busiest.first_ns",
-            last_ns="busiest.last_ns",
-            evidence="array(busiest.sample.request_id)",
-            conn_ids=wording.connections_of("array(busiest.sample.request_id)"),
+
+
+DETECTOR = Detector(
+    reads={
+        "transfers": Read(
+            REQUESTS,
+            f"api_key in {literals((wire.PRODUCE, wire.FETCH, wire.SHARE_FETCH))} and record_bytes > 0 "
+            "and node_id is not null and coalesce(replica_id, -1) < 0",
+            having=f"sum(record_bytes) >= {limit.SKEW_BYTES}",
         ),
-    )
-
-
+        "brokers": Read(TOPOLOGY, "kind = 'broker'", having="count(distinct node_id) > 1"),
+    },
+    query=_QUERY,
+    subject=lambda f: broker(f.node_id),
+    sentence=_sentence,
+)
 RULE = Rule(
     name="leader_skew",
     title="One broker has most of the traffic",
@@ -75,6 +58,5 @@ RULE = Rule(
     "(auto.leader.rebalance.enable); move partitions with kafka-reassign-partitions.sh; where one partition is the "
     "busy one, give the topic more partitions and the records keys that spread.",
     sources=("auto.leader.rebalance.enable of the broker settings", "KIP-460"),
-    find=find,
-    signs=(Sign(REQUESTS, "record_bytes", total=limit.SKEW_BYTES - 1),),
+    detectors=(DETECTOR,),
 )

@@ -1,64 +1,47 @@
 """`leader_storm`: clients keep asking a broker that does not lead or coordinate what they ask for."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
+from kafkascope_analyzer.dataset.stories import RECOVERIES
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.shared_queries import BEHIND
+from kafkascope_spark.findings.sql import joined_lists, literals, sorted_set
+from kafkascope_spark.findings.wording import client, clock, duration, listed
 
-from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.inputs import exprs, shared
-from kafkascope_spark.findings.rule import Finding, Rule, found
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
-
-MOVED = frozenset(
-    {
-        "NOT_LEADER_OR_FOLLOWER",
-        "FENCED_LEADER_EPOCH",
-        "UNKNOWN_LEADER_EPOCH",
-        "LEADER_NOT_AVAILABLE",
-        "NOT_COORDINATOR",
-    }
+MOVED = (
+    "NOT_LEADER_OR_FOLLOWER",
+    "FENCED_LEADER_EPOCH",
+    "UNKNOWN_LEADER_EPOCH",
+    "LEADER_NOT_AVAILABLE",
+    "NOT_COORDINATOR",
 )
+# One finding per client. What a proxy in front of several brokers passes on counts for the clients before it.
+_QUERY = f"""
+select * from (
+    select client_instance_id, {sorted_set("resource")} as resources, {sorted_set("first_error_name")} as error_names,
+        sum(n_errors) as n, min(start_ns) as first_ns, max(coalesce(recovered_ns, start_ns)) as last_ns,
+        count_if(recovered_ns is null) as n_open, null as conn_ids,
+        {joined_lists("evidence", "start_ns, recovery_id")} as evidence
+    from storms group by client_instance_id
+) join (select client_instance_id, client_id, client_ip from clients) using (client_instance_id)
+left anti join (
+    select server_ip as client_ip from connections where node_id is null and contains(node_id_why, '{BEHIND}')
+) using (client_ip)"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per client. What a proxy in front of several brokers passes on counts for the clients before it."""
-    each = (
-        tables[RECOVERIES]
-        .where(f"storm and first_error_name in ({', '.join(repr(name) for name in sorted(MOVED))})")
-        .groupBy("client_instance_id")
-        .agg(
-            *exprs(
-                "array_sort(collect_set(resource)) as resources",
-                "array_sort(collect_set(first_error_name)) as errors",
-                "sum(n_errors) as n",
-                "min(start_ns) as first_ns",
-                "max(coalesce(recovered_ns, start_ns)) as last_ns",
-                "count_if(recovered_ns is null) as n_open",
-                "flatten(collect_list(evidence)) as evidence",
-            )
-        )
-        .join(tables[CLIENTS].select("client_instance_id", "client_id", "client_ip"), "client_instance_id")
-        .join(tables.once(shared).select(fn.col("server_ip").alias("client_ip")), "client_ip", "left_anti")
-    )
-    return found(
-        each,
-        Finding(
-            severity="warning",
-            sentence=f"concat({wording.called()}, ' got ', n, ' errors (', {wording.listed('errors')}, ') for ', "
-            f"{wording.listed('resources')}, ' from ', {wording.clock('first_ns')}, ' on, ', if(n_open > 0, "
-            f"'and had not recovered at the end', concat('for ', {wording.lasting('(last_ns - first_ns)')})))",
-            subject=wording.listed("resources"),
-            client="client_instance_id",
-            conn_ids=wording.connections_of("evidence"),
-            n="n",
-            first_ns="first_ns",
-            last_ns="last_ns",
-            evidence="evidence",
-        ),
+def _sentence(f: Facts) -> str:
+    end = "and had not recovered at the end" if f.n_open > 0 else f"for {duration(f.last_ns - f.first_ns)}"
+    return (
+        f"{client(f.client_id, f.client_ip)} got {f.n} errors ({listed(f.error_names)}) for {listed(f.resources)} "
+        f"from {clock(f.first_ns)} on, {end}"
     )
 
 
+DETECTOR = Detector(
+    reads={"storms": Read(RECOVERIES, f"storm and first_error_name in {literals(MOVED)}")},
+    query=_QUERY,
+    subject=lambda f: listed(f.resources),
+    sentence=_sentence,
+)
 RULE = Rule(
     name="leader_storm",
     title="A client storms a broker that does not lead or coordinate what it asks for",
@@ -73,7 +56,6 @@ RULE = Rule(
     "that takes the new leader from the answer (KIP-951: Java 3.7, librdkafka 2.4), and see why leadership moved "
     "(auto.leader.rebalance.enable, a broker that was lost).",
     sources=("KIP-951", "KIP-580", "org.apache.kafka.clients.Metadata"),
-    find=find,
-    signs=(Sign(RECOVERIES, "storm", above=0),),
+    detectors=(DETECTOR,),
     unless=("shared_vip",),
 )

@@ -1,36 +1,40 @@
 """`missing_topic`: a client keeps asking for a topic that does not exist."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
-
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark.findings import thresholds as limit
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import Rule
-from kafkascope_spark.findings.seen import client_errors, seen, told
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.sql import SEEN, literals, sorted_set
+from kafkascope_spark.findings.wording import client, clock, duration, times
 
 UNKNOWN = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INVALID_TOPIC_EXCEPTION")
+# One finding per client and topic.
+_QUERY = f"""
+select client_instance_id, client_id, client_ip, topic, {SEEN}, {sorted_set("api_name")} as apis
+from unknown_topics left join (select conn_id, client_instance_id, kind from connection_clients) using (conn_id)
+where coalesce(kind, '') not in ('broker', 'admin')
+group by client_instance_id, client_id, client_ip, topic
+having count(distinct request_id) > {limit.STORM} and max(ts_ns) - min(ts_ns) >= {limit.TOPIC_MISSING_MS} * 1000000L"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per client and topic."""
-    each = (
-        client_errors(tables, *UNKNOWN)
-        .where("topic is not null and coalesce(kind, '') != 'admin'")
-        .groupBy("client_instance_id", "client_id", "client_ip", "topic")
-        .agg(*seen(), fn.expr("array_join(array_sort(collect_set(api_name)), ', ') as apis"))
-        .where(f"n > {limit.STORM} and last_ns - first_ns >= {limit.TOPIC_MISSING_MS} * 1000000L")
+def _sentence(f: Facts) -> str:
+    return (
+        f"{client(f.client_id, f.client_ip)} asked for topic {f.topic} {times(f.n)} when the brokers did not have it "
+        f"or the partition ({', '.join(f.apis)}), in {duration(f.last_ns - f.first_ns)} from {clock(f.first_ns)}"
     )
-    sentence = (
-        f"concat({wording.called()}, ' asked for topic ', topic, ' ', {wording.times('n')}, ' when the brokers did not "
-        f"have it or the partition (', apis, '), in ', {wording.lasting('(last_ns - first_ns)')}, ' from ', "
-        f"{wording.clock('first_ns')})"
-    )
-    return told(each, "warning", sentence, subject="topic", client="client_instance_id")
 
 
+DETECTOR = Detector(
+    reads={
+        "unknown_topics": Read(
+            ERRORS,
+            f"error_name in {literals(UNKNOWN)} and topic is not null",
+        )
+    },
+    query=_QUERY,
+    subject=fact("topic"),
+    sentence=_sentence,
+)
 RULE = Rule(
     name="missing_topic",
     title="A client keeps asking for a topic that does not exist",
@@ -42,6 +46,5 @@ RULE = Rule(
     advice="Create the topic, or correct its name in the client's settings; stop the clients of a topic before it is "
     "deleted. auto.create.topics.enable of the brokers makes topics of any name that is asked for.",
     sources=("org.apache.kafka.common.errors.UnknownTopicOrPartitionException", "KIP-516"),
-    find=find,
-    signs=(Sign(ERRORS, "error_name", frozenset(UNKNOWN)),),
+    detectors=(DETECTOR,),
 )

@@ -1,53 +1,49 @@
-"""`no_compression`: a producer sends its records as they are."""
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
+"""`no_compression`: a producer sends its records uncompressed."""
 
 from kafkascope_analyzer.dataset.tables import RECORD_BATCHES
 from kafkascope_spark import wire
 from kafkascope_spark.findings import thresholds as limit
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import Rule
-from kafkascope_spark.findings.seen import NO_BROKER, several, told
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.shared_queries import NO_BROKER
+from kafkascope_spark.findings.sql import SEVERAL_CLIENTS
+from kafkascope_spark.findings.wording import clients_with_id, clock, counted, size
+
+# One finding per client id, as all its processes have the same settings.
+_QUERY = f"""
+select client_id, {SEVERAL_CLIENTS}, sum(n_batches) as n, sum(sent_bytes) as sent_bytes,
+    min_by(topic, struct(first_ns, conn_id)) as topic
+from (
+    select conn_id, count(*) as n_batches, sum(bytes) as sent_bytes, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
+        min(struct(ts_ns, request_id)) as sample, min_by(topic, struct(ts_ns, request_id, topic)) as topic
+    from uncompressed group by conn_id
+) left join connection_clients using (conn_id)
+where {NO_BROKER}
+group by client_id
+having sum(sent_bytes) >= {limit.UNCOMPRESSED_BYTES}
+    and sum(sent_bytes) >= sum(n_batches) * {limit.COMPRESSIBLE_BYTES}"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per client id, as all its processes have the same settings."""
-    batches = (
-        tables[RECORD_BATCHES]
-        .where(f"api_key = {wire.PRODUCE} and direction = 'request' and codec = 'none'")
-        .groupBy("conn_id")
-        .agg(
-            fn.expr("count(*) as n_batches"),
-            fn.expr("sum(bytes) as sent_bytes"),
-            fn.expr("min(ts_ns) as first_ns"),
-            fn.expr("max(ts_ns) as last_ns"),
-            fn.expr("min(struct(ts_ns, request_id)) as sample"),
-            fn.expr("min_by(topic, ts_ns) as topic"),
+def _sentence(f: Facts) -> str:
+    return (
+        f"{clients_with_id(f.client_id, f.n_clients, f.client_ip)} sent {counted(f.n, 'batch', 'batches')} without "
+        f"compression, {size(f.sent_bytes)} in all and {size(f.sent_bytes // f.n)} each, to {f.topic or '?'} and "
+        f"others from {clock(f.first_ns)}"
+    )
+
+
+DETECTOR = Detector(
+    reads={
+        "uncompressed": Read(
+            RECORD_BATCHES,
+            f"api_key = {wire.PRODUCE} and direction = 'request' and codec = 'none'",
+            having=f"sum(bytes) >= {limit.UNCOMPRESSED_BYTES}",
         )
-    )
-    each = (
-        batches.join(tables.clients_by_conn, on="conn_id", how="left")
-        .where(NO_BROKER)
-        .groupBy("client_id")
-        .agg(
-            *several(),
-            fn.expr("sum(n_batches) as n"),
-            fn.expr("sum(sent_bytes) as sent_bytes"),
-            fn.expr("min_by(topic, first_ns) as topic"),
-        )
-        .where(f"sent_bytes >= {limit.UNCOMPRESSED_BYTES} and sent_bytes >= n * {limit.COMPRESSIBLE_BYTES}")
-    )
-    sentence = (
-        f"concat(who, ' sent ', {wording.counted('n', 'batch', 'batches')}, ' without compression, ', "
-        f"{wording.size('sent_bytes')}, ' in all and ', {wording.size('(sent_bytes div n)')}, ' each, to ', "
-        f"coalesce(topic, '?'), ' and others from ', {wording.clock('first_ns')})"
-    )
-    return told(each, "info", sentence, subject="client_id", client="client")
-
-
+    },
+    query=_QUERY,
+    subject=fact("client_id"),
+    sentence=_sentence,
+)
 RULE = Rule(
     name="no_compression",
     title="A producer does not compress",
@@ -60,6 +56,5 @@ RULE = Rule(
     "record_batches (--record-batches), and says nothing without.",
     advice="Set compression.type=zstd or lz4 of the producer (it is none).",
     sources=("KIP-110", "KIP-390", "compression.type of the producer settings"),
-    find=find,
-    signs=(Sign(RECORD_BATCHES, "codec", frozenset({"none"})),),
+    detectors=(DETECTOR,),
 )

@@ -1,39 +1,37 @@
 """`not_enough_replicas`: writes were refused because too few replicas are in sync."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
-
 from kafkascope_analyzer.dataset.tables import ERRORS
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import Rule
-from kafkascope_spark.findings.seen import client_errors, seen, told
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.shared_queries import NO_BROKER
+from kafkascope_spark.findings.sql import SEEN, literals
+from kafkascope_spark.findings.wording import client, clock, counted, duration, listed, times
 
 TOO_FEW = ("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
+# One finding per topic.
+_QUERY = f"""
+select topic, {SEEN}, if(count(distinct client_instance_id) = 1, min(client_instance_id), null) as client_instance_id,
+    array_sort(collect_set(struct(client_id, client_ip))) as clients, count(distinct partition) as n_partitions
+from refusals left join (select conn_id, client_instance_id, kind from connection_clients) using (conn_id)
+where {NO_BROKER}
+group by topic"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per topic."""
-    each = (
-        client_errors(tables, *TOO_FEW)
-        .groupBy("topic")
-        .agg(
-            *seen(),
-            fn.expr("collect_set(client_instance_id) as clients"),
-            fn.expr(f"array_sort(collect_set({wording.called()})) as names"),
-            fn.expr("count(distinct partition) as n_partitions"),
-        )
+def _sentence(f: Facts) -> str:
+    names = sorted({client(each["client_id"], each["client_ip"]) for each in f.clients if each["client_ip"]})
+    when = "at" if f.n == 1 else f"within {duration(f.last_ns - f.first_ns)} from"
+    return (
+        f"Writes to topic {f.topic or '?'} were refused {times(f.n)} {when} {clock(f.first_ns)}: too few replicas of "
+        f"{counted(f.n_partitions, 'partition')} in sync; producers: {listed(names)}"
     )
-    sentence = (
-        "concat('Writes to topic ', coalesce(topic, '?'), ' were refused ', "
-        f"{wording.times('n')}, if(n = 1, ' at ', concat(' within ', {wording.lasting('(last_ns - first_ns)')}, "
-        f"' from ')), {wording.clock('first_ns')}, ': too few replicas of ', "
-        f"{wording.counted('n_partitions', 'partition')}, ' in sync; producers: ', {wording.listed('names')})"
-    )
-    return told(each, "warning", sentence, subject="topic", client="if(size(clients) = 1, clients[0], null)")
 
 
+DETECTOR = Detector(
+    reads={"refusals": Read(ERRORS, f"error_name in {literals(TOO_FEW)}")},
+    query=_QUERY,
+    subject=fact("topic"),
+    sentence=_sentence,
+)
 RULE = Rule(
     name="not_enough_replicas",
     title="Writes refused: too few replicas in sync",
@@ -44,6 +42,5 @@ RULE = Rule(
     advice="Bring the missing brokers or followers back. A topic whose min.insync.replicas equals its replication "
     "factor takes no writes while one broker restarts: lower min.insync.replicas by one, or add a replica.",
     sources=("org.apache.kafka.common.errors.NotEnoughReplicasException", "min.insync.replicas of the topic settings"),
-    find=find,
-    signs=(Sign(ERRORS, "error_name", frozenset(TOO_FEW)),),
+    detectors=(DETECTOR,),
 )

@@ -1,106 +1,84 @@
 """`offset_reset`: a consumer's position was outside the log, and it went on elsewhere."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
-
-from kafkascope_analyzer.dataset.stories import CLIENTS
-from kafkascope_analyzer.dataset.tables import ERRORS, PARTITIONS
+from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark import wire
 from kafkascope_spark.findings import thresholds as limit
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import MOST_EVIDENCE, Rule
-from kafkascope_spark.findings.seen import NO_BROKER, told
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.shared_queries import NO_BROKER
+from kafkascope_spark.findings.sql import joined_lists
+from kafkascope_spark.findings.wording import client, clock, counted
 
 OUTSIDE = "OFFSET_OUT_OF_RANGE"
-WHO = ("client_instance_id", "client_id", "client_ip", "group_id", "topic")
-LISTED = "request_id string, topics array<struct<partitions: array<struct<timestamp: bigint>>>>"
+_WHO = "client_instance_id, client_id, client_ip, group_id, topic"
+_IS_FETCH = f"api_key = {wire.FETCH} and request_id = lost_id"
+_IS_LOOKUP = f"api_key = {wire.LIST_OFFSETS}"
+# One finding per client and topic. `lost`: the first Fetch outside the log of each client and partition (its offset is
+# null where an incremental Fetch did not repeat it). `resets`: the first ListOffsets of the client after it.
+_QUERY = f"""
+with lost as (
+    select {_WHO}, partition, conn_ids as own_conns, min(ts_ns) as lost_ns,
+        min_by(request_id, struct(ts_ns, request_id)) as lost_id,
+        min_by(conn_id, struct(ts_ns, request_id)) as lost_conn
+    from (select * except (group_id) from outside_fetches) join (
+        select explode(conn_ids) as conn_id, conn_ids, client_instance_id, kind, group_id from clients
+    ) using (conn_id)
+    where {NO_BROKER}
+    group by {_WHO}, partition, conn_ids
+), offsets as (
+    select request_id, conn_id, ts_ns, api_key, topic, partition, offset from partitions
+    where (api_key = {wire.FETCH} and direction = 'request') or (api_key = {wire.LIST_OFFSETS}
+        and direction = 'response' and coalesce(error_code, 0) = 0 and offset >= 0)
+), resets as (
+    select /*+ broadcast(lost) */ {_WHO}, partition, lost_ns, lost_id, lost_conn,
+        max(if({_IS_FETCH}, offset, null)) as old_offset,
+        min(if({_IS_LOOKUP}, struct(ts_ns, request_id, conn_id, offset), null)) as new
+    from offsets join lost using (topic, partition)
+    where ({_IS_FETCH}) or ({_IS_LOOKUP} and array_contains(own_conns, conn_id)
+        and ts_ns between lost_ns and lost_ns + {limit.RESET_AFTER_MS} * 1000000L)
+    group by {_WHO}, partition, lost_ns, lost_id, lost_conn
+), policies as (
+    select request_id as lookup_id, case get(get(topics, 0).partitions, 0).timestamp when -2 then 'earliest'
+        when -1 then 'latest' else 'by_duration' end as policy
+    from list_offsets_requests
+)
+select {_WHO}, count(*) as n, min(lost_ns) as first_ns, max(new.ts_ns) as last_ns,
+    min(struct(lost_ns, partition, old_offset, new.offset as new_offset, policy)) as move,
+    sum(greatest(new.offset - old_offset, 0)) as n_skipped,
+    {joined_lists("array(lost_id, new.request_id)", "lost_ns, partition")} as evidence,
+    flatten(collect_list(array(lost_conn, new.conn_id))) as conn_ids
+from resets left join policies on resets.new.request_id = policies.lookup_id
+where new is not null
+group by {_WHO}"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per client and topic."""
-    each = (
-        _resets(tables)
-        .groupBy(*WHO)
-        .agg(
-            fn.expr("count(*) as n"),
-            fn.expr("min(lost_ns) as first_ns"),
-            fn.expr("max(new_ns) as last_ns"),
-            fn.expr("min_by(struct(partition, old_offset, new_offset, policy), lost_ns) as move"),
-            fn.expr("sum(greatest(new_offset - old_offset, 0)) as skipped"),
-            fn.expr(f"slice(flatten(collect_list(array(lost_id, new_id))), 1, {MOST_EVIDENCE}) as evidence"),
-            fn.expr("flatten(collect_list(array(lost_conn, new_conn))) as conn_ids"),
-        )
+def _sentence(f: Facts) -> str:
+    group = "" if f.group_id is None else f" of group {f.group_id}"
+    return (
+        f"{client(f.client_id, f.client_ip)}{group} asked for an offset outside the log in {counted(f.n, 'partition')} "
+        f"of {f.topic}, first at {clock(f.first_ns)}: {_move(f)}{_effect(f)}"
     )
-    moved = (
-        "concat(topic, '-', move.partition, if(move.old_offset is null, ' went on at ', "
-        "concat(' went from offset ', move.old_offset, ' to ')), move.new_offset, "
-        "coalesce(concat(' (auto.offset.reset=', move.policy, ')'), ''))"
-    )
-    effect = (
-        "case when skipped > 0 then concat('; it never reads ', skipped, if(skipped = 1, ' record', ' records')) "
-        "when move.new_offset < move.old_offset then '; its old offset lay beyond the end of the log' else '' end"
-    )
-    sentence = (
-        f"concat({wording.called()}, coalesce(concat(' of group ', group_id), ''), ' asked for an offset outside the "
-        f"log in ', {wording.counted('n', 'partition')}, ' of ', topic, ', first at ', {wording.clock('first_ns')}, "
-        f"': ', {moved}, {effect})"
-    )
-    advice = f"if(move.new_offset < move.old_offset, '{_BEYOND}', '{_DELETED}')"
-    return told(each, "warning", sentence, subject="topic", client="client_instance_id", advice=advice)
 
 
-def _resets(tables: Tables) -> DataFrame:
-    """One row per client and topic-partition that was reset: lost_ns, lost_id (the Fetch), old_offset (null where an
-    incremental Fetch did not repeat it), new_ns, new_id (the ListOffsets), new_offset, policy."""
-    consumers = tables[CLIENTS].selectExpr("explode(conn_ids) as conn_id", "conn_ids", "kind", "group_id", WHO[0])
-    lost = (
-        tables[ERRORS]
-        .where(f"error_name = '{OUTSIDE}' and api_key = {wire.FETCH}")
-        .drop("group_id")
-        .join(consumers, on="conn_id", how="inner")
-        .where(NO_BROKER)
-        .groupBy(*WHO, "partition", "conn_ids")
-        .agg(
-            fn.expr("min(ts_ns) as lost_ns"),
-            fn.expr("min_by(request_id, ts_ns) as lost_id"),
-            fn.expr("min_by(conn_id, ts_ns) as lost_conn"),
-        )
-    )
-    is_asked, is_listed = f"api_key = {wire.FETCH} and request_id = lost_id", f"api_key = {wire.LIST_OFFSETS}"
-    after = (
-        f"ts_ns between lost_ns and lost_ns + {limit.RESET_AFTER_MS} * 1000000L and array_contains(conn_ids, conn_id)"
-    )
-    offsets = (
-        tables[PARTITIONS]
-        .where(
-            f"(api_key = {wire.FETCH} and direction = 'request') or (api_key = {wire.LIST_OFFSETS} "
-            "and direction = 'response' and coalesce(error_code, 0) = 0 and offset >= 0)"
-        )
-        .select("request_id", "conn_id", "ts_ns", "api_key", "topic", "partition", "offset")
-        .join(fn.broadcast(lost), on=["topic", "partition"], how="inner")
-        .where(f"({is_asked}) or ({is_listed} and {after})")
-        .groupBy(*WHO, "partition", "lost_ns", "lost_id", "lost_conn")
-        .agg(
-            fn.expr(f"max(if({is_asked}, offset, null)) as old_offset"),
-            fn.expr(f"min_by(struct(request_id, conn_id, ts_ns, offset), if({is_listed}, ts_ns, null)) as new"),
-        )
-        .where("new is not null")
-        .selectExpr(
-            "*",
-            "new.request_id as new_id",
-            "new.conn_id as new_conn",
-            "new.ts_ns as new_ns",
-            "new.offset as new_offset",
-        )
-    )
-    policies = tables.messages("ListOffsets/request", LISTED).selectExpr(
-        "request_id as new_id",
-        "case get(get(topics, 0).partitions, 0).timestamp when -2 then 'earliest' when -1 then 'latest' "
-        "else 'by_duration' end as policy",
-    )
-    return offsets.join(policies, on="new_id", how="left")
+def _move(f: Facts) -> str:
+    old, new, policy = f.move["old_offset"], f.move["new_offset"], f.move["policy"]
+    moved = f"went on at {new}" if old is None else f"went from offset {old} to {new}"
+    return f"{f.topic}-{f.move['partition']} {moved}{'' if policy is None else f' (auto.offset.reset={policy})'}"
+
+
+def _effect(f: Facts) -> str:
+    if (f.n_skipped or 0) > 0:
+        return f"; it never reads {counted(f.n_skipped, 'record')}"
+    return "; its old offset lay beyond the end of the log" if _was_beyond(f) else ""
+
+
+def _was_beyond(f: Facts) -> bool:
+    old = f.move["old_offset"]
+    return old is not None and f.move["new_offset"] < old
+
+
+def _advice(f: Facts) -> str:
+    return _BEYOND if _was_beyond(f) else _DELETED
 
 
 _DELETED = (
@@ -112,6 +90,13 @@ _BEYOND = (
     "The log ends before the offset that was committed: the topic was deleted and made again, its end was lost in an "
     "unclean election (unclean.leader.election.enable), or the offsets are of another cluster. Set the offsets of the "
     "group anew with kafka-consumer-groups.sh --reset-offsets; auto.offset.reset decides where it goes on without."
+)
+DETECTOR = Detector(
+    reads={"outside_fetches": Read(ERRORS, f"error_name = '{OUTSIDE}' and api_key = {wire.FETCH}")},
+    query=_QUERY,
+    subject=fact("topic"),
+    sentence=_sentence,
+    advice=_advice,
 )
 RULE = Rule(
     name="offset_reset",
@@ -128,6 +113,5 @@ RULE = Rule(
         "auto.offset.reset of the consumer settings",
         "org.apache.kafka.clients.consumer.internals.FetchCollector",
     ),
-    find=find,
-    signs=(Sign(ERRORS, "error_name", frozenset({OUTSIDE})),),
+    detectors=(DETECTOR,),
 )

@@ -1,14 +1,12 @@
 """`old_versions`: a client uses versions of requests that Kafka 4.0 removed (KIP-896)."""
 
-from pyspark.sql import DataFrame
-
-from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
+from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_parsers.schema.releases import api_releases
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.inputs import exprs
-from kafkascope_spark.findings.rule import Finding, Rule, found
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import CLIENT_COLUMNS, Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.shared_queries import CLIENT
+from kafkascope_spark.findings.sql import first_ids, joined_lists
+from kafkascope_spark.findings.wording import client, clock, listed, times
 
 LEAST = {
     key: api.spoken["4.0"].low
@@ -16,60 +14,46 @@ LEAST = {
     if api.removed_in_4_0 and "broker" in api.listeners and api.spoken["4.0"].low <= api.spoken["4.0"].high
 }
 """API key -> lowest version that Kafka 4.0 speaks, where it removed some. What only brokers send is not in it."""
-REMOVED = frozenset(f"{api_releases()[key].name}:{version}" for key, least in LEAST.items() for version in range(least))
+MOST_USES = 5
+"""Versions that a sentence lists before it counts the rest."""
+_IS_OLD = " or ".join(f"(api_key = {key} and api_version < {least})" for key, least in LEAST.items())
+# One finding per client.
+_QUERY = f"""
+with uses as (
+    select {CLIENT}, api_key, api_name, api_version, count(*) as n, collect_set(conn_id) as conn_ids,
+        min(ts_ns) as first_ns, max(ts_ns) as last_ns, {first_ids(most=20)} as evidence
+    from (select request_id, conn_id, ts_ns, api_key, api_name, api_version from old_requests)
+    join connection_clients using (conn_id)
+    where kind <> 'broker'
+    group by {CLIENT}, api_key, api_name, api_version
+)
+select {CLIENT}, sum(n) as n, collect_list(struct(api_key, api_name, api_version, n)) as uses,
+    flatten(collect_list(conn_ids)) as conn_ids, min(first_ns) as first_ns, max(last_ns) as last_ns,
+    {joined_lists("evidence", "first_ns, api_key, api_version")} as evidence
+from uses group by {CLIENT}"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per client."""
-    least = f"map({', '.join(f'{key}, {version}' for key, version in LEAST.items())})[cast(api_key as int)]"
-    each = (
-        tables[REQUESTS]
-        .where(f"api_key in ({', '.join(map(str, LEAST))}) and status <> 'orphan_response'")
-        .selectExpr("request_id", "conn_id", "ts_ns", "api_name", "cast(api_version as int) as v", f"{least} as least")
-        .where("v < least")
-        .join(tables.clients_by_conn.where("kind <> 'broker'"), "conn_id")
-        .groupBy(*CLIENT_COLUMNS, "api_name", "v", "least")
-        .agg(
-            *exprs(
-                "count(*) as n",
-                "collect_set(conn_id) as conn_ids",
-                "min(ts_ns) as first_ns",
-                "max(ts_ns) as last_ns",
-                f"{wording.evidence(most=20)} as evidence",
-            )
-        )
-        .groupBy(*CLIENT_COLUMNS)
-        .agg(
-            *exprs(
-                "sum(n) as n",
-                f"array_sort(collect_list(concat(api_name, ' v', v, ' (', {wording.times('n')}, ', v', least, "
-                "' would do)'))) as uses",
-                "flatten(collect_list(conn_ids)) as conn_ids",
-                "min(first_ns) as first_ns",
-                "max(last_ns) as last_ns",
-                "flatten(transform(array_sort(collect_list(struct(first_ns, evidence))), e -> e.evidence)) as evidence",
-            )
-        )
-    )
-    software = "coalesce(concat_ws(' ', software_name, software_version), '')"
-    return found(
-        each,
-        Finding(
-            severity="warning",
-            sentence=f"concat({wording.called()}, if({software} = '', ', software unknown,', concat(', ', {software}, "
-            f"',')), ' uses versions that Kafka 4.0 removed: ', {wording.listed('uses', 5)}, ', first at ', "
-            f"{wording.clock('first_ns')})",
-            subject="array_join(slice(uses, 1, 5), ', ')",
-            client="client_instance_id",
-            conn_ids="conn_ids",
-            n="n",
-            first_ns="first_ns",
-            last_ns="last_ns",
-            evidence="evidence",
-        ),
+def _sentence(f: Facts) -> str:
+    software = " ".join(part for part in (f.software_name, f.software_version) if part is not None)
+    return (
+        f"{client(f.client_id, f.client_ip)}, {software or 'software unknown'}, uses versions that Kafka 4.0 removed: "
+        f"{listed(_uses(f), MOST_USES)}, first at {clock(f.first_ns)}"
     )
 
 
+def _uses(f: Facts) -> list[str]:
+    return sorted(
+        f"{use['api_name']} v{use['api_version']} ({times(use['n'])}, v{LEAST[use['api_key']]} would do)"
+        for use in f.uses
+    )
+
+
+DETECTOR = Detector(
+    reads={"old_requests": Read(REQUESTS, f"({_IS_OLD}) and status <> 'orphan_response'")},
+    query=_QUERY,
+    subject=lambda f: ", ".join(_uses(f)[:MOST_USES]),
+    sentence=_sentence,
+)
 RULE = Rule(
     name="old_versions",
     title="A client uses versions of requests that Kafka 4.0 removed",
@@ -84,6 +68,5 @@ RULE = Rule(
     "(api.version.request and broker.version.fallback of librdkafka, Version of Sarama, api_version of "
     "kafka-python).",
     sources=("KIP-896",),
-    find=find,
-    signs=(Sign(CONNECTIONS, "api_versions_used", REMOVED),),
+    detectors=(DETECTOR,),
 )

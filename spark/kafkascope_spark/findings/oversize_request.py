@@ -1,51 +1,59 @@
-"""`oversize_request`: a batch was larger than the topic or the broker takes."""
+"""`oversize_request`: a batch was larger than the topic or the broker accepts."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
-
-from kafkascope_analyzer.dataset.tables import ERRORS, PARTITIONS
+from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark import wire
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import Rule
-from kafkascope_spark.findings.seen import client_errors, seen, told
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.shared_queries import NO_BROKER
+from kafkascope_spark.findings.sql import SEEN, literals
+from kafkascope_spark.findings.wording import client, clock, counted
 
 TOO_LARGE = ("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
+# One finding per client, topic and error.
+_QUERY = f"""
+select client_instance_id, client_id, client_ip, topic, error_name, {SEEN}, min(record_bytes) as least_bytes,
+    max(record_bytes) as most_bytes, max(n_records) as most_records
+from (select request_id, conn_id, ts_ns, client_id, client_ip, topic, partition, error_name from refusals)
+left join (select conn_id, client_instance_id, kind from connection_clients) using (conn_id)
+left join (
+    select request_id, topic, partition, record_bytes, n_records from partitions
+    where api_key = {wire.PRODUCE} and direction = 'request'
+) using (request_id, topic, partition)
+where {NO_BROKER}
+group by client_instance_id, client_id, client_ip, topic, error_name"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per client and topic."""
-    sent = tables[PARTITIONS].where(f"api_key = {wire.PRODUCE} and direction = 'request'")
-    sizes = sent.select("request_id", "topic", "partition", "record_bytes", "n_records")
-    each = (
-        client_errors(tables, *TOO_LARGE)
-        .join(sizes, on=["request_id", "topic", "partition"], how="left")
-        .groupBy("client_instance_id", "client_id", "client_ip", "topic", "error_name")
-        .agg(
-            *seen(),
-            fn.expr("min(record_bytes) as least_bytes"),
-            fn.expr("max(record_bytes) as most_bytes"),
-            fn.expr("max(n_records) as most_records"),
-        )
+def _sentence(f: Facts) -> str:
+    return (
+        f"{client(f.client_id, f.client_ip)} was refused {counted(f.n, 'batch', 'batches')}{_size(f)} for "
+        f"{f.topic or 'a topic'} ({f.error_name}), first at {clock(f.first_ns)}"
     )
-    size = (
-        "case when most_bytes is null then '' when least_bytes = most_bytes then concat(' of ', most_bytes, ' bytes') "
-        "else concat(' of ', least_bytes, ' to ', most_bytes, ' bytes') end"
-    )
-    sentence = (
-        f"concat({wording.called()}, ' was refused ', {wording.counted('n', 'batch', 'batches')}, {size}, ' for ', "
-        f"coalesce(topic, 'a topic'), ' (', error_name, '), first at ', {wording.clock('first_ns')})"
-    )
-    advice = (
-        "concat('Raise max.message.bytes of topic ', coalesce(topic, '?'), ' (message.max.bytes of the brokers where "
-        "the topic has none)', coalesce(concat(' above ', most_bytes, ' bytes'), ''), "
-        "', or make the producer send less at once: batch.size, max.request.size', "
-        "if(most_records > 1, '', '; one record alone is too large here'), '; compression.type makes batches smaller.')"
-    )
-    return told(each, "warning", sentence, subject="topic", client="client_instance_id", advice=advice)
 
 
+def _size(f: Facts) -> str:
+    if f.most_bytes is None:
+        return ""
+    least = "" if f.least_bytes == f.most_bytes else f"{f.least_bytes} to "
+    return f" of {least}{f.most_bytes} bytes"
+
+
+def _advice(f: Facts) -> str:
+    above = "" if f.most_bytes is None else f" above {f.most_bytes} bytes"
+    alone = "" if (f.most_records or 0) > 1 else "; one record alone is too large here"
+    return (
+        f"Raise max.message.bytes of topic {f.topic or '?'} (message.max.bytes of the brokers where the topic has none)"
+        f"{above}, or make the producer send less at once: batch.size, max.request.size{alone}; compression.type makes "
+        "batches smaller."
+    )
+
+
+DETECTOR = Detector(
+    reads={"refusals": Read(ERRORS, f"error_name in {literals(TOO_LARGE)}")},
+    query=_QUERY,
+    subject=fact("topic"),
+    sentence=_sentence,
+    advice=_advice,
+)
 RULE = Rule(
     name="oversize_request",
     title="A batch was larger than the topic takes",
@@ -58,6 +66,5 @@ RULE = Rule(
     advice="Raise max.message.bytes of the topic (message.max.bytes of the brokers), or lower batch.size and "
     "max.request.size of the producer; compression.type makes batches smaller.",
     sources=("KIP-126", "org.apache.kafka.common.errors.RecordTooLargeException"),
-    find=find,
-    signs=(Sign(ERRORS, "error_name", frozenset(TOO_LARGE)),),
+    detectors=(DETECTOR,),
 )

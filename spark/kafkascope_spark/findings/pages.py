@@ -1,4 +1,4 @@
-"""The page of each rule, made from its own text."""
+"""The page of each rule, made of the rule's own texts."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,17 +6,23 @@ from kafkascope_spark.findings.rule import Rule
 
 ADDING = """## Adding a rule
 
-A rule is a module of `spark/kafkascope_spark/findings`: `find(tables)` gives its findings as a lazy DataFrame
-(`rule.found` makes the columns), and `RULE` holds its texts, of which its page is made; `rules.py` lists it. Sentences
-are one expression of Spark SQL each (`wording.py` has the words). Numbers that it compares with stand in
-`thresholds.py`, each with its source. `signs` name what a small dataset must show before the rule is asked at all; what
-several rules look at is made once (`tables.once`). Add a case that it must find, and the nearest one that it must not,
-to `tests/spark/findings`.
+A rule is a module of `spark/kafkascope_spark/findings` with a `RULE`: its texts, of which its page is made, and one or
+several detectors. `rules.py` lists the rules. A detector has
+
+- `reads`: the rows without which there is nothing to find, each as a table and a predicate (`read.py`). The detector
+  runs only where the dataset has such rows; the query selects from them by name.
+- `query`: Spark SQL that gives one row of facts a finding: numbers, names, times, and evidence in order of time. All
+  detectors run as one statement (`statement.py`), which may select from the queries in `shared_queries.py`.
+- `subject`, `sentence` and `advice`: Python functions of the facts, which Spark's workers call for the rows that remain
+  (`finding_rows.py`). `wording.py` has the formatters of times, durations, numbers and names.
+
+Numbers that a rule compares with stand in `thresholds.py`, each with its source. Add a case that the rule must find,
+and the nearest one that it must not, to `tests/spark/findings`.
 """
 
 
 def page_parts(rule: Rule) -> Iterator[tuple[str, str]]:
-    """(heading, text) of what a rule says of itself."""
+    """The headings of a rule's page with their texts."""
     yield "What it means", rule.meaning
     yield "What it looks at", rule.looks_at
     yield "What to do", rule.advice

@@ -1,69 +1,60 @@
 """`rebalance_storm`: a group rebalances again and again."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
-
-from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark import wire
 from kafkascope_spark.findings import thresholds as limit
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import MOST_EVIDENCE, Rule
-from kafkascope_spark.findings.seen import told
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.sql import MOST_EVIDENCE, literals
+from kafkascope_spark.findings.wording import clock, counted, duration, times
 
-TELLS_GENERATION = ", ".join(str(key) for key in sorted({wire.SYNC_GROUP, wire.HEARTBEAT} | wire.GROUP_HEARTBEATS))
+_GENERATION_APIS = literals({wire.SYNC_GROUP, wire.HEARTBEAT} | wire.GROUP_HEARTBEATS)
+_NEAR = f"{limit.STORM_APART_S} * 1000000000L"
+# One finding per group and sequence of rebalances with less than STORM_APART_S between them.
+_QUERY = f"""
+with generations as (
+    select group_id, min(struct(ts_ns, request_id)) as seen, timestamp_micros(min(ts_ns) div 1000) as seen_at,
+        collect_set(conn_id) as conn_ids
+    from generation_requests group by group_id, generation_or_epoch
+), sequences as (
+    select group_id, count(*) as n, min(seen.ts_ns) as first_ns, max(seen.ts_ns) as last_ns,
+        slice(array_sort(collect_list(seen)).request_id, 1, {MOST_EVIDENCE}) as evidence,
+        array_sort(array_distinct(flatten(collect_list(conn_ids)))) as conn_ids
+    from generations
+    group by group_id, session_window(seen_at, '{limit.STORM_APART_S} seconds')
+    having count(*) >= {limit.STORM_REBALANCES}
+), counts as (
+    select s.group_id, n, s.first_ns, s.last_ns, evidence, s.conn_ids,
+        count_if(c.first_ns between s.first_ns - {_NEAR} and s.last_ns) as n_started,
+        count_if(c.end != 'open' and c.last_ns between s.first_ns - {_NEAR} and s.last_ns) as n_ended,
+        count_if(c.first_ns <= s.last_ns and c.last_ns >= s.first_ns) as n_members
+    from sequences s left join clients c on s.group_id = c.group_id
+    group by s.group_id, n, s.first_ns, s.last_ns, evidence, s.conn_ids
+)
+select *, null as client_instance_id from counts
+where n - {limit.REBALANCES_EACH} * (n_started + n_ended) >= {limit.STORM_REBALANCES}
+    or (n >= {limit.STORM_MANY} and last_ns - first_ns >= {_NEAR})"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per group and stretch of rebalances."""
-    generations = (
-        tables[REQUESTS]
-        .where(f"api_key in ({TELLS_GENERATION}) and generation_or_epoch > 0 and group_id is not null")
-        .groupBy("group_id", "generation_or_epoch")
-        .agg(
-            fn.expr("min(struct(ts_ns, request_id)) as seen"),
-            fn.expr("timestamp_micros(min(ts_ns) div 1000) as seen_at"),
-            fn.expr("collect_set(conn_id) as conn_ids"),
-        )
+def _sentence(f: Facts) -> str:
+    return (
+        f"Group {f.group_id} rebalanced {times(f.n)} in {duration(f.last_ns - f.first_ns)} from {clock(f.first_ns)}, "
+        f"while {counted(f.n_started, 'member')} started and {f.n_ended} ended, of {f.n_members} in all"
     )
-    stretches = (
-        generations.groupBy("group_id", fn.session_window("seen_at", f"{limit.STORM_APART_S} seconds"))
-        .agg(
-            fn.expr("count(*) as n"),
-            fn.expr("min(seen.ts_ns) as first_ns"),
-            fn.expr("max(seen.ts_ns) as last_ns"),
-            fn.expr(
-                f"slice(transform(array_sort(collect_list(seen)), s -> s.request_id), 1, {MOST_EVIDENCE}) as evidence"
-            ),
-            fn.expr("array_distinct(flatten(collect_list(conn_ids))) as conn_ids"),
-        )
-        .where(f"n >= {limit.STORM_REBALANCES}")
-    )
-    members = tables[CLIENTS].selectExpr("group_id", "end", "first_ns as started_ns", "last_ns as ended_ns")
-    near = f"{limit.STORM_APART_S} * 1000000000L"
-    each = (
-        stretches.join(members, on="group_id", how="left")
-        .groupBy("group_id", "n", "first_ns", "last_ns", "evidence", "conn_ids")
-        .agg(
-            fn.expr(f"count_if(started_ns between first_ns - {near} and last_ns) as n_started"),
-            fn.expr(f"count_if(end != 'open' and ended_ns between first_ns - {near} and last_ns) as n_ended"),
-            fn.expr("count_if(started_ns <= last_ns and ended_ns >= first_ns) as n_members"),
-        )
-        .where(
-            f"n - {limit.REBALANCES_EACH} * (n_started + n_ended) >= {limit.STORM_REBALANCES} "
-            f"or (n >= {limit.STORM_MANY} and last_ns - first_ns >= {near})"
-        )
-    )
-    sentence = (
-        f"concat('Group ', group_id, ' rebalanced ', {wording.times('n')}, ' in ', "
-        f"{wording.lasting('(last_ns - first_ns)')} , ' from ', {wording.clock('first_ns')}, ', while ', "
-        f"{wording.counted('n_started', 'member')}, ' started and ', n_ended, ' ended, of ', n_members, ' in all')"
-    )
-    return told(each, "warning", sentence, subject="group_id", client=None)
 
 
+DETECTOR = Detector(
+    reads={
+        "generation_requests": Read(
+            REQUESTS,
+            f"api_key in {_GENERATION_APIS} and generation_or_epoch > 0 and group_id is not null",
+            having=f"count(distinct generation_or_epoch) >= {limit.STORM_REBALANCES}",
+        )
+    },
+    query=_QUERY,
+    subject=fact("group_id"),
+    sentence=_sentence,
+)
 RULE = Rule(
     name="rebalance_storm",
     title="A group rebalances again and again",
@@ -79,6 +70,5 @@ RULE = Rule(
     "partition.assignment.strategy=CooperativeStickyAssignor or group.protocol=consumer, so that members do not all "
     "stop; keep members from restarting in a loop.",
     sources=("KIP-345", "KIP-429", "KIP-848", "KIP-62"),
-    find=find,
-    signs=(Sign(REQUESTS, "generation_or_epoch", above=limit.STORM_REBALANCES - 1),),
+    detectors=(DETECTOR,),
 )

@@ -1,56 +1,38 @@
-"""`request_timeout`: a broker left one client's request without an answer."""
+"""`request_timeout`: a broker left one client's request without a response."""
 
-from pyspark.sql import DataFrame
-
-from kafkascope_analyzer.dataset.stories import RECOVERIES
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.inputs import exprs, silences
-from kafkascope_spark.findings.rule import Finding, Rule, found
-from kafkascope_spark.findings.signs import Sign
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.shared_queries import UNANSWERED_OR_RESET
+from kafkascope_spark.findings.sql import joined_lists, sorted_set
 from kafkascope_spark.findings.thresholds import IDLE_LEAST_MS
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.wording import client, clock, duration, listed, node, times
+
+# One finding per client and server.
+_QUERY = f"""
+select client_instance_id, client_id, client_ip, server, count(*) as n, max(old_node_id) as node_id,
+    {sorted_set("api_name")} as apis, max(start_ns - failing_ns) as waited_ns,
+    count_if(outcome = 'still_open') as n_open, min(failing_ns) as first_ns,
+    max(coalesce(recovered_ns, start_ns)) as last_ns, null as conn_ids,
+    {joined_lists("evidence", "failing_ns, recovery_id")} as evidence
+from isolated_failures
+where first_error_name = 'REQUEST_UNANSWERED' and kind <> 'broker' and coalesce(idle_ms, 0) < {IDLE_LEAST_MS}
+group by client_instance_id, client_id, client_ip, server"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per client and server."""
-    each = (
-        tables.once(silences)
-        .where(
-            f"first_error_name = 'REQUEST_UNANSWERED' and kind <> 'broker' and coalesce(idle_ms, 0) < {IDLE_LEAST_MS}"
-        )
-        .groupBy("client_instance_id", "client_id", "client_ip", "server")
-        .agg(
-            *exprs(
-                "count(*) as n",
-                "max(old_node_id) as node_id",
-                "array_sort(collect_set(api_name)) as apis",
-                "max(start_ns - failing_ns) as waited_ns",
-                "count_if(outcome = 'still_open') as n_open",
-                "min(failing_ns) as first_ns",
-                "max(coalesce(recovered_ns, start_ns)) as last_ns",
-                "flatten(collect_list(evidence)) as evidence",
-            )
-        )
-    )
-    return found(
-        each,
-        Finding(
-            severity="warning",
-            sentence=f"concat({wording.called()}, ' got no answer from ', {wording.node('node_id', 'server')}, "
-            f"' to ', coalesce(nullif({wording.listed('apis')}, ''), 'a request'), ' ', {wording.times('n')}, "
-            f"', first sent at ', {wording.clock('first_ns')}, ', in up to ', {wording.lasting('waited_ns')}, "
-            "if(n_open > 0, '; the connection was not given up before the capture ended', ''))",
-            subject="server",
-            client="client_instance_id",
-            conn_ids=wording.connections_of("evidence"),
-            n="n",
-            first_ns="first_ns",
-            last_ns="last_ns",
-            evidence="evidence",
-        ),
+def _sentence(f: Facts) -> str:
+    still_open = "; the connection was not given up before the capture ended" if f.n_open > 0 else ""
+    return (
+        f"{client(f.client_id, f.client_ip)} got no answer from {node(f.node_id, f.server)} to "
+        f"{listed(f.apis) or 'a request'} {times(f.n)}, first sent at {clock(f.first_ns)}, in up to "
+        f"{duration(f.waited_ns)}{still_open}"
     )
 
 
+DETECTOR = Detector(
+    reads={"unanswered_or_reset": UNANSWERED_OR_RESET},
+    query=_QUERY,
+    subject=fact("server"),
+    sentence=_sentence,
+)
 RULE = Rule(
     name="request_timeout",
     title="A broker left a client's request without an answer",
@@ -65,6 +47,5 @@ RULE = Rule(
     "and for a stalled broker (request queue, garbage collection, disk). A lower request.timeout.ms (30 s by "
     "default in Java clients, socket.timeout.ms 60 s in librdkafka) notices it sooner.",
     sources=("org.apache.kafka.clients.NetworkClient#handleTimedOutRequests", "KIP-19"),
-    find=find,
-    signs=(Sign(RECOVERIES, "first_error_name", frozenset({"REQUEST_UNANSWERED"})),),
+    detectors=(DETECTOR,),
 )

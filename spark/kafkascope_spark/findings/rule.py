@@ -1,43 +1,57 @@
-"""What a rule is, and the words in which a rule's DataFrame is made."""
+"""What a rule is: its texts and its detectors. A detector's query gives facts; Python functions turn them into text."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as fn
-
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
-
-MOST_EVIDENCE = 100
-"""Evidence and connections that a finding names: enough to open it, whatever its size."""
-FOUND = (
-    "severity",
-    "sentence",
-    "advice",
-    "client_instance_id",
-    "conn_ids",
-    "subject",
-    "n",
-    "first_ns",
-    "last_ns",
-    "evidence",
-)
-_NUMBERS = frozenset({"n", "first_ns", "last_ns"})
+from kafkascope_spark.findings.read import Read
 
 
-Find = Callable[[Tables], DataFrame]
+class Facts:
+    """One row of a detector's query: its columns as attributes, null as None."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._values[name]
+        except KeyError:
+            raise AttributeError(f"the query has no column {name}") from None
+
+    def get(self, name: str) -> Any:
+        """The column's value; None where the query has no such column."""
+        return self._values.get(name)
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One more way in which a rule finds what it looks for, with its own signs."""
-
-    find: Find
-    signs: tuple[Sign, ...]
+Text = Callable[[Facts], str]
+REQUIRED_FACTS = ("client_instance_id", "conn_ids", "n", "first_ns", "last_ns", "evidence")
+"""Columns that every detector's query has. conn_ids may be null: the connections of the evidence. A column `severity`
+is optional: the rule's own severity where the query has none."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detector:
+    """One way in which a rule recognizes its fault."""
+
+    reads: Mapping[str, Read]
+    """Rows without which nothing can be found, by the name under which the query selects from them. A detector is
+    left out when one of them has no rows."""
+    query: str
+    """Spark SQL: one row of facts a finding (REQUIRED_FACTS and the rule's own). It may select from the detector's
+    reads, the dataset's tables, and the queries and messages of shared_queries.py."""
+    subject: Callable[[Facts], str | None]
+    """What the finding is about: an address, a group, a topic, ..."""
+    sentence: Text
+    """What was found: subject, number, time."""
+    advice: Text | None = None
+    """What to change, with the values of this finding; None: the rule's own advice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One diagnosis. Its texts are its page of the documentation."""
 
@@ -54,64 +68,11 @@ class Rule:
     """What to change: the settings by name."""
     sources: tuple[str, ...]
     """KIPs, RFCs, classes of Kafka."""
-    find: Find
-    """The rows of FOUND, lazily; advice null: the rule's own."""
-    signs: tuple[Sign, ...] = ()
-    """Without one of these in the dataset it can find nothing, and is not asked; none: it is always asked."""
-    also: tuple[Way, ...] = ()
-    """Where there are several ways; one finding may come by one of them only."""
+    detectors: Sequence[Detector]
     unless: tuple[str, ...] = ()
-    """Rules that explain what it sees: of a client of which one of them finds something, it says nothing."""
+    """Rules that explain what this rule sees: it gives no finding about a client of which one of them gives one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """The columns of FOUND, made from a DataFrame of which each row is one finding.
-
-    Text is an expression of Spark SQL: one call to the JVM for each, where a Column costs one for each of its parts.
-    """
-
-    severity: str | Column
-    """One of the severities; or a Column."""
-    sentence: str | Column
-    subject: str | Column
-    n: str | Column
-    first_ns: str | Column
-    last_ns: str | Column
-    evidence: str | Column
-    """A list of request ids (else conn_ids); see `gathered`."""
-    conn_ids: str | Column | None = None
-    client: str | Column | None = None
-    advice: str | Column | None = None
-
-
-def found(rows: DataFrame, finding: Finding) -> DataFrame:
-    """The rows of FOUND: one finding per row of rows. Lazy."""
-    columns: dict[str, str | Column] = {
-        "severity": f"'{finding.severity}'" if isinstance(finding.severity, str) else finding.severity,
-        "sentence": finding.sentence,
-        "advice": "cast(null as string)" if finding.advice is None else finding.advice,
-        "client_instance_id": "cast(null as string)" if finding.client is None else finding.client,
-        "conn_ids": "cast(null as array<string>)" if finding.conn_ids is None else finding.conn_ids,
-        "subject": finding.subject,
-        "n": finding.n,
-        "first_ns": finding.first_ns,
-        "last_ns": finding.last_ns,
-        "evidence": finding.evidence,
-    }
-    return rows.select(*(_named(columns[name], name) for name in FOUND))
-
-
-def _named(column: str | Column, name: str) -> Column:
-    """The column under its name; counts and times as bigint."""
-    if isinstance(column, str):
-        return fn.expr(f"cast({column} as bigint) as {name}" if name in _NUMBERS else f"{column} as {name}")
-    return (column.cast("bigint") if name in _NUMBERS else column).alias(name)
-
-
-def gathered(request_id: Column | str, at_ns: Column | str) -> Column:
-    """An aggregate: the first MOST_EVIDENCE request ids in order of time."""
-    request_id = fn.col(request_id) if isinstance(request_id, str) else request_id
-    at_ns = fn.col(at_ns) if isinstance(at_ns, str) else at_ns
-    pairs = fn.array_sort(fn.collect_set(fn.struct(at_ns.alias("at"), request_id.alias("id"))))
-    return fn.slice(pairs["id"], 1, MOST_EVIDENCE)
+def fact(name: str) -> Callable[[Facts], Any]:
+    """The function that returns one of the facts."""
+    return attrgetter(name)

@@ -1,58 +1,41 @@
 """`shared_vip`: one address stands for several brokers, and requests land on ones that do not lead."""
 
-from pyspark.sql import DataFrame
-
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ERRORS
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.inputs import BEHIND, exprs, owned
-from kafkascope_spark.findings.rule import Finding, Rule, found
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.shared_queries import BEHIND
+from kafkascope_spark.findings.sql import first_ids, literals, sorted_set
+from kafkascope_spark.findings.wording import client, clock, listed, times
 
-ELSEWHERE = frozenset({"NOT_LEADER_OR_FOLLOWER", "NOT_COORDINATOR"})
+ELSEWHERE = ("NOT_LEADER_OR_FOLLOWER", "NOT_COORDINATOR")
+# One finding per client and address.
+_QUERY = f"""
+select client_instance_id, client_id, client_ip, concat(server_ip, ':', server_port) as server, node_id_why,
+    count(*) as n, {sorted_set("api_name")} as apis, collect_set(conn_id) as conn_ids, min(ts_ns) as first_ns,
+    max(ts_ns) as last_ns, {first_ids()} as evidence
+from (select conn_id, request_id, ts_ns, api_name from refusals)
+join (select conn_id, server_ip, server_port, node_id_why from shared_addresses) using (conn_id)
+left join connection_clients using (conn_id)
+group by client_instance_id, client_id, client_ip, server_ip, server_port, node_id_why"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per client and address."""
-    behind = tables.once(owned).where(f"node_id is null and node_id_why like '%{BEHIND}%'")
-    each = (
-        tables[ERRORS]
-        .where(f"error_name in ({', '.join(repr(name) for name in sorted(ELSEWHERE))})")
-        .select("conn_id", "request_id", "ts_ns", "error_name", "api_name", "resource")
-        .join(behind, "conn_id")
-        .groupBy("client_instance_id", "client_id", "client_ip", "server", "node_id_why")
-        .agg(
-            *exprs(
-                "count(*) as n",
-                "size(collect_set(resource)) as n_resources",
-                "array_sort(collect_set(api_name)) as apis",
-                "collect_set(conn_id) as conn_ids",
-                "min(ts_ns) as first_ns",
-                "max(ts_ns) as last_ns",
-                f"{wording.evidence()} as evidence",
-            )
-        )
-    )
-    return found(
-        each,
-        Finding(
-            severity="error",
-            sentence=f"concat('more than one broker is behind ', server, ' (', "
-            "split_part(node_id_why, ':', 1), '): ', "
-            f"{wording.listed('apis')}, ' of ', {wording.called()}, "
-            f"' landed on one that does not lead or coordinate ', {wording.times('n')}, "
-            f"', first at ', {wording.clock('first_ns')})",
-            subject="server",
-            client="client_instance_id",
-            conn_ids="conn_ids",
-            n="n",
-            first_ns="first_ns",
-            last_ns="last_ns",
-            evidence="evidence",
-        ),
+def _sentence(f: Facts) -> str:
+    return (
+        f"more than one broker is behind {f.server} ({f.node_id_why.partition(':')[0]}): {listed(f.apis)} of "
+        f"{client(f.client_id, f.client_ip)} landed on one that does not lead or coordinate {times(f.n)}, "
+        f"first at {clock(f.first_ns)}"
     )
 
 
+DETECTOR = Detector(
+    reads={
+        "refusals": Read(ERRORS, f"error_name in {literals(ELSEWHERE)}"),
+        "shared_addresses": Read(CONNECTIONS, f"node_id is null and contains(node_id_why, '{BEHIND}')"),
+    },
+    query=_QUERY,
+    subject=fact("server"),
+    sentence=_sentence,
+)
 RULE = Rule(
     name="shared_vip",
     title="One address stands for several brokers",
@@ -65,6 +48,5 @@ RULE = Rule(
     advice="Give every broker an advertised.listeners entry of its own (its host name, or a port per broker on the "
     "load balancer). A shared address is good for bootstrap.servers only.",
     sources=("KIP-103", "org.apache.kafka.clients.MetadataCache"),
-    find=find,
-    signs=(Sign(CONNECTIONS, "node_id_why", pattern=BEHIND),),
+    detectors=(DETECTOR,),
 )

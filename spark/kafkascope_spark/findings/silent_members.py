@@ -1,65 +1,54 @@
-"""Members that their group went on without: silent until the session timed out, and not heard of since."""
+"""Members that their group went on without: silent until the session timed out, and not seen since."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
+from kafkascope_analyzer.dataset.stories import REBALANCES
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, fact
+from kafkascope_spark.findings.sql import literals
+from kafkascope_spark.findings.wording import client, clock, duration
 
-from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES
-from kafkascope_analyzer.dataset.tables import ERRORS
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import Finding, found
-from kafkascope_spark.tables import Tables
+REFUSED_MEMBER_ERRORS = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
+"""Errors by which a member learns that it is none any more."""
+# One finding per client and group. Members that came back were refused then: another detector reports them.
+_QUERY = f"""
+with returned as (
+    select client_instance_id, group_id from errors join connection_clients using (conn_id)
+    where error_name in {literals(REFUSED_MEMBER_ERRORS)}
+), departures as (
+    select group_id, start_ns, evidence as proof, inline(departed) from evictions
+), missing as (
+    select client_instance_id, group_id, count(*) as n, min(start_ns) as first_ns, max(start_ns) as last_ns,
+        min(struct(start_ns, silent_ms, session_timeout_ms, last_heard_ns, proof)) as first
+    from departures left anti join returned using (client_instance_id, group_id)
+    where how = 'evicted' and client_instance_id is not null
+    group by client_instance_id, group_id
+)
+select m.client_instance_id, m.group_id, n, m.first_ns, m.last_ns, client_id, client_ip, conn_ids, end as client_end,
+    first.silent_ms, first.session_timeout_ms, first.last_heard_ns,
+    if(size(first.proof) > 0, first.proof, array_sort(conn_ids)) as evidence
+from missing m join clients c on m.client_instance_id = c.client_instance_id"""
 
 
-def gone_without(tables: Tables, thrown_out: tuple[str, ...]) -> DataFrame:
-    """Findings: one per client and group. thrown_out: errors of those that came back, which are told by them."""
-    back = (
-        tables[ERRORS]
-        .where(fn.col("error_name").isin(*thrown_out))
-        .join(tables.owners(), on="conn_id", how="inner")
-        .select("client_instance_id", "group_id")
+def _sentence(f: Facts) -> str:
+    timeout = "" if f.session_timeout_ms is None else f", its session.timeout.ms is {f.session_timeout_ms}"
+    died = "; it ended without leaving" if f.client_end == "died" else ""
+    return (
+        f"Group {f.group_id} went on without {client(f.client_id, f.client_ip)} at {clock(f.first_ns)}: nothing was "
+        f"heard of it since {clock(f.last_heard_ns)}, for {duration(f.silent_ms * 1_000_000)}{timeout}{died}"
     )
-    evicted = (
-        tables[REBALANCES]
-        .selectExpr("group_id", "start_ns", "evidence as proof", "inline(departed)")
-        .where("how = 'evicted' and client_instance_id is not null")
-        .join(back, on=["client_instance_id", "group_id"], how="left_anti")
-        .groupBy("client_instance_id", "group_id")
-        .agg(
-            fn.expr("count(*) as n"),
-            fn.expr("min(start_ns) as first_ns"),
-            fn.expr("max(start_ns) as last_ns"),
-            fn.expr("min_by(struct(silent_ms, session_timeout_ms, last_heard_ns, proof), start_ns) as first"),
-        )
+
+
+def _advice(f: Facts) -> str:
+    now = "" if f.session_timeout_ms is None else f" (now {f.session_timeout_ms})"
+    return (
+        "Find out why the member ended or was silent; let it close its consumer when it is stopped (on SIGTERM, too), "
+        f"so that the group does not wait. session.timeout.ms{now} is how long its partitions stay unread."
     )
-    each = evicted.join(
-        tables[CLIENTS].selectExpr("client_instance_id", "client_id", "client_ip", "conn_ids", "end"),
-        on="client_instance_id",
-        how="inner",
-    )
-    timeout = "coalesce(concat(', its session.timeout.ms is ', first.session_timeout_ms), '')"
-    sentence = (
-        f"concat('Group ', group_id, ' went on without ', {wording.called()}, ' at ', {wording.clock('first_ns')}, "
-        f"': nothing was heard of it since ', {wording.clock('first.last_heard_ns')}, ', for ', "
-        f"{wording.lasting('(first.silent_ms * 1000000L)')}, {timeout}, if(end = 'died', "
-        "'; it ended without leaving', ''))"
-    )
-    advice = (
-        "concat('Find out why the member ended or was silent; let it close its consumer when it is stopped (on "
-        "SIGTERM, too), so that the group does not wait. session.timeout.ms', coalesce(concat(' (now ', "
-        "first.session_timeout_ms, ')'), ''), ' is how long its partitions stay unread.')"
-    )
-    return found(
-        each,
-        Finding(
-            severity="warning",
-            sentence=sentence,
-            advice=advice,
-            subject="group_id",
-            client="client_instance_id",
-            conn_ids="conn_ids",
-            n="n",
-            first_ns="first_ns",
-            last_ns="last_ns",
-            evidence="if(size(first.proof) > 0, first.proof, conn_ids)",
-        ),
-    )
+
+
+MISSING_MEMBERS = Detector(
+    reads={"evictions": Read(REBALANCES, "trigger = 'member_evicted'")},
+    query=_QUERY,
+    subject=fact("group_id"),
+    sentence=_sentence,
+    advice=_advice,
+)

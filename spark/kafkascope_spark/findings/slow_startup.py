@@ -1,113 +1,86 @@
-"""`slow_startup`: a client took long to get going, and where the time went."""
+"""`slow_startup`: a client took long to start, and where the time went."""
 
-from pyspark.sql import DataFrame
-
-from kafkascope_analyzer.dataset.stories import CLIENTS, STARTUP_STEP_ROWS, STARTUPS
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.inputs import exprs
-from kafkascope_spark.findings.rule import Finding, Rule, found
-from kafkascope_spark.findings.signs import Sign
+from kafkascope_analyzer.dataset.stories import STARTUPS
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.thresholds import SLOW_START_MS
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.wording import client, clock, duration
 
-_WHO = """case
-    when wait_us > duration_us and wait_why = 'backoff' then 'the client paused before it'
-    when wait_us > duration_us then 'the client waited before it'
-    when coalesce(broker_us, 0) * 2 > duration_us and broker_why = 'rebalance' then 'the group waited for its members'
-    when coalesce(broker_us, 0) * 2 > duration_us then 'the broker took it'
-    else 'the network or connecting took it' end"""
-_TRIES = (
-    "if(worst.n_tries = 1, '', concat(' (', worst.n_tries, ' tries', if(worst.error_name is null, '', "
-    "concat(', ', worst.error_name)), ')'))"
+MOST_REQUESTS = 10
+"""Requests of one step that are named as evidence."""
+LEAST_ALIKE = 3
+"""Starts of one kind from which on their median says what is usual."""
+_OWN_US = "if(broker_why in ('rebalance', 'long_poll'), 0, duration_us) + if(wait_why = 'no_records', 0, wait_us)"
+# One finding per start that ended ready. Steps are those on the critical path, attempts of one step together.
+_QUERY = f"""
+with usual as (
+    select expected_sequence, cast(percentile(total_ms, 0.5) * 1000000 as bigint) as usual_ns, count(*) as n_alike
+    from startups where outcome = 'ready' group by expected_sequence
+), attempts as (
+    select startup_id, seq, coalesce(duration_us, 0) as duration_us, coalesce(wait_us, 0) as wait_us, broker_us,
+        coalesce(broker_why, '') as broker_why, coalesce(wait_why, '') as wait_why, step,
+        coalesce(subject, '') as subject, error_name, conn_id, request_ids
+    from startup_steps left semi join slow_starts using (startup_id) where on_critical_path
+), steps as (
+    select startup_id, step, subject, sum({_OWN_US}) as own_us, sum(duration_us + wait_us) as all_us,
+        max(struct(duration_us + wait_us as took_us, duration_us, wait_us, broker_us, broker_why, wait_why)) as longest,
+        count(*) as n_tries, min_by(error_name, seq) as error_name, collect_set(conn_id) as conn_ids,
+        slice(flatten(array_sort(collect_list(struct(seq, request_ids))).request_ids), 1, {MOST_REQUESTS})
+            as request_ids
+    from attempts group by startup_id, step, subject
+), ranked as (
+    select startup_id, sum(own_us) as own_us,
+        max(struct(all_us, step, subject, longest, n_tries, error_name)) as worst,
+        flatten(collect_list(conn_ids)) as conn_ids,
+        flatten(array_sort(collect_list(struct(-all_us as sort_key, step, subject, request_ids))).request_ids) as ids
+    from steps group by startup_id
 )
-_OTHERS = (
-    "if(coalesce(n_like, 0) < 3, '', concat('; half of the ', n_like, ' starts of its kind take ', "
-    f"{wording.lasting('usual_ns')}, ' or less'))"
-)
-_OWN = "if(broker_why in ('rebalance', 'long_poll'), 0, duration_us) + if(wait_why = 'no_records', 0, wait_us)"
+select s.client_instance_id, client_id, client_ip, total_ms, start_ns as first_ns, ready_ns as last_ns, ranked.conn_ids,
+    worst.n_tries as n, worst, usual_ns, coalesce(n_alike, 0) as n_alike,
+    if(own_us div 1000 >= {SLOW_START_MS}, 'warning', 'info') as severity,
+    array_union(ids, s.evidence) as evidence
+from slow_starts s join ranked on s.startup_id = ranked.startup_id
+left join usual on s.expected_sequence = usual.expected_sequence
+join clients c on s.client_instance_id = c.client_instance_id"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per start that ended ready."""
-    starts = tables[STARTUPS].where("outcome = 'ready'")
-    usual = starts.groupBy("expected_sequence").agg(
-        *exprs("cast(percentile(total_ms, 0.5) * 1000000 as bigint) as usual_ns", "count(*) as n_like")
-    )
-    slow = starts.where(f"total_ms >= {SLOW_START_MS}")
-    each = (
-        slow.join(_worst_steps(_steps(tables, slow)), "startup_id")
-        .join(usual, "expected_sequence", "left")
-        .join(tables[CLIENTS].select("client_instance_id", "client_id", "client_ip"), "client_instance_id")
-    )
-    worst = "replace(worst.step, '_', ' ')"
-    return found(
-        each,
-        Finding(
-            severity=exprs(f"if(own_us div 1000 >= {SLOW_START_MS}, 'warning', 'info')")[0],
-            sentence=f"concat({wording.called()}, ' took ', {wording.lasting('(total_ms * 1000000)')}, "
-            f"' to get going, from ', {wording.clock('start_ns')}, ' on; ', "
-            f"{wording.lasting('(worst.all_us * 1000)')}, ' of it for ', {worst}, {_TRIES}, ': ', worst.who, "
-            f"{_OTHERS})",
-            subject="concat(worst.step, ' ', worst.subject)",
-            client="client_instance_id",
-            conn_ids="conn_ids",
-            n="worst.n_tries",
-            first_ns="start_ns",
-            last_ns="ready_ns",
-            evidence="array_union(ids, evidence)",
-        ),
-    )
-
-
-def _steps(tables: Tables, slow: DataFrame) -> DataFrame:
-    """Steps on the critical path of slow starts, tries of one step together."""
+def _sentence(f: Facts) -> str:
     return (
-        tables[STARTUP_STEP_ROWS]
-        .where("on_critical_path")
-        .selectExpr(
-            "startup_id",
-            "coalesce(duration_us, 0) as duration_us",
-            "coalesce(wait_us, 0) as wait_us",
-            "broker_us",
-            "coalesce(broker_why, '') as broker_why",
-            "coalesce(wait_why, '') as wait_why",
-            "step",
-            "coalesce(subject, '') as subject",
-            "error_name",
-            "conn_id",
-            "request_ids",
-            "seq",
-        )
-        .join(slow.select("startup_id"), "startup_id", "left_semi")
-        .selectExpr("*", f"{_OWN} as own_us", f"{_WHO} as who")
-        .groupBy("startup_id", "step", "subject")
-        .agg(
-            *exprs(
-                "sum(own_us) as own_us",
-                "sum(duration_us + wait_us) as all_us",
-                "max_by(who, duration_us + wait_us) as who",
-                "count(*) as n_tries",
-                "min_by(error_name, seq) as error_name",
-                "collect_set(conn_id) as conn_ids",
-                "slice(flatten(transform(array_sort(collect_list(struct(seq, request_ids))), s -> s.request_ids)), "
-                "1, 10) as request_ids",
-            )
-        )
+        f"{client(f.client_id, f.client_ip)} took {duration(f.total_ms * 1_000_000)} to get going, from "
+        f"{clock(f.first_ns)} on; {duration(f.worst['all_us'] * 1_000)} of it for {f.worst['step'].replace('_', ' ')}"
+        f"{_tries(f)}: {_cause(f)}{_others(f)}"
     )
 
 
-def _worst_steps(steps: DataFrame) -> DataFrame:
-    """One row per start: the step that had most of the time."""
-    return steps.groupBy("startup_id").agg(
-        *exprs(
-            "sum(own_us) as own_us",
-            "max_by(struct(step, subject, who, n_tries, error_name, all_us), all_us) as worst",
-            "flatten(collect_list(conn_ids)) as conn_ids",
-            "flatten(transform(array_sort(collect_list(struct(-all_us, request_ids))), s -> s.request_ids)) as ids",
-        )
-    )
+def _tries(f: Facts) -> str:
+    if f.worst["n_tries"] == 1:
+        return ""
+    error = "" if f.worst["error_name"] is None else f", {f.worst['error_name']}"
+    return f" ({f.worst['n_tries']} tries{error})"
 
 
+def _cause(f: Facts) -> str:
+    longest = f.worst["longest"]
+    took_us, broker_us = longest["duration_us"], longest["broker_us"] or 0
+    if longest["wait_us"] > took_us:
+        return f"the client {'paused' if longest['wait_why'] == 'backoff' else 'waited'} before it"
+    if broker_us * 2 > took_us:
+        return "the group waited for its members" if longest["broker_why"] == "rebalance" else "the broker took it"
+    return "the network or connecting took it"
+
+
+def _others(f: Facts) -> str:
+    if f.n_alike < LEAST_ALIKE:
+        return ""
+    return f"; half of the {f.n_alike} starts of its kind take {duration(f.usual_ns)} or less"
+
+
+DETECTOR = Detector(
+    reads={"slow_starts": Read(STARTUPS, f"outcome = 'ready' and total_ms >= {SLOW_START_MS}")},
+    query=_QUERY,
+    subject=lambda f: f"{f.worst['step']} {f.worst['subject']}",
+    sentence=_sentence,
+)
 RULE = Rule(
     name="slow_startup",
     title="A client took long to get going",
@@ -122,7 +95,6 @@ RULE = Rule(
     "brokers that are still starting; join group: members that poll rarely (max.poll.interval.ms), "
     "group.initial.rebalance.delay.ms.",
     sources=("KIP-601", "KIP-134", "KIP-62"),
-    find=find,
-    signs=(Sign(STARTUPS, "total_ms", above=SLOW_START_MS - 1),),
+    detectors=(DETECTOR,),
     unless=("access_denied", "auth_failed", "missing_topic", "not_enough_replicas"),
 )

@@ -1,88 +1,62 @@
 """`static_member_conflict`: two running consumers share one group.instance.id."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
-
-from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.tables import ERRORS
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import Rule
-from kafkascope_spark.findings.seen import client_errors, seen, told
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.shared_queries import NO_BROKER
+from kafkascope_spark.findings.sql import SEEN, literals, sorted_set
+from kafkascope_spark.findings.wording import client, clock, listed, times
 
-ERRORS_OF_IT = ("FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID")
-
-
-def find(tables: Tables) -> DataFrame:
-    """One finding per refused client."""
-    each = _refused(tables)
-    instance = "coalesce(concat('group.instance.id ', group_instance_id), 'its group.instance.id')"
-    refused_so = (
-        f"concat(' was refused ', {wording.times('n')}, ' (', names, '), first at ', {wording.clock('first_ns')})"
-    )
-    others = f"if(size(rivals) = 0, 'another consumer, which the capture does not show,', {wording.listed('rivals')})"
-    shared = (
-        f"concat({wording.called()}, ' and ', {others}, ' both use ', {instance}, ' in group ', "
-        f"coalesce(group_id, '?'), ': ', {wording.called()}, {refused_so})"
-    )
-    held = (
-        f"concat({wording.called()}, {refused_so}, ': ', {instance}, ' in group ', coalesce(group_id, '?'), "
-        "' is still held by a member that nobody hears of')"
-    )
-    # A member that died holds its group.instance.id until its session times out (KIP-848): no second one is there.
-    is_held = "names = 'UNRELEASED_INSTANCE_ID' and size(rivals) = 0"
-    return told(
-        each,
-        fn.expr(f"if({is_held}, 'warning', 'error')"),
-        f"if({is_held}, {held}, {shared})",
-        subject="coalesce(group_instance_id, group_id)",
-        client="client_instance_id",
-    )
+CONFLICTS = ("FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID")
+# One finding per refused client. A rival runs when the other is refused: a consumer that ended before is no conflict.
+# A member that died holds its group.instance.id until its session times out (KIP-848): then there is no rival.
+_QUERY = f"""
+with refused as (
+    select client_instance_id, client_id, client_ip, group_id, {SEEN}, {sorted_set("error_name")} as names
+    from refusals left join (select conn_id, client_instance_id, kind from connection_clients) using (conn_id)
+    where {NO_BROKER}
+    group by client_instance_id, client_id, client_ip, group_id
+), static_members as (
+    select client_instance_id, client_id, client_ip, group_id, group_instance_id, first_ns, last_ns
+    from clients where group_instance_id is not null
+)
+select r.client_instance_id, r.client_id, r.client_ip, r.group_id, mine.group_instance_id, names, n, r.first_ns,
+    r.last_ns, evidence, conn_ids, collect_set(if(other.client_instance_id != r.client_instance_id
+        and other.first_ns <= r.last_ns and other.last_ns >= r.first_ns,
+        struct(other.client_id, other.client_ip), null)) as rivals,
+    if(names = array('UNRELEASED_INSTANCE_ID') and count_if(other.client_instance_id != r.client_instance_id
+        and other.first_ns <= r.last_ns and other.last_ns >= r.first_ns) = 0, 'warning', 'error') as severity
+from refused r left join static_members mine on r.client_instance_id = mine.client_instance_id
+left join static_members other
+    on other.group_id = r.group_id and other.group_instance_id = mine.group_instance_id
+group by all"""
 
 
-def _refused(tables: Tables) -> DataFrame:
-    """One row per refused client, with its rivals."""
-    refused = (
-        client_errors(tables, *ERRORS_OF_IT)
-        .groupBy("client_instance_id", "client_id", "client_ip", "group_id")
-        .agg(*seen(), fn.expr("array_join(array_sort(collect_set(error_name)), ', ') as names"))
-    )
-    static = tables[CLIENTS].where("group_instance_id is not null")
-    mine = static.selectExpr("client_instance_id", "group_instance_id")
-    rivals = static.selectExpr(
-        "client_instance_id as rival_id",
-        "group_id",
-        "group_instance_id",
-        f"{wording.called()} as rival",
-        "first_ns as rival_first_ns",
-        "last_ns as rival_last_ns",
-    )
-    # The rival runs when the other is refused: a consumer that ended before is no conflict.
-    meets = (
-        "(rival_id is null or (rival_id != client_instance_id and rival_first_ns <= last_ns "
-        "and rival_last_ns >= first_ns))"
-    )
-    return (
-        refused.join(mine, on="client_instance_id", how="left")
-        .join(rivals, on=["group_id", "group_instance_id"], how="left")
-        .groupBy(
-            "client_instance_id",
-            "client_id",
-            "client_ip",
-            "group_id",
-            "group_instance_id",
-            "names",
-            "n",
-            "first_ns",
-            "last_ns",
-            "evidence",
-            "conn_ids",
-        )
-        .agg(fn.expr(f"array_sort(collect_set(if({meets}, rival, null))) as rivals"))
-    )
+def _sentence(f: Facts) -> str:
+    name, instance, group = client(f.client_id, f.client_ip), _instance(f), f.group_id or "?"
+    refused = f" was refused {times(f.n)} ({', '.join(f.names)}), first at {clock(f.first_ns)}"
+    if f.severity == "warning":
+        return f"{name}{refused}: {instance} in group {group} is still held by a member that nobody hears of"
+    rivals = sorted({client(rival["client_id"], rival["client_ip"]) for rival in f.rivals})
+    other = listed(rivals) if rivals else "another consumer, which the capture does not show,"
+    return f"{name} and {other} both use {instance} in group {group}: {name}{refused}"
 
 
+def _instance(f: Facts) -> str:
+    return f"group.instance.id {f.group_instance_id}" if f.group_instance_id is not None else "its group.instance.id"
+
+
+def _subject(f: Facts) -> str | None:
+    subject: str | None = f.group_id if f.group_instance_id is None else f.group_instance_id
+    return subject
+
+
+DETECTOR = Detector(
+    reads={"refusals": Read(ERRORS, f"error_name in {literals(CONFLICTS)}")},
+    query=_QUERY,
+    subject=_subject,
+    sentence=_sentence,
+)
 RULE = Rule(
     name="static_member_conflict",
     title="Two consumers share one group.instance.id",
@@ -95,6 +69,5 @@ RULE = Rule(
     advice="Give each consumer of the group a group.instance.id of its own (the pod's or host's name, not a constant); "
     "make sure that the old process has ended before its successor starts.",
     sources=("KIP-345", "KIP-848", "org.apache.kafka.common.errors.FencedInstanceIdException"),
-    find=find,
-    signs=(Sign(ERRORS, "error_name", frozenset(ERRORS_OF_IT)),),
+    detectors=(DETECTOR,),
 )

@@ -1,75 +1,78 @@
 """`stuck_consumer`: a read_committed consumer waits behind a transaction that does not end."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
-
 from kafkascope_analyzer.dataset.stories import TRANSACTIONS
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.client_names import with_name
-from kafkascope_spark.findings.rule import Finding, Rule, found
-from kafkascope_spark.findings.signs import Sign
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.sql import sorted_set
 from kafkascope_spark.findings.thresholds import LONG_TRANSACTION_MS
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.wording import client, clock, duration, listed
 
-LONG_NS = f"{LONG_TRANSACTION_MS}000000L"
-HOLDER = ["transactional_id", "holder", "hangs", "transaction_timeout_ms"]
-_SEVERITY = (
-    f"case when hangs or (transactional_id is null and longest_ns >= {LONG_NS}) then 'warning' "
-    f"when longest_ns >= {LONG_NS} or transactional_id is null then 'info' end as severity"
+_LONG_NS = f"{LONG_TRANSACTION_MS}000000L"
+_HOLDER = "transactional_id, holder, hangs, transaction_timeout_ms"
+# One finding per consumer and client whose transaction it waited for. Transactions that end in time delay every
+# consumer for as long as they take: that is no finding.
+_QUERY = f"""
+with waits as (
+    select transactional_id, client_instance_id as holder, transaction_timeout_ms, get(evidence, 0) as begun_by,
+        coalesce(outcome = 'hanging' or end_kind = 'coordinator', false) as hangs, inline(held_back)
+    from holding
+), each as (
+    select client_instance_id, {_HOLDER}, min(from_ns) as first_ns, max(until_ns) as last_ns,
+        max(until_ns - from_ns) as longest_ns, {sorted_set("partition")} as waiting,
+        concat({sorted_set("begun_by")}, {sorted_set("request_id")}) as evidence
+    from waits group by client_instance_id, {_HOLDER}
+), rated as (
+    select *, case when hangs or (transactional_id is null and longest_ns >= {_LONG_NS}) then 'warning'
+        when longest_ns >= {_LONG_NS} or transactional_id is null then 'info' end as severity
+    from each
 )
-"""Null where it is none: transactions that end hold everybody back for as long as they take."""
-_SENTENCE = (
-    "concat(coalesce(name, 'A consumer'), ' reads committed data and got nothing of ', "
-    f"{wording.listed('waiting')}, ' for ', {wording.lasting('longest_ns')}, ' from ', {wording.clock('first_ns')}, "
-    "': it waited behind an open transaction of ', if(transactional_id is null, "
-    "'a producer that the capture does not show', "
-    "concat(coalesce(who, 'a producer'), ', transactional id ', transactional_id)))"
-)
-_ADVICE = (
-    "concat('Let the producer end its transactions sooner, and lower its transaction.timeout.ms (now ', "
-    "transaction_timeout_ms, ') so that the coordinator aborts what it leaves; kafka-transactions.sh find-hanging "
-    "shows what stays open.')"
-)
+select r.*, null as conn_ids, size(waiting) as n, reader.client_instance_id is not null as has_reader,
+    reader.client_id, reader.client_ip, producer.client_instance_id is not null as has_producer,
+    producer.client_id as producer_id, producer.client_ip as producer_ip
+from rated r left join clients reader on r.client_instance_id = reader.client_instance_id
+left join clients producer on r.holder = producer.client_instance_id
+where severity is not null"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per consumer and client whose transaction held it back."""
-    held = tables[TRANSACTIONS].selectExpr(
-        "transactional_id",
-        "client_instance_id as holder",
-        "coalesce(outcome = 'hanging' or end_kind = 'coordinator', false) as hangs",
-        "transaction_timeout_ms",
-        "get(evidence, 0) as begun_by",
-        "inline(held_back)",
-    )
-    each = held.groupBy("client_instance_id", *HOLDER).agg(
-        fn.expr("min(from_ns) as first_ns"),
-        fn.expr("max(until_ns) as last_ns"),
-        fn.expr("max(until_ns - from_ns) as longest_ns"),
-        fn.expr("array_sort(collect_set(partition)) as waiting"),
-        fn.expr(
-            "array_distinct(concat(array_sort(collect_set(begun_by)), array_sort(collect_set(request_id)))) as evidence"
-        ),
-    )
-    told = each.selectExpr("*", _SEVERITY).where("severity is not null")
-    named = with_name(with_name(told, tables, "client_instance_id", "name"), tables, "holder", "who")
-    return found(
-        named,
-        Finding(
-            severity=fn.col("severity"),
-            sentence=_SENTENCE,
-            advice=_ADVICE,
-            subject="waiting[0]",
-            client="client_instance_id",
-            conn_ids=wording.connections_of("evidence"),
-            n="size(waiting)",
-            first_ns="first_ns",
-            last_ns="last_ns",
-            evidence="evidence",
-        ),
+def _sentence(f: Facts) -> str:
+    reader = client(f.client_id, f.client_ip) if f.has_reader else "A consumer"
+    return (
+        f"{reader} reads committed data and got nothing of {listed(f.waiting)} for {duration(f.longest_ns)} from "
+        f"{clock(f.first_ns)}: it waited behind an open transaction of {_producer(f)}"
     )
 
 
+def _producer(f: Facts) -> str:
+    if f.transactional_id is None:
+        return "a producer that the capture does not show"
+    producer = client(f.producer_id, f.producer_ip) if f.has_producer else "a producer"
+    return f"{producer}, transactional id {f.transactional_id}"
+
+
+def _advice(f: Facts) -> str:
+    if f.transaction_timeout_ms is None:
+        return RULE.advice
+    return (
+        "Let the producer end its transactions sooner, and lower its transaction.timeout.ms (now "
+        f"{f.transaction_timeout_ms}) so that the coordinator aborts what it leaves; kafka-transactions.sh "
+        "find-hanging shows what stays open."
+    )
+
+
+DETECTOR = Detector(
+    reads={
+        "holding": Read(
+            TRANSACTIONS,
+            "size(held_back) > 0",
+            having="count_if(outcome in ('hanging', 'cut') or end_kind = 'coordinator' or transactional_id is null "
+            f"or duration_ms >= {LONG_TRANSACTION_MS}) > 0",
+        )
+    },
+    query=_QUERY,
+    subject=lambda f: f.waiting[0] if f.waiting else None,
+    sentence=_sentence,
+    advice=_advice,
+)
 RULE = Rule(
     name="stuck_consumer",
     title="A read_committed consumer waits behind a transaction that does not end",
@@ -84,10 +87,5 @@ RULE = Rule(
     advice="Find the producer whose transaction is open: kafka-transactions.sh find-hanging names its producer id; "
     "abort it there.",
     sources=("KIP-98", "KIP-664", "org.apache.kafka.storage.internals.log.UnifiedLog"),
-    find=find,
-    signs=(
-        Sign(TRANSACTIONS, "outcome", frozenset({"hanging", "cut"})),
-        Sign(TRANSACTIONS, "end_kind", frozenset({"coordinator"})),
-        Sign(TRANSACTIONS, "duration_ms", above=LONG_TRANSACTION_MS - 1),
-    ),
+    detectors=(DETECTOR,),
 )

@@ -1,59 +1,71 @@
 """`throttled`: a quota made clients wait."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
-
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.findings import thresholds as limit
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import Rule
-from kafkascope_spark.findings.seen import NO_BROKER, seen, told
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.shared_queries import NO_BROKER
+from kafkascope_spark.findings.sql import SEEN
+from kafkascope_spark.findings.wording import client, clock, duration, times
 
-QUOTA = (
-    "case api_name when 'Produce' then 'producer_byte_rate' when 'Fetch' then 'consumer_byte_rate' "
-    "when 'CreateTopics' then 'controller_mutation_rate' when 'CreatePartitions' then 'controller_mutation_rate' "
-    "when 'DeleteTopics' then 'controller_mutation_rate' else 'request_percentage' end"
+QUOTAS = {
+    "Produce": "producer_byte_rate",
+    "Fetch": "consumer_byte_rate",
+    "CreateTopics": "controller_mutation_rate",
+    "CreatePartitions": "controller_mutation_rate",
+    "DeleteTopics": "controller_mutation_rate",
+}
+OTHER_QUOTA = "request_percentage"
+FEWEST = 3
+"""Throttled requests from which on the rate between them says what the quota is about."""
+# One finding per client and API.
+_QUERY = f"""
+select client_instance_id, client_id, client_ip, principal, api_name, {SEEN}, sum(throttle_ms) as throttled_ms,
+    max(throttle_ms) as longest_ms, sum(record_bytes) as moved_bytes,
+    if(sum(throttle_ms) >= {limit.THROTTLED_MS}, 'warning', 'info') as severity
+from throttled_requests left join (
+    select conn_id, client_instance_id, kind, principal from connection_clients
+) using (conn_id)
+where {NO_BROKER}
+group by client_instance_id, client_id, client_ip, principal, api_name"""
+
+
+def _sentence(f: Facts) -> str:
+    rate = _bytes_per_second(f)
+    passed = "" if rate is None else f"; about {rate} bytes/s went through"
+    return (
+        f"{client(f.client_id, f.client_ip)} was throttled {times(f.n)} in {f.api_name}, by "
+        f"{duration(f.throttled_ms * 1_000_000)} in all and up to {duration(f.longest_ms * 1_000_000)}, "
+        f"first at {clock(f.first_ns)}{passed}"
+    )
+
+
+def _bytes_per_second(f: Facts) -> int | None:
+    """What went through while the client was throttled: about what the quota allows."""
+    if f.n < FEWEST or not f.moved_bytes:
+        return None
+    span_ns = f.last_ns - f.first_ns + f.longest_ms * 1_000_000
+    return int((2 * f.moved_bytes * 1_000_000_000 + span_ns) // (2 * span_ns))
+
+
+def _advice(f: Facts) -> str:
+    rate = _bytes_per_second(f)
+    user = "" if f.principal is None else f" or of user {f.principal}"
+    about = "" if rate is None else f" (about {rate} bytes/s went through)"
+    client_id = "?" if f.client_id is None else f.client_id
+    return (
+        f"Raise the quota {QUOTAS.get(f.api_name, OTHER_QUOTA)} of client-id {client_id}{user}{about} with "
+        "kafka-configs.sh --alter --add-config, or make the client ask for less."
+    )
+
+
+DETECTOR = Detector(
+    reads={"throttled_requests": Read(REQUESTS, "throttle_ms > 0")},
+    query=_QUERY,
+    subject=fact("api_name"),
+    sentence=_sentence,
+    advice=_advice,
 )
-
-
-def find(tables: Tables) -> DataFrame:
-    """One finding per client and API."""
-    owned = tables.clients_by_conn.select("conn_id", "client_instance_id", "kind", "principal")
-    each = (
-        tables[REQUESTS]
-        .where("throttle_ms > 0")
-        .join(owned, on="conn_id", how="left")
-        .where(NO_BROKER)
-        .groupBy("client_instance_id", "client_id", "client_ip", "principal", "api_name")
-        .agg(
-            *seen(),
-            fn.expr("sum(throttle_ms) as throttled_ms"),
-            fn.expr("max(throttle_ms) as longest_ms"),
-            fn.expr("sum(record_bytes) as moved_bytes"),
-        )
-    )
-    # What went through while it was throttled is about what the quota allows.
-    span = "(last_ns - first_ns + longest_ms * 1000000L)"
-    rate = f"if(n > 2 and moved_bytes > 0, cast(round(moved_bytes * 1000000000 / {span}) as bigint), null)"
-    rated = each.selectExpr("*", f"{QUOTA} as quota", f"{rate} as bytes_a_second")
-    sentence = (
-        f"concat({wording.called()}, ' was throttled ', {wording.times('n')}, ' in ', api_name, ', by ', "
-        f"{wording.lasting('throttled_ms * 1000000L')}, ' in all and up to ', "
-        f"{wording.lasting('longest_ms * 1000000L')}, ', first at ', {wording.clock('first_ns')}, "
-        "coalesce(concat('; about ', bytes_a_second, ' bytes/s went through'), ''))"
-    )
-    advice = (
-        "concat('Raise the quota ', quota, ' of client-id ', coalesce(client_id, '?'), "
-        "coalesce(concat(' or of user ', principal), ''), "
-        "coalesce(concat(' (about ', bytes_a_second, ' bytes/s went through)'), ''), "
-        "' with kafka-configs.sh --alter --add-config, or make the client ask for less.')"
-    )
-    severity = fn.expr(f"if(throttled_ms >= {limit.THROTTLED_MS}, 'warning', 'info')")
-    return told(rated, severity, sentence, subject="api_name", client="client_instance_id", advice=advice)
-
-
 RULE = Rule(
     name="throttled",
     title="A quota made a client wait",
@@ -67,6 +79,5 @@ RULE = Rule(
     "for topics, else request_percentage) of the client-id or user with kafka-configs.sh, or make the client ask for "
     "less: compression.type, a larger batch.size and linger.ms, a larger fetch.min.bytes.",
     sources=("KIP-13", "KIP-124", "KIP-219", "KIP-599", "org.apache.kafka.server.quota.ClientQuotaManager"),
-    find=find,
-    signs=(Sign(REQUESTS, "throttle_ms", above=0),),
+    detectors=(DETECTOR,),
 )

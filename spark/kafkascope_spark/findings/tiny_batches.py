@@ -1,59 +1,53 @@
 """`tiny_batches`: a producer sends many small requests where few large ones would do."""
 
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
-
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_spark import wire
 from kafkascope_spark.findings import thresholds as limit
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.rule import Rule
-from kafkascope_spark.findings.seen import NO_BROKER, several, told
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.shared_queries import NO_BROKER
+from kafkascope_spark.findings.sql import SEVERAL_CLIENTS
+from kafkascope_spark.findings.wording import clients_with_id, clock, ratio, size
+
+# One finding per client id, as all its processes have the same settings.
+_QUERY = f"""
+select client_id, {SEVERAL_CLIENTS}, sum(n_requests) as n, sum(n_batches) as n_batches, sum(n_records) as n_records,
+    sum(sent_bytes) as sent_bytes, min(life_ns div n_requests) as apart_ns
+from tiny_senders join (
+    select conn_id, last_ns - first_ns as life_ns from busy_connections
+) using (conn_id) left join connection_clients using (conn_id)
+where life_ns < n_requests * {limit.LINGER_MS} * 1000000L and {NO_BROKER}
+group by client_id"""
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per client id, as all its processes have the same settings."""
-    to_leaders = (
-        tables[REQUESTS]
-        .where(f"api_key = {wire.PRODUCE} and n_records > 0")
-        .groupBy("conn_id")
-        .agg(
-            fn.expr("count(*) as n_requests"),
-            fn.expr("sum(n_partitions) as n_batches"),
-            fn.expr("sum(n_records) as n_records"),
-            fn.expr("sum(record_bytes) as sent_bytes"),
-            fn.expr("min(ts_ns) as first_ns"),
-            fn.expr("max(ts_ns) as last_ns"),
-            fn.expr("min(struct(ts_ns, request_id)) as sample"),
-        )
-        .where(f"n_requests >= {limit.TINY_REQUESTS} and sent_bytes < n_batches * {limit.TINY_BYTES}")
-        .join(tables[CONNECTIONS].selectExpr("conn_id", "last_ns - first_ns as life_ns"), on="conn_id", how="inner")
-        .where(f"life_ns < n_requests * {limit.LINGER_MS} * 1000000L")
+def _sentence(f: Facts) -> str:
+    return (
+        f"{clients_with_id(f.client_id, f.n_clients, f.client_ip)} sent {f.n} Produce requests, one each "
+        f"{ratio(f.apart_ns, 1_000_000)} ms to one broker, with batches of {ratio(f.n_records, f.n_batches)} records "
+        f"and {size(f.sent_bytes // f.n_batches)} on average, from {clock(f.first_ns)}"
     )
-    each = (
-        to_leaders.join(tables.clients_by_conn, on="conn_id", how="left")
-        .where(NO_BROKER)
-        .groupBy("client_id")
-        .agg(
-            *several(),
-            fn.expr("sum(n_requests) as n"),
-            fn.expr("sum(n_batches) as n_batches"),
-            fn.expr("sum(n_records) as n_records"),
-            fn.expr("sum(sent_bytes) as sent_bytes"),
-            fn.expr("min(life_ns div n_requests) as apart_ns"),
-        )
-    )
-    sentence = (
-        f"concat(who, ' sent ', n, ' Produce requests, one each ', round(apart_ns / 1000000, 1), ' ms to one broker, "
-        "with batches of ', round(n_records / n_batches, 1), ' records and ', "
-        f"{wording.size('(sent_bytes div n_batches)')}, ' on average, from ', {wording.clock('first_ns')})"
-    )
-    return told(each, "info", sentence, subject="client_id", client="client")
 
 
+DETECTOR = Detector(
+    reads={
+        "busy_connections": Read(
+            CONNECTIONS,
+            f"n_requests >= {limit.TINY_REQUESTS} and last_ns - first_ns < n_requests * {limit.LINGER_MS * 1_000_000}",
+        ),
+        "tiny_senders": Read(
+            REQUESTS,
+            f"api_key = {wire.PRODUCE} and n_records > 0",
+            per="conn_id",
+            aggregates="count(*) as n_requests, sum(n_partitions) as n_batches, sum(n_records) as n_records, "
+            "sum(record_bytes) as sent_bytes, min(ts_ns) as first_ns, max(ts_ns) as last_ns, "
+            "min(struct(ts_ns, request_id)) as sample",
+            having=f"count(*) >= {limit.TINY_REQUESTS} and sum(record_bytes) < sum(n_partitions) * {limit.TINY_BYTES}",
+        ),
+    },
+    query=_QUERY,
+    subject=fact("client_id"),
+    sentence=_sentence,
+)
 RULE = Rule(
     name="tiny_batches",
     title="A producer sends tiny batches",
@@ -67,12 +61,5 @@ RULE = Rule(
     "max.ms of librdkafka), and do not call flush() or wait for the answer after each record; batch.size is 16384 "
     "bytes by default.",
     sources=("KIP-1030", "KIP-480", "linger.ms and batch.size of the producer settings"),
-    find=find,
-    signs=(
-        Sign(
-            CONNECTIONS,
-            where=(pc.field("n_requests") >= limit.TINY_REQUESTS)
-            & (pc.field("last_ns") - pc.field("first_ns") < pc.field("n_requests") * (limit.LINGER_MS * 1_000_000)),
-        ),
-    ),
+    detectors=(DETECTOR,),
 )

@@ -1,67 +1,58 @@
-"""`findings`: what all rules find, as rows of the table. A rule that cannot see what it needs says nothing."""
+"""`findings`: what all rules find, as rows of the table. A rule that cannot see what it needs finds nothing."""
 
-from collections.abc import Sequence
-from functools import reduce
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.dataset.stories import FINDINGS
-from kafkascope_spark.findings.rule import MOST_EVIDENCE, Find, Rule, Way
-from kafkascope_spark.findings.signs import Signs
-from kafkascope_spark.read import MOST_LOOKED_THROUGH
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.finding_rows import SCHEMA, finding_writer
+from kafkascope_spark.findings.preconditions import Preconditions
+from kafkascope_spark.findings.rule import Detector, Rule
+from kafkascope_spark.findings.sql import literals
+from kafkascope_spark.findings.statement import facts
 
-_IDS = "array_distinct(coalesce({}, cast(array() as array<string>)))"
-_ROWS = (
-    "concat('finding-', substring(sha2(concat_ws('|', rule, coalesce(subject, ''), coalesce(client_instance_id, ''), "
-    "first_ns), 256), 1, 16)) as finding_id",
-    "rule",
-    "severity",
-    "sentence",
-    "coalesce(advice, rule_advice) as advice",
-    "client_instance_id",
-    f"slice(array_sort({_IDS.format('conn_ids')}), 1, {MOST_EVIDENCE}) as conn_ids",
-    "subject",
-    "n",
-    "first_ns",
-    "last_ns",
-    f"slice({_IDS.format('evidence')}, 1, {MOST_EVIDENCE}) as evidence",
-)
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from kafkascope_spark.tables import Tables
 
 
-def findings(tables: Tables, rules: Sequence[Rule]) -> DataFrame:
+def findings(tables: "Tables", rules: Sequence[Rule]) -> "DataFrame":
     """The rows of the table findings (without its `*_ts` columns). Lazy."""
-    ways = asked(tables, rules)
-    if not ways:
+    from kafkascope_spark.read import spark_schema
+
+    detectors = detectors_to_run(tables, rules)
+    if not detectors:
         return tables.empty(FINDINGS)
-    told = [
-        find(tables).select(fn.lit(rule.name).alias("rule"), fn.lit(rule.advice).alias("rule_advice"), "*")
-        for rule, find in ways
-    ]
-    return _unexplained(reduce(DataFrame.union, told), [rule for rule, _ in ways]).selectExpr(*_ROWS)
+    found = facts(tables, {key: detector for key, (_, detector) in detectors.items()})
+    unexplained = _without_explained(found, {key: rule for key, (rule, _) in detectors.items()})
+    return unexplained.mapInArrow(finding_writer(detectors), spark_schema(SCHEMA))
 
 
-def _unexplained(told: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """The findings without those that others explain (Rule.unless). rules: those asked."""
-    names = {rule.name for rule in rules}
-    for rule in rules:
-        reasons = [f"'{name}'" for name in rule.unless if name in names]
-        if reasons:
-            explained = f"max(rule in ({', '.join(reasons)})) over (partition by client_instance_id)"
-            told = told.selectExpr(
-                "*", f"rule = '{rule.name}' and client_instance_id is not null and {explained} as ex"
-            )
-            told = told.where("not ex").drop("ex")
-    return told
+def detectors_to_run(tables: "Tables", rules: Iterable[Rule]) -> dict[str, tuple[Rule, Detector]]:
+    """The detectors whose preconditions the dataset satisfies, with their rules, by a key; all detectors where the
+    dataset is too large to be read by this process."""
+    from kafkascope_spark.read import MOST_LOOKED_THROUGH
+
+    every = {f"{rule.name}/{n}": (rule, detector) for rule in rules for n, detector in enumerate(rule.detectors)}
+    if tables.n_requests > MOST_LOOKED_THROUGH:
+        return every
+    satisfied = Preconditions(tables.dataset).satisfied([detector for _, detector in every.values()])
+    return {key: found for (key, found), it_is in zip(every.items(), satisfied, strict=True) if it_is}
 
 
-def asked(tables: Tables, rules: Sequence[Rule]) -> list[tuple[Rule, Find]]:
-    """The ways of the rules that can find something: those of which the dataset shows a sign; in one that is too large
-    to be looked through for them, all.
+def _without_explained(found: "DataFrame", rules: dict[str, Rule]) -> "DataFrame":
+    """The facts without those that another rule's facts about the same client explain (Rule.unless).
+
+    rules: the key of each detector, and its rule.
     """
-    ways = [(rule, way) for rule in rules for way in (Way(rule.find, rule.signs), *rule.also)]
-    signs = Signs(tables.dataset)
-    return [
-        (rule, way.find) for rule, way in ways if tables.n_requests > MOST_LOOKED_THROUGH or signs.shows_any(way.signs)
-    ]
+    for rule in {rule.name: rule for rule in rules.values()}.values():
+        mine = [key for key, other in rules.items() if other.name == rule.name]
+        explaining = [key for key, other in rules.items() if other.name in rule.unless]
+        if not explaining:
+            continue
+        explained = f"max(detector in {literals(explaining)}) over (partition by client_instance_id)"
+        found = found.selectExpr(
+            "*", f"detector in {literals(mine)} and client_instance_id is not null and {explained} as is_explained"
+        )
+        found = found.where("not is_explained").drop("is_explained")
+    return found

@@ -1,67 +1,82 @@
-"""The words of sentences, as text of Spark SQL expressions: a rule's sentence is one expression, and one call to the
-JVM. Arguments are expressions too: a column's name, or more."""
+"""The formatters of sentences: numbers, times, durations, clients and brokers as a reader expects them."""
+
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
 
 MOST_NAMES = 3
-"""Names that a sentence gives; then it counts the rest."""
+"""Names that a sentence gives before it counts the rest."""
+_SECOND_NS = 1_000_000_000
+_MINUTE_NS = 60 * _SECOND_NS
+_LONGEST_IN_SECONDS_NS = 2 * _MINUTE_NS
+_KIB, _MIB = 1 << 10, 1 << 20
 
 
-def clock(ns: str) -> str:
-    """A time of day: `12:34:56.789 UTC`."""
-    return f"concat(date_format(timestamp_millis({ns} div 1000000), 'HH:mm:ss.SSS'), ' UTC')"
+def clock(ns: int) -> str:
+    """The time of day of a time in nanoseconds since the epoch: `12:34:56.789 UTC`."""
+    ms = ns // 1_000_000
+    hours, minutes, seconds = ms // 3_600_000 % 24, ms // 60_000 % 60, ms // 1_000 % 60
+    return f"{hours:02}:{minutes:02}:{seconds:02}.{ms % 1_000:03} UTC"
 
 
-def lasting(ns: str) -> str:
+def duration(ns: int) -> str:
     """A duration in nanoseconds: `320 ms`, `15.7 s`, `12 min`."""
-    return (
-        f"case when {ns} < 1000000000 then concat({ns} div 1000000, ' ms') "
-        f"when {ns} < 120000000000 then concat(round({ns} / 1000000000, 1), ' s') "
-        f"else concat({ns} div 60000000000, ' min') end"
-    )
+    if ns < _SECOND_NS:
+        return f"{ns // 1_000_000} ms"
+    if ns < _LONGEST_IN_SECONDS_NS:
+        return f"{ratio(ns, _SECOND_NS)} s"
+    return f"{ns // _MINUTE_NS} min"
 
 
-def times(n: str) -> str:
-    """A count: `once`, `3 times`."""
-    return f"if({n} = 1, 'once', concat({n}, ' times'))"
+def ratio(part: int, whole: int) -> str:
+    """A quotient with one decimal place, halves rounded up: `15.7`."""
+    return str((Decimal(part) / Decimal(whole)).quantize(Decimal("0.1"), ROUND_HALF_UP))
 
 
-def counted(n: str, one: str, many: str | None = None) -> str:
-    """A number of things: `1 client`, `3 clients`."""
-    return f"concat({n}, if({n} = 1, ' {one}', ' {many or one + 's'}'))"
+def percent(part: int, whole: int) -> str:
+    """A share in whole percent, halves rounded up: `67 %`."""
+    return f"{(Decimal(100 * part) / Decimal(whole)).quantize(Decimal(1), ROUND_HALF_UP)} %"
 
 
-def called(client_id: str = "client_id", client_ip: str = "client_ip") -> str:
-    """A client: `orders-app (10.0.0.9)`; its address alone where it gives no id."""
-    return f"if(coalesce({client_id}, '') = '', {client_ip}, concat({client_id}, ' (', {client_ip}, ')'))"
+def times(n: int) -> str:
+    """How often something happened: `once`, `3 times`."""
+    return "once" if n == 1 else f"{n} times"
 
 
-def node(node_id: str, address: str) -> str:
-    """A broker: `node 3 (10.0.0.3:9092)`; its address alone where the node is not known."""
-    return f"if({node_id} is null, {address}, concat('node ', {node_id}, ' (', {address}, ')'))"
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """A number of things: `1 client`, `3 clients`, `2 batches`."""
+    return f"{n} {one}" if n == 1 else f"{n} {many or one + 's'}"
 
 
-def listed(names: str, most: int = MOST_NAMES) -> str:
-    """A list of strings: `a, b, c and 4 more`."""
-    return (
-        f"concat(array_join(slice({names}, 1, {most}), ', '), "
-        f"if(size({names}) > {most}, concat(' and ', size({names}) - {most}, ' more'), ''))"
-    )
+def client(client_id: str | None, client_ip: str | None) -> str:
+    """A client: `orders-app (10.0.0.9)`; its address alone where it sends no client id."""
+    if client_id:
+        return f"{client_id} ({client_ip})" if client_ip else client_id
+    return client_ip or "A client"
 
 
-def evidence(request_id: str = "request_id", at_ns: str = "ts_ns", most: int = 100) -> str:
-    """An aggregate: the first request ids in order of time, each once."""
-    order = f"if({request_id} is null, null, struct({at_ns}, {request_id}))"
-    return f"array_distinct(min_by({request_id}, {order}, {most}))"
+def clients_with_id(client_id: str | None, n_clients: int, client_ip: str | None) -> str:
+    """The clients that send one client id: `orders-app (3 clients)`; a single one as `client` names it."""
+    return f"{client_id or '?'} ({n_clients} clients)" if n_clients > 1 else client(client_id, client_ip)
 
 
-def connections_of(ids: str) -> str:
-    """The conn_ids of a list of request ids and conn_ids: a request id is its connection's and a number."""
-    return f"array_distinct(transform({ids}, id -> substring_index(id, '-', 1)))"
+def node(node_id: int | None, address: str) -> str:
+    """A broker: `node 3 (10.0.0.3:9092)`; its address alone where the node id is not known."""
+    return address if node_id is None else f"node {node_id} ({address})"
 
 
-def size(n_bytes: str) -> str:
+def broker(node_id: int | None) -> str | None:
+    """A broker without its address: `broker 3`; None where the node id is not known."""
+    return None if node_id is None else f"broker {node_id}"
+
+
+def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
+    """A list of names: `a, b, c and 4 more`."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
+
+
+def size(n_bytes: int) -> str:
     """An amount of data: `512 bytes`, `3.4 KiB`, `1.2 MiB`."""
-    return (
-        f"case when {n_bytes} < 1024 then concat({n_bytes}, ' bytes') "
-        f"when {n_bytes} < 1048576 then concat(round({n_bytes} / 1024, 1), ' KiB') "
-        f"else concat(round({n_bytes} / 1048576, 1), ' MiB') end"
-    )
+    if n_bytes < _KIB:
+        return f"{n_bytes} bytes"
+    return f"{ratio(n_bytes, _KIB)} KiB" if n_bytes < _MIB else f"{ratio(n_bytes, _MIB)} MiB"

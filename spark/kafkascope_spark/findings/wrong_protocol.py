@@ -1,70 +1,63 @@
 """`wrong_protocol`: a client speaks another protocol than the port."""
 
-from pyspark.sql import DataFrame
-
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_spark.findings import wording
-from kafkascope_spark.findings.inputs import exprs, owned, servers
-from kafkascope_spark.findings.rule import Finding, Rule, found
-from kafkascope_spark.findings.signs import Sign
-from kafkascope_spark.tables import Tables
+from kafkascope_spark.findings.read import Read
+from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.sql import first_ids
+from kafkascope_spark.findings.wording import client, clock, counted
 
-_WHAT = """case
-    when protocol = 'tls' and server_bytes = 0 and by_server and n_kafka > 0 then 'tls'
-    when protocol = 'http' and n_kafka + n_tls > 0 then 'http'
-    when protocol = 'kafka' and n_requests > 0 and n_responses = 0 and by_server and n_tls > 0 and n_kafka = 0
-        then 'plain'
-    end"""
-_SPOKE = "case what when 'tls' then 'TLS' when 'http' then 'HTTP' else 'plain Kafka' end"
-_IS = "if(n_kafka = 0, 'a TLS port', 'a plain Kafka port')"
-_ADVICE = (
-    "case what when 'tls' then 'Set security.protocol of the client (now SSL or SASL_SSL) to PLAINTEXT or "
-    "SASL_PLAINTEXT, or give it the port of a TLS listener.' "
-    "when 'http' then 'Give this client (a browser, a health check, a REST client) the address of the service that it "
-    "looks for; to check a port of Kafka use a TCP check.' "
-    "else 'Set security.protocol of the client (now PLAINTEXT or SASL_PLAINTEXT) to SSL or SASL_SSL, or give it the "
-    "port of a plain listener.' end"
-)
+_BY_SERVER = "close_kind in ('fin_server', 'rst_server')"
+# One finding per client, port and protocol.
+_QUERY = f"""
+select client_instance_id, client_id, from_ip, server, n_kafka, protocol, count(*) as n,
+    {first_ids("conn_id", "first_ns")} as evidence, collect_set(conn_id) as conn_ids, min(first_ns) as first_ns,
+    max(last_ns) as last_ns
+from (
+    select conn_id, client_ip as from_ip, concat(server_ip, ':', server_port) as server, protocol, first_ns, last_ns
+    from fruitless
+) join (select server, n_kafka, n_tls from servers) using (server)
+left join connection_clients using (conn_id)
+where (protocol = 'tls' and n_kafka > 0) or (protocol = 'http' and n_kafka + n_tls > 0)
+    or (protocol = 'kafka' and n_tls > 0 and n_kafka = 0)
+group by client_instance_id, client_id, from_ip, server, n_kafka, protocol"""
+_SPOKE = {"tls": "TLS", "http": "HTTP", "kafka": "plain Kafka"}
+_ADVICE = {
+    "tls": "Set security.protocol of the client (now SSL or SASL_SSL) to PLAINTEXT or SASL_PLAINTEXT, or give it the "
+    "port of a TLS listener.",
+    "http": "Give this client (a browser, a health check, a REST client) the address of the service that it looks for; "
+    "to check a port of Kafka use a TCP check.",
+    "kafka": "Set security.protocol of the client (now PLAINTEXT or SASL_PLAINTEXT) to SSL or SASL_SSL, or give it the "
+    "port of a plain listener.",
+}
 
 
-def find(tables: Tables) -> DataFrame:
-    """One finding per client, port and protocol."""
-    each = (
-        tables.once(owned)
-        .where("protocol in ('tls', 'http', 'kafka') and server_segments > 0 and client_segments > 0")
-        .join(tables.once(servers).select("server", "n_kafka", "n_tls"), "server")
-        .selectExpr("*", "close_kind in ('fin_server', 'rst_server') as by_server")
-        .selectExpr("*", f"{_WHAT} as what")
-        .where("what is not null")
-        .groupBy("client_instance_id", "client_id", "from_ip", "server", "n_kafka", "what")
-        .agg(
-            *exprs(
-                "count(*) as n",
-                "transform(array_sort(collect_list(struct(first_ns, conn_id))), c -> c.conn_id) as evidence",
-                "min(first_ns) as first_ns",
-                "max(last_ns) as last_ns",
-            )
-        )
+def _sentence(f: Facts) -> str:
+    port = "a TLS port" if f.n_kafka == 0 else "a plain Kafka port"
+    return (
+        f"{client(f.client_id, f.from_ip)} spoke {_SPOKE[f.protocol]} to {f.server}, which is {port}: "
+        f"{counted(f.n, 'connection')} came to nothing, first at {clock(f.first_ns)}"
     )
-    return found(
-        each,
-        Finding(
-            severity="error",
-            sentence=f"concat({wording.called('client_id', 'from_ip')}, ' spoke ', {_SPOKE}, ' to ', server, "
-            f"', which is ', {_IS}, ': ', {wording.counted('n', 'connection')}, ' came to nothing, first at ', "
-            f"{wording.clock('first_ns')})",
-            subject="server",
-            client="client_instance_id",
-            conn_ids="evidence",
-            n="n",
-            first_ns="first_ns",
-            last_ns="last_ns",
-            evidence="evidence",
-            advice=_ADVICE,
+
+
+def _advice(f: Facts) -> str:
+    return _ADVICE[f.protocol]
+
+
+DETECTOR = Detector(
+    reads={
+        "other_protocols": Read(CONNECTIONS, "protocol in ('tls', 'http')"),
+        "fruitless": Read(
+            CONNECTIONS,
+            "server_segments > 0 and client_segments > 0 and (protocol = 'http' "
+            f"or (protocol = 'tls' and server_bytes = 0 and {_BY_SERVER}) "
+            f"or (protocol = 'kafka' and n_requests > 0 and n_responses = 0 and {_BY_SERVER}))",
         ),
-    )
-
-
+    },
+    query=_QUERY,
+    subject=fact("server"),
+    sentence=_sentence,
+    advice=_advice,
+)
 RULE = Rule(
     name="wrong_protocol",
     title="A client speaks another protocol than the port",
@@ -76,6 +69,5 @@ RULE = Rule(
     "that speaks either. Where nobody shows what the port speaks, it says nothing.",
     advice="Make security.protocol of the client and the port in bootstrap.servers fit to each other.",
     sources=("RFC 8446", "org.apache.kafka.common.network.NetworkReceive", "SslTransportLayer"),
-    find=find,
-    signs=(Sign(CONNECTIONS, "protocol", frozenset({"tls", "http"})),),
+    detectors=(DETECTOR,),
 )

@@ -64,20 +64,27 @@ PLAIN = frozenset({"step", "expected_sequence", "n_requests", "message", "name"}
 Rows = Mapping[str, Iterable[Mapping[str, Any]]]
 
 
-def write_rows(place: pathlib.Path, told: Rows) -> None:
-    """A dataset of these rows: what a row does not say is of DEFAULTS, else null. `messages/…` come as they are."""
-    for name, rows in told.items():
+def write_rows(place: pathlib.Path, tables: Rows, n_files: int = 1) -> None:
+    """A dataset of these rows: a column that a row lacks is of DEFAULTS, else null. `messages/…` come as they are."""
+    for name, rows in tables.items():
         folder = place / ("stories" if name in STORIES else "") / name
         folder.mkdir(parents=True)
         whole = [{**DEFAULTS.get(name, {}), **row} for row in rows]
-        table = TABLES.get(name)
-        if table is None:
-            pq.write_table(pa.Table.from_pylist(whole, MESSAGES.get(name)), folder / "part-0.parquet")
-            continue
-        unknown = {key for row in whole for key in row} - set(table.schema.names)
-        assert not unknown, f"{name} has no {unknown}"
-        schema = pa.schema([pa.field(f.name, f.type) for f in table.schema])
-        pq.write_table(pa.Table.from_pylist(whole, schema), folder / "part-0.parquet")
+        schema = MESSAGES.get(name)
+        if name in TABLES:
+            unknown = {key for row in whole for key in row} - set(TABLES[name].schema.names)
+            assert not unknown, f"{name} has no {unknown}"
+            schema = pa.schema([pa.field(f.name, f.type) for f in TABLES[name].schema])
+        for number in range(n_files):
+            some = whole[number::n_files]
+            if some or number == 0:
+                pq.write_table(pa.Table.from_pylist(some, schema), folder / f"part-{number}.parquet")
+
+
+@pytest.fixture(scope="session")
+def write_dataset() -> Callable[..., None]:
+    """`write_rows`, for tests of other modules."""
+    return write_rows
 
 
 def apart(rows: Any, number: int) -> Any:
@@ -105,8 +112,8 @@ def found_in(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
     def find(rows: Rows) -> list[dict[str, Any]]:
         place = tmp_path_factory.mktemp("tiny") / "case.kscope"
         write_rows(place, rows)
-        told: list[dict[str, Any]] = findings(Tables(spark, place, (S, 100 * S)), RULES).toArrow().to_pylist()
-        return told
+        found: list[dict[str, Any]] = findings(Tables(spark, place, (S, 100 * S)), RULES).toArrow().to_pylist()
+        return found
 
     return find
 
@@ -122,11 +129,11 @@ def found_in_all(found_in: Callable[[Rows], list[dict[str, Any]]]) -> Callable[[
                 defaults = DEFAULTS.get(table, {})
                 whole.setdefault(table, []).extend(apart([{**defaults, **row} for row in listed], number))
         names = list(cases)
-        said: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+        by_case: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
         for row in found_in(whole):
             owner = re.match(r"ci(\d+)x", row["client_instance_id"] or "") or re.match(r"c(\d+)x", row["conn_ids"][0])
             assert owner is not None
-            said[names[int(owner[1])]].append(row)
-        return said
+            by_case[names[int(owner[1])]].append(row)
+        return by_case
 
     return find

@@ -1,0 +1,63 @@
+"""The rows of the table findings, made of facts: the sentence, the advice, the subject and the id of each finding."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.contract import TIMESTAMP
+from kafkascope_analyzer.dataset.stories import FINDINGS
+from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.sql import MOST_EVIDENCE
+
+SCHEMA = pa.schema([column.field for column in FINDINGS.columns if not column.type.equals(TIMESTAMP)])
+"""The columns of findings without its `*_ts` columns, which the writer adds."""
+Batches = Iterable[pa.RecordBatch]
+
+
+def finding_writer(detectors: Mapping[str, tuple[Rule, Detector]]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """The function that Spark's workers map over the facts (statement.facts)."""
+
+    def findings_of(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = []
+            for key, facts in zip(batch["detector"].to_pylist(), batch["facts"].to_pylist(), strict=True):
+                rule, detector = detectors[key]
+                rows.append(finding_row(rule, detector, Facts(json.loads(facts))))
+            yield pa.RecordBatch.from_pylist(rows, SCHEMA)
+
+    return findings_of
+
+
+def finding_row(rule: Rule, detector: Detector, facts: Facts) -> dict[str, Any]:
+    """One row of findings, without the `*_ts` columns."""
+    subject = detector.subject(facts)
+    evidence = list(dict.fromkeys(facts.evidence or ()))
+    conn_ids = facts.conn_ids if facts.conn_ids is not None else connections_of(evidence)
+    return {
+        "finding_id": finding_id(rule.name, subject, facts.client_instance_id, facts.first_ns),
+        "rule": rule.name,
+        "severity": facts.get("severity") or rule.severity,
+        "sentence": detector.sentence(facts),
+        "advice": detector.advice(facts) if detector.advice else rule.advice,
+        "client_instance_id": facts.client_instance_id,
+        "conn_ids": sorted({conn_id for conn_id in conn_ids if conn_id is not None})[:MOST_EVIDENCE],
+        "subject": subject,
+        "n": facts.n,
+        "first_ns": facts.first_ns,
+        "last_ns": facts.last_ns,
+        "evidence": evidence[:MOST_EVIDENCE],
+    }
+
+
+def finding_id(rule: str, subject: str | None, client_instance_id: str | None, first_ns: int) -> str:
+    """The id of a finding: the same for the same capture."""
+    text = "|".join((rule, subject or "", client_instance_id or "", str(first_ns)))
+    return f"finding-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def connections_of(ids: Iterable[str]) -> set[str]:
+    """The conn_ids of request ids and conn_ids: a request id is its connection's id, a dash and a number."""
+    return {each.partition("-")[0] for each in ids}

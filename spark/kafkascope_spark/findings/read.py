@@ -1,0 +1,40 @@
+"""`Read`: the rows of a table that a detector's query selects from, and from which its precondition follows."""
+
+from dataclasses import dataclass
+
+from kafkascope_analyzer.dataset.contract import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """The messages of one kind, as `JoinGroup/request`."""
+
+    name: str
+    columns: str
+    """The fields that queries use, as a Spark DDL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Rows of a table, or groups of them.
+
+    The predicates are evaluated by Spark in the query and by DuckDB in the precondition (preconditions.py), so they use
+    only SQL that means the same in both: comparisons, in, like, coalesce, contains, and the macros defined there.
+    """
+
+    source: Table | Messages
+    where: str = "true"
+    """A predicate on a row."""
+    per: str = ""
+    """Columns by which the selected rows are grouped, comma-separated; empty: they are not."""
+    aggregates: str = ""
+    """What is selected of each group besides its columns, comma-separated (Spark SQL)."""
+    having: str = ""
+    """A predicate on a group; without `per`, on all selected rows together, which the query has to check itself."""
+
+    def query(self, table: str) -> str:
+        """The Spark SQL that selects the rows or groups. table: the name of the source in the statement."""
+        if not self.per:
+            return f"select * from {table} where {self.where}"
+        columns = f"{self.per}, {self.aggregates}" if self.aggregates else self.per
+        return f"select {columns} from {table} where {self.where} group by {self.per} having {self.having or 'true'}"

@@ -1,0 +1,184 @@
+"""Queries that several detectors select from, by name: connections with their clients, servers, outages; and messages.
+
+Each is Spark SQL over the dataset's tables and over other queries of this module.
+"""
+
+from kafkascope_analyzer.dataset.stories import RECOVERIES
+from kafkascope_spark.findings.read import Messages, Read
+from kafkascope_spark.findings.sql import MOST_EVIDENCE, sorted_set
+from kafkascope_spark.findings.thresholds import ANSWERS_MEANWHILE_NS, AT_ONCE_NS, LEFT_NS, SILENT_CLIENTS
+
+CLIENT = "client_instance_id, client_id, client_ip, kind, principal, software_name, software_version"
+"""The columns that connection_clients has of a client."""
+BEHIND = "more than one broker is behind"
+"""What connections.node_id_why says of an address of several brokers."""
+NO_BROKER = "coalesce(kind, '') != 'broker'"
+"""Rows whose client is not one of the brokers."""
+WHOSE = "conn_id string, request_id string, ts_ns bigint, group_id string"
+MESSAGES = {
+    "metadata_responses": Messages(
+        "Metadata/response",
+        "request_id string, conn_id string, ts_ns bigint, brokers array<struct<host: string, port: int>>",
+    ),
+    "join_group_requests": Messages(
+        "JoinGroup/request", f"{WHOSE}, session_timeout_ms bigint, rebalance_timeout_ms bigint"
+    ),
+    "leave_group_requests": Messages("LeaveGroup/request", f"{WHOSE}, members array<struct<reason: string>>"),
+    "consumer_heartbeat_requests": Messages(
+        "ConsumerGroupHeartbeat/request", f"{WHOSE}, member_epoch bigint, rebalance_timeout_ms bigint"
+    ),
+    "list_offsets_requests": Messages(
+        "ListOffsets/request", "request_id string, topics array<struct<partitions: array<struct<timestamp: bigint>>>>"
+    ),
+}
+
+CONNECTION_RECOVERIES = Read(RECOVERIES, "resource_kind = 'connection'")
+"""Episodes of failed connections."""
+UNANSWERED_OR_RESET = Read(
+    RECOVERIES,
+    "resource_kind = 'connection' and first_error_name in ('REQUEST_UNANSWERED', 'CONNECTION_RESET')",
+)
+"""Episodes that begin with a request without a response, or with a reset."""
+SHARED_READS = {"connection_recoveries": CONNECTION_RECOVERIES, "unanswered_or_reset": UNANSWERED_OR_RESET}
+
+_CONNECTION_CLIENTS = f"""
+select explode(conn_ids) as conn_id, {CLIENT} from clients"""
+"""One row per connection of a client."""
+
+_OWNED_CONNECTIONS = """
+select * from (
+    select conn_id, concat(server_ip, ':', server_port) as server, server_ip, server_port, client_ip as from_ip,
+        node_id, node_id_why, protocol, close_kind, first_ns, last_ns, close_ns, synack_ns, sasl_mechanism,
+        session_lifetime_ms, roles, primary_role, n_requests, n_responses, client_bytes, server_bytes,
+        client_segments, server_segments
+    from connections
+) left join connection_clients using (conn_id)"""
+"""Connections with `server` (its address) and the client that each belongs to (CLIENT; null where there is none)."""
+
+_SERVERS = """
+select concat(server_ip, ':', server_port) as server,
+    count_if(synack_ns is not null or client_bytes > 0 or server_bytes > 0) as n_there,
+    count_if(client_bytes > 0 and server_bytes > 0) as n_up,
+    count_if(protocol = 'kafka' and n_responses > 0) as n_kafka,
+    count_if(protocol = 'tls' and client_bytes > 0 and server_bytes > 0) as n_tls,
+    count_if(sasl_mechanism is not null) as n_sasl,
+    count_if(size(array_except(roles, array('bootstrap', 'telemetry'))) > 0) as n_worked
+from connections group by server_ip, server_port"""
+"""One row per server address. n_there: its connections on which the server answered or data went; n_up: those with data
+both ways; n_kafka, n_tls, n_sasl, n_worked: those that answered Kafka requests, spoke TLS, used SASL, did more than ask
+for the cluster."""
+
+_CLIENT_ERRORS = f"""
+select e.*, o.client_instance_id, o.kind from errors e left join connection_clients o on e.conn_id = o.conn_id
+where {NO_BROKER}"""
+"""Errors that clients got, the brokers' own left out, with client_instance_id and kind."""
+
+_ADVERTISED_BROKERS = f"""
+select {CLIENT}, host, port, min_by(server, first) as from_server, min(first).ts_ns as told_ns,
+    min(first).request_id as told_by, sum(n) as n_told
+from (
+    select conn_id, broker.host, broker.port, min(struct(ts_ns, request_id)) as first, count(*) as n
+    from metadata_responses lateral view explode(brokers) as broker
+    group by conn_id, broker.host, broker.port
+) join owned_connections using (conn_id)
+where client_instance_id is not null and kind <> 'broker'
+group by {CLIENT}, host, port"""
+"""One row per client and broker address that Metadata responses gave it: host, port, from_server (who gave it first),
+told_ns and told_by (when, and the request), n_told (how often)."""
+
+_UNANSWERED = "first_error_name in ('REQUEST_UNANSWERED', 'RESPONSE_LATE')"
+_FELT_NS = (
+    f"""if({_UNANSWERED} or first_error_name = 'CONNECTION_UNANSWERED', coalesce(failing_ns, start_ns), start_ns)"""
+)
+_CONNECTION_FAILURES = f"""
+with failures as (
+    select r.*, {_FELT_NS} as felt_ns, c.client_id, c.client_ip, kind
+    from connection_recoveries r join clients c on r.client_instance_id = c.client_instance_id
+), by_cause as (
+    select cause_id, min_by(resource, struct(start_ns, recovery_id)) as server, max(old_node_id) as node_id,
+        count(distinct if(kind <> 'broker', client_instance_id, null)) as n_clients,
+        {sorted_set("if(kind <> 'broker', coalesce(nullif(client_id, ''), client_ip), null)")} as names,
+        count(distinct if(kind = 'broker', client_instance_id, null)) as n_brokers,
+        if(count(distinct client_instance_id) = 1, min(client_instance_id), null) as client_instance_id,
+        sum(n_errors) as n,
+        count_if(outcome = 'still_open' and kind <> 'broker') as n_open,
+        count_if(arrays_overlap(error_names, array('CONNECTION_REFUSED', 'CONNECTION_UNANSWERED')))
+            as n_failed_attempts,
+        count(distinct if({_UNANSWERED}, client_instance_id, null)) as n_silent,
+        collect_set(if(first_error_name in ('CONNECTION_CLOSED', 'CONNECTION_RESET'),
+            struct(start_ns, client_instance_id), null)) as closed,
+        min_by(first_error_name, struct(felt_ns, recovery_id)) as first_error,
+        min(felt_ns) as first_ns, max(start_ns) as last_start_ns,
+        max(recovered_ns) as last_back_ns, min(recovered_ns) as first_back_ns,
+        flatten(min_by(evidence, struct(start_ns, recovery_id), {MOST_EVIDENCE})) as evidence
+    from failures group by cause_id
+)
+select by_cause.*, n_worked,
+    size(array_distinct(filter(closed, each -> each.start_ns <= first_ns + {AT_ONCE_NS}).client_instance_id))
+        as n_at_once
+from by_cause join servers on by_cause.server = servers.server where n_up > 0"""
+"""One row per cause of connection failures at one broker: whom it affected, when, how."""
+
+_BROKER_CAUSES = f"""
+with lost as (select cause_id, server, first_ns, first_back_ns from connection_failures),
+connection_times as (
+    select conn_id, concat(server_ip, ':', server_port) as server, first_ns as opened_ns,
+        coalesce(close_ns, last_ns) as ended_ns
+    from connections
+), responses as (
+    select conn_id, response_ns from requests where response_ns is not null
+), meanwhile as (
+    select cause_id, count(distinct c.conn_id) as n_left,
+        count_if(response_ns < least(first_back_ns, first_ns + {LEFT_NS})) as n_meanwhile,
+        count(response_ns) as n_at_first
+    from lost
+    left join connection_times c on c.server = lost.server and opened_ns < first_ns
+        and ended_ns > first_ns + {LEFT_NS}
+    left join responses r on r.conn_id = c.conn_id
+        and response_ns between first_ns + {ANSWERS_MEANWHILE_NS} and first_ns + {LEFT_NS}
+    group by cause_id
+)
+select * from connection_failures join meanwhile using (cause_id)"""
+"""connection_failures with n_meanwhile (requests of others that the broker answered all the same, until the first
+client was back: some clients notice a broker's return sooner than others, RFC 6298), n_at_first (all that it answered
+in the first seconds), n_left (connections from before that went on)."""
+
+_OUTAGES = f"""
+select * from broker_causes
+where n_failed_attempts > 0 or (n_silent >= {SILENT_CLIENTS} and n_at_first = 0)
+    or (n_at_once >= {SILENT_CLIENTS} and n_left = 0 and n_worked > 0)"""
+"""One row per cause for which a lost broker is the reason; only of servers of which both directions were captured.
+
+The reason is a lost broker where clients could not come back; or where several clients' requests to it were not
+answered, and nobody else's were either; or where several clients lost it at once, and no connection went on."""
+
+_ISOLATED_FAILURES = """
+with episodes as (
+    select r.*, resource as server, evidence[0] as failing_id, substring_index(evidence[0], '-', 1) as conn_id
+    from unanswered_or_reset r left anti join outages on r.cause_id = outages.cause_id
+), before as (
+    select recovery_id,
+        (min(failing_ns) - max(if(response_last_ns < failing_ns, greatest(request_last_ns, response_last_ns), null)))
+            div 1000000 as idle_ms,
+        min(if(request_id = failing_id, api_name, null)) as api_name
+    from episodes join requests on episodes.conn_id = requests.conn_id group by recovery_id
+)
+select e.*, idle_ms, api_name, c.client_id, c.client_ip, c.kind
+from episodes e join before on e.recovery_id = before.recovery_id
+join clients c on e.client_instance_id = c.client_instance_id
+left semi join (select server from servers where n_up > 0) up on e.server = up.server"""
+"""One row per episode of a connection that left a request unanswered, or was reset, outside of outages: the columns of
+recoveries, server, conn_id, idle_ms (silence on the connection before that request), api_name of the request."""
+
+SHARED_QUERIES = {
+    **{name: read.query(RECOVERIES.name) for name, read in SHARED_READS.items()},
+    "connection_clients": _CONNECTION_CLIENTS,
+    "owned_connections": _OWNED_CONNECTIONS,
+    "servers": _SERVERS,
+    "client_errors": _CLIENT_ERRORS,
+    "advertised_brokers": _ADVERTISED_BROKERS,
+    "connection_failures": _CONNECTION_FAILURES,
+    "broker_causes": _BROKER_CAUSES,
+    "outages": _OUTAGES,
+    "isolated_failures": _ISOLATED_FAILURES,
+}

@@ -1,0 +1,157 @@
+"""Preconditions: on tables of a few rows, and the same predicates as Spark evaluates them."""
+
+import pathlib
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafkascope_analyzer.dataset.stories import RECOVERIES, STORY_TABLES
+from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, ERRORS, INGEST_TABLES, REQUESTS
+from kafkascope_spark.findings.preconditions import Preconditions, columns_of
+from kafkascope_spark.findings.read import Messages, Read
+from kafkascope_spark.findings.rule import Detector, fact
+from kafkascope_spark.findings.rules import RULES
+from kafkascope_spark.findings.shared_queries import MESSAGES, SHARED_QUERIES
+from kafkascope_spark.findings.statement import selected_names
+
+LEAVES = Messages("LeaveGroup/request", "conn_id string, ts_ns bigint")
+ROWS: dict[str, list[dict[str, Any]]] = {
+    "errors": [{"error_name": "NONE"}, {"error_name": "NOT_COORDINATOR"}, {"error_name": None}],
+    "captures": [{"n_dropped": 3}, {"n_dropped": None}],
+    "connections": [{"roles": ["bootstrap", "partition_leader"]}, {"roles": None}],
+    "requests": [
+        {"conn_id": "c1", "record_bytes": 400, "fetch_session_epoch": 0},
+        {"conn_id": "c1", "record_bytes": None, "fetch_session_epoch": 0},
+        {"conn_id": "c2", "record_bytes": 600, "fetch_session_epoch": 0},
+    ],
+    "messages/LeaveGroup/request": [{"conn_id": "c1", "ts_ns": 7}],
+}
+ALL_READS = [
+    (f"{rule.name}.{name}", read)
+    for rule in RULES
+    for detector in rule.detectors
+    for name, read in detector.reads.items()
+]
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    place = tmp_path_factory.mktemp("rows")
+    for name, rows in ROWS.items():
+        (place / name).mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist(rows), place / name / "part-0.parquet")
+    return place
+
+
+def detector(*reads: Read) -> Detector:
+    named = {f"rows_{n}": read for n, read in enumerate(reads)}
+    return Detector(reads=named, query="", subject=fact("n"), sentence=lambda _: "")
+
+
+@pytest.mark.parametrize(
+    ("read", "there"),
+    [
+        (Read(ERRORS, "error_name in ('NOT_COORDINATOR', 'OTHER')"), True),
+        (Read(ERRORS, "error_name = 'OTHER'"), False),
+        (Read(ERRORS, "not regexp_like(error_name, '^N')"), False),
+        (Read(ERRORS, "regexp_like(error_name, 'COORD')"), True),
+        (Read(ERRORS, "topic is not null"), False),
+        (Read(CAPTURES, "n_dropped > 2"), True),
+        (Read(CAPTURES, "n_dropped > 3"), False),
+        (Read(CONNECTIONS, "size(roles) > 1"), True),
+        (Read(CONNECTIONS, "size(roles) > 2"), False),
+        (Read(CONNECTIONS), True),
+        (Read(RECOVERIES), False),
+        (Read(RECOVERIES, "storm"), False),
+        (Read(LEAVES), True),
+        (Read(LEAVES, "ts_ns > 7"), False),
+        (Read(Messages("JoinGroup/request", "conn_id string")), False),
+        (Read(REQUESTS, having="sum(record_bytes) >= 1000"), True),
+        (Read(REQUESTS, having="sum(record_bytes) > 1000"), False),
+        (Read(REQUESTS, "fetch_session_epoch = 0", per="conn_id", having="count(*) >= 2"), True),
+        (Read(REQUESTS, "fetch_session_epoch = 0", per="conn_id", having="count(*) >= 3"), False),
+        (Read(REQUESTS, "conn_id = 'c2'", per="conn_id", having="count(*) >= 2"), False),
+        (Read(RECOVERIES, per="cause_id", having="count(*) >= 1"), False),
+    ],
+)
+def test_a_read_has_rows_or_not(dataset: pathlib.Path, read: Read, there: bool) -> None:
+    assert Preconditions(dataset).satisfied([detector(read)]) == [there]
+
+
+def test_a_detector_needs_all_of_its_reads(dataset: pathlib.Path) -> None:
+    present, missing = Read(CAPTURES, "n_dropped > 2"), Read(ERRORS, "error_name = 'OTHER'")
+    grouped = Read(REQUESTS, having="sum(record_bytes) > 1000")
+    detectors = [detector(), detector(present), detector(present, missing), detector(grouped, present)]
+    assert Preconditions(dataset).satisfied(detectors) == [True, True, False, False]
+
+
+def test_columns_of_reads_all_columns_that_predicates_name_and_no_string() -> None:
+    reads = [
+        Read(REQUESTS, "acks = 0 and status = 'throttle_ms'"),
+        Read(REQUESTS, per="conn_id", having="max(n_records) > 1"),
+    ]
+    assert set(columns_of(REQUESTS, reads)) == {"acks", "status", "conn_id", "n_records"}
+    assert len(columns_of(REQUESTS, [Read(REQUESTS)])) == 1
+
+
+@pytest.mark.parametrize(("name", "read"), ALL_READS, ids=[name for name, _ in ALL_READS])
+def test_predicates_name_columns_and_values_that_there_are(name: str, read: Read) -> None:
+    assert read.where == "true" or columns_of(read.source, [Read(read.source, read.where)])
+    for column, value in re_values(read.where):
+        known = read.source.column(column).values if not isinstance(read.source, Messages) else ()
+        assert not known or value in known, f"{name}: {column} is never {value}"
+
+
+def re_values(where: str) -> list[tuple[str, str]]:
+    import re
+
+    pairs = [(column, value) for column, value in re.findall(r"(\w+) = '([^']*)'", where)]
+    for column, values in re.findall(r"(\w+) (?:not )?in \(('[^)]*')\)", where):
+        pairs += [(column, value) for value in re.findall(r"'([^']*)'", values)]
+    return pairs
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_queries_select_from_what_there_is(rule: Any) -> None:
+    tables = {table.name for table in (*INGEST_TABLES, *STORY_TABLES)} | MESSAGES.keys() | SHARED_QUERIES.keys()
+    for each in rule.detectors:
+        own = {name for name in each.reads if name not in SHARED_QUERIES}
+        assert not own & tables, "a read hides a table"
+        local = set(_common_tables(each.query))
+        assert set(selected_names(each.query)) <= tables | own | local
+
+
+def _common_tables(query: str) -> list[str]:
+    import re
+
+    return re.findall(r"(\w+) as \(\s*select", query)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("capture", ["leader_move", "shared_vip", "limits"])
+def test_spark_selects_rows_where_a_precondition_holds(told: Any, spark: Any, capture: str) -> None:
+    """The oracle is Spark: it counts the rows of the same read, on a real capture."""
+    from kafkascope_spark.stories import capture_span
+    from kafkascope_spark.tables import Tables
+
+    place = told(capture)
+    tables = Tables(spark, place, capture_span(place))
+    reads = list({read: None for _, read in ALL_READS if not isinstance(read.source, Messages)})
+    counts = []
+    for read in reads:
+        grouped = f"select 1 as one from {{rows}} where {read.where}"
+        grouped += f" group by {read.per}" if read.per else ""
+        grouped += f" having {read.having}" if read.having else ""
+        text = grouped.replace("{", "{{").replace("}", "}}").replace("{{rows}}", "{rows}")
+        counts.append(
+            f"select {len(counts)} as number, count(*) as n from ({text})".replace(
+                "{rows}", f"{{t_{read.source.name}}}"
+            )
+        )
+    frames = {f"t_{read.source.name}": tables[read.source] for read in reads if not isinstance(read.source, Messages)}
+    found = spark.sql(" union all ".join(counts), **frames).toArrow().to_pylist()
+    by_spark = [row["n"] > 0 for row in sorted(found, key=lambda row: row["number"])]
+    assert Preconditions(place).satisfied([detector(read) for read in reads]) == by_spark
+    assert True in by_spark
