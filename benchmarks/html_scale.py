@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.html import write_html
 from kafkascope_analyzer.report.model import report_model
 
@@ -119,7 +120,7 @@ def renamed_id(name: str, copy: int) -> str:
 
 def written(dataset: Path, page: Path) -> dict[str, Any]:
     begin = time.process_time()
-    write_html(dataset, report_model(dataset), page)
+    write_html(Dataset.open(dataset), report_model(Dataset.open(dataset)), page)
     return {
         "requests": pq.ParquetDataset(dataset / "requests").read(columns=[]).num_rows,
         "connections": pq.ParquetDataset(dataset / "connections").read(columns=[]).num_rows,
