@@ -76,6 +76,7 @@ def test_a_finding_ends_the_command_with_1(dataset, capsys):
 
 
 def test_without_findings_to_look_at(tmp_path):
+    write_manifest(tmp_path, options={}, inputs=[], ledger={}, limits_hit={})
     with pytest.raises(UsageError, match="stories"):
         n_found(Dataset.open(tmp_path), Severity.warning)
 

@@ -31,7 +31,7 @@ def test_the_command_that_cuts_a_finding_names_the_dataset_only_where_it_is_show
     place = dataset()
     model = report_model(Dataset.open(place))
     assert model["findings"]["listed"][0]["cut"] == "kafkascope cut OUT.kscope --finding f-1 -o finding.pcapng"
-    shown = at_place(model, Path("my captures/a.kscope"))["findings"]["listed"][0]["cut"]
+    shown = at_place(model, "my captures/a.kscope")["findings"]["listed"][0]["cut"]
     assert shown == "kafkascope cut 'my captures/a.kscope' --finding f-1 -o finding.pcapng"
     assert model["findings"]["listed"][0]["cut"].startswith("kafkascope cut OUT.kscope ")
 
@@ -117,7 +117,7 @@ def test_no_finding_is_good_news_and_said(dataset: Write, small: ModuleType) -> 
 
 def test_a_long_command_is_cut_in_two_as_a_shell_reads_it(dataset: Write) -> None:
     place = dataset()
-    model = at_place(report_model(Dataset.open(place)), Path("a/rather/long/place/of/captures/incident.kscope"))
+    model = at_place(report_model(Dataset.open(place)), "a/rather/long/place/of/captures/incident.kscope")
     page = page_of(render(model), 80, ascii_only=False)
     assert (
         "         kafkascope cut a/rather/long/place/of/captures/incident.kscope \\\n"
