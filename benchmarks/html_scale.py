@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
 from kafkascope_analyzer.report.html import write_html
 from kafkascope_analyzer.report.model import report_model
 
@@ -57,7 +58,6 @@ def main() -> None:
 def tile(source: Path, out: Path, copies: int, rounds: int) -> None:
     """Writes the larger dataset."""
     out.mkdir(parents=True)
-    shutil.copy(source / "_dataset.json", out)
     for name in AS_IT_IS:
         if (source / name).is_dir():
             shutil.copytree(source / name, out / name)
@@ -72,6 +72,8 @@ def tile(source: Path, out: Path, copies: int, rounds: int) -> None:
     for old in (out / "captures").iterdir():
         old.unlink()
     pq.write_table(captures, out / "captures" / "part-0.parquet")
+    manifest = Dataset.open(source).manifest.with_files(written_files(out))
+    (out / MANIFEST).write_text(manifest.to_json())
 
 
 def write_tiles(source: Path, out: Path, copies: int, shifts: list[int]) -> None:

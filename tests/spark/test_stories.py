@@ -308,5 +308,5 @@ def test_workers_write_what_this_process_writes(
 
 
 def test_what_is_no_dataset_is_said(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(UsageError, match="not a dataset"):
+    with pytest.raises(UsageError, match="not a kafkascope dataset"):
         write_stories(tmp_path)
