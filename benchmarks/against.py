@@ -28,6 +28,8 @@ from benchmarks.drawing import charts
 from benchmarks.measuring import run
 from benchmarks.traffic import KINDS, SERVER_PORTS, piece
 
+from kafkascope_analyzer.dataset.dataset import Dataset
+
 TOOLS = ("tshark", "tcpdump", "kafkascope")
 FIELDS = ("frame.number", "tcp.stream", "kafka.api_key", "kafka.correlation_id", "kafka.error")
 DISK_MARGIN = 1.5
@@ -135,8 +137,7 @@ def _requests(work: Path, source: Path) -> int:
 
 
 def _rows(dataset: Path) -> int:
-    manifest = json.loads((dataset / "_dataset.json").read_text(encoding="utf-8"))
-    return int(manifest["rows"]["requests"])
+    return Dataset.open(dataset).rows("requests")
 
 
 def _measure(capture: Path, tools: list[str], args: argparse.Namespace, about: Result) -> list[Result]:

@@ -22,6 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
 from kafkascope_analyzer.report.html import write_html
 from kafkascope_analyzer.report.model import report_model
 
@@ -56,7 +58,6 @@ def main() -> None:
 def tile(source: Path, out: Path, copies: int, rounds: int) -> None:
     """Writes the larger dataset."""
     out.mkdir(parents=True)
-    shutil.copy(source / "_dataset.json", out)
     for name in AS_IT_IS:
         if (source / name).is_dir():
             shutil.copytree(source / name, out / name)
@@ -71,6 +72,8 @@ def tile(source: Path, out: Path, copies: int, rounds: int) -> None:
     for old in (out / "captures").iterdir():
         old.unlink()
     pq.write_table(captures, out / "captures" / "part-0.parquet")
+    manifest = Dataset.open(source).manifest.with_files(written_files(out))
+    (out / MANIFEST).write_text(manifest.to_json())
 
 
 def write_tiles(source: Path, out: Path, copies: int, shifts: list[int]) -> None:
@@ -119,7 +122,7 @@ def renamed_id(name: str, copy: int) -> str:
 
 def written(dataset: Path, page: Path) -> dict[str, Any]:
     begin = time.process_time()
-    write_html(dataset, report_model(dataset), page)
+    write_html(Dataset.open(dataset), report_model(Dataset.open(dataset)), page)
     return {
         "requests": pq.ParquetDataset(dataset / "requests").read(columns=[]).num_rows,
         "connections": pq.ParquetDataset(dataset / "connections").read(columns=[]).num_rows,

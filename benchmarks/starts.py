@@ -28,6 +28,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
+
 TABLES = (
     "captures",
     "connections",
@@ -60,8 +63,13 @@ def tile(source: Path, place: Path, starts: int) -> None:
         for name, table in tables.items():
             copies = [copy_of(table, k) for k in range(first, min(first + COPIES_A_FILE, n_copies))]
             write(place, name, pa.concat_tables(copies), first)
-    rows = {name: table.num_rows * n_copies for name, table in tables.items()}
-    (place / "_dataset.json").write_text(json.dumps({"schema_version": 1, "rows": rows}))
+    list_files(source, place)
+
+
+def list_files(source: Path, place: Path) -> None:
+    """Writes the manifest of the copy, from the source's and the files that are there."""
+    manifest = Dataset.open(source).manifest.with_files(written_files(place))
+    (place / MANIFEST).write_text(manifest.to_json())
 
 
 def copy_of(table: pa.Table, k: int) -> pa.Table:
@@ -116,7 +124,7 @@ def loop(source: Path, place: Path, requests: int) -> None:
         for name, column in changed.items():
             parts = parts.set_column(parts.schema.get_field_index(name), parts.schema.field(name), column)
         write(place, "requests", parts, k)
-    (place / "_dataset.json").write_text(json.dumps({"schema_version": 1, "rows": {"requests": requests}}))
+    list_files(source, place)
 
 
 STORM_APART_NS = 1_000_000
@@ -139,8 +147,7 @@ def storm(source: Path, place: Path, errors: int) -> None:
         numbers = np.arange(first, min(first + STORM_ROWS_A_FILE, errors))
         for name, table in rows.items():
             write(place, name, again(table, numbers, later_ns), 1 + first // STORM_ROWS_A_FILE)
-    counts = {"requests": errors, "errors": errors}
-    (place / "_dataset.json").write_text(json.dumps({"schema_version": 1, "rows": counts}))
+    list_files(source, place)
 
 
 def one_request(table: pa.Table, request_id: str) -> pa.Table:

@@ -33,7 +33,8 @@ GENERATED = "<!-- Made by scripts/reference_pages.py: change the source, not thi
 
 TABLES_HEAD = """# Tables of a dataset
 
-A dataset `NAME.kscope` is a directory. Each table is a directory of Parquet files in it; stories lie under `stories/`.
+A dataset `NAME.kscope` is a folder, local or in an object store ([storage](storage.md)). Each table is a folder of
+Parquet files in it; stories lie under `stories/`.
 Query them with `kafkascope sql`, or with anything that reads Parquet:
 
     kafkascope sql NAME.kscope "select api_name, count(*), median(latency_us) from requests group by all"
@@ -46,7 +47,8 @@ In `kafkascope sql` tables have their own names, those under `stories/` too (`cl
 - Durations carry their unit in the name (`latency_us`, `throttle_ms`), sizes end in `_bytes`, counts begin with `n_`.
 - `conn_id` is the same for the same connection however the capture was cut; `request_id` is `conn_id` and a number.
 - `client_instance_id` joins the stories; a connection reaches its client through `clients.conn_ids`.
-- `_dataset.json` is written last; a directory without it is not a dataset. Its `ledger` counts the bytes of all TCP
+- `_dataset.json` is written last; a folder without it is not a dataset. Its `files` lists the files of every table with
+  their rows and bytes: a file that is not listed is no part of the dataset. Its `ledger` counts the bytes of all TCP
   directions: `stream_bytes = decoded_bytes + undecoded_bytes`; `missing_bytes` are gaps, apart.
 """
 

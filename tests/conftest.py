@@ -9,6 +9,10 @@ whose start and first queries take as long as many tests. The order is random (p
 - last the cluster, whose dataset the Spark group has made by then.
 """
 
+import logging
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,3 +57,62 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     config.option.loadscopereorder = False
     return Groups(config, log)
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """The endpoint of an S3 server (moto) in this process."""
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+class Bucket:
+    """An empty bucket of the S3 server. uri: `s3://NAME`; client: boto3's."""
+
+    def __init__(self, client: Any, name: str) -> None:
+        self.client, self.name, self.uri = client, name, f"s3://{name}"
+        client.create_bucket(Bucket=name)
+
+    def upload(self, folder: Path, prefix: str) -> str:
+        """Puts every file of a local folder under the prefix; gives the URI."""
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                self.put(f"{prefix}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+        return f"{self.uri}/{prefix}"
+
+    def put(self, key: str, data: bytes) -> None:
+        self.client.put_object(Bucket=self.name, Key=key, Body=data)
+
+    def get(self, key: str) -> bytes:
+        return bytes(self.client.get_object(Bucket=self.name, Key=key)["Body"].read())
+
+    def remove(self, key: str) -> None:
+        self.client.delete_object(Bucket=self.name, Key=key)
+
+    def keys(self, prefix: str = "") -> list[str]:
+        found = self.client.list_objects_v2(Bucket=self.name, Prefix=prefix).get("Contents", ())
+        return sorted(entry["Key"] for entry in found if not entry["Key"].endswith("/"))  # Arrow marks folders so
+
+
+@pytest.fixture(scope="session")
+def bucket_numbers() -> Iterator[int]:
+    return count(1)
+
+
+@pytest.fixture
+def bucket(s3_server: str, bucket_numbers: Iterator[int], monkeypatch: pytest.MonkeyPatch) -> Callable[[], Bucket]:
+    """Makes a bucket; the environment names the server, its region and credentials that it takes."""
+    import boto3
+
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    settings = {"ENDPOINT_URL": s3_server, "ACCESS_KEY_ID": "tester", "SECRET_ACCESS_KEY": "not-a-secret"}
+    for name, value in (settings | {"REGION": "us-east-1"}).items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    return lambda: Bucket(boto3.client("s3", region_name="us-east-1"), f"captures-{next(bucket_numbers)}")

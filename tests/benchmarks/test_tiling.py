@@ -13,13 +13,14 @@ import zstandard
 from benchmarks.tiling import MOST_TILES, SIDE_BY_SIDE, load_source, tiles_for, write_tiles
 from benchmarks.traffic import KINDS, piece
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.run import ingest
 
 ROOT = Path(__file__).parents[2]
 
 
 def rows(dataset: Path, table: str = "requests") -> int:
-    return json.loads((dataset / "_dataset.json").read_text())["rows"][table]
+    return Dataset.open(dataset).rows(table)
 
 
 def packets(path: Path) -> list[tuple[float, bytes]]:

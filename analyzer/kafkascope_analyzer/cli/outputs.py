@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.manifest import MANIFEST
 from kafkascope_parsers.errors import UsageError
 
 SUFFIX = ".kscope"
@@ -35,7 +33,9 @@ def check_out(out: Path, *, overwrite: bool) -> None:
         if not out.absolute().parent.is_dir():
             raise UsageError(f"{out}: the directory it should go into is not there")
         return
-    if not (out / MANIFEST).is_file() and any(out.iterdir()):
+    from kafkascope_analyzer.dataset.dataset import is_dataset
+
+    if not is_dataset(out) and any(out.iterdir()):
         raise UsageError(f"{out}: is there and is not a kafkascope dataset; give another name with -o")
     if not overwrite:
         raise UsageError(f"{out}: is there already; --overwrite replaces it, -o gives another name")
@@ -87,6 +87,8 @@ class Staged:
         try:
             if kind is None or (self._kept and issubclass(kind, Exception)):
                 if kind is not None:
+                    from kafkascope_analyzer.dataset.dataset import Dataset
+
                     Dataset.open(self.work).remove_unlisted_stories()
                 self._publish()
         finally:

@@ -12,6 +12,7 @@ import io
 import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_parsers.errors import UsageError
 
 BATCH_ROWS = 65_536
+MOST_REMOVED = 16
+"""Files that are removed at the same time: an object store takes tens of milliseconds for each."""
 STORIES = "stories"
 MESSAGES = "messages"
 _READ_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
@@ -208,9 +211,8 @@ class Dataset:
     def remove_unlisted_stories(self) -> None:
         """Removes the files that runs which did not commit have left in the stories' folder. Raises UsageError."""
         listed = {path for name in self.tables for path in self.files(name)}
-        for path in self.storage.listed(STORIES):
-            if path not in listed:
-                self.storage.remove(path)
+        with ThreadPoolExecutor(MOST_REMOVED) as pool:
+            list(pool.map(self.storage.remove, (path for path in self.storage.listed(STORIES) if path not in listed)))
 
     def _reading(self, name: str) -> Any:
         return self.storage.failures(name)

@@ -1,8 +1,11 @@
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out, replaced
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_parsers.errors import UsageError
 
 
@@ -92,7 +95,8 @@ def keep_then_fail(out: Path, error: type[BaseException]) -> None:
     with Staged(out, overwrite=False) as staged:
         write(staged.work)
         staged.keep()
-        (staged.work / "stories").mkdir()
+        write_manifest(staged.work, options={}, inputs=[], ledger={}, limits_hit={})
+        Dataset.open(staged.work).write_file("stories/clients/part-0.parquet", pa.table({"a": [1]}))
         raise error
 
 
@@ -102,7 +106,8 @@ def test_tables_that_were_kept_outlive_an_error_but_not_ctrl_c(tmp_path: Path) -
     with pytest.raises(KeyboardInterrupt):
         keep_then_fail(tmp_path / "b.kscope", KeyboardInterrupt)
     assert [p.name for p in tmp_path.iterdir()] == ["a.kscope"]
-    assert not (tmp_path / "a.kscope" / "stories").exists()
+    assert not Dataset.open(tmp_path / "a.kscope").tables
+    assert not list((tmp_path / "a.kscope").rglob("*.parquet"))
 
 
 def test_a_directory_that_was_not_written_anew_comes_back(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.report.model import report_model, to_json
@@ -50,14 +51,14 @@ def test_the_terminal_report_names_the_dataset_in_its_commands(small: Path) -> N
     assert "kafkascope cut small.kscope --finding f-1 -o finding.pcapng" in result.stdout
     assert "OUT.kscope" not in result.stdout
     assert run("report", small, "--format", "plain").stdout.isascii()
-    assert json.loads(run("report", small, "--format", "json").stdout) == report_model(small)
+    assert json.loads(run("report", small, "--format", "json").stdout) == report_model(Dataset.open(small))
 
 
 def test_forms_are_written_together(small: Path) -> None:
     result = run("report", small, "--markdown", "a.md", "--json", "a.json", "--perfetto", "a.pftrace")
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr.splitlines() == ["markdown: a.md", "json: a.json", "perfetto: a.pftrace"]
-    assert Path("a.json").read_text() == to_json(report_model(small))
+    assert Path("a.json").read_text() == to_json(report_model(Dataset.open(small)))
     assert Path("a.md").read_text().startswith("# Kafka traffic in `small.pcap`\n")
     assert Path("a.pftrace").stat().st_size > 1000
     assert sorted(p.name for p in Path().iterdir()) == ["a.json", "a.md", "a.pftrace", "small.kscope"]

@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.cli.found import end_if_found, known_rules, n_found
 from kafkascope_analyzer.cli.options import Severity
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.findings.rules import RULES
 
@@ -46,6 +48,7 @@ def dataset(tmp_path: pathlib.Path) -> pathlib.Path:
     told = [("broker_lost", "warning"), ("shared_vip", "error"), ("tiny_batches", "info"), ("shared_vip", "error")]
     rows = pa.Table.from_pylist([{"rule": rule, "severity": severity} for rule, severity in told])
     pq.write_table(rows, place / "part-0.parquet")
+    write_manifest(tmp_path, options={}, inputs=[], ledger={}, limits_hit={})
     return tmp_path
 
 
@@ -60,21 +63,22 @@ def dataset(tmp_path: pathlib.Path) -> pathlib.Path:
     ],
 )
 def test_findings_of_a_severity_or_worse(dataset, severity, ignored, n):
-    assert n_found(dataset, severity, ignored) == n
+    assert n_found(Dataset.open(dataset), severity, ignored) == n
 
 
 def test_a_finding_ends_the_command_with_1(dataset, capsys):
     with pytest.raises(typer.Exit) as ended:
-        end_if_found(dataset, Severity.warning)
+        end_if_found(Dataset.open(dataset), Severity.warning)
     assert ended.value.exit_code == 1
     assert "3 findings at warning or worse" in capsys.readouterr().err
-    end_if_found(dataset, None)
-    end_if_found(dataset, Severity.error, {"shared_vip"})
+    end_if_found(Dataset.open(dataset), None)
+    end_if_found(Dataset.open(dataset), Severity.error, {"shared_vip"})
 
 
 def test_without_findings_to_look_at(tmp_path):
+    write_manifest(tmp_path, options={}, inputs=[], ledger={}, limits_hit={})
     with pytest.raises(UsageError, match="stories"):
-        n_found(tmp_path, Severity.warning)
+        n_found(Dataset.open(tmp_path), Severity.warning)
 
 
 def test_names_of_rules_to_ignore():

@@ -15,6 +15,8 @@ from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.cut import copy
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.ingest.source import CaptureFile
 
@@ -221,7 +223,13 @@ def stories(dataset: Path, here: Path) -> tuple[Path, dict, dict]:
     for name, content in tables.items():
         (told / "stories" / name).mkdir(parents=True)
         pq.write_table(pa.Table.from_pylist(content), told / "stories" / name / "part-0.parquet")
+    relist(told)
     return told, third, fifth
+
+
+def relist(place: Path) -> None:
+    """Makes the manifest list the files that are there now."""
+    (place / MANIFEST).write_text(Dataset.open(place).manifest.with_files(written_files(place)).to_json())
 
 
 @pytest.mark.parametrize(
@@ -258,6 +266,7 @@ def test_a_finding_is_its_requests_and_the_connections_that_it_is_about(files, s
     finding = {"finding_id": "H", "conn_ids": [refused[0]["conn_id"], third["conn_id"]]}
     finding |= {"evidence": [third["request_id"], refused[1]["conn_id"]], "first_ns": 1, "last_ns": 1 << 61}
     pq.write_table(pa.Table.from_pylist([finding]), told / "stories" / "findings" / "part-1.parquet")
+    relist(told)
     piece = cut(files, told, "--finding", "H", "--capture", LEADER_MOVE)
     assert {end for packet in piece.plain for end in files.ends(packet)} >= ends
     request = cut(files, told, "--finding", "F", "--capture", LEADER_MOVE, "--overwrite")

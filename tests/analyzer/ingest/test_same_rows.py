@@ -32,7 +32,8 @@ def rows_of(place):
         found = pq.read_table(table, partitioning=None).to_pylist()
         rows[str(table.relative_to(place))] = sorted(json.dumps(row, default=str, sort_keys=True) for row in found)
     manifest = json.loads((place / "_dataset.json").read_text())
-    return rows, manifest["ledger"], manifest["rows"]
+    counts = {name: sum(file["rows"] for file in files) for name, files in manifest["files"].items()}
+    return rows, manifest["ledger"], counts
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ is made up; the columns are not.
 `rich_text` puts hostile text where a stranger's text can be.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MANIFEST, write_manifest, written_files
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 
@@ -29,6 +30,14 @@ def write_table(dataset: Path, table: Table, rows: list[dict[str, Any]]) -> None
     place.mkdir(parents=True, exist_ok=True)
     schema = pa.schema([(field.name, field.type) for field in table.schema])  # these rows leave out what is required
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), place / "part-0.parquet")
+    if (dataset / MANIFEST).is_file():
+        relist(dataset)
+
+
+def relist(dataset: Path) -> None:
+    """Makes the manifest list the files that are there now."""
+    manifest = Dataset.open(dataset).manifest.with_files(written_files(dataset))
+    (dataset / MANIFEST).write_text(manifest.to_json())
 
 
 def at(ms: float) -> int:
@@ -368,5 +377,5 @@ def write_dataset(place: Path, *, stories: bool = True, text: str = "") -> Path:
     for name, rows in found.items():
         write_table(place, TABLES[name], rows)
     ledger = {"stream_bytes": 3000, "decoded_bytes": 2850, "undecoded_bytes": 150, "missing_bytes": 0}
-    (place / "_dataset.json").write_text(json.dumps({"schema_version": 1, "ledger": ledger}))
+    write_manifest(place, options={}, inputs=[], ledger=ledger, limits_hit={})
     return place

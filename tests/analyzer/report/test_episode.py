@@ -9,6 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
 from kafkascope_analyzer.dataset.tables import REQUESTS, TCP_EVENTS
 from kafkascope_analyzer.report.model import report_model
 from kafkascope_analyzer.report.terminal import render_to
@@ -28,6 +30,7 @@ def rewrite(place: Path, changes: Callable[[dict[str, object]], dict[str, object
     for path in place.glob("*.parquet"):
         path.unlink()
     pq.write_table(pa.Table.from_pylist(rows, table.schema), place / "part-0.parquet")
+    relist(place)
 
 
 def add(place: Path, table: object, **values: object) -> None:
@@ -37,6 +40,13 @@ def add(place: Path, table: object, **values: object) -> None:
     for path in place.glob("*.parquet"):
         path.unlink()
     pq.write_table(pa.Table.from_pylist(rows, pa.schema([f.with_nullable(True) for f in schema])), place / "p.parquet")
+    relist(place)
+
+
+def relist(table: Path) -> None:
+    """Makes the manifest of the table's dataset list the files that are there now."""
+    place = next(folder for folder in table.parents if (folder / MANIFEST).is_file())
+    (place / MANIFEST).write_text(Dataset.open(place).manifest.with_files(written_files(place)).to_json())
 
 
 @pytest.fixture
@@ -108,7 +118,7 @@ def test_an_episode_as_a_waterfall(proven: Path) -> None:
 
 
 def test_the_report_tells_causes_before_clients(dataset: Write) -> None:
-    model = report_model(dataset())
+    model = report_model(Dataset.open(dataset()))
     (cause,) = model["causes"]["listed"]
     assert (cause["kind"], cause["n_clients"], cause["n_episodes"], cause["node_id"]) == ("leader_moved", 1, 4, 1)
     assert cause["worst"]["recovery_id"] == "p1:r3"
@@ -116,16 +126,16 @@ def test_the_report_tells_causes_before_clients(dataset: Write) -> None:
 
 def test_a_silent_broker_is_lost_from_the_request_that_it_left_alone(dataset: Write) -> None:
     place = dataset()
-    (before,) = report_model(place)["causes"]["listed"]
+    (before,) = report_model(Dataset.open(place))["causes"]["listed"]
 
     def silent(row: dict[str, object], name: str = "RESPONSE_LATE") -> dict[str, object]:
         return {**row, "first_error_name": name, "failing_ns": before["start_ns"] - 5_500_000_000}
 
     rewrite(place / "stories" / "recoveries", silent)
-    (cause,) = report_model(place)["causes"]["listed"]
+    (cause,) = report_model(Dataset.open(place))["causes"]["listed"]
     assert (cause["kind"], before["start_ns"] - cause["start_ns"]) == ("broker_lost", 5_500_000_000)
     rewrite(place / "stories" / "recoveries", lambda row: silent(row, "CONNECTION_CLOSED"))
-    (cause,) = report_model(place)["causes"]["listed"]
+    (cause,) = report_model(Dataset.open(place))["causes"]["listed"]
     assert (cause["kind"], cause["start_ns"]) == ("broker_lost", before["start_ns"])
 
 
@@ -136,7 +146,7 @@ def test_hostile_names_reach_no_terminal(dataset: Write, tmp_path: Path) -> None
         assert "\x1b[31m" not in text
         assert "\u202e" not in text
     with (tmp_path / "page").open("w", encoding="utf-8") as page:
-        render_to(report_model(place), page, plain=False)
+        render_to(report_model(Dataset.open(place)), page, plain=False)
     assert "\u202e" not in (tmp_path / "page").read_text(encoding="utf-8")
 
 

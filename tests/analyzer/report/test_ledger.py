@@ -1,6 +1,5 @@
 """The byte ledger in full, of a capture that the snap length cut; tshark's count of packets it cut is the oracle."""
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,11 +7,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.limits_hit import MEANINGS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.report.ledger import full_ledger
-from kafkascope_analyzer.report.scan import load_manifest
 from kafkascope_analyzer.report.terminal import page_of
 from kafkascope_analyzer.report.terminal_ledger import render_ledger
 from kafkascope_analyzer.report.unread import limit_sentence
@@ -43,7 +42,7 @@ def tshark(plain, only, field):
 
 @needs_tshark
 def test_every_byte_has_a_reason_and_every_packet_a_kind(dataset, plain):
-    ledger = full_ledger(dataset, load_manifest(dataset))
+    ledger = full_ledger(Dataset.open(dataset))
     totals = ledger["totals"]
     assert totals["stream_bytes"] == totals["decoded_bytes"] + totals["undecoded_bytes"]
     assert totals["undecoded_bytes"] == sum(row["bytes"] for row in ledger["reasons"])
@@ -54,7 +53,7 @@ def test_every_byte_has_a_reason_and_every_packet_a_kind(dataset, plain):
 
 @needs_tshark
 def test_the_example_of_a_reason_can_be_looked_up(dataset, plain):
-    ledger = full_ledger(dataset, load_manifest(dataset))
+    ledger = full_ledger(Dataset.open(dataset))
     for row in ledger["reasons"]:
         example = row["example"]
         (port,) = tshark(plain, f"frame.number=={example['packet_no']}", "tcp.srcport")
@@ -63,7 +62,7 @@ def test_the_example_of_a_reason_can_be_looked_up(dataset, plain):
 
 
 def test_the_page_names_all_of_it(dataset):
-    ledger = full_ledger(dataset, load_manifest(dataset))
+    ledger = full_ledger(Dataset.open(dataset))
     ledger["limits_hit"] = {"waiting_requests": 7}
     page = page_of(render_ledger(ledger), 80, ascii_only=True)
     for row in ledger["reasons"]:
@@ -71,13 +70,6 @@ def test_the_page_names_all_of_it(dataset):
     assert f"{ledger['totals']['stream_bytes']:,}" in page
     assert "7 requests given up" in page
     assert max(map(len, page.splitlines())) <= 80
-
-
-def test_a_manifest_without_limits_is_read(dataset):
-    manifest = load_manifest(dataset)
-    assert manifest.pop("limits_hit") == {}
-    assert full_ledger(dataset, manifest)["limits_hit"] == {}
-    assert json.dumps(manifest)
 
 
 @pytest.mark.parametrize("name", MEANINGS)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.markdown import to_markdown
 from kafkascope_analyzer.report.markdown_text import code, label, prose
 from kafkascope_analyzer.report.model import report_model
@@ -36,7 +37,7 @@ def shown(text: str) -> str:
 @pytest.mark.parametrize("text", ["", HOSTILE])
 @pytest.mark.parametrize("stories", [True, False])
 def test_nothing_in_the_page_is_html_link_or_image(dataset: Write, text: str, stories: bool) -> None:
-    page = to_markdown(report_model(dataset(text=text, stories=stories)))
+    page = to_markdown(report_model(Dataset.open(dataset(text=text, stories=stories))))
     kinds = {token.type for token in tokens_of(page)}
     assert not kinds & {"html_block", "html_inline", "link_open", "image", "hardbreak", "hr", "blockquote_open"}
     assert not [c for c in page if c != "\n" and unicodedata.category(c) in ("Cc", "Cf")]
@@ -45,21 +46,21 @@ def test_nothing_in_the_page_is_html_link_or_image(dataset: Write, text: str, st
 
 
 def test_hostile_text_changes_no_table_and_no_diagram(dataset: Write) -> None:
-    calm = PARSER.parse(to_markdown(report_model(dataset())))
-    hostile = PARSER.parse(to_markdown(report_model(dataset(text=HOSTILE))))
+    calm = PARSER.parse(to_markdown(report_model(Dataset.open(dataset()))))
+    hostile = PARSER.parse(to_markdown(report_model(Dataset.open(dataset(text=HOSTILE)))))
     assert [token.type for token in hostile] == [token.type for token in calm]
     assert [token.type for token in calm].count("td_open") > 30
 
 
 def test_a_mention_or_link_can_only_be_inside_code(dataset: Write) -> None:
-    page = to_markdown(report_model(dataset(text=HOSTILE)))
+    page = to_markdown(report_model(Dataset.open(dataset(text=HOSTILE))))
     plain = " ".join(token.content for token in tokens_of(page) if token.type == "text")
     assert not re.search(r"@all|www\.x|http:|javascript:|#1|<img", plain)
     assert "@all" in shown(page)
 
 
 def test_the_diagram_is_the_worst_episode(dataset: Write) -> None:
-    page = to_markdown(report_model(dataset(text=HOSTILE)))
+    page = to_markdown(report_model(Dataset.open(dataset(text=HOSTILE))))
     (diagram,) = [token for token in PARSER.parse(page) if token.type == "fence"]
     assert diagram.info == "mermaid"
     lines = diagram.content.splitlines()
@@ -76,7 +77,7 @@ def test_the_diagram_is_the_worst_episode(dataset: Write) -> None:
 
 
 def test_the_page_tells_the_story(dataset: Write) -> None:
-    page = to_markdown(report_model(dataset()))
+    page = to_markdown(report_model(Dataset.open(dataset())))
     for said in (
         "# Kafka traffic in `small.pcap`",
         "## Findings: 1 error, 1 warning",
@@ -94,7 +95,7 @@ def test_the_page_tells_the_story(dataset: Write) -> None:
 
 
 def test_without_stories_the_page_says_so(dataset: Write) -> None:
-    assert "kafkascope stories" in to_markdown(report_model(dataset(stories=False)))
+    assert "kafkascope stories" in to_markdown(report_model(Dataset.open(dataset(stories=False))))
 
 
 @given(st.text(max_size=40))

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.dataset import Dataset
+
 pytest.importorskip("perfetto")
 
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
@@ -82,7 +84,7 @@ class Read:
 
 def read(dataset: Path) -> Read:
     place = dataset.with_name("trace")
-    write_perfetto(dataset, place)
+    write_perfetto(Dataset.open(dataset), place)
     return Read(place.read_bytes())
 
 
@@ -216,7 +218,7 @@ def test_memory_does_not_grow_with_the_trace() -> None:
 
 def test_how_many_requests_are_sorted_at_once_changes_nothing(dataset: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     place = dataset()
-    write_perfetto(place, place.with_name("whole"))
+    write_perfetto(Dataset.open(place), place.with_name("whole"))
     monkeypatch.setattr("kafkascope_analyzer.report.perfetto.REQUESTS_AT_A_TIME", 2)
-    write_perfetto(place, place.with_name("parts"))
+    write_perfetto(Dataset.open(place), place.with_name("parts"))
     assert place.with_name("parts").read_bytes() == place.with_name("whole").read_bytes()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.findings import at_place
 from kafkascope_analyzer.report.model import report_model
 from kafkascope_analyzer.report.terminal import page_of, render
@@ -13,7 +14,7 @@ Write = Callable[..., Path]
 
 
 def test_findings_come_gravest_first_with_their_proof(dataset: Write) -> None:
-    found = report_model(dataset())["findings"]
+    found = report_model(Dataset.open(dataset()))["findings"]
     assert [row["finding_id"] for row in found["listed"]] == ["f-1", "f-2", "f-3"]
     assert found["by_severity"] == {"error": 1, "warning": 1, "info": 1}
     lost, storm, tiny = found["listed"]
@@ -28,15 +29,15 @@ def test_findings_come_gravest_first_with_their_proof(dataset: Write) -> None:
 
 def test_the_command_that_cuts_a_finding_names_the_dataset_only_where_it_is_shown(dataset: Write) -> None:
     place = dataset()
-    model = report_model(place)
+    model = report_model(Dataset.open(place))
     assert model["findings"]["listed"][0]["cut"] == "kafkascope cut OUT.kscope --finding f-1 -o finding.pcapng"
-    shown = at_place(model, Path("my captures/a.kscope"))["findings"]["listed"][0]["cut"]
+    shown = at_place(model, "my captures/a.kscope")["findings"]["listed"][0]["cut"]
     assert shown == "kafkascope cut 'my captures/a.kscope' --finding f-1 -o finding.pcapng"
     assert model["findings"]["listed"][0]["cut"].startswith("kafkascope cut OUT.kscope ")
 
 
 def test_a_group_tells_who_stood_still_and_who_came_last(dataset: Write) -> None:
-    found = report_model(dataset())["rebalances"]
+    found = report_model(Dataset.open(dataset()))["rebalances"]
     (group,) = found["groups"]
     assert (found["n"], group["n"], group["stopped_ms"], group["longest_ms"]) == (2, 2, 2900, 3000)
     assert group["triggers"] == {"first": 1, "member_joined": 1}
@@ -48,7 +49,7 @@ def test_a_group_tells_who_stood_still_and_who_came_last(dataset: Write) -> None
 
 
 def test_transactional_ids_in_trouble_come_first(dataset: Write) -> None:
-    found = report_model(dataset())["transactions"]
+    found = report_model(Dataset.open(dataset()))["transactions"]
     pay, calm = found["ids"]
     assert (pay["transactional_id"], calm["transactional_id"]) == ("pay", "calm")
     assert {outcome: n for outcome, n in pay["outcomes"].items() if n} == {"committed": 1, "hanging": 1, "aborted": 1}
@@ -65,28 +66,30 @@ def test_of_many_transactions_the_gravest_are_kept(dataset: Write, small: Module
     many = [{**row, "transaction_no": n, "outcome": "aborted", "end_ns": small.T0 + 1000 * n} for n in range(300)]
     many += [{**row, "transaction_no": n, "outcome": "hanging"} for n in range(300, 305)]
     small.write_table(place, small.TABLES["transactions"], many)
-    (told,) = report_model(place)["transactions"]["ids"]
+    (told,) = report_model(Dataset.open(place))["transactions"]["ids"]
     assert told["n_unwell"] == 305
     assert [r["transaction_no"] for r in told["unwell"] if r["outcome"] == "hanging"] == [300, 301, 302, 303, 304]
     assert [r["transaction_no"] for r in told["unwell"] if r["outcome"] == "aborted"] == list(range(15))
 
 
-def test_older_stories_say_why_a_section_is_empty(dataset: Write) -> None:
+def test_older_stories_say_why_a_section_is_empty(dataset: Write, small: ModuleType) -> None:
     place = dataset()
     for name in ("findings", "rebalances", "transactions"):
         shutil.rmtree(place / "stories" / name)
-    model = report_model(place)
+    small.relist(place)
+    model = report_model(Dataset.open(place))
     for name in ("findings", "rebalances", "transactions"):
         assert model[name]["n"] == 0
         assert "kafkascope stories" in model[name]["why_not"]
         assert "older" in model[name]["why_not"]
     assert "older than this part" in page_of(render(model), 100, ascii_only=False)
     shutil.rmtree(place / "stories")
-    assert "Java 17" in report_model(place)["findings"]["why_not"]
+    small.relist(place)
+    assert "Java 17" in report_model(Dataset.open(place))["findings"]["why_not"]
 
 
 def test_the_terminal_begins_with_findings_and_tells_of_groups_and_transactions(dataset: Write) -> None:
-    page = page_of(render(report_model(dataset())), 80, ascii_only=False)
+    page = page_of(render(report_model(Dataset.open(dataset()))), 80, ascii_only=False)
     for said in (
         "error    broker_lost · 00:00.031 to 00:05.100",
         "warning  leader_storm · 3 times, 00:04.990 to 00:05.100",
@@ -107,12 +110,14 @@ def test_the_terminal_begins_with_findings_and_tells_of_groups_and_transactions(
 def test_no_finding_is_good_news_and_said(dataset: Write, small: ModuleType) -> None:
     place = dataset()
     small.write_table(place, small.TABLES["findings"], [])
-    assert "no rule found fault with anything" in page_of(render(report_model(place)), 80, ascii_only=False)
+    assert "no rule found fault with anything" in page_of(
+        render(report_model(Dataset.open(place))), 80, ascii_only=False
+    )
 
 
 def test_a_long_command_is_cut_in_two_as_a_shell_reads_it(dataset: Write) -> None:
     place = dataset()
-    model = at_place(report_model(place), Path("a/rather/long/place/of/captures/incident.kscope"))
+    model = at_place(report_model(Dataset.open(place)), "a/rather/long/place/of/captures/incident.kscope")
     page = page_of(render(model), 80, ascii_only=False)
     assert (
         "         kafkascope cut a/rather/long/place/of/captures/incident.kscope \\\n"
@@ -121,7 +126,7 @@ def test_a_long_command_is_cut_in_two_as_a_shell_reads_it(dataset: Write) -> Non
 
 
 def test_packets_of_several_files_name_the_file(dataset: Write) -> None:
-    model = report_model(dataset())
+    model = report_model(Dataset.open(dataset()))
     model["capture"]["files"] *= 2
     model["findings"]["listed"][1]["evidence"][0]["capture_id"] = 1
     assert "packets 1:31, 1:32" in page_of(render(model), 80, ascii_only=False)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.model import report_model
 from kafkascope_analyzer.report.terminal import WIDEST, page_of, render, render_to
 
@@ -22,19 +23,19 @@ def shown(model: dict, width: int, *, ascii_only: bool = False) -> str:
 @pytest.mark.parametrize("text", ["", HOSTILE])
 @pytest.mark.parametrize("stories", [True, False])
 def test_no_line_is_wider_than_the_terminal(dataset: Write, width: int, text: str, stories: bool) -> None:
-    page = shown(report_model(dataset(text=text, stories=stories)), width)
+    page = shown(report_model(Dataset.open(dataset(text=text, stories=stories))), width)
     assert [line for line in page.splitlines() if cell_len(line) > width] == []
     assert page.count("\n") > 20
 
 
 def test_strangers_text_moves_no_cursor_and_is_no_markup(dataset: Write) -> None:
-    page = shown(report_model(dataset(text=HOSTILE)), 100)
+    page = shown(report_model(Dataset.open(dataset(text=HOSTILE))), 100)
     assert not [c for c in page if c != "\n" and unicodedata.category(c) in ("Cc", "Cf")]
     assert "[red]" in page
 
 
 def test_plain_is_ascii_and_says_the_same(dataset: Write) -> None:
-    model = report_model(dataset())
+    model = report_model(Dataset.open(dataset()))
     plain, rich = shown(model, 80, ascii_only=True), shown(model, 80)
     assert plain.isascii()
     assert len(plain.splitlines()) == len(rich.splitlines())
@@ -42,7 +43,7 @@ def test_plain_is_ascii_and_says_the_same(dataset: Write) -> None:
 
 
 def test_the_story_is_told(dataset: Write) -> None:
-    page = shown(report_model(dataset()), 132)
+    page = shown(report_model(Dataset.open(dataset())), 132)
     for said in (
         "2026-11-21 04:28:08.000 UTC",
         "95.0 % of 3.0 kB of stream decoded as Kafka",
@@ -63,7 +64,7 @@ def test_the_story_is_told(dataset: Write) -> None:
 
 
 def test_without_stories_the_reader_learns_how_to_get_them(dataset: Write) -> None:
-    assert "kafkascope stories" in shown(report_model(dataset(stories=False)), 80)
+    assert "kafkascope stories" in shown(report_model(Dataset.open(dataset(stories=False))), 80)
 
 
 def test_a_terminal_gets_styles_and_no_other_escapes(dataset: Write) -> None:
@@ -73,7 +74,7 @@ def test_a_terminal_gets_styles_and_no_other_escapes(dataset: Write) -> None:
         patch.setenv("TERM", "xterm-256color")
         patch.setenv("COLUMNS", "100")
         patch.delenv("NO_COLOR", raising=False)
-        render_to(report_model(dataset(text=HOSTILE)), page, plain=False)
+        render_to(report_model(Dataset.open(dataset(text=HOSTILE))), page, plain=False)
     text = page.getvalue()
     assert "\x1b[1m" in text
     assert "\x1b" not in re.sub(r"\x1b\[[0-9;]*m", "", text)
@@ -81,7 +82,7 @@ def test_a_terminal_gets_styles_and_no_other_escapes(dataset: Write) -> None:
 
 def test_no_colour_where_the_output_is_no_terminal(dataset: Write) -> None:
     page = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    render_to(report_model(dataset()), page, plain=False)
+    render_to(report_model(Dataset.open(dataset())), page, plain=False)
     page.seek(0)
     text = page.read()
     assert "\x1b" not in text
@@ -90,7 +91,7 @@ def test_no_colour_where_the_output_is_no_terminal(dataset: Write) -> None:
 
 def test_an_output_that_cannot_hold_our_signs_gets_ascii(dataset: Write) -> None:
     page = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
-    render_to(report_model(dataset()), page, plain=False)
+    render_to(report_model(Dataset.open(dataset())), page, plain=False)
     page.seek(0)
     assert page.read().isascii()
 
@@ -99,13 +100,13 @@ def test_very_wide_terminals_are_not_filled(dataset: Write) -> None:
     page = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "400")
-        render_to(report_model(dataset()), page, plain=False)
+        render_to(report_model(Dataset.open(dataset())), page, plain=False)
     page.seek(0)
     assert max(cell_len(line) for line in page.read().splitlines()) <= WIDEST
 
 
 def test_what_one_request_told_several_times_is_one_line(dataset: Write) -> None:
-    model = report_model(dataset())
+    model = report_model(Dataset.open(dataset()))
     cause = model["clients"]["listed"][0]["recoveries"][0]
     cause["steps"] = [cause["steps"][0]] * 3 + cause["steps"][1:]
     cause["n_steps"] += 2
@@ -115,7 +116,7 @@ def test_what_one_request_told_several_times_is_one_line(dataset: Write) -> None
 
 
 def test_a_long_episode_shows_how_it_began_and_ended(dataset: Write) -> None:
-    model = report_model(dataset())
+    model = report_model(Dataset.open(dataset()))
     cause = model["clients"]["listed"][0]["recoveries"][0]
     middle = [{**cause["steps"][3], "ts_ns": cause["steps"][3]["ts_ns"] + n} for n in range(50)]
     cause["steps"] = [*cause["steps"][:3], *middle, cause["steps"][4]]
@@ -126,7 +127,7 @@ def test_a_long_episode_shows_how_it_began_and_ended(dataset: Write) -> None:
 
 
 def test_long_lists_say_what_is_left_out_and_where_it_is(dataset: Write) -> None:
-    model = report_model(dataset())
+    model = report_model(Dataset.open(dataset()))
     client = model["clients"]["listed"][0]
     client["connections"] = [{**client["connections"][0], "server": f"10.0.0.{n}:9092"} for n in range(12)]
     client["connections"] += [client["connections"][0]] * 4
@@ -143,7 +144,7 @@ def test_long_lists_say_what_is_left_out_and_where_it_is(dataset: Write) -> None
 
 
 def test_of_many_clients_those_in_trouble_are_told_in_full(dataset: Write) -> None:
-    model = report_model(dataset())
+    model = report_model(Dataset.open(dataset()))
     producer, reader = model["clients"]["listed"]
     calm = [{**producer, "client_id": f"calm-{n}", "recoveries": [], "n_causes": 0} for n in range(30)]
     model["clients"]["listed"] = [*calm, reader]
@@ -154,7 +155,7 @@ def test_of_many_clients_those_in_trouble_are_told_in_full(dataset: Write) -> No
 
 
 def test_a_start_that_got_stuck_shows_both_ends(dataset: Write) -> None:
-    model = report_model(dataset())
+    model = report_model(Dataset.open(dataset()))
     start = model["clients"]["listed"][0]["starts"][0]
     start["outcome"] = "gave_up"
     start["steps"] = [{**start["steps"][1], "attempt": n} for n in range(1, 61)]

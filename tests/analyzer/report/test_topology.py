@@ -10,6 +10,8 @@ from rich.cells import cell_len
 from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS, ROLE_ROWS, TOPOLOGY
 from kafkascope_analyzer.report.terminal import page_of
 from kafkascope_analyzer.report.terminal_topology import ranges, render_topology
@@ -74,8 +76,7 @@ def made(tmp_path):
             }
             (place / "messages" / "Metadata" / "response").mkdir(parents=True)
             pq.write_table(pa.table(columns), place / "messages" / "Metadata" / "response" / "part-0.parquet")
-        manifest = {"ledger": {"stream_bytes": 1}, "schema_version": 1}
-        (place / "_dataset.json").write_text(json.dumps(manifest))
+        write_manifest(place, options={}, inputs=[], ledger={"stream_bytes": 1}, limits_hit={})
         return place
 
     return make
@@ -97,33 +98,35 @@ MOVES = [
 
 def test_the_leaders_of_a_time(made):
     place = made(MOVES)
-    assert led(topology_model(place, "+1s")) == {("t", 0): (1, 0), ("t", 1): (1, 0)}
-    assert led(topology_model(place, "+5.15s")) == {("t", 0): (2, 1), ("t", 1): (2, 1)}
-    model = topology_model(place)
+    assert led(topology_model(Dataset.open(place), "+1s")) == {("t", 0): (1, 0), ("t", 1): (1, 0)}
+    assert led(topology_model(Dataset.open(place), "+5.15s")) == {("t", 0): (2, 1), ("t", 1): (2, 1)}
+    model = topology_model(Dataset.open(place))
     assert led(model) == {("t", 0): (2, 1), ("t", 1): (3, 2)}
     row = model["leaders"][0]
     assert (row["since_ns"], row["api_name"], row["packet_no"]) == (T0 + 5 * S, "Metadata", 5001)
 
 
 def test_partitions_that_move_together_are_one_change(made):
-    changes = topology_model(made(MOVES))["changes"]
+    changes = topology_model(Dataset.open(made(MOVES)))["changes"]
     shown = [(c["ts_ns"] - T0, c["subject"], c["partitions"], c["from"], c["to"], c["epochs"]) for c in changes]
     assert shown == [(5 * S, "t", [0, 1], 1, 2, [1]), (9 * S, "t", [1], 2, 3, [2])]
 
 
 def test_a_topic_made_anew_begins_with_epoch_0_again(made):
     rows = [leader(0, "t", 0, 1, 7, topic_id="A"), leader(900, "t", 0, 2, 0, topic_id="B")]
-    assert led(topology_model(made(rows))) == {("t", 0): (2, 0)}
+    assert led(topology_model(Dataset.open(made(rows)))) == {("t", 0): (2, 0)}
 
 
 def test_answers_without_an_epoch_change_nothing_but_the_node(made):
     rows = [leader(0, "t", 0, 1, 4), leader(10, "t", 0, 1, None), leader(20, "t", 0, 2, None)]
-    model = topology_model(made(rows))
+    model = topology_model(Dataset.open(made(rows)))
     assert [(c["from"], c["to"]) for c in model["changes"]] == [(1, 2)]
 
 
 def test_coordinators_move(made):
-    model = topology_model(made([coordinator(0, "g", 1), coordinator(10, "g", 1), coordinator(7000, "g", 3)]))
+    model = topology_model(
+        Dataset.open(made([coordinator(0, "g", 1), coordinator(10, "g", 1), coordinator(7000, "g", 3)]))
+    )
     assert [(c["kind"], c["subject"], c["from"], c["to"]) for c in model["changes"]] == [
         ("group coordinator", "g", 1, 3)
     ]
@@ -142,7 +145,7 @@ def test_what_a_broker_confirmed_counts_where_nobody_told_it(made):
         {**proof, "role": "group_coordinator", "subject": "told"},
         {**proof, "role": "partition_leader", "subject": "other-0", "verdict": "claimed"},
     ]
-    model = topology_model(made([coordinator(0, "told", 1)], roles=roles, connections=conns))
+    model = topology_model(Dataset.open(made([coordinator(0, "told", 1)], roles=roles, connections=conns)))
     assert led(model) == {("my-topic", 3): (5, None)}
     assert {row["key"]: (row["node_id"], row["source"]) for row in model["coordinators"]} == {
         "g": (5, "confirmed"),
@@ -153,12 +156,12 @@ def test_what_a_broker_confirmed_counts_where_nobody_told_it(made):
 def test_brokers_come_and_go_but_not_for_a_moment(made):
     lists = [(0, [1, 2, 3]), (1000, [1, 2]), (1300, [1, 2, 3]), (9000, [1, 3]), (20_000, [1, 2, 3]), (30_000, [])]
     place = made([broker(0, n, f"10.0.0.{n}") for n in (1, 2, 3)], lists=lists)
-    model = topology_model(place)
+    model = topology_model(Dataset.open(place))
     assert [(c["ts_ns"] - T0, c["node_id"], c["what"]) for c in model["changes"]] == [
         (9 * S, 2, "gone"),
         (20 * S, 2, "back"),
     ]
-    assert [b["listed"] for b in topology_model(place, "+10s")["brokers"]] == [True, False, True]
+    assert [b["listed"] for b in topology_model(Dataset.open(place), "+10s")["brokers"]] == [True, False, True]
     assert [b["listed"] for b in model["brokers"]] == [True, True, True]
 
 
@@ -195,7 +198,7 @@ def test_no_line_is_wider_than_80_columns_and_hostile_text_is_harmless(made, at)
     rows = [*MOVES, leader(0, HOSTILE, 0, 1, 0), leader(100, HOSTILE, 0, 2, 1), coordinator(0, HOSTILE, 1)]
     rows += [coordinator(400, HOSTILE, 2), broker(0, 1, HOSTILE)]
     rows += [leader(0, "many", n, n % 3, 0) for n in range(5000)]
-    page = page_of(render_topology(topology_model(made(rows), at)), 80, ascii_only=False)
+    page = page_of(render_topology(topology_model(Dataset.open(made(rows)), at)), 80, ascii_only=False)
     assert [text for text in page.splitlines() if cell_len(text) > 80] == []
     assert not {"\x1b", "\u202e", "\r"} & set(page)
     assert page.count("\n") < 120
@@ -218,10 +221,10 @@ def test_the_command_as_json_and_its_errors(made, tmp_path):
 
 
 def test_an_empty_dataset(made):
-    model = topology_model(made([]))
+    model = topology_model(Dataset.open(made([])))
     assert (model["leaders"], model["brokers"], model["changes"], model["controller"]) == ([], [], [], None)
 
 
 def test_paths_are_not_in_it(made):
     place = made(MOVES)
-    assert str(Path(place).parent) not in json.dumps(topology_model(place))
+    assert str(Path(place).parent) not in json.dumps(topology_model(Dataset.open(place)))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.compare import comparison
 from kafkascope_analyzer.report.starts import clients_of
 from kafkascope_analyzer.report.waterfall import bar
@@ -74,13 +75,13 @@ def test_who_is_not_there_is_said(dataset: Write) -> None:
 
 def test_brokers_are_shown_when_asked_for(dataset: Write) -> None:
     place = dataset()
-    assert "b1" not in [c["client_instance_id"] for c in clients_of(place)]
-    assert [c["client_instance_id"] for c in clients_of(place, "broker-1")] == ["b1"]
+    assert "b1" not in [c["client_instance_id"] for c in clients_of(Dataset.open(place))]
+    assert [c["client_instance_id"] for c in clients_of(Dataset.open(place), "broker-1")] == ["b1"]
 
 
 def test_without_stories_it_says_how_to_make_them(dataset: Write) -> None:
     with pytest.raises(UsageError, match="kafkascope stories"):
-        clients_of(dataset(stories=False))
+        clients_of(Dataset.open(dataset(stories=False)))
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ def two(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Pa
 
 
 def test_a_slower_start_names_the_step_and_whose_time(two: tuple[Path, Path]) -> None:
-    model = comparison(*two)
+    model = comparison(Dataset.open(two[0]), Dataset.open(two[1]))
     slower = next(row for row in model["matched"] if row["kind"] == "producer")
     assert (slower["verdict"], slower["change_us"], model["n_slower"]) == ("slower", 1_000_000, 1)
     assert slower["steps"] == [
@@ -129,6 +130,6 @@ def test_a_slower_start_names_the_step_and_whose_time(two: tuple[Path, Path]) ->
 
 
 def test_a_capture_against_itself_has_no_change(two: tuple[Path, Path]) -> None:
-    model = comparison(two[0], two[0])
+    model = comparison(Dataset.open(two[0]), Dataset.open(two[0]))
     assert {row["verdict"] for row in model["matched"]} == {"same"}
     assert model["only_before"] == model["only_after"] == []

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.html import write_html
 from kafkascope_analyzer.report.model import report_model
 
@@ -45,7 +46,7 @@ def leader_move(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def write_page(dataset: Path, place: Path, **options: Any) -> Path:
-    write_html(dataset, report_model(dataset), place, **options)
+    write_html(Dataset.open(dataset), report_model(Dataset.open(dataset)), place, **options)
     return place
 
 

@@ -99,11 +99,12 @@ def test_evidence_is_in_the_page_with_its_packets(told, table):
 
 
 def test_a_page_with_a_small_budget_says_what_it_left_out(small_page, leader_move, tmp_path):
+    from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.report.html import write_html
     from kafkascope_analyzer.report.model import report_model
 
     place = tmp_path / "thin.html"
-    write_html(leader_move, report_model(leader_move), place, budget=2500)
+    write_html(Dataset.open(leader_move), report_model(Dataset.open(leader_move)), place, budget=2500)
     story, columns = unpacked(place)
     assert story["requests"]["n_kept"] == len(columns["weight"]) <= 2500
     assert columns["weight"].sum() == story["requests"]["n"] == 5708

@@ -2,13 +2,14 @@
 
 import pytest
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.html import page, write_html
 from kafkascope_analyzer.report.model import report_model
 
 
 def test_same_dataset_same_bytes(leader_move, real_page, tmp_path):
     again = tmp_path / "again.html"
-    write_html(leader_move, report_model(leader_move), again)
+    write_html(Dataset.open(leader_move), report_model(Dataset.open(leader_move)), again)
     assert again.read_bytes() == real_page.read_bytes()
 
 
@@ -31,19 +32,19 @@ def test_sources_cannot_end_their_element():
 def test_readers_without_scripts_get_the_story(real_page):
     text = real_page.read_text()
     brief = text[text.index("<noscript>") : text.index("</noscript>")]
-    assert "node 3 (10.77.0.13:9092) was lost, for 15.7 s" in brief
+    assert "node 3 (10.77.0.13:9092) was lost, for 16.3 s" in brief
 
 
 def test_nothing_is_left_where_it_cannot_be_written(leader_move, tmp_path):
     place = tmp_path / "taken.html"
     place.mkdir()
     with pytest.raises(OSError, match=r"taken\.html"):
-        write_html(leader_move, report_model(leader_move), place)
+        write_html(Dataset.open(leader_move), report_model(Dataset.open(leader_move)), place)
     assert [one.name for one in tmp_path.iterdir()] == ["taken.html"]
 
 
 @pytest.mark.parametrize("stories", [True, False])
 def test_datasets_without_later_stories_or_any_are_told_so(tmp_path, small, stories):
     dataset = small.write_dataset(tmp_path / "old.kscope", stories=stories)
-    write_html(dataset, report_model(dataset), tmp_path / "old.html")
+    write_html(Dataset.open(dataset), report_model(Dataset.open(dataset)), tmp_path / "old.html")
     assert (tmp_path / "old.html").stat().st_size > 50_000

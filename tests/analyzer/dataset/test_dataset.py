@@ -1,0 +1,163 @@
+"""What a dataset holds comes from its manifest; its stories are replaced as a whole."""
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id, story_file
+from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
+from kafkascope_analyzer.dataset.stories import CLIENTS
+from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_parsers.errors import UsageError
+
+CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
+
+
+def test_ingest_lists_every_file_that_it_wrote(tmp_path: Path) -> None:
+    out = tmp_path / "x.kscope"
+    ingest([CAPTURES / "healthy_basic.pcap.zst"], out)
+    dataset = Dataset.open(out)
+    there = {path.relative_to(out).as_posix() for path in out.rglob("*.parquet")}
+    assert {path for name in dataset.tables for path in dataset.files(name)} == there
+    assert "messages/Metadata/response" in dataset.messages
+    for name in dataset.tables:
+        assert dataset.rows(name) == sum(pq.read_metadata(out / path).num_rows for path in dataset.files(name))
+    sizes = {file.path: file.bytes for files in dataset.manifest.files.values() for file in files}
+    assert sizes == {path: (out / path).stat().st_size for path in there}
+    captures = ds.dataset(out / "captures").to_table(columns=["first_ns", "last_ns"]).to_pylist()
+    assert dataset.capture_span == (captures[0]["first_ns"], captures[0]["last_ns"])
+
+
+def test_files_in_buckets_belong_to_their_table(tmp_path: Path) -> None:
+    for path in (
+        "requests/bucket=1/part-0.parquet",
+        "requests/bucket=0/part-0.parquet",
+        "messages/Fetch/request/p.parquet",
+    ):
+        (tmp_path / path).parent.mkdir(parents=True)
+        pq.write_table(pa.table({"a": [1, 2]}), tmp_path / path)
+    found = written_files(tmp_path)
+    assert [(name, [(file.path, file.rows) for file in files]) for name, files in found.items()] == [
+        ("messages/Fetch/request", [("messages/Fetch/request/p.parquet", 2)]),
+        ("requests", [("requests/bucket=0/part-0.parquet", 2), ("requests/bucket=1/part-0.parquet", 2)]),
+    ]
+
+
+def test_a_table_is_read_as_arrow_reads_its_files(leader_move: Path) -> None:
+    dataset = pickle.loads(pickle.dumps(Dataset.open(leader_move)))
+    for name in ("requests", "messages/Metadata/response", "stories/recoveries"):
+        expected = ds.dataset(leader_move / name).to_table()
+        assert dataset.read(name).cast(expected.schema).equals(expected)
+    columns = ["request_id", "latency_us"]
+    slow = ds.field("latency_us") > 1_000_000
+    expected = ds.dataset(leader_move / "requests").to_table(columns=columns, filter=slow)
+    assert 0 < expected.num_rows < dataset.rows("requests")
+    assert dataset.read("requests", columns, slow).cast(expected.schema).equals(expected)
+
+
+def test_a_file_that_the_manifest_does_not_list_is_no_part_of_it(leader_move: Path) -> None:
+    n = Dataset.open(leader_move).read("requests").num_rows
+    shutil.copy(leader_move / "requests" / "part-0.parquet", leader_move / "requests" / "part-9.parquet")
+    shutil.copytree(leader_move / "requests", leader_move / "stories" / "incidents")
+    dataset = Dataset.open(leader_move)
+    assert dataset.read("requests").num_rows == dataset.rows("requests") == n
+    assert not dataset.has("stories/incidents")
+
+
+def test_a_table_that_it_lacks(leader_move: Path) -> None:
+    dataset = Dataset.open(leader_move)
+    assert (dataset.has("nothing"), dataset.files("nothing"), dataset.rows("nothing")) == (False, (), 0)
+    assert list(dataset.batches("nothing")) == []
+    with pytest.raises(UsageError, match="has no table nothing"):
+        dataset.read("nothing")
+
+
+def changed(leader_move: Path, **changes: object) -> None:
+    found = json.loads((leader_move / MANIFEST).read_text())
+    (leader_move / MANIFEST).write_text(json.dumps(found | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"schema_version": 1}, "made by an older kafkascope: run kafkascope ingest again"),
+        ({"schema_version": 99}, "made by a newer kafkascope"),
+        ({"schema_version": "2"}, "names no schema_version"),
+        ({"ledger": None}, "has no ledger"),
+        ({"files": {"requests": [{"path": "requests/a.parquet"}]}}, "does not list the files of requests"),
+        ({"files": {"requests": [{"path": "requests/../../a", "rows": 1, "bytes": 1}]}}, "no file of requests"),
+        ({"files": {"requests": [{"path": "/etc/passwd", "rows": 1, "bytes": 1}]}}, "no file of requests"),
+    ],
+)
+def test_a_manifest_that_is_damaged_or_of_another_version(leader_move: Path, changes, sentence: str) -> None:
+    changed(leader_move, **changes)
+    with pytest.raises(UsageError, match=sentence) as raised:
+        Dataset.open(leader_move)
+    assert str(leader_move) in str(raised.value)
+
+
+def client(name: str) -> pa.Table:
+    schema = pa.schema([field.with_nullable(True) for field in CLIENTS.schema])
+    return pa.Table.from_pylist([{"client_instance_id": name}], schema)
+
+
+@pytest.fixture(params=["local", "s3"])
+def place(request: pytest.FixtureRequest, leader_move: Path, bucket) -> tuple[str, object]:
+    """The dataset's URI, and a function that lists its story files, by other means than ours."""
+    if request.param == "local":
+        return str(leader_move), lambda: sorted(
+            path.relative_to(leader_move).as_posix() for path in (leader_move / "stories").rglob("*") if path.is_file()
+        )
+    made = bucket()
+    uri = made.upload(leader_move, "in/x.kscope")
+    return uri, lambda: [key.removeprefix("in/x.kscope/") for key in made.keys("in/x.kscope/stories/")]
+
+
+def test_stories_are_replaced_as_a_whole(place) -> None:
+    uri, story_files = place
+    before = Dataset.open(uri)
+    run = new_run_id()
+    written = pickle.loads(pickle.dumps(before)).write_file(story_file("stories/clients", run, 3), client("new"))
+    assert Dataset.open(uri).rows("stories/clients") == before.rows("stories/clients") > 1
+    after = before.commit_stories({"stories/clients": [written], "stories/findings": []})
+    for dataset in (after, Dataset.open(uri)):
+        assert dataset.read("stories/clients")["client_instance_id"].to_pylist() == ["new"]
+        assert dataset.read("stories/findings").num_rows == 0
+        assert dataset.has("stories/findings")
+        assert not dataset.has("stories/recoveries")
+        assert dataset.files("requests") == before.files("requests")
+    assert story_files() == [written.path]
+
+
+def test_a_run_that_dies_leaves_the_former_stories_and_the_next_one_cleans_up(place) -> None:
+    uri, story_files = place
+    before, files_before = Dataset.open(uri), story_files()
+    left = before.write_file(story_file("stories/clients", new_run_id(), 0), client("never committed"))
+    same = Dataset.open(uri)
+    assert same.read("stories/clients").equals(before.read("stories/clients"))
+    assert sorted({*story_files()} - {*files_before}) == [left.path]
+    kept = {name: same.manifest.files[name] for name in same.tables if name.startswith("stories/")}
+    same.commit_stories(kept)
+    assert story_files() == files_before
+
+
+def test_two_runs_do_not_mix(place) -> None:
+    uri, _ = place
+    first, second = Dataset.open(uri), Dataset.open(uri)
+    mine = first.write_file(story_file("stories/clients", new_run_id(), 0), client("first"))
+    first.commit_stories({"stories/clients": [mine]})
+    with pytest.raises(UsageError, match="changed by another run"):
+        second.commit_stories({})
+    assert Dataset.open(uri).read("stories/clients")["client_instance_id"].to_pylist() == ["first"]
+
+
+def test_only_stories_are_committed(leader_move: Path) -> None:
+    dataset = Dataset.open(leader_move)
+    with pytest.raises(ValueError, match="not a story table"):
+        dataset.commit_stories({"requests": []})
