@@ -13,11 +13,13 @@ from kafkascope_spark.session import open_session, size_for_requests
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
 
     from kafkascope_analyzer.dataset.manifest import Files
+    from kafkascope_spark.findings.finding_rows import Batches
+    from kafkascope_spark.findings.rule import Detector, Rule
     from kafkascope_spark.tables import Tables
 
 
@@ -48,22 +50,31 @@ def write_findings(tables: "Tables", run: StoryRun, ignored: Collection[str] = (
     import pyarrow as pa
 
     from kafkascope_spark.findings.rules import RULES
-    from kafkascope_spark.findings.transform import findings
+    from kafkascope_spark.findings.transform import detectors_to_run, found_facts
     from kafkascope_spark.read import spark_schema
 
-    found = findings(tables, [rule for rule in RULES if rule.name not in ignored])
-    written = found.mapInArrow(findings_writer(run), spark_schema(pa.schema(list(FILE)))).toArrow()
+    detectors = detectors_to_run(tables, [rule for rule in RULES if rule.name not in ignored])
+    facts = found_facts(tables, detectors)
+    if facts is None:
+        return listed([], [FINDINGS])
+    written = facts.mapInArrow(findings_stage(run, detectors), spark_schema(pa.schema(list(FILE)))).toArrow()
     return listed(written.to_pylist(), [FINDINGS])
 
 
-def findings_writer(run: StoryRun) -> "Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
-    """The function that Spark's workers run over each partition of findings: it gives the files that it wrote."""
+def findings_stage(
+    run: StoryRun, detectors: "Mapping[str, tuple[Rule, Detector]]"
+) -> "Callable[[Batches], Iterator[pa.RecordBatch]]":
+    """The function that Spark's workers run over each partition of facts: it writes the findings that they are, and
+    gives the files."""
+    from kafkascope_spark.findings.finding_rows import finding_writer
 
-    def write(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    as_findings = finding_writer(detectors)
+
+    def write(batches: "Batches") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
 
         writer = StoryWriter(run, [FINDINGS])
-        for batch in batches:
+        for batch in as_findings(batches):
             writer.take_batch(FINDINGS.name, batch)
         files = writer.close()
         if files:

@@ -4,7 +4,6 @@ They are evaluated in this process, without a Spark job, over the few columns th
 the planning of detectors that cannot find anything; without them the findings are the same.
 """
 
-import pathlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -13,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_spark.findings.dataset_batches import table_batches
 from kafkascope_spark.findings.read import Messages, Read
 from kafkascope_spark.findings.rule import Detector
@@ -22,6 +22,8 @@ MACROS = (
     "create macro regexp_like(text, pattern) as regexp_matches(text, pattern)",
 )
 """Functions of Spark SQL under Spark's names: what a Read's predicates may call besides functions that both have."""
+MOST_REQUESTS = 10_000_000
+"""Requests whose short columns this process reads within seconds; of a dataset with more, all detectors run."""
 _STRING = re.compile(r"'(?:[^']|'')*'")
 _WORD = re.compile(r"[a-z_][a-z_0-9]*")
 
@@ -29,7 +31,7 @@ _WORD = re.compile(r"[a-z_][a-z_0-9]*")
 class Preconditions:
     """Evaluates the preconditions of detectors on one dataset."""
 
-    def __init__(self, dataset: pathlib.Path) -> None:
+    def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
         self._database = duckdb.connect(config={"threads": 1})
         for macro in MACROS:

@@ -31,7 +31,8 @@ def facts(tables: "Tables", detectors: Mapping[str, Detector]) -> "DataFrame":
     tables_first = [f"{name} as (select * from {{{name}}})" for name in sources]
     rest = ", ".join(["", *shared]) + " " + " union all ".join(queries)
     escaped = rest.replace("{", "{{").replace("}", "}}")
-    span = {"capture_first_ns": tables.capture_ns[0], "capture_last_ns": tables.capture_ns[1]}
+    first_ns, last_ns = tables.dataset.capture_span or (0, 0)
+    span = {"capture_first_ns": first_ns, "capture_last_ns": last_ns}
     return tables.session.sql(f"with {', '.join(tables_first)}{escaped}", args=span, **sources)
 
 

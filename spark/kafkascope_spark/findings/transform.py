@@ -1,11 +1,11 @@
 """`findings`: what all rules find, as rows of the table. A rule that cannot see what it needs finds nothing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_spark.findings.finding_rows import SCHEMA, finding_writer
-from kafkascope_spark.findings.preconditions import Preconditions
+from kafkascope_spark.findings.preconditions import MOST_REQUESTS, Preconditions
 from kafkascope_spark.findings.rule import Detector, Rule
 from kafkascope_spark.findings.sql import literals
 from kafkascope_spark.findings.statement import facts
@@ -21,20 +21,26 @@ def findings(tables: "Tables", rules: Sequence[Rule]) -> "DataFrame":
     from kafkascope_spark.read import spark_schema
 
     detectors = detectors_to_run(tables, rules)
-    if not detectors:
+    found = found_facts(tables, detectors)
+    if found is None:
         return tables.empty(FINDINGS)
+    return found.mapInArrow(finding_writer(detectors), spark_schema(SCHEMA))
+
+
+def found_facts(tables: "Tables", detectors: Mapping[str, tuple[Rule, Detector]]) -> "DataFrame | None":
+    """The facts of these detectors (statement.facts) without those that another rule explains; None without any
+    detector. Lazy."""
+    if not detectors:
+        return None
     found = facts(tables, {key: detector for key, (_, detector) in detectors.items()})
-    unexplained = _without_explained(found, {key: rule for key, (rule, _) in detectors.items()})
-    return unexplained.mapInArrow(finding_writer(detectors), spark_schema(SCHEMA))
+    return _without_explained(found, {key: rule for key, (rule, _) in detectors.items()})
 
 
 def detectors_to_run(tables: "Tables", rules: Iterable[Rule]) -> dict[str, tuple[Rule, Detector]]:
     """The detectors whose preconditions the dataset satisfies, with their rules, by a key; all detectors where the
     dataset is too large to be read by this process."""
-    from kafkascope_spark.read import MOST_LOOKED_THROUGH
-
     every = {f"{rule.name}/{n}": (rule, detector) for rule in rules for n, detector in enumerate(rule.detectors)}
-    if tables.n_requests > MOST_LOOKED_THROUGH:
+    if tables.n_requests > MOST_REQUESTS:
         return every
     satisfied = Preconditions(tables.dataset).satisfied([detector for _, detector in every.values()])
     return {key: found for (key, found), it_is in zip(every.items(), satisfied, strict=True) if it_is}
