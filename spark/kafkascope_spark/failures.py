@@ -6,6 +6,7 @@ because a JVM that runs out of memory or disk often ends before it can answer.
 
 import contextlib
 import logging
+import re
 from collections.abc import Iterator
 
 from kafkascope_parsers.errors import SparkError
@@ -92,9 +93,10 @@ def _is_interruption(error: BaseException) -> bool:
 
 
 def _is_connection_lost(error: BaseException) -> bool:
-    from py4j.protocol import Py4JNetworkError
+    """Whether no answer came from the JVM; Py4JJavaError is an answer."""
+    from py4j.protocol import Py4JError, Py4JJavaError
 
-    return isinstance(error, Py4JNetworkError | OSError | EOFError) or not _text_of(error)
+    return isinstance(error, Py4JError | OSError | EOFError) and not isinstance(error, Py4JJavaError)
 
 
 def _text_of(error: BaseException) -> str:
@@ -107,7 +109,11 @@ def _text_of(error: BaseException) -> str:
 
 
 def _first_cause(text: str) -> str:
-    """The innermost cause that a JVM's stack trace names, else the first line."""
+    """The exception of a Python worker, else the innermost cause that a JVM's stack trace names, else the first
+    line."""
+    raised = re.findall(r"^Traceback .*\n(?:[ \t].*\n|\n)*(\S.*)", text, re.MULTILINE)
+    if raised:
+        return str(raised[-1])
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     return next(iter([*reversed(causes), *lines]), "")

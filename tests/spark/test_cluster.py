@@ -1,5 +1,5 @@
 """The same stories on a cluster: a standalone master and two workers from the pyspark package, on loopback, reached
-as `--master` and, through a Spark Connect server on it, as `--remote` and SPARK_REMOTE."""
+as `--master` and, through a Spark Connect server on it, as SPARK_REMOTE."""
 
 import importlib.util
 import os
@@ -17,7 +17,6 @@ import pyspark
 import pytest
 
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STORY_TABLES
-from kafkascope_spark.session import class_archive_option
 
 pytestmark = pytest.mark.spark
 
@@ -26,13 +25,7 @@ PATIENCE_S = 120
 JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Every JVM lives for some seconds: the second compiler would take longer than it saves."""
 SPARK_OPTIONS = {"spark.sql.shuffle.partitions": "3", "spark.ui.enabled": "false"}
-Told = Callable[[str], pathlib.Path]
-
-
-def archived_classes() -> str:
-    """The JVM option for Spark's classes as an embedded session left them; empty where none has yet."""
-    option = class_archive_option()
-    return option if option.startswith("-XX:SharedArchiveFile=") else ""
+DatasetOf = Callable[[str], pathlib.Path]
 
 
 class Daemons:
@@ -48,7 +41,7 @@ class Daemons:
             "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
             "SPARK_DAEMON_MEMORY": "640m",
             "SPARK_WORKER_DIR": str(folder / "work"),
-            "JDK_JAVA_OPTIONS": f"{JVM_OPTIONS} {archived_classes()}".strip(),
+            "JDK_JAVA_OPTIONS": JVM_OPTIONS,
         }
         self.environment.pop("SPARK_REMOTE", None)
 
@@ -139,8 +132,8 @@ def assert_same_rows(found: pathlib.Path, expected: pathlib.Path) -> None:
         assert sorted(map(repr, mine.to_pylist())) == sorted(map(repr, theirs.to_pylist())), table.name
 
 
-def test_a_master_with_two_workers_tells_the_same(
-    cluster: tuple[Daemons, str], told: Told, tmp_path: pathlib.Path
+def test_a_master_with_two_workers_writes_the_same_stories(
+    cluster: tuple[Daemons, str], told: DatasetOf, tmp_path: pathlib.Path
 ) -> None:
     daemons, master = cluster
     dataset = told("healthy_basic")
@@ -148,7 +141,9 @@ def test_a_master_with_two_workers_tells_the_same(
 
 
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect needs pyspark[connect]")
-def test_a_connect_server_tells_the_same(cluster: tuple[Daemons, str], told: Told, tmp_path: pathlib.Path) -> None:
+def test_a_connect_server_writes_the_same_stories(
+    cluster: tuple[Daemons, str], told: DatasetOf, tmp_path: pathlib.Path
+) -> None:
     daemons, master = cluster
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -160,7 +155,7 @@ def test_a_connect_server_tells_the_same(cluster: tuple[Daemons, str], told: Tol
         *("--conf", f"spark.connect.grpc.binding.port={port}"),
         *("--conf", "spark.connect.grpc.binding.address=127.0.0.1"),
         *(part for name, value in SPARK_OPTIONS.items() for part in ("--conf", f"{name}={value}")),
-        *("--conf", "spark.cores.max=1"),  # that several executors tell the same is seen above
+        *("--conf", "spark.cores.max=1"),  # several executors are tested above
         "spark-internal",
         until="Spark Connect server started at",
     )

@@ -126,12 +126,30 @@ def test_ctrl_c_during_a_job_prints_no_traceback(tmp_path: pathlib.Path) -> None
     assert (printed, complained) == ("130\n", "kafkascope: interrupted: nothing was written\n")
 
 
+@pytest.mark.spark
+def test_executors_without_our_packages_are_named_before_any_job(tmp_path: pathlib.Path) -> None:
+    """The executors run an empty Python environment of the same version."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True)
+    program = """
+        import sys
+        from kafkascope_analyzer.cli.exits import exit_codes
+        from kafkascope_spark.session import open_session
+        with exit_codes():
+            open_session("local[2]")
+    """
+    environment = os.environ | {"PYSPARK_PYTHON": str(tmp_path / "empty" / "bin" / "python")}
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    assert "kafkascope: the executors have no pyarrow: install it there (pip install pyarrow)" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
     [
         ("Job aborted\nCaused by: java.io.IOException: No space left on device", "the disk is full"),
         ("org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY]", "the heap of Spark's JVM"),
         ("ExecutorLostFailure (executor 3 exited caused by one of the running tasks)", "an executor was lost"),
+        ("thrown:\nTraceback (most recent call last):\n  File x\nKeyError: 'partition'\n", "KeyError: 'partition'"),
         ("Job aborted\n\tat a.B.c\nCaused by: java.lang.IllegalStateException: two writers", "two writers"),
     ],
 )

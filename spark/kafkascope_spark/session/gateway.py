@@ -168,7 +168,7 @@ def connect(jvm: Jvm) -> Any:
     finally:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
     gateway.proc = jvm.process
-    AccumulatorTCPServer.handle_error = _ignore_lost_connection  # type: ignore[method-assign]
+    AccumulatorTCPServer.handle_error = _ignore_lost_connection  # type: ignore[method-assign, assignment]
     return gateway
 
 
