@@ -136,6 +136,7 @@ class BucketFinish:
             for batch in self._batches("requests"):
                 rows = finish_rows.request_rows(batch, self._names)
                 writer.write(rows)
+                rows = rows.append_column("status_code", batch["status"])
                 self._events.take_requests(_with_numbers(rows, batch))
                 self._facts.note_requests(batch)
                 self._roles.add(request_roles(batch))

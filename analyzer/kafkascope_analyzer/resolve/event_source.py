@@ -23,7 +23,8 @@ class EventSource(Protocol):
         """Events from a batch of finished rows of `errors`; with sent_ns, the first byte of the request."""
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Events from a batch of finished rows of `requests`."""
+        """Events from a batch of finished rows of `requests`; with status_code, the place of the status in
+        REQUEST_STATUSES."""
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """Events from a batch of finished rows of `partitions`, all of one message."""

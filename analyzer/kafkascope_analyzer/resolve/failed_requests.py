@@ -6,7 +6,6 @@ failures are known to all buckets.
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES
@@ -19,12 +18,6 @@ _COLUMNS = ["conn", "api_key", "group_id", "transactional_id", "ts_ns"]
 _FAILED_STATUSES = np.isin(REQUEST_STATUSES, ("unanswered", "undecoded"))
 _ORPHAN = REQUEST_STATUSES.index("orphan_response")
 _HOT = ApiSet(HOT_APIS)
-
-
-def statuses(requests: pa.Table) -> NDArray[np.int64]:
-    """The status of rows of `requests` as index in REQUEST_STATUSES."""
-    places = pc.index_in(requests["status"], pa.array(REQUEST_STATUSES))
-    return np.asarray(places.to_numpy().astype(np.int64))
 
 
 def has_failed(requests: pa.Table, status: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -67,7 +67,10 @@ class FailureTimes:
         """The subject of each row: its client and the columns after that; NO_SUBJECT for those that never failed."""
         found = clients
         for level, column in zip(self.levels[1:], columns, strict=True):
-            found = level.combined(found, level.codes(column))
+            known = np.flatnonzero(found != NO_SUBJECT)
+            combined = level.combined(found[known], level.codes(column.take(pa.array(known))))
+            found = np.full(len(found), NO_SUBJECT)
+            found[known] = combined
         return found
 
     def last(

@@ -16,7 +16,7 @@ from kafkascope_analyzer.resolve.apis import EARLY_APIS, HOT_APIS, ApiSet, int_c
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
 from kafkascope_analyzer.resolve.event_source import MessageReader
-from kafkascope_analyzer.resolve.failed_requests import has_failed, is_throttled, statuses
+from kafkascope_analyzer.resolve.failed_requests import has_failed, is_throttled
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FollowCounter
 from kafkascope_analyzer.resolve.late_requests import is_late
 
@@ -51,7 +51,7 @@ class RequestEvents:
     def _chosen(self, rows: pa.Table) -> NDArray[np.int64]:
         api_key, number = int_column(rows, "api_key", -1), int_column(rows, "number", 0)
         is_hot = _HOT.has(api_key)
-        failed = has_failed(rows, statuses(rows)) | is_throttled(rows)
+        failed = has_failed(rows, int_column(rows, "status_code", 0)) | is_throttled(rows)
         early = (number < EARLY) & _EARLY.has(api_key)
         chosen = ~is_hot | failed | early | is_late(rows, api_key)
         if len(self._failures):

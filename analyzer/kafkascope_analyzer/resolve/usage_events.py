@@ -11,7 +11,7 @@ from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import EventPlace, client_events, flat
 from kafkascope_analyzer.resolve.correlation_samples import CorrelationSamples, TextCodes
 from kafkascope_analyzer.resolve.event_source import MessageReader
-from kafkascope_analyzer.resolve.failed_requests import has_failed, statuses
+from kafkascope_analyzer.resolve.failed_requests import has_failed
 from kafkascope_analyzer.resolve.usage_table import USAGE_COLUMNS, UsageTable
 
 
@@ -39,7 +39,7 @@ class UsageEvents:
             self._responses.add(orphans, numbers, np.zeros(len(numbers), np.int64))
             rows, number = rows.filter(pa.array(~is_response)), number[~is_response]
         if rows.num_rows:
-            self._usage.add(rows, has_failed(rows, statuses(rows)))
+            self._usage.add(rows, has_failed(rows, int_column(rows, "status_code", 0)))
             self._requests.add(rows, number, self._clients.of(rows["client_id"]))
         yield from ()
 

@@ -20,12 +20,12 @@ _TEXT_KEYS = (
     "coordinator_key",
     "software_name",
     "software_version",
-    "status",
 )
 _FLAGS = ("is_replica", "returned_records", "failed")
-_KEYS = ("conn", "api_key", "api_version", *_TEXT_KEYS, *_FLAGS)
+_KEYS = ("conn", "api_key", "api_version", "status_code", *_TEXT_KEYS, *_FLAGS)
 _FIRST = (
     "api_name",
+    "status",
     "client_ip",
     "conn_id",
     "node_id",

@@ -117,3 +117,74 @@ def connected(dataset: Path) -> duckdb.DuckDBPyConnection:
         files = f"{dataset}/{table}/**/*.parquet"
         database.execute(f"create view {table} as from read_parquet('{files}', hive_partitioning = false)")
     return database
+
+
+_MENTIONS = """
+with clients as (select conn_id, client_ip, client_ids[1] as client_id, close_kind, close_ns from connections),
+mentions as (
+    select p.request_id, p.conn_id, c.client_ip, c.client_id, p.ts_ns, p.api_key, p.direction, p.topic, p.partition,
+        coalesce(p.error_code, 0) <> 0 as failed, coalesce(p.leader_id, p.current_leader_id) as leader_id,
+        false as unanswered
+    from partitions p join clients c using (conn_id)
+    where p.api_key in (0, 1, 2, 3, 23, 78, 79) and p.topic is not null
+),
+given_up as (
+    select r.request_id from requests r join clients c using (conn_id)
+    where r.status = 'unanswered' and r.api_key in (0, 1, 78, 79) and c.close_ns is not null
+        and (c.close_kind in ('fin_server', 'rst_server') or c.close_ns - r.request_last_ns > 5000000000
+            or r.api_key = 0)
+),
+unanswered as (
+    select * replace ('response' as direction, true as failed, true as unanswered)
+    from mentions where direction = 'request' and request_id in (from given_up)
+),
+topic_errors as (
+    select e.request_id, e.conn_id, c.client_ip, c.client_id, e.ts_ns, e.api_key, 'response' as direction, e.topic,
+        e.partition, true as failed, null::integer as leader_id, false as unanswered
+    from errors e join clients c using (conn_id) where e.topic is not null and e.partition is null
+),
+"""
+_FOLLOWING = """
+{name}_counted as (
+    select *, count(*) filter (kind = 0) over so_far as n0, count(*) filter (kind = 1) over so_far as n1,
+        count(*) filter (kind = 2) over so_far as n2, count(*) filter (kind = 3) over so_far as n3,
+        coalesce(lead(request_id) over in_order = request_id and lead(failed) over in_order, false) as fails_next
+    from (
+        select *, case when api_key in (0, 1, 78, 79) then case when direction = 'request' then 0 else 1 end
+            when api_key = 3 then 2 else 3 end as kind
+        from {rows}
+    )
+    window so_far as (partition by client_ip, client_id, topic {by} order by ts_ns, direction, request_id
+            rows between unbounded preceding and current row),
+        in_order as (partition by client_ip, client_id, topic {by} order by ts_ns, direction, request_id)
+),
+{name} as (
+    select *, case kind
+        when 0 then n0 - max(n0) filter (failed) over before when 1 then n1 - max(n1) filter (failed) over before
+        when 2 then n2 - max(n2) filter (failed) over before else n3 - max(n3) filter (failed) over before end as since
+    from {name}_counted
+    window before as (partition by client_ip, client_id, topic {by} order by ts_ns, direction, request_id
+        rows between unbounded preceding and 1 preceding)
+),
+"""
+PARTITION = (
+    _MENTIONS
+    + "every as (from mentions union all from unanswered),\n"
+    + _FOLLOWING.format(name="of_partition", rows="every", by=", partition")
+    + "denied as (from topic_errors union all from mentions where topic in (select topic from topic_errors)),\n"
+    + _FOLLOWING.format(name="of_topic", rows="denied", by="")
+    + """
+found as (from of_partition union all from of_topic)
+select distinct client_ip, conn_id, request_id, ts_ns, api_key, direction = 'response' and not unanswered, topic,
+    partition, leader_id, failed and direction = 'response' and not unanswered and coalesce(leader_id, -1) >= 0,
+    unanswered
+from found
+where (since <= 16 and not failed and not fails_next) or unanswered
+    or (failed and direction = 'response' and coalesce(leader_id, -1) >= 0)
+"""
+)
+PARTITION_EVENTS = """
+select client_ip, conn_id, p.request_id, ts_ns, p.api_key, p.answered, p.topic, p.partition, p.leader_id, p.hints,
+    p.unanswered
+from (select client_ip, conn_id, ts_ns, partition as p from events where kind = 'partition')
+"""

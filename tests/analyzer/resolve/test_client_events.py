@@ -29,6 +29,15 @@ def test_requests_that_decide_a_story_are_events(dataset, queries):
     assert queries.differences(dataset, queries.DECIDING, events, more_allowed=True) == []
 
 
+def test_what_follows_an_error_on_a_partition_is_an_event(dataset, queries):
+    """All of it, counted over all connections of a client; events count on each connection, and have more."""
+    assert queries.differences(dataset, queries.PARTITION, queries.PARTITION_EVENTS, more_allowed=True) == []
+    tables = queries.connected(dataset)
+    (needed,) = tables.sql(f"select count(*) from ({queries.PARTITION})").fetchall()[0]
+    (kept,) = tables.sql("select count(*) from events where kind = 'partition'").fetchall()[0]
+    assert kept <= 2 * needed + 10
+
+
 def test_steady_requests_are_no_events(dataset, queries):
     """What is kept beyond what one client's order of requests needs is little: a success on each connection."""
     tables = queries.connected(dataset)

@@ -197,17 +197,22 @@ CLIENT_KINDS: dict[str, pa.StructType] = {
 connection: the connection, with the shortest idle time among what the same server closed within half a second
 (near_idle_ms) and the connections that it refused in the five seconds after (refused_after). usage: requests of one
 kind on it; how often, the first of them, when the last was sent. samples: times and correlation ids of some requests
-(of_answers: of answers whose requests the capture lacks). learned: what its answers said. loop: percentiles of the
-time between rounds of a loop, in milliseconds (in_flight: requests). lookup: a question to a name server. request: one
-that decides a story by itself. error_run: an error code in the answers of one or more requests in a row (n; request_id
-and last_request_id at its ends; waited_us: time between sending and answer, added up); of more than one, `request` has
-the first of them. partition: a topic-partition that a request names after an error on it, or its answer without error;
-hints: the error names the leader (KIP-951); unanswered: the request was never answered, as its connection ended.
+(of_answers: of responses whose requests the capture lacks). learned: what its messages tell. loop: percentiles of the
+time between rounds of a loop, in milliseconds (in_flight: requests). lookup: a question to a name server; it has no
+connection. request: one that decides a story by itself, or the first success on its connection after a failure of the
+same call. error_run: an error code in the answers of one request (n is 1), or of n requests in a row that failed alike,
+between the first 32 and the last 32 of them, which have rows of their own (request_id and last_request_id at its ends;
+last_ns: first byte of the last answer; last_sent_ns: of the last request; waited_us: from the first byte of a request
+to that of its answer, added up; leader_id: what all answers name, KIP-951); of more than one, `request` has the first
+of them, and none of them has a row of kind request or partition. partition: a topic-partition that a request or answer
+names without error after an error on it, the first of each message on each connection; hints: the answer has an error
+that names the leader (KIP-951); unanswered: the request was never answered, as its connection ended.
 """
 
 KINDS: Mapping[str, pa.StructType] = CLIENT_KINDS | GROUP_KINDS | TRANSACTION_KINDS
 RANKS: Mapping[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
 """Order of what has the same time: requests, then errors, then partitions, as the state machines need it."""
+
 EVENT_KEYS: tuple[Column, ...] = (
     *required(text("key_kind", "what the key is", *KEY_KINDS)),
     *required(text("key", "address of the client, group, or transactional id whose story it belongs to")),

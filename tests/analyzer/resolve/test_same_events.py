@@ -1,0 +1,75 @@
+"""The same events however the work is shared out, and however the capture is cut."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
+from kafkascope_analyzer.ingest.limits import Limits
+from kafkascope_analyzer.ingest.options import IngestOptions
+from kafkascope_analyzer.ingest.run import ingest
+
+CAPTURE = Path(__file__).parents[3] / "fixtures" / "captures" / "leader_move.pcap.zst"
+_HEADER, _RECORD = 24, 16
+
+
+@pytest.fixture(scope="module")
+def raw():
+    with CAPTURE.open("rb") as file:
+        return zstandard.ZstdDecompressor().stream_reader(file).read()
+
+
+@pytest.fixture(scope="module")
+def whole(raw, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "whole.pcap").write_bytes(raw)
+    ingest([folder / "whole.pcap"], folder / "whole.kscope", IngestOptions(jobs=1))
+    return folder / "whole.kscope"
+
+
+def events(dataset, *without):
+    table = pq.read_table(dataset / "events", partitioning=None)
+    return table.drop_columns(list(without)).to_pylist()
+
+
+def in_order(rows):
+    return sorted(rows, key=lambda row: [row[name] for name in EVENT_ORDER if name in row])
+
+
+@pytest.mark.parametrize("jobs", [2, 7])
+def test_buckets_change_nothing(whole, raw, tmp_path, monkeypatch, jobs):
+    monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
+    (tmp_path / "whole.pcap").write_bytes(raw)
+    ingest([tmp_path / "whole.pcap"], tmp_path / "many.kscope", IngestOptions(jobs=jobs))
+    assert len(list((tmp_path / "many.kscope" / "events").glob("bucket=*"))) > 1
+    assert in_order(events(tmp_path / "many.kscope")) == in_order(events(whole))
+
+
+def test_blocks_change_nothing(whole, raw, tmp_path, monkeypatch):
+    monkeypatch.setattr("kafkascope_analyzer.ingest.run.limits_within", lambda _: Limits(block_bytes=1 << 18))
+    monkeypatch.setattr("kafkascope_analyzer.ingest.spill.GATHERED_ROWS", 100)
+    (tmp_path / "whole.pcap").write_bytes(raw)
+    ingest([tmp_path / "whole.pcap"], tmp_path / "blocks.kscope", IngestOptions(jobs=1))
+    assert in_order(events(tmp_path / "blocks.kscope")) == in_order(events(whole))
+
+
+def test_cutting_the_capture_changes_nothing_but_packet_numbers(whole, raw, tmp_path):
+    at, starts = _HEADER, []
+    while at < len(raw):
+        starts.append(at)
+        at += _RECORD + int.from_bytes(raw[at + 8 : at + 12], "little")
+    edges = [starts[len(starts) * part // 4] for part in range(4)] + [len(raw)]
+    paths = [tmp_path / f"{part}.pcap" for part in range(4)]
+    for path, first, end in zip(paths, edges[:-1], edges[1:], strict=True):
+        path.write_bytes(raw[:_HEADER] + raw[first:end])
+    ingest(paths, tmp_path / "pieces.kscope", IngestOptions(jobs=1))
+    pieces = in_order(events(tmp_path / "pieces.kscope", "packet_no"))
+    assert pieces == in_order(events(whole, "packet_no"))
+
+
+def test_a_file_is_in_order(whole):
+    """One row group is what a reader sorts no more."""
+    rows = events(whole)
+    assert rows == in_order(rows)
