@@ -91,9 +91,9 @@ def test_requests_that_form_groups_are_events_with_their_bodies(dataset: pathlib
         messages = dataset / "messages" / api / direction
         if messages.is_dir():
             ours = ", ".join(f"group_request.{direction}.{name}" for name in fields)
-            where = f"kind = 'group_request' and group_request.request_id in (select request_id from '{messages}/*')"
+            where = f"kind = 'group_request' and group_request.request_id in (select request_id from '{messages}/**/*.parquet')"
             bodies = sql(dataset, f"select group_request.request_id, {ours} from {{events}} where {where} order by all")
-            kafkas = sql(dataset, f"select request_id, {', '.join(fields)} from '{messages}/*' order by all")
+            kafkas = sql(dataset, f"select request_id, {', '.join(fields)} from '{messages}/**/*.parquet' order by all")
             assert bodies == kafkas, (api, direction)
 
 
@@ -141,12 +141,11 @@ def ingested(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     return rows
 
 
-@pytest.mark.parametrize("name", ["rebalance", "healthy_basic"])
-def test_buckets_and_blocks_change_nothing(ingested: Callable[..., list[str]], name: str) -> None:
-    whole = ingested([CAPTURES[name]], 1)
+def test_buckets_and_blocks_change_nothing(ingested: Callable[..., list[str]]) -> None:
+    whole = ingested([CAPTURES["rebalance"]], 1)
     assert len(whole) > 20
     for jobs, block_bytes in ((1, 1 << 18), (2, 1 << 20), (7, 1 << 20)):
-        assert ingested([CAPTURES[name]], jobs, block_bytes) == whole, (jobs, block_bytes)
+        assert ingested([CAPTURES["rebalance"]], jobs, block_bytes) == whole, (jobs, block_bytes)
 
 
 def test_rotated_files_change_nothing(ingested: Callable[..., list[str]], tmp_path: pathlib.Path) -> None:
