@@ -41,6 +41,7 @@ class GroupEvents:
         self._heartbeat_ids = pa.concat_arrays(list(self._heartbeats.values()))
         self._forming: list[pa.Table] = []
         self._members = MemberActivity()
+        self._connections = context.connections
         self._watermarks = HighWatermarks(context.shared.lag_points)
 
     def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
@@ -70,8 +71,9 @@ class GroupEvents:
         members = self._members.total()
         if members is not None:
             yield _events("group_member", members)
-        for lag in self._watermarks.rows():
-            yield self._lag(lag, connections)
+        lag = self._watermarks.rows()
+        if lag is not None:
+            yield self._lag(lag)
 
     def _requests(self, rows: pa.Table, connections: pa.Table, read: MessageReader) -> pa.Table:
         requests, responses = self._bodies(rows, read)
@@ -100,11 +102,10 @@ class GroupEvents:
             return topic_ids
         return pc.coalesce(self._topic_names.take(pc.index_in(topic_ids, self._topic_ids)), topic_ids)
 
-    @staticmethod
-    def _lag(rows: pa.Table, connections: pa.Table) -> pa.Table:
-        clients = connections["client_ip"].take(pc.index_in(rows["conn_id"], _flat(connections["conn_id"])))
-        rows = rows.append_column("client_ip", clients).append_column("committed_offset", rows["offset"])
-        return _events("group_lag", rows)
+    def _lag(self, rows: pa.Table) -> pa.Table:
+        for name in ("conn_id", "client_ip"):
+            rows = rows.append_column(name, self._connections[name].take(rows["conn"]))
+        return _events("group_lag", rows, {"committed_offset": rows["offset"]})
 
 
 def _flat(column: pa.ChunkedArray) -> pa.Array:

@@ -2,11 +2,12 @@
 
 First pass: each bucket spills which of its commits were accepted. Between the passes the last offset of each group,
 generation and topic-partition of the whole capture is found (`gather_lag_points`).
-Second pass: each bucket finds the highest high watermark that its own Fetch responses had reported by the end of the
-second of each commit (`HighWatermarks`): consumers, followers and other groups fetch on connections of any bucket.
+Second pass: each bucket finds the highest high watermark that the Fetch responses on each of its own connections had
+reported by the end of the second of each commit (`HighWatermarks`): consumers, followers and other groups fetch on
+connections of any bucket.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,8 @@ from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.group_requests import API_KEYS, COMMIT_APIS
 
 SECOND_NS = 1_000_000_000
+MERGED_ROWS = 1 << 16
+"""High watermarks of connections and slots that may lie unmerged."""
 ACCEPTED_COMMITS = "facts.accepted_commits"
 """Spilled table: connection, number, group and generation of the commits that the coordinator accepted."""
 LAST_COMMITS = pa.schema(
@@ -61,7 +64,7 @@ def gather_lag_points(spills: Iterable[Path], topics: Mapping[str, str]) -> pa.T
 
 def _last_commits(directory: Path) -> pa.Table:
     """The last offset of each group, generation and topic-partition that a bucket's connections committed."""
-    parts = [table for table in read_spill(directory, ACCEPTED_COMMITS)]
+    parts = list(read_spill(directory, ACCEPTED_COMMITS))
     latest = LAST_COMMITS.empty_table()
     if not parts:
         return latest
@@ -103,62 +106,114 @@ def _named(buckets: Iterable[pa.Table], topics: Mapping[str, str]) -> pa.Table:
 
 
 class HighWatermarks:
-    """The highest high watermarks of the partitions of lag points, by the second, as one bucket's connections report
-    them."""
+    """The highest high watermarks of the partitions of lag points that each connection of a bucket reports, by the
+    second of the next commit.
+
+    A place is a topic-partition, a slot a place and the second of a commit for it. Memory: one number for each slot and
+    connection that fetches from its place.
+    """
 
     def __init__(self, points: pa.Table) -> None:
         self._points = points
         topics = points["topic"].combine_chunks().dictionary_encode() if points.num_rows else None
         self._topics = topics.dictionary if topics is not None else pa.array([], pa.string())
-        seconds = points["ts_ns"].to_numpy() // SECOND_NS
-        self._first_second = int(seconds.min()) if len(seconds) else 0
-        self._span = int(seconds.max()) - self._first_second + 1 if len(seconds) else 1
-        partitions = points["partition"].to_numpy()
-        self._n_partitions = int(partitions.max()) + 1 if len(partitions) else 1
         codes = topics.indices.to_numpy().astype(np.int64) if topics is not None else np.empty(0, np.int64)
+        partitions = points["partition"].to_numpy()
+        seconds = points["ts_ns"].to_numpy() // SECOND_NS
+        self._n_partitions = int(partitions.max(initial=0)) + 1
+        self._first_second = int(seconds.min(initial=np.iinfo(np.int64).max))
+        self._span = int(seconds.max(initial=self._first_second)) - self._first_second + 1
         places = codes * self._n_partitions + partitions
-        self._slots, self._slot_of_point = np.unique(
-            places * self._span + (seconds - self._first_second), return_inverse=True
-        )
-        self._highest = np.full(len(self._slots), -1, np.int64)
-        self._conn_ids = np.full(len(self._slots), None, object)
+        slots = places * self._span + (seconds - self._first_second)
+        self._slots, self._slot_of_point = np.unique(slots, return_inverse=True)
+        self._highest: list[pa.Table] = []
+        self._n_pending = 0
 
     def take(self, rows: pa.Table) -> None:
-        """Takes finished rows of `partitions` of the responses to Fetch."""
+        """Takes rows of `partitions` of the responses to Fetch, with the number of their connection (conn)."""
         if not len(self._slots):
             return
+        places, high_watermark = self._places(rows), pc.fill_null(rows["high_watermark"], -1).to_numpy()
+        known = np.flatnonzero((places >= 0) & (high_watermark >= 0))
+        seconds = np.maximum(rows["ts_ns"].to_numpy()[known] // SECOND_NS - self._first_second, 0)
+        slots = np.searchsorted(self._slots, places[known] * self._span + np.minimum(seconds, self._span - 1))
+        before_end = (seconds < self._span) & (slots < len(self._slots))
+        known, slots = known[before_end], slots[before_end]
+        same_place = self._slots[slots] // self._span == places[known]
+        known, slots = known[same_place], slots[same_place]
+        if len(known):
+            columns = {"conn": rows["conn"].take(pa.array(known)), "slot": slots, "value": high_watermark[known]}
+            self._highest.append(_highest([pa.table(columns)]))
+            self._n_pending += self._highest[-1].num_rows
+        if self._n_pending > MERGED_ROWS:
+            self._highest, self._n_pending = [_highest(self._highest)], 0
+
+    def _places(self, rows: pa.Table) -> NDArray[np.int64]:
+        """The place of each row; -1 where nobody commits for its topic-partition."""
         topic = rows["topic"].combine_chunks()
         coded = topic if pa.types.is_dictionary(topic.type) else topic.dictionary_encode()
-        which = pc.fill_null(pc.index_in(coded.dictionary, self._topics), -1).to_numpy(zero_copy_only=False)
-        codes = np.append(which, -1)[pc.fill_null(coded.indices, len(which)).to_numpy(zero_copy_only=False)]
+        of_code = pc.fill_null(pc.index_in(coded.dictionary, self._topics), -1).to_numpy().astype(np.int64)
+        codes = np.append(of_code, -1)[pc.fill_null(coded.indices, len(of_code)).to_numpy()]
         partition = rows["partition"].to_numpy()
-        reported = pc.fill_null(rows["high_watermark"], -1).to_numpy()
-        known = np.flatnonzero((codes >= 0) & (partition < self._n_partitions) & (partition >= 0) & (reported >= 0))
-        seconds = np.maximum(rows["ts_ns"].to_numpy()[known] // SECOND_NS - self._first_second, 0)
-        places = codes[known].astype(np.int64) * self._n_partitions + partition[known]
-        slots = np.searchsorted(self._slots, places * self._span + np.minimum(seconds, self._span))
-        in_time = (seconds < self._span) & (slots < len(self._slots))
-        in_time[in_time] = self._slots[slots[in_time]] // self._span == places[in_time]
-        self._raise(slots[in_time], reported[known[in_time]], rows["conn_id"], known[in_time])
+        is_known = (codes >= 0) & (partition >= 0) & (partition < self._n_partitions)
+        return np.where(is_known, codes * self._n_partitions + partition, -1)
 
-    def _raise(
-        self, slots: NDArray[np.int64], reported: NDArray[np.int64], conn_ids: pa.ChunkedArray, rows: NDArray[np.int64]
-    ) -> None:
-        higher = np.flatnonzero(reported > self._highest[slots])
-        np.maximum.at(self._highest, slots[higher], reported[higher])
-        best = higher[reported[higher] == self._highest[slots[higher]]]
-        self._conn_ids[slots[best]] = conn_ids.take(pa.array(rows[best])).to_pylist()
+    def rows(self) -> pa.Table | None:
+        """For each connection and each lag point of a partition that it reports a high watermark of by then: the
+        columns of LAG_POINTS, conn, number (of the point) and high_watermark; None where there are none."""
+        if not self._highest:
+            return None
+        found = _highest(self._highest).sort_by([("conn", "ascending"), ("slot", "ascending")])
+        conn, slot, value = (found[name].to_numpy() for name in ("conn", "slot", "value"))
+        pairs = conn * self._pair_span + self._slots[slot] // self._span
+        conns, slots, highest = self._at_all_slots(pairs, slot, _running_maximum(pairs, value))
+        order = np.argsort(self._slot_of_point, kind="stable")
+        first, last = (np.searchsorted(self._slot_of_point[order], slots, side) for side in ("left", "right"))
+        points = order[_ranges(first, last)]
+        repeated = np.repeat(np.arange(len(slots)), last - first)
+        columns = {"conn": conns[repeated], "number": points, "high_watermark": highest[repeated]}
+        table = self._points.take(pa.array(points))
+        for name, values in columns.items():
+            table = table.append_column(name, pa.array(values))
+        return table
 
-    def rows(self) -> Iterator[pa.Table]:
-        """The points that the bucket's connections report a high watermark for: LAG_POINTS, number (of the point),
-        high_watermark and conn_id, the connection that reported it."""
-        highest, conn_ids = self._highest.copy(), self._conn_ids.copy()
-        for i in range(1, len(highest)):
-            if self._slots[i] // self._span == self._slots[i - 1] // self._span and highest[i] < highest[i - 1]:
-                highest[i], conn_ids[i] = highest[i - 1], conn_ids[i - 1]
-        seen = np.flatnonzero(highest[self._slot_of_point] >= 0)
-        if len(seen):
-            slots = self._slot_of_point[seen]
-            points = self._points.take(pa.array(seen)).append_column("number", pa.array(seen))
-            points = points.append_column("high_watermark", pa.array(highest[slots]))
-            yield points.append_column("conn_id", pa.array(conn_ids[slots].tolist(), pa.string()))
+    @property
+    def _pair_span(self) -> int:
+        """Numbers of places are below this."""
+        return len(self._topics) * self._n_partitions
+
+    def _at_all_slots(
+        self, pairs: NDArray[np.int64], slot: NDArray[np.int64], highest: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Connection, slot and high watermark for all slots of the places of pairs (a connection and a place), from the
+        first slot on by which the connection reports one. pairs and slot are sorted."""
+        distinct, first, pair_of_row = np.unique(pairs, return_index=True, return_inverse=True)
+        places = distinct % self._pair_span
+        slot_places = self._slots // self._span
+        ends = np.searchsorted(slot_places, places, "right")
+        slots = _ranges(slot[first], ends)
+        which = np.repeat(np.arange(len(distinct)), ends - slot[first])
+        n_slots = len(self._slots)
+        reported = np.searchsorted(pair_of_row * n_slots + slot, which * n_slots + slots, "right") - 1
+        return distinct[which] // self._pair_span, slots, highest[reported]
+
+
+def _highest(tables: list[pa.Table]) -> pa.Table:
+    """The highest value of each connection and slot."""
+    grouped = pa.concat_tables(tables).group_by(["conn", "slot"], use_threads=False).aggregate([("value", "max")])
+    return grouped.rename_columns({"value_max": "value"})
+
+
+def _running_maximum(groups: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The maximum of the values so far, within each group; groups are sorted."""
+    distinct, ranks = np.unique(values, return_inverse=True)
+    _, group = np.unique(groups, return_inverse=True)
+    joint = np.maximum.accumulate(group * len(distinct) + ranks)
+    return np.asarray(distinct[joint % len(distinct)])
+
+
+def _ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers from each first up to each last, one after the other."""
+    lengths = last - first
+    starts = np.cumsum(lengths) - lengths
+    return np.arange(int(lengths.sum())) + np.repeat(first - starts, lengths)

@@ -115,8 +115,11 @@ class MemberActivity:
 def _rolled_up(rows: pa.Table) -> pa.Table:
     ordered = rows.sort_by(_MEMBER_ORDER)
     total = ordered.group_by(_MEMBER_KEYS, use_threads=False).aggregate(
-        [*((name, "first", pc.ScalarAggregateOptions(skip_nulls=False)) for name in _MEMBER_FIRST)]
-        + [("last_ns", "max"), ("n", "sum")]
+        [
+            *((name, "first", pc.ScalarAggregateOptions(skip_nulls=False)) for name in _MEMBER_FIRST),
+            ("last_ns", "max"),
+            ("n", "sum"),
+        ]
     )
     renamed = [name.removesuffix("_first").removesuffix("_max").removesuffix("_sum") for name in total.column_names]
     return total.rename_columns(renamed)

@@ -115,7 +115,7 @@ class Generation:
     rejoin: RejoinRequest | None = None
     left: dict[str, Departure] = field(default_factory=dict)
     settled: bool = False
-    """Classic: a member had its assignment, so the coordinator has the leader's. Else: all members reached the epoch."""
+    """Classic: a member had its assignment, so the coordinator has the leader's. Else all members reached the epoch."""
     had_assignments: bool = False
     """Whether any member had an assignment when the epoch ended."""
     took_over: str | None = None
