@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.transaction_blocked import blocked_consumers
 from kafkascope_analyzer.resolve.transaction_picks import COORDINATOR_REQUESTS, LEADERS_REQUESTS, MARKERS
+from kafkascope_analyzer.resolve.transaction_rows import flat
 
 _PRODUCERS = pa.schema([("transactional_id", pa.string()), ("producer_id", pa.int64())])
-_TIMES = pa.schema([("transactional_id", pa.string()), ("ts_ns", pa.int64())])
-_MARKERS = pa.schema([("producer_id", pa.int64()), ("ts_ns", pa.int64())])
-_REQUESTS = pa.schema([*_PRODUCERS, ("ts_ns", pa.int64()), ("is_bound", pa.bool_())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,44 +48,53 @@ class TransactionFacts:
 
 def gather_transaction_facts(spills: Sequence[Path], topics: Mapping[str, str]) -> TransactionFacts:
     """Reads what the buckets spilled. topics: names by topic id."""
-    requests = _read(spills, COORDINATOR_REQUESTS, _REQUESTS)
-    of_leaders = _read(spills, LEADERS_REQUESTS, _PRODUCERS)
-    producers = _producers(pa.concat_tables([requests.select(_PRODUCERS.names), of_leaders]))
-    markers = _read(spills, MARKERS, _MARKERS)
-    known = TransactionFacts(producers, {}, pa.table({}))
-    marked = pa.table([known.transactional_ids(_flat(markers, "producer_id")), _flat(markers, "ts_ns")], schema=_TIMES)
-    bounds = pa.concat_tables([requests.filter(requests["is_bound"]).select(_TIMES.names), marked])
-    return TransactionFacts(producers, _times(bounds), blocked_consumers(spills, topics))
+    pairs, bounds = [_PRODUCERS.empty_table()], _Bounds()
+    for name in (COORDINATOR_REQUESTS, LEADERS_REQUESTS):
+        for rows in _read(spills, name):
+            pairs.append(_last_ids(rows.select(_PRODUCERS.names).cast(_PRODUCERS)))
+            if "is_bound" in rows.column_names:
+                begins_or_ends = rows.filter(rows["is_bound"])
+                bounds.add(flat(begins_or_ends, "transactional_id"), begins_or_ends["ts_ns"].to_numpy())
+    known = TransactionFacts(_last_ids(pa.concat_tables(pairs)), {}, pa.table({}))
+    for rows in _read(spills, MARKERS):
+        bounds.add(known.transactional_ids(flat(rows, "producer_id")), rows["ts_ns"].to_numpy())
+    return TransactionFacts(known.producers, bounds.by_id(), blocked_consumers(spills, topics))
 
 
-def _read(spills: Sequence[Path], name: str, schema: pa.Schema) -> pa.Table:
-    """The rows of a spilled table of all buckets."""
-
-    def batches() -> Iterator[pa.Table]:
-        for spill in spills:
-            yield from read_spill(spill, name)
-
-    return pa.concat_tables([schema.empty_table(), *(batch.select(schema.names).cast(schema) for batch in batches())])
+def _read(spills: Sequence[Path], name: str) -> Iterator[pa.Table]:
+    """The rows of a spilled table of all buckets, batch by batch."""
+    for spill in spills:
+        yield from read_spill(spill, name)
 
 
-def _flat(rows: pa.Table, name: str) -> pa.Array:
-    column = rows[name].combine_chunks()
-    return column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks)
-
-
-def _producers(pairs: pa.Table) -> pa.Table:
+def _last_ids(pairs: pa.Table) -> pa.Table:
     """One row for each producer id. Where several transactional ids have the same one, the last in order of text."""
     known = pairs.filter(pc.and_(pc.is_valid(pairs["transactional_id"]), pc.is_valid(pairs["producer_id"])))
-    distinct = known.group_by(["producer_id", "transactional_id"]).aggregate([])
-    last = distinct.group_by("producer_id").aggregate([("transactional_id", "max")])
-    return last.rename_columns({"transactional_id_max": "transactional_id"}).sort_by("producer_id")
+    distinct = known.group_by(["producer_id", "transactional_id"], use_threads=False).aggregate([])
+    last = distinct.group_by("producer_id", use_threads=False).aggregate([("transactional_id", "max")])
+    return last.rename_columns({"transactional_id_max": "transactional_id"}).select(_PRODUCERS.names)
 
 
-def _times(bounds: pa.Table) -> dict[str, NDArray[np.int64]]:
-    """The sorted times of each transactional id."""
-    known = bounds.filter(pc.is_valid(bounds["transactional_id"]))
-    coded = _flat(known, "transactional_id").dictionary_encode()
-    codes, times = coded.indices.to_numpy(), known["ts_ns"].to_numpy()
-    order = np.lexsort((times, codes))
-    ends = np.searchsorted(codes[order], np.arange(1, len(coded.dictionary)))
-    return dict(zip(coded.dictionary.to_pylist(), np.split(times[order], ends), strict=True)) if len(codes) else {}
+class _Bounds:
+    """Gathers the times of bounds: 12 bytes for each."""
+
+    def __init__(self) -> None:
+        self._code_of: dict[str, int] = {}
+        self._codes: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
+        self._times: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+
+    def add(self, transactional_ids: pa.Array, ts_ns: NDArray[np.int64]) -> None:
+        """Takes bounds; those without a transactional id are left out."""
+        coded = transactional_ids.dictionary_encode()
+        own = [self._code_of.setdefault(name, len(self._code_of)) for name in coded.dictionary.to_pylist()]
+        known = np.asarray(coded.is_valid())
+        codes = coded.indices.drop_null().to_numpy()
+        self._codes.append(np.array(own, np.int32)[codes])
+        self._times.append(ts_ns[known])
+
+    def by_id(self) -> dict[str, NDArray[np.int64]]:
+        """The sorted times of each transactional id."""
+        codes, times = np.concatenate(self._codes), np.concatenate(self._times)
+        order = np.lexsort((times, codes))
+        ends = np.searchsorted(codes[order], np.arange(1, len(self._code_of)))
+        return dict(zip(self._code_of, np.split(times[order], ends), strict=True)) if len(codes) else {}

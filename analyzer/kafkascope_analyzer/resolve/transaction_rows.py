@@ -13,6 +13,8 @@ SLICE_ROWS = 1 << 15
 _KEYS = ("key", "ts_ns", "conn_id", "seq")
 """Columns of `events` that makers of a kind return beside the columns of its struct; packet_no too, where events have
 a packet of their own."""
+_PLACE_BITS, _NUMBER_BITS = 16, 15
+"""Of seq: place in the message, number of the request. Only events of one connection and time are told apart by it."""
 
 
 def with_seq(rows: pa.Table, order: list[str]) -> pa.Table:
@@ -26,6 +28,13 @@ def with_seq(rows: pa.Table, order: list[str]) -> pa.Table:
     return ordered.append_column("seq", pa.array(seq.astype(np.int32)))
 
 
+def seq_of(numbers: pa.Array, places: pa.Array | None = None) -> pa.Array:
+    """seq of events of requests: by the request's number on the connection, then by place in its message."""
+    number = numbers.to_numpy() & ((1 << _NUMBER_BITS) - 1)
+    place = 0 if places is None else np.minimum(places.to_numpy(), (1 << _PLACE_BITS) - 1)
+    return pa.array((number << _PLACE_BITS | place).astype(np.int32))
+
+
 def first_of_runs(*columns: NDArray[np.generic]) -> NDArray[np.bool_]:
     """Whether each row differs from the one before it in any of the columns, of one length."""
     out = np.zeros(len(columns[0]), np.bool_)
@@ -35,14 +44,17 @@ def first_of_runs(*columns: NDArray[np.generic]) -> NDArray[np.bool_]:
     return out
 
 
-def events_of_kind(kind: str, rows: pa.Table, connections: pa.Table) -> pa.Table:
-    """Rows of `events`. rows: key, ts_ns, conn_id, seq, the columns of the kind's struct, perhaps packet_no.
-    connections: conn_id and client_ip of the bucket's connections."""
+def events_of_kind(kind: str, rows: pa.Table, connections: pa.Table | None) -> pa.Table:
+    """Rows of `events`. rows: key, ts_ns, conn_id, seq, the columns of the kind's struct, perhaps packet_no and
+    client_ip. connections: conn_id and client_ip of the bucket's connections, for rows without client_ip."""
     n = rows.num_rows
     keys = {name: flat(rows, name) for name in _KEYS}
     keys["packet_no"] = flat(rows, "packet_no") if "packet_no" in rows.column_names else pa.array(np.zeros(n, np.int64))
-    which = pc.index_in(keys["conn_id"], flat(connections, "conn_id"))
-    keys["client_ip"] = flat(connections, "client_ip").take(which)
+    if connections is None or "client_ip" in rows.column_names:
+        keys["client_ip"] = flat(rows, "client_ip")
+    else:
+        which = pc.index_in(keys["conn_id"], flat(connections, "conn_id"))
+        keys["client_ip"] = flat(connections, "client_ip").take(which)
     keys["key_kind"] = pa.repeat("transaction", n)
     keys["section"] = pa.array(np.full(n, MOMENT, np.int8))
     fields = list(KINDS[kind])

@@ -1,7 +1,7 @@
 """Events of transactional ids: what producers ask their coordinators, what they write, what leaders and coordinators
 say of it, and which consumers a transaction blocks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -15,14 +15,15 @@ from kafkascope_analyzer.resolve.transaction_requests import CoordinatorRequests
 from kafkascope_analyzer.resolve.transaction_rows import SLICE_ROWS, events_of_kind, with_seq
 from kafkascope_analyzer.resolve.transaction_written import WrittenStretches
 
+_REQUEST = "transaction_request"
+
 
 class TransactionEvents:
     """Source of the events of transactional ids (EventSource)."""
 
     def __init__(self, context: BucketContext) -> None:
-        self._blocked = context.shared.transactions.blocked
-        self._conn_ids = context.connections["conn_id"].combine_chunks()
         self._facts = context.shared.transactions
+        self._conn_ids = context.connections["conn_id"].combine_chunks()
         self._requests = CoordinatorRequests()
         self._written = WrittenStretches(self._facts, self._conn_ids)
 
@@ -32,11 +33,11 @@ class TransactionEvents:
         yield from ()
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Keeps the requests of transactional producers."""
+        """Events of requests to coordinators. Keeps those that need a message, and what transactional producers
+        write."""
         if rows["transactional_id"].null_count < rows.num_rows:
-            self._requests.take_requests(rows)
+            yield from _in_slices(_REQUEST, [self._requests.take_requests(rows)], None)
             self._written.take_requests(rows)
-        yield from ()
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """Keeps what transactional producers write."""
@@ -44,23 +45,29 @@ class TransactionEvents:
         yield from ()
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
-        """All events."""
-        tables = {
-            "transaction_request": self._requests.rows(read_messages),
+        """All other events."""
+        tables: dict[str, Iterable[pa.Table]] = {
+            _REQUEST: self._requests.finish(read_messages),
             "transaction_markers": markers(read_messages, self._facts),
             "transaction_seen": leaders_requests(read_messages),
-            "transaction_written": self._written.rows(),
-            "transaction_blocked_by_lso": self._blocked_rows(),
+            "transaction_written": [self._written.rows()],
+            "transaction_blocked_by_lso": [self._blocked_rows()],
         }
-        for kind, rows in tables.items():
-            for first in range(0, rows.num_rows, SLICE_ROWS):
-                yield events_of_kind(kind, rows.slice(first, SLICE_ROWS).combine_chunks(), connections)
+        for kind, parts in tables.items():
+            yield from _in_slices(kind, parts, connections)
 
     def _blocked_rows(self) -> pa.Table:
         """Consumers of this bucket that a last stable offset blocks."""
-        conn = pc.index_in(self._blocked["conn_id"], self._conn_ids)
-        here = self._blocked.filter(conn.is_valid())
-        numbers = here["number"].to_numpy()
-        ids = request_ids(self._conn_ids, conn.drop_null().to_numpy().astype(np.int64), numbers)
+        blocked = self._facts.blocked
+        conn = pc.index_in(blocked["conn_id"], self._conn_ids)
+        here = blocked.filter(conn.is_valid())
+        ids = request_ids(self._conn_ids, conn.drop_null().to_numpy().astype(np.int64), here["number"].to_numpy())
         here = here.append_column("request_id", ids).append_column("key", here["transactional_id"])
         return with_seq(here, ["partition", "last_stable_offset"])
+
+
+def _in_slices(kind: str, tables: Iterable[pa.Table], connections: pa.Table | None) -> Iterator[pa.Table]:
+    """Rows of `events` of one kind, not too many at a time."""
+    for rows in tables:
+        for first in range(0, rows.num_rows, SLICE_ROWS):
+            yield events_of_kind(kind, rows.slice(first, SLICE_ROWS).combine_chunks(), connections)
