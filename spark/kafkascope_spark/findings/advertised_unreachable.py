@@ -37,9 +37,9 @@ def _per_client(candidates: str, extra: str = "", tries: str = "cast(array() as 
     tries: aggregates over them, of which tries gives the connections that prove it."""
     return f"""
         select {CLIENT}, {sorted_set("concat(host, ':', port)")} as addresses,
-            min_by(from_server, struct(told_ns, told_by)) as from_server, sum(n) as n, {extra}
-            min(told_ns) as first_ns, greatest(max(last_ns), min(told_ns)) as last_ns, null as conn_ids,
-            concat(array_distinct({first_ids("told_by", "told_ns")}), {tries}) as evidence
+            min_by(from_server, struct(advertised_ns, advertised_by)) as from_server, sum(n) as n, {extra}
+            min(advertised_ns) as first_ns, greatest(max(last_ns), min(advertised_ns)) as last_ns, null as conn_ids,
+            concat(array_distinct({first_ids("advertised_by", "advertised_ns")}), {tries}) as evidence
         from ({candidates}) group by {CLIENT}"""
 
 
@@ -55,13 +55,13 @@ _NOT_ANSWERING = _per_client(
         group by all
     ), names as (
         select distinct name as host, address from dns lateral view explode(addresses) as address
-    ), told as (
+    ), addresses as (
         select a.*, concat(coalesce(address, a.host), ':', port) as server
         from advertised_brokers a left join names on a.host = names.host
     )
-    select told.*, n, n_refused, last_ns, tries
-    from told join tried on told.client_ip = tried.from_ip and told.server = tried.server
-    where last_ns >= told_ns and coalesce(tried_by = client_instance_id, true)""",
+    select a.*, n, n_refused, last_ns, tries
+    from addresses a join tried on a.client_ip = tried.from_ip and a.server = tried.server
+    where last_ns >= advertised_ns and coalesce(tried_by = client_instance_id, true)""",
     "sum(n_refused) as n_refused,",
     "array_sort(flatten(collect_list(tries))).conn_id",
 )
@@ -73,14 +73,14 @@ _NO_SUCH_NAME = _per_client(
 )
 # Localhost, 0.0.0.0 or nothing is advertised, and the client is on another host than the broker.
 _ITS_OWN_HOST = _per_client(f"""
-    select a.*, n_told as n, told_ns as last_ns
+    select a.*, n_advertised as n, advertised_ns as last_ns
     from advertised_brokers a left semi join loopback_hosts l on a.host = l.host
     left anti join (select server from servers where n_there > 0) s
         on s.server = concat(if(a.host = 'localhost', '127.0.0.1', a.host), ':', a.port)
     where not regexp_like(client_ip, '{LOOPBACK}') and client_ip <> substring_index(from_server, ':', 1)""")
 # A private address is advertised, and the client is in the public network; it never tries.
 _ANOTHER_NETWORK = _per_client(f"""
-    select a.*, n_told as n, told_ns as last_ns
+    select a.*, n_advertised as n, advertised_ns as last_ns
     from advertised_brokers a left semi join public_clients p on a.client_ip = p.client_ip
     left anti join servers s on s.server = concat(a.host, ':', a.port)
     where regexp_like(host, '{PRIVATE}') and not regexp_like(host, '{LOOPBACK}')""")

@@ -74,8 +74,8 @@ where {NO_BROKER}"""
 """Errors that clients got, the brokers' own left out, with client_instance_id and kind."""
 
 _ADVERTISED_BROKERS = f"""
-select {CLIENT}, host, port, min_by(server, first) as from_server, min(first).ts_ns as told_ns,
-    min(first).request_id as told_by, sum(n) as n_told
+select {CLIENT}, host, port, min_by(server, first) as from_server, min(first).ts_ns as advertised_ns,
+    min(first).request_id as advertised_by, sum(n) as n_advertised
 from (
     select conn_id, broker.host, broker.port, min(struct(ts_ns, request_id)) as first, count(*) as n
     from metadata_responses lateral view explode(brokers) as broker
@@ -84,7 +84,7 @@ from (
 where client_instance_id is not null and kind <> 'broker'
 group by {CLIENT}, host, port"""
 """One row per client and broker address that Metadata responses gave it: host, port, from_server (who gave it first),
-told_ns and told_by (when, and the request), n_told (how often)."""
+advertised_ns and advertised_by (when, and the request), n_advertised (how often)."""
 
 _UNANSWERED = "first_error_name in ('REQUEST_UNANSWERED', 'RESPONSE_LATE')"
 _FELT_NS = (

@@ -39,11 +39,11 @@ def loading(seconds: list[float], **changes: Any) -> Rows:
     return {"clients": [ONE], "errors": errors}
 
 
-def thrown_out(heard_s: float, refused_s: float, *between: Rows, api: int = HEARTBEAT, **changes: Any) -> Rows:
-    """A member of a group with a session timeout of 5 s, heard last at one time and refused at another."""
+def thrown_out(last_success_s: float, refused_s: float, *between: Rows, api: int = HEARTBEAT, **changes: Any) -> Rows:
+    """A member of a group with a session timeout of 5 s, successful last at one time and refused at another."""
     refused: Rows = {"group_id": "g", "member_id": "m", "error_name": "UNKNOWN_MEMBER_ID", "error_code": 25}
     calls = [
-        call(heard_s, HEARTBEAT, 1, group_id="g", member_id="m", generation_or_epoch=3, error_name="NONE"),
+        call(last_success_s, HEARTBEAT, 1, group_id="g", member_id="m", generation_or_epoch=3, error_name="NONE"),
         *between,
         call(refused_s, api, 9, **refused),
     ]
@@ -97,8 +97,8 @@ def produces(n: int, every_s: float, n_bytes: int, codec: str = "none", acks: in
         {"kind": "broker", "node_id": node, "request_id": "c1-0", "conn_id": "c1", "ts_ns": S} for node in (1, 2, 3)
     ]
     life = {"conn_id": "c1", "n_requests": n, "first_ns": 2 * S, "last_ns": int((2 + n * every_s) * S)}
-    told = {"clients": [{**ONE, "kind": "producer"}], "connections": [life], "requests": requests}
-    return {**told, "record_batches": batches, "topology": known}
+    tables = {"clients": [{**ONE, "kind": "producer"}], "connections": [life], "requests": requests}
+    return {**tables, "record_batches": batches, "topology": known}
 
 
 def fetches(n: int, every_s: float, n_records: int, epoch: int | None = None) -> Rows:
@@ -163,7 +163,7 @@ CASES: dict[str, tuple[Rows, set[str]]] = {
     "slow polls": (slow_polls(None, None), {"evicted_member"}),
     "slow poll of a Java client": (slow_polls("consumer poll timeout has expired."), {"evicted_member"}),
     "new subscription": (slow_polls(None), set()),
-    "new subscriptions, said so": (slow_polls(*["the consumer unsubscribed from all topics"] * 3), set()),
+    "new subscriptions, with the reason": (slow_polls(*["the consumer unsubscribed from all topics"] * 3), set()),
     "joins, leaves": (slow_polls(None, joins_again=False), set()),
     "commit of one that is no member": (thrown_out(4, 12, member_ids=[]), set()),
     "reset to the beginning": (outside(100, 140), {"offset_reset"}),
@@ -215,23 +215,23 @@ ALONE = "one broker has all"
 def apart(rows: Rows, number: int) -> Rows:
     """The rows with ids and nodes of their own, so that all cases are one dataset and the rules are asked once."""
 
-    def told(name: str, value: Any) -> Any:
+    def renamed(name: str, value: Any) -> Any:
         if name == "node_id" and value is not None:
             return number * 10 + value
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            return [{key: told(key, item) for key, item in each.items()} for each in value]
+            return [{key: renamed(key, item) for key, item in each.items()} for each in value]
         if name in ("conn_ids", "member_ids", "evidence"):
             return [f"{number}x{item}" for item in value]
         return f"{number}x{value}" if name in IDS and value is not None else value
 
     return {
-        table: [{name: told(name, value) for name, value in row.items()} for row in listed]
+        table: [{name: renamed(name, value) for name, value in row.items()} for row in listed]
         for table, listed in rows.items()
     }
 
 
 @pytest.fixture(scope="module")
-def said(found_in: Callable[..., Any]) -> dict[str, set[str]]:
+def rules_by_case(found_in: Callable[..., Any]) -> dict[str, set[str]]:
     """Case -> the rules that found something in it."""
     numbers = {f"{number}x": name for number, name in enumerate(CASES)}
     merged: dict[str, list[Rows]] = {}
@@ -247,5 +247,5 @@ def said(found_in: Callable[..., Any]) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_finds_what_is_there_and_nothing_else(case: str, said: dict[str, set[str]]) -> None:
-    assert said[case] == CASES[case][1]
+def test_finds_what_is_there_and_nothing_else(case: str, rules_by_case: dict[str, set[str]]) -> None:
+    assert rules_by_case[case] == CASES[case][1]

@@ -39,7 +39,7 @@ EXPECTED = {
         ("not_enough_replicas", "loader-10"),
     },
 }
-SAID = {
+NAMED = {
     "loading": ("fraud-coordi664", "COORDINATOR_LOAD_IN_PROGRESS"),
     "thrown_out": ("session.timeout.ms is 6000", "worker-7", "node-1"),
     "storm": ("session.timeout.ms is 2000", "max.poll.interval.ms (4000)"),
@@ -55,8 +55,8 @@ def rows(dataset: pathlib.Path, name: str) -> list[dict[str, Any]]:
 
 
 def findings(dataset: pathlib.Path) -> list[dict[str, Any]]:
-    told = [row for row in rows(dataset, "stories/findings") if row["rule"] in HERE]
-    return [row for row in told if row["severity"] != "info"]
+    found = [row for row in rows(dataset, "stories/findings") if row["rule"] in HERE]
+    return [row for row in found if row["severity"] != "info"]
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -68,13 +68,13 @@ def test_what_the_lab_did_is_found_and_nothing_else(told: Told, name: str) -> No
     assert {(row["rule"], clients.get(row["client_instance_id"])) for row in found} == EXPECTED[name], sentences
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", NAMED)
 def test_sentences_name_the_numbers(told: Told, name: str) -> None:
     text = " ".join(row["sentence"] for row in findings(told(name)))
-    assert [part for part in SAID[name] if part not in text] == [], text
+    assert [part for part in NAMED[name] if part not in text] == [], text
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", NAMED)
 def test_evidence_opens(told: Told, name: str) -> None:
     dataset = told(name)
     requests = {row["request_id"] for row in rows(dataset, "requests")}

@@ -14,12 +14,12 @@ LOST = {"recovery_id": "r1", "first_error_name": "CONNECTION_CLOSED", "start_ns"
 SILENT = {**LOST, "first_error_name": "REQUEST_UNANSWERED", "failing_ns": 9 * S, "evidence": ["c1-5"]}
 SILENT = {**SILENT, "error_names": ["REQUEST_UNANSWERED"]}
 LATE = {**SILENT, "first_error_name": "RESPONSE_LATE", "error_names": ["RESPONSE_LATE"]}
-TOLD = {"request_id": "c1-0", "conn_id": "c1", "ts_ns": 2 * S}
+METADATA = {"request_id": "c1-0", "conn_id": "c1", "ts_ns": 2 * S}
 
 
-def told(*brokers: tuple[str, int]) -> dict[str, Any]:
+def advertised(*brokers: tuple[str, int]) -> dict[str, Any]:
     listed = [{"node_id": i, "host": host, "port": port} for i, (host, port) in enumerate(brokers)]
-    return {"messages/Metadata/response": [{**TOLD, "brokers": listed}]}
+    return {"messages/Metadata/response": [{**METADATA, "brokers": listed}]}
 
 
 def asks(n: int, every_s: float, api: str = "Metadata") -> list[dict[str, Any]]:
@@ -86,9 +86,15 @@ def denied(error: str, **connection: Any) -> dict[str, Any]:
 
 def unlike(protocol: str, others: str, **connection: Any) -> dict[str, Any]:
     """A connection of one protocol to a port that answers another to others."""
-    odd = {"conn_id": "c1", "protocol": protocol, "close_kind": "fin_server", "server_bytes": 0, "n_responses": 0}
+    unlike_others = {
+        "conn_id": "c1",
+        "protocol": protocol,
+        "close_kind": "fin_server",
+        "server_bytes": 0,
+        "n_responses": 0,
+    }
     other = {"conn_id": "c2", "protocol": others, "client_ip": "10.0.0.8"}
-    return {"clients": [ONE, {**TWO, "client_ip": "10.0.0.8"}], "connections": [{**odd, **connection}, other]}
+    return {"clients": [ONE, {**TWO, "client_ip": "10.0.0.8"}], "connections": [{**unlike_others, **connection}, other]}
 
 
 def session_ended(closed_s: int, **connection: Any) -> dict[str, Any]:
@@ -229,11 +235,11 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         {"clients": [ONE], "connections": [{"conn_id": "c1", "node_id": None, "node_id_why": "x, but answers for 3"}]},
         {"advertised_mismatch"},
     ),
-    "told and refused": (
+    "advertised and refused": (
         {
             "clients": [{**ONE, "conn_ids": ["c1", "c2"]}],
             "connections": [{"conn_id": "c1"}, UNREACHED],
-            **told(("10.0.0.2", 9092)),
+            **advertised(("10.0.0.2", 9092)),
         },
         {"advertised_unreachable"},
     ),
@@ -241,7 +247,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         {
             "clients": [{**ONE, "conn_ids": ["c1", "c2"]}],
             "connections": [{"conn_id": "c1"}, UNREACHED, {"conn_id": "c3", "server_ip": "10.0.0.2"}],
-            **told(("10.0.0.2", 9092)),
+            **advertised(("10.0.0.2", 9092)),
         },
         set(),
     ),
@@ -250,25 +256,25 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
             "clients": [{**ONE, "conn_ids": ["c1", "c2"]}],
             "connections": [{"conn_id": "c1"}, UNREACHED],
             "dns": [{**NAME, "rcode": "NOERROR", "addresses": ["10.0.0.2"]}],
-            **told(("kafka-1.lab", 9092)),
+            **advertised(("kafka-1.lab", 9092)),
         },
         {"advertised_unreachable"},
     ),
-    "told localhost": (
+    "advertised localhost": (
         {
             "clients": [ONE],
             "connections": [{"conn_id": "c1"}],
             "topology": [{"kind": "broker", "host": "localhost", "port": 9092}],
-            **told(("localhost", 9092)),
+            **advertised(("localhost", 9092)),
         },
         {"advertised_unreachable"},
     ),
-    "told localhost on localhost": (
+    "advertised localhost on localhost": (
         {
             "clients": [{**ONE, "client_ip": "127.0.0.1"}],
             "connections": [{"conn_id": "c1", "client_ip": "127.0.0.1", "server_ip": "127.0.0.1"}],
             "topology": [{"kind": "broker", "host": "localhost", "port": 9092}],
-            **told(("localhost", 9092)),
+            **advertised(("localhost", 9092)),
         },
         set(),
     ),
@@ -276,7 +282,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         {
             "clients": [{**ONE, "client_ip": "203.0.113.5"}],
             "connections": [{"conn_id": "c1", "client_ip": "203.0.113.5", "server_ip": "198.51.100.1"}],
-            **told(("10.0.0.2", 9092)),
+            **advertised(("10.0.0.2", 9092)),
         },
         {"advertised_unreachable"},
     ),
@@ -285,7 +291,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
             "clients": [ONE],
             "connections": [{"conn_id": "c1"}],
             "dns": [{**NAME, "rcode": "NXDOMAIN", "addresses": []}],
-            **told(("kafka-1.lab", 9092)),
+            **advertised(("kafka-1.lab", 9092)),
         },
         {"advertised_unreachable"},
     ),
@@ -297,7 +303,7 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
                 {**NAME, "rcode": "NXDOMAIN", "addresses": [], "type": "AAAA"},
                 {**NAME, "rcode": "NOERROR", "addresses": ["10.0.0.1"]},
             ],
-            **told(("kafka-1.lab", 9092)),
+            **advertised(("kafka-1.lab", 9092)),
         },
         set(),
     ),
@@ -323,13 +329,13 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         },
         {"bootstrap_only"},
     ),
-    "never leaves, told localhost": (
+    "never leaves, advertised localhost": (
         {
             "clients": [ONE],
             "connections": [{"conn_id": "c1", "roles": ["bootstrap"], "primary_role": "bootstrap", "n_requests": 12}],
             "requests": asks(12, every_s=1),
             "topology": [{"kind": "broker", "host": "localhost", "port": 9092}],
-            **told(("localhost", 9092)),
+            **advertised(("localhost", 9092)),
         },
         {"advertised_unreachable"},
     ),
@@ -448,18 +454,20 @@ ALONE = {
 
 
 @pytest.fixture(scope="module")
-def said(found_in: Callable[[Any], Any], found_in_all: Callable[[Any], Any]) -> dict[str, list[dict[str, Any]]]:
+def found_by_case(
+    found_in: Callable[[Any], Any], found_in_all: Callable[[Any], Any]
+) -> dict[str, list[dict[str, Any]]]:
     together = {name: rows for name, (rows, _) in CASES.items() if name not in ALONE}
     return {**found_in_all(together), **{name: found_in(CASES[name][0]) for name in ALONE}}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_finds_what_is_there_and_nothing_else(said: dict[str, list[dict[str, Any]]], name: str) -> None:
-    assert {row["rule"] for row in said[name]} == CASES[name][1]
+def test_finds_what_is_there_and_nothing_else(found_by_case: dict[str, list[dict[str, Any]]], name: str) -> None:
+    assert {row["rule"] for row in found_by_case[name]} == CASES[name][1]
 
 
-def test_sentences_have_subject_number_and_time(said: dict[str, list[dict[str, Any]]]) -> None:
-    rows = [row for rows in said.values() for row in rows]
+def test_sentences_have_subject_number_and_time(found_by_case: dict[str, list[dict[str, Any]]]) -> None:
+    rows = [row for rows in found_by_case.values() for row in rows]
     for row in rows:
         assert row["sentence"], row
         assert row["advice"], row
@@ -469,16 +477,16 @@ def test_sentences_have_subject_number_and_time(said: dict[str, list[dict[str, A
     assert len({row["finding_id"] for row in rows}) <= len(rows)
 
 
-def test_sentences(said: dict[str, list[dict[str, Any]]]) -> None:
+def test_sentences(found_by_case: dict[str, list[dict[str, Any]]]) -> None:
     """What the rows above must read as."""
-    sentence = {name: rows[0]["sentence"] for name, rows in said.items() if len(rows) == 1}
+    sentence = {name: rows[0]["sentence"] for name, rows in found_by_case.items() if len(rows) == 1}
     assert sentence["broker lost"] == (
         "node 1 (10.0.4.1:9004) closed its connections at 00:00:10.000 UTC: 1 client (app) lost it; the last was back "
         "after 4.0 s"
     )
     assert "meanwhile it answered 1 request of others" in sentence["lost for others only"]
     assert sentence["old"].endswith("Fetch v3 (once, v4 would do), first at 00:00:02.000 UTC")
-    assert ", and nobody answers there: 1 attempt, 1 of them refused" in sentence["told and refused"]
+    assert ", and nobody answers there: 1 attempt, 1 of them refused" in sentence["advertised and refused"]
     assert "kafka-1.lab:" in sentence["refused by a name's address"]
     assert " was refused orders 2 times (TOPIC_AUTH" in sentence["acl of two partitions"]
     assert sentence["bytes missing"].startswith("4.8 % of the bytes")
@@ -486,9 +494,11 @@ def test_sentences(said: dict[str, list[dict[str, Any]]]) -> None:
     assert sentence["no answer after silence"].startswith("after 90.0 s")
 
 
-def test_evidence_of_a_lost_broker_begins_with_who_lost_it_first(said: dict[str, list[dict[str, Any]]]) -> None:
-    (row,) = said["broker lost by 150"]
-    told = [e.rpartition("x")[2] for e in row["evidence"]]
-    assert told == [e for i in range(150, 100, -1) for e in (f"{i}-7", f"{i}")]
+def test_evidence_of_a_lost_broker_begins_with_who_lost_it_first(
+    found_by_case: dict[str, list[dict[str, Any]]],
+) -> None:
+    (row,) = found_by_case["broker lost by 150"]
+    evidence = [e.rpartition("x")[2] for e in row["evidence"]]
+    assert evidence == [e for i in range(150, 100, -1) for e in (f"{i}-7", f"{i}")]
     assert "150 clients (" in row["sentence"]
     assert "meanwhile it answered 3 requests" in row["sentence"]
