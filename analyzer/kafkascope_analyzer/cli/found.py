@@ -59,6 +59,6 @@ def n_found(dataset: "Dataset", severity: Severity, ignored: Collection[str] = (
             f"--fail-on needs the table stories/{FINDINGS.name}, and {dataset} has none; kafkascope stories {dataset} "
             "makes the stories"
         )
-    loud = [one.value for one in _ORDER[_ORDER.index(severity) :]]
-    told = rows(dataset, FINDINGS, ["rule"], ds.field("severity").isin(loud))
-    return sum(row["rule"] not in ignored for row in told)
+    severities = [one.value for one in _ORDER[_ORDER.index(severity) :]]
+    matching = rows(dataset, FINDINGS, ["rule"], ds.field("severity").isin(severities))
+    return sum(row["rule"] not in ignored for row in matching)

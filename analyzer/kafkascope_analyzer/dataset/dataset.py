@@ -245,7 +245,7 @@ def _read_manifest(storage: Storage) -> Manifest:
             raise UsageError(f"{storage}: there is no such bucket") from None
         raise UsageError(f"{storage} is not a kafkascope dataset: it has no {MANIFEST}") from None
     try:
-        found = json.loads(data)
+        content = json.loads(data)
     except ValueError as error:
         raise UsageError(f"{storage.uri_of(MANIFEST)} is damaged: {error}") from error
-    return parse_manifest(found, str(storage))
+    return parse_manifest(content, str(storage))

@@ -59,7 +59,7 @@ class Manifest:
 
     def to_json(self) -> str:
         """The manifest as the file holds it."""
-        found = {
+        content = {
             "schema_version": SCHEMA_VERSION,
             "tool_version": self.tool_version,
             "options": dict(self.options),
@@ -68,7 +68,7 @@ class Manifest:
             "limits_hit": dict(self.limits_hit),
             "files": {name: [asdict(file) for file in listed] for name, listed in self.files.items()},
         }
-        return json.dumps(found, indent=2) + "\n"
+        return json.dumps(content, indent=2) + "\n"
 
 
 def write_manifest(
@@ -91,34 +91,34 @@ def written_files(dataset: Path) -> Files:
     """
     import pyarrow.parquet as pq
 
-    found: dict[str, list[DatasetFile]] = {}
+    by_table: dict[str, list[DatasetFile]] = {}
     for path in sorted(dataset.rglob("*.parquet")):
         relative = path.relative_to(dataset)
         table = "/".join(part for part in relative.parts[:-1] if "=" not in part)
         rows = pq.read_metadata(path).num_rows
-        found.setdefault(table, []).append(DatasetFile(relative.as_posix(), rows, path.stat().st_size))
-    return {name: tuple(files) for name, files in sorted(found.items())}
+        by_table.setdefault(table, []).append(DatasetFile(relative.as_posix(), rows, path.stat().st_size))
+    return {name: tuple(files) for name, files in sorted(by_table.items())}
 
 
-def parse_manifest(found: Any, dataset: str) -> Manifest:
+def parse_manifest(content: Any, dataset: str) -> Manifest:
     """The manifest that a JSON value holds. Raises UsageError: of no or another version, or damaged."""
-    if not isinstance(found, dict) or not isinstance(found.get("schema_version"), int):
+    if not isinstance(content, dict) or not isinstance(content.get("schema_version"), int):
         raise UsageError(f"{dataset} is not a kafkascope dataset: its {MANIFEST} names no schema_version")
-    if found["schema_version"] < SCHEMA_VERSION:
+    if content["schema_version"] < SCHEMA_VERSION:
         raise UsageError(f"{dataset} was made by an older kafkascope: run kafkascope ingest again")
-    if found["schema_version"] > SCHEMA_VERSION:
+    if content["schema_version"] > SCHEMA_VERSION:
         raise UsageError(f"{dataset} was made by a newer kafkascope: update this one, or run kafkascope ingest again")
     kinds = {"files": dict, "ledger": dict, "inputs": list, "options": dict, "limits_hit": dict}
     for name, kind in kinds.items():
-        if not isinstance(found.get(name), kind):
+        if not isinstance(content.get(name), kind):
             raise UsageError(f"{dataset}/{MANIFEST} is damaged: it has no {name}")
     return Manifest(
-        {str(table): _files(table, listed, dataset) for table, listed in sorted(found["files"].items())},
-        found["ledger"],
-        found["inputs"],
-        found["options"],
-        found["limits_hit"],
-        found.get("tool_version"),
+        {str(table): _files(table, listed, dataset) for table, listed in sorted(content["files"].items())},
+        content["ledger"],
+        content["inputs"],
+        content["options"],
+        content["limits_hit"],
+        content.get("tool_version"),
     )
 
 

@@ -151,7 +151,12 @@ class Storage:
         return self.inside(relative) + (".partial" if self.scheme == "hdfs" else "")
 
     def _publish(self, relative: str) -> None:
+        """Gives a written file its name. HDFS does not rename onto a file that is there: for a moment there is none."""
+        from pyarrow.fs import FileType
+
         if self.scheme == "hdfs":
+            if self.filesystem.get_file_info(self.inside(relative)).type != FileType.NotFound:
+                self.filesystem.delete_file(self.inside(relative))
             self.filesystem.move(self._written(relative), self.inside(relative))
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""A DuckDB connection that sees a dataset's tables, and no file, network or extension beside them.
+"""A DuckDB connection with the tables of a dataset as views; it can open no file, network address or extension itself.
 
 Tables keep their names, those of the stories too (`clients`, not `stories/clients`); a message is
 `messages.Metadata_response`, names in any case. DuckDB gets Arrow datasets and may open no file itself, so that no
@@ -59,7 +59,7 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """Gives the memory back."""
+        """Closes the connection and frees its memory."""
         self._connection.close()
 
     def _register(self) -> None:
@@ -83,11 +83,11 @@ class Database:
         Raises UsageError in one sentence, also while the rows are read.
         """
         try:
-            found = self._connection.extract_statements(statement)
-            if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
-                what = "one statement" if len(found) != 1 else f"a SELECT, not {found[0].type.name}"
+            parsed = self._connection.extract_statements(statement)
+            if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
+                what = "one statement" if len(parsed) != 1 else f"a SELECT, not {parsed[0].type.name}"
                 raise UsageError(f"the query has to be {what}: a dataset is only read")
-            self._connection.execute(found[0])
+            self._connection.execute(parsed[0])
             names = [str(column[0]) for column in self._connection.description or []]
         except (duckdb.Error, pa.ArrowInvalid) as error:
             raise UsageError(self._sentence(error)) from error
@@ -110,8 +110,8 @@ class Database:
         if story:
             return f"{self.dataset} has no table stories/{story}: `kafkascope stories {self.dataset}` makes it"
         hint = " ".join(rest.partition("LINE 1:")[0].split())
-        told = f"{first.rstrip('.!')}" + (f" ({hint})" if hint else "")
-        return f"the query failed: {told}; `kafkascope tables` lists tables and columns"
+        message = f"{first.rstrip('.!')}" + (f" ({hint})" if hint else "")
+        return f"the query failed: {message}; `kafkascope tables` lists tables and columns"
 
 
 def _view_of(name: str) -> str:

@@ -10,6 +10,8 @@ from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.model import REPORT_FILE, report_model, to_json, write_report
 
+FIXTURES = Path(__file__).parents[3] / "fixtures"
+
 
 def run(*args: object) -> str:
     result = CliRunner().invoke(app, [str(arg) for arg in args])
@@ -52,6 +54,16 @@ def test_explain_and_diff(leader_move: Path, bucket) -> None:
     local = run("explain", leader_move, recovery, "--format", "json")
     assert run("explain", uri, recovery, "--format", "json") == local.replace(str(leader_move), uri)
     assert run("diff", uri, leader_move, "--format", "json") == run("diff", leader_move, uri, "--format", "json")
+
+
+def test_cut(leader_move: Path, bucket, tmp_path: Path) -> None:
+    uri = bucket().upload(leader_move, "a/leader_move.kscope")
+    capture = FIXTURES / "captures" / "leader_move.pcap.zst"
+    for place, name in ((leader_move, "local.pcapng"), (uri, "remote.pcapng")):
+        run("cut", place, "--client", "order-api-5", "--capture", capture, "-o", tmp_path / name)
+    sizes = {path.name: path.stat().st_size for path in tmp_path.glob("*.pcapng")}
+    assert sizes["remote.pcapng"] > 1_000
+    assert len(set(sizes.values())) == 1
 
 
 @pytest.mark.parametrize("form", ["--html", "--markdown", "--json"])

@@ -28,6 +28,8 @@ def test_ingest_lists_every_file_that_it_wrote(tmp_path: Path) -> None:
     assert "messages/Metadata/response" in dataset.messages
     for name in dataset.tables:
         assert dataset.rows(name) == sum(pq.read_metadata(out / path).num_rows for path in dataset.files(name))
+    assert dataset.n_rows == sum(pq.read_metadata(out / path).num_rows for path in there)
+    assert dataset.spark_uris("requests") == tuple(f"file://{out}/{path}" for path in dataset.files("requests"))
     sizes = {file.path: file.bytes for files in dataset.manifest.files.values() for file in files}
     assert sizes == {path: (out / path).stat().st_size for path in there}
     captures = ds.dataset(out / "captures").to_table(columns=["first_ns", "last_ns"]).to_pylist()

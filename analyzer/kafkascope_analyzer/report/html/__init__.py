@@ -6,7 +6,7 @@ islands      data as the page may hold it
 thinning     which requests it has where there are too many
 request_columns, named_partitions, names   the requests as columns
 lanes        clients and connections
-told, later_stories, cluster_story, evidence   what the stories and the topology tell
+told, optional_tables, cluster_story, evidence   what the stories and the topology tell
 *.js, *.css  what the page does and looks like: plain files, no build step
 """
 

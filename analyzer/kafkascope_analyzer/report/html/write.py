@@ -9,9 +9,9 @@ from kafkascope_analyzer.report.html.cluster_story import load_cluster
 from kafkascope_analyzer.report.html.evidence import load_evidence, named_by
 from kafkascope_analyzer.report.html.islands import LONGEST_PROSE, packed_columns, packed_json, shown
 from kafkascope_analyzer.report.html.lanes import load_lanes
-from kafkascope_analyzer.report.html.later_stories import load_story
 from kafkascope_analyzer.report.html.named_partitions import load_partitions
 from kafkascope_analyzer.report.html.names import Names
+from kafkascope_analyzer.report.html.optional_tables import load_story
 from kafkascope_analyzer.report.html.page import page
 from kafkascope_analyzer.report.html.request_columns import load_requests, packed
 from kafkascope_analyzer.report.html.thinning import BUDGET
