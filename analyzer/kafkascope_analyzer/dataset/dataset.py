@@ -93,7 +93,7 @@ class Dataset:
         return self.storage.spark_uri(relative)
 
     def spark_uris(self, name: str) -> tuple[str, ...]:
-        """The URIs of a table's files for Spark's readers, with the characters of glob patterns escaped; empty where the
+        """The URIs of a table's files for Spark's readers, with glob characters escaped; empty where the
         dataset lacks the table or it has no files.
         """
         return tuple(_GLOB.sub(r"\\\1", self.spark_uri(path)) for path in self.files(name))
