@@ -10,6 +10,7 @@ with one atomic write. A run that dies before that leaves the former stories as 
 
 import io
 import json
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,7 @@ MOST_REMOVED = 16
 """Files that are removed at the same time: an object store takes tens of milliseconds for each."""
 STORIES = "stories"
 MESSAGES = "messages"
+_GLOB = re.compile(r"([\\*?\[\]{}])")
 _READ_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
 """Arrow's default is to hold 16 batches of 4 files in memory before they are used."""
 _SCHEMAS = {table.name: table for table in INGEST_TABLES} | {f"{STORIES}/{t.name}": t for t in STORY_TABLES}
@@ -91,8 +93,10 @@ class Dataset:
         return self.storage.spark_uri(relative)
 
     def spark_uris(self, name: str) -> tuple[str, ...]:
-        """The URIs of a table's files, for Spark; empty where the dataset lacks the table or it has no files."""
-        return tuple(self.spark_uri(path) for path in self.files(name))
+        """The URIs of a table's files for Spark's readers, with glob characters escaped; empty where the
+        dataset lacks the table or it has no files.
+        """
+        return tuple(_GLOB.sub(r"\\\1", self.spark_uri(path)) for path in self.files(name))
 
     @property
     def tables(self) -> tuple[str, ...]:

@@ -36,6 +36,12 @@ def test_ingest_lists_every_file_that_it_wrote(tmp_path: Path) -> None:
     assert dataset.capture_span == (captures[0]["first_ns"], captures[0]["last_ns"])
 
 
+def test_spark_does_not_take_a_name_for_a_pattern(leader_move: Path) -> None:
+    place = leader_move.rename(leader_move.with_name("a [b]{c}*.kscope"))
+    (uri,) = Dataset.open(place).spark_uris("requests")
+    assert uri == f"file://{place.parent}/a \\[b\\]\\{{c\\}}\\*.kscope/requests/part-0.parquet"
+
+
 def test_files_in_buckets_belong_to_their_table(tmp_path: Path) -> None:
     for path in (
         "requests/bucket=1/part-0.parquet",
