@@ -16,7 +16,7 @@ from kafkascope_analyzer.ingest.partitions import spill_name
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.apis import PRODUCE
 from kafkascope_analyzer.resolve.transaction_apis import partition_texts
-from kafkascope_analyzer.resolve.transaction_picks import BLOCKED, READERS, stretches
+from kafkascope_analyzer.resolve.transaction_picks import BLOCKED, READERS, add_up
 
 SHORTEST_UNSEEN_NS = 10_000_000_000
 """A transaction whose requests are not in the capture is a row when it blocked a consumer for so long: brokers look
@@ -71,7 +71,7 @@ def _of_bucket(spill: Path, topics: Mapping[str, str]) -> pa.Table:
         return schema.empty_table()
     rows = pa.concat_tables(spilled)
     committed = pa.concat_tables([pa.table({"conn": conns}) for conns in readers])["conn"]
-    rows = stretches(rows.filter(pc.is_in(rows["conn"], committed.combine_chunks())))
+    rows = add_up(rows.filter(pc.is_in(rows["conn"], committed.combine_chunks())))
     conn_ids = pa.concat_tables(read_spill(spill, "connections", ["conn_id"]))["conn_id"].combine_chunks()
     columns = {name: rows[name] for name in schema.names if name in rows.column_names}
     columns["conn_id"] = conn_ids.take(rows["conn"].combine_chunks())

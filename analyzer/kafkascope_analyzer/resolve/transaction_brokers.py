@@ -41,13 +41,13 @@ def leaders_requests(read_messages: MessageReader) -> Iterator[pa.Table]:
         requests = pa.Table.from_batches([batch])
         requests = requests.filter(pc.greater_equal(requests["api_version"], LEADERS_VERSION))
         lists = flat(requests, "transactions")
-        asked = pc.list_flatten(lists)
+        requested = pc.list_flatten(lists)
         columns_of_row = _of_requests(requests, lists) | {
-            "key": pc.struct_field(asked, "transactional_id"),
-            "producer_id": pc.struct_field(asked, "producer_id"),
-            "producer_epoch": pc.struct_field(asked, "producer_epoch"),
-            "protocol": pc.if_else(pc.fill_null(pc.struct_field(asked, "verify_only"), False), "v1", "v2"),
-            "partitions": named_partitions(pc.struct_field(asked, "topics"), without_topic=OFFSETS_TOPIC),
+            "key": pc.struct_field(requested, "transactional_id"),
+            "producer_id": pc.struct_field(requested, "producer_id"),
+            "producer_epoch": pc.struct_field(requested, "producer_epoch"),
+            "protocol": pc.if_else(pc.fill_null(pc.struct_field(requested, "verify_only"), False), "v1", "v2"),
+            "partitions": named_partitions(pc.struct_field(requested, "topics"), without_topic=OFFSETS_TOPIC),
         }
         rows = pa.table(columns_of_row)
         yield rows.filter(pc.is_valid(rows["key"]))
@@ -56,34 +56,34 @@ def leaders_requests(read_messages: MessageReader) -> Iterator[pa.Table]:
 def markers(read_messages: MessageReader, facts: TransactionFacts) -> Iterator[pa.Table]:
     """WriteTxnMarkers, one row for each producer id whose transactional id is known, with the partitions where the
     marker was written. Requests wait for their answers, which were written at about the same time."""
-    asked, written = None, _WRITTEN.empty_table()
+    requested, written = None, _WRITTEN.empty_table()
     requests = read_messages("WriteTxnMarkers/request", ["request_id", "conn_id", "ts_ns", "markers"])
     answers = read_messages("WriteTxnMarkers/response", ["request_id", "ts_ns", "markers"])
     for request_batch, answer_batch in zip_longest(requests, answers):
         if request_batch is not None:
             fresh = _requested(request_batch, facts)
-            asked = fresh if asked is None else pa.concat_tables([asked, fresh])
+            requested = fresh if requested is None else pa.concat_tables([requested, fresh])
         if answer_batch is not None:
-            written = pa.concat_tables([written, _written(answer_batch)])
-        if asked is not None:
-            answered, asked, written = _matched(asked, written)
+            written = pa.concat_tables([written, _written(answer_batch, facts)])
+        if requested is not None:
+            answered, requested, written = _matched(requested, written)
             yield answered
-    if asked is not None:
+    if requested is not None:
         for name in ("answered_ns", "partitions"):
-            asked = asked.append_column(name, pa.nulls(asked.num_rows, _WRITTEN.field(name).type))
-        yield asked
+            requested = requested.append_column(name, pa.nulls(requested.num_rows, _WRITTEN.field(name).type))
+        yield requested
 
 
-def _matched(asked: pa.Table, written: pa.Table) -> tuple[pa.Table, pa.Table, pa.Table]:
+def _matched(requested: pa.Table, written: pa.Table) -> tuple[pa.Table, pa.Table, pa.Table]:
     """Requests with their answers, requests without, answers without."""
-    left = asked.select(_MARKER_KEYS).append_column("row", pa.array(np.arange(asked.num_rows)))
+    left = requested.select(_MARKER_KEYS).append_column("row", pa.array(np.arange(requested.num_rows)))
     right = written.select(_MARKER_KEYS).append_column("at", pa.array(np.arange(written.num_rows)))
     pairs = left.join(right, keys=_MARKER_KEYS, join_type="inner", use_threads=False)
     rows, at = pairs["row"].to_numpy(), pairs["at"].to_numpy()
-    answered = asked.take(pa.array(rows))
+    answered = requested.take(pa.array(rows))
     for name in ("answered_ns", "partitions"):
         answered = answered.append_column(name, flat(written, name).take(pa.array(at)))
-    return answered, _without(asked, rows), _without(written, at)
+    return answered, _without(requested, rows), _without(written, at)
 
 
 def _without(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
@@ -97,18 +97,18 @@ def _requested(batch: pa.RecordBatch, facts: TransactionFacts) -> pa.Table:
     """Of WriteTxnMarkers requests, one row for each producer id."""
     requests = pa.Table.from_batches([batch])
     lists = flat(requests, "markers")
-    asked = pc.list_flatten(lists)
+    requested = pc.list_flatten(lists)
     columns = _of_requests(requests, lists)
-    columns["producer_id"] = pc.struct_field(asked, "producer_id")
-    columns["producer_epoch"] = pc.struct_field(asked, "producer_epoch")
-    columns["committed"] = pc.struct_field(asked, "transaction_result")
+    columns["producer_id"] = pc.struct_field(requested, "producer_id")
+    columns["producer_epoch"] = pc.struct_field(requested, "producer_epoch")
+    columns["committed"] = pc.struct_field(requested, "transaction_result")
     columns["key"] = facts.transactional_ids(columns["producer_id"])
     rows = pa.table(columns)
     return rows.filter(pc.is_valid(rows["key"]))
 
 
-def _written(batch: pa.RecordBatch) -> pa.Table:
-    """Of WriteTxnMarkers responses, per request and producer id the partitions where the marker was written."""
+def _written(batch: pa.RecordBatch, facts: TransactionFacts) -> pa.Table:
+    """Of WriteTxnMarkers responses, per request and known producer id the partitions where the marker was written."""
     answers = pa.Table.from_batches([batch])
     lists = flat(answers, "markers")
     each = pc.list_flatten(lists)
@@ -119,7 +119,8 @@ def _written(batch: pa.RecordBatch) -> pa.Table:
         "answered_ns": flat(answers, "ts_ns").take(parents),
         "partitions": _without_error(pc.struct_field(each, "topics")),
     }
-    return pa.table(columns, schema=_WRITTEN)
+    rows = pa.table(columns, schema=_WRITTEN)
+    return rows.filter(facts.transactional_ids(columns["producer_id"]).is_valid())
 
 
 def _without_error(topics: pa.ListArray) -> pa.ListArray:

@@ -69,7 +69,7 @@ def pick_blocked(partitions: pa.Table, api_key: int, direction: str) -> pa.Table
     for name in ("topic", "topic_id"):
         answers = answers.set_column(answers.column_names.index(name), name, answers[name].cast(pa.string()))
     high = answers["high_watermark"]
-    return stretches(
+    return add_up(
         answers.drop_columns(["high_watermark", "ts_ns"])
         .append_column("from_ns", answers["ts_ns"])
         .append_column("until_ns", answers["ts_ns"])
@@ -78,7 +78,7 @@ def pick_blocked(partitions: pa.Table, api_key: int, direction: str) -> pa.Table
     )
 
 
-def stretches(rows: pa.Table) -> pa.Table:
+def add_up(rows: pa.Table) -> pa.Table:
     """Adds up rows of pick_blocked: one row for each PLACE."""
     ordered = rows.sort_by([(name, "ascending") for name in ("until_ns", "number")])
     added = ordered.group_by(PLACE, use_threads=False).aggregate(
@@ -98,10 +98,10 @@ def pick_leaders_requests(columns: Columns, _: NDArray[np.void]) -> pa.Table | N
     """Of AddPartitionsToTxn requests: transactional_id and producer_id, of all versions."""
     messages = to_arrow(columns)
     of_leaders = pa.array(columns.version_used >= LEADERS_VERSION)
-    asked = messages["transactions"].combine_chunks().filter(of_leaders).flatten()
+    requested = messages["transactions"].combine_chunks().filter(of_leaders).flatten()
     own = messages.filter(pc.invert(of_leaders))
-    ids = [asked.field("transactional_id"), *own["v3_and_below_transactional_id"].chunks]
-    producers = [asked.field("producer_id"), *own["v3_and_below_producer_id"].chunks]
+    ids = [requested.field("transactional_id"), *own["v3_and_below_transactional_id"].chunks]
+    producers = [requested.field("producer_id"), *own["v3_and_below_producer_id"].chunks]
     return pa.table({"transactional_id": pa.chunked_array(ids), "producer_id": pa.chunked_array(producers)})
 
 

@@ -152,16 +152,16 @@ def _with_messages(parts: list[pa.Table], api_key: int, read_messages: MessageRe
     is_waiting = np.ones(len(ids), np.bool_)
     message, fields = _MESSAGES[api_key]
     for batch in read_messages(message, ["request_id", "api_version", *fields]):
-        said = _fields(batch, api_key, fields)
-        rows = pc.index_in(flat(said, "request_id"), ids)
+        found = _fields(batch, api_key, fields)
+        rows = pc.index_in(flat(found, "request_id"), ids)
         known = rows.is_valid()
         rows = rows.filter(known)
         if len(rows):
             is_waiting[rows.to_numpy()] = False
-            events, said = requests.take(rows), said.filter(known)
+            events, found = requests.take(rows), found.filter(known)
             for name in fields.values():
                 yet = name in events.column_names
-                values = pc.coalesce(flat(events, name), flat(said, name)) if yet else flat(said, name)
+                values = pc.coalesce(flat(events, name), flat(found, name)) if yet else flat(found, name)
                 events = events.drop_columns([name] if yet else []).append_column(name, values)
             yield _filled(events)
     if is_waiting.any():

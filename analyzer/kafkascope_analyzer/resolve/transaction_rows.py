@@ -14,7 +14,8 @@ _KEYS = ("key", "ts_ns", "conn_id", "seq")
 """Columns of `events` that makers of a kind return beside the columns of its struct; packet_no too, where events have
 a packet of their own."""
 _PLACE_BITS, _NUMBER_BITS = 16, 15
-"""Of seq: place in the message, number of the request. Only events of one connection and time are told apart by it."""
+"""Bits of seq for the place in the message, and for the number of the request. seq only orders events of one connection
+that have the same time."""
 
 
 def with_seq(rows: pa.Table, order: list[str]) -> pa.Table:

@@ -1,5 +1,5 @@
 """Events of transactional ids: what producers ask their coordinators, what they write, what leaders and coordinators
-say of it, and which consumers a transaction blocks."""
+send about it, and which consumers a transaction blocks."""
 
 from collections.abc import Iterable, Iterator
 

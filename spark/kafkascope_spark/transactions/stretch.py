@@ -12,8 +12,8 @@ from kafkascope_spark.transactions.blocked_readers import BlockedReaders, blocke
 from kafkascope_spark.transactions.event import EventKind, Row, TransactionEvent
 
 MOST_WAITING = 50_000
-"""Events that wait for the end of a stretch. Where there are more, the stretch is told in two parts: a batch that was
-sent in both without an answer counts twice."""
+"""Events that wait for the end of a stretch. Where there are more, the stretch is added up in two parts: a batch
+that was sent in the first without an answer, and again in the second, counts twice."""
 MOST_BLOCKED = 1_000
 """Blocked consumers kept of what a client wrote in one stretch."""
 
@@ -116,7 +116,8 @@ class Stretch:
         return events, unmatched
 
     def _match(self) -> Iterator[list[Row]]:
-        """Gives what each client wrote the consumers that it blocks. Yields those that nobody's first batch blocks."""
+        """Gives what each client wrote the consumers that it blocks. Yields the consumers of offsets at which no
+        client's first batch is."""
         for blocking in self._blocked.take():
             rows = blocking.rows()
             writers = [
