@@ -216,4 +216,5 @@ def _ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int
     """The numbers from each first up to each last, one after the other."""
     lengths = last - first
     starts = np.cumsum(lengths) - lengths
-    return np.arange(int(lengths.sum())) + np.repeat(first - starts, lengths)
+    numbers: NDArray[np.int64] = np.arange(int(lengths.sum())) + np.repeat(first - starts, lengths)
+    return numbers

@@ -7,20 +7,11 @@ heartbeats and commits that went well are rolled up as they come.
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkascope_analyzer.dataset.tables.group_events import COMMIT_REFUSALS
 from kafkascope_analyzer.resolve.group_messages import HEARTBEAT_APIS, MEMBERSHIP_APIS
 from kafkascope_parsers.schema import api_keys, api_name
 
 API_KEYS = {api_name(key): key for key in api_keys()}
-REFUSALS = (
-    "REBALANCE_IN_PROGRESS",
-    "UNKNOWN_MEMBER_ID",
-    "ILLEGAL_GENERATION",
-    "FENCED_MEMBER_EPOCH",
-    "STALE_MEMBER_EPOCH",
-    "FENCED_INSTANCE_ID",
-    "UNRELEASED_INSTANCE_ID",
-)
-"""Errors by which a coordinator refuses a member's commit because the group has moved on."""
 COMMIT_APIS = ("OffsetCommit", "TxnOffsetCommit")
 _FIND_COORDINATOR, _HEARTBEAT = API_KEYS["FindCoordinator"], API_KEYS["Heartbeat"]
 
@@ -69,7 +60,7 @@ def forming_requests(rows: pa.Table, heartbeat_ids: pa.Array) -> pa.Table:
         )
     )
     heartbeat = pc.and_(pc.is_in(api, _WHOLE_PROTOCOL), pc.or_(failed, pc.is_in(rows["request_id"], heartbeat_ids)))
-    refused = pc.and_(pc.is_in(api, _COMMITS), pc.is_in(rows["error_name"], pa.array(REFUSALS)))
+    refused = pc.and_(pc.is_in(api, _COMMITS), pc.is_in(rows["error_name"], pa.array(COMMIT_REFUSALS)))
     chosen = pc.or_(
         pc.or_(pc.is_in(api, _MEMBERSHIP), pc.or_(heartbeat, refused)),
         pc.or_(looked_up, pc.and_(pc.equal(api, _HEARTBEAT), failed)),

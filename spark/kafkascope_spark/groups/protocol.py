@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic
 
+from kafkascope_analyzer.dataset.tables.group_events import COMMIT_REFUSALS
 from kafkascope_spark.groups.event_order import Event, Phase
 from kafkascope_spark.groups.generation import Generation
-from kafkascope_spark.groups.model import REFUSALS, GroupRequest, MemberActivity, Row
+from kafkascope_spark.groups.model import GroupRequest, MemberActivity, Row
 from kafkascope_spark.groups.ownership import Ownership
 from kafkascope_spark.groups.transitions import E, S, Transitions
 
@@ -70,6 +71,6 @@ class GroupMachine(Generic[S, E]):
         return self._now
 
     def _commit_refused(self, request: GroupRequest) -> Iterator[Row] | None:
-        if self._now is not None and request.error in REFUSALS:
+        if self._now is not None and request.error in COMMIT_REFUSALS:
             self._now.refuse(request)
         return None

@@ -59,11 +59,12 @@ class Messages:
 
 def some_heartbeats(rng: random.Random, n: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Heartbeats of which most change nothing; some are without a request or without a response."""
-    requests, responses = [], []
+    requests: list[dict[str, Any]] = []
+    responses: list[dict[str, Any]] = []
     for i in range(n):
         epoch = rng.choice((-1, 0, 3, 3, 3, 3, 3, 3))
         names = rng.choice((None, None, None, None, [], ["t"]))
-        owned = rng.choice((None, None, None, []))
+        owned: list[Any] | None = rng.choice((None, None, None, []))
         request = {"request_id": f"c-{i}", "ts_ns": i, "member_epoch": epoch, "subscribed_topic_names": names}
         request |= {"topic_partitions": owned, "subscribed_topic_regex": rng.choice((None, None, None, "t.*"))}
         response = {"request_id": f"c-{i}", "ts_ns": i + 3, "member_epoch": rng.choice((3, 3, 3, 4))}
@@ -94,7 +95,7 @@ def test_heartbeats_that_change_something(batch_rows: int) -> None:
 
 def test_assigned_topics_have_their_names() -> None:
     given = [{"topic_id": "id-1", "partitions": [0, 2]}, {"topic_id": "id-2", "partitions": [1]}]
-    responses = [
+    responses: list[dict[str, Any]] = [
         {"request_id": "c-1", "assignment": {"topic_partitions": given}},
         {"request_id": "c-2"},
         {"request_id": "c-3", "assignment": {"topic_partitions": []}},
@@ -119,7 +120,7 @@ def test_standby_and_warmup_tasks_are_one_list() -> None:
     def tasks(*names: str) -> list[dict[str, Any]]:
         return [{"subtopology_id": name, "partitions": [0]} for name in names]
 
-    responses = [
+    responses: list[dict[str, Any]] = [
         {"request_id": "c-1", "active_tasks": tasks("a"), "standby_tasks": tasks("b", "c"), "warmup_tasks": tasks("d")},
         {"request_id": "c-2", "active_tasks": [], "warmup_tasks": tasks("e")},
         {"request_id": "c-3"},

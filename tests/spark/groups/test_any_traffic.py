@@ -41,9 +41,9 @@ def add_something(t: Any, rng: random.Random, at: int) -> None:
     else:
         protocol = rng.choice(("consumer", "consumer", "share", "streams"))
         has = rng.choice((None, some_partitions(rng)))
-        asks = rng.choice((-2, -1, 0, 1, 2, 3))
+        epoch = rng.choice((-2, -1, 0, 1, 2, 3))
         topics = rng.choice((None, ["t"], ["u"]))
-        t.epoch(at, who, asks, generation, has, error=error, topics=topics, protocol=protocol, instance=instance)
+        t.epoch(at, who, epoch, generation, has, error=error, topics=topics, protocol=protocol, instance=instance)
 
 
 @pytest.mark.parametrize("seed", range(8))

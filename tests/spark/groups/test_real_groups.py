@@ -38,13 +38,13 @@ def load(path: pathlib.Path) -> Row:
 def event(row: Row) -> Row:
     """The event with all fields of its struct."""
     kind = row["kind"]
-    row = {"client_instance_id": None} | row
-    row[kind] = {field.name: None for field in GROUP_KINDS[kind]} | row[kind]
-    for body, nested in (("request", "leaving_members"), ("response", "members")):
-        for one in (row[kind].get(body) or {}).get(nested) or ():
+    body: Row = {field.name: None for field in GROUP_KINDS[kind]}
+    body |= row[kind]
+    for message, nested in (("request", "leaving_members"), ("response", "members")):
+        for one in (body.get(message) or {}).get(nested) or ():
             one.setdefault("group_instance_id")
             one.setdefault("reason")
-    return row
+    return {"client_instance_id": None} | row | {kind: body}
 
 
 def place(row: Row) -> tuple[Any, ...]:

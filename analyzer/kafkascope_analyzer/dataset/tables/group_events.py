@@ -8,6 +8,16 @@ _STRINGS, _INTS = pa.list_(pa.string()), pa.list_(pa.int32())
 _ASSIGNED_TOPICS = pa.list_(pa.struct([("topic", pa.string()), ("partitions", _INTS)]))
 _TASKS = pa.list_(pa.struct([("subtopology_id", pa.string()), ("partitions", _INTS)]))
 
+COMMIT_REFUSALS = (
+    "REBALANCE_IN_PROGRESS",
+    "UNKNOWN_MEMBER_ID",
+    "ILLEGAL_GENERATION",
+    "FENCED_MEMBER_EPOCH",
+    "STALE_MEMBER_EPOCH",
+    "FENCED_INSTANCE_ID",
+    "UNRELEASED_INSTANCE_ID",
+)
+"""Errors by which a coordinator refuses a member's commit because the group has moved on."""
 GROUP_REQUEST_BODY = pa.struct(
     [
         ("member_id", pa.string()),
