@@ -108,17 +108,20 @@ class PartitionEvents:
         hints = failed & (leaders.fill_null(-1).to_numpy() >= 0)
         unanswered = self._are_unanswered(rows)
         ts_ns = int_column(rows, "ts_ns", 0)
-        follows = np.zeros(len(conn), np.bool_)
+        follows, by_topic = np.zeros(len(conn), np.bool_), np.empty(0, np.int64)
         known = (self._partitions, subjects), (self._topics, topics)
         for counter, (times, which) in zip(self._counters, known, strict=True):
             mine = np.flatnonzero((which != NO_SUBJECT) & ~failed)
             since = times.last(which[mine], ts_ns[mine]) if len(mine) else mine
             mine, since = mine[since != NO_SUBJECT], since[since != NO_SUBJECT]
-            follows[mine[counter.take(conn[mine], which[mine], since)]] = True
+            by_topic = mine[counter.take(conn[mine], which[mine], since)]
+            follows[by_topic] = True
         kept = follows | hints | unanswered
         marks = {"leader_id": leaders, "hints": pa.array(hints), "unanswered": pa.array(unanswered)}
         if self._message is not None and self._message[1] == "request":
-            kept &= unanswered | ~self._answers.fail_next(rows, subjects)
+            fails = self._answers.fail_next(rows, subjects) & ~unanswered
+            fails[by_topic] = False  # another partition of the topic may come before the answer
+            kept &= ~fails
         if kept.any():
             columns = {name: pc.filter(values, pa.array(kept)) for name, values in marks.items()}
             yield self._table(rows.filter(pa.array(kept)), columns)

@@ -17,8 +17,8 @@ _APIS = pa.array(sorted(PARTITION_APIS), pa.int16())
 
 @dataclass(frozen=True, slots=True)
 class PartitionFailures:
-    """partitions: failures by client_ip, topic and partition. topics: of the topics that failed as a whole (in
-    Metadata), the failures of the topic and of its partitions, by client_ip and topic."""
+    """partitions: failures by client_ip, topic and partition. topics: of the topics that failed as a whole for
+    any client (in Metadata), the failures of the topic and of its partitions, by client_ip and topic."""
 
     partitions: FailureTimes
     topics: FailureTimes
@@ -40,7 +40,7 @@ def partition_failures(
         pa.concat_tables([rows.select(_FAILURE.names) for rows in tables]) for tables in (of_partitions, of_topics)
     )
     key = ["client_ip", "topic"]
-    within = partitions.join(whole.select(key), key, join_type="left semi", use_threads=False)
+    within = partitions.join(whole.select(["topic"]), "topic", join_type="left semi", use_threads=False)
     both = pa.concat_tables([whole.select([*key, "ts_ns"]), within.select([*key, "ts_ns"])])
     return PartitionFailures(failure_times(partitions), failure_times(both))
 
