@@ -3,7 +3,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out, replaced
+from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_parsers.errors import UsageError
