@@ -56,9 +56,9 @@ def write_findings(tables: "Tables", run: StoryRun, ignored: Collection[str] = (
     detectors = detectors_to_run(tables, [rule for rule in RULES if rule.name not in ignored])
     facts = found_facts(tables, detectors)
     if facts is None:
-        return listed([], [FINDINGS])
+        return listed(run, [], [FINDINGS])
     written = facts.mapInArrow(findings_stage(run, detectors), spark_schema(pa.schema(list(FILE)))).toArrow()
-    return listed(written.to_pylist(), [FINDINGS])
+    return listed(run, written.to_pylist(), [FINDINGS])
 
 
 def findings_stage(

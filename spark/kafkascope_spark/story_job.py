@@ -31,7 +31,7 @@ CLIENT_ORDER = ("client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id",
 def write_client_and_group_stories(session: "SparkSession", run: StoryRun) -> "dict[str, tuple[DatasetFile, ...]]":
     """Run the job. Returns the files of each of TABLES, by its name in the manifest; they are not committed."""
     files = story_files(load(session, run.dataset, EVENTS), run).toArrow()
-    return listed(files.to_pylist(), TABLES)
+    return listed(run, files.to_pylist(), TABLES)
 
 
 def story_files(events: "DataFrame", run: StoryRun) -> "DataFrame":

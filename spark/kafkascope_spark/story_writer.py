@@ -110,11 +110,18 @@ class StoryWriter:
         self._files.append({"table": name, "path": file.path, "rows": file.rows, "bytes": file.bytes})
 
 
-def listed(files: Iterable[Row], tables: Sequence[Table]) -> dict[str, tuple[DatasetFile, ...]]:
-    """Files (FILE) as the manifest lists them, in the order of their names; a table without a file is listed too."""
+def listed(run: StoryRun, files: Iterable[Row], tables: Sequence[Table]) -> dict[str, tuple[DatasetFile, ...]]:
+    """The files of each table as the manifest lists them, in the order of their names, from what tasks report (FILE).
+
+    A table without rows gets a file without rows, so that it can be read like any other.
+    """
     found: dict[str, list[DatasetFile]] = {f"{STORIES}/{table.name}": [] for table in tables}
     for file in files:
         found[f"{STORIES}/{file['table']}"].append(DatasetFile(file["path"], file["rows"], file["bytes"]))
+    for table in tables:
+        name = f"{STORIES}/{table.name}"
+        if not found[name]:
+            found[name].append(run.dataset.write_file(story_file(name, run.run_id, 0), table.schema.empty_table()))
     return {name: tuple(sorted(files, key=lambda file: file.path)) for name, files in found.items()}
 
 

@@ -49,6 +49,11 @@ class Tables:
         return self.dataset.rows(REQUESTS.name)
 
     @property
+    def capture_ns(self) -> tuple[int, int]:
+        """First and last packet of the capture; zeros without packets."""
+        return self.dataset.capture_span or (0, 0)
+
+    @property
     def small(self) -> bool:
         """Whether one partition holds a table."""
         return self.n_requests < SMALL_REQUESTS

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_spark.identity.grouping import Group
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.identity.kinds import kind_of
@@ -46,6 +48,18 @@ def told(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[st
                 write_stories(dataset)
                 done.touch()
         return dataset
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def as_dataset() -> Callable[[pathlib.Path, tuple[int, int]], Dataset]:
+    """A folder of tables as a dataset of a capture between these two times."""
+
+    def make(place: pathlib.Path, capture_ns: tuple[int, int]) -> Dataset:
+        inputs = [{"first_ns": capture_ns[0], "last_ns": capture_ns[1]}]
+        write_manifest(place, options={}, inputs=inputs, ledger={}, limits_hit={})
+        return Dataset.open(place)
 
     return make
 

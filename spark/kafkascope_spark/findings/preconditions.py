@@ -14,7 +14,7 @@ import pyarrow as pa
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_spark.findings.dataset_batches import table_batches
-from kafkascope_spark.findings.read import Messages, Read
+from kafkascope_spark.findings.read import Messages, Read, source_columns
 from kafkascope_spark.findings.rule import Detector
 
 MACROS = (
@@ -80,7 +80,7 @@ class Preconditions:
 
 def columns_of(source: Table | Messages, reads: Iterable[Read]) -> list[str]:
     """The columns of the source that the reads' predicates name; the first one of the source where they name none."""
-    known = re.findall(r"(?:^|, )(\w+)", source.columns) if isinstance(source, Messages) else source.schema.names
+    known = source_columns(source)
     named: set[str] = set()
     for read in reads:
         named.update(_WORD.findall(_STRING.sub("", f"{read.where} {read.per} {read.having}")))

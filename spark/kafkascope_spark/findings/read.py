@@ -1,8 +1,11 @@
 """`Read`: the rows of a table that a detector's query selects from, and from which its precondition follows."""
 
+import re
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.contract import Table
+
+_NESTED = re.compile(r"<.*>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +41,10 @@ class Read:
             return f"select * from {table} where {self.where}"
         columns = f"{self.per}, {self.aggregates}" if self.aggregates else self.per
         return f"select {columns} from {table} where {self.where} group by {self.per} having {self.having or 'true'}"
+
+
+def source_columns(source: Table | Messages) -> list[str]:
+    """The names of the columns of a table, or of the fields of messages that queries use."""
+    if isinstance(source, Table):
+        return list(source.schema.names)
+    return re.findall(r"(?:^|, )(\w+) ", _NESTED.sub("", source.columns))

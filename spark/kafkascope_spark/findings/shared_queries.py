@@ -1,6 +1,7 @@
 """Queries that several detectors select from, by name: connections with their clients, servers, outages; and messages.
 
-Each is Spark SQL over the dataset's tables and over other queries of this module.
+Each is Spark SQL over the dataset's tables and over other queries of this module. A query that qualifies the columns of
+a shared query gives that an alias.
 """
 
 from kafkascope_analyzer.dataset.stories import RECOVERIES
@@ -116,7 +117,7 @@ with failures as (
 select by_cause.*, n_worked,
     size(array_distinct(filter(closed, each -> each.start_ns <= first_ns + {AT_ONCE_NS}).client_instance_id))
         as n_at_once
-from by_cause join servers on by_cause.server = servers.server where n_up > 0"""
+from by_cause join servers s on by_cause.server = s.server where n_up > 0"""
 """One row per cause of connection failures at one broker: whom it affected, when, how."""
 
 _BROKER_CAUSES = f"""
@@ -155,7 +156,7 @@ answered, and nobody else's were either; or where several clients lost it at onc
 _ISOLATED_FAILURES = """
 with episodes as (
     select r.*, resource as server, evidence[0] as failing_id, substring_index(evidence[0], '-', 1) as conn_id
-    from unanswered_or_reset r left anti join outages on r.cause_id = outages.cause_id
+    from unanswered_or_reset r left anti join outages o on r.cause_id = o.cause_id
 ), before as (
     select recovery_id,
         (min(failing_ns) - max(if(response_last_ns < failing_ns, greatest(request_last_ns, response_last_ns), null)))

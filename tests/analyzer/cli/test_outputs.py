@@ -108,16 +108,3 @@ def test_tables_that_were_kept_outlive_an_error_but_not_ctrl_c(tmp_path: Path) -
     assert [p.name for p in tmp_path.iterdir()] == ["a.kscope"]
     assert not Dataset.open(tmp_path / "a.kscope").tables
     assert not list((tmp_path / "a.kscope").rglob("*.parquet"))
-
-
-def test_a_directory_that_was_not_written_anew_comes_back(tmp_path: Path) -> None:
-    stories = tmp_path / "stories"
-    stories.mkdir()
-    (stories / "old").touch()
-    with pytest.raises(KeyboardInterrupt), replaced(stories):
-        raise KeyboardInterrupt
-    assert [p.name for p in tmp_path.rglob("*")] == ["stories", "old"]
-    with replaced(stories):
-        stories.mkdir()
-        (stories / "new").touch()
-    assert [p.name for p in tmp_path.rglob("*")] == ["stories", "new"]

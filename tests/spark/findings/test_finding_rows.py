@@ -107,6 +107,8 @@ def test_evidence_is_in_order_whatever_the_order_and_number_of_files(
     tmp_path: pathlib.Path,
     shuffled_rows: dict[str, list[dict[str, Any]]],
     write_dataset: Callable[..., None],
+    as_dataset: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from kafkascope_spark.findings.rules import RULES
     from kafkascope_spark.findings.transform import findings
@@ -118,7 +120,8 @@ def test_evidence_is_in_order_whatever_the_order_and_number_of_files(
         write_dataset(
             place, {name: rows[::-1] if n_files == 2 else rows for name, rows in shuffled_rows.items()}, n_files
         )
-        rows = findings(Tables(spark, place, (S, 100 * S), small=n_files == 1), RULES).toArrow().to_pylist()
+        monkeypatch.setattr("kafkascope_spark.tables.SMALL_REQUESTS", 1_000 if n_files == 1 else 0)
+        rows = findings(Tables(spark, as_dataset(place, (S, 100 * S))), RULES).toArrow().to_pylist()
         made.append(sorted(rows, key=lambda row: row["finding_id"]))
     assert {row["rule"] for row in made[0]} == {"access_denied", "acks_zero", "no_compression", "throttled"}
     assert made[0] == made[1] == made[2]

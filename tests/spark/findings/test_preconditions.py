@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import RECOVERIES, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, ERRORS, INGEST_TABLES, REQUESTS
 from kafkascope_spark.findings.preconditions import Preconditions, columns_of
@@ -37,12 +38,12 @@ ALL_READS = [
 
 
 @pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+def dataset(tmp_path_factory: pytest.TempPathFactory, as_dataset: Any) -> Dataset:
     place = tmp_path_factory.mktemp("rows")
     for name, rows in ROWS.items():
         (place / name).mkdir(parents=True)
         pq.write_table(pa.Table.from_pylist(rows), place / name / "part-0.parquet")
-    return place
+    return as_dataset(place, (0, 1))
 
 
 def detector(*reads: Read) -> Detector:
@@ -76,11 +77,11 @@ def detector(*reads: Read) -> Detector:
         (Read(RECOVERIES, per="cause_id", having="count(*) >= 1"), False),
     ],
 )
-def test_a_read_has_rows_or_not(dataset: pathlib.Path, read: Read, there: bool) -> None:
+def test_a_read_has_rows_or_not(dataset: Dataset, read: Read, there: bool) -> None:
     assert Preconditions(dataset).satisfied([detector(read)]) == [there]
 
 
-def test_a_detector_needs_all_of_its_reads(dataset: pathlib.Path) -> None:
+def test_a_detector_needs_all_of_its_reads(dataset: Dataset) -> None:
     present, missing = Read(CAPTURES, "n_dropped > 2"), Read(ERRORS, "error_name = 'OTHER'")
     grouped = Read(REQUESTS, having="sum(record_bytes) > 1000")
     detectors = [detector(), detector(present), detector(present, missing), detector(grouped, present)]
@@ -133,11 +134,10 @@ def _common_tables(query: str) -> list[str]:
 @pytest.mark.parametrize("capture", ["leader_move", "shared_vip", "limits"])
 def test_spark_selects_rows_where_a_precondition_holds(told: Any, spark: Any, capture: str) -> None:
     """The oracle is Spark: it counts the rows of the same read, on a real capture."""
-    from kafkascope_spark.stories import capture_span
     from kafkascope_spark.tables import Tables
 
-    place = told(capture)
-    tables = Tables(spark, place, capture_span(place))
+    dataset = Dataset.open(told(capture))
+    tables = Tables(spark, dataset)
     reads = list({read: None for _, read in ALL_READS if not isinstance(read.source, Messages)})
     counts = []
     for read in reads:
@@ -153,5 +153,5 @@ def test_spark_selects_rows_where_a_precondition_holds(told: Any, spark: Any, ca
     frames = {f"t_{read.source.name}": tables[read.source] for read in reads if not isinstance(read.source, Messages)}
     found = spark.sql(" union all ".join(counts), **frames).toArrow().to_pylist()
     by_spark = [row["n"] > 0 for row in sorted(found, key=lambda row: row["number"])]
-    assert Preconditions(place).satisfied([detector(read) for read in reads]) == by_spark
+    assert Preconditions(dataset).satisfied([detector(read) for read in reads]) == by_spark
     assert True in by_spark

@@ -2,11 +2,14 @@
 
 import json
 import pathlib
+import shutil
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+
+from kafkascope_spark.stories import write_stories
 
 pytestmark = pytest.mark.spark
 
@@ -86,11 +89,9 @@ def test_the_lost_broker_is_the_one_that_was_killed(told: Told) -> None:
     assert "6 clients" in lost["sentence"]
 
 
-def test_an_ignored_rule_is_not_asked(told: Told, spark: Any) -> None:
-    from kafkascope_spark.stories import capture_span, diagnoses
-    from kafkascope_spark.tables import Tables
-
-    dataset = told("leader_move")
-    tables = Tables(spark, dataset, capture_span(dataset))
-    (frame,) = diagnoses(tables, ["broker_lost"]).values()
-    assert [row for row in frame.toArrow().to_pylist() if row["rule"] == "broker_lost"] == []
+def test_an_ignored_rule_is_not_asked(told: Told, tmp_path: pathlib.Path) -> None:
+    dataset = tmp_path / "leader_move.kscope"
+    shutil.copytree(told("leader_move"), dataset)
+    assert "broker_lost" in {row["rule"] for row in findings(dataset)}
+    write_stories(dataset, ignored=["broker_lost"])
+    assert "broker_lost" not in {row["rule"] for row in findings(dataset)}

@@ -49,13 +49,13 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def found(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+def found(spark: Any, as_dataset: Any, tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
     dataset = tmp_path_factory.mktemp("rules")
     named = {row["client_instance_id"] for row in CASES} | {"reader", "other", "heir", "patient"}
     clients = [{"client_instance_id": n, "client_id": n, "client_ip": "10.0.0.1"} for n in sorted(named - {None, ""})]
     write(dataset, CLIENTS, clients)
     write(dataset, TRANSACTIONS, CASES)
-    tables = Tables(spark, dataset, (NOON - SECOND, NOON + 100 * SECOND))
+    tables = Tables(spark, as_dataset(dataset, (NOON - SECOND, NOON + 100 * SECOND)))
     rows: list[Row] = findings(tables, RULES).toArrow().to_pylist()
     return rows
 
