@@ -19,7 +19,7 @@ def one_member(t: Any) -> Any:
 
 
 def two_members(t: Any) -> Any:
-    """b joins at 9.2 s; a hears of it at 9.5 s; generation 2 is settled at 9.52 s."""
+    """b joins at 9.2 s; a learns it at 9.5 s; generation 2 is settled at 9.52 s."""
     one_member(t).asks_first(9_200, "b").join(9_202, 9_510, "b", 2)
     t.beat(9_500, "a", 1, "REBALANCE_IN_PROGRESS").join(9_503, 9_510, "a", 2, members=["a", "b"])
     t.sync(9_511, 9_520, "a", 2, 0, 1, gives={"a": (0, 1), "b": (2, 3)}).sync(9_512, 9_519, "b", 2, 2, 3)
@@ -66,7 +66,7 @@ def test_a_member_that_says_goodbye_left(trace: New, tp: New) -> None:
 
 
 def test_a_silent_member_was_evicted_after_its_session_timeout(trace: New) -> None:
-    """b is last heard of at 18 s, its session timeout is 10 s."""
+    """b was last seen at 18 s, its session timeout is 10 s."""
     t = two_members(trace()).beat(28_100, "a", 2, "REBALANCE_IN_PROGRESS").join(28_101, 28_103, "a", 3, members=["a"])
     t.sync(28_104, 28_108, "a", 3, 0, 1, 2, 3, gives={"a": (0, 1, 2, 3)})
     row = t.rebalances()[-1]
@@ -150,7 +150,7 @@ def test_a_cooperative_rebalance_takes_two_rounds_and_stops_what_moves(trace: Ne
 
 
 def test_a_static_member_comes_back_without_a_rebalance(trace: New, of_members: New) -> None:
-    """It is told the generation that there is, under a new member id; who has its old one is fenced."""
+    """It receives the generation that there is, under a new member id; a request with its old one is fenced."""
     t = trace().join(0, 300, "s", 1, asks="", instance="node-1", members=["s"], instances={"s": "node-1"})
     t.sync(301, 305, "s", 1, 0, 1, gives={"s": (0, 1)}, instance="node-1").keep(3_000, 9_000, "s", 1)
     t.join(9_500, 9_504, "s#2", 1, asks="", instance="node-1").sync(9_505, 9_507, "s#2", 1, 0, 1, instance="node-1")

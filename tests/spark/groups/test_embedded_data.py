@@ -27,7 +27,7 @@ def one_worker(t: Any, assignor: str, metadata: bytes, given: bytes, protocol_ty
     return row
 
 
-def test_a_cooperative_worker_keeps_what_it_said_it_runs(trace: Callable[..., Any]) -> None:
+def test_a_cooperative_worker_keeps_the_tasks_in_its_metadata(trace: Callable[..., Any]) -> None:
     """Connect's leader gives it only what is new, and says what it has to give up."""
     metadata, runs = written("metadata", None, "owned")
     assert runs["protocol_type"] == "connect"

@@ -32,7 +32,7 @@ def test_what_moves_stops_from_the_one_to_the_other(trace: New, of_members: New,
     assert (row["n_moved"], row["stopped_ms"], row["last_joiner"]) == (2, 605, "a")
 
 
-def test_a_join_that_is_told_the_old_epoch_makes_the_next(trace: New) -> None:
+def test_a_join_that_receives_the_old_epoch_makes_the_next(trace: New) -> None:
     """The coordinator answers before it has assigned anew."""
     t = trace().epoch(0, "a", 0, 1, (0, 1), topics=["t"]).epoch(9_000, "b", 0, 1, (), topics=["t"])
     one, two = t.epoch(9_300, "a", 1, 2).epoch(10_000, "b", 1, 2, (1,)).rebalances()
@@ -51,7 +51,7 @@ def test_a_member_that_says_goodbye_left(trace: New, of_members: New, tp: New) -
 
 
 def test_a_silent_member_was_evicted(trace: New, of_members: New) -> None:
-    """b is last heard of at 12 s; a is told an epoch that b never comes to."""
+    """b was last seen at 12 s; a receives an epoch that b never comes to."""
     t = two_members(trace()).keep(10_500, 12_000, "b", 2, 68).keep(9_600, 18_000, "a", 2, 68)
     row = t.epoch(18_500, "a", 2, 3, (0, 1, 2, 3)).keep(19_000, 90_000, "a", 3, 68).rebalances()[-1]
     assert (row["trigger"], row["trigger_member"], row["outcome"]) == ("member_evicted", "b", "stable")
