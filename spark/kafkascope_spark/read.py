@@ -49,7 +49,7 @@ def load_table(session: SparkSession, dataset: Dataset, name: str, schema: t.Str
     files = dataset.spark_uris(name)
     if not files:
         return empty(session, schema)
-    return session.read.schema(schema).parquet(*files).select(*schema.names)
+    return session.read.schema(schema).parquet(*files)
 
 
 def load(session: SparkSession, dataset: Dataset, table: Table, folder: str = "") -> DataFrame:

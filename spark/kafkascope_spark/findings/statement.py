@@ -1,6 +1,7 @@
 """The queries of detectors as DataFrames: one SQL statement for each detector and for each shared query that it needs.
 
-A shared query is analyzed once, whoever selects from it. One statement for all detectors would be analyzed as a whole,
+Tables, messages and shared queries are temporary views, each made once and only where a query selects from it: Spark
+analyzes a shared query once, whoever selects from it. One statement for all detectors would be analyzed as a whole,
 again and again: that takes several times as long.
 """
 
@@ -22,85 +23,76 @@ if TYPE_CHECKING:
     from kafkascope_spark.tables import Tables
 
 TABLES: Mapping[str, Table] = {table.name: table for table in (*INGEST_TABLES, *STORY_TABLES)}
-_SELECTED = re.compile(r"\b(?:from|join)\s+(\w+)")
+VIEW_PREFIX = "kafkascope_"
+"""Of the names of the views: the session may be the user's, with tables and views of the same names."""
+_SELECTED = re.compile(r"\b(from|join)\s+(\w+)(?=\s+(?:as\s+)?(\w+)|)")
+_NO_ALIAS = re.compile("on|using|where|group|order|having|union|left|right|inner|full|cross|join|lateral|limit")
+"""Words that may follow a table's name in a query and are no alias of it."""
+_SPAN = (":capture_first_ns", ":capture_last_ns")
 _AS_JSON = "to_json(struct(*), map('ignoreNullFields', 'false'))"
 
 
 def facts(tables: "Tables", detectors: Mapping[str, Detector]) -> "DataFrame":
     """The facts of all detectors: detector (its key in detectors), client_instance_id, facts (the row of the
     detector's query as JSON). Lazy."""
-    frames = QueryFrames(tables)
-    each = [frames.facts_of(key, detector) for key, detector in detectors.items()]
+    views = QueryViews(tables)
+    each = [views.facts_of(key, detector) for key, detector in detectors.items()]
     return reduce(lambda one, other: one.union(other), each)
 
 
-class QueryFrames:
-    """The tables, messages and shared queries of one dataset as DataFrames, each made once."""
+class QueryViews:
+    """The tables, messages and shared queries of one dataset as temporary views of the session."""
 
     def __init__(self, tables: "Tables") -> None:
         self._tables = tables
-        self._shared: dict[str, DataFrame] = {}
+        self._made: set[str] = set()
 
     def facts_of(self, key: str, detector: Detector) -> "DataFrame":
         """The facts of one detector (see `facts`)."""
-        reads = {
-            name: read.query(_name_of(read.source))
+        reads = [
+            f"{name} as ({read.query(_name_of(read.source))})"
             for name, read in detector.reads.items()
             if name not in SHARED_QUERIES
-        }
+        ]
+        first = f"with {', '.join(reads)} " if reads else ""
         select = f"select '{key}' as detector, client_instance_id, {_AS_JSON} as facts from ({detector.query})"
-        return self._run(select, reads)
+        return self._run(first + select)
 
-    def _run(self, query: str, reads: Mapping[str, str]) -> "DataFrame":
-        """The result of a query. reads: other queries that it selects from, by name."""
-        names = dict.fromkeys(selected_names(" ".join((query, *reads.values()))))
-        sources = {name: frame for name in names if (frame := self._source(name)) is not None}
-        query, aliases = _with_own_aliases(query)
-        first = [f"{alias} as (select * from {{{name}}})" for alias, name in aliases.items()]
-        first += [f"{name} as (select * from {{{name}}})" for name in sources if name not in SHARED_QUERIES]
-        first += [f"{name} as ({_escaped(read)})" for name, read in reads.items() if name in names]
-        span = {"capture_first_ns": self._tables.capture_ns[0], "capture_last_ns": self._tables.capture_ns[1]}
-        statement = f"with {', '.join(first)} select * from ({_escaped(query)})"
-        return self._tables.session.sql(statement, args=span, **sources)
+    def _run(self, query: str) -> "DataFrame":
+        """The result of a query, whose tables are views."""
+        for name in selected_names(query):
+            if name not in self._made and (frame := self._frame(name)) is not None:
+                frame.createOrReplaceTempView(f"{VIEW_PREFIX}{name}")
+                self._made.add(name)
+        first_ns, last_ns = self._tables.capture_ns
+        args = {"capture_first_ns": first_ns, "capture_last_ns": last_ns} if any(s in query for s in _SPAN) else None
+        return self._tables.session.sql(self._of_views(query), args=args)
 
-    def _source(self, name: str) -> "DataFrame | None":
+    def _frame(self, name: str) -> "DataFrame | None":
         """The table, messages or shared query of that name; None where there is none."""
         if name in SHARED_QUERIES:
-            if name not in self._shared:
-                self._shared[name] = self._run(SHARED_QUERIES[name], {})
-            return self._shared[name]
+            return self._run(SHARED_QUERIES[name])
         if name in MESSAGES:
             return self._tables.messages(MESSAGES[name].name, MESSAGES[name].columns)
         return self._tables[TABLES[name]] if name in TABLES else None
 
+    def _of_views(self, query: str) -> str:
+        """The query with each table's name replaced by that of its view; the name becomes the alias where the query
+        gives none."""
+
+        def renamed(match: re.Match[str]) -> str:
+            word, name, alias = match.groups()
+            if name not in self._made:
+                return match[0]
+            has_alias = alias is not None and not _NO_ALIAS.fullmatch(alias)
+            return f"{word} {VIEW_PREFIX}{name}{'' if has_alias else f' {name}'}"
+
+        return _SELECTED.sub(renamed, query)
+
 
 def selected_names(query: str) -> list[str]:
-    """The names after `from` and `join` in a query."""
-    return _SELECTED.findall(query)
-
-
-def _with_own_aliases(query: str) -> tuple[str, dict[str, str]]:
-    """The query in which each reference to a shared query has a name of its own, and what each of these names means.
-
-    Spark computes a common table expression with collect_set or collect_list apart, with a shuffle, when two references
-    name it: more than it costs to compute a small one twice.
-    """
-    aliases: dict[str, str] = {}
-
-    def named(match: re.Match[str]) -> str:
-        name = match[1]
-        if name not in SHARED_QUERIES:
-            return match[0]
-        alias = f"{name}_{len(aliases)}"
-        aliases[alias] = name
-        return match[0].removesuffix(name) + alias
-
-    return _SELECTED.sub(named, query), aliases
-
-
-def _escaped(query: str) -> str:
-    """The query with its braces as SparkSession.sql wants them, which takes single ones for names of DataFrames."""
-    return query.replace("{", "{{").replace("}", "}}")
+    """The names after `from` and `join` in a query, each once."""
+    return list(dict.fromkeys(match[2] for match in _SELECTED.finditer(query)))
 
 
 def _name_of(source: Table | Messages) -> str:

@@ -103,7 +103,9 @@ def apart(rows: Any, number: int) -> Any:
 
 
 @pytest.fixture(scope="session")
-def found_in(spark: Any, as_dataset: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mapping[str, Rows]], Any]:
+def found_in(
+    spark: Any, as_dataset: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Mapping[str, Rows]], Any]:
     """Rows of tables, to the findings of all rules in a dataset of them."""
     from kafkascope_spark.findings.rules import RULES
     from kafkascope_spark.findings.transform import findings
@@ -112,7 +114,9 @@ def found_in(spark: Any, as_dataset: Any, tmp_path_factory: pytest.TempPathFacto
     def find(rows: Rows) -> list[dict[str, Any]]:
         place = tmp_path_factory.mktemp("tiny") / "case.kscope"
         write_rows(place, rows)
-        found: list[dict[str, Any]] = findings(Tables(spark, as_dataset(place, (S, 100 * S))), RULES).toArrow().to_pylist()
+        found: list[dict[str, Any]] = (
+            findings(Tables(spark, as_dataset(place, (S, 100 * S))), RULES).toArrow().to_pylist()
+        )
         return found
 
     return find

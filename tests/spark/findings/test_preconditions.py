@@ -1,6 +1,5 @@
 """Preconditions: on tables of a few rows, and the same predicates as Spark evaluates them."""
 
-import pathlib
 from typing import Any
 
 import pyarrow as pa
