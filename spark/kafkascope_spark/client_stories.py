@@ -13,12 +13,12 @@ from kafkascope_spark.connection_facts import ADDERS, connection_of, first_reque
 from kafkascope_spark.event_decoder import CONNECTION, ERROR_RUN, LOOKUP, PARTITION, REQUEST, USAGE, EventRow, Key
 from kafkascope_spark.identity.client_rows import client_row
 from kafkascope_spark.identity.instances import Instance, instances_of
+from kafkascope_spark.model import Connection, ErrorRun, Lookup, Request, Row
 from kafkascope_spark.recoveries.tracker import Recoveries
 from kafkascope_spark.startups.lifecycle import Startups
 from kafkascope_spark.startups.lookups import client_lookups
 from kafkascope_spark.timeline import Event, Kind, Timeline
 from kafkascope_spark.transactions.machine import CLIENT_END
-from kafkascope_spark.wire import Connection, ErrorRun, Lookup, Request, Row
 
 TableRow = tuple[str, Row]
 """The name of a story table, or CLIENT_END, and a row."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.event_decoder import LEARNED, LOOP, SAMPLES, USAGE
-from kafkascope_spark.wire import Connection, Measured, Request, Row
+from kafkascope_spark.model import Connection, LoopStatistics, Request, Row
 
 
 def connection_of(row: Row) -> Connection:
@@ -52,15 +52,15 @@ def add_usage(connection: Connection, row: Row) -> None:
 
 def _add_api(connection: Connection, row: Row) -> None:
     key, version = row["api_key"], row["api_version"]
-    if connection.first_api is None and key not in wire.HANDSHAKE_APIS:
+    if connection.first_api is None and key not in api_keys.HANDSHAKE_APIS:
         connection.first_api = key
-    if key == wire.PRODUCE:
+    if key == api_keys.PRODUCE:
         connection.produce_span = _wider(connection.produce_span, row["ts_ns"], row["last_ns"])
-    if key == wire.FETCH:
+    if key == api_keys.FETCH:
         connection.fetch_span = _wider(connection.fetch_span, row["ts_ns"], row["last_ns"])
     connection.apis.add(key)
     connection.versions.setdefault(key, version)
-    connection.txn_v2 = connection.txn_v2 or (key in wire.TXN_V2_APIS and version >= wire.TXN_V2_VERSION)
+    connection.txn_v2 = connection.txn_v2 or (key in api_keys.TXN_V2_APIS and version >= api_keys.TXN_V2_VERSION)
     connection.is_replica = connection.is_replica or row["is_replica"]
 
 
@@ -76,7 +76,7 @@ def _add_names(connection: Connection, row: Row) -> None:
         connection.group_instances.add(row["group_instance_id"])
     if row["transactional_id"] is not None:
         connection.transactional_ids.add(row["transactional_id"])
-    if row["member_id"] and row["api_key"] in wire.GROUP_APIS:
+    if row["member_id"] and row["api_key"] in api_keys.GROUP_APIS:
         connection.members.add(row["member_id"])
         connection.member_first_ns = _least(connection.member_first_ns, row["ts_ns"])
         connection.member_last_ns = _most(connection.member_last_ns, row["last_ns"])
@@ -100,7 +100,7 @@ def add_learned(connection: Connection, row: Row) -> None:
 
 def add_loop(connection: Connection, row: Row) -> None:
     """Add the percentiles of a loop."""
-    measured = Measured(row["conn_id"], row["cadence"], row["n"], row["p50"], row["p99"], row["max"])
+    measured = LoopStatistics(row["conn_id"], row["cadence"], row["n"], row["p50"], row["p99"], row["max"])
     connection.cadences.append(measured)
 
 
@@ -116,7 +116,7 @@ ADDERS: dict[int, Callable[[Connection, Row], None]] = {
 def first_request(usage: Row) -> Request | None:
     """The first request of a kind that healthy clients send all the time, where it went well; other requests have
     events of their own."""
-    if usage["api_key"] not in wire.HOT_APIS or usage["failed"]:
+    if usage["api_key"] not in api_keys.HOT_APIS or usage["failed"]:
         return None
     unknown = {"error_code": 0, "error_name": None, "sasl_mechanism": None, "request_last_ns": usage["ts_ns"]}
     columns = {name: usage[name] for name in _USAGE_COLUMNS if usage[name] is not None}

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.tables.events import CLIENT_KINDS, RANKS
-from kafkascope_spark.wire import ErrorRun, Lookup, PartitionAccess, Request, Row
+from kafkascope_spark.model import ErrorRun, Lookup, PartitionAccess, Request, Row
 
 Key = tuple[str, int, int, int]
 """What a row is sorted by: client_ip, section, ts_ns, rank."""

@@ -1,4 +1,4 @@
-"""The events of one client address in the order in which they happened on the wire.
+"""The events of one client address in the order in which they happened.
 
 Rows come sorted by the time of their first byte; the answer of a request and the end of a connection come later
 than the row that tells of them. A heap holds them back. At one instant: connections open, then requests, then
@@ -13,8 +13,8 @@ import enum
 import heapq
 from typing import Any, NamedTuple
 
+from kafkascope_spark.model import CLOSED_BY_CLIENT, Connection, ErrorRun, PartitionAccess, Request
 from kafkascope_spark.recoveries.failures import PATIENCE_NS
-from kafkascope_spark.wire import CLOSED_BY_CLIENT, Connection, ErrorRun, PartitionAccess, Request
 
 REPLY_NS = 10_000_000
 """A client's RST so soon after an answer that it had long waited for replies to it: its socket was closed by then, with
@@ -54,7 +54,7 @@ class Timeline:
         self._number = 0
         self._errors: dict[str, list[ErrorRun]] = {}
         self._closed_ns: dict[str, int] = {}
-        """Connections that the client closed -> when the wire shows it."""
+        """Connections that the client closed -> when the packets show it."""
         self._left_ns: dict[str, int] = {}
         """The same -> when, at the latest."""
         self._answered_late: set[str] = set()

@@ -11,8 +11,8 @@ from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_spark.identity.grouping import Group
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.identity.kinds import kind_of
+from kafkascope_spark.model import Connection, Request
 from kafkascope_spark.session import open_session
-from kafkascope_spark.wire import Connection, Request
 
 MS = 1_000_000
 FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"

@@ -6,8 +6,8 @@ import pytest
 
 from kafkascope_spark.client_stories import ClientStories
 from kafkascope_spark.event_decoder import CONNECTION, EventRow, event_row
+from kafkascope_spark.model import Connection, ErrorRun, PartitionAccess, Request
 from kafkascope_spark.timeline import Kind, Timeline
-from kafkascope_spark.wire import Connection, ErrorRun, PartitionAccess, Request
 
 MS = 1_000_000
 

@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Iterable
 from operator import attrgetter
 
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.cadences.expectations import MIN_IDLE_MS
 from kafkascope_spark.cadences.verdicts import ClientSettings, verdict_of
 from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.model import LoopStatistics, Request, Row
 from kafkascope_spark.startups.libraries import library_of
-from kafkascope_spark.wire import Measured, Request, Row
 
 MAX_VALUES = 10_000
 """Different gaps that are kept of one loop; more are counted as the longest of the others."""
@@ -42,12 +42,12 @@ class Gaps:
         known = gap in self._counts or len(self._counts) < MAX_VALUES
         self._counts[gap if known else max(self._counts)] += n
 
-    def measured(self, conn_id: str | None, cadence: str) -> Measured | None:
+    def measured(self, conn_id: str | None, cadence: str) -> LoopStatistics | None:
         """What was counted; None for fewer than two rounds."""
         n = self._counts.total()
         if not n:
             return None
-        return Measured(conn_id, cadence, n, self._part(n, 50), self._part(n, 99), max(self._counts))
+        return LoopStatistics(conn_id, cadence, n, self._part(n, 50), self._part(n, 99), max(self._counts))
 
     def _part(self, n: int, percent: int) -> int:
         """The smallest value that so many percent do not exceed."""
@@ -70,14 +70,14 @@ class Cadences:
 
     def on_request(self, request: Request) -> None:
         """A request of the control plane was sent."""
-        if request.api_key == wire.METADATA:
+        if request.api_key == api_keys.METADATA:
             self._metadata.at(request.ts_ns)
-        elif request.api_key == wire.SASL_HANDSHAKE:
+        elif request.api_key == api_keys.SASL_HANDSHAKE:
             self._authentications.setdefault(request.conn_id, Gaps()).at(request.ts_ns)
 
     def on_repeated(self, first: Request, n: int, last_sent_ns: int) -> None:
         """n requests like the first were sent at regular intervals."""
-        if first.api_key == wire.METADATA:
+        if first.api_key == api_keys.METADATA:
             self._metadata.repeated(first.ts_ns, last_sent_ns, n)
 
     def finish(self) -> list[tuple[str, Row]]:
@@ -85,17 +85,17 @@ class Cadences:
         if self._instance.kind.kind == "broker":
             return []
         settings = self._settings()
-        found: list[Measured | None] = [self._metadata.measured(None, "metadata_refresh")]
+        found: list[LoopStatistics | None] = [self._metadata.measured(None, "metadata_refresh")]
         for connection in self._instance.connections:
             found.extend(sorted(connection.cadences, key=attrgetter("cadence")))
             if connection.conn_id in self._authentications:
                 found.append(self._authentications[connection.conn_id].measured(connection.conn_id, "reauthentication"))
             idle = connection.idle_ms if connection.close_ns is not None else None
             if idle is not None and idle >= MIN_IDLE_MS:
-                found.append(Measured(connection.conn_id, "idle_before_close", 1, idle, idle, idle))
+                found.append(LoopStatistics(connection.conn_id, "idle_before_close", 1, idle, idle, idle))
         return [("cadences", self._row(m, settings)) for m in found if m is not None and self._concerns(m)]
 
-    def _concerns(self, measured: Measured) -> bool:
+    def _concerns(self, measured: LoopStatistics) -> bool:
         """Who does not fetch in a loop (an administrator's tool) polls nothing."""
         return measured.cadence not in ("fetch", "poll_gap") or self._instance.kind.kind in READERS
 
@@ -111,7 +111,7 @@ class Cadences:
             lived_ms=(max(c.last_ns for c in connections) - min(c.first_ns for c in connections)) // _MS,
         )
 
-    def _row(self, measured: Measured, settings: ClientSettings) -> Row:
+    def _row(self, measured: LoopStatistics, settings: ClientSettings) -> Row:
         verdict = verdict_of(measured, settings)
         return {
             "client_instance_id": self._instance.instance_id,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kafkascope_spark.cadences import expectations as expect
-from kafkascope_spark.wire import Measured
+from kafkascope_spark.model import LoopStatistics
 
 MIN_GAPS = 2
 """Fewest gaps that show a period."""
@@ -34,12 +34,12 @@ class Verdict:
     verdict: str
 
 
-def verdict_of(measured: Measured, settings: ClientSettings) -> Verdict:
+def verdict_of(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on a measured interval of a client with these settings."""
     return _RULES[measured.cadence](measured, settings)
 
 
-def _heartbeat(measured: Measured, settings: ClientSettings) -> Verdict:
+def _heartbeat(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on heartbeats. Expected are the interval that the group sets for KIP-848 members, at least three
     heartbeats in a session timeout for classic ones (see heartbeat.interval.ms), else the default."""
     session = settings.session_timeout_ms
@@ -56,7 +56,7 @@ def _heartbeat(measured: Measured, settings: ClientSettings) -> Verdict:
     return _if_periodic(measured, expected, source, "late" if late else "fast" if fast else "as_expected")
 
 
-def _fetch(measured: Measured, settings: ClientSettings) -> Verdict:
+def _fetch(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on Fetch: a broker responds within fetch.max.wait.ms, and a client that polls fetches again at
     once."""
     if settings.max_wait_ms is None:
@@ -65,7 +65,7 @@ def _fetch(measured: Measured, settings: ClientSettings) -> Verdict:
     return _if_periodic(measured, settings.max_wait_ms, "fetch_request", "late" if late else "as_expected")
 
 
-def _commit(measured: Measured, settings: ClientSettings) -> Verdict:
+def _commit(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on automatic commits."""
     expected = expect.COMMIT_MS.get(settings.library)
     if expected is None:
@@ -74,7 +74,7 @@ def _commit(measured: Measured, settings: ClientSettings) -> Verdict:
     return _if_periodic(measured, expected, "default", "late" if late else "fast" if fast else "as_expected")
 
 
-def _metadata(measured: Measured, settings: ClientSettings) -> Verdict:
+def _metadata(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on Metadata refreshes. A client that refreshes ten times as often as expected lacks a leader or
     topic."""
     expected = expect.METADATA_MS.get(settings.library, expect.DEFAULT_METADATA_MS)
@@ -85,7 +85,7 @@ def _metadata(measured: Measured, settings: ClientSettings) -> Verdict:
     return Verdict(expected, "default", "as_expected" if settings.lived_ms >= expected else "unknown")
 
 
-def _poll_gap(measured: Measured, settings: ClientSettings) -> Verdict:
+def _poll_gap(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on the gap between polls; the rebalance timeout of JoinGroup is max.poll.interval.ms."""
     known = settings.rebalance_timeout_ms
     expected = known if known is not None else expect.MAX_POLL_INTERVAL_MS
@@ -93,7 +93,7 @@ def _poll_gap(measured: Measured, settings: ClientSettings) -> Verdict:
     return Verdict(expected, "join_group" if known is not None else "default", "late" if late else "as_expected")
 
 
-def _idle(measured: Measured, settings: ClientSettings) -> Verdict:
+def _idle(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on idle time before a close. Kafka's own limits are expected; a shorter one is that of a
     middlebox."""
     del settings
@@ -109,14 +109,14 @@ def _idle(measured: Measured, settings: ClientSettings) -> Verdict:
     return Verdict(None, None, "unknown")
 
 
-def _in_flight(measured: Measured, settings: ClientSettings) -> Verdict:
+def _in_flight(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on requests in flight, against max.in.flight.requests.per.connection."""
     del settings
     more = measured.longest > expect.MAX_IN_FLIGHT
     return Verdict(expect.MAX_IN_FLIGHT, "default", "fast" if more else "as_expected")
 
 
-def _reauthentication(measured: Measured, settings: ClientSettings) -> Verdict:
+def _reauthentication(measured: LoopStatistics, settings: ClientSettings) -> Verdict:
     """The verdict on re-authentication. Clients authenticate again after 85 to 95 % of the session lifetime (KIP-368);
     after it the broker closes the connection."""
     lifetime = settings.session_lifetime_ms
@@ -127,7 +127,7 @@ def _reauthentication(measured: Measured, settings: ClientSettings) -> Verdict:
     return Verdict(lifetime, "sasl_authenticate", "late" if late else "fast" if fast else "as_expected")
 
 
-def _if_periodic(measured: Measured, expected: int, source: str, verdict: str) -> Verdict:
+def _if_periodic(measured: LoopStatistics, expected: int, source: str, verdict: str) -> Verdict:
     """The verdict, or `unknown` where there were too few gaps to show a period."""
     return Verdict(expected, source, verdict if measured.n >= MIN_GAPS else "unknown")
 

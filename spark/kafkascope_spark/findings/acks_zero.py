@@ -1,7 +1,7 @@
 """`acks_zero`: a producer does not want to know whether its records arrived."""
 
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.sql import SEVERAL_CLIENTS
@@ -26,7 +26,7 @@ def _sentence(f: Facts) -> str:
 
 
 DETECTOR = Detector(
-    reads={"unacknowledged": Read(REQUESTS, f"api_key = {wire.PRODUCE} and acks = 0")},
+    reads={"unacknowledged": Read(REQUESTS, f"api_key = {api_keys.PRODUCE} and acks = 0")},
     query=_QUERY,
     subject=fact("client_id"),
     sentence=_sentence,

@@ -1,13 +1,13 @@
 """`chatty_client`: a client asks more often than it gets or sends records."""
 
 from kafkascope_analyzer.dataset.stories import CLIENTS
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.wording import client, clock, counted, duration
 
-GREETINGS = f"{wire.API_VERSIONS}, {wire.SASL_HANDSHAKE}, {wire.SASL_AUTHENTICATE}"
+GREETINGS = f"{api_keys.API_VERSIONS}, {api_keys.SASL_HANDSHAKE}, {api_keys.SASL_AUTHENTICATE}"
 # One finding per client. Requests that failed, and connections that never got to work, are for other rules.
 _QUERY = f"""
 with by_connection as (

@@ -1,7 +1,7 @@
 """`evicted_member`: a coordinator removed a member from its group."""
 
 from kafkascope_analyzer.dataset.tables import ERRORS
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.findings.poll_timeouts import LEAVES_AND_REJOINS
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
@@ -11,18 +11,17 @@ from kafkascope_spark.findings.wording import client, clock, duration, times
 
 MOVED = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
 _MEMBER_APIS = literals(
-    {wire.OFFSET_COMMIT, wire.JOIN_GROUP, wire.SYNC_GROUP, wire.HEARTBEAT, wire.LEAVE_GROUP} | wire.GROUP_HEARTBEATS
+    {api_keys.OFFSET_COMMIT, api_keys.JOIN_GROUP, api_keys.SYNC_GROUP, api_keys.HEARTBEAT, api_keys.LEAVE_GROUP}
+    | api_keys.GROUP_HEARTBEATS
 )
-_LEAVES = (
-    f"(api_key = {wire.LEAVE_GROUP} or (api_key in {literals(wire.GROUP_HEARTBEATS)} and generation_or_epoch < 0))"
-)
+_LEAVES = f"(api_key = {api_keys.LEAVE_GROUP} or (api_key in {literals(api_keys.GROUP_HEARTBEATS)} and generation_or_epoch < 0))"
 _SUCCEEDS = f"coalesce(error_name, 'NONE') = 'NONE' and not {_LEAVES}"
 _WHO = "client_instance_id, client_id, client_ip, group_id"
 # One finding per client and group: what its last successful request as a member was, and what the first refused one.
 _QUERY = f"""
 with members as (
     select {_WHO}, own_conns, {SEEN}, {sorted_set("error_name")} as names,
-        every(api_key = {wire.JOIN_GROUP}) as only_joins, min_by(node_id, struct(ts_ns, request_id)) as node_id
+        every(api_key = {api_keys.JOIN_GROUP}) as only_joins, min_by(node_id, struct(ts_ns, request_id)) as node_id
     from refusals join (
         select explode(conn_ids) as conn_id, conn_ids as own_conns, client_instance_id from clients
         where size(member_ids) > 0 and kind != 'broker'
@@ -107,7 +106,9 @@ _SLOW = "Let the application poll more often: a smaller max.poll.records, or a l
 _SLOW_TOO = "; move slow work out of the poll loop."
 REFUSED_MEMBERS = Detector(
     reads={
-        "refusals": Read(ERRORS, f"error_name in {literals(REFUSED_MEMBER_ERRORS)} and api_key <> {wire.LEAVE_GROUP}")
+        "refusals": Read(
+            ERRORS, f"error_name in {literals(REFUSED_MEMBER_ERRORS)} and api_key <> {api_keys.LEAVE_GROUP}"
+        )
     },
     query=_QUERY,
     subject=fact("group_id"),

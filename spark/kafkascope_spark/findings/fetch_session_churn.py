@@ -1,7 +1,7 @@
 """`fetch_session_churn`: a broker has no room for the fetch sessions of its clients, or drops them."""
 
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
@@ -13,7 +13,7 @@ FORGOTTEN = "FETCH_SESSION_ID_NOT_FOUND"
 # Epoch 0 asks for a new session; a client that gets one goes on with its epochs 1, 2, 3, ... on that connection.
 _NEW_SESSIONS = Read(
     REQUESTS,
-    f"api_key = {wire.FETCH} and fetch_session_epoch = 0 and coalesce(replica_id, -1) < 0 and status = 'ok'",
+    f"api_key = {api_keys.FETCH} and fetch_session_epoch = 0 and coalesce(replica_id, -1) < 0 and status = 'ok'",
     per="conn_id, node_id",
     aggregates=f"count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns, {first_ids()} as evidence",
     having=f"count(*) >= {limit.SESSIONS_BEGUN}",

@@ -1,7 +1,7 @@
 """`leader_skew`: one broker has far more to do than the others."""
 
 from kafkascope_analyzer.dataset.tables import REQUESTS, TOPOLOGY
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
@@ -35,7 +35,7 @@ DETECTOR = Detector(
     reads={
         "transfers": Read(
             REQUESTS,
-            f"api_key in {literals((wire.PRODUCE, wire.FETCH, wire.SHARE_FETCH))} and record_bytes > 0 "
+            f"api_key in {literals((api_keys.PRODUCE, api_keys.FETCH, api_keys.SHARE_FETCH))} and record_bytes > 0 "
             "and node_id is not null and coalesce(replica_id, -1) < 0",
             having=f"sum(record_bytes) >= {limit.SKEW_BYTES}",
         ),

@@ -1,7 +1,7 @@
 """`no_compression`: a producer sends its records uncompressed."""
 
 from kafkascope_analyzer.dataset.tables import RECORD_BATCHES
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
@@ -36,7 +36,7 @@ DETECTOR = Detector(
     reads={
         "uncompressed": Read(
             RECORD_BATCHES,
-            f"api_key = {wire.PRODUCE} and direction = 'request' and codec = 'none'",
+            f"api_key = {api_keys.PRODUCE} and direction = 'request' and codec = 'none'",
             having=f"sum(bytes) >= {limit.UNCOMPRESSED_BYTES}",
         )
     },

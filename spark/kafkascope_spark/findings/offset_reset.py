@@ -1,7 +1,7 @@
 """`offset_reset`: a consumer's position was outside the log, and it went on elsewhere."""
 
 from kafkascope_analyzer.dataset.tables import ERRORS
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
@@ -11,8 +11,8 @@ from kafkascope_spark.findings.wording import client, clock, counted
 
 OUTSIDE = "OFFSET_OUT_OF_RANGE"
 _WHO = "client_instance_id, client_id, client_ip, group_id, topic"
-_IS_FETCH = f"api_key = {wire.FETCH} and request_id = lost_id"
-_IS_LOOKUP = f"api_key = {wire.LIST_OFFSETS}"
+_IS_FETCH = f"api_key = {api_keys.FETCH} and request_id = lost_id"
+_IS_LOOKUP = f"api_key = {api_keys.LIST_OFFSETS}"
 # One finding per client and topic. `lost`: the first Fetch outside the log of each client and partition (its offset is
 # null where an incremental Fetch did not repeat it). `resets`: the first ListOffsets of the client after it.
 _QUERY = f"""
@@ -27,7 +27,7 @@ with lost as (
     group by {_WHO}, partition, conn_ids
 ), offsets as (
     select request_id, conn_id, ts_ns, api_key, topic, partition, offset from partitions
-    where (api_key = {wire.FETCH} and direction = 'request') or (api_key = {wire.LIST_OFFSETS}
+    where (api_key = {api_keys.FETCH} and direction = 'request') or (api_key = {api_keys.LIST_OFFSETS}
         and direction = 'response' and coalesce(error_code, 0) = 0 and offset >= 0)
 ), resets as (
     select /*+ broadcast(lost) */ {_WHO}, partition, lost_ns, lost_id, lost_conn,
@@ -92,7 +92,7 @@ _BEYOND = (
     "group anew with kafka-consumer-groups.sh --reset-offsets; auto.offset.reset decides where it goes on without."
 )
 DETECTOR = Detector(
-    reads={"outside_fetches": Read(ERRORS, f"error_name = '{OUTSIDE}' and api_key = {wire.FETCH}")},
+    reads={"outside_fetches": Read(ERRORS, f"error_name = '{OUTSIDE}' and api_key = {api_keys.FETCH}")},
     query=_QUERY,
     subject=fact("topic"),
     sentence=_sentence,

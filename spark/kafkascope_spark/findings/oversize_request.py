@@ -1,7 +1,7 @@
 """`oversize_request`: a batch was larger than the topic or the broker accepts."""
 
 from kafkascope_analyzer.dataset.tables import ERRORS
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER
@@ -17,7 +17,7 @@ from (select request_id, conn_id, ts_ns, client_id, client_ip, topic, partition,
 left join (select conn_id, client_instance_id, kind from connection_clients) using (conn_id)
 left join (
     select request_id, topic, partition, record_bytes, n_records from partitions
-    where api_key = {wire.PRODUCE} and direction = 'request'
+    where api_key = {api_keys.PRODUCE} and direction = 'request'
 ) using (request_id, topic, partition)
 where {NO_BROKER}
 group by client_instance_id, client_id, client_ip, topic, error_name"""

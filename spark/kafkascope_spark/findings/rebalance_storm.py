@@ -1,14 +1,14 @@
 """`rebalance_storm`: a group rebalances again and again."""
 
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.sql import MOST_EVIDENCE, literals
 from kafkascope_spark.findings.wording import clock, counted, duration, times
 
-_GENERATION_APIS = literals({wire.SYNC_GROUP, wire.HEARTBEAT} | wire.GROUP_HEARTBEATS)
+_GENERATION_APIS = literals({api_keys.SYNC_GROUP, api_keys.HEARTBEAT} | api_keys.GROUP_HEARTBEATS)
 _NEAR = f"{limit.STORM_APART_S} * 1000000000L"
 # One finding per group and sequence of rebalances with less than STORM_APART_S between them.
 _QUERY = f"""

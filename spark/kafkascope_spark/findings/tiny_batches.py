@@ -1,7 +1,7 @@
 """`tiny_batches`: a producer sends many small requests where few large ones would do."""
 
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
@@ -36,7 +36,7 @@ DETECTOR = Detector(
         ),
         "tiny_senders": Read(
             REQUESTS,
-            f"api_key = {wire.PRODUCE} and n_records > 0",
+            f"api_key = {api_keys.PRODUCE} and n_records > 0",
             per="conn_id",
             aggregates="count(*) as n_requests, sum(n_partitions) as n_batches, sum(n_records) as n_records, "
             "sum(record_bytes) as sent_bytes, min(ts_ns) as first_ns, max(ts_ns) as last_ns, "

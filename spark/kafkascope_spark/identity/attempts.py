@@ -21,7 +21,7 @@ from collections.abc import Iterable
 
 from kafkascope_spark.identity.candidate import BOOTSTRAP_APIS, closed_by_client, end_of
 from kafkascope_spark.identity.grouping import Group
-from kafkascope_spark.wire import Connection
+from kafkascope_spark.model import Connection
 
 BEFORE_NS = 10_000_000_000
 """How long a client may have tried before its first connection with a request: Java's

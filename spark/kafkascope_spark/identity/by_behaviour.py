@@ -9,9 +9,9 @@ client of its own if a rule separates the two, or the time at which the client c
 
 from dataclasses import dataclass
 
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.identity.candidate import AT_ONCE_NS, TOGETHER_NS, InstanceCandidate, first_id
-from kafkascope_spark.wire import Connection
+from kafkascope_spark.model import Connection
 
 CLOSE_NS = 5_000_000
 """Connections that are closed within this time probably belong to one client."""
@@ -72,7 +72,7 @@ def candidates_by_behaviour(members: list[Connection]) -> list[InstanceCandidate
     sends_api_versions = False
     for connection in members:
         begins = _may_begin(connection, sends_api_versions)
-        sends_api_versions = sends_api_versions or wire.API_VERSIONS in connection.apis
+        sends_api_versions = sends_api_versions or api_keys.API_VERSIONS in connection.apis
         possible = candidates.at(connection.begin_ns, begins)
         candidates.place(connection, _owner(candidates, possible, connection) or _best(possible, connection, begins))
     return _merged(candidates.all())
@@ -84,7 +84,7 @@ def _may_begin(connection: Connection, sends_api_versions: bool) -> bool:
     sends_api_versions: whether a connection of the name has sent ApiVersions. kafkajs sends it on its first connection
     only, so that a connection without it is not the first.
     """
-    return first_id(connection) is None and (not sends_api_versions or wire.API_VERSIONS in connection.apis)
+    return first_id(connection) is None and (not sends_api_versions or api_keys.API_VERSIONS in connection.apis)
 
 
 def _owner(
@@ -116,7 +116,7 @@ def _best(possible: list[InstanceCandidate], connection: Connection, begins: boo
             ranked.append((_rank(candidate, connection), candidate))
         else:
             candidate.reasons.add(reason)
-    if begins and connection.first_api == wire.METADATA:
+    if begins and connection.first_api == api_keys.METADATA:
         ranked = [(r, d) for r, d in ranked if r.distance == 0 or _awaits(d, r, connection)]
     if not ranked:
         return None

@@ -3,7 +3,7 @@ all its connections (NetworkClient.correlation), so that the ids of two instance
 
 from kafkascope_spark.identity.candidate import InstanceCandidate
 from kafkascope_spark.identity.shared_counter import SharedCounter
-from kafkascope_spark.wire import Connection
+from kafkascope_spark.model import Connection
 
 JAVA = "apache-kafka-java"
 LOOK_BACK = 64

@@ -11,8 +11,8 @@ The rules hold for the Java client, librdkafka, franz-go, sarama, kafkajs, kafka
 
 from collections.abc import Callable, Iterable
 
-from kafkascope_spark import wire
-from kafkascope_spark.wire import Connection
+from kafkascope_spark import api_keys
+from kafkascope_spark.model import CLOSED_BY_CLIENT, Connection
 
 TOGETHER_NS = 20_000_000
 """Longest time between the closes of two connections when a client is closed: it closes them one after the other."""
@@ -21,16 +21,23 @@ AT_ONCE_NS = 1_000_000
 PAUSE_NS = 1_200_000_000
 """Longest pause between the bootstrap connection and the next one of a client that has not begun its work: Java's
 reconnect.backoff.max.ms (1 s, and a fifth more by jitter), librdkafka's timer of a second."""
-BOOTSTRAP_APIS = wire.HANDSHAKE_APIS | {wire.METADATA, wire.FIND_COORDINATOR}
-PRODUCER_APIS = frozenset({wire.PRODUCE, wire.INIT_PRODUCER_ID})
+BOOTSTRAP_APIS = api_keys.HANDSHAKE_APIS | {api_keys.METADATA, api_keys.FIND_COORDINATOR}
+PRODUCER_APIS = frozenset({api_keys.PRODUCE, api_keys.INIT_PRODUCER_ID})
 CONSUMER_APIS = frozenset(
-    {wire.FETCH, wire.LIST_OFFSETS, wire.JOIN_GROUP, wire.SYNC_GROUP, wire.HEARTBEAT, wire.OFFSET_FETCH}
-    | {wire.SHARE_FETCH, wire.SHARE_ACKNOWLEDGE, wire.OFFSET_FOR_LEADER_EPOCH}
-    | wire.GROUP_HEARTBEATS
+    {
+        api_keys.FETCH,
+        api_keys.LIST_OFFSETS,
+        api_keys.JOIN_GROUP,
+        api_keys.SYNC_GROUP,
+        api_keys.HEARTBEAT,
+        api_keys.OFFSET_FETCH,
+    }
+    | {api_keys.SHARE_FETCH, api_keys.SHARE_ACKNOWLEDGE, api_keys.OFFSET_FOR_LEADER_EPOCH}
+    | api_keys.GROUP_HEARTBEATS
 )
 SEEDED = frozenset({"sarama", "kgo"})
 """Clients that use a separate first connection for discovering the cluster, and other connections for their work."""
-MEMBER_APIS = wire.GROUP_APIS - {wire.OFFSET_COMMIT, wire.OFFSET_FETCH}
+MEMBER_APIS = api_keys.GROUP_APIS - {api_keys.OFFSET_COMMIT, api_keys.OFFSET_FETCH}
 Span = tuple[int, int]
 _EXCLUSIVE: tuple[Callable[[Connection], set[str]], ...] = (
     lambda c: c.members,
@@ -103,7 +110,7 @@ class InstanceCandidate:
     def is_coordinator_connection_of(self, other: "InstanceCandidate") -> bool:
         """Whether this candidate has a member's requests and no Fetch, and the other has Fetch, the FindCoordinator of
         that group and no request of a member: librdkafka keeps a separate connection to its coordinator."""
-        if wire.FETCH in self.apis or wire.FETCH not in other.apis or other.apis & wire.GROUP_APIS:
+        if api_keys.FETCH in self.apis or api_keys.FETCH not in other.apis or other.apis & api_keys.GROUP_APIS:
             return False
         return bool(self.apis & MEMBER_APIS) and bool(self.groups & other.sought)
 
@@ -215,7 +222,7 @@ def first_id(connection: Connection) -> int | None:
 
 def closed_by_client(connection: Connection) -> bool:
     """Whether the client ended it, by FIN or RST."""
-    return connection.close_kind in wire.CLOSED_BY_CLIENT
+    return connection.close_kind in CLOSED_BY_CLIENT
 
 
 def end_of(connection: Connection) -> int:

@@ -1,10 +1,9 @@
 """The rows of the table `clients`."""
 
-from kafkascope_spark import wire
 from kafkascope_spark.identity.candidate import TOGETHER_NS, closed_by_client, end_of
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.identity.software import guess_software
-from kafkascope_spark.wire import Connection, Row
+from kafkascope_spark.model import Connection, Row
 
 SILENT_NS = 60_000_000_000
 """A client that sent nothing for so long before the end of the capture, on a connection that was not closed, has
@@ -82,6 +81,6 @@ def _fell_silent(instance: Instance, opened: list[Connection]) -> bool:
     if all(c.close_kind == "rst_client" for c in last):
         return True
     apis: set[int] = set().union(*(c.apis for c in opened))
-    dynamic = wire.HEARTBEAT in apis and not any(c.group_instances for c in opened)
+    dynamic = api_keys.HEARTBEAT in apis and not any(c.group_instances for c in opened)
     streams = "-StreamThread-" in (instance.client_id or "")
-    return dynamic and not streams and wire.LEAVE_GROUP not in apis and all(closed_by_client(c) for c in last)
+    return dynamic and not streams and api_keys.LEAVE_GROUP not in apis and all(closed_by_client(c) for c in last)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from kafkascope_spark.identity.by_behaviour import candidates_by_behaviour
 from kafkascope_spark.identity.by_counter import candidates_by_counter, counts_over_connections
 from kafkascope_spark.identity.candidate import BOOTSTRAP_APIS, InstanceCandidate
-from kafkascope_spark.wire import Connection
+from kafkascope_spark.model import Connection
 
 ONLY_ONE = "the only client of its name at this address"
 Identity = tuple[str | None, str | None, str | None]

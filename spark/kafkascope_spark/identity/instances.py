@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from kafkascope_spark.identity.attempts import attach
 from kafkascope_spark.identity.grouping import Group, group_connections
 from kafkascope_spark.identity.kinds import Kind, kind_of
-from kafkascope_spark.wire import Connection
+from kafkascope_spark.model import Connection
 
 
 @dataclass(slots=True)

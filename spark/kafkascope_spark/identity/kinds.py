@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from kafkascope_spark import wire
-from kafkascope_spark.wire import Connection
+from kafkascope_spark import api_keys
+from kafkascope_spark.model import Connection
 
 _BROKER_NAME = re.compile(
     r"(broker-\d+-(fetcher-\d+|txn-marker-sender)|raft-client-\d+|(AddPartitionsManager|Persister|NetworkPartitionMetadataClient|"
@@ -12,10 +12,16 @@ _BROKER_NAME = re.compile(
 )
 """Client ids that brokers use (ReplicaFetcherManager, KafkaRaftManager, NetworkUtils)."""
 _CONNECT_NAME = re.compile(r"connect-\S+:\d+|connector-(consumer|producer|adminclient)-.+")
-_CONSUMER_APIS = {wire.JOIN_GROUP, wire.SYNC_GROUP, wire.HEARTBEAT, wire.CONSUMER_GROUP_HEARTBEAT, wire.FETCH}
-_SHARE_APIS = {wire.SHARE_GROUP_HEARTBEAT, wire.SHARE_FETCH, wire.SHARE_ACKNOWLEDGE}
-_PRODUCER_APIS = {wire.PRODUCE, wire.INIT_PRODUCER_ID}
-_COMMON_APIS = wire.HANDSHAKE_APIS | wire.TELEMETRY_APIS | {wire.METADATA, wire.FIND_COORDINATOR}
+_CONSUMER_APIS = {
+    api_keys.JOIN_GROUP,
+    api_keys.SYNC_GROUP,
+    api_keys.HEARTBEAT,
+    api_keys.CONSUMER_GROUP_HEARTBEAT,
+    api_keys.FETCH,
+}
+_SHARE_APIS = {api_keys.SHARE_GROUP_HEARTBEAT, api_keys.SHARE_FETCH, api_keys.SHARE_ACKNOWLEDGE}
+_PRODUCER_APIS = {api_keys.PRODUCE, api_keys.INIT_PRODUCER_ID}
+_COMMON_APIS = api_keys.HANDSHAKE_APIS | api_keys.TELEMETRY_APIS | {api_keys.METADATA, api_keys.FIND_COORDINATOR}
 """APIs that every kind of client uses."""
 
 
@@ -52,38 +58,40 @@ def _kind(connections: list[Connection], apis: set[int], name: str, transactiona
     own = apis - _COMMON_APIS
     if any(c.is_replica for c in connections) or _BROKER_NAME.fullmatch(name):
         return "broker"
-    if name.isdigit() and own and own <= wire.BROKER_APIS:
+    if name.isdigit() and own and own <= api_keys.BROKER_APIS:
         return "broker"
-    if apis & wire.BROKER_APIS and not apis & (_CONSUMER_APIS | _PRODUCER_APIS | _SHARE_APIS):
+    if apis & api_keys.BROKER_APIS and not apis & (_CONSUMER_APIS | _PRODUCER_APIS | _SHARE_APIS):
         return "broker"
     if _CONNECT_NAME.fullmatch(name):
         return "connect"
-    if wire.STREAMS_GROUP_HEARTBEAT in apis:
+    if api_keys.STREAMS_GROUP_HEARTBEAT in apis:
         return "streams"
     if apis & _SHARE_APIS:
         return "share_consumer"
-    if transactional and not apis & {wire.FETCH, wire.JOIN_GROUP}:
-        return "transactional_producer" if apis & (_PRODUCER_APIS | wire.TXN_APIS) else "admin"
+    if transactional and not apis & {api_keys.FETCH, api_keys.JOIN_GROUP}:
+        return "transactional_producer" if apis & (_PRODUCER_APIS | api_keys.TXN_APIS) else "admin"
     return _plain_kind(apis, own)
 
 
 def _plain_kind(apis: set[int], own: set[int]) -> str:
-    if wire.PRODUCE in apis:
+    if api_keys.PRODUCE in apis:
         return "producer"
     if apis & _CONSUMER_APIS:
         return "consumer"
     if apis & _PRODUCER_APIS:
         return "producer"
-    if own & {wire.OFFSET_COMMIT, wire.OFFSET_FETCH} and not own - wire.GROUP_APIS - {wire.LIST_OFFSETS}:
+    if own & {api_keys.OFFSET_COMMIT, api_keys.OFFSET_FETCH} and not own - api_keys.GROUP_APIS - {
+        api_keys.LIST_OFFSETS
+    }:
         return "consumer"
     return "admin" if own else "unknown"
 
 
 def _group_protocol(apis: set[int]) -> str:
-    if wire.STREAMS_GROUP_HEARTBEAT in apis:
+    if api_keys.STREAMS_GROUP_HEARTBEAT in apis:
         return "streams"
-    if wire.SHARE_GROUP_HEARTBEAT in apis:
+    if api_keys.SHARE_GROUP_HEARTBEAT in apis:
         return "share"
-    if wire.CONSUMER_GROUP_HEARTBEAT in apis:
+    if api_keys.CONSUMER_GROUP_HEARTBEAT in apis:
         return "consumer"
-    return "classic" if apis & {wire.JOIN_GROUP, wire.SYNC_GROUP, wire.HEARTBEAT} else "none"
+    return "classic" if apis & {api_keys.JOIN_GROUP, api_keys.SYNC_GROUP, api_keys.HEARTBEAT} else "none"

@@ -8,7 +8,7 @@ counter when none of its ids has been used in it, and each id was sent when the 
 import bisect
 from collections.abc import Iterator
 
-from kafkascope_spark.wire import Connection
+from kafkascope_spark.model import Connection
 
 WAIT_NS = 10_000_000_000
 """Longest time that a request waits for its connection before it is sent: Java's socket.connection.setup.timeout.ms, 10

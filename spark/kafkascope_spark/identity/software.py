@@ -5,21 +5,21 @@ both sides support, so that towards a newer broker its versions are those of its
 versions that were observed are those of one library, and of no other.
 """
 
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.identity.by_counter import JAVA, counts_over_connections
-from kafkascope_spark.wire import Connection
+from kafkascope_spark.model import Connection
 
 _COLUMNS = (
-    wire.PRODUCE,
-    wire.FETCH,
-    wire.LIST_OFFSETS,
-    wire.OFFSET_COMMIT,
-    wire.OFFSET_FETCH,
-    wire.FIND_COORDINATOR,
-    wire.JOIN_GROUP,
-    wire.HEARTBEAT,
-    wire.SYNC_GROUP,
-    wire.INIT_PRODUCER_ID,
+    api_keys.PRODUCE,
+    api_keys.FETCH,
+    api_keys.LIST_OFFSETS,
+    api_keys.OFFSET_COMMIT,
+    api_keys.OFFSET_FETCH,
+    api_keys.FIND_COORDINATOR,
+    api_keys.JOIN_GROUP,
+    api_keys.HEARTBEAT,
+    api_keys.SYNC_GROUP,
+    api_keys.INIT_PRODUCER_ID,
 )
 _HIGHEST: dict[str, tuple[tuple[int, ...], ...]] = {
     # in the order of _COLUMNS

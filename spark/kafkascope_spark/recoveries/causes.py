@@ -13,7 +13,7 @@ import hashlib
 from dataclasses import dataclass, field
 
 from kafkascope_spark.error_codes import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME, SILENT
-from kafkascope_spark.wire import Row
+from kafkascope_spark.model import Row
 
 SECOND = 1_000_000_000
 GAP_NS = 5 * SECOND

@@ -5,12 +5,12 @@ steps, the last few errors' times, the first proofs.
 from collections import deque
 from dataclasses import dataclass, field
 
+from kafkascope_spark.model import ErrorRun
 from kafkascope_spark.recoveries.journal import EpisodeStep, Journal
 from kafkascope_spark.recoveries.reaction import Reaction
 from kafkascope_spark.recoveries.reaction_check import ReactionCheck
 from kafkascope_spark.recoveries.resources import Resource
 from kafkascope_spark.recoveries.states import LOST, TRANSITIONS, State, Trigger, loser_of
-from kafkascope_spark.wire import ErrorRun
 
 FIRST_STEPS, LAST_STEPS = 80, 20
 """Steps kept of one episode: how it began and how it ended; the others are counted only."""

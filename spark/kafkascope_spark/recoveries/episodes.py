@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterator
 
 from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.model import ErrorRun, Row
 from kafkascope_spark.recoveries.episode import FIRST_TIMES, NO_NODE_APIS, STORM_TOTAL, Episode
 from kafkascope_spark.recoveries.journal import EpisodeStep, Journal
 from kafkascope_spark.recoveries.reaction import Reaction
@@ -15,7 +16,6 @@ from kafkascope_spark.recoveries.reactions import reaction_to
 from kafkascope_spark.recoveries.resources import Resource
 from kafkascope_spark.recoveries.states import Trigger
 from kafkascope_spark.startups.libraries import library_of
-from kafkascope_spark.wire import ErrorRun, Row
 
 MAX_OPEN = 10_000
 """Episodes open at one time in one instance: more topic-partitions than a broker should lead."""
@@ -111,7 +111,7 @@ class Episodes:
             episode.note(step)
 
     def late_error(self, resource: Resource, step: EpisodeStep) -> None:
-        """An error that the wire shows and the client did not get."""
+        """An error that the packets show and the client did not get."""
         episode = self._open.get(resource)
         if episode is not None:
             episode.late_error(step)

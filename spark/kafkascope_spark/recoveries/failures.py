@@ -5,8 +5,8 @@ was idle. A server that closes a busy connection, or many connections at once, i
 NetworkClient.handleDisconnections, handleTimedOutRequests; Selector.IdleExpiryManager (connections.max.idle.ms).
 """
 
-from kafkascope_spark import wire
-from kafkascope_spark.wire import Connection, Request
+from kafkascope_spark import api_keys
+from kafkascope_spark.model import CLOSED_BY_CLIENT, Connection, Request
 
 BUSY_MS = 1_000
 """A server that closes a connection which was used within this time, or closes others beside it, does not close it for
@@ -16,17 +16,17 @@ OVERDUE_NS = 5_000_000_000
 (librdkafka)."""
 PATIENCE_NS = 1_000_000_000
 """Shortest time that clients are configured to wait for the response to a Produce (request.timeout.ms)."""
-_REBALANCE_APIS = frozenset({wire.JOIN_GROUP, wire.SYNC_GROUP})
+_REBALANCE_APIS = frozenset({api_keys.JOIN_GROUP, api_keys.SYNC_GROUP})
 """APIs whose response may take as long as a rebalance."""
 PROMPT = frozenset(
     {
-        wire.FETCH,
-        wire.LIST_OFFSETS,
-        wire.METADATA,
-        wire.OFFSET_FETCH,
-        wire.FIND_COORDINATOR,
-        wire.HEARTBEAT,
-        wire.OFFSET_FOR_LEADER_EPOCH,
+        api_keys.FETCH,
+        api_keys.LIST_OFFSETS,
+        api_keys.METADATA,
+        api_keys.OFFSET_FETCH,
+        api_keys.FIND_COORDINATOR,
+        api_keys.HEARTBEAT,
+        api_keys.OFFSET_FOR_LEADER_EPOCH,
     }
 )
 """APIs to which a broker responds without waiting for another broker or client, or within the request's max_wait_ms."""
@@ -44,7 +44,7 @@ def failure_of_end(connection: Connection, unanswered: list[Request], client_goe
         return "CONNECTION_UNANSWERED"
     if kind in ("fin_server", "rst_server"):
         return _failure_of_server_close(connection, unanswered)
-    if kind in wire.CLOSED_BY_CLIENT and client_goes_on and connection.close_ns is not None:
+    if kind in CLOSED_BY_CLIENT and client_goes_on and connection.close_ns is not None:
         return "REQUEST_UNANSWERED" if given_up(unanswered, connection.close_ns) else None
     return None
 
@@ -69,7 +69,7 @@ def given_up(unanswered: list[Request], closed_ns: int) -> list[Request]:
     librdkafka, franz-go, sarama and kafkajs).
     """
     late = overdue(unanswered, closed_ns)
-    produced = [r for r in unanswered if r.api_key == wire.PRODUCE]
+    produced = [r for r in unanswered if r.api_key == api_keys.PRODUCE]
     if not any(closed_ns - r.request_last_ns > PATIENCE_NS for r in produced):
         return late
     return [r for r in unanswered if r in produced or r in late]

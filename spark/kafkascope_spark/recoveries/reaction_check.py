@@ -4,9 +4,9 @@ Judged while the episode is open, and only by what was sent after the client had
 nothing. Patience is longer than any client's longest back-off (retry.backoff.max.ms is 1 s, and a fifth more).
 """
 
+from kafkascope_spark.model import ErrorRun
 from kafkascope_spark.recoveries.journal import EpisodeStep
 from kafkascope_spark.recoveries.reaction import Reaction
-from kafkascope_spark.wire import ErrorRun
 
 SECOND = 1_000_000_000
 PATIENCE_NS = 2 * SECOND

@@ -1,8 +1,8 @@
 """The resource that an error is about, and the resources that a successful response proves: pairs of kind and name."""
 
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.error_codes import NORMAL_ERRORS, PERMISSION_DENIED, errors_about
-from kafkascope_spark.wire import ErrorRun, Request
+from kafkascope_spark.model import ErrorRun, Request
 
 Resource = tuple[str, str]
 AUTHENTICATION: Resource = ("authentication", "SASL")
@@ -10,12 +10,12 @@ AUTHENTICATION: Resource = ("authentication", "SASL")
 
 _COORDINATOR_ERRORS = errors_about("coordinator")
 _TRANSACTION_ERRORS = errors_about("transaction", "producer epoch", "producer id")
-_GROUP_USERS = wire.GROUP_APIS | {wire.TXN_OFFSET_COMMIT}
-_MEMBERSHIP_PROOFS = wire.GROUP_HEARTBEATS | {
-    wire.SYNC_GROUP,
-    wire.HEARTBEAT,
-    wire.OFFSET_COMMIT,
-    wire.TXN_OFFSET_COMMIT,
+_GROUP_USERS = api_keys.GROUP_APIS | {api_keys.TXN_OFFSET_COMMIT}
+_MEMBERSHIP_PROOFS = api_keys.GROUP_HEARTBEATS | {
+    api_keys.SYNC_GROUP,
+    api_keys.HEARTBEAT,
+    api_keys.OFFSET_COMMIT,
+    api_keys.TXN_OFFSET_COMMIT,
 }
 """APIs whose success proves a group membership. JoinGroup is not one of them: it only begins a membership."""
 
@@ -24,20 +24,20 @@ def resource_of(failure: ErrorRun, request: Request) -> Resource | None:
     """The resource that the error is about; None for an error that begins no episode: the protocol's normal course, an
     ApiVersions request that is repeated in a lower version, and telemetry."""
     key = failure.api_key
-    if failure.error_name in NORMAL_ERRORS or key == wire.API_VERSIONS or key in wire.TELEMETRY_APIS:
+    if failure.error_name in NORMAL_ERRORS or key == api_keys.API_VERSIONS or key in api_keys.TELEMETRY_APIS:
         return None
     if failure.error_name in _TRANSACTION_ERRORS and request.transactional_id:
         return "transaction", request.transactional_id
-    if key in wire.SASL_APIS:
+    if key in api_keys.SASL_APIS:
         return AUTHENTICATION
-    if key == wire.FIND_COORDINATOR:
+    if key == api_keys.FIND_COORDINATOR:
         name = failure.group_id or failure.transactional_id or request.coordinator_key or failure.resource
         return "coordinator", name or "unknown"
     if key in _GROUP_USERS:
         return _group_resource(failure, request)
-    if key in wire.TXN_APIS:
+    if key in api_keys.TXN_APIS:
         return _transaction_resource(failure, request)
-    if key in wire.PARTITION_APIS or key == wire.METADATA:
+    if key in api_keys.PARTITION_APIS or key == api_keys.METADATA:
         return _partition_resource(failure, request)
     return None
 
@@ -65,13 +65,13 @@ def _partition_resource(failure: ErrorRun, request: Request) -> Resource | None:
 def proven_by(request: Request) -> list[Resource]:
     """The resources, other than topic-partitions, that a successful response to the request proves."""
     key = request.api_key
-    if key == wire.FIND_COORDINATOR and request.coordinator_key:
+    if key == api_keys.FIND_COORDINATOR and request.coordinator_key:
         return [("found", request.coordinator_key)]
-    if key in wire.TXN_APIS:
+    if key in api_keys.TXN_APIS:
         name = request.transactional_id or "producer id"
         return [("coordinator", name), ("transaction", name)]
     proofs: list[Resource] = []
-    if key in (wire.PRODUCE, wire.TXN_OFFSET_COMMIT) and request.transactional_id:
+    if key in (api_keys.PRODUCE, api_keys.TXN_OFFSET_COMMIT) and request.transactional_id:
         proofs.append(("transaction", request.transactional_id))
     if key in _GROUP_USERS and request.group_id:
         proofs.append(("coordinator", request.group_id))

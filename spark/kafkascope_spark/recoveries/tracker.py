@@ -2,32 +2,32 @@
 
 from collections.abc import Iterator
 
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.error_codes import NORMAL_ERRORS, SERVER_CLOSED, errors_about
 from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.model import Connection, ErrorRun, PartitionAccess, Request, Row
 from kafkascope_spark.recoveries.episodes import Episodes
 from kafkascope_spark.recoveries.failures import failure_of_end, given_up, late_since, overdue
 from kafkascope_spark.recoveries.journal import EpisodeStep
 from kafkascope_spark.recoveries.resources import AUTHENTICATION, Resource, proven_by, resource_of, retry_key
 from kafkascope_spark.recoveries.states import Trigger
-from kafkascope_spark.wire import Connection, ErrorRun, PartitionAccess, Request, Row
 
 STEP_OF_API = {
-    wire.METADATA: "metadata",
-    wire.FIND_COORDINATOR: "find_coordinator",
-    wire.API_VERSIONS: "api_versions",
-    wire.SASL_HANDSHAKE: "authenticate",
-    wire.SASL_AUTHENTICATE: "authenticate",
-    wire.JOIN_GROUP: "join_group",
-    wire.SYNC_GROUP: "sync_group",
-    wire.HEARTBEAT: "heartbeat",
-    wire.CONSUMER_GROUP_HEARTBEAT: "heartbeat",
-    wire.SHARE_GROUP_HEARTBEAT: "heartbeat",
-    wire.STREAMS_GROUP_HEARTBEAT: "heartbeat",
-    wire.INIT_PRODUCER_ID: "init_producer_id",
-    wire.LIST_OFFSETS: "list_offsets",
-    wire.OFFSET_FOR_LEADER_EPOCH: "offset_for_leader_epoch",
-    wire.END_TXN: "end_txn",
+    api_keys.METADATA: "metadata",
+    api_keys.FIND_COORDINATOR: "find_coordinator",
+    api_keys.API_VERSIONS: "api_versions",
+    api_keys.SASL_HANDSHAKE: "authenticate",
+    api_keys.SASL_AUTHENTICATE: "authenticate",
+    api_keys.JOIN_GROUP: "join_group",
+    api_keys.SYNC_GROUP: "sync_group",
+    api_keys.HEARTBEAT: "heartbeat",
+    api_keys.CONSUMER_GROUP_HEARTBEAT: "heartbeat",
+    api_keys.SHARE_GROUP_HEARTBEAT: "heartbeat",
+    api_keys.STREAMS_GROUP_HEARTBEAT: "heartbeat",
+    api_keys.INIT_PRODUCER_ID: "init_producer_id",
+    api_keys.LIST_OFFSETS: "list_offsets",
+    api_keys.OFFSET_FOR_LEADER_EPOCH: "offset_for_leader_epoch",
+    api_keys.END_TXN: "end_txn",
 }
 _BY_ANSWER = frozenset({"metadata", "find_coordinator"})
 """Steps whose time is that of the answer: what the client learned."""
@@ -83,7 +83,7 @@ class Recoveries:
         It has one connection at a time to produce to a server, so that one more of them tells sooner.
         """
         at = opened.begin_ns
-        waited_for = given_up if wire.PRODUCE in opened.apis else overdue
+        waited_for = given_up if api_keys.PRODUCE in opened.apis else overdue
         for conn_id in list(self._unanswered):
             old = self._connections.get(conn_id)
             if old is None or old.server != opened.server or (old.last_request_ns or 0) >= at:
@@ -115,7 +115,7 @@ class Recoveries:
         if step_name:
             joins = step_name == "heartbeat" and request.generation_or_epoch == 0
             step = _step_of("heartbeat_join" if joins else step_name, request, request.ts_ns)
-            greets = request.api_key in wire.HANDSHAKE_APIS
+            greets = request.api_key in api_keys.HANDSHAKE_APIS
             trigger = Trigger.GREETED if greets else Trigger.ASKED
             self._episodes.react(trigger, step._replace(is_reported=step_name not in _BY_ANSWER))
         for resource in proven_by(request):
@@ -131,7 +131,7 @@ class Recoveries:
     def _asks_again(self, resource: Resource) -> bool:
         """Whether FindCoordinator is a retry there, and not a step towards one."""
         episode = self._episodes.get(resource)
-        return episode is not None and episode.api_key == wire.FIND_COORDINATOR
+        return episode is not None and episode.api_key == api_keys.FIND_COORDINATOR
 
     def on_access(self, access: PartitionAccess) -> None:
         """A topic-partition was named: a retry in a request, a success in an answer."""
@@ -158,7 +158,7 @@ class Recoveries:
             step = EpisodeStep(step_name, access.ts_ns, access.conn_id, node, access.request_id, retry_key=node)
             if access.answered:
                 self._episodes.success(resource, step, access.api_key)
-            elif access.api_key != wire.METADATA:
+            elif access.api_key != api_keys.METADATA:
                 self._episodes.retry(resource, step)
 
     def _counts(self, resource: Resource, access: PartitionAccess) -> bool:
@@ -167,13 +167,16 @@ class Recoveries:
         episode = self._episodes.get(resource)
         if episode is None:
             return False
-        return access.api_key in (wire.PRODUCE, wire.FETCH, wire.SHARE_FETCH) or episode.api_key == access.api_key
+        return (
+            access.api_key in (api_keys.PRODUCE, api_keys.FETCH, api_keys.SHARE_FETCH)
+            or episode.api_key == access.api_key
+        )
 
     def on_answer(self, request: Request, failures: list[ErrorRun]) -> None:
         """An answer arrived, with these error codes."""
         at = request.response_ns
         assert at is not None
-        if request.api_key not in wire.HANDSHAKE_APIS:
+        if request.api_key not in api_keys.HANDSHAKE_APIS:
             self._worked.add(request.conn_id)
         due_ns = late_since(request)
         if due_ns is not None:
@@ -278,7 +281,7 @@ class Recoveries:
             self._report_answer_on(connection, step)
         if not request.ok:
             return
-        if request.api_key not in wire.HANDSHAKE_APIS and request.conn_id not in self._denied:
+        if request.api_key not in api_keys.HANDSHAKE_APIS and request.conn_id not in self._denied:
             self._episodes.success(self._authentication, step)
         for kind, name in proven_by(request):
             if kind == "found":
@@ -289,7 +292,7 @@ class Recoveries:
     def _is_blind(self, kind: str, name: str, request: Request) -> bool:
         """Whether it is a Heartbeat that proves nothing: a coordinator that is loading answers it without looking
         (GroupCoordinatorService.heartbeat)."""
-        if kind != "coordinator" or request.api_key != wire.HEARTBEAT:
+        if kind != "coordinator" or request.api_key != api_keys.HEARTBEAT:
             return False
         episode = self._episodes.get((kind, name))
         return episode is not None and episode.last_error == "COORDINATOR_LOAD_IN_PROGRESS"
@@ -297,8 +300,8 @@ class Recoveries:
     def _report_found_coordinator(self, name: str, step: EpisodeStep) -> None:
         """FindCoordinator's answer ends an episode only when all its errors were FindCoordinator's own."""
         episode = self._episodes.get(("coordinator", name))
-        if episode is not None and episode.api_key == wire.FIND_COORDINATOR:
-            self._episodes.success(episode.resource, step, wire.FIND_COORDINATOR)
+        if episode is not None and episode.api_key == api_keys.FIND_COORDINATOR:
+            self._episodes.success(episode.resource, step, api_keys.FIND_COORDINATOR)
 
     def _report_answer_on(self, connection: Connection, step: EpisodeStep) -> None:
         """An answer on a connection opened after the failure proves its server."""
@@ -321,7 +324,7 @@ class Recoveries:
         resource: Resource = ("connection", connection.server)
         if (
             error in SERVER_CLOSED
-            and any(r.api_key in wire.SASL_APIS for r in unanswered)
+            and any(r.api_key in api_keys.SASL_APIS for r in unanswered)
             and not connection.refused_after
         ):
             error, resource = "AUTHENTICATION_CLOSED", self._authentication

@@ -13,7 +13,6 @@ rd_kafka_cgrp_*, rd_kafka_idemp_* and rd_kafka_txn_* of librdkafka; traffic of f
 from dataclasses import dataclass
 from functools import cache
 
-from kafkascope_spark import wire
 from kafkascope_spark.identity.kinds import Kind
 
 _OPEN = "dns? tcp_connect tls_handshake? api_versions sasl_handshake? sasl_authenticate? metadata"
@@ -134,7 +133,7 @@ def sequence_name(kind: Kind, apis: set[int], acks: bool = True) -> str:
     if kind.kind == "transactional_producer":
         return f"transactional_producer_{'v2' if kind.transactions == 'v2' else 'v1'}"
     if kind.kind == "producer":
-        if wire.INIT_PRODUCER_ID in apis:
+        if api_keys.INIT_PRODUCER_ID in apis:
             return "idempotent_producer"
         return "plain_producer" if acks else "producer_without_acks"
     if kind.kind == "share_consumer":

@@ -1,8 +1,8 @@
 """Recognises the client library of a client: by the software name of ApiVersions (KIP-511), else by its first
 request."""
 
-from kafkascope_spark import wire
-from kafkascope_spark.wire import Connection
+from kafkascope_spark import api_keys
+from kafkascope_spark.model import Connection
 
 _PREFIXES = (
     ("apache-kafka-java", "java"),
@@ -30,5 +30,5 @@ def library_of(connections: list[Connection]) -> str:
     first = next((c for c in connections if c.ids), None)
     if first is None:
         return "unknown"
-    version, first_id = first.versions.get(wire.API_VERSIONS), first.ids[0][1]
+    version, first_id = first.versions.get(api_keys.API_VERSIONS), first.ids[0][1]
     return {(2, 0): "kafkajs", (0, 1): "aiokafka"}.get((version if version is not None else -1, first_id), "unknown")

@@ -10,8 +10,9 @@ start.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.model import Connection, ErrorRun, Request, Row
 from kafkascope_spark.startups.libraries import library_of
 from kafkascope_spark.startups.lookups import BEFORE_NS, ClientLookup, dns_step
 from kafkascope_spark.startups.outcomes import LAST_STEPS, has_failed, is_fatal
@@ -29,7 +30,6 @@ from kafkascope_spark.startups.steps import (
     tcp_connect,
     tls_handshake,
 )
-from kafkascope_spark.wire import Connection, ErrorRun, Request, Row
 
 MAX_STEPS = 2_000
 """Steps that are kept of one start: the steps of a client that retries for hours repeat themselves."""
@@ -111,7 +111,7 @@ class Startups:
         self._last_ns = max(self._last_ns, at)
         if failures and not request.error_code:
             _mark_failed(start, request, failures[0].error_name)
-        if request.api_key == wire.METADATA and start.metadata_ns is None and request.ok:
+        if request.api_key == api_keys.METADATA and start.metadata_ns is None and request.ok:
             start.metadata_ns = at
         self._check_ready(start, request)
 

@@ -8,8 +8,8 @@ only instance of the host.
 from dataclasses import dataclass
 
 from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.model import Connection, Lookup
 from kafkascope_spark.startups.steps import Step
-from kafkascope_spark.wire import Connection, Lookup
 
 SOON_NS = 5_000_000_000
 """A client connects right after the DNS response; it may try other addresses of the same name first."""

@@ -8,8 +8,8 @@ to the microsecond.
 
 import bisect
 
+from kafkascope_spark.model import Row
 from kafkascope_spark.startups.steps import BROKER_WHY, OPENING, REPEATABLE, Step
-from kafkascope_spark.wire import Row
 
 
 def number_attempts(steps: list[Step]) -> None:

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.model import Row
 from kafkascope_spark.startups.comparison import Comparison, compare
 from kafkascope_spark.startups.expected import Sequence, sequence_name, sequence_of
 from kafkascope_spark.startups.outcomes import failed_at
 from kafkascope_spark.startups.path import number_attempts, on_critical_path, step_rows, total_us
 from kafkascope_spark.startups.steps import PHASE_OF_STEP, Step
-from kafkascope_spark.wire import Row
 
 
 @dataclass(frozen=True, slots=True)

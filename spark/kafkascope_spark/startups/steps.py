@@ -4,29 +4,29 @@ same thing."""
 from dataclasses import dataclass, field
 
 from kafkascope_parsers.schema import api_name
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.error_codes import INFORMING
 from kafkascope_spark.identity.kinds import Kind
-from kafkascope_spark.wire import Connection, Request
+from kafkascope_spark.model import Connection, Request
 
 STEP_OF_API = {
-    wire.API_VERSIONS: "api_versions",
-    wire.SASL_HANDSHAKE: "sasl_handshake",
-    wire.SASL_AUTHENTICATE: "sasl_authenticate",
-    wire.METADATA: "metadata",
-    wire.INIT_PRODUCER_ID: "init_producer_id",
-    wire.JOIN_GROUP: "join_group",
-    wire.SYNC_GROUP: "sync_group",
-    wire.CONSUMER_GROUP_HEARTBEAT: "consumer_group_heartbeat",
-    wire.SHARE_GROUP_HEARTBEAT: "share_group_heartbeat",
-    wire.STREAMS_GROUP_HEARTBEAT: "streams_group_heartbeat",
-    wire.OFFSET_FETCH: "offset_fetch",
-    wire.OFFSET_FOR_LEADER_EPOCH: "offset_for_leader_epoch",
-    wire.LIST_OFFSETS: "list_offsets",
-    wire.ADD_PARTITIONS_TO_TXN: "add_partitions_to_txn",
-    wire.HEARTBEAT: "first_heartbeat",
-    wire.OFFSET_COMMIT: "first_commit",
-    wire.TXN_OFFSET_COMMIT: "first_commit",
+    api_keys.API_VERSIONS: "api_versions",
+    api_keys.SASL_HANDSHAKE: "sasl_handshake",
+    api_keys.SASL_AUTHENTICATE: "sasl_authenticate",
+    api_keys.METADATA: "metadata",
+    api_keys.INIT_PRODUCER_ID: "init_producer_id",
+    api_keys.JOIN_GROUP: "join_group",
+    api_keys.SYNC_GROUP: "sync_group",
+    api_keys.CONSUMER_GROUP_HEARTBEAT: "consumer_group_heartbeat",
+    api_keys.SHARE_GROUP_HEARTBEAT: "share_group_heartbeat",
+    api_keys.STREAMS_GROUP_HEARTBEAT: "streams_group_heartbeat",
+    api_keys.OFFSET_FETCH: "offset_fetch",
+    api_keys.OFFSET_FOR_LEADER_EPOCH: "offset_for_leader_epoch",
+    api_keys.LIST_OFFSETS: "list_offsets",
+    api_keys.ADD_PARTITIONS_TO_TXN: "add_partitions_to_txn",
+    api_keys.HEARTBEAT: "first_heartbeat",
+    api_keys.OFFSET_COMMIT: "first_commit",
+    api_keys.TXN_OFFSET_COMMIT: "first_commit",
 }
 FIND_COORDINATOR_STEPS = {
     "group": "find_coordinator_group",
@@ -207,22 +207,22 @@ def step_of(request: Request, kind: Kind) -> str | None:
     """The name of the step that the request is for a client of that kind; None for a request that is no step of a start
     (telemetry, LeaveGroup)."""
     key = request.api_key
-    if key == wire.FIND_COORDINATOR:
+    if key == api_keys.FIND_COORDINATOR:
         return FIND_COORDINATOR_STEPS.get(request.coordinator_type or "group", "find_coordinator_group")
     if key in _READS:
         return "first_records" if (request.n_records or 0) > 0 and serves(request) else "first_fetch"
-    if key == wire.PRODUCE:
+    if key == api_keys.PRODUCE:
         return "first_produce"
     if key in STEP_OF_API:
         return STEP_OF_API[key]
     if kind.kind in ("admin", "broker", "unknown"):
-        return None if key in wire.TELEMETRY_APIS else "admin_request"
+        return None if key in api_keys.TELEMETRY_APIS else "admin_request"
     return None
 
 
-_NOT_READY_APIS = wire.HANDSHAKE_APIS | wire.TELEMETRY_APIS
+_NOT_READY_APIS = api_keys.HANDSHAKE_APIS | api_keys.TELEMETRY_APIS
 """APIs whose responses make no client ready."""
-_READS = (wire.FETCH, wire.SHARE_FETCH)
+_READS = (api_keys.FETCH, api_keys.SHARE_FETCH)
 _READERS = ("consumer", "share_consumer", "streams", "connect")
 
 
@@ -231,7 +231,7 @@ def serves(request: Request) -> bool:
     it has no error."""
     if request.api_key in _READS and not request.n_records:
         return request.ok
-    return request.ok or (request.partly_ok and request.api_key in (*_READS, wire.PRODUCE))
+    return request.ok or (request.partly_ok and request.api_key in (*_READS, api_keys.PRODUCE))
 
 
 def makes_ready(request: Request, kind: Kind) -> bool:
@@ -241,7 +241,7 @@ def makes_ready(request: Request, kind: Kind) -> bool:
     others failed), an admin client with its first response.
     """
     if kind.kind in ("producer", "transactional_producer"):
-        return request.api_key == wire.PRODUCE and serves(request)
+        return request.api_key == api_keys.PRODUCE and serves(request)
     if kind.kind in _READERS:
         return request.api_key in _READS and (request.n_records or 0) > 0 and serves(request)
     return kind.kind != "unknown" and request.api_key not in _NOT_READY_APIS and request.ok

@@ -4,10 +4,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.cadences.tracker import Cadences, Gaps
 from kafkascope_spark.identity.instances import Instance
-from kafkascope_spark.wire import Connection, Measured, Request
+from kafkascope_spark.model import Connection, LoopStatistics, Request
 
 MS = 1_000_000
 Make = Callable[..., Any]
@@ -37,12 +37,12 @@ def test_one_round_is_no_gap() -> None:
 def test_rows_of_a_consumer(
     instance: Callable[..., Instance], connection: Callable[..., Connection], request_row: Callable[..., Request]
 ) -> None:
-    apis = {wire.JOIN_GROUP, wire.FETCH}
-    loops = [Measured("c1", "poll_gap", 9, 1, 2, 3), Measured("c1", "heartbeat", 9, 3_000, 3_001, 3_002)]
-    one = connection("c1", 0, 700_000, apis=apis, session_timeout_ms=30_000, cadences=loops, idle_ms=600_050)
+    used = {api_keys.JOIN_GROUP, api_keys.FETCH}
+    loops = [LoopStatistics("c1", "poll_gap", 9, 1, 2, 3), LoopStatistics("c1", "heartbeat", 9, 3_000, 3_001, 3_002)]
+    one = connection("c1", 0, 700_000, apis=used, session_timeout_ms=30_000, cadences=loops, idle_ms=600_050)
     cadences = Cadences(instance(one))
     for at in (1, 2_001, 4_001):
-        cadences.on_request(request_row(wire.METADATA, at, at + 1))
+        cadences.on_request(request_row(api_keys.METADATA, at, at + 1))
     rows = [row for table, row in cadences.finish() if table == "cadences"]
     verdicts = [(r["cadence"], r["conn_id"], r["p50_ms"], r["expected_from"], r["verdict"]) for r in rows]
     assert verdicts == [
@@ -54,5 +54,5 @@ def test_rows_of_a_consumer(
 
 
 def test_a_producer_has_no_poll_gap(instance: Callable[..., Instance], connection: Callable[..., Connection]) -> None:
-    one = connection("c1", apis={wire.PRODUCE}, cadences=[Measured("c1", "poll_gap", 9, 1, 2, 3)])
+    one = connection("c1", apis={api_keys.PRODUCE}, cadences=[LoopStatistics("c1", "poll_gap", 9, 1, 2, 3)])
     assert Cadences(instance(one)).finish() == []

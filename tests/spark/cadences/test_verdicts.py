@@ -3,12 +3,12 @@ import pytest
 from kafkascope_analyzer.dataset.stories import CADENCE_NAMES, CADENCES
 from kafkascope_spark.cadences.verdicts import ClientSettings as Settings
 from kafkascope_spark.cadences.verdicts import verdict_of
-from kafkascope_spark.wire import Measured
+from kafkascope_spark.model import LoopStatistics
 
 
-def measured(cadence: str, p50: int, longest: int | None = None, n: int = 20) -> Measured:
+def measured(cadence: str, p50: int, longest: int | None = None, n: int = 20) -> LoopStatistics:
     most = p50 if longest is None else longest
-    return Measured("c1", cadence, n, p50, most, most)
+    return LoopStatistics("c1", cadence, n, p50, most, most)
 
 
 SET_BY_GROUP = Settings(heartbeat_interval_ms=5_000)
@@ -47,7 +47,7 @@ SESSION = Settings(session_lifetime_ms=10_000)
     ],
 )
 def test_verdict_compares_the_measured_interval_with_the_expected_one(
-    loop: Measured, settings: Settings, expected: tuple[int | None, str | None, str]
+    loop: LoopStatistics, settings: Settings, expected: tuple[int | None, str | None, str]
 ) -> None:
     verdict = verdict_of(loop, settings)
     assert (verdict.expected_ms, verdict.expected_from, verdict.verdict) == expected

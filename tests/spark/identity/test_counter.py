@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from kafkascope_spark.identity.grouping import group_connections
 from kafkascope_spark.identity.shared_counter import SharedCounter
-from kafkascope_spark.wire import Connection
+from kafkascope_spark.model import Connection
 
 MS = 1_000_000
 Make = Callable[..., Connection]

@@ -3,24 +3,24 @@ from typing import Any
 
 import pytest
 
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.identity.client_rows import client_row
 from kafkascope_spark.identity.instances import Instance
-from kafkascope_spark.wire import Connection
+from kafkascope_spark.model import Connection
 
 SECOND = 1_000_000_000
-MEMBER = {wire.JOIN_GROUP, wire.SYNC_GROUP, wire.HEARTBEAT, wire.FETCH}
+MEMBER = {api_keys.JOIN_GROUP, api_keys.SYNC_GROUP, api_keys.HEARTBEAT, api_keys.FETCH}
 
 
 @pytest.mark.parametrize(
     ("changes", "end"),
     [
-        ({"apis": {wire.PRODUCE}}, "closed"),
-        ({"apis": MEMBER | {wire.LEAVE_GROUP}}, "closed"),
+        ({"apis": {api_keys.PRODUCE}}, "closed"),
+        ({"apis": MEMBER | {api_keys.LEAVE_GROUP}}, "closed"),
         ({"apis": MEMBER}, "died"),
         ({"apis": MEMBER, "group_instances": {"static-1"}}, "closed"),
-        ({"apis": {wire.PRODUCE}, "close_kind": "rst_client"}, "died"),
-        ({"apis": {wire.PRODUCE}, "close_ns": None, "close_kind": "open"}, "open"),
+        ({"apis": {api_keys.PRODUCE}, "close_kind": "rst_client"}, "died"),
+        ({"apis": {api_keys.PRODUCE}, "close_ns": None, "close_kind": "open"}, "open"),
     ],
 )
 def test_how_a_client_ended(

@@ -1,8 +1,6 @@
 from collections.abc import Callable
 
-from kafkascope_spark.identity.grouping import group_connections
-from kafkascope_spark.identity.instances import instances_of
-from kafkascope_spark.wire import (
+from kafkascope_spark.api_keys import (
     API_VERSIONS,
     FETCH,
     FIND_COORDINATOR,
@@ -11,8 +9,10 @@ from kafkascope_spark.wire import (
     JOIN_GROUP,
     METADATA,
     PRODUCE,
-    Connection,
 )
+from kafkascope_spark.identity.grouping import group_connections
+from kafkascope_spark.identity.instances import instances_of
+from kafkascope_spark.model import Connection
 
 MS = 1_000_000
 Make = Callable[..., Connection]

@@ -2,37 +2,40 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.identity.kinds import Kind, kind_of
-from kafkascope_spark.wire import Connection
+from kafkascope_spark.model import Connection
 
-BOOT = {wire.API_VERSIONS, wire.METADATA}
+BOOT = {api_keys.API_VERSIONS, api_keys.METADATA}
 
 
 @pytest.mark.parametrize(
     ("changes", "kind"),
     [
-        ({"apis": BOOT | {wire.PRODUCE}}, Kind("producer", "none", "none")),
-        ({"apis": BOOT | {wire.INIT_PRODUCER_ID}}, Kind("producer", "none", "none")),
-        ({"apis": BOOT | {wire.FETCH, wire.LIST_OFFSETS}}, Kind("consumer", "none", "none")),
-        ({"apis": BOOT | {wire.JOIN_GROUP, wire.FETCH}}, Kind("consumer", "classic", "none")),
-        ({"apis": BOOT | {wire.CONSUMER_GROUP_HEARTBEAT, wire.FETCH}}, Kind("consumer", "consumer", "none")),
-        ({"apis": BOOT | {wire.SHARE_GROUP_HEARTBEAT, wire.SHARE_FETCH}}, Kind("share_consumer", "share", "none")),
-        ({"apis": BOOT | {wire.STREAMS_GROUP_HEARTBEAT, wire.FETCH}}, Kind("streams", "streams", "none")),
+        ({"apis": BOOT | {api_keys.PRODUCE}}, Kind("producer", "none", "none")),
+        ({"apis": BOOT | {api_keys.INIT_PRODUCER_ID}}, Kind("producer", "none", "none")),
+        ({"apis": BOOT | {api_keys.FETCH, api_keys.LIST_OFFSETS}}, Kind("consumer", "none", "none")),
+        ({"apis": BOOT | {api_keys.JOIN_GROUP, api_keys.FETCH}}, Kind("consumer", "classic", "none")),
+        ({"apis": BOOT | {api_keys.CONSUMER_GROUP_HEARTBEAT, api_keys.FETCH}}, Kind("consumer", "consumer", "none")),
         (
-            {"apis": BOOT | {wire.INIT_PRODUCER_ID, wire.PRODUCE}, "transactional_ids": {"t"}},
+            {"apis": BOOT | {api_keys.SHARE_GROUP_HEARTBEAT, api_keys.SHARE_FETCH}},
+            Kind("share_consumer", "share", "none"),
+        ),
+        ({"apis": BOOT | {api_keys.STREAMS_GROUP_HEARTBEAT, api_keys.FETCH}}, Kind("streams", "streams", "none")),
+        (
+            {"apis": BOOT | {api_keys.INIT_PRODUCER_ID, api_keys.PRODUCE}, "transactional_ids": {"t"}},
             Kind("transactional_producer", "none", "v1"),
         ),
         (
-            {"apis": BOOT | {wire.PRODUCE, wire.END_TXN}, "transactional_ids": {"t"}, "txn_v2": True},
+            {"apis": BOOT | {api_keys.PRODUCE, api_keys.END_TXN}, "transactional_ids": {"t"}, "txn_v2": True},
             Kind("transactional_producer", "none", "v2"),
         ),
         ({"apis": BOOT | {19, 32}}, Kind("admin", "none", "none")),
         ({"apis": BOOT}, Kind("unknown", "none", "none")),
-        ({"apis": BOOT | {wire.FIND_COORDINATOR}, "sought": {("group", "g")}}, Kind("consumer", "none", "none")),
-        ({"apis": {wire.FETCH}, "is_replica": True}, Kind("broker", "none", "none")),
-        ({"apis": {wire.API_VERSIONS, 52}, "client_id": "raft-client-1"}, Kind("broker", "none", "none")),
-        ({"apis": {wire.API_VERSIONS, 63}, "client_id": "2"}, Kind("broker", "none", "none")),
+        ({"apis": BOOT | {api_keys.FIND_COORDINATOR}, "sought": {("group", "g")}}, Kind("consumer", "none", "none")),
+        ({"apis": {api_keys.FETCH}, "is_replica": True}, Kind("broker", "none", "none")),
+        ({"apis": {api_keys.API_VERSIONS, 52}, "client_id": "raft-client-1"}, Kind("broker", "none", "none")),
+        ({"apis": {api_keys.API_VERSIONS, 63}, "client_id": "2"}, Kind("broker", "none", "none")),
     ],
 )
 def test_kind_by_what_it_asks(connection: Callable[..., Connection], changes: dict[str, object], kind: Kind) -> None:

@@ -2,9 +2,9 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.identity.software import guess_software
-from kafkascope_spark.wire import Connection
+from kafkascope_spark.model import Connection
 
 MS = 1_000_000
 Make = Callable[..., Connection]
@@ -13,12 +13,12 @@ Make = Callable[..., Connection]
 @pytest.mark.parametrize(
     ("versions", "software"),
     [
-        ({wire.FETCH: 16, wire.HEARTBEAT: 3}, "librdkafka"),
-        ({wire.PRODUCE: 7, wire.JOIN_GROUP: 5}, None),
-        ({wire.FETCH: 11, wire.HEARTBEAT: 1}, "aiokafka"),
-        ({wire.PRODUCE: 13}, None),
-        ({wire.FETCH: 18, wire.OFFSET_COMMIT: 10}, "kgo"),
-        ({wire.FETCH: 4}, None),
+        ({api_keys.FETCH: 16, api_keys.HEARTBEAT: 3}, "librdkafka"),
+        ({api_keys.PRODUCE: 7, api_keys.JOIN_GROUP: 5}, None),
+        ({api_keys.FETCH: 11, api_keys.HEARTBEAT: 1}, "aiokafka"),
+        ({api_keys.PRODUCE: 13}, None),
+        ({api_keys.FETCH: 18, api_keys.OFFSET_COMMIT: 10}, "kgo"),
+        ({api_keys.FETCH: 4}, None),
         ({}, None),
     ],
 )

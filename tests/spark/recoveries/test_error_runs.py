@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from kafkascope_analyzer.dataset.tables.events import CLIENT_KINDS
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.client_stories import ClientStories
 from kafkascope_spark.event_decoder import CONNECTION, ERROR_RUN, PARTITION, REQUEST, USAGE, EventRow
-from kafkascope_spark.wire import ErrorRun, PartitionAccess, Request
+from kafkascope_spark.model import ErrorRun, PartitionAccess, Request
 
 MS = 1_000_000
 EDGE = 32
@@ -58,7 +58,9 @@ def as_run(rows: list[list[EventRow]]) -> list[list[EventRow]]:
 
 def episodes(groups: list[list[EventRow]], others: list[EventRow]) -> list[dict[str, Any]]:
     moments = sorted([row for group in groups for row in group] + others, key=lambda row: row[0])
-    facts = sorted([*connection_row("c1", wire.FETCH), *connection_row("c2", wire.METADATA)], key=lambda row: row[0])
+    facts = sorted(
+        [*connection_row("c1", api_keys.FETCH), *connection_row("c2", api_keys.METADATA)], key=lambda row: row[0]
+    )
     stories = ClientStories((0, END_NS))
     rows = [*stories.feed([*facts, *moments]), *stories.finish()]
     return [row for table, row in rows if table == "recoveries"]
@@ -68,7 +70,7 @@ def episodes(groups: list[list[EventRow]], others: list[EventRow]) -> list[dict[
 @pytest.mark.parametrize("n_errors", [66, 67, 500])
 @pytest.mark.parametrize("pause_ms", [5, 200])
 def test_a_run_is_told_as_its_errors_are(request_row: RequestOf, error: str, n_errors: int, pause_ms: int) -> None:
-    groups = [failing(request_row, i, error, wire.FETCH, pause_ms) for i in range(n_errors)]
+    groups = [failing(request_row, i, error, api_keys.FETCH, pause_ms) for i in range(n_errors)]
     one_by_one, together = episodes(groups, []), episodes(as_run(groups), [])
     assert len(one_by_one) == 1
     assert one_by_one[0]["n_errors"] == n_errors
@@ -79,11 +81,11 @@ def test_a_run_is_told_as_its_errors_are(request_row: RequestOf, error: str, n_e
 
 def test_a_client_that_asks_for_metadata_meanwhile_is_not_blamed(request_row: RequestOf) -> None:
     """After each error it asks on another connection, and so it does what it should; when, the run does not say."""
-    groups = [failing(request_row, i, "NOT_LEADER_OR_FOLLOWER", wire.FETCH, 200) for i in range(300)]
+    groups = [failing(request_row, i, "NOT_LEADER_OR_FOLLOWER", api_keys.FETCH, 200) for i in range(300)]
     asked = [
         (
             ("10.0.0.1", 1, (150 + 200 * i) * MS, REQUEST),
-            request_row(wire.METADATA, 150 + 200 * i, 152 + 200 * i, conn_id="c2"),
+            request_row(api_keys.METADATA, 150 + 200 * i, 152 + 200 * i, conn_id="c2"),
         )
         for i in range(300)
     ]

@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.model import Connection, ErrorRun, PartitionAccess, Request
 from kafkascope_spark.recoveries.tracker import Recoveries
-from kafkascope_spark.wire import Connection, ErrorRun, PartitionAccess, Request
 
 MS = 1_000_000
 CAPTURE = (0, 600_000 * MS)
@@ -17,9 +17,9 @@ MakeRequest = Callable[..., Request]
 
 @pytest.fixture
 def watch(instance: MakeInstance, connection: MakeConnection) -> Recoveries:
-    apis = {wire.METADATA, wire.PRODUCE}
+    used = {api_keys.METADATA, api_keys.PRODUCE}
     ends = {"node_id": 2, "server": "10.0.0.2:9092"}
-    return Recoveries(instance(connection("c1", 0, None, apis=apis), connection("c2", 0, None, **ends)), CAPTURE)
+    return Recoveries(instance(connection("c1", 0, None, apis=used), connection("c2", 0, None, **ends)), CAPTURE)
 
 
 def failed(
@@ -33,19 +33,19 @@ def episodes(watch: Recoveries) -> list[dict[str, Any]]:
 
 
 def produce_error(watch: Recoveries, request_row: MakeRequest, at: int, name: str = "NOT_LEADER_OR_FOLLOWER") -> None:
-    sent = request_row(wire.PRODUCE, at, at + 1, error_code=6, error_name=name)
+    sent = request_row(api_keys.PRODUCE, at, at + 1, error_code=6, error_name=name)
     watch.on_request(sent)
-    watch.on_answer(sent, [failed(name, wire.PRODUCE)])
+    watch.on_answer(sent, [failed(name, api_keys.PRODUCE)])
 
 
 def test_a_moved_leader_from_error_to_the_first_success_elsewhere(watch: Recoveries, request_row: MakeRequest) -> None:
     produce_error(watch, request_row, 10)
     produce_error(watch, request_row, 12)
-    metadata = request_row(wire.METADATA, 20, 25)
+    metadata = request_row(api_keys.METADATA, 20, 25)
     watch.on_request(metadata)
     watch.on_answer(metadata, [])
-    watch.on_access(PartitionAccess("c2-0-30", "c2", 30 * MS, wire.PRODUCE, False, "t", 0))
-    watch.on_access(PartitionAccess("c2-0-30", "c2", 33 * MS, wire.PRODUCE, True, "t", 0))
+    watch.on_access(PartitionAccess("c2-0-30", "c2", 30 * MS, api_keys.PRODUCE, False, "t", 0))
+    watch.on_access(PartitionAccess("c2-0-30", "c2", 33 * MS, api_keys.PRODUCE, True, "t", 0))
     (row,) = episodes(watch)
     rows = {k: row[k] for k in ("resource", "outcome", "n_errors", "n_wasted_requests", "old_node_id", "new_node_id")}
     assert rows == {
@@ -74,20 +74,20 @@ def test_a_storm_is_eleven_in_a_second_or_fifty_one(
 
 def test_the_protocols_normal_course_is_no_episode(watch: Recoveries, request_row: MakeRequest) -> None:
     for name in ("MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"):
-        join = request_row(wire.JOIN_GROUP, 10, 11, group_id="g", error_code=79, error_name=name)
-        watch.on_answer(join, [failed(name, wire.JOIN_GROUP, None, None, "g")])
-    old = request_row(wire.API_VERSIONS, 10, 11, error_code=35, error_name="UNSUPPORTED_VERSION")
-    watch.on_answer(old, [failed("UNSUPPORTED_VERSION", wire.API_VERSIONS, None, None)])
+        join = request_row(api_keys.JOIN_GROUP, 10, 11, group_id="g", error_code=79, error_name=name)
+        watch.on_answer(join, [failed(name, api_keys.JOIN_GROUP, None, None, "g")])
+    old = request_row(api_keys.API_VERSIONS, 10, 11, error_code=35, error_name="UNSUPPORTED_VERSION")
+    watch.on_answer(old, [failed("UNSUPPORTED_VERSION", api_keys.API_VERSIONS, None, None)])
     assert episodes(watch) == []
 
 
 def test_a_lost_coordinator_ends_with_the_groups_next_answer(watch: Recoveries, request_row: MakeRequest) -> None:
-    beat = request_row(wire.HEARTBEAT, 10, 11, group_id="g", error_code=16, error_name="NOT_COORDINATOR")
-    watch.on_answer(beat, [failed("NOT_COORDINATOR", wire.HEARTBEAT, None, None, "g")])
-    find = request_row(wire.FIND_COORDINATOR, 20, 21, coordinator_type="group", coordinator_key="g")
+    beat = request_row(api_keys.HEARTBEAT, 10, 11, group_id="g", error_code=16, error_name="NOT_COORDINATOR")
+    watch.on_answer(beat, [failed("NOT_COORDINATOR", api_keys.HEARTBEAT, None, None, "g")])
+    find = request_row(api_keys.FIND_COORDINATOR, 20, 21, coordinator_type="group", coordinator_key="g")
     watch.on_request(find)
     watch.on_answer(find, [])
-    again = request_row(wire.HEARTBEAT, 30, 31, group_id="g", conn_id="c2", node_id=2)
+    again = request_row(api_keys.HEARTBEAT, 30, 31, group_id="g", conn_id="c2", node_id=2)
     watch.on_request(again)
     watch.on_answer(again, [])
     (row,) = episodes(watch)
@@ -98,10 +98,10 @@ def test_a_lost_coordinator_ends_with_the_groups_next_answer(watch: Recoveries, 
 def test_a_coordinator_that_loads_answers_heartbeats_blindly(watch: Recoveries, request_row: MakeRequest) -> None:
     """As recorded of a librdkafka consumer: Heartbeat is answered, OffsetCommit refused until the load is over."""
     answers = [
-        (wire.OFFSET_COMMIT, 300, "COORDINATOR_LOAD_IN_PROGRESS"),
-        (wire.HEARTBEAT, 695, None),
-        (wire.OFFSET_COMMIT, 789, "COORDINATOR_LOAD_IN_PROGRESS"),
-        (wire.OFFSET_COMMIT, 1_273, None),
+        (api_keys.OFFSET_COMMIT, 300, "COORDINATOR_LOAD_IN_PROGRESS"),
+        (api_keys.HEARTBEAT, 695, None),
+        (api_keys.OFFSET_COMMIT, 789, "COORDINATOR_LOAD_IN_PROGRESS"),
+        (api_keys.OFFSET_COMMIT, 1_273, None),
     ]
     for api, at, error in answers:
         said = {"error_code": 14, "error_name": error} if error else {}
@@ -114,8 +114,8 @@ def test_a_coordinator_that_loads_answers_heartbeats_blindly(watch: Recoveries, 
 
 
 def test_a_fenced_member_is_fatal(watch: Recoveries, request_row: MakeRequest) -> None:
-    beat = request_row(wire.HEARTBEAT, 10, 11, group_id="g", error_code=82, error_name="FENCED_INSTANCE_ID")
-    watch.on_answer(beat, [failed("FENCED_INSTANCE_ID", wire.HEARTBEAT, None, None, "g")])
+    beat = request_row(api_keys.HEARTBEAT, 10, 11, group_id="g", error_code=82, error_name="FENCED_INSTANCE_ID")
+    watch.on_answer(beat, [failed("FENCED_INSTANCE_ID", api_keys.HEARTBEAT, None, None, "g")])
     (row,) = episodes(watch)
     assert (row["resource_kind"], row["outcome"]) == ("group", "fatal")
 
@@ -127,14 +127,14 @@ def test_a_server_that_died_is_back_when_a_new_connection_answers(
     refused = connection("c2", 150, 150, close_kind="refused", up_ns=None, first_request_ns=None, n_requests=0)
     back = connection("c3", 400, None)
     watch = Recoveries(instance(died, refused, back), CAPTURE)
-    worked = request_row(wire.PRODUCE, 5, 6)
+    worked = request_row(api_keys.PRODUCE, 5, 6)
     watch.on_answer(worked, [])
     watch.on_close(died, 100 * MS)
     watch.on_open(refused)
     watch.on_close(refused, 150 * MS)
     watch.on_open(back)
     watch.on_up(back)
-    hello = request_row(wire.API_VERSIONS, 405, 410, conn_id="c3")
+    hello = request_row(api_keys.API_VERSIONS, 405, 410, conn_id="c3")
     watch.on_request(hello)
     watch.on_answer(hello, [])
     (row,) = episodes(watch)
@@ -153,7 +153,7 @@ def test_a_handshake_proves_nothing_when_that_was_all_there_was(
     watch = Recoveries(instance(first, second), CAPTURE)
     for opened, at in ((first, 5), (second, 205)):
         watch.on_open(opened)
-        hello = request_row(wire.API_VERSIONS, at, at + 1, conn_id=opened.conn_id)
+        hello = request_row(api_keys.API_VERSIONS, at, at + 1, conn_id=opened.conn_id)
         watch.on_request(hello)
         watch.on_answer(hello, [])
         watch.on_close(opened, opened.close_ns or 0)
@@ -167,9 +167,9 @@ def test_a_server_that_hangs_up_on_sasl_failed_the_authentication_not_the_connec
     hung_up = connection("c1", 0, 100, close_kind="fin_server", idle_ms=1, sasl_mechanism="PLAIN")
     dying = connection("c2", 200, 300, close_kind="fin_server", idle_ms=1, refused_after=3, server="10.0.0.2:9092")
     watch = Recoveries(instance(hung_up, dying), CAPTURE)
-    watch.on_request(request_row(wire.SASL_AUTHENTICATE, 50))
+    watch.on_request(request_row(api_keys.SASL_AUTHENTICATE, 50))
     watch.on_close(hung_up, 100 * MS)
-    watch.on_request(request_row(wire.SASL_AUTHENTICATE, 250, conn_id="c2"))
+    watch.on_request(request_row(api_keys.SASL_AUTHENTICATE, 250, conn_id="c2"))
     watch.on_close(dying, 300 * MS)
     first, second = episodes(watch)
     assert (first["resource_kind"], first["first_error_name"]) == ("authentication", "AUTHENTICATION_CLOSED")
@@ -182,7 +182,7 @@ def test_a_quota_that_silences_the_client_is_told_until_an_answer_that_does_not(
 ) -> None:
     watch = Recoveries(instance(connection("c1", 0, None)), CAPTURE)
     for at, throttle_ms in ((10, 200), (20, 3_000), (3_100, 2_500), (5_700, 0)):
-        answered = request_row(wire.PRODUCE, at, at + 5, throttle_ms=throttle_ms, api_name="Produce")
+        answered = request_row(api_keys.PRODUCE, at, at + 5, throttle_ms=throttle_ms, api_name="Produce")
         watch.on_request(answered)
         watch.on_answer(answered, [])
     (row,) = episodes(watch)
@@ -197,9 +197,9 @@ def test_answers_that_come_late_show_how_long_the_broker_was_silent(
     """A coordinator and leader whose link is cut for 17 s: nothing is closed, both connections go on after it."""
     watch = Recoveries(instance(connection("c1", 0, None), connection("c2", 0, None)), CAPTURE)
     late = {"in_flight": 1}
-    watch.on_answer(request_row(wire.HEARTBEAT, 3_000, 30_000, **late), [])
-    watch.on_answer(request_row(wire.FETCH, 2_000, 30_001, conn_id="c2", max_wait_ms=500, **late), [])
-    watch.on_answer(request_row(wire.HEARTBEAT, 90_000, 99_000, throttle_ms=9_000, **late), [])
+    watch.on_answer(request_row(api_keys.HEARTBEAT, 3_000, 30_000, **late), [])
+    watch.on_answer(request_row(api_keys.FETCH, 2_000, 30_001, conn_id="c2", max_wait_ms=500, **late), [])
+    watch.on_answer(request_row(api_keys.HEARTBEAT, 90_000, 99_000, throttle_ms=9_000, **late), [])
     row, quota = episodes(watch)
     assert quota["first_error_name"] == "THROTTLED"
     assert (row["resource"], row["first_error_name"], row["outcome"]) == ("10.0.0.1:9092", "RESPONSE_LATE", "recovered")
@@ -215,10 +215,10 @@ def test_another_connection_to_a_silent_server_shows_that_the_client_gave_up(
     old = connection("c1", 0, None, last_request_ns=29_833 * MS)
     new = connection("c2", 37_933, None)
     watch = Recoveries(instance(old, new), CAPTURE)
-    watch.on_request(request_row(wire.PRODUCE, 29_833))
+    watch.on_request(request_row(api_keys.PRODUCE, 29_833))
     watch.on_open(new)
     watch.on_up(new)
-    watch.on_answer(request_row(wire.PRODUCE, 37_947, 37_950, conn_id="c2"), [])
+    watch.on_answer(request_row(api_keys.PRODUCE, 37_947, 37_950, conn_id="c2"), [])
     (row,) = episodes(watch)
     assert (row["first_error_name"], row["outcome"]) == ("REQUEST_UNANSWERED", "recovered")
     assert (row["failing_ns"], row["start_ns"]) == (29_833 * MS, 37_933 * MS - 1)
@@ -232,10 +232,10 @@ def test_a_connection_beside_one_that_is_used_or_just_asked_gives_nothing_up(
     asked = connection("c2", 0, None, last_request_ns=35_000 * MS)
     new = connection("c3", 37_933, None)
     watch = Recoveries(instance(used, asked, new), (0, 38_000 * MS))
-    watch.on_request(request_row(wire.PRODUCE, 29_833))
-    watch.on_request(request_row(wire.PRODUCE, 35_000, conn_id="c2"))
+    watch.on_request(request_row(api_keys.PRODUCE, 29_833))
+    watch.on_request(request_row(api_keys.PRODUCE, 35_000, conn_id="c2"))
     watch.on_open(new)
-    watch.on_answer(request_row(wire.PRODUCE, 37_947, 37_950, conn_id="c3"), [])
+    watch.on_answer(request_row(api_keys.PRODUCE, 37_947, 37_950, conn_id="c3"), [])
     assert [row["recovered_ns"] for row in episodes(watch)] == [None]
 
 
@@ -245,8 +245,8 @@ def test_a_lost_fetch_session_is_a_step_of_the_servers_return(
     died = connection("c1", 0, 100, close_kind="fin_server", idle_ms=1)
     watch = Recoveries(instance(died, connection("c2", 400, None)), CAPTURE)
     watch.on_close(died, 100 * MS)
-    fetch = request_row(wire.FETCH, 500, 505, conn_id="c3", error_code=70, error_name="FETCH_SESSION_ID_NOT_FOUND")
-    lost = ErrorRun("", wire.FETCH, "FETCH_SESSION_ID_NOT_FOUND")
+    fetch = request_row(api_keys.FETCH, 500, 505, conn_id="c3", error_code=70, error_name="FETCH_SESSION_ID_NOT_FOUND")
+    lost = ErrorRun("", api_keys.FETCH, "FETCH_SESSION_ID_NOT_FOUND")
     watch.on_answer(fetch, [lost])
     rows = list(watch.finish())
     assert [r["error_names"] for t, r in rows if t == "recoveries"] == [["CONNECTION_CLOSED"]]
@@ -259,19 +259,19 @@ def test_a_lost_broker_breaks_what_was_asked_of_it(
     instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest, kind: str, error: str
 ) -> None:
     """One Produce was answered, one was not; the second topic-partition works at another broker later."""
-    lost = connection("c1", 0, 20_000, close_kind=kind, apis={wire.PRODUCE})
+    lost = connection("c1", 0, 20_000, close_kind=kind, apis={api_keys.PRODUCE})
     other = connection("c2", 0, None, node_id=2, server="10.0.0.2:9092", last_request_ns=30_000 * MS)
     watch = Recoveries(instance(lost, other), CAPTURE)
-    watch.on_request(request_row(wire.PRODUCE, 5, 6))
-    sent = request_row(wire.PRODUCE, 10)
+    watch.on_request(request_row(api_keys.PRODUCE, 5, 6))
+    sent = request_row(api_keys.PRODUCE, 10)
     watch.on_request(sent)
     for partition in (0, 1):
         watch.on_access(
-            PartitionAccess(sent.request_id, "c1", 10 * MS, wire.PRODUCE, False, "t", partition, unanswered=True)
+            PartitionAccess(sent.request_id, "c1", 10 * MS, api_keys.PRODUCE, False, "t", partition, unanswered=True)
         )
     watch.on_close(lost, 20_000 * MS)
-    watch.on_access(PartitionAccess("c2-1", "c2", 20_050 * MS, wire.PRODUCE, False, "t", 1))
-    watch.on_access(PartitionAccess("c2-1", "c2", 20_060 * MS, wire.PRODUCE, True, "t", 1))
+    watch.on_access(PartitionAccess("c2-1", "c2", 20_050 * MS, api_keys.PRODUCE, False, "t", 1))
+    watch.on_access(PartitionAccess("c2-1", "c2", 20_060 * MS, api_keys.PRODUCE, True, "t", 1))
     rows = {row["resource"]: row for row in episodes(watch)}
     assert sorted(rows) == ["10.0.0.1:9092", "t-0", "t-1"]
     assert {row["first_error_name"] for row in rows.values()} == {error}
@@ -287,22 +287,22 @@ def test_a_client_that_ends_waits_for_nothing(
 ) -> None:
     ended = connection("c1", 0, 20, close_kind="fin_client")
     watch = Recoveries(instance(ended), CAPTURE)
-    watch.on_request(request_row(wire.FETCH, 10))
-    watch.on_access(PartitionAccess("c1-1-10", "c1", 10 * MS, wire.FETCH, False, "t", 0, unanswered=True))
+    watch.on_request(request_row(api_keys.FETCH, 10))
+    watch.on_access(PartitionAccess("c1-1-10", "c1", 10 * MS, api_keys.FETCH, False, "t", 0, unanswered=True))
     watch.on_close(ended, 20 * MS)
     assert episodes(watch) == []
 
 
-@pytest.mark.parametrize(("apis", "expected"), [({wire.PRODUCE}, ["REQUEST_UNANSWERED"]), ({wire.FETCH}, [])])
+@pytest.mark.parametrize(("apis", "expected"), [({api_keys.PRODUCE}, ["REQUEST_UNANSWERED"]), ({api_keys.FETCH}, [])])
 def test_one_more_connection_to_produce_shows_it_however_short_the_timeout(
     instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest, apis: set[int], expected: list[str]
 ) -> None:
     """As recorded of a Java producer with request.timeout.ms=3000 whose connection a middlebox had forgotten."""
     old, new = connection("c1", 0, 20_000, last_request_ns=5_000 * MS), connection("c2", 8_100, None, apis=apis)
     watch = Recoveries(instance(old, new), CAPTURE)
-    watch.on_request(request_row(wire.PRODUCE, 5_000))
+    watch.on_request(request_row(api_keys.PRODUCE, 5_000))
     watch.on_open(new)
-    watch.on_answer(request_row(wire.METADATA, 8_110, 8_120, conn_id="c2"), [])
+    watch.on_answer(request_row(api_keys.METADATA, 8_110, 8_120, conn_id="c2"), [])
     assert [row["first_error_name"] for row in episodes(watch)] == expected
 
 
@@ -315,10 +315,10 @@ def test_an_error_that_came_after_the_client_had_left_is_a_step_of_the_lost_conn
         lost = connection("c1", 0, 4_100)
         elsewhere = {"server": "10.0.0.2:9092", "node_id": 2, "last_request_ns": last_request_ms * MS}
         watch = Recoveries(instance(lost, connection("c2", 0, None, **elsewhere)), CAPTURE)
-        sent = request_row(wire.PRODUCE, 50)
+        sent = request_row(api_keys.PRODUCE, 50)
         watch.on_request(sent)
         watch.on_close(lost, 4_100 * MS)
-        watch.on_late_answer(sent, 13_000 * MS, [failed("NOT_LEADER_OR_FOLLOWER", wire.PRODUCE)])
+        watch.on_late_answer(sent, 13_000 * MS, [failed("NOT_LEADER_OR_FOLLOWER", api_keys.PRODUCE)])
         return episodes(watch)
 
     assert rows(last_request_ms=4_000) == [], "a client that ended waits for nothing"

@@ -1,5 +1,5 @@
 from kafkascope_analyzer.dataset.stories import CLIENT_KINDS, CLIENTS, STARTUP_STEPS
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.identity.kinds import Kind
 from kafkascope_spark.startups.comparison import compare
 from kafkascope_spark.startups.expected import (
@@ -36,9 +36,9 @@ def test_every_kind_of_client_has_a_sequence() -> None:
 
 def test_each_kind_of_producer_has_its_sequence() -> None:
     producer = Kind("producer", "none", "none")
-    assert sequence_name(producer, {wire.PRODUCE}) == "plain_producer"
-    assert sequence_name(producer, {wire.PRODUCE}, acks=False) == "producer_without_acks"
-    assert sequence_name(producer, {wire.PRODUCE, wire.INIT_PRODUCER_ID}) == "idempotent_producer"
+    assert sequence_name(producer, {api_keys.PRODUCE}) == "plain_producer"
+    assert sequence_name(producer, {api_keys.PRODUCE}, acks=False) == "producer_without_acks"
+    assert sequence_name(producer, {api_keys.PRODUCE, api_keys.INIT_PRODUCER_ID}) == "idempotent_producer"
     v1, v2 = (Kind("transactional_producer", "none", v) for v in ("v1", "v2"))
     assert "add_partitions_to_txn" in sequence_of(sequence_name(v1, set()), "java").required
     assert "add_partitions_to_txn" not in sequence_of(sequence_name(v2, set()), "java").usual

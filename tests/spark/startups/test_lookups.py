@@ -3,17 +3,17 @@
 from collections.abc import Callable
 from typing import Any
 
-from kafkascope_spark import wire
+from kafkascope_spark import api_keys
 from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.model import Connection, Lookup, Request
 from kafkascope_spark.startups.lifecycle import Startups
 from kafkascope_spark.startups.lookups import client_lookups
-from kafkascope_spark.wire import Connection, Lookup, Request
 
 MS = 1_000_000
 FOUND = Lookup("kafka-1.example", -3 * MS, -1 * MS, "NOERROR", ("10.0.0.1",))
 LATER = Lookup("kafka-2.example", 30 * MS, 32 * MS, "NOERROR", ("10.0.0.2",))
 NOT_FOUND = Lookup("kafka-3.example", 40 * MS, 41 * MS, "NXDOMAIN", ())
-CONSUMER = {"apis": {wire.METADATA, wire.FETCH}}
+CONSUMER = {"apis": {api_keys.METADATA, api_keys.FETCH}}
 
 
 def test_a_name_belongs_to_the_client_whose_connection_followed(
@@ -43,7 +43,7 @@ def test_look_ups_are_steps_and_those_before_the_first_syn_add_nothing_to_the_to
     startups.lookups += client_lookups([FOUND, LATER, NOT_FOUND], [mine])
     startups.on_open(first)
     startups.on_open(second)
-    for sent in (request_row(wire.METADATA, 5, 20), request_row(wire.FETCH, 50, 60, conn_id="c2", n_records=1)):
+    for sent in (request_row(api_keys.METADATA, 5, 20), request_row(api_keys.FETCH, 50, 60, conn_id="c2", n_records=1)):
         startups.on_request(sent)
         startups.on_answer(sent)
     rows: dict[str, list[dict[str, Any]]] = {}

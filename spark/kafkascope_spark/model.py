@@ -10,50 +10,12 @@ from typing import Any
 
 Row = dict[str, Any]
 
-PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
-OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 8, 9, 10, 11, 12, 13, 14
-SASL_HANDSHAKE, API_VERSIONS, DELETE_RECORDS, INIT_PRODUCER_ID, OFFSET_FOR_LEADER_EPOCH = 17, 18, 21, 22, 23
-ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN, WRITE_TXN_MARKERS, TXN_OFFSET_COMMIT = 24, 25, 26, 27, 28
-SASL_AUTHENTICATE, CONSUMER_GROUP_HEARTBEAT, GET_TELEMETRY, PUSH_TELEMETRY = 36, 68, 71, 72
-SHARE_GROUP_HEARTBEAT, SHARE_FETCH, SHARE_ACKNOWLEDGE, STREAMS_GROUP_HEARTBEAT = 76, 78, 79, 88
-
 CLOSED_BY_CLIENT = frozenset({"fin_client", "rst_client"})
 """How a connection ended that the client itself closed."""
-GROUP_HEARTBEATS = frozenset({CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT})
-GROUP_APIS = frozenset({OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP}) | GROUP_HEARTBEATS
-TXN_APIS = frozenset({INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN})
-PARTITION_APIS = frozenset(
-    {PRODUCE, FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, DELETE_RECORDS, SHARE_FETCH, SHARE_ACKNOWLEDGE}
-)
-SASL_APIS = frozenset({SASL_HANDSHAKE, SASL_AUTHENTICATE})
-HANDSHAKE_APIS = SASL_APIS | {API_VERSIONS}
-TELEMETRY_APIS = frozenset({GET_TELEMETRY, PUSH_TELEMETRY})
-BROKER_APIS = frozenset(
-    {4, 5, 6, 7, WRITE_TXN_MARKERS, 52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 82, 83, 84, 85, 86, 87, 94}
-)
-"""APIs that only brokers and controllers send to each other (protocol: inter-broker, quorum, registration, share
-state)."""
-
-HOT_APIS = frozenset(
-    {PRODUCE, FETCH, LIST_OFFSETS, OFFSET_COMMIT, HEARTBEAT, OFFSET_FOR_LEADER_EPOCH, ADD_PARTITIONS_TO_TXN}
-    | {ADD_OFFSETS_TO_TXN, END_TXN, WRITE_TXN_MARKERS, TXN_OFFSET_COMMIT, SHARE_FETCH, SHARE_ACKNOWLEDGE}
-    | {52, 53, 56, 63, 83, 84, 85, PUSH_TELEMETRY}
-    | GROUP_HEARTBEATS
-)
-"""APIs that a healthy client calls all the time: of their successes only the deciding ones are kept."""
-
-TXN_V2_APIS, TXN_V2_VERSION = frozenset({END_TXN, TXN_OFFSET_COMMIT}), 5
-"""KIP-890: EndTxn 5 and TxnOffsetCommit 5 are sent only where transaction.version is 2."""
-
-TERMS = ("session_timeout_ms", "rebalance_timeout_ms", "heartbeat_interval_ms")
-"""What JoinGroup asks for and group heartbeats are answered with."""
-
-FIRST_RESERVED_CORRELATION_ID = 0x7FFFFFF8
-"""From here the Java client numbers its SASL requests, apart from its counter (KAFKA-9854)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class LoopStatistics:
     """A loop on a connection: number of gaps, percentiles and the longest, in ms (for in_flight: requests)."""
 
     conn_id: str | None
@@ -132,7 +94,7 @@ class Connection:
     """Of the answers to ConsumerGroupHeartbeat and its like."""
     max_wait_ms: int | None = None
     """Longest wait that its Fetch requests allow."""
-    cadences: list[Measured] = field(default_factory=list)
+    cadences: list[LoopStatistics] = field(default_factory=list)
 
     @property
     def port(self) -> str:
