@@ -2,6 +2,7 @@
 
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark import api_keys
+from kafkascope_spark.api_keys import GROUP_HEARTBEATS, LEAVE_GROUP
 from kafkascope_spark.findings.poll_timeouts import LEAVES_AND_REJOINS
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
@@ -14,7 +15,7 @@ _MEMBER_APIS = literals(
     {api_keys.OFFSET_COMMIT, api_keys.JOIN_GROUP, api_keys.SYNC_GROUP, api_keys.HEARTBEAT, api_keys.LEAVE_GROUP}
     | api_keys.GROUP_HEARTBEATS
 )
-_LEAVES = f"(api_key = {api_keys.LEAVE_GROUP} or (api_key in {literals(api_keys.GROUP_HEARTBEATS)} and generation_or_epoch < 0))"
+_LEAVES = f"(api_key = {LEAVE_GROUP} or (api_key in {literals(GROUP_HEARTBEATS)} and generation_or_epoch < 0))"
 _SUCCEEDS = f"coalesce(error_name, 'NONE') = 'NONE' and not {_LEAVES}"
 _WHO = "client_instance_id, client_id, client_ip, group_id"
 # One finding per client and group: what its last successful request as a member was, and what the first refused one.
@@ -105,11 +106,7 @@ _SILENT_TOO = (
 _SLOW = "Let the application poll more often: a smaller max.poll.records, or a larger max.poll.interval.ms"
 _SLOW_TOO = "; move slow work out of the poll loop."
 REFUSED_MEMBERS = Detector(
-    reads={
-        "refusals": Read(
-            ERRORS, f"error_name in {literals(REFUSED_MEMBER_ERRORS)} and api_key <> {api_keys.LEAVE_GROUP}"
-        )
-    },
+    reads={"refusals": Read(ERRORS, f"error_name in {literals(REFUSED_MEMBER_ERRORS)} and api_key <> {LEAVE_GROUP}")},
     query=_QUERY,
     subject=fact("group_id"),
     sentence=_sentence,
