@@ -78,7 +78,7 @@ any more, and its next Produce succeeds:
       order by ts_ns, rank, packet_no, seq"
 
     at            kind       packet_no  what
-    --------------------------------------------------------
+    ----------------------------------------------------------
     28:35.968067  request          845  ApiVersions
     28:41.413628  request         5172  Produce
     28:41.420847  error_run       5203  NOT_LEADER_OR_FOLLOWER
@@ -114,8 +114,8 @@ with a count, so add up `n` instead of counting rows:
     10.77.0.13   FENCED_LEADER_EPOCH       6      3  28:41  29:02
     10.77.0.103  UNSUPPORTED_VERSION       5      5  28:34  29:02
 
-What did a group's coordinator hear from it? The API keys are Kafka's: 10 FindCoordinator, 11 JoinGroup, 13 LeaveGroup,
-14 SyncGroup.
+Which requests did the members of a group send to its coordinator? The API keys are Kafka's: 10 FindCoordinator, 11
+JoinGroup, 13 LeaveGroup, 14 SyncGroup.
 
     kafkascope sql leader_move.kscope --format plain "
       select strftime(ts, '%M:%S.%f') as at, group_request.client_id, group_request.api_key as api,
@@ -143,6 +143,7 @@ COMMANDS_HEAD = """# Commands
 | 3 | unreadable input: one sentence names the file, the byte and why; nothing was written |
 | 4 | Spark failed: one sentence says why (memory, disk, a lost process) and what to do; the tables are complete |
 | 130 | interrupted; nothing was written |
+| 141 | the program that read standard output closed it |
 """
 
 MESSAGES = """## messages/&lt;Api&gt;/request and messages/&lt;Api&gt;/response
