@@ -57,11 +57,12 @@ In `kafkascope sql` tables have their own names, those under `stories/` too (`cl
 """
 
 EVENTS_TEXT = """\
-Ingest reduces each connection to its events, and the stories are made from this table alone. For a reader it is the
-short form of a capture: a connection that works has a handful of rows however many requests it carries, and everything
-that failed, was slow, was unanswered or changed something is in it, in order. Its rows lie in the files in the order
-`key_kind`, `key`, `section`, `ts_ns`, `rank`, `packet_no`, `conn_id`, `seq`. A row has one `kind`, and the struct of
-that name; all other structs are null. `requests` and `errors` have what is reduced here, request by request.
+Ingest reduces each connection to its events, and the stories of clients, groups and transactions are made from this
+table alone. For a reader it is the short form of a capture: a connection that works has a handful of rows however many
+requests it carries, and everything that failed, was slow, was unanswered or changed something is in it, in order. The
+rows of a file are sorted by `key_kind`, `key`, `section`, `ts_ns`, `rank`, `packet_no`, `conn_id`, `seq`. A row has
+one `kind`, and the struct of that name; all other structs are null, except that an `error_run` of several requests
+also has the first of them as `request`. `requests` and `errors` have what is reduced here, request by request.
 
 A client's address, a group and a transactional id each have events of their own (`key_kind`), so that a request may be
 in the table more than once: name a `key_kind` or a `kind` in a query.
