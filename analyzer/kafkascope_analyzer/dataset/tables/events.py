@@ -202,11 +202,12 @@ kind on it; how often, the first of them, when the last was sent. samples: times
 time between rounds of a loop, in milliseconds (in_flight: requests). lookup: a question to a name server; it has no
 connection. request: one that decides a story by itself, or the first success on its connection after a failure of the
 same call. error_run: an error code in the answers of one request (n is 1), or of n requests in a row that failed alike,
-between the first and the last of them, which have rows of their own (request_id and last_request_id at its ends; last_ns: first byte of the last answer; last_sent_ns: of the last request; waited_us: from the first byte of a
-request to that of its answer, added up; leader_id: what all answers name, KIP-951); of more than one, `request` has the
-first of them, and none of them has a row of kind request or partition. partition: a topic-partition that a request or
-answer names without error after an error on it, the first of each message on each connection; hints: the answer has an
-error that names the leader (KIP-951); unanswered: the request was never answered, as its connection ended.
+between the first and the last of them, which have rows of their own (request_id and last_request_id at its ends;
+last_ns: first byte of the last answer; last_sent_ns: of the last request; waited_us: from the first byte of a request
+to that of its answer, added up; leader_id: what all answers name, KIP-951); of more than one, `request` has the first
+of them, and none of them has a row of kind request or partition. partition: a topic-partition that a request or answer
+names without error after an error on it, the first of each message on each connection; hints: the answer has an error
+that names the leader (KIP-951); unanswered: the request was never answered, as its connection ended.
 """
 
 KINDS: Mapping[str, pa.StructType] = CLIENT_KINDS | GROUP_KINDS | TRANSACTION_KINDS
