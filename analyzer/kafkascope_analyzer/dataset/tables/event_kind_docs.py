@@ -17,7 +17,7 @@ KIND_DOCS: Mapping[str, str] = {
     "loop": "percentiles of the time between rounds of a loop (cadence), in milliseconds; of in_flight: requests",
     "lookup": "a DNS question and its answer; it belongs to no connection",
     "request": (
-        "a request that decides a story by itself (control plane, first of its kind, slow, failed, unanswered), or "
+        "a request that decides a story by itself (control plane, failed, slow, unanswered, needed by a start), or "
         "the first success after a failure of the same call; of an error run with n above 1, the first of its "
         "requests"
     ),
