@@ -8,8 +8,10 @@ scripts/reference_pages.py --check    # exit 1 where one is not current
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import pyarrow as pa
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 COMMANDS = (
@@ -47,9 +49,87 @@ In `kafkascope sql` tables have their own names, those under `stories/` too (`cl
 - Durations carry their unit in the name (`latency_us`, `throttle_ms`), sizes end in `_bytes`, counts begin with `n_`.
 - `conn_id` is the same for the same connection however the capture was cut; `request_id` is `conn_id` and a number.
 - `client_instance_id` joins the stories; a connection reaches its client through `clients.conn_ids`.
+- A nested column is `struct` or `list of struct` in the table of columns; its fields are listed below that table, with
+  dots between a struct and its fields and `[]` after a list, and DuckDB reads them as `request.api_name`.
 - `_dataset.json` is written last; a folder without it is not a dataset. Its `files` lists the files of every table with
   their rows and bytes: a file that is not listed is no part of the dataset. Its `ledger` counts the bytes of all TCP
   directions: `stream_bytes = decoded_bytes + undecoded_bytes`; `missing_bytes` are gaps, apart.
+"""
+
+EVENTS_TEXT = """\
+Ingest reduces each connection to its events, and the stories of clients, groups and transactions are made from this
+table alone. For a reader it is the short form of a capture: a connection that works has a handful of rows however many
+requests it carries, and everything that failed, was slow, was unanswered or changed something is in it, in order. The
+rows of a file are sorted by `key_kind`, `key`, `section`, `ts_ns`, `rank`, `packet_no`, `conn_id`, `seq`. A row has
+one `kind`, and the struct of that name; all other structs are null, except that an `error_run` of several requests
+also has the first of them as `request`. `requests` and `errors` have what is reduced here, request by request.
+
+A client's address, a group and a transactional id each have events of their own (`key_kind`), so that a request may be
+in the table more than once: name a `key_kind` or a `kind` in a query.
+
+The examples are from `fixtures/captures/leader_move.pcap.zst`; `at` is minutes and seconds.
+
+What happened on this connection, in order? A producer sends, is refused by a broker that does not lead the partition
+any more, and its next Produce succeeds:
+
+    kafkascope sql leader_move.kscope --format plain "
+      select strftime(ts, '%M:%S.%f') as at, kind, packet_no,
+        coalesce(request.api_name, error_run.error_name, partition.topic || '-' || partition.partition) as what
+      from events where conn_id = '41117c5bdf655554' and key_kind = 'client' and section = 1
+      order by ts_ns, rank, packet_no, seq"
+
+    at            kind       packet_no  what
+    ----------------------------------------------------------
+    28:35.968067  request          845  ApiVersions
+    28:41.413628  request         5172  Produce
+    28:41.420847  error_run       5203  NOT_LEADER_OR_FOLLOWER
+    28:41.420847  partition          0  clicks-leader60-5
+    28:41.554035  request         5861  Produce
+
+How was it used? The 31 Produce requests are two rows: of those that succeeded, and of those that failed.
+
+    kafkascope sql leader_move.kscope --format plain "
+      select usage.api_name as api, usage.failed, usage.n, strftime(ts, '%M:%S.%f') as first
+      from events where conn_id = '41117c5bdf655554' and kind = 'usage' order by ts_ns"
+
+    api          failed   n  first
+    -------------------------------------
+    ApiVersions   false   1  28:35.968067
+    Produce       false  30  28:35.970555
+    Produce        true   1  28:41.413628
+
+Which requests failed again and again, and from when to when? An error that comes thousands of times in a row is one row
+with a count, so add up `n` instead of counting rows:
+
+    kafkascope sql leader_move.kscope --format plain "
+      select client_ip, error_run.error_name as error, sum(error_run.n) as errors,
+        count(distinct conn_id) as conns, strftime(min(ts), '%M:%S') as first, strftime(max(ts), '%M:%S') as last
+      from events where kind = 'error_run'
+      group by client_ip, error_run.error_name order by errors desc, client_ip limit 5"
+
+    client_ip    error                errors  conns  first  last
+    -------------------------------------------------------------
+    10.77.0.104  FENCED_LEADER_EPOCH      16      6  28:41  29:02
+    10.77.0.103  FENCED_LEADER_EPOCH       8      4  28:41  29:02
+    10.77.0.12   FENCED_LEADER_EPOCH       6      2  28:41  29:02
+    10.77.0.13   FENCED_LEADER_EPOCH       6      3  28:41  29:02
+    10.77.0.103  UNSUPPORTED_VERSION       5      5  28:34  29:02
+
+Which requests did the members of a group send to its coordinator? The API keys are Kafka's: 10 FindCoordinator, 11
+JoinGroup, 13 LeaveGroup, 14 SyncGroup.
+
+    kafkascope sql leader_move.kscope --format plain "
+      select strftime(ts, '%M:%S.%f') as at, group_request.client_id, group_request.api_key as api,
+        group_request.error_name as error
+      from events where kind = 'group_request' and key = 'billing-leader29' order by ts_ns"
+
+    at            client_id    api  error
+    --------------------------------------------------
+    28:34.584669  order-api-5   10  NONE
+    28:34.587449  order-api-5   11  MEMBER_ID_REQUIRED
+    28:34.588411  order-api-5   11  NONE
+    28:34.892027  order-api-5   14  NONE
+    29:07.544284  order-api-5   13  NONE
 """
 
 COMMANDS_HEAD = """# Commands
@@ -64,6 +144,7 @@ COMMANDS_HEAD = """# Commands
 | 3 | unreadable input: one sentence names the file, the byte and why; nothing was written |
 | 4 | Spark failed: one sentence says why (memory, disk, a lost process) and what to do; the tables are complete |
 | 130 | interrupted; nothing was written |
+| 141 | the program that read standard output closed it |
 """
 
 MESSAGES = """## messages/&lt;Api&gt;/request and messages/&lt;Api&gt;/response
@@ -171,7 +252,8 @@ def tables_page() -> str:
 
     parts = [GENERATED, TABLES_HEAD]
     for table in INGEST_TABLES:
-        parts += [f"## {table.name}\n\nOne row per {table.row}.\n", columns(table.columns)]
+        text = f"{EVENTS_TEXT}\n" if table.name == "events" else ""
+        parts += [f"## {table.name}\n\nOne row per {table.row}.\n\n{text}{columns(table.columns)}"]
     parts += [MESSAGES, columns(MESSAGE_KEYS)]
     for table in STORY_TABLES:
         parts += [f"## stories/{table.name}\n\nOne row per {table.row}. Made by Spark.\n", columns(table.columns)]
@@ -179,13 +261,39 @@ def tables_page() -> str:
 
 
 def columns(declared) -> str:
+    """The columns of a table as a Markdown table, and below it a list of the fields of those that are nested."""
     rows = ["| column | type | what |", "|---|---|---|"]
     for column in declared:
         values = f": {', '.join(f'`{v}`' for v in column.values)}" if column.values else ""
-        rows.append(
-            f"| `{column.name}` | {str(column.type).replace('|', '/')} | {column.doc.replace('|', '/')}{values} |"
-        )
+        rows.append(f"| `{column.name}` | {type_name(column.type)} | {column.doc.replace('|', '/')}{values} |")
+    nested = [f"- `{c.name}`: {', '.join(fields(c.type, ''))}" for c in declared if struct_of(c.type) is not None]
+    if nested:
+        rows += ["", "Fields of the nested columns:", "", *nested]
     return "\n".join(rows) + "\n"
+
+
+def type_name(declared: pa.DataType) -> str:
+    """An Arrow type as the page names it; the fields of a struct are listed apart."""
+    if pa.types.is_list(declared):
+        return f"list of {type_name(declared.value_type)}"
+    return "struct" if pa.types.is_struct(declared) else str(declared)
+
+
+def struct_of(declared: pa.DataType) -> pa.StructType | None:
+    """The struct that a column has, or of which it has a list; None for any other type."""
+    inner = declared.value_type if pa.types.is_list(declared) else declared
+    return inner if pa.types.is_struct(inner) else None
+
+
+def fields(declared: pa.DataType, path: str) -> Iterator[str]:
+    """The fields of a nested type, each with its path from the column and its type; those of structs inside follow
+    theirs."""
+    for field in struct_of(declared):
+        name = f"{path}{field.name}"
+        if struct_of(field.type) is None:
+            yield f"`{name}` {type_name(field.type)}"
+        else:
+            yield from fields(field.type, f"{name}{'[]' if pa.types.is_list(field.type) else ''}.")
 
 
 def commands_page() -> str:

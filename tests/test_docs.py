@@ -2,12 +2,18 @@
 
 import importlib.util
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 from types import ModuleType
 
 import pytest
+from typer.testing import CliRunner
+
+from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.ingest.run import ingest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("fixtures/**/*.md")])
@@ -21,6 +27,14 @@ def reference() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def leader_move(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The dataset of which the pages show examples, without stories."""
+    out = tmp_path_factory.mktemp("docs") / "leader_move.kscope"
+    ingest([ROOT / "fixtures" / "captures" / "leader_move.pcap.zst"], out)
+    return out
 
 
 @pytest.mark.parametrize("name", ["tables.md", "commands.md", "protocol.md", "report.md"])
@@ -71,6 +85,29 @@ def test_links_and_make_targets_exist(page: Path) -> None:
     assert links == []
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert [target for target in re.findall(r"^\s+make ([a-z]+)$", text, re.MULTILINE) if target not in targets] == []
+
+
+def examples_of_events() -> list[tuple[str, str]]:
+    """The commands that docs/tables.md shows for `events`, each with the output below it."""
+    page = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
+    section = page.partition("\n## events\n")[2].partition("\n## ")[0]
+    blocks = [dedent(block) for block in re.findall(r"(?:^    .*\n)+", section, re.MULTILINE)]
+    return list(zip(blocks[::2], blocks[1::2], strict=True))
+
+
+def test_events_have_examples_of_every_kind_of_question() -> None:
+    commands = " ".join(command for command, _ in examples_of_events())
+    assert all(f"events where {column}" in commands for column in ("conn_id = ", "kind = "))
+
+
+@pytest.mark.parametrize("number", range(len(examples_of_events())))
+def test_examples_of_events_print_what_the_page_shows(number: int, leader_move: Path) -> None:
+    command, shown = examples_of_events()[number]
+    program, sql, name, *arguments = shlex.split(command)
+    assert (program, sql, name) == ("kafkascope", "sql", "leader_move.kscope")
+    result = CliRunner().invoke(app, ["sql", str(leader_move), *arguments])
+    assert result.exit_code == 0, result.output
+    assert [line.rstrip() for line in result.stdout.splitlines()] == shown.splitlines()
 
 
 @pytest.mark.parametrize(

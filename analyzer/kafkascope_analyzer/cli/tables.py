@@ -78,7 +78,8 @@ def _columns(name: str, row: str, columns: "tuple[Column, ...]", how: Format) ->
 
 def _short(arrow_type: str) -> str:
     """A type in a word: how it is nested is for --format json."""
-    return "list" if arrow_type.startswith("list") else arrow_type.partition("[")[0].replace("string", "text")
+    nested = next((word for word in ("list", "struct") if arrow_type.startswith(f"{word}<")), None)
+    return nested or arrow_type.partition("[")[0].replace("string", "text")
 
 
 def _write(rows: list[dict[str, Any]], how: Format, keys: tuple[str, ...], last: str) -> None:

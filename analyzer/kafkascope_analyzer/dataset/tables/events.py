@@ -12,6 +12,7 @@ import pyarrow as pa
 from kafkascope_analyzer.dataset.contract import Column, Table, i32, i64, required, text, time
 from kafkascope_analyzer.dataset.tables.columns import CONN
 from kafkascope_analyzer.dataset.tables.connections import CONNECTIONS
+from kafkascope_analyzer.dataset.tables.event_kind_docs import KIND_DOCS
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS
 from kafkascope_analyzer.dataset.tables.requests import REQUESTS
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
@@ -201,7 +202,7 @@ kind on it; how often, the first of them, when the last was sent. samples: times
 time between rounds of a loop, in milliseconds (in_flight: requests). lookup: a question to a name server; it has no
 connection. request: one that decides a story by itself, or the first success on its connection after a failure of the
 same call. error_run: an error code in the answers of one request (n is 1), or of n requests in a row that failed alike,
-between the first 32 and the last 32 of them, which have rows of their own (request_id and last_request_id at its ends;
+between the first and the last of them, which have rows of their own (request_id and last_request_id at its ends;
 last_ns: first byte of the last answer; last_sent_ns: of the last request; waited_us: from the first byte of a request
 to that of its answer, added up; leader_id: what all answers name, KIP-951); of more than one, `request` has the first
 of them, and none of them has a row of kind request or partition. partition: a topic-partition that a request or answer
@@ -228,7 +229,7 @@ EVENT_KEYS: tuple[Column, ...] = (
 EVENTS = Table(
     "events",
     "fact about a connection, or something that happened on it, that decides a story",
-    (*EVENT_KEYS, *(Column(name, struct, f"columns of the kind {name}") for name, struct in KINDS.items())),
+    (*EVENT_KEYS, *(Column(name, struct, KIND_DOCS[name]) for name, struct in KINDS.items())),
 )
 EVENT_ORDER = ("key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 """The order in which the state machines read events."""

@@ -1,0 +1,64 @@
+"""One sentence for each kind of `events`: what a row of the kind is. The structs are declared in events.py,
+group_events.py and transaction_events.py, which also explain the fields."""
+
+from collections.abc import Mapping
+
+KIND_DOCS: Mapping[str, str] = {
+    "connection": (
+        "the connection: its ends, how it began and ended, what the client said about itself; near_idle_ms: the "
+        "shortest idle time among the connections that the same server closed within half a second; refused_after: "
+        "how many connections the server refused in the five seconds after"
+    ),
+    "usage": "requests of one kind on the connection: how many (n), the first of them, and when the last was sent",
+    "samples": (
+        "times and correlation ids of some requests; of_answers: of responses whose requests the capture lacks"
+    ),
+    "learned": "what the connection's messages say about brokers, producer ids and group timeouts",
+    "loop": "percentiles of the time between rounds of a loop (cadence), in milliseconds; of in_flight: requests",
+    "lookup": "a DNS question and its answer; it belongs to no connection",
+    "request": (
+        "a request that decides a story by itself (control plane, failed, slow, unanswered, needed by a start), or "
+        "the first success after a failure of the same call; of an error run with n above 1, the first of its "
+        "requests"
+    ),
+    "error_run": (
+        "an error code in the response to one request (n is 1), or in the responses to n requests in a row that "
+        "failed alike; request_id and last_request_id are the first and the last of them, waited_us adds up their "
+        "latencies"
+    ),
+    "partition": (
+        "a topic-partition that a message names without an error, after an error on it; hints: the response names "
+        "the new leader (KIP-951); unanswered: the request had no response"
+    ),
+    "group_request": (
+        "a request that forms or changes a group, looks for its coordinator, or was refused by it; with the bodies "
+        "of request and response, and the end of its connection"
+    ),
+    "group_member": (
+        "requests without an error by which a member kept its place in one generation: the first of them, when the "
+        "last was sent (last_ns), and how many (n)"
+    ),
+    "group_lag": (
+        "the last offset that a generation committed for a topic-partition, and the highest high watermark that "
+        "responses to Fetch on one connection had reported by the end of that second"
+    ),
+    "transaction_request": (
+        "InitProducerId, AddPartitionsToTxn (up to version 3), AddOffsetsToTxn, TxnOffsetCommit or EndTxn of a "
+        "client, with its response; protocol: v1 or v2 (KIP-890)"
+    ),
+    "transaction_markers": (
+        "WriteTxnMarkers of a coordinator for one producer id, with the partitions that have the marker"
+    ),
+    "transaction_seen": (
+        "AddPartitionsToTxn (from version 4) of a partition leader, which asks the coordinator about a producer "
+        "whose batch it has received"
+    ),
+    "transaction_written": (
+        "the Produce requests of one connection between two bounds (InitProducerId, EndTxn or markers): batches "
+        "and records that were sent (sent_*) and accepted (kept_*), and the first offset of each partition"
+    ),
+    "transaction_blocked_by_lso": (
+        "a read_committed consumer behind a last stable offset that did not move: the first and the last response "
+        "that show it; the key is empty where the transaction is not in the capture"
+    ),
+}
