@@ -195,8 +195,8 @@ def _start_problem(jvm: Jvm) -> str:
     printed = jvm.printed()
     if jvm.packages and any(text in printed for text in _UNRESOLVED):
         return (
-            f"Spark cannot download {jvm.packages[0]}, which it needs to open the dataset: make Maven Central reachable, "
-            f"put the jars into {spark_home() / 'jars'}, or use a cluster that has them (--master, --remote)"
+            f"Spark cannot download {jvm.packages[0]}, which it needs to open the dataset: make Maven Central "
+            f"reachable, put the jars into {spark_home() / 'jars'}, or use a cluster that has them (--master, --remote)"
         )
     return f"Spark's JVM does not start: {_one_line(printed)}"
 
