@@ -155,7 +155,7 @@ def test_executors_without_our_packages_are_named_before_any_job(tmp_path: pathl
         ("software.amazon.awssdk.core.exception.SdkClientException: Unable to load credentials from", "no credentials"),
         ("java.nio.file.AccessDeniedException: s3a://b/x: getFileStatus on s3a://b/x", "S3 refuses the credentials"),
         (
-            "thrown:\nTraceback (most recent call last):\n  File x\nkafkascope_parsers.errors.UsageError: s3://b/x: no\n",
+            "Traceback (most recent call last):\n  File x\nkafkascope_parsers.errors.UsageError: s3://b/x: no\n",
             "Spark failed: a Python worker of Spark reports: s3://b/x: no",
         ),
         ("Job aborted\n\tat a.B.c\nCaused by: java.lang.IllegalStateException: two writers", "two writers"),
