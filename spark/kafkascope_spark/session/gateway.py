@@ -102,7 +102,7 @@ class Jvm:
 
 
 _launched: list[Jvm] = []
-"""The JVMs that this process has launched: one, unless it died and was replaced."""
+"""The JVMs that this process has launched, without those that did not start: one, unless it died and was replaced."""
 
 
 def launch_options() -> tuple[str, ...]:
@@ -176,6 +176,7 @@ def connect(jvm: Jvm) -> Any:
     while not jvm.connection_file.exists():
         if jvm.process.poll() is not None or time.monotonic() > patience_ends:
             jvm.stop()
+            _launched.remove(jvm)
             raise SparkError(_start_problem(jvm))
         time.sleep(_POLL_S)
     port, secret = _connection(jvm.connection_file.read_bytes())
