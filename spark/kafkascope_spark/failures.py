@@ -9,11 +9,13 @@ import logging
 import re
 from collections.abc import Iterator
 
-from kafkascope_parsers.errors import SparkError
+from kafkascope_parsers.errors import SparkError, UsageError
 from kafkascope_spark.session.gateway import current_jvm, exit_cause
 
 _OUT_OF_MEMORY_EXIT = "exit code 52"
 """org.apache.spark.util.SparkExitCode.OOM"""
+_USAGE_ERROR = f"{UsageError.__module__}.{UsageError.__qualname__}: "
+"""How the traceback of a Python worker names an error that says itself what to do."""
 _CAUSES = (
     (
         ("No space left on device", "Errno 28"),
@@ -36,6 +38,20 @@ _CAUSES = (
     (
         ("ExecutorLostFailure", "Lost executor"),
         "an executor was lost, most often because it was out of memory: give it more (spark.executor.memory)",
+    ),
+    (
+        ("No FileSystem for scheme", "FileSystem not found"),
+        "the Spark session has no connector for the dataset's storage: give the driver and the executors Hadoop's (for "
+        "S3 the package org.apache.hadoop:hadoop-aws in the version of their Hadoop)",
+    ),
+    (
+        ("NoAwsCredentialsException", "NoAuthWithAWSException", "Unable to load credentials"),
+        "Spark's driver or an executor has no credentials for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in "
+        "the environment of both, or give their machines a role",
+    ),
+    (
+        ("AccessDeniedException: s3a://", "InvalidAccessKeyId", "SignatureDoesNotMatch"),
+        "S3 refuses the credentials of Spark's driver or of an executor: check those in the environment of both",
     ),
 )
 """Texts that identify a cause, and the sentence for it; the first that matches decides."""
@@ -113,7 +129,7 @@ def _first_cause(text: str) -> str:
     line."""
     raised = re.findall(r"^Traceback .*\n(?:[ \t].*\n|\n)*(\S.*)", text, re.MULTILINE)
     if raised:
-        return str(raised[-1])
+        return str(raised[-1]).replace(_USAGE_ERROR, "a Python worker of Spark reports: ", 1)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     return next(iter([*reversed(causes), *lines]), "")

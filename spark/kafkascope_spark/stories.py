@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
 from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_spark.session import open_session, size_for_requests
+from kafkascope_spark.session import connector_for, open_session, size_for_requests
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, listed
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def write_stories(
     not asked. Raises UsageError when there is no such dataset or no session can be opened.
     """
     dataset = Dataset.open(uri)
-    session = open_session(master, remote, size=size_for_requests(dataset.rows(REQUESTS.name)))
+    size = size_for_requests(dataset.rows(REQUESTS.name))
+    session = open_session(master, remote, size=size, connector=connector_for(dataset.storage))
     from kafkascope_spark.story_job import write_client_and_group_stories
     from kafkascope_spark.tables import Tables
 

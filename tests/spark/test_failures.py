@@ -150,6 +150,14 @@ def test_executors_without_our_packages_are_named_before_any_job(tmp_path: pathl
         ("org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY]", "the heap of Spark's JVM"),
         ("ExecutorLostFailure (executor 3 exited caused by one of the running tasks)", "an executor was lost"),
         ("thrown:\nTraceback (most recent call last):\n  File x\nKeyError: 'partition'\n", "KeyError: 'partition'"),
+        ("Caused by: java.lang.ClassNotFoundException: Class a.S3AFileSystem not found", "no connector for"),
+        ('o.a.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme "gs"', "no connector for"),
+        ("software.amazon.awssdk.core.exception.SdkClientException: Unable to load credentials from", "no credentials"),
+        ("java.nio.file.AccessDeniedException: s3a://b/x: getFileStatus on s3a://b/x", "S3 refuses the credentials"),
+        (
+            "Traceback (most recent call last):\n  File x\nkafkascope_parsers.errors.UsageError: s3://b/x: no\n",
+            "Spark failed: a Python worker of Spark reports: s3://b/x: no",
+        ),
         ("Job aborted\n\tat a.B.c\nCaused by: java.lang.IllegalStateException: two writers", "two writers"),
     ],
 )

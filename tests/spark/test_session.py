@@ -119,7 +119,7 @@ def test_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """An option goes before SPARK_REMOTE, a master is a cluster, neither is this process."""
     opened: list[tuple[str, object]] = []
 
-    def record(name: str, where: object) -> MagicMock:
+    def record(name: str, where: object, connector: object = None) -> MagicMock:
         opened.append((name, where))
         return MagicMock()
 

@@ -1,5 +1,6 @@
 """The Spark session: embedded by default, or a cluster's by `--master`, `--remote` or `SPARK_REMOTE`."""
 
+from kafkascope_spark.session.connectors import StorageConnector, connector_for
 from kafkascope_spark.session.java import java_problem
 from kafkascope_spark.session.jvm_options import LARGE_REQUESTS, SessionSize, size_for_input, size_for_requests
 from kafkascope_spark.session.session import is_embedded, launch_early, open_session
@@ -7,6 +8,8 @@ from kafkascope_spark.session.session import is_embedded, launch_early, open_ses
 __all__ = [
     "LARGE_REQUESTS",
     "SessionSize",
+    "StorageConnector",
+    "connector_for",
     "is_embedded",
     "java_problem",
     "launch_early",

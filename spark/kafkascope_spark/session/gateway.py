@@ -4,7 +4,9 @@ PySpark launches it by two shell scripts and a JVM that only computes the comman
 for it, and gives it this process's standard output and error. Here the JVM is launched directly, without waiting, so
 that it starts while this process still loads its modules; its output goes to a temporary file, which explains a
 failure. It runs Spark's own gateway (org.apache.spark.api.python.PythonGatewayServer) without SparkSubmit in between:
-spark-defaults.conf and PYSPARK_SUBMIT_ARGS are for sessions opened with --master.
+spark-defaults.conf and PYSPARK_SUBMIT_ARGS are for sessions opened with --master. Only a session that needs packages
+from Maven Central (connectors) is launched through SparkSubmit, which downloads them and puts them on the class path;
+there spark-defaults.conf may name another repository (spark.jars.ivySettings, spark.jars.repositories).
 
 `launch` only starts a process, no thread, so the caller may still fork afterwards. A forked child closes its copy of
 the JVM's standard input: the JVM ends when the last copy is closed. `connect` loads py4j, which starts threads: nothing
@@ -26,11 +28,16 @@ from typing import IO, Any
 from kafkascope_parsers.errors import SparkError
 
 MAIN_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
+SUBMIT_CLASS = "org.apache.spark.deploy.SparkSubmit"
 START_TIMEOUT_S = 120
+DOWNLOAD_TIMEOUT_S = 900
+"""How long the start may take where packages are downloaded: 19 MB at 25 kB/s."""
 _POLL_S = 0.01
 _READ_BYTES = 1 << 20
 _SHOWN_WORDS = 60
 """Of what a JVM prints that does not start; its first words say why."""
+_UNRESOLVED = ("unresolved dependency", "UNRESOLVED DEPENDENCIES", "download failed", "FAILED DOWNLOADS")
+"""What SparkSubmit prints when it cannot get a package."""
 _MODULE_OPTIONS = (
     *(
         f"--add-opens=java.base/{package}=ALL-UNNAMED"
@@ -65,11 +72,13 @@ which only Spark's machine learning uses and which slows the start."""
 
 @dataclass(frozen=True, slots=True)
 class Jvm:
-    """A launched JVM. output: what it prints; connection_file: where it writes its port and secret."""
+    """A launched JVM. output: what it prints; connection_file: where it writes its port and secret; packages: the Maven
+    coordinates that it was launched with."""
 
     process: "subprocess.Popen[bytes]"
     output: IO[bytes]
     folder: "tempfile.TemporaryDirectory[str]"
+    packages: tuple[str, ...] = ()
 
     @property
     def connection_file(self) -> pathlib.Path:
@@ -93,7 +102,7 @@ class Jvm:
 
 
 _launched: list[Jvm] = []
-"""The JVMs that this process has launched: one, unless it died and was replaced."""
+"""The JVMs that this process has launched, without those that did not start: one, unless it died and was replaced."""
 
 
 def launch_options() -> tuple[str, ...]:
@@ -110,8 +119,9 @@ def spark_home() -> pathlib.Path:
     return pathlib.Path(spec.origin).parent
 
 
-def launch(java: str, options: tuple[str, ...]) -> Jvm:
-    """Launch the JVM and return at once. options: those of the java command.
+def launch(java: str, options: tuple[str, ...], packages: tuple[str, ...] = (), excluded: tuple[str, ...] = ()) -> Jvm:
+    """Launch the JVM and return at once. options: those of the java command; packages: Maven coordinates of what has to
+    be on the class path too; excluded: group:artifact of their dependencies that are not downloaded.
 
     Raises SparkError when the process cannot be started.
     """
@@ -126,7 +136,7 @@ def launch(java: str, options: tuple[str, ...]) -> Jvm:
     }
     try:
         process = subprocess.Popen(
-            [java, *options, MAIN_CLASS],
+            [java, *options, *_main(packages, excluded)],
             stdin=subprocess.PIPE,  # the JVM ends when this process does
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -137,9 +147,17 @@ def launch(java: str, options: tuple[str, ...]) -> Jvm:
         raise SparkError(f"Spark's JVM cannot be started: {java}: {error.strerror or error}") from error
     if not _launched:
         os.register_at_fork(after_in_child=_close_in_child)
-    jvm = Jvm(process, output, folder)
+    jvm = Jvm(process, output, folder, packages)
     _launched.append(jvm)
     return jvm
+
+
+def _main(packages: tuple[str, ...], excluded: tuple[str, ...]) -> tuple[str, ...]:
+    """The main class and its arguments."""
+    if not packages:
+        return (MAIN_CLASS,)
+    exclusions = ("--exclude-packages", ",".join(excluded)) if excluded else ()
+    return SUBMIT_CLASS, "--packages", ",".join(packages), *exclusions, "pyspark-shell"
 
 
 def _close_in_child() -> None:
@@ -154,11 +172,12 @@ def connect(jvm: Jvm) -> Any:
     from pyspark import java_gateway
     from pyspark.accumulators import AccumulatorTCPServer
 
-    patience_ends = time.monotonic() + START_TIMEOUT_S
+    patience_ends = time.monotonic() + (DOWNLOAD_TIMEOUT_S if jvm.packages else START_TIMEOUT_S)
     while not jvm.connection_file.exists():
         if jvm.process.poll() is not None or time.monotonic() > patience_ends:
             jvm.stop()
-            raise SparkError(f"Spark's JVM does not start: {_one_line(jvm.printed())}")
+            _launched.remove(jvm)
+            raise SparkError(_start_problem(jvm))
         time.sleep(_POLL_S)
     port, secret = _connection(jvm.connection_file.read_bytes())
     jvm.folder.cleanup()
@@ -170,6 +189,17 @@ def connect(jvm: Jvm) -> Any:
     gateway.proc = jvm.process
     AccumulatorTCPServer.handle_error = _ignore_lost_connection  # type: ignore[method-assign, assignment]
     return gateway
+
+
+def _start_problem(jvm: Jvm) -> str:
+    """Why the JVM has not started, in one sentence."""
+    printed = jvm.printed()
+    if jvm.packages and any(text in printed for text in _UNRESOLVED):
+        return (
+            f"Spark cannot download {jvm.packages[0]}, which it needs to open the dataset: make Maven Central "
+            f"reachable, put the jars into {spark_home() / 'jars'}, or use a cluster that has them (--master, --remote)"
+        )
+    return f"Spark's JVM does not start: {_one_line(printed)}"
 
 
 def _ignore_lost_connection(server: object, request: object, client_address: object) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkascope_parsers.errors import SparkError, UsageError
 from kafkascope_spark.session.class_archive import class_archive_option
+from kafkascope_spark.session.connectors import StorageConnector
 from kafkascope_spark.session.gateway import Jvm, connect, current_jvm, launch, launch_options
 from kafkascope_spark.session.java import find_java, java_problem
 from kafkascope_spark.session.jvm_options import DATA_OPTIONS, EMBEDDED_OPTIONS, SessionSize, options_for
@@ -23,13 +24,19 @@ if TYPE_CHECKING:
 
 EMBEDDED = "kafkascope.embedded"
 """A setting of the sessions that `open_session` embeds in this process; others belong to the user."""
+CONNECTOR = "kafkascope.connector"
+"""A setting of the embedded sessions: the scheme of the storage that they have a connector for."""
 
 
 def open_session(
-    master: str | None = None, remote: str | None = None, *, size: SessionSize = SessionSize.SMALL
+    master: str | None = None,
+    remote: str | None = None,
+    *,
+    size: SessionSize = SessionSize.SMALL,
+    connector: StorageConnector | None = None,
 ) -> "SparkSession":
     """The session of master, of remote (a Spark Connect URL), of `SPARK_REMOTE`, or the active one; where there is none
-    of these, an embedded session of this size.
+    of these, an embedded session of this size, with the connector.
 
     Raises UsageError when Java is missing, a cluster cannot be reached or its executors lack what the stories need;
     SparkError when the embedded session does not start.
@@ -46,11 +53,13 @@ def open_session(
         return session
     active = active_session()
     if active is None:
-        return _embedded(size)
+        return _embedded(size, connector)
     if active.conf.get(EMBEDDED, None) is None:
         check_executors(active)
-    else:
-        _set_size(active, size)
+        return active
+    if connector is not None and active.conf.get(CONNECTOR, None) != connector.scheme:
+        raise UsageError(_no_connector(connector))
+    _set_size(active, size)
     return active
 
 
@@ -72,7 +81,7 @@ def active_session() -> "SparkSession | None":
         return None
 
 
-def launch_early(size: SessionSize) -> Jvm | None:
+def launch_early(size: SessionSize, connector: StorageConnector | None = None) -> Jvm | None:
     """Launch the JVM that `open_session` will connect to, without waiting; None where Java is missing.
 
     Starts a process and no thread, and imports no Spark: the caller may fork afterwards.
@@ -88,10 +97,11 @@ def launch_early(size: SessionSize) -> Jvm | None:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     fixed = launch_options()
     archive = class_archive_option(java, fixed)
-    return launch(java, (*fixed, *options_for(size).jvm, *([archive] if archive else ())))
+    options = (*fixed, *options_for(size).jvm, *([archive] if archive else ()))
+    return launch(java, options, connector.packages, connector.excluded) if connector else launch(java, options)
 
 
-def _embedded(size: SessionSize) -> "SparkSession":
+def _embedded(size: SessionSize, connector: StorageConnector | None) -> "SparkSession":
     problem = java_problem()
     if problem:
         raise UsageError(problem)
@@ -100,7 +110,7 @@ def _embedded(size: SessionSize) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     try:
-        _spark_context(size)
+        _spark_context(size, connector)
         session = SparkSession.builder.getOrCreate()
     except (PySparkException, Py4JError, OSError, RuntimeError) as error:
         raise SparkError(f"the Spark session does not start: {_first_line(error)}") from error
@@ -108,20 +118,37 @@ def _embedded(size: SessionSize) -> "SparkSession":
     return session
 
 
-def _spark_context(size: SessionSize) -> Any:
+def _spark_context(size: SessionSize, connector: StorageConnector | None) -> Any:
     """The Spark context, on the JVM of this process; it is launched where it is not there yet."""
     from pyspark import SparkConf, SparkContext
 
     options = DATA_OPTIONS | EMBEDDED_OPTIONS | options_for(size).sql | options_for(size).spark
     options |= {"spark.sql.warehouse.dir": tempfile.gettempdir(), EMBEDDED: "true"}
+    if connector is not None:
+        options |= {CONNECTOR: connector.scheme, **connector.settings, **_JARS_OF_CLASS_PATH}
     configured = SparkConf(loadDefaults=False).setMaster("local[*]").setAppName("kafkascope")
     configured.setAll(list(options.items()))
+    launched = current_jvm()
+    if launched is not None and connector is not None and launched.packages != connector.packages:
+        raise UsageError(_no_connector(connector))
     if SparkContext._gateway is not None:  # of a session that was stopped: its JVM serves the next one
         return SparkContext(conf=configured)
-    jvm = current_jvm() or launch_early(size)
+    jvm = launched or launch_early(size, connector)
     if jvm is None:
         raise SparkError("Spark's JVM cannot be started: the java command is gone")
     return SparkContext(conf=configured, gateway=connect(jvm))
+
+
+_JARS_OF_CLASS_PATH = {"spark.jars": "", "spark.submit.pyFiles": ""}
+"""SparkSubmit would have every jar copied for the executor, and opened by the Python workers as if it held modules.
+The executor is in the same JVM, whose class path has the jars."""
+
+
+def _no_connector(connector: StorageConnector) -> str:
+    return (
+        f"the Spark session of this process was opened without the connector for {connector.scheme}://: "
+        "write these stories in a new process"
+    )
 
 
 def _set_size(session: "SparkSession", size: SessionSize) -> None:
