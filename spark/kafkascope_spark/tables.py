@@ -4,29 +4,20 @@ Each is read with the contract's schema: no job infers one. A dataset of a small
 table is one partition, so that grouping and sorting it need no shuffle.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
-from kafkascope_analyzer.dataset.stories import CLIENTS, STORY_TABLES
+from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_spark.read import empty, load, load_table, spark_schema
+from kafkascope_spark.read import empty, load_table, spark_schema
 
-CLIENT_COLUMNS = (
-    "client_instance_id",
-    "client_id",
-    "client_ip",
-    "kind",
-    "principal",
-    "software_name",
-    "software_version",
-)
-"""What clients_by_conn has of a client."""
 _STORIES = frozenset(table.name for table in STORY_TABLES)
 
 
@@ -40,8 +31,6 @@ class Tables:
 
     session: SparkSession
     dataset: Dataset
-    _loaded: dict[str, DataFrame] = field(default_factory=dict, compare=False, repr=False)
-    _made: "dict[Callable[[Tables], DataFrame], DataFrame]" = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def n_requests(self) -> int:
@@ -59,11 +48,14 @@ class Tables:
         return self.n_requests < SMALL_REQUESTS
 
     def __getitem__(self, table: Table) -> DataFrame:
-        """The table with the contract's columns; without rows where the dataset lacks it. Looked up once."""
-        if table.name not in self._loaded:
-            folder = f"{STORIES}/" if table.name in _STORIES else ""
-            self._loaded[table.name] = self._sized(load(self.session, self.dataset, table, folder))
-        return self._loaded[table.name]
+        """The table with the contract's columns; without rows where the dataset lacks it."""
+        return self.columns(table, table.schema.names)
+
+    def columns(self, table: Table, names: Sequence[str]) -> DataFrame:
+        """Some columns of a table."""
+        folder = f"{STORIES}/" if table.name in _STORIES else ""
+        schema = spark_schema(pa.schema([table.schema.field(name) for name in names]))
+        return self._sized(load_table(self.session, self.dataset, f"{folder}{table.name}", schema))
 
     def messages(self, name: str, columns: str) -> DataFrame:
         """Messages of one kind, as `JoinGroup/request`; columns: a Spark DDL of the fields wanted, nested ones too.
@@ -74,22 +66,6 @@ class Tables:
         if not isinstance(schema, t.StructType):
             raise TypeError(f"no columns: {columns}")
         return self._sized(load_table(self.session, self.dataset, f"messages/{name}", schema))
-
-    def owners(self) -> DataFrame:
-        """conn_id, client_instance_id: which client a connection belongs to."""
-        return self.clients_by_conn.select("conn_id", "client_instance_id")
-
-    @cached_property
-    def clients_by_conn(self) -> DataFrame:
-        """conn_id and, of the client that it belongs to, client_instance_id, client_id, client_ip, kind, principal,
-        software_name, software_version: one row per connection."""
-        return self[CLIENTS].selectExpr("explode(conn_ids) as conn_id", *CLIENT_COLUMNS)
-
-    def once(self, make: "Callable[[Tables], DataFrame]") -> DataFrame:
-        """What make gives for these tables: its plan is built once, whoever asks for it."""
-        if make not in self._made:
-            self._made[make] = make(self)
-        return self._made[make]
 
     def empty(self, table: Table) -> DataFrame:
         """The table's columns without rows."""

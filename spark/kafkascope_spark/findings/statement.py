@@ -6,15 +6,15 @@ again and again: that takes several times as long.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
-from kafkascope_spark.findings.read import Messages
-from kafkascope_spark.findings.rule import Detector
+from kafkascope_spark.findings.read import Messages, Read
+from kafkascope_spark.findings.rule import REQUIRED_FACTS, Detector
 from kafkascope_spark.findings.shared_queries import MESSAGES, SHARED_QUERIES
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ VIEW_PREFIX = "kafkascope_"
 _SELECTED = re.compile(r"\b(from|join)\s+(\w+)(?=\s+(?:as\s+)?(\w+)|)")
 _NO_ALIAS = re.compile("on|using|where|group|order|having|union|left|right|inner|full|cross|join|lateral|limit")
 """Words that may follow a table's name in a query and are no alias of it."""
+_WORD = re.compile(r"[a-z_][a-z_0-9]*")
+REQUIRED_COLUMNS = frozenset(REQUIRED_FACTS)
 _SPAN = (":capture_first_ns", ":capture_last_ns")
 _AS_JSON = "to_json(struct(*), map('ignoreNullFields', 'false'))"
 
@@ -35,7 +37,7 @@ _AS_JSON = "to_json(struct(*), map('ignoreNullFields', 'false'))"
 def facts(tables: "Tables", detectors: Mapping[str, Detector]) -> "DataFrame":
     """The facts of all detectors: detector (its key in detectors), client_instance_id, facts (the row of the
     detector's query as JSON). Lazy."""
-    views = QueryViews(tables)
+    views = QueryViews(tables, words_of(detectors.values()))
     each = [views.facts_of(key, detector) for key, detector in detectors.items()]
     return reduce(lambda one, other: one.union(other), each)
 
@@ -43,8 +45,11 @@ def facts(tables: "Tables", detectors: Mapping[str, Detector]) -> "DataFrame":
 class QueryViews:
     """The tables, messages and shared queries of one dataset as temporary views of the session."""
 
-    def __init__(self, tables: "Tables") -> None:
+    def __init__(self, tables: "Tables", words: frozenset[str]) -> None:
         self._tables = tables
+        self._words = words
+        """Words of all queries that will be run: a view has the columns among them, as Spark's time to plan grows with
+        the columns of a table."""
         self._made: set[str] = set()
 
     def facts_of(self, key: str, detector: Detector) -> "DataFrame":
@@ -74,7 +79,10 @@ class QueryViews:
             return self._run(SHARED_QUERIES[name])
         if name in MESSAGES:
             return self._tables.messages(MESSAGES[name].name, MESSAGES[name].columns)
-        return self._tables[TABLES[name]] if name in TABLES else None
+        if name not in TABLES:
+            return None
+        columns = [column for column in TABLES[name].schema.names if column in self._words]
+        return self._tables.columns(TABLES[name], columns or TABLES[name].schema.names[:1])
 
     def _of_views(self, query: str) -> str:
         """The query with each table's name replaced by that of its view; the name becomes the alias where the query
@@ -93,6 +101,21 @@ class QueryViews:
 def selected_names(query: str) -> list[str]:
     """The names after `from` and `join` in a query, each once."""
     return list(dict.fromkeys(match[2] for match in _SELECTED.finditer(query)))
+
+
+def words_of(detectors: Iterable[Detector]) -> frozenset[str]:
+    """The words of the detectors' queries and of all queries that these select from."""
+    texts = [text for d in detectors for text in (d.query, *(_text_of(read) for read in d.reads.values()))]
+    words: set[str] = set()
+    while texts:
+        new = set(_WORD.findall(texts.pop())) - words
+        words |= new
+        texts += [SHARED_QUERIES[name] for name in new if name in SHARED_QUERIES]
+    return frozenset(words | REQUIRED_COLUMNS)
+
+
+def _text_of(read: Read) -> str:
+    return f"{read.where} {read.per} {read.aggregates} {read.having}"
 
 
 def _name_of(source: Table | Messages) -> str:
