@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import MagicMock
 
-import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
@@ -143,7 +142,6 @@ def test_embedded_spark_writes_the_stories_of_a_dataset_on_s3(
     assert before
     assert before.isdisjoint(written.files("stories/clients")), "the stories are those of the upload"
     for table in STORY_TABLES:
-        mine = written.read(f"stories/{table.name}")
-        theirs = pq.read_table(local / "stories" / table.name).cast(table.schema)
+        mine, theirs = (dataset.read(f"stories/{table.name}") for dataset in (written, Dataset.open(local)))
         assert theirs.num_rows or table not in CLIENT_TABLES, table.name
         assert sorted(map(repr, mine.to_pylist())) == sorted(map(repr, theirs.to_pylist())), table.name
