@@ -106,6 +106,14 @@ def test_a_session_that_was_opened_without_the_connector_is_refused(
         assert open_session(connector=connector) is ours
 
 
+def test_a_jvm_that_was_launched_without_the_connector_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session was stopped; its JVM would serve the next one."""
+    monkeypatch.setattr(session, "active_session", lambda: None)
+    monkeypatch.setattr(session, "current_jvm", lambda: MagicMock(packages=()))
+    with pytest.raises(UsageError, match="write these stories in a new process"):
+        open_session(connector=connector_for(Storage.of("s3://captures/x.kscope")))
+
+
 @pytest.mark.spark
 def test_a_connector_that_cannot_be_downloaded_is_one_sentence(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
