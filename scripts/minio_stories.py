@@ -3,8 +3,8 @@ writes on the local disk. Exits with 1 where a table differs.
 
     python scripts/minio_stories.py MINIO [--capture FILE] [--port 9000] [--master URL | --remote URL]
 
-MINIO: the server's program (go install github.com/minio/minio@latest). A cluster's workers need the credentials that
-are printed, and its Spark needs the S3A connector: docs/storage.md.
+MINIO: the server's program (go install github.com/minio/minio@latest). A cluster's workers must have been started with
+CREDENTIALS in their environment, and its Spark needs the S3A connector: docs/storage.md.
 """
 
 import argparse

@@ -12,10 +12,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-import pyarrow.parquet as pq
 import pyspark
 import pytest
 
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STORY_TABLES
 
 pytestmark = pytest.mark.spark
@@ -127,7 +127,7 @@ def stories_of(daemons: Daemons, dataset: pathlib.Path, place: pathlib.Path, whe
 
 def assert_same_rows(found: pathlib.Path, expected: pathlib.Path) -> None:
     for table in STORY_TABLES:
-        mine, theirs = (pq.read_table(d / "stories" / table.name).cast(table.schema) for d in (found, expected))
+        mine, theirs = (Dataset.open(d).read(f"stories/{table.name}") for d in (found, expected))
         assert theirs.num_rows or table not in CLIENT_TABLES, table.name
         assert sorted(map(repr, mine.to_pylist())) == sorted(map(repr, theirs.to_pylist())), table.name
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import MagicMock
 
-import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
@@ -107,6 +106,14 @@ def test_a_session_that_was_opened_without_the_connector_is_refused(
         assert open_session(connector=connector) is ours
 
 
+def test_a_jvm_that_was_launched_without_the_connector_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session was stopped; its JVM would serve the next one."""
+    monkeypatch.setattr(session, "active_session", lambda: None)
+    monkeypatch.setattr(session, "current_jvm", lambda: MagicMock(packages=()))
+    with pytest.raises(UsageError, match="write these stories in a new process"):
+        open_session(connector=connector_for(Storage.of("s3://captures/x.kscope")))
+
+
 @pytest.mark.spark
 def test_a_connector_that_cannot_be_downloaded_is_one_sentence(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
@@ -143,7 +150,6 @@ def test_embedded_spark_writes_the_stories_of_a_dataset_on_s3(
     assert before
     assert before.isdisjoint(written.files("stories/clients")), "the stories are those of the upload"
     for table in STORY_TABLES:
-        mine = written.read(f"stories/{table.name}")
-        theirs = pq.read_table(local / "stories" / table.name).cast(table.schema)
+        mine, theirs = (dataset.read(f"stories/{table.name}") for dataset in (written, Dataset.open(local)))
         assert theirs.num_rows or table not in CLIENT_TABLES, table.name
         assert sorted(map(repr, mine.to_pylist())) == sorted(map(repr, theirs.to_pylist())), table.name
