@@ -91,7 +91,7 @@ def add_samples(connection: Connection, row: Row) -> None:
 
 def add_learned(connection: Connection, row: Row) -> None:
     """Add what the answers on the connection said."""
-    connection.told |= set(row["servers"] or ())
+    connection.named_servers |= set(row["servers"] or ())
     connection.producer_ids |= set(row["producer_ids"] or ())
     connection.session_timeout_ms = row["session_timeout_ms"]
     connection.rebalance_timeout_ms = row["rebalance_timeout_ms"]

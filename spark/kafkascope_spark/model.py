@@ -72,7 +72,7 @@ class Connection:
     producer_ids: set[int] = field(default_factory=set)
     """Producer ids that it asked for, or wrote records with."""
     apis: set[int] = field(default_factory=set)
-    told: set[str] = field(default_factory=set)
+    named_servers: set[str] = field(default_factory=set)
     """`host:port` of the brokers that Metadata named on it."""
     groups: set[str] = field(default_factory=set)
     sought: set[tuple[str, str]] = field(default_factory=set)

@@ -27,14 +27,14 @@ def spark() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def told(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pathlib.Path]:
+def dataset_of(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pathlib.Path]:
     """The dataset of a fixture capture, with its stories; made once, by that process which asks first."""
     from kafkascope_analyzer.ingest.options import IngestOptions
     from kafkascope_analyzer.ingest.run import ingest
     from kafkascope_spark.stories import write_stories
 
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "told"
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "dataset_of"
     folder.mkdir(exist_ok=True)
 
     def make(name: str) -> pathlib.Path:

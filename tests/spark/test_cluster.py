@@ -133,16 +133,16 @@ def assert_same_rows(found: pathlib.Path, expected: pathlib.Path) -> None:
 
 
 def test_a_master_with_two_workers_writes_the_same_stories(
-    cluster: tuple[Daemons, str], told: DatasetOf, tmp_path: pathlib.Path
+    cluster: tuple[Daemons, str], dataset_of: DatasetOf, tmp_path: pathlib.Path
 ) -> None:
     daemons, master = cluster
-    dataset = told("healthy_basic")
+    dataset = dataset_of("healthy_basic")
     assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"--master": master}), dataset)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect needs pyspark[connect]")
 def test_a_connect_server_writes_the_same_stories(
-    cluster: tuple[Daemons, str], told: DatasetOf, tmp_path: pathlib.Path
+    cluster: tuple[Daemons, str], dataset_of: DatasetOf, tmp_path: pathlib.Path
 ) -> None:
     daemons, master = cluster
     with socket.socket() as free:
@@ -160,7 +160,7 @@ def test_a_connect_server_writes_the_same_stories(
         until="Spark Connect server started at",
     )
     url = f"sc://127.0.0.1:{port}"
-    dataset = told("healthy_basic")
+    dataset = dataset_of("healthy_basic")
     try:
         assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"SPARK_REMOTE": url}), dataset)
     finally:

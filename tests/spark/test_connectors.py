@@ -134,10 +134,10 @@ def test_a_connector_that_cannot_be_downloaded_is_one_sentence(
 
 @pytest.mark.spark
 def test_embedded_spark_writes_the_stories_of_a_dataset_on_s3(
-    told: Callable[[str], pathlib.Path], bucket: Callable[[], Any]
+    dataset_of: Callable[[str], pathlib.Path], bucket: Callable[[], Any]
 ) -> None:
     """The rows are those of the same dataset on the local disk."""
-    local = told("healthy_basic")
+    local = dataset_of("healthy_basic")
     uri = bucket().upload(local, "x.kscope")
     before = set(Dataset.open(uri).files("stories/clients"))
     command = [sys.executable, "-m", "kafkascope_analyzer.cli", "stories", uri, "-q", "--format", "json"]

@@ -26,7 +26,7 @@ CAPTURES = pathlib.Path(__file__).parents[2] / "fixtures" / "captures"
 MS, SECOND = 1_000_000, 1_000_000_000
 NAMES = ("healthy_basic", "leader_move", "txn")
 KINDS = {"txn": "transactional_producer", "eos": "transactional_producer"}
-Told = Callable[[str], pathlib.Path]
+DatasetOf = Callable[[str], pathlib.Path]
 
 
 class Truth:
@@ -64,9 +64,9 @@ def rows(dataset: pathlib.Path, table: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_tables_are_as_the_contract_says(told: Told, name: str) -> None:
+def test_tables_are_as_the_contract_says(dataset_of: DatasetOf, name: str) -> None:
     for table in STORY_TABLES:
-        found = pq.read_table(told(name) / "stories" / table.name)
+        found = pq.read_table(dataset_of(name) / "stories" / table.name)
         assert found.schema.equals(table.schema), table.name
         assert found.num_rows or table not in CLIENT_TABLES, table.name
         for column in table.columns:
@@ -81,10 +81,10 @@ def test_tables_are_as_the_contract_says(told: Told, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_connection_has_one_client_and_each_process_its_objects(told: Told, name: str) -> None:
-    truth = Truth(name, told(name))
-    connections = pq.read_table(told(name) / CONNECTIONS.name, columns=["conn_id", "protocol"]).to_pylist()
-    count = Counter(c for row in rows(told(name), "clients") for c in row["conn_ids"])
+def test_each_connection_has_one_client_and_each_process_its_objects(dataset_of: DatasetOf, name: str) -> None:
+    truth = Truth(name, dataset_of(name))
+    connections = pq.read_table(dataset_of(name) / CONNECTIONS.name, columns=["conn_id", "protocol"]).to_pylist()
+    count = Counter(c for row in rows(dataset_of(name), "clients") for c in row["conn_ids"])
     assert all(count[c["conn_id"]] == 1 for c in connections if c["protocol"] == "kafka")
     assert max(count.values()) == 1
     for client, instances in truth.instances.items():
@@ -94,8 +94,8 @@ def test_each_connection_has_one_client_and_each_process_its_objects(told: Told,
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_clients_are_what_the_processes_were(told: Told, name: str) -> None:
-    truth = Truth(name, told(name))
+def test_clients_are_what_the_processes_were(dataset_of: DatasetOf, name: str) -> None:
+    truth = Truth(name, dataset_of(name))
     for client, instances in truth.instances.items():
         want = truth.clients[client]
         if truth.objects(client) > 1 or not (want["first_record_ns"] or want["first_ack_ns"]):
@@ -108,10 +108,10 @@ def test_clients_are_what_the_processes_were(told: Told, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_starts_agree_with_the_kernel_and_the_clients_log(told: Told, name: str) -> None:
-    truth = Truth(name, told(name))
+def test_starts_agree_with_the_kernel_and_the_clients_log(dataset_of: DatasetOf, name: str) -> None:
+    truth = Truth(name, dataset_of(name))
     starts = defaultdict(list)
-    for row in rows(told(name), "startups"):
+    for row in rows(dataset_of(name), "startups"):
         starts[row["client_instance_id"]].append(row)
     for client, instances in truth.instances.items():
         want = truth.clients[client]
@@ -125,30 +125,30 @@ def test_starts_agree_with_the_kernel_and_the_clients_log(told: Told, name: str)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_critical_path_is_the_total(told: Told, name: str) -> None:
+def test_the_critical_path_is_the_total(dataset_of: DatasetOf, name: str) -> None:
     path: Counter[str] = Counter()
-    for step in rows(told(name), "startup_steps"):
+    for step in rows(dataset_of(name), "startup_steps"):
         if step["on_critical_path"]:
             path[step["startup_id"]] += step["duration_us"] + step["wait_us"]
-    ready = [s for s in rows(told(name), "startups") if s["outcome"] == "ready"]
+    ready = [s for s in rows(dataset_of(name), "startups") if s["outcome"] == "ready"]
     assert ready
     for start in ready:
         assert path[start["startup_id"]] == start["total_us"] == (start["ready_ns"] - start["start_ns"]) // 1000
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_starts_of_real_clients_are_as_expected(told: Told, name: str) -> None:
+def test_starts_of_real_clients_are_as_expected(dataset_of: DatasetOf, name: str) -> None:
     """What each library does is in its sequence: nothing is missing, extra or out of order in a start that went
     well."""
-    kinds = {c["client_instance_id"]: c["kind"] for c in rows(told(name), "clients")}
-    for start in rows(told(name), "startups"):
+    kinds = {c["client_instance_id"]: c["kind"] for c in rows(dataset_of(name), "clients")}
+    for start in rows(dataset_of(name), "startups"):
         if start["outcome"] == "ready" and kinds[start["client_instance_id"]] != "broker":
             odd = (start["missing_steps"], start["extra_steps"], start["out_of_order_steps"])
             assert odd == ([], [], []), start
 
 
-def test_loops_of_healthy_clients_are_as_expected(told: Told) -> None:
-    found = rows(told("healthy_basic"), "cadences")
+def test_loops_of_healthy_clients_are_as_expected(dataset_of: DatasetOf) -> None:
+    found = rows(dataset_of("healthy_basic"), "cadences")
     assert {"heartbeat", "fetch", "poll_gap", "metadata_refresh", "in_flight"} <= {r["cadence"] for r in found}
     assert {r["verdict"] for r in found if r["cadence"] in ("heartbeat", "fetch", "poll_gap")} <= {
         "as_expected",
@@ -159,21 +159,21 @@ def test_loops_of_healthy_clients_are_as_expected(told: Told) -> None:
     assert all(2_500 < r["p50_ms"] < 3_500 for r in beats if r["n"] > 2)
 
 
-def test_a_healthy_cluster_has_only_what_passes_inside_a_start(told: Told) -> None:
-    truth = Truth("healthy_basic", told("healthy_basic"))
+def test_a_healthy_cluster_has_only_what_passes_inside_a_start(dataset_of: DatasetOf) -> None:
+    truth = Truth("healthy_basic", dataset_of("healthy_basic"))
     owner = {i["client_instance_id"]: name for name, found in truth.instances.items() for i in found}
-    for row in rows(told("healthy_basic"), "recoveries"):
+    for row in rows(dataset_of("healthy_basic"), "recoveries"):
         client = truth.clients[owner[row["client_instance_id"]]]
         up = max(t for t in (client["first_record_ns"], client["first_ack_ns"]) if t)
         assert row["outcome"] == "recovered", row
         assert row["start_ns"] < up, row
 
 
-def test_who_was_connected_to_the_killed_broker_has_an_episode_and_gets_over_it(told: Told) -> None:
-    truth = Truth("leader_move", told("leader_move"))
+def test_who_was_connected_to_the_killed_broker_has_an_episode_and_gets_over_it(dataset_of: DatasetOf) -> None:
+    truth = Truth("leader_move", dataset_of("leader_move"))
     killed = next(e for e in truth.raw["events"] if e["kind"] == "broker_killed")
     node, at = killed["detail"]["node_id"], killed["ts_ns"]
-    episodes = rows(told("leader_move"), "recoveries")
+    episodes = rows(dataset_of("leader_move"), "recoveries")
     hit = [
         n
         for n, c in truth.clients.items()
@@ -186,11 +186,11 @@ def test_who_was_connected_to_the_killed_broker_has_an_episode_and_gets_over_it(
         assert any(r["resource_kind"] == "connection" and r["old_node_id"] == node for r in felt), client
 
 
-def test_moved_partitions_name_the_leader_before_and_after(told: Told) -> None:
+def test_moved_partitions_name_the_leader_before_and_after(dataset_of: DatasetOf) -> None:
     """Before and after the broker is killed, leadership moved by election: no node can be old and new at once."""
     episodes = [
         r
-        for r in rows(told("leader_move"), "recoveries")
+        for r in rows(dataset_of("leader_move"), "recoveries")
         if r["resource_kind"] == "partition"
         and r["first_error_name"] in ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")
     ]
@@ -201,24 +201,24 @@ def test_moved_partitions_name_the_leader_before_and_after(told: Told) -> None:
         assert row["recovered_ns"] > row["start_ns"]
 
 
-def test_a_brokers_death_is_one_cause_for_all_who_felt_it(told: Told) -> None:
-    truth = Truth("leader_move", told("leader_move"))
+def test_a_brokers_death_is_one_cause_for_all_who_felt_it(dataset_of: DatasetOf) -> None:
+    truth = Truth("leader_move", dataset_of("leader_move"))
     killed = next(e for e in truth.raw["events"] if e["kind"] == "broker_killed")
     node, at = killed["detail"]["node_id"], killed["ts_ns"]
     lost = [
         r
-        for r in rows(told("leader_move"), "recoveries")
+        for r in rows(dataset_of("leader_move"), "recoveries")
         if r["resource_kind"] == "connection" and r["old_node_id"] == node and abs(r["start_ns"] - at) < SECOND
     ]
     assert len({r["client_instance_id"] for r in lost}) > 3
     assert len({r["cause_id"] for r in lost}) == 1
 
 
-def test_hints_and_times_of_real_clients(told: Told) -> None:
+def test_hints_and_times_of_real_clients(dataset_of: DatasetOf) -> None:
     """KIP-951: brokers of 4.x name the leader beside the error; what was lost adds up to the time to recover."""
-    found = rows(told("leader_move"), "recoveries")
+    found = rows(dataset_of("leader_move"), "recoveries")
     assert "hint" in {r["refresh_trigger"] for r in found}
-    assert "hint" in {s["step"] for s in rows(told("leader_move"), "recovery_steps")}
+    assert "hint" in {s["step"] for s in rows(dataset_of("leader_move"), "recovery_steps")}
     assert {r["outcome"] for r in found} & {"wrong_reaction"} == set()
     for row in found:
         if row["recovered_ns"] is not None:
@@ -231,34 +231,38 @@ def same_rows(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> bo
 
 
 @pytest.mark.parametrize("n", [1, 7])
-def test_rows_do_not_depend_on_partitions(spark: Any, told: Told, n: int, tmp_path: pathlib.Path) -> None:
+def test_rows_do_not_depend_on_partitions(spark: Any, dataset_of: DatasetOf, n: int, tmp_path: pathlib.Path) -> None:
     """The embedded session has two."""
     before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", n)
     try:
         for name in ("leader_move", "txn"):
             again = tmp_path / f"{name}.kscope"
-            shutil.copytree(told(name), again)
+            shutil.copytree(dataset_of(name), again)
             write_stories(again)
             for table in STORY_TABLES:
-                assert same_rows(rows(again, table.name), rows(told(name), table.name)), table.name
+                assert same_rows(rows(again, table.name), rows(dataset_of(name), table.name)), table.name
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", before)
 
 
-def test_rows_do_not_depend_on_buckets(told: Told, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_do_not_depend_on_buckets(
+    dataset_of: DatasetOf, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Four buckets: each connection's rows lie in the file of its bucket."""
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
     four = tmp_path / "four.kscope"
     ingest([CAPTURES / "txn.pcap.zst"], four, IngestOptions(jobs=4))
     write_stories(four)
     for table in STORY_TABLES:
-        assert same_rows(rows(four, table.name), rows(told("txn"), table.name)), table.name
+        assert same_rows(rows(four, table.name), rows(dataset_of("txn"), table.name)), table.name
 
 
-def test_each_file_is_sorted_and_listed_and_the_former_stories_are_gone(told: Told, tmp_path: pathlib.Path) -> None:
+def test_each_file_is_sorted_and_listed_and_the_former_stories_are_gone(
+    dataset_of: DatasetOf, tmp_path: pathlib.Path
+) -> None:
     again = tmp_path / "again.kscope"
-    shutil.copytree(told("healthy_basic"), again)
+    shutil.copytree(dataset_of("healthy_basic"), again)
     former = {path.name for path in (again / "stories").rglob("*.parquet")}
     write_stories(again)
     dataset = Dataset.open(again)
@@ -267,15 +271,15 @@ def test_each_file_is_sorted_and_listed_and_the_former_stories_are_gone(told: To
         there = {str(path.relative_to(again)) for path in (again / STORIES / table.name).glob("*.parquet")}
         assert there == set(files), table.name
         assert former.isdisjoint(pathlib.Path(file).name for file in files)
-        assert rows(again, table.name) == rows(told("healthy_basic"), table.name) or not files
+        assert rows(again, table.name) == rows(dataset_of("healthy_basic"), table.name) or not files
         for file in files:
             mine = pq.read_table(again / file).select(SORTED_BY[table.name])
             assert mine.equals(mine.sort_by([(name, "ascending") for name in mine.column_names])), file
 
 
-def test_a_task_that_holds_little_writes_several_files(told: Told, tmp_path: pathlib.Path) -> None:
+def test_a_task_that_holds_little_writes_several_files(dataset_of: DatasetOf, tmp_path: pathlib.Path) -> None:
     dataset = tmp_path / "written.kscope"
-    shutil.copytree(told("healthy_basic"), dataset)
+    shutil.copytree(dataset_of("healthy_basic"), dataset)
     expected = pq.read_table(dataset / STORIES / "startups")
     run = StoryRun(Dataset.open(dataset), (0, 1), "few")
     writer = StoryWriter(run, [STARTUPS], held_bytes=1)

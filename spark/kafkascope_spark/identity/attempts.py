@@ -134,7 +134,7 @@ class _Client:
         ended = all(closed_by_client(c) for c in mine) and group.did_work
         self.ended_ns = max(end_of(c) for c in mine) if ended else None
         """Time at which it had closed all its connections; None when it may have continued unseen."""
-        self._advertised = set().union(*(c.told for c in mine))
+        self._advertised = set().union(*(c.named_servers for c in mine))
         self._used: dict[str, list[Connection]] = {}
         for connection in mine:
             if connection.last_request_ns is not None:

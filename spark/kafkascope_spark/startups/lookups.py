@@ -60,7 +60,7 @@ def _assign(
 
 def _has_read(connection: Connection, name: str) -> bool:
     """Whether a Metadata response on the connection named the host."""
-    return any(server.rpartition(":")[0].rstrip(".").lower() == name for server in connection.told)
+    return any(server.rpartition(":")[0].rstrip(".").lower() == name for server in connection.named_servers)
 
 
 def dns_step(resolved: ClientLookup) -> Step:

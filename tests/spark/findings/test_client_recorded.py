@@ -46,7 +46,7 @@ NAMED = {
     "limits": ("went from offset 189 to 349", "never reads 160 records", "6072 to 6073 bytes", "(MESSAGE_TOO_LARGE)"),
 }
 """Settings and offsets that the lab gave, which sentences have to name."""
-Told = Callable[[str], pathlib.Path]
+DatasetOf = Callable[[str], pathlib.Path]
 
 
 def rows(dataset: pathlib.Path, name: str) -> list[dict[str, Any]]:
@@ -60,8 +60,8 @@ def findings(dataset: pathlib.Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_what_the_lab_did_is_found_and_nothing_else(told: Told, name: str) -> None:
-    dataset = told(name)
+def test_what_the_lab_did_is_found_and_nothing_else(dataset_of: DatasetOf, name: str) -> None:
+    dataset = dataset_of(name)
     clients = {row["client_instance_id"]: row["client_id"] for row in rows(dataset, "stories/clients")}
     found = findings(dataset)
     sentences = [row["sentence"] for row in found]
@@ -69,14 +69,14 @@ def test_what_the_lab_did_is_found_and_nothing_else(told: Told, name: str) -> No
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_sentences_name_the_numbers(told: Told, name: str) -> None:
-    text = " ".join(row["sentence"] for row in findings(told(name)))
+def test_sentences_name_the_numbers(dataset_of: DatasetOf, name: str) -> None:
+    text = " ".join(row["sentence"] for row in findings(dataset_of(name)))
     assert [part for part in NAMED[name] if part not in text] == [], text
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_evidence_opens(told: Told, name: str) -> None:
-    dataset = told(name)
+def test_evidence_opens(dataset_of: DatasetOf, name: str) -> None:
+    dataset = dataset_of(name)
     requests = {row["request_id"] for row in rows(dataset, "requests")}
     connections = {row["conn_id"] for row in rows(dataset, "connections")}
     for row in findings(dataset):

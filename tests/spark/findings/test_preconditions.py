@@ -131,11 +131,11 @@ def _common_tables(query: str) -> list[str]:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("capture", ["leader_move", "shared_vip", "limits"])
-def test_spark_selects_rows_where_a_precondition_holds(told: Any, spark: Any, capture: str) -> None:
+def test_spark_selects_rows_where_a_precondition_holds(dataset_of: Any, spark: Any, capture: str) -> None:
     """The oracle is Spark: it counts the rows of the same read, on a real capture."""
     from kafkascope_spark.tables import Tables
 
-    dataset = Dataset.open(told(capture))
+    dataset = Dataset.open(dataset_of(capture))
     tables = Tables(spark, dataset)
     reads = list({read: None for _, read in ALL_READS if not isinstance(read.source, Messages)})
     counts = []

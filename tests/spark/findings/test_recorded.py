@@ -44,7 +44,7 @@ EXPECTED = {
     "shared_vip": {("shared_vip", c) for c in ("worker-2", "worker-5", "loader-4")},
     "old_versions": {("old_versions", c) for c in ("svc-b-1", "indexer-3", "order-api-4", "indexer-8")},
 }
-Told = Callable[[str], pathlib.Path]
+DatasetOf = Callable[[str], pathlib.Path]
 
 
 def rows(dataset: pathlib.Path, name: str) -> list[dict[str, Any]]:
@@ -57,8 +57,8 @@ def findings(dataset: pathlib.Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_what_the_lab_did_is_found_and_nothing_else(told: Told, name: str) -> None:
-    dataset = told(name)
+def test_what_the_lab_did_is_found_and_nothing_else(dataset_of: DatasetOf, name: str) -> None:
+    dataset = dataset_of(name)
     clients = {row["client_instance_id"]: row["client_id"] for row in rows(dataset, "stories/clients")}
     loud = [row for row in findings(dataset) if row["severity"] != "info"]
     assert {(row["rule"], clients.get(row["client_instance_id"])) for row in loud} == EXPECTED[name], [
@@ -67,8 +67,8 @@ def test_what_the_lab_did_is_found_and_nothing_else(told: Told, name: str) -> No
 
 
 @pytest.mark.parametrize("name", [name for name, expected in EXPECTED.items() if expected])
-def test_evidence_opens(told: Told, name: str) -> None:
-    dataset = told(name)
+def test_evidence_opens(dataset_of: DatasetOf, name: str) -> None:
+    dataset = dataset_of(name)
     requests = {row["request_id"] for row in rows(dataset, "requests")}
     connections = {row["conn_id"]: row for row in rows(dataset, "connections")}
     for row in findings(dataset):
@@ -80,18 +80,18 @@ def test_evidence_opens(told: Told, name: str) -> None:
         assert min(s[0] for s in spans) <= row["first_ns"] <= max(s[1] for s in spans)
 
 
-def test_the_lost_broker_is_the_one_that_was_killed(told: Told) -> None:
+def test_the_lost_broker_is_the_one_that_was_killed(dataset_of: DatasetOf) -> None:
     events = json.loads((CAPTURES / "leader_move.truth.json").read_text())["events"]
     killed = next(e for e in events if e["kind"] == "broker_killed")
-    (lost,) = [row for row in findings(told("leader_move")) if row["rule"] == "broker_lost"]
+    (lost,) = [row for row in findings(dataset_of("leader_move")) if row["rule"] == "broker_lost"]
     assert lost["subject"].startswith(f"node {killed['detail']['node_id']} (")
     assert abs(lost["first_ns"] - killed["ts_ns"]) < SECOND / 10
     assert "6 clients" in lost["sentence"]
 
 
-def test_an_ignored_rule_is_not_asked(told: Told, tmp_path: pathlib.Path) -> None:
+def test_an_ignored_rule_is_not_asked(dataset_of: DatasetOf, tmp_path: pathlib.Path) -> None:
     dataset = tmp_path / "leader_move.kscope"
-    shutil.copytree(told("leader_move"), dataset)
+    shutil.copytree(dataset_of("leader_move"), dataset)
     assert "broker_lost" in {row["rule"] for row in findings(dataset)}
     write_stories(dataset, ignored=["broker_lost"])
     assert "broker_lost" not in {row["rule"] for row in findings(dataset)}

@@ -126,15 +126,15 @@ def test_ids_do_not_depend_on_the_order_of_rows(connection: Make) -> None:
 
 
 def test_of_two_clients_the_one_whose_metadata_named_the_server_tried_it(connection: Make) -> None:
-    informed = connection("a", 0, 9_000, told={"10.0.0.2:9092"})
-    other = connection("b", 0, 9_000, client_id="other", told={"10.0.0.1:9092"})
+    informed = connection("a", 0, 9_000, named_servers={"10.0.0.2:9092"})
+    other = connection("b", 0, 9_000, client_id="other", named_servers={"10.0.0.1:9092"})
     found = instances_of("10.0.0.9", [informed, other, refused(connection, "r", 500)])
     assert found["r"] is found["a"]
 
 
 def test_a_name_may_be_any_address_until_it_is_known_to_be_one(connection: Make) -> None:
-    informed = connection("a", 0, 9_000, told={"kafka-2:9092"})
-    other = connection("b", 0, 9_000, client_id="other", told={"kafka-1:9092"})
+    informed = connection("a", 0, 9_000, named_servers={"kafka-2:9092"})
+    other = connection("b", 0, 9_000, client_id="other", named_servers={"kafka-1:9092"})
     assert "r" not in instances_of("10.0.0.9", [informed, other, refused(connection, "r", 500)])
     other.advertised = "kafka-1:9092"
     found = instances_of("10.0.0.9", [informed, other, refused(connection, "r", 500)])
@@ -142,10 +142,10 @@ def test_a_name_may_be_any_address_until_it_is_known_to_be_one(connection: Make)
 
 
 def test_who_is_about_to_begin_may_have_tried(connection: Make) -> None:
-    there = connection("a", 0, 30_000, told={"10.0.0.2:9092"})
+    there = connection("a", 0, 30_000, named_servers={"10.0.0.2:9092"})
     found = instances_of("10.0.0.9", [there, refused(connection, "r", 500)])
     assert found["r"] is found["a"]
-    soon = connection("b", 4_000, 9_000, client_id="other", told={"10.0.0.1:9092"})
+    soon = connection("b", 4_000, 9_000, client_id="other", named_servers={"10.0.0.1:9092"})
     found = instances_of("10.0.0.9", [there, soon, refused(connection, "r", 500)])
     assert "r" not in found
     assert {i.group.n_ambiguous_attempts for i in found.values()} == {1}

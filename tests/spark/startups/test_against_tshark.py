@@ -67,8 +67,8 @@ def taken(steps: list[dict[str, Any]], until: int) -> list[tuple[int, str, str]]
 
 
 @pytest.mark.parametrize("name", sorted(LIBRARIES))
-def test_steps_are_those_that_tshark_lists(told: Callable[[str], pathlib.Path], name: str) -> None:
-    dataset, lines = told(name), listed(name)
+def test_steps_are_those_that_tshark_lists(dataset_of: Callable[[str], pathlib.Path], name: str) -> None:
+    dataset, lines = dataset_of(name), listed(name)
 
     def rows(table: str) -> list[dict[str, Any]]:
         return list(pq.read_table(dataset / table).to_pylist())

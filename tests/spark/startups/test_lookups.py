@@ -29,7 +29,7 @@ def test_a_name_belongs_to_the_client_whose_connection_followed(
 def test_a_name_that_is_not_found_belongs_to_the_client_that_read_it_in_metadata(
     instance: Callable[..., Instance], connection: Callable[..., Connection]
 ) -> None:
-    one, two = instance(connection("c1", 0)), instance(connection("c2", 0, told={"KAFKA-3.example.:9092"}))
+    one, two = instance(connection("c1", 0)), instance(connection("c2", 0, named_servers={"KAFKA-3.example.:9092"}))
     two.instance_id = "ci-2"
     assert [a.instance_id for a in client_lookups([NOT_FOUND], [one, two])] == ["ci-2"]
 
