@@ -27,7 +27,7 @@ EDGE = 1_000
 """Requests at the begin and at the end of a run that are events one by one: together as many as the steps that are kept
 of one start, and more than an episode keeps."""
 LEAST = 3 * EDGE
-"""A shorter run is told one by one."""
+"""Requests of a shorter run are events one by one."""
 NO_RUN = -1
 _OK = REQUEST_STATUSES.index("ok")
 _ERROR_KEYS = ["where", "error_code", "topic", "topic_id", "partition", "group_id", "transactional_id"]

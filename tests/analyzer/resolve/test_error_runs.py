@@ -6,6 +6,7 @@ import pytest
 
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.resolve import error_runs
 
 CAPTURE = Path(__file__).parents[3] / "fixtures" / "captures" / "pieces" / "wrong_leader.pcapng.zst"
 COVERED = r"""
@@ -36,8 +37,12 @@ group by all
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory):
+    """The capture has runs of some hundred requests."""
     out = tmp_path_factory.mktemp("runs") / "d.kscope"
-    ingest([CAPTURE], out, IngestOptions(jobs=1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(error_runs, "EDGE", 32)
+        patch.setattr(error_runs, "LEAST", 3 * 32)
+        ingest([CAPTURE], out, IngestOptions(jobs=1))
     return out
 
 
@@ -48,7 +53,7 @@ def test_a_run_becomes_its_ends_and_one_event(dataset, queries):
     runs = tables.sql("select error_run.n from events where error_run.n > 1").fetchall()
     assert runs
     assert events == errors - sum(n - 1 for (n,) in runs)
-    assert all(n > 32 for (n,) in runs), "shorter ones are told one by one"
+    assert all(n > 32 for (n,) in runs), "shorter ones are events one by one"
 
 
 def test_the_hint_that_all_answers_give_is_the_runs(dataset, queries):
