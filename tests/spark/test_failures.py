@@ -12,6 +12,7 @@ import pytest
 
 from kafkascope_parsers.errors import SparkError
 from kafkascope_spark.failures import failure_sentence, spark_failures
+from kafkascope_spark.session import gateway
 
 TIMEOUT_S = 240
 PROGRAM = """
@@ -41,6 +42,12 @@ def outcome(program: str) -> tuple[list[str], list[str]]:
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.splitlines(), done.stderr.splitlines()
+
+
+@pytest.fixture
+def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests of this process may have launched a JVM, which has ended."""
+    monkeypatch.setattr(gateway, "_launched", [])
 
 
 @pytest.mark.spark
@@ -143,6 +150,7 @@ def test_executors_without_our_packages_are_named_before_any_job(tmp_path: pathl
     assert "kafkascope: the executors have no pyarrow: install it there (pip install pyarrow)" in done.stderr
 
 
+@pytest.mark.usefixtures("no_jvm")
 @pytest.mark.parametrize(
     ("text", "part"),
     [
@@ -168,10 +176,12 @@ def test_the_cause_decides_the_sentence(text: str, part: str) -> None:
     assert "\n" not in str(failed.value)
 
 
+@pytest.mark.usefixtures("no_jvm")
 def test_a_defect_of_ours_keeps_its_exception() -> None:
     with pytest.raises(ZeroDivisionError), spark_failures():
         raise ZeroDivisionError
 
 
+@pytest.mark.usefixtures("no_jvm")
 def test_a_failure_without_a_message_is_named_by_its_type() -> None:
     assert failure_sentence(EOFError()) == "EOFError"
