@@ -17,7 +17,7 @@ _WHO = "client_instance_id, client_id, client_ip, group_id"
 # One finding per client and group. Leaving and joining count on one connection: an application that closes a consumer
 # and opens the next one under the same name has another.
 _QUERY = f"""
-with events as (
+with joins_and_leaves as (
     select {_EVENT}, true as leaves, get(members, 0).reason as reason, cast(null as bigint) as poll_ms
     from leave_group_requests
     union all
@@ -28,7 +28,7 @@ with events as (
 ), by_connection as (
     select {_WHO}, conn_id, max(poll_ms) as poll_ms, max(if(leaves, null, ts_ns)) as joined_ns,
         collect_set(if(leaves, struct(ts_ns, request_id, reason), null)) as departures
-    from events join (
+    from joins_and_leaves join (
         select explode(conn_ids) as conn_id, client_instance_id, client_id, client_ip, kind from rejoining_clients
     ) using (conn_id)
     where {NO_BROKER}

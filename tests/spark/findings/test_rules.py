@@ -10,6 +10,8 @@ from kafkascope_spark.findings import thresholds
 from kafkascope_spark.findings.pages import index_page, rule_page
 from kafkascope_spark.findings.rule import Rule
 from kafkascope_spark.findings.rules import RULES
+from kafkascope_spark.findings.shared_queries import MESSAGES, SHARED_QUERIES
+from kafkascope_spark.findings.statement import TABLES
 
 DOCS = pathlib.Path(__file__).parents[3] / "docs" / "rules"
 SEVERITIES = FINDINGS.column("severity").values
@@ -50,3 +52,13 @@ def test_every_threshold_says_where_it_comes_from() -> None:
     names = re.findall(r"^([A-Z_]+) = ", source, re.MULTILINE)
     assert names
     assert re.findall(r'^([A-Z_]+) = .*\n"""', source, re.MULTILINE) == names
+
+
+def test_no_query_names_a_part_of_itself_as_a_table_is_named() -> None:
+    """A view would take the place of that part (statement.QueryViews)."""
+    detectors = [detector for rule in RULES for detector in rule.detectors]
+    parts = {name for detector in detectors for name in detector.reads if name not in SHARED_QUERIES}
+    for query in (*(detector.query for detector in detectors), *SHARED_QUERIES.values()):
+        parts |= set(re.findall(r"(\w+) as \(\s*(?:select|with)", query))
+    assert "joins_and_leaves" in parts
+    assert not parts & {*TABLES, *MESSAGES, *SHARED_QUERIES}
