@@ -32,8 +32,23 @@ _PAUSE_NS = 1_000_000_000
 _BLOCK_BYTES = 4 << 20
 _RECORD_BYTES = 16
 
+PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1)
+"""Of a nanosecond pcap of Ethernet packets."""
+
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class RawPackets:
+    """All packets of a capture: their bytes one after another, and by packet: place, time, lengths, link type."""
+
+    data: Bytes
+    at: Ints
+    ts_ns: Ints
+    caplen: Ints
+    wirelen: Ints
+    linktype: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +70,7 @@ class Source:
         return int(self.caplen.sum()) + _RECORD_BYTES * len(self.at)
 
 
-def load_source(path: Path) -> Source:
+def load_packets(path: Path) -> RawPackets:
     """Reads a whole capture, of any format that kafkascope reads."""
     parts, rows, ends = [], [], 0
     for block in CaptureFile(path).blocks():
@@ -64,8 +79,13 @@ def load_source(path: Path) -> Source:
         rows.append(np.stack([packets.offset + ends, packets.ts_ns, *lengths]).astype(np.int64))
         parts.append(block.buf.copy())
         ends += len(block.buf)
-    data = np.concatenate(parts)
-    at, ts_ns, caplen, wirelen, linktype = np.concatenate(rows, axis=1)
+    return RawPackets(np.concatenate(parts), *np.concatenate(rows, axis=1))
+
+
+def load_source(path: Path) -> Source:
+    """Reads the packets of a capture that can be tiled."""
+    packets = load_packets(path)
+    data, at, caplen, linktype = packets.data, packets.at, packets.caplen, packets.linktype
     keep = np.flatnonzero((linktype == 1) & (caplen >= _TCP + 20))
     body = at[keep]
     common = (data[body + 12] == 8) & (data[body + 13] == 0) & (data[body + 14] == 0x45) & (data[body + 23] == 6)
@@ -76,7 +96,8 @@ def load_source(path: Path) -> Source:
     place = at[keep] + np.where(from_server, _IP + 16, _IP + 12)
     address = _u16(data, place) << 16 | _u16(data, place + 2)
     _, client = np.unique(address, return_inverse=True)
-    return Source(data, at[keep], caplen[keep], wirelen[keep], ts_ns[keep], from_server, client.astype(np.int64))
+    ts_ns, wirelen = packets.ts_ns[keep], packets.wirelen[keep]
+    return Source(data, at[keep], caplen[keep], wirelen, ts_ns, from_server, client.astype(np.int64))
 
 
 def tiles_for(source: Source, megabytes: float) -> int:
@@ -94,7 +115,7 @@ def write_tiles(source: Source, out: Path, n_tiles: int) -> None:
     portion = (np.cumsum(size) - 1) // _BLOCK_BYTES
     starts = np.flatnonzero(np.diff(portion, prepend=-1)).tolist()
     with out.open("wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1))
+        file.write(PCAP_HEADER)
         for first in range(0, n_tiles, SIDE_BY_SIDE):
             tiles = np.arange(first, min(first + SIDE_BY_SIDE, n_tiles))
             for start, end in zip(starts, [*starts[1:], len(source.at)], strict=True):
