@@ -1,10 +1,10 @@
 """Makes a capture in which one connection of a real capture repeats one exchange as often as wanted.
 
 An exchange is the packets from a request's first to its response's last. Its repetitions are inserted right after it.
-Their sequence numbers, acknowledgements, correlation ids and times go on from one to the next. What the source has after
-the exchange comes later by the time that the repetitions take, with sequence numbers of that connection and correlation
-ids of that client moved accordingly. So the result reads like one capture of a client that took longer. Checksums and IP
-identifications of the changed packets are wrong; kafkascope does not verify them.
+Their sequence numbers, acknowledgements, correlation ids and times go on from one to the next. What follows in the
+source is moved: all packets by the time that the repetitions take, those of the same connection by their bytes, and the
+correlation ids of the same client by their number. So the result reads like one capture of a client that took longer.
+Checksums and IP identifications of the changed packets are wrong; kafkascope does not verify them.
 
 The result is a nanosecond pcap, written in blocks of repetitions: memory does not grow with it.
 """
@@ -170,7 +170,10 @@ def rest(packets: RawPackets, segments: Segments, exchange: Exchange, later_ids:
 
 
 def correlation_ids_after(requests: pa.Table, exchange: Exchange, packets: RawPackets) -> list[int]:
-    """Where in the source's bytes the later correlation ids of the same client are: all its connections share a counter."""
+    """Where in the source's bytes the later correlation ids of the same client are: its connections share a counter.
+
+    An id whose frame began in an earlier packet is not found and stays as it is.
+    """
     row, last = exchange.request, int(exchange.packets[-1])
     same = pc.and_(pc.equal(requests["client_id"], row["client_id"]), pc.equal(requests["client_ip"], row["client_ip"]))
     places = []

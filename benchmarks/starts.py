@@ -15,22 +15,20 @@ import argparse
 import ctypes
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from benchmarks.measuring import MemoryWatch
 from benchmarks.repeating import write_repeated
-from benchmarks.tiling import MOST_TILES, Source, load_source, write_tiles
+from benchmarks.tiling import MOST_TILES, NAME_BYTES, Names, Source, load_source, write_tiles
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 
@@ -60,6 +58,36 @@ def only_clients(source: Source) -> Source:
     client = np.where(source.from_server, ends[1], ends[0])
     server = np.where(source.from_server, ends[0], ends[1])
     return source.only(np.flatnonzero(~np.isin(client, server)))
+
+
+def number(source: Source, offset: int) -> np.ndarray:
+    """The 32-bit number at this offset of every packet."""
+    return np.ascontiguousarray(source.data[source.at[:, None] + offset + np.arange(4)]).view(">u4")[:, 0]
+
+
+def group_names(dataset: Dataset) -> list[bytes]:
+    """Ids of groups and transactional ids: without names of its own, each group would have the members of all tiles.
+
+    Raises SystemExit where two names would become the same.
+    """
+    table = dataset.read("requests", ["group_id", "transactional_id"])
+    names = {name.encode() for column in table.columns for name in column.unique().to_pylist() if name}
+    names = {name for name in names if len(name) > NAME_BYTES}
+    if len({name[NAME_BYTES:] for name in names}) < len(names):
+        raise SystemExit("groups or transactional ids differ only in the characters that tiles replace")
+    return sorted(names)
+
+
+def names_in(source: Source, names: list[bytes]) -> Names:
+    """Where the names are in the packets. A name that crosses two packets is not found and stays as it is."""
+    pattern = re.compile(b"|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)) or b"(?!)")
+    places = [
+        (packet, match.start())
+        for packet, (at, length) in enumerate(zip(source.at.tolist(), source.caplen.tolist(), strict=True))
+        for match in pattern.finditer(source.data[at : at + length].tobytes())
+    ]
+    packet, offset = np.array(places, np.int64).reshape(-1, 2).T
+    return Names(packet, offset)
 
 
 def repeat(source: Path, out: Path, times: int, failed: bool) -> None:

@@ -13,7 +13,7 @@ import argparse
 import json
 import struct
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +51,20 @@ class RawPackets:
     linktype: Ints
 
 
+NAME_BYTES = 4
+"""Of every name that a tile has for itself, so many are replaced by its number, as hexadecimal digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names in packets that every tile replaces by one of its own: packet (ascending), and offset in the packet.
+
+    The TCP checksums of these packets do not follow."""
+
+    packet: Ints
+    offset: Ints
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Packets to tile: their bytes one after another, and by packet: place, lengths, time, whether a server sent it,
@@ -63,6 +77,14 @@ class Source:
     ts_ns: Ints
     from_server: NDArray[np.bool_]
     client: Ints
+    names: Names | None = None
+
+    def only(self, packets: Ints) -> "Source":
+        """These packets alone, ascending. Raises ValueError where names were given before."""
+        if self.names is not None:
+            raise ValueError("choose packets first, then names in them")
+        columns = ("at", "caplen", "wirelen", "ts_ns", "from_server", "client")
+        return replace(self, **{name: getattr(self, name)[packets] for name in columns})
 
     @property
     def file_bytes(self) -> int:
@@ -137,7 +159,19 @@ def _block(source: Source, rows: Ints, tiles: Ints, later_ns: int) -> Bytes:
     within = np.arange(int(caplen.sum()))
     out[np.repeat(body - begins, caplen) + within] = source.data[np.repeat(source.at[row] - begins, caplen) + within]
     _shift(out, body, source.from_server[row], source.client[row], tile)
+    if source.names is not None:
+        _rename(out, body, source.names, row, tile)
     return out
+
+
+def _rename(out: Bytes, body: Ints, names: Names, row: Ints, tile: Ints) -> None:
+    """Gives each packet its tile's names."""
+    first = np.searchsorted(names.packet, row, side="left")
+    counts = np.searchsorted(names.packet, row, side="right") - first
+    name = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+    place = np.repeat(body, counts) + names.offset[name]
+    nibbles = np.repeat(tile, counts)[:, None] >> np.arange(4 * NAME_BYTES - 4, -1, -4) & 15
+    out[place[:, None] + np.arange(NAME_BYTES)] = np.frombuffer(b"0123456789abcdef", np.uint8)[nibbles]
 
 
 def _shift(out: Bytes, body: Ints, from_server: NDArray[np.bool_], client: Ints, tile: Ints) -> None:
