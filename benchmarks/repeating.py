@@ -13,6 +13,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +45,7 @@ class Segments:
 class Exchange:
     """A request and its response: the row of each one in the table requests, and its packets."""
 
-    request: dict[str, object]
+    request: dict[str, Any]
     packets: Ints
     step_ns: int
 
@@ -106,7 +107,7 @@ def choose(requests: pa.Table, failed: bool, packets: RawPackets, segments: Segm
     raise SystemExit("the capture has no such exchange whose packets hold nothing else")
 
 
-def alone_in_its_packets(row: dict[str, int], packets: RawPackets, segments: Segments) -> Exchange | None:
+def alone_in_its_packets(row: dict[str, Any], packets: RawPackets, segments: Segments) -> Exchange | None:
     """The exchange, unless its packets hold bytes of others as well."""
     first, last = row["request_packet_no"] - 1, row["response_packet_no"] - 1
     flow = segments.flow[first]
@@ -142,7 +143,7 @@ def repetitions(packets: RawPackets, segments: Segments, exchange: Exchange, num
     return out
 
 
-def moved(row: dict[str, int], times: Ints, to_server: bool) -> Ints:
+def moved(row: dict[str, Any], times: Ints, to_server: bool) -> Ints:
     """By how many bytes of one direction a sequence number is later after so many repetitions."""
     return times * row["request_bytes" if to_server else "response_bytes"]
 
@@ -156,14 +157,14 @@ def add(out: Bytes, at: int, more: Ints) -> None:
 def rest(packets: RawPackets, segments: Segments, exchange: Exchange, later_ids: list[int], times: int) -> bytes:
     """What the source has after the exchange, as pcap records, moved by so many repetitions."""
     data, last = packets.data.copy(), int(exchange.packets[-1])
-    row, after = exchange.request, np.arange(last + 1, len(packets.at))
+    row, after, all_times = exchange.request, np.arange(last + 1, len(packets.at)), np.array([times])
     for packet in after[segments.flow[after] == segments.flow[last]].tolist():
         to_server = bool(segments.to_server[packet])
         for field, more in (
-            (_SEQUENCE, moved(row, times, to_server)),
-            (_ACKNOWLEDGEMENT, moved(row, times, not to_server)),
+            (_SEQUENCE, moved(row, all_times, to_server)),
+            (_ACKNOWLEDGEMENT, moved(row, all_times, not to_server)),
         ):
-            add(data[None], int(packets.at[packet]) + _TCP + field, np.array([more]))
+            add(data[None], int(packets.at[packet]) + _TCP + field, more)
     for at in later_ids:
         add(data[None], at, np.array([times]))
     return records(packets, after, data, times * exchange.step_ns)
