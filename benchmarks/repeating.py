@@ -145,7 +145,8 @@ def repetitions(packets: RawPackets, segments: Segments, exchange: Exchange, num
 
 def moved(row: dict[str, Any], times: Ints, to_server: bool) -> Ints:
     """By how many bytes of one direction a sequence number is later after so many repetitions."""
-    return times * row["request_bytes" if to_server else "response_bytes"]
+    size: int = row["request_bytes" if to_server else "response_bytes"]
+    return times * size
 
 
 def add(out: Bytes, at: int, more: Ints) -> None:
