@@ -37,7 +37,7 @@ def run(command: list[str], scratch: Path) -> Run:
     with said.open("wb") as stderr:
         start = time.perf_counter()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
-        watch = _Watch(process.pid)
+        watch = MemoryWatch(process.pid)
         watch.start()
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - start
@@ -49,8 +49,8 @@ def run(command: list[str], scratch: Path) -> Run:
     return Run(wall, cpu, peak_rss, max(watch.peak_kb / 1000, peak_rss), process.returncode, words)
 
 
-class _Watch(threading.Thread):
-    """Looks at a process and its descendants until told to stop."""
+class MemoryWatch(threading.Thread):
+    """Samples the memory of a process and its descendants until it is stopped; peak_kb is the largest sum."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)

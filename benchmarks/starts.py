@@ -1,274 +1,206 @@
 #!/usr/bin/env python3
-"""How long the stories of many clients take, and of one that never rests: time, CPU and memory of all processes.
+"""How long ingest and stories of large captures take: wall clock, processor time and memory of all processes.
 
-python benchmarks/starts.py tile A.kscope BIG.kscope --starts 200000   copies A's clients to so many starts
-python benchmarks/starts.py loop A.kscope HOT.kscope --requests 5000000   one client whose busiest loop goes on and on
-python benchmarks/starts.py storm A.kscope STORM.kscope --errors 1000000   one of its failures comes again and again
-python benchmarks/starts.py run BIG.kscope    makes the stories and says what it took
+python -m benchmarks.starts tile A.pcap BIG.pcap --starts 20000       copies of A's clients, until so many starts
+python -m benchmarks.starts tile A.pcap BIG.pcap --requests 1000000   the same, until so many requests
+python -m benchmarks.starts loop A.pcap LOOP.pcap --requests 5000000  A's busiest client repeats a Fetch or Produce
+python -m benchmarks.starts storm A.pcap STORM.pcap --errors 1000000  a Fetch or Produce that failed is repeated
+python -m benchmarks.starts run BIG.pcap      runs `kafkascope ingest` and `kafkascope stories`, prints what they took
 
-A is a dataset of `kafkascope analyze` (its stories say how many starts it has). Copies get addresses, connection ids,
-groups and transactional ids of their own (else each group would have thousands of times its members) and begin 20 ms
-after one another. Only the tables that the stories read are copied. What else the clients did is copied with their
-starts: what a start costs is seen best where they did little (a capture of many clients: 21 requests a start), not
-where they produced and fetched for a minute (680).
+A is any capture that kafkascope reads; what is made from it is a nanosecond pcap. `run` writes the dataset BIG.kscope
+beside the capture, prints one JSON object a step, and last what the dataset holds.
 """
 
 import argparse
+import ctypes
 import json
 import os
-import shutil
+import re
+import resource
 import subprocess
 import sys
-import threading
+import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from benchmarks.measuring import MemoryWatch
+from benchmarks.repeating import write_repeated
+from benchmarks.tiling import MOST_TILES, NAME_BYTES, Names, Source, load_source, write_tiles
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
 
-TABLES = (
-    "captures",
-    "connections",
-    "requests",
-    "errors",
-    "partitions",
-    "messages/Metadata/response",
-    "messages/JoinGroup/request",
-    "messages/ConsumerGroupHeartbeat/response",
-)
-OF_ONE_CLIENT = ("group_id", "member_id", "transactional_id", "coordinator_key")
-APART_NS = 20_000_000
-COPIES_A_FILE = 40
+KAFKASCOPE = [sys.executable, "-m", "kafkascope_analyzer.cli"]
+_PR_SET_CHILD_SUBREAPER = 36
 
 
-def tile(source: Path, place: Path, starts: int) -> None:
-    """Copies of all clients but the brokers, until there are so many starts."""
-    clients = pq.read_table(source / "stories" / "clients").to_pylist()
-    kept = {c["client_instance_id"]: c["conn_ids"] for c in clients if c["kind"] != "broker"}
-    begun = pq.read_table(source / "stories" / "startups", columns=["client_instance_id"])["client_instance_id"]
-    each = sum(1 for i in begun.to_pylist() if i in kept)
-    conn_ids = pa.array([c for ids in kept.values() for c in ids])
-    n_copies = -(-starts // each)
-    tables = {name: pq.read_table(source / name) for name in TABLES if (source / name).is_dir()}
-    for name, table in tables.items():
-        if "conn_id" in table.schema.names:
-            tables[name] = table.filter(pc.is_in(table["conn_id"], conn_ids))
-    print(f"{each} starts, {tables['requests'].num_rows} requests a copy; {n_copies} copies", flush=True)
-    for first in range(0, n_copies, COPIES_A_FILE):
-        for name, table in tables.items():
-            copies = [copy_of(table, k) for k in range(first, min(first + COPIES_A_FILE, n_copies))]
-            write(place, name, pa.concat_tables(copies), first)
-    list_files(source, place)
+def tile(source: Path, out: Path, starts: int | None, requests: int | None) -> None:
+    """Writes copies of all clients but the brokers, until there are so many starts or requests."""
+    tiles = only_clients(load_source(source))
+    with tempfile.TemporaryDirectory() as scratch:
+        one_tile = Path(scratch) / "one.pcap"
+        write_tiles(tiles, one_tile, 1)
+        one = dataset_of(one_tile, "analyze")
+        tiles = replace(tiles, names=names_in(tiles, group_names(one)))
+        starts_each, requests_each = one.rows("stories/startups"), one.rows("requests")
+    n_tiles = -(-starts // starts_each) if starts else -(-(requests or 1) // requests_each)
+    if n_tiles > MOST_TILES:
+        raise SystemExit(f"{n_tiles} tiles would be needed, more than {MOST_TILES}")
+    write_tiles(tiles, out, n_tiles)
+    print(json.dumps({"tiles": n_tiles, "starts_a_tile": starts_each, "requests_a_tile": requests_each}))
 
 
-def list_files(source: Path, place: Path) -> None:
-    """Writes the manifest of the copy, from the source's and the files that are there."""
-    manifest = Dataset.open(source).manifest.with_files(written_files(place))
-    (place / MANIFEST).write_text(manifest.to_json())
+def only_clients(source: Source) -> Source:
+    """The packets of clients that are no servers themselves: brokers talk to each other as clients, too."""
+    ends = [number(source, offset) for offset in (26, 30)]
+    client = np.where(source.from_server, ends[1], ends[0])
+    server = np.where(source.from_server, ends[0], ends[1])
+    return source.only(np.flatnonzero(~np.isin(client, server)))
 
 
-def copy_of(table: pa.Table, k: int) -> pa.Table:
-    """The k-th copy: other addresses, connections, groups and times."""
-    originals = table
-    for i, name in enumerate(table.schema.names):
-        column = table[name]
-        if name in ("conn_id", "request_id"):
-            column = pc.binary_join_element_wise(f"{k:06x}", pc.utf8_slice_codeunits(column, 6), "")
-        elif name == "client_ip":
-            column = pc.binary_join_element_wise(f"fd00:{k:x}::", pc.replace_substring(column, ".", ":"), "")
-        elif name in OF_ONE_CLIENT or name == "resource":
-            own = pc.binary_join_element_wise(column, f"-{k:x}", "")
-            is_own = pc.equal(column, originals["group_id"]) if name == "resource" else pc.not_equal(column, "")
-            column = pc.if_else(pc.fill_null(is_own, fill_value=False), own, column)
-        elif name.endswith("_ns") and pa.types.is_int64(column.type):
-            column = pc.add(column, k * APART_NS)
-        else:
-            continue
-        table = table.set_column(i, table.schema.field(i), column.cast(table.schema.field(i).type))
-    return table
+def number(source: Source, offset: int) -> np.ndarray:
+    """The 32-bit number at this offset of every packet."""
+    return np.ascontiguousarray(source.data[source.at[:, None] + offset + np.arange(4)]).view(">u4")[:, 0]
 
 
-def loop(source: Path, place: Path, requests: int) -> None:
-    """The busiest connection's Fetch or Produce requests again and again, 1 ms apart, and the rest of the dataset."""
-    table = pq.read_table(source / "requests")
-    hot = table.filter(pc.is_in(table["api_key"], pa.array([0, 1], pa.int16())))
-    counted = (
-        hot.filter(pc.not_equal(hot["client_ip"], hot["server_ip"])).group_by("conn_id").aggregate([([], "count_all")])
+def group_names(dataset: Dataset) -> list[bytes]:
+    """Ids of groups and transactional ids: without names of its own, each group would have the members of all tiles.
+
+    Raises SystemExit where two names would become the same.
+    """
+    table = dataset.read("requests", ["group_id", "transactional_id"])
+    names = {name.encode() for column in table.columns for name in column.unique().to_pylist() if name}
+    names = {name for name in names if len(name) > NAME_BYTES}
+    if len({name[NAME_BYTES:] for name in names}) < len(names):
+        raise SystemExit("groups or transactional ids differ only in the characters that tiles replace")
+    return sorted(names)
+
+
+def names_in(source: Source, names: list[bytes]) -> Names:
+    """Where the names are in the packets. A name that crosses two packets is not found and stays as it is."""
+    pattern = re.compile(b"|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)) or b"(?!)")
+    places = [
+        (packet, match.start())
+        for packet, (at, length) in enumerate(zip(source.at.tolist(), source.caplen.tolist(), strict=True))
+        for match in pattern.finditer(source.data[at : at + length].tobytes())
+    ]
+    packet, offset = np.array(places, np.int64).reshape(-1, 2).T
+    return Names(packet, offset)
+
+
+def repeat(source: Path, out: Path, times: int, failed: bool) -> None:
+    """Writes the capture with one exchange of a client repeated."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / source.name
+        copy.symlink_to(source.resolve())
+        requests = dataset_of(copy, "ingest").read("requests")
+    exchange = write_repeated(source, requests, failed, times, out)
+    row = exchange.request
+    shown = {name: row[name] for name in ("request_id", "client_id", "client_ip", "api_name", "error_name")}
+    print(json.dumps(shown | {"packets": len(exchange.packets), "step_ns": exchange.step_ns}))
+
+
+def dataset_of(capture: Path, command: str) -> Dataset:
+    """The dataset that `kafkascope ingest` or `kafkascope analyze` makes of a capture, beside it."""
+    place = capture.with_suffix(".kscope")
+    subprocess.run(
+        [*KAFKASCOPE, command, capture, "-o", place, "--overwrite", "-q"], check=True, stdout=subprocess.DEVNULL
     )
-    busiest = counted.sort_by([("count_all", "descending")])["conn_id"][0].as_py()
-    one = hot.filter(pc.equal(hot["conn_id"], busiest)).sort_by("ts_ns").slice(0, 1_000)
-    last = table.filter(pc.equal(table["conn_id"], busiest)).num_rows
-    for name in TABLES:
-        if (source / name).is_dir():
-            write(place, name, pq.read_table(source / name), 0)
-    begin = pc.max(one["ts_ns"]).as_py() + 1_000_000
-    for k, done in enumerate(range(0, requests, one.num_rows * 50), 1):
-        n = one.num_rows * 50
-        parts = pa.concat_tables([one] * 50)
-        number = pa.array(range(last + done, last + done + n))
-        sent = pc.add(pc.multiply(pa.array(range(done, done + n), pa.int64()), 1_000_000), begin)
-        latency = pc.multiply(pc.fill_null(parts["latency_us"], 0), 1_000)
-        changed = {
-            "request_id": pc.binary_join_element_wise(busiest, pc.cast(number, pa.string()), "-"),
-            "ts_ns": sent,
-            "request_last_ns": sent,
-            "response_ns": pc.add(sent, latency),
-            "response_last_ns": pc.add(sent, latency),
-            "correlation_id": pc.cast(number, pa.int32()),
-        }
-        for name, column in changed.items():
-            parts = parts.set_column(parts.schema.get_field_index(name), parts.schema.field(name), column)
-        write(place, "requests", parts, k)
-    list_files(source, place)
+    return Dataset.open(place)
 
 
-STORM_APART_NS = 1_000_000
-STORM_ROWS_A_FILE = 250_000
-
-
-def storm(source: Path, place: Path, errors: int) -> None:
-    """The first NOT_LEADER_OR_FOLLOWER of the dataset again and again: its request, its error, its topic-partitions."""
-    for name in TABLES:
-        if (source / name).is_dir():
-            write(place, name, pq.read_table(source / name), 0)
-    failed = pq.read_table(source / "errors").sort_by("ts_ns").filter(pc.field("error_code") == 6)
-    request_id = failed["request_id"][0].as_py()
-    rows = {
-        name: one_request(pq.read_table(source / name), request_id) for name in ("requests", "errors", "partitions")
+def run(capture: Path) -> int:
+    """Runs ingest and stories, each in processes of its own, and prints what they took. Returns the exit code."""
+    place = capture.with_suffix(".kscope")
+    steps = {
+        "ingest": [*KAFKASCOPE, "ingest", str(capture), "-o", str(place), "--overwrite", "-q"],
+        "stories": [*KAFKASCOPE, "stories", str(place), "-q"],
     }
-    last_ns = pc.max(pq.read_table(source / "captures", columns=["last_ns"])["last_ns"]).as_py()
-    later_ns = last_ns - rows["requests"]["ts_ns"][0].as_py()
-    for first in range(0, errors, STORM_ROWS_A_FILE):
-        numbers = np.arange(first, min(first + STORM_ROWS_A_FILE, errors))
-        for name, table in rows.items():
-            write(place, name, again(table, numbers, later_ns), 1 + first // STORM_ROWS_A_FILE)
-    list_files(source, place)
+    for name, command in steps.items():
+        took = measured(command)
+        print(json.dumps({"step": name} | took), flush=True)
+        if took["exit_code"]:
+            return 1
+    print(json.dumps(counts(Dataset.open(place))))
+    return 0
 
 
-def one_request(table: pa.Table, request_id: str) -> pa.Table:
-    """The rows of the request."""
-    return table.filter(pc.field("request_id") == request_id)
+def measured(command: list[str]) -> dict[str, float]:
+    """Runs a command: seconds, processor seconds of all its processes, largest sum of their memory, exit code.
 
-
-def again(table: pa.Table, numbers: np.ndarray, later_ns: int) -> pa.Table:
-    """The rows of one request once per number, so much later, as a request of its own each."""
-    row, number = np.tile(np.arange(table.num_rows), len(numbers)), np.repeat(numbers, table.num_rows)
-    out = table.take(pa.array(row))
-    for i, field in enumerate(table.schema):
-        if field.name == "request_id":
-            base, _, _ = table["request_id"][0].as_py().rpartition("-")
-            column = pc.binary_join_element_wise(base, pc.cast(pa.array(number + 1_000_000), pa.string()), "-")
-        elif field.name.endswith("_ns") and pa.types.is_int64(field.type):
-            column = pc.add(out[field.name], pa.array(number * STORM_APART_NS + later_ns))
-        else:
-            continue
-        out = out.set_column(i, field, column)
-    return out
-
-
-def write(place: Path, name: str, table: pa.Table, number: int) -> None:
-    (place / name).mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, place / name / f"part-{number}.parquet", compression="zstd")
-
-
-_STORIES = """
-import pathlib, sys
-from kafkascope_analyzer.cli.startup import arrow_without_pandas
-arrow_without_pandas()
-from kafkascope_spark.stories import write_stories
-write_stories(pathlib.Path(sys.argv[1]))
-"""
-"""What `kafkascope stories` does before it prints a report."""
-
-
-def run(place: Path) -> None:
-    """Make the stories in a process of its own and watch it and its children."""
-    begun = time.monotonic()
-    command = [sys.executable, "-c", _STORIES, str(place)]
-    made = subprocess.Popen(command)
-    watch = Watch(made.pid)
+    Processes that lose their parent become children of this one, so that the kernel counts them when they have ended.
+    """
+    if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        raise SystemExit("the kernel does not let this process adopt orphans")
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    watch = MemoryWatch(process.pid)
     watch.start()
-    code = made.wait()
-    watch.ended.set()
-    starts = pq.ParquetDataset(place / "stories" / "startups").read(columns=["outcome"]) if not code else None
-    told = {
-        "exit": code,
-        "wall_s": round(time.monotonic() - begun, 1),
-        "cpu_s": round(sum(watch.cpu_s.values()), 1),
-        "most_resident_mb": watch.most_kb // 1024,
-        "starts": starts.num_rows if starts is not None else None,
+    exit_code = process.wait()
+    wall_s = time.monotonic() - begun
+    watch.stop()
+    wait_for_orphans()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {
+        "wall_s": round(wall_s, 1),
+        "cpu_s": round(cpu_s, 1),
+        "peak_memory_mb": round(watch.peak_kb / 1000),
+        "exit_code": exit_code,
+        "load_1min": os.getloadavg()[0],
     }
-    print(json.dumps(told))
 
 
-class Watch(threading.Thread):
-    """The largest sum of proportional set sizes of a process and its descendants, and the CPU time of each."""
-
-    def __init__(self, pid: int) -> None:
-        super().__init__(daemon=True)
-        self._pid, self.most_kb, self.ended = pid, 0, threading.Event()
-        self.cpu_s: dict[int, float] = {}
-
-    def run(self) -> None:
-        while not self.ended.wait(0.5):
-            living = family(self._pid)
-            self.most_kb = max(self.most_kb, sum(pss_kb(p) for p in living))
-            self.cpu_s |= {p: spent for p in living if (spent := cpu_s(p))}
+def wait_for_orphans() -> None:
+    """Waits until all processes that this one adopted have ended."""
+    while True:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
 
 
-def family(pid: int) -> list[int]:
-    """The process and its descendants."""
-    found, todo = [], [pid]
-    while todo:
-        one = todo.pop()
-        found.append(one)
-        for children in Path(f"/proc/{one}/task").glob("*/children"):
-            try:
-                todo += map(int, children.read_text().split())
-            except OSError:
-                continue
-    return found
+def counts(dataset: Dataset) -> dict[str, int]:
+    """What shows whether the stories are right: rows of tables, and errors of the longest recovery and of all."""
+    n_errors = dataset.read("stories/recoveries", ["n_errors"])["n_errors"]
+    return {
+        "requests": dataset.rows("requests"),
+        "errors": dataset.rows("errors"),
+        "events": dataset.rows("events"),
+        "clients": dataset.rows("stories/clients"),
+        "starts": dataset.rows("stories/startups"),
+        "recoveries": dataset.rows("stories/recoveries"),
+        "errors_of_longest_recovery": pc.max(n_errors).as_py() or 0,
+        "errors_of_recoveries": pc.sum(n_errors).as_py() or 0,
+    }
 
 
-def cpu_s(pid: int) -> float:
-    """Time in user and system mode so far."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def pss_kb(pid: int) -> int:
-    """Resident memory, what is shared divided by who shares it."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-
-
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, option in (("tile", "--starts"), ("loop", "--requests"), ("storm", "--errors")):
-        command = commands.add_parser(name)
-        command.add_argument("source", type=Path)
-        command.add_argument("place", type=Path)
-        command.add_argument(option, type=int, required=True, dest="n")
-    commands.add_parser("run").add_argument("place", type=Path)
-    asked = parser.parse_args()
-    if asked.command == "run":
-        run(asked.place)
-        return
-    shutil.rmtree(asked.place, ignore_errors=True)
-    {"tile": tile, "loop": loop, "storm": storm}[asked.command](asked.source, asked.place, asked.n)
+    made = {name: commands.add_parser(name) for name in ("tile", "loop", "storm")}
+    for command in made.values():
+        command.add_argument("capture", type=Path)
+        command.add_argument("out", type=Path)
+    size = made["tile"].add_mutually_exclusive_group(required=True)
+    size.add_argument("--starts", type=int)
+    size.add_argument("--requests", type=int)
+    made["loop"].add_argument("--requests", type=int, required=True)
+    made["storm"].add_argument("--errors", type=int, required=True)
+    commands.add_parser("run").add_argument("capture", type=Path)
+    args = parser.parse_args()
+    if args.command == "run":
+        return run(args.capture)
+    if args.command == "tile":
+        tile(args.capture, args.out, args.starts, args.requests)
+    elif args.command == "loop":
+        repeat(args.capture, args.out, args.requests, failed=False)
+    else:
+        repeat(args.capture, args.out, args.errors, failed=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

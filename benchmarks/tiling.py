@@ -13,7 +13,7 @@ import argparse
 import json
 import struct
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,8 +32,37 @@ _PAUSE_NS = 1_000_000_000
 _BLOCK_BYTES = 4 << 20
 _RECORD_BYTES = 16
 
+PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1)
+"""Of a nanosecond pcap of Ethernet packets."""
+
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class RawPackets:
+    """All packets of a capture: their bytes one after another, and by packet: place, time, lengths, link type."""
+
+    data: Bytes
+    at: Ints
+    ts_ns: Ints
+    caplen: Ints
+    wirelen: Ints
+    linktype: Ints
+
+
+NAME_BYTES = 4
+"""Of every name that a tile has for itself, so many are replaced by its number, as hexadecimal digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names in packets that every tile replaces by one of its own: packet (ascending), and offset in the packet.
+
+    The TCP checksums of these packets do not follow."""
+
+    packet: Ints
+    offset: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +77,14 @@ class Source:
     ts_ns: Ints
     from_server: NDArray[np.bool_]
     client: Ints
+    names: Names | None = None
+
+    def only(self, packets: Ints) -> "Source":
+        """These packets alone, ascending. Raises ValueError where names were given before."""
+        if self.names is not None:
+            raise ValueError("choose packets first, then names in them")
+        columns = ("at", "caplen", "wirelen", "ts_ns", "from_server", "client")
+        return replace(self, **{name: getattr(self, name)[packets] for name in columns})
 
     @property
     def file_bytes(self) -> int:
@@ -55,7 +92,7 @@ class Source:
         return int(self.caplen.sum()) + _RECORD_BYTES * len(self.at)
 
 
-def load_source(path: Path) -> Source:
+def load_packets(path: Path) -> RawPackets:
     """Reads a whole capture, of any format that kafkascope reads."""
     parts, rows, ends = [], [], 0
     for block in CaptureFile(path).blocks():
@@ -64,8 +101,13 @@ def load_source(path: Path) -> Source:
         rows.append(np.stack([packets.offset + ends, packets.ts_ns, *lengths]).astype(np.int64))
         parts.append(block.buf.copy())
         ends += len(block.buf)
-    data = np.concatenate(parts)
-    at, ts_ns, caplen, wirelen, linktype = np.concatenate(rows, axis=1)
+    return RawPackets(np.concatenate(parts), *np.concatenate(rows, axis=1))
+
+
+def load_source(path: Path) -> Source:
+    """Reads the packets of a capture that can be tiled."""
+    packets = load_packets(path)
+    data, at, caplen, linktype = packets.data, packets.at, packets.caplen, packets.linktype
     keep = np.flatnonzero((linktype == 1) & (caplen >= _TCP + 20))
     body = at[keep]
     common = (data[body + 12] == 8) & (data[body + 13] == 0) & (data[body + 14] == 0x45) & (data[body + 23] == 6)
@@ -76,7 +118,8 @@ def load_source(path: Path) -> Source:
     place = at[keep] + np.where(from_server, _IP + 16, _IP + 12)
     address = _u16(data, place) << 16 | _u16(data, place + 2)
     _, client = np.unique(address, return_inverse=True)
-    return Source(data, at[keep], caplen[keep], wirelen[keep], ts_ns[keep], from_server, client.astype(np.int64))
+    ts_ns, wirelen = packets.ts_ns[keep], packets.wirelen[keep]
+    return Source(data, at[keep], caplen[keep], wirelen, ts_ns, from_server, client.astype(np.int64))
 
 
 def tiles_for(source: Source, megabytes: float) -> int:
@@ -94,7 +137,7 @@ def write_tiles(source: Source, out: Path, n_tiles: int) -> None:
     portion = (np.cumsum(size) - 1) // _BLOCK_BYTES
     starts = np.flatnonzero(np.diff(portion, prepend=-1)).tolist()
     with out.open("wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1))
+        file.write(PCAP_HEADER)
         for first in range(0, n_tiles, SIDE_BY_SIDE):
             tiles = np.arange(first, min(first + SIDE_BY_SIDE, n_tiles))
             for start, end in zip(starts, [*starts[1:], len(source.at)], strict=True):
@@ -116,7 +159,19 @@ def _block(source: Source, rows: Ints, tiles: Ints, later_ns: int) -> Bytes:
     within = np.arange(int(caplen.sum()))
     out[np.repeat(body - begins, caplen) + within] = source.data[np.repeat(source.at[row] - begins, caplen) + within]
     _shift(out, body, source.from_server[row], source.client[row], tile)
+    if source.names is not None:
+        _rename(out, body, source.names, row, tile)
     return out
+
+
+def _rename(out: Bytes, body: Ints, names: Names, row: Ints, tile: Ints) -> None:
+    """Gives each packet its tile's names."""
+    first = np.searchsorted(names.packet, row, side="left")
+    counts = np.searchsorted(names.packet, row, side="right") - first
+    name = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+    place = np.repeat(body, counts) + names.offset[name]
+    nibbles = np.repeat(tile, counts)[:, None] >> np.arange(4 * NAME_BYTES - 4, -1, -4) & 15
+    out[place[:, None] + np.arange(NAME_BYTES)] = np.frombuffer(b"0123456789abcdef", np.uint8)[nibbles]
 
 
 def _shift(out: Bytes, body: Ints, from_server: NDArray[np.bool_], client: Ints, tile: Ints) -> None:
