@@ -18,7 +18,6 @@ from kafkascope_analyzer.dataset.tables.group_events import (
 )
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.event_source import MessageReader, event_table
-from kafkascope_analyzer.resolve.group_lag import HighWatermarks
 from kafkascope_analyzer.resolve.group_messages import (
     HEARTBEAT_APIS,
     MEMBERSHIP_APIS,
@@ -27,8 +26,6 @@ from kafkascope_analyzer.resolve.group_messages import (
     response_bodies,
 )
 from kafkascope_analyzer.resolve.group_requests import API_KEYS, MemberActivity, forming_requests, requests_of_groups
-
-_FETCH = API_KEYS["Fetch"]
 
 
 class GroupEvents:
@@ -42,7 +39,7 @@ class GroupEvents:
         self._forming: list[pa.Table] = []
         self._members = MemberActivity()
         self._connections = context.connections
-        self._watermarks = HighWatermarks(context.shared.lag_points)
+        self._lag_points = context.shared.lag_points
 
     def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
         """None: a request has its error's name."""
@@ -59,9 +56,7 @@ class GroupEvents:
         yield from ()
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """None yet: the high watermarks that responses to Fetch report are gathered."""
-        if api_key == _FETCH and direction == "response":
-            self._watermarks.take(rows)
+        """None: the high watermarks are known from all buckets."""
         yield from ()
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
@@ -71,9 +66,7 @@ class GroupEvents:
         members = self._members.total()
         if members is not None:
             yield _events("group_member", members)
-        lag = self._watermarks.rows()
-        if lag is not None:
-            yield self._lag(lag)
+        yield self._lag(connections)
 
     def _requests(self, rows: pa.Table, connections: pa.Table, read: MessageReader) -> pa.Table:
         requests, responses = self._bodies(rows, read)
@@ -102,10 +95,13 @@ class GroupEvents:
             return topic_ids
         return pc.coalesce(self._topic_names.take(pc.index_in(topic_ids, self._topic_ids)), topic_ids)
 
-    def _lag(self, rows: pa.Table) -> pa.Table:
-        for name in ("conn_id", "client_ip"):
-            rows = rows.append_column(name, self._connections[name].take(rows["conn"]))
-        return _events("group_lag", rows, {"committed_offset": rows["offset"]})
+    def _lag(self, connections: pa.Table) -> pa.Table:
+        """The commits on connections of this bucket that are lag points."""
+        at = pc.index_in(self._lag_points["conn_id"], _flat(connections["conn_id"]))
+        rows = self._lag_points.append_column("client_ip", connections["client_ip"].take(at))
+        return _events(
+            "group_lag", rows.filter(at.is_valid()), {"committed_offset": rows["offset"].filter(at.is_valid())}
+        )
 
 
 def _flat(column: pa.ChunkedArray) -> pa.Array:

@@ -1,13 +1,13 @@
 """How far the offsets that a group's generations committed were behind the high watermarks of their partitions.
 
-First pass: each bucket spills which of its commits were accepted. Between the passes the last offset of each group,
-generation and topic-partition of the whole capture is found (`gather_lag_points`).
-Second pass: each bucket finds the highest high watermark that the Fetch responses on each of its own connections had
-reported by the end of the second of each commit (`HighWatermarks`): consumers, followers and other groups fetch on
+First pass: each bucket spills which of its commits were accepted. Between the passes (`gather_lag_points`) the last
+offset of each group, generation and topic-partition of the whole capture is found, and the highest high watermark that
+responses to Fetch had reported by the end of the second of that commit: consumers, followers and other groups fetch on
 connections of any bucket.
+Second pass: each bucket writes the events of the commits on its own connections.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +21,12 @@ from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.group_requests import API_KEYS, COMMIT_APIS
 
 SECOND_NS = 1_000_000_000
-MERGED_ROWS = 1 << 16
-"""High watermarks of connections and slots that may lie unmerged."""
+NOT_REPORTED = -1
+"""As a high watermark."""
 ACCEPTED_COMMITS = "facts.accepted_commits"
 """Spilled table: connection, number, group and generation of the commits that the coordinator accepted."""
+_FETCH = API_KEYS["Fetch"]
+_FETCHED = ["topic", "topic_id", "partition", "high_watermark", "ts_ns"]
 LAST_COMMITS = pa.schema(
     [
         ("group_id", pa.string()),
@@ -34,12 +36,15 @@ LAST_COMMITS = pa.schema(
         ("partition", pa.int32()),
         ("ts_ns", pa.int64()),
         ("offset", pa.int64()),
+        ("conn_id", pa.string()),
+        ("number", pa.int64()),
     ]
 )
-LAG_POINTS = pa.schema([field for field in LAST_COMMITS if field.name != "topic_id"])
-"""The last commit of each group, generation and topic-partition of the capture, sorted by topic, partition, time."""
+LAG_POINTS = pa.schema([*(field for field in LAST_COMMITS if field.name != "topic_id"), ("high_watermark", pa.int64())])
+"""The last commit of each group, generation and topic-partition of the capture, with the request that sent it and the
+high watermark that it is compared with."""
 _COMMIT_KEYS = pa.array([API_KEYS[name] for name in COMMIT_APIS], pa.int16())
-_NAMES = ["group_id", "generation_or_epoch", "topic", "topic_id", "partition"]
+_SUBJECT = ["group_id", "generation_or_epoch", "topic", "topic_id", "partition"]
 
 
 def pick_accepted_commits(settled: pa.Table) -> pa.Table | None:
@@ -57,18 +62,32 @@ def pick_accepted_commits(settled: pa.Table) -> pa.Table | None:
     return chosen.filter(pc.fill_null(accepted, False))
 
 
-def gather_lag_points(spills: Iterable[Path], topics: Mapping[str, str]) -> pa.Table:
-    """The last commits of the capture (LAG_POINTS), from what the buckets spilled. topics: topic names by id."""
-    return _named([_last_commits(spill) for spill in spills], topics)
+def gather_lag_points(connections: Mapping[Path, pa.Table], topics: Mapping[str, str]) -> pa.Table:
+    """The last commits of the capture (LAG_POINTS), from what the buckets spilled; those of partitions whose high
+    watermark no response had reported by then are left out.
+
+    connections: by the directory of a bucket's spill, with conn_id. topics: topic names by id.
+    """
+    commits = [_last_commits(spill, rows["conn_id"]) for spill, rows in connections.items()]
+    points = _last_of_names(pa.concat_tables([LAST_COMMITS.empty_table(), *commits]), topics)
+    if not points.num_rows:
+        return LAG_POINTS.empty_table()
+    watermarks = HighWatermarks(points)
+    for spill in connections:
+        for rows in read_spill(spill, spill_name(_FETCH, "response"), _FETCHED):
+            watermarks.take(_with_names(rows, topics))
+    points = points.append_column("high_watermark", watermarks.of_points())
+    return points.filter(points["high_watermark"].is_valid()).cast(LAG_POINTS).combine_chunks()
 
 
-def _last_commits(directory: Path) -> pa.Table:
+def _last_commits(directory: Path, conn_ids: pa.ChunkedArray) -> pa.Table:
     """The last offset of each group, generation and topic-partition that a bucket's connections committed."""
     parts = list(read_spill(directory, ACCEPTED_COMMITS))
     latest = LAST_COMMITS.empty_table()
     if not parts:
         return latest
     commits = pa.concat_tables(parts)
+    commits = commits.append_column("conn_id", conn_ids.take(commits["conn"]))
     for name in COMMIT_APIS:
         for offsets in read_spill(directory, spill_name(API_KEYS[name], "request")):
             latest = _latest(pa.concat_tables([latest, _of_groups(offsets, commits)]))
@@ -86,122 +105,73 @@ def _of_groups(offsets: pa.Table, commits: pa.Table) -> pa.Table:
 
 
 def _latest(rows: pa.Table) -> pa.Table:
-    """Of each group, generation and topic-partition the row that is last by time, then offset."""
-    ordered = rows.sort_by([("ts_ns", "ascending"), ("offset", "ascending")])
-    names = [name for name in _NAMES if name in rows.column_names]
-    last = ordered.group_by(names, use_threads=False).aggregate([("ts_ns", "last"), ("offset", "last")])
+    """Of each group, generation and topic-partition the row that is last by time, then offset, then request."""
+    subject = [name for name in _SUBJECT if name in rows.column_names]
+    order = ["ts_ns", "offset", "conn_id", "number"]
+    ordered = rows.sort_by([(name, "ascending") for name in order])
+    last = ordered.group_by(subject, use_threads=False).aggregate([(name, "last") for name in order])
     return last.rename_columns([name.removesuffix("_last") for name in last.column_names]).select(rows.column_names)
 
 
-def _named(buckets: Iterable[pa.Table], topics: Mapping[str, str]) -> pa.Table:
-    """The last commits of all buckets together, by the names of the topics."""
-    rows = pa.concat_tables([LAST_COMMITS.empty_table(), *buckets])
-    named = pc.if_else(pc.equal(rows["topic"], ""), pa.scalar(None, pa.string()), rows["topic"])
-    by_id = pa.array([topics.get(topic_id) for topic_id in rows["topic_id"].unique().to_pylist()], pa.string())
-    names = by_id.take(pc.index_in(rows["topic_id"], rows["topic_id"].unique()))
-    rows = rows.set_column(rows.column_names.index("topic"), "topic", pc.coalesce(named, names))
-    known = rows.filter(rows["topic"].is_valid()).select(LAG_POINTS.names)
-    order = ("topic", "partition", "ts_ns", "group_id", "generation_or_epoch")
-    return _latest(known).sort_by([(name, "ascending") for name in order]).cast(LAG_POINTS).combine_chunks()
+def _last_of_names(commits: pa.Table, topics: Mapping[str, str]) -> pa.Table:
+    """The last commits by the names of the topics; those of topics whose names nobody tells are left out."""
+    named = _with_names(commits, topics).drop_columns("topic_id")
+    return _latest(named.filter(named["topic"].is_valid()))
+
+
+def _with_names(rows: pa.Table, topics: Mapping[str, str]) -> pa.Table:
+    """The rows with the name of the topic instead of its id; null where it is not known."""
+    name, topic_id = (rows[column].cast(pa.string()).combine_chunks() for column in ("topic", "topic_id"))
+    ids = topic_id.dictionary_encode()
+    by_id = pa.array([topics.get(each) for each in ids.dictionary.to_pylist()], pa.string()).take(ids.indices)
+    named = pc.if_else(pc.equal(name, ""), pa.scalar(None, pa.string()), name)
+    return rows.set_column(rows.column_names.index("topic"), "topic", pc.coalesce(named, by_id))
 
 
 class HighWatermarks:
-    """The highest high watermarks of the partitions of lag points that each connection of a bucket reports, by the
-    second of the next commit.
+    """The highest high watermark of the partition of each lag point that had been reported by the end of its second.
 
-    A place is a topic-partition, a slot a place and the second of a commit for it. Memory: one number for each slot and
-    connection that fetches from its place.
+    A place is a topic-partition, a slot a place and the second of a commit for it. Memory: one number for each slot.
     """
 
     def __init__(self, points: pa.Table) -> None:
-        self._points = points
-        topics = points["topic"].combine_chunks().dictionary_encode() if points.num_rows else None
-        self._topics = topics.dictionary if topics is not None else pa.array([], pa.string())
-        codes = topics.indices.to_numpy().astype(np.int64) if topics is not None else np.empty(0, np.int64)
+        topics = points["topic"].combine_chunks().dictionary_encode()
+        self._topics = topics.dictionary
         partitions = points["partition"].to_numpy()
         seconds = points["ts_ns"].to_numpy() // SECOND_NS
-        self._n_partitions = int(partitions.max(initial=0)) + 1
-        self._first_second = int(seconds.min(initial=np.iinfo(np.int64).max))
-        self._span = int(seconds.max(initial=self._first_second)) - self._first_second + 1
-        places = codes * self._n_partitions + partitions
+        self._n_partitions = int(partitions.max()) + 1
+        self._first_second = int(seconds.min())
+        self._span = int(seconds.max()) - self._first_second + 1
+        places = topics.indices.to_numpy().astype(np.int64) * self._n_partitions + partitions
         slots = places * self._span + (seconds - self._first_second)
         self._slots, self._slot_of_point = np.unique(slots, return_inverse=True)
-        self._highest: list[pa.Table] = []
-        self._n_pending = 0
+        self._highest = np.full(len(self._slots), NOT_REPORTED)
+        """Of the watermarks that were reported after the slot before, up to the end of this one."""
 
     def take(self, rows: pa.Table) -> None:
-        """Takes rows of `partitions` of the responses to Fetch, with the number of their connection (conn)."""
-        if not len(self._slots):
-            return
-        places, high_watermark = self._places(rows), pc.fill_null(rows["high_watermark"], -1).to_numpy()
+        """Takes topics and partitions of the responses to Fetch, by name."""
+        places, high_watermark = self._places(rows), pc.fill_null(rows["high_watermark"], NOT_REPORTED).to_numpy()
         known = np.flatnonzero((places >= 0) & (high_watermark >= 0))
         seconds = np.maximum(rows["ts_ns"].to_numpy()[known] // SECOND_NS - self._first_second, 0)
         slots = np.searchsorted(self._slots, places[known] * self._span + np.minimum(seconds, self._span - 1))
         before_end = (seconds < self._span) & (slots < len(self._slots))
         known, slots = known[before_end], slots[before_end]
         same_place = self._slots[slots] // self._span == places[known]
-        known, slots = known[same_place], slots[same_place]
-        if len(known):
-            columns = {"conn": rows["conn"].take(pa.array(known)), "slot": slots, "value": high_watermark[known]}
-            self._highest.append(_highest([pa.table(columns)]))
-            self._n_pending += self._highest[-1].num_rows
-        if self._n_pending > MERGED_ROWS:
-            self._highest, self._n_pending = [_highest(self._highest)], 0
+        np.maximum.at(self._highest, slots[same_place], high_watermark[known[same_place]])
 
     def _places(self, rows: pa.Table) -> NDArray[np.int64]:
         """The place of each row; -1 where nobody commits for its topic-partition."""
-        topic = rows["topic"].combine_chunks()
-        coded = topic if pa.types.is_dictionary(topic.type) else topic.dictionary_encode()
-        of_code = pc.fill_null(pc.index_in(coded.dictionary, self._topics), -1).to_numpy().astype(np.int64)
-        codes = np.append(of_code, -1)[pc.fill_null(coded.indices, len(of_code)).to_numpy()]
+        topic = rows["topic"].combine_chunks().dictionary_encode()
+        of_code = pc.fill_null(pc.index_in(topic.dictionary, self._topics), -1).to_numpy().astype(np.int64)
+        codes = np.append(of_code, -1)[pc.fill_null(topic.indices, len(of_code)).to_numpy()]
         partition = rows["partition"].to_numpy()
         is_known = (codes >= 0) & (partition >= 0) & (partition < self._n_partitions)
         return np.where(is_known, codes * self._n_partitions + partition, -1)
 
-    def rows(self) -> pa.Table | None:
-        """For each connection and each lag point of a partition that it reports a high watermark of by then: the
-        columns of LAG_POINTS, conn, number (of the point) and high_watermark; None where there are none."""
-        if not self._highest:
-            return None
-        found = _highest(self._highest).sort_by([("conn", "ascending"), ("slot", "ascending")])
-        conn, slot, value = (found[name].to_numpy() for name in ("conn", "slot", "value"))
-        pairs = conn * self._pair_span + self._slots[slot] // self._span
-        conns, slots, highest = self._at_all_slots(pairs, slot, _running_maximum(pairs, value))
-        order = np.argsort(self._slot_of_point, kind="stable")
-        first, last = (np.searchsorted(self._slot_of_point[order], slots, side) for side in ("left", "right"))
-        points = order[_ranges(first, last)]
-        repeated = np.repeat(np.arange(len(slots)), last - first)
-        columns = {"conn": conns[repeated], "number": points, "high_watermark": highest[repeated]}
-        table = self._points.take(pa.array(points))
-        for name, values in columns.items():
-            table = table.append_column(name, pa.array(values))
-        return table
-
-    @property
-    def _pair_span(self) -> int:
-        """Numbers of places are below this."""
-        return len(self._topics) * self._n_partitions
-
-    def _at_all_slots(
-        self, pairs: NDArray[np.int64], slot: NDArray[np.int64], highest: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Connection, slot and high watermark for all slots of the places of pairs (a connection and a place), from the
-        first slot on by which the connection reports one. pairs and slot are sorted."""
-        distinct, first, pair_of_row = np.unique(pairs, return_index=True, return_inverse=True)
-        places = distinct % self._pair_span
-        slot_places = self._slots // self._span
-        ends = np.searchsorted(slot_places, places, "right")
-        slots = _ranges(slot[first], ends)
-        which = np.repeat(np.arange(len(distinct)), ends - slot[first])
-        n_slots = len(self._slots)
-        reported = np.searchsorted(pair_of_row * n_slots + slot, which * n_slots + slots, "right") - 1
-        return distinct[which] // self._pair_span, slots, highest[reported]
-
-
-def _highest(tables: list[pa.Table]) -> pa.Table:
-    """The highest value of each connection and slot."""
-    grouped = pa.concat_tables(tables).group_by(["conn", "slot"], use_threads=False).aggregate([("value", "max")])
-    return grouped.rename_columns({"value_max": "value"})
+    def of_points(self) -> pa.Array:
+        """The high watermark of each lag point, int64; null where none was reported by then."""
+        highest = _running_maximum(self._slots // self._span, self._highest)[self._slot_of_point]
+        return pa.array(highest, mask=highest == NOT_REPORTED)
 
 
 def _running_maximum(groups: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -210,11 +180,3 @@ def _running_maximum(groups: NDArray[np.int64], values: NDArray[np.int64]) -> ND
     _, group = np.unique(groups, return_inverse=True)
     joint = np.maximum.accumulate(group * len(distinct) + ranks)
     return np.asarray(distinct[joint % len(distinct)])
-
-
-def _ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers from each first up to each last, one after the other."""
-    lengths = last - first
-    starts = np.cumsum(lengths) - lengths
-    numbers: NDArray[np.int64] = np.arange(int(lengths.sum())) + np.repeat(first - starts, lengths)
-    return numbers

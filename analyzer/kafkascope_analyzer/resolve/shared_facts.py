@@ -20,7 +20,7 @@ from kafkascope_analyzer.resolve.partition_failures import PartitionFailures, pa
 from kafkascope_analyzer.resolve.transaction_facts import TransactionFacts, gather_transaction_facts
 from kafkascope_analyzer.resolve.unanswered import UNANSWERED_PARTITIONS
 
-_CONNECTION_COLUMNS = ["client_ip", *CLOSE_COLUMNS]
+_CONNECTION_COLUMNS = ["conn_id", "client_ip", *CLOSE_COLUMNS]
 _SUBJECT = pa.schema(
     [
         ("client_ip", pa.string()),
@@ -40,7 +40,8 @@ class SharedFacts:
     near_closes: what happened at each server around the end of its connections (near_closes.near_closes).
     request_failures: when calls of HOT_APIS failed, by client_ip, api_key, group_id and transactional_id.
     partition_failures: when topics and topic-partitions failed. transactions: what is known of transactional ids.
-    lag_points: the last offset that each generation of a group committed for each topic-partition (LAG_POINTS).
+    lag_points: the last offset that each generation of a group committed for each topic-partition, and the high
+    watermark of that time (LAG_POINTS).
     """
 
     near_closes: pa.Table
@@ -64,7 +65,7 @@ def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts
         _request_failures(connections),
         partition_failures(errors, unanswered, cluster.topics),
         gather_transaction_facts(spills, cluster.topics),
-        gather_lag_points(spills, cluster.topics),
+        gather_lag_points(connections, cluster.topics),
     )
 
 

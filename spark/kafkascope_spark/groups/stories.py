@@ -63,7 +63,7 @@ class Group:
     def take(self, row: Row) -> Iterator[Row]:
         """Rows of the generations that the next event ends."""
         if row["kind"] == "group_lag":
-            self._lag.add(row["ts_ns"], row["group_lag"])
+            self._lag.add(row["group_lag"])
             return
         subject = group_request(row) if row["kind"] == "group_request" else member_activity(row)
         for event in self._order.add(subject):

@@ -107,16 +107,16 @@ def test_lag_is_the_last_commit_against_the_end_that_fetch_had_reported(dataset:
              where p.api_key in (8, 28) and p.direction = 'request' and p."offset" >= 0 and topic is not null
                and status = 'ok' and coalesce(n_errors, 0) = 0 and generation_or_epoch >= 0
              group by all),
-           ends as (select topic, partition, ts_ns, high_watermark, conn_id from {partitions}
+           ends as (select topic, partition, ts_ns, high_watermark from {partitions}
                     where api_key = 1 and direction = 'response' and high_watermark >= 0)
-           select group_id, generation, c.topic, c.partition, last[1], last[2], conn_id, max(high_watermark)
+           select group_id, generation, c.topic, c.partition, last[1], last[2], max(high_watermark)
            from commits c join ends e on c.topic = e.topic and c.partition = e.partition
              and e.ts_ns // 1000000000 <= c.last[1] // 1000000000
            group by all order by all""",
     )
     got = sql(
         dataset,
-        """select key, l.generation_or_epoch, l.topic, l.partition, ts_ns, l.committed_offset, conn_id, l.high_watermark
+        """select key, l.generation_or_epoch, l.topic, l.partition, ts_ns, l.committed_offset, l.high_watermark
            from (select *, group_lag as l from {events} where kind = 'group_lag') order by all""",
     )
     assert got == want

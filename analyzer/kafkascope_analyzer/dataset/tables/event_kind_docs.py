@@ -40,7 +40,7 @@ KIND_DOCS: Mapping[str, str] = {
     ),
     "group_lag": (
         "the last offset that a generation committed for a topic-partition, and the highest high watermark that "
-        "responses to Fetch on one connection had reported by the end of that second"
+        "responses to Fetch had reported by the end of that second"
     ),
     "transaction_request": (
         "InitProducerId, AddPartitionsToTxn (up to version 3), AddOffsetsToTxn, TxnOffsetCommit or EndTxn of a "

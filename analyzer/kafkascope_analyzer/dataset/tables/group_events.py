@@ -110,8 +110,7 @@ for the coordinator; with the bodies of request and response, and the end of its
 last byte. group_member: requests without an error by which a member kept its place, rolled up to one row for each
 member, generation, API and connection: the first of them, when the last was sent (last_ns), how many (n). group_lag
 (section 0): the last offset that a generation committed for a topic-partition, at ts_ns, and the highest high watermark
-that the responses to Fetch on one connection had reported by the end of that second: a row for each such connection, of
-which the largest counts.
+that responses to Fetch on any connection had reported by the end of that second.
 """
 GROUP_SECTIONS: Mapping[str, int] = {"group_request": 1, "group_member": 1, "group_lag": 0}
 """Section of the events of each kind."""
