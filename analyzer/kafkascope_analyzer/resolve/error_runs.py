@@ -7,8 +7,9 @@ for each error of the set (error_run_events). Runs are found before the first ro
 """
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +38,7 @@ _REQUEST_COLUMNS = ["conn", "number", "ts_ns", "request_last_ns", "response_ns",
 _REQUEST_COLUMNS += ["throttle_ms", "in_flight", "max_wait_ms", *_REQUEST_KEYS]
 
 Longs = NDArray[np.int64]
+Kinds = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +73,13 @@ class ErrorRuns:
 
 def find_error_runs(spill: Path) -> ErrorRuns:
     """The runs of a scanned bucket. Reads errors and requests of those connections alone that have enough errors;
-    memory: 24 bytes for each of these errors and 56 for each of these requests."""
+    memory: about 50 bytes for each of these errors and 80 for each of these requests, while they are sorted."""
     busy = _connections_with_many_errors(spill)
     if not len(busy):
         return ErrorRuns(*(np.empty(0, np.int64) for _ in range(5)))
     errors = _errors(spill, busy)
     requests = _requests(spill, busy)
-    same_errors, failing = _repeats_errors(errors)
+    same_errors, failing = _repeats_errors(*errors)
     at = np.minimum(np.searchsorted(failing, requests.number), len(failing) - 1)
     fails = failing[at] == requests.number
     goes_on = fails & requests.is_plain & same_errors[at]
@@ -98,19 +100,19 @@ def _connections_with_many_errors(spill: Path) -> Longs:
 
 
 @dataclass(slots=True)
-class _Kinds:
+class _KindNumbers:
     """Numbers for combinations of values, the same in all batches."""
 
     _numbers: dict[Hashable, int] = field(default_factory=dict)
 
-    def of(self, rows: pa.Table, columns: list[str]) -> Longs:
+    def of(self, rows: pa.Table, columns: list[str]) -> Kinds:
         """The number of each row's values in the columns."""
         codes, n = group_codes([rows[name] for name in columns])
         first = np.zeros(n, np.int64)
         first[codes[::-1]] = np.arange(len(codes))[::-1]
         distinct = rows.select(columns).take(pa.array(first)).to_pylist()
         mine = [self._numbers.setdefault(tuple(row.values()), len(self._numbers)) for row in distinct]
-        return np.array(mine, np.int64)[codes]
+        return np.array(mine, np.int32)[codes]
 
 
 def _of_connections(spill: Path, name: str, columns: list[str], connections: Longs) -> Iterator[pa.Table]:
@@ -121,25 +123,26 @@ def _of_connections(spill: Path, name: str, columns: list[str], connections: Lon
             yield chosen
 
 
-def _errors(spill: Path, connections: Longs) -> Longs:
-    """(request, kind) of each error, sorted."""
-    kinds = _Kinds()
-    found = [
-        np.column_stack([request_numbers(rows), kinds.of(rows, _ERROR_KEYS)])
-        for rows in _of_connections(spill, "errors", ["conn", "number", *_ERROR_KEYS], connections)
-    ]
-    errors = np.concatenate(found)
-    return np.asarray(errors[np.lexsort((errors[:, 1], errors[:, 0]))])
+def _errors(spill: Path, connections: Longs) -> tuple[Longs, Kinds]:
+    """Request and kind of each error, sorted."""
+    kinds = _KindNumbers()
+    numbers, of_kind = [], []
+    for rows in _of_connections(spill, "errors", ["conn", "number", *_ERROR_KEYS], connections):
+        numbers.append(request_numbers(rows))
+        of_kind.append(kinds.of(rows, _ERROR_KEYS))
+    number, kind = np.concatenate(numbers), np.concatenate(of_kind)
+    order = np.lexsort((kind, number))
+    return number[order], kind[order]
 
 
-def _repeats_errors(errors: Longs) -> tuple[NDArray[np.bool_], Longs]:
+def _repeats_errors(number: Longs, kind: Kinds) -> tuple[NDArray[np.bool_], Longs]:
     """Of each request with errors whether its errors are the same as those of the one before it in the list, and the
-    requests. errors: sorted."""
-    requests, starts, counts = np.unique(errors[:, 0], return_index=True, return_counts=True)
+    requests. number, kind: of each error, sorted."""
+    requests, starts, counts = np.unique(number, return_index=True, return_counts=True)
     same = np.zeros(len(requests), np.bool_)
     same[1:] = counts[1:] == counts[:-1]
     width = np.repeat(counts, counts)
-    equal = errors[:, 1] == errors[np.maximum(np.arange(len(errors)) - width, 0), 1]
+    equal = kind == kind[np.maximum(np.arange(len(kind)) - width, 0)]
     return same & np.logical_and.reduceat(equal, starts), requests
 
 
@@ -148,26 +151,33 @@ class _Requests:
     """Requests in order: number, kind, whether the answer is plain, first byte of request and of answer."""
 
     number: Longs
-    kind: Longs
+    kind: Kinds
     is_plain: NDArray[np.bool_]
     sent_ns: Longs
     answered_ns: Longs
 
 
 def _requests(spill: Path, connections: Longs) -> _Requests:
-    kinds = _Kinds()
-    found = []
+    kinds = _KindNumbers()
+    columns: dict[str, list[NDArray[Any]]] = {each.name: [] for each in fields(_Requests)}
     for rows in _of_connections(spill, "requests", _REQUEST_COLUMNS, connections):
         rows = rows.filter(pc.greater_equal(rows["number"], 0))
-        status = int_column(rows, "status", 0)
-        latency = pc.divide(pc.subtract(rows["response_ns"], rows["request_last_ns"]), 1000)
-        late = is_late(rows.append_column("latency_us", latency), int_column(rows, "api_key", -1))
-        plain = (status == _OK) & (int_column(rows, "throttle_ms", 0) == 0) & ~late & has_failed(rows, status)
-        numbers = request_numbers(rows), kinds.of(rows, _REQUEST_KEYS), plain.astype(np.int64)
-        found.append(np.column_stack([*numbers, *(int_column(rows, name, 0) for name in ("ts_ns", "response_ns"))]))
-    rows = np.concatenate(found)
-    rows = rows[np.argsort(rows[:, 0])]
-    return _Requests(rows[:, 0], rows[:, 1], rows[:, 2] != 0, rows[:, 3], rows[:, 4])
+        columns["number"].append(request_numbers(rows))
+        columns["kind"].append(kinds.of(rows, _REQUEST_KEYS))
+        columns["is_plain"].append(_is_plain(rows))
+        columns["sent_ns"].append(int_column(rows, "ts_ns", 0))
+        columns["answered_ns"].append(int_column(rows, "response_ns", 0))
+    order = np.argsort(np.concatenate(columns["number"]))
+    return _Requests(**{name: np.concatenate(columns.pop(name))[order] for name in list(columns)})
+
+
+def _is_plain(requests: pa.Table) -> NDArray[np.bool_]:
+    """Whether each request had an answer that was an error, not late, and did not throttle the client."""
+    status = int_column(requests, "status", 0)
+    latency = pc.divide(pc.subtract(requests["response_ns"], requests["request_last_ns"]), 1000)
+    late = is_late(requests.append_column("latency_us", latency), int_column(requests, "api_key", -1))
+    throttled = int_column(requests, "throttle_ms", 0) != 0
+    return np.asarray((status == _OK) & ~throttled & ~late & has_failed(requests, status), np.bool_)
 
 
 def _middles(requests: _Requests, goes_on: NDArray[np.bool_]) -> ErrorRuns:
@@ -176,11 +186,14 @@ def _middles(requests: _Requests, goes_on: NDArray[np.bool_]) -> ErrorRuns:
     ends = np.append(starts[1:], len(goes_on))
     is_long = ends - starts >= LEAST
     first, last = starts[is_long] + EDGE, ends[is_long] - EDGE - 1
-    waited = np.concatenate([[0], np.cumsum((requests.answered_ns - requests.sent_ns) // 1000)])
+    waited = [
+        ((requests.answered_ns[one:end] - requests.sent_ns[one:end]) // 1000).sum()
+        for one, end in zip(first, last + 1, strict=True)
+    ]
     return ErrorRuns(
         requests.number[first],
         requests.number[last],
         requests.answered_ns[last],
         requests.sent_ns[last],
-        waited[last + 1] - waited[first],
+        np.array(waited, np.int64),
     )
