@@ -4,6 +4,7 @@ What follows a failure decides a story, on whatever connection it comes. So the 
 all buckets, 8 bytes each, and every second pass looks its rows up in them.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,13 +90,31 @@ class FailureTimes:
         return np.where(low > first, low - 1, NO_SUBJECT)
 
 
-def failure_times(rows: pa.Table) -> FailureTimes:
-    """Gathers the failures. rows: the columns that name a subject, the client's address first, and ts_ns last."""
+def with_codes(rows: pa.Table) -> pa.Table:
+    """The rows with their strings as dictionaries: failures are many, and their subjects are few."""
+    for place, column in enumerate(rows.schema):
+        if pa.types.is_string(column.type):
+            rows = rows.set_column(place, column.name, rows[column.name].dictionary_encode())
+    return rows
+
+
+def _values(column: pa.Array) -> pa.Array:
+    """The distinct values of a column, with null where it occurs."""
+    if not isinstance(column, pa.DictionaryArray):
+        return pc.unique(column)
+    nulls = pa.nulls(1 if column.null_count else 0, column.dictionary.type)
+    return pc.unique(pa.concat_arrays([column.dictionary, nulls]))
+
+
+def failure_times(tables: Iterable[pa.Table]) -> FailureTimes:
+    """Gathers the failures. tables: of one schema: the columns that name a subject, the client's address first, and
+    ts_ns last; with_codes."""
+    rows = pa.concat_tables(tables).unify_dictionaries()
     levels: list[_Level] = []
     subject = np.zeros(rows.num_rows, np.int64)
     for name in rows.column_names[:-1]:
         column = flat(rows[name])
-        values = pc.unique(column)
+        values = _values(column)
         level = _Level(values, np.empty(0, np.int64))
         combinations, subject = np.unique(subject * len(values) + level.codes(column), return_inverse=True)
         levels.append(_Level(values, combinations))

@@ -40,9 +40,15 @@ LAST_COMMITS = pa.schema(
         ("number", pa.int64()),
     ]
 )
-LAG_POINTS = pa.schema([*(field for field in LAST_COMMITS if field.name != "topic_id"), ("high_watermark", pa.int64())])
-"""The last commit of each group, generation and topic-partition of the capture, with the request that sent it and the
-high watermark that it is compared with."""
+LAG_POINTS = pa.schema(
+    [
+        *(field for field in LAST_COMMITS if field.name not in ("topic_id", "number")),
+        ("high_watermark", pa.int64()),
+        ("number", pa.int64()),
+    ]
+)
+"""The last commit of each group, generation and topic-partition of the capture, with its connection and the high
+watermark that it is compared with; sorted, and numbered."""
 _COMMIT_KEYS = pa.array([API_KEYS[name] for name in COMMIT_APIS], pa.int16())
 _SUBJECT = ["group_id", "generation_or_epoch", "topic", "topic_id", "partition"]
 
@@ -77,7 +83,8 @@ def gather_lag_points(connections: Mapping[Path, pa.Table], topics: Mapping[str,
         for rows in read_spill(spill, spill_name(_FETCH, "response"), _FETCHED):
             watermarks.take(_with_names(rows, topics))
     points = points.append_column("high_watermark", watermarks.of_points())
-    return points.filter(points["high_watermark"].is_valid()).cast(LAG_POINTS).combine_chunks()
+    points = points.filter(points["high_watermark"].is_valid())
+    return points.append_column("number", pa.array(np.arange(points.num_rows))).cast(LAG_POINTS).combine_chunks()
 
 
 def _last_commits(directory: Path, conn_ids: pa.ChunkedArray) -> pa.Table:
@@ -114,9 +121,11 @@ def _latest(rows: pa.Table) -> pa.Table:
 
 
 def _last_of_names(commits: pa.Table, topics: Mapping[str, str]) -> pa.Table:
-    """The last commits by the names of the topics; those of topics whose names nobody tells are left out."""
+    """The last commits by the names of the topics, sorted; those of topics whose names nobody tells are left out."""
     named = _with_names(commits, topics).drop_columns("topic_id")
-    return _latest(named.filter(named["topic"].is_valid()))
+    latest = _latest(named.filter(named["topic"].is_valid())).drop_columns("number")
+    order = ("topic", "partition", "ts_ns", "group_id", "generation_or_epoch")
+    return latest.sort_by([(name, "ascending") for name in order])
 
 
 def _with_names(rows: pa.Table, topics: Mapping[str, str]) -> pa.Table:

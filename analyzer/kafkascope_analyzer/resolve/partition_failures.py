@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.resolve.apis import PARTITION_APIS
-from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times
+from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times, with_codes
 
 _FAILURE = pa.schema(
     [("client_ip", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("ts_ns", pa.int64())]
@@ -29,20 +29,23 @@ def partition_failures(
 ) -> PartitionFailures:
     """Gathers failures. errors: spilled rows of `errors` with client_ip; unanswered: topic-partitions of requests that
     failed with their connection; topics: names by topic id."""
-    of_partitions, of_topics = [_FAILURE.empty_table()], [_FAILURE.empty_table()]
+    of_partitions, of_topics = [with_codes(_FAILURE.empty_table())], [with_codes(_FAILURE.empty_table())]
     for rows in errors:
         named = _named(rows, topics)
         is_whole = pc.is_null(named["partition"])
-        of_topics.append(named.filter(is_whole))
-        of_partitions.append(named.filter(pc.and_(pc.invert(is_whole), pc.is_in(named["api_key"], _APIS))))
-    of_partitions += [_named(rows, topics) for rows in unanswered]
-    partitions, whole = (
-        pa.concat_tables([rows.select(_FAILURE.names) for rows in tables]) for tables in (of_partitions, of_topics)
+        of_topics.append(_failures(named.filter(is_whole)))
+        is_used = pc.and_(pc.invert(is_whole), pc.is_in(named["api_key"], _APIS))
+        of_partitions.append(_failures(named.filter(is_used)))
+    of_partitions += [_failures(_named(rows, topics)) for rows in unanswered]
+    failed = pc.unique(pa.chunked_array([rows["topic"].cast(pa.string()).combine_chunks() for rows in of_topics]))
+    of_topics += [rows.filter(pc.is_in(rows["topic"].cast(pa.string()), failed)) for rows in of_partitions]
+    return PartitionFailures(
+        failure_times(of_partitions), failure_times(rows.drop_columns("partition") for rows in of_topics)
     )
-    key = ["client_ip", "topic"]
-    within = partitions.join(whole.select(["topic"]), "topic", join_type="left semi", use_threads=False)
-    both = pa.concat_tables([whole.select([*key, "ts_ns"]), within.select([*key, "ts_ns"])])
-    return PartitionFailures(failure_times(partitions), failure_times(both))
+
+
+def _failures(rows: pa.Table) -> pa.Table:
+    return with_codes(rows.select(_FAILURE.names))
 
 
 def _named(rows: pa.Table, topics: dict[str, str]) -> pa.Table:

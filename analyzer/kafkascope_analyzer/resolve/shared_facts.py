@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.failed_requests import FAILED_REQUESTS
-from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times
+from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times, with_codes
 from kafkascope_analyzer.resolve.group_lag import gather_lag_points
 from kafkascope_analyzer.resolve.near_closes import CLOSE_COLUMNS, near_closes
 from kafkascope_analyzer.resolve.partition_failures import PartitionFailures, partition_failures
@@ -70,8 +70,8 @@ def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts
 
 
 def _request_failures(connections: Mapping[Path, pa.Table]) -> FailureTimes:
-    rows = [rows.select(_SUBJECT.names) for rows in _with_clients(connections, FAILED_REQUESTS)]
-    return failure_times(pa.concat_tables([_SUBJECT.empty_table(), *rows]))
+    rows = (rows.select(_SUBJECT.names) for rows in _with_clients(connections, FAILED_REQUESTS))
+    return failure_times(with_codes(each) for each in (_SUBJECT.empty_table(), *rows))
 
 
 def _with_clients(

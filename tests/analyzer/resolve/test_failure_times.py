@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FollowCounter, failure_times
+from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FollowCounter, failure_times, with_codes
 
 SUBJECTS = st.tuples(
     st.sampled_from(["10.0.0.1", "10.0.0.2", ""]), st.sampled_from([None, "a", "b"]), st.integers(0, 2)
@@ -26,7 +26,7 @@ def columns(subjects):
 @given(ROWS, ROWS, st.booleans())
 def test_the_last_failure_is_found_as_in_a_sorted_list(failed, asked, strictly):
     table = pa.table(columns([s for s, _ in failed]), schema=SCHEMA)
-    times = failure_times(table.append_column("ts_ns", pa.array([t for _, t in failed], pa.int64())))
+    times = failure_times([with_codes(table.append_column("ts_ns", pa.array([t for _, t in failed], pa.int64())))])
     by_subject = {s: sorted(t for other, t in failed if other == s) for s, _ in failed}
     client_ip, *rest = columns([s for s, _ in asked])
     subjects = times.subjects(times.clients(pa.chunked_array([client_ip])), rest)
