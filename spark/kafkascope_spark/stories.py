@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from kafkascope_spark.tables import Tables
 
 
+FINDING_TASKS = 8
+"""Tasks that write findings. Every detector has partitions of its own, and every task is sent the plan of all: their
+number, not the rows, would take the time."""
+
+
 def write_stories(
     uri: str | Path, *, master: str | None = None, remote: str | None = None, ignored: Collection[str] = ()
 ) -> None:
@@ -58,7 +63,11 @@ def write_findings(tables: "Tables", run: StoryRun, ignored: Collection[str] = (
     facts = found_facts(tables, detectors)
     if facts is None:
         return listed(run, [], [FINDINGS])
-    written = facts.mapInArrow(findings_stage(run, detectors), spark_schema(pa.schema(list(FILE)))).toArrow()
+    written = (
+        facts.coalesce(FINDING_TASKS)
+        .mapInArrow(findings_stage(run, detectors), spark_schema(pa.schema(list(FILE))))
+        .toArrow()
+    )
     return listed(run, written.to_pylist(), [FINDINGS])
 
 
