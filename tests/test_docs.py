@@ -1,10 +1,10 @@
 """The pages say what the program does: tables, commands, captures, files that the pages name."""
 
-import importlib.util
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
@@ -20,13 +20,8 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("fixture
 
 
 @pytest.fixture(scope="module")
-def reference() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("reference_pages", ROOT / "scripts" / "reference_pages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def reference(load_module: Callable[[Path], ModuleType]) -> ModuleType:
+    return load_module(ROOT / "scripts" / "reference_pages.py")
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ Here it reads fewer messages with the kernels as they are; `make checked` runs i
 index are compiled anyway, and `make fuzz` a million times.
 """
 
-import importlib.util
 import json
 import os
 import random
@@ -18,11 +17,8 @@ SCRIPT = Path(__file__).resolve().parent.parent / "benchmarks" / "fuzz.py"
 
 
 @pytest.fixture(scope="module")
-def fuzz():
-    spec = importlib.util.spec_from_file_location("fuzz", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def fuzz(load_module):
+    return load_module(SCRIPT)
 
 
 @pytest.mark.skipif(os.environ.get("NUMBA_BOUNDSCHECK") != "1", reason="make checked: it compiles kernels of its own")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from kafkascope_analyzer.dataset.tables.events import KINDS
 from kafkascope_spark import api_keys
 from kafkascope_spark.event_decoder import LEARNED, LOOP, SAMPLES, USAGE
 from kafkascope_spark.model import Connection, LoopStatistics, Request, Row
@@ -127,29 +128,8 @@ def first_request(usage: Row) -> Request | None:
 
 
 _NOTHING: Row = dict.fromkeys(Request.__dataclass_fields__)
-_USAGE_COLUMNS = (
-    "conn_id",
-    "api_key",
-    "api_name",
-    "api_version",
-    "group_id",
-    "member_id",
-    "group_instance_id",
-    "transactional_id",
-    "coordinator_type",
-    "coordinator_key",
-    "status",
-    "max_wait_ms",
-    "node_id",
-    "correlation_id",
-    "ts_ns",
-    "request_last_ns",
-    "response_ns",
-    "response_last_ns",
-    "latency_us",
-    "generation_or_epoch",
-    "n_records",
-)
+_USAGE_COLUMNS = ("conn_id", *(field.name for field in KINDS["usage"] if field.name in _NOTHING))
+"""What a row of `usage` tells of the first request of its kind."""
 
 
 def _wider(span: tuple[int, int] | None, first: int, last: int) -> tuple[int, int]:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.role_rules import FOLLOWER_FETCH
+from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_parsers.schema import api_keys, api_name
 
 _FETCHES = pa.array([key for key in api_keys() if api_name(key) in FOLLOWER_FETCH.apis], pa.int16())
@@ -61,8 +62,7 @@ class Leaders:
         only = [told.nodes[0] if len(set(told.nodes)) == 1 else _SEVERAL for told in self._told.values()]
         self._only = np.array([*only, _UNKNOWN], np.int64)
         self._since_ns = np.array([*(told.times[0] for told in self._told.values()), 0], np.int64)
-        self._topic_ids = pa.array(list(topics), pa.string())
-        self._topic_names = pa.array(list(topics.values()), pa.string())
+        self._names = TopicNames.of(topics)
 
     def at(self, topic: str | None, topic_id: str | None, partition: int, ts_ns: int) -> int | None:
         """The node that led the partition at that time, None where it was not told before it."""
@@ -76,9 +76,7 @@ class Leaders:
         """The node that led each partition when it was first answered, -1 for unknown. counts: confirmed ones, with
         topic or topic_id.
         """
-        named = pc.if_else(pc.equal(counts["topic"], ""), None, counts["topic"])
-        if len(self._topic_ids):
-            named = pc.coalesce(named, self._topic_names.take(pc.index_in(counts["topic_id"], self._topic_ids)))
+        named = self._names.complete(counts["topic"], counts["topic_id"])
         index = self._index(named, counts["partition"])
         confirmed_ns = counts["confirmed_ns"].to_numpy()
         leader = np.where(self._since_ns[index] <= confirmed_ns, self._only[index], _UNKNOWN)

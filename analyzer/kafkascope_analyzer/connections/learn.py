@@ -21,6 +21,7 @@ from kafkascope_analyzer.connections.leaders import Leaders
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, Node, resolve_nodes
 from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TOPIC_ID
 from kafkascope_analyzer.connections.role_rules import ADMIN, GROUP_COORDINATOR, broker_of
+from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.ingest.news import only_changes
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.ingest.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
@@ -56,7 +57,7 @@ Follower = tuple[str, str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """nodes: by server endpoint; advertised: endpoints each node is told by; topics: name by id.
+    """nodes: by server endpoint; advertised: endpoints each node is told by; topics: names by id.
 
     bootstrap: per spill folder its connections that bootstrapped a client (BOOTSTRAP_SCHEMA). topology: per spill
     folder its spilled topology rows that are news to the whole capture. followers: where brokers sent consumers to read
@@ -65,7 +66,7 @@ class Cluster:
 
     nodes: dict[Endpoint, Node]
     advertised: dict[int, list[Endpoint]]
-    topics: dict[str, str]
+    topics: TopicNames
     bootstrap: dict[Path, pa.Table]
     topology: dict[Path, pa.Table]
     leaders: Leaders
@@ -108,7 +109,9 @@ def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
     bootstrap = dict(zip(connections, askers.bootstraps(), strict=True))
     by_spill = {spill: topology.filter(pc.equal(topology["spill"], n)) for n, spill in enumerate(connections)}
     news = {spill: rows.drop_columns(["spill", "conn_id", "place"]) for spill, rows in by_spill.items()}
-    return Cluster(resolve_nodes(evidence), advertised, topics, bootstrap, news, leaders, frozenset(followers))
+    return Cluster(
+        resolve_nodes(evidence), advertised, TopicNames.of(topics), bootstrap, news, leaders, frozenset(followers)
+    )
 
 
 def _note_names(spills: Iterable[Path], names: HostNames) -> None:

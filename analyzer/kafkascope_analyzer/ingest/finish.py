@@ -75,13 +75,10 @@ class BucketFinish:
         cluster, shared = learned
         self._cluster = cluster
         self._facts = ConnectionFacts(pa.concat_tables(read_spill(bucket.spill, "connections")), cluster)
-        topics = cluster.topics
-        self._names = Names(
-            self._facts.names(), pa.array(list(topics), pa.string()), pa.array(list(topics.values()), pa.string())
-        )
+        self._names = Names(self._facts.names(), cluster.topics)
         connections = self._facts.raw.append_column("node_id", self._facts.node_ids)
         read_messages = FinishedFiles(bucket.dataset, bucket.part)
-        context = BucketContext(connections, topics, shared, find_error_runs(bucket.spill), read_messages)
+        context = BucketContext(connections, cluster.topics, shared, find_error_runs(bucket.spill), read_messages)
         self._events = BucketEvents(context, events)
         self._roles = RoleCounts()
         self.rows: dict[str, int] = {}
@@ -162,7 +159,7 @@ class BucketFinish:
 
     def _partition_roles(self) -> None:
         for counts in self._batches("partition_counts"):
-            topic = self._names.topics(counts["topic"], counts["topic_id"])
+            topic = self._names.topics.complete(counts["topic"], counts["topic_id"])
             counts = counts.set_column(counts.column_names.index("topic"), "topic", topic)
             self._roles.add(partition_roles(counts, *self._follows(counts)))
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import request_ids
 from kafkascope_analyzer.connections.roles import verdicts
+from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.tables import (
     ERRORS,
@@ -41,12 +42,10 @@ class Names:
     """What spilled rows are given by connection number, and the topic names of the cluster.
 
     conn: columns conn_id, client_ip, client_port, server_ip, server_port, node_id, client_side by connection number.
-    topic_ids, topic_names: two arrays of one length.
     """
 
     conn: pa.Table
-    topic_ids: pa.Array
-    topic_names: pa.Array
+    topics: TopicNames
 
     def of(self, rows: pa.Table, table: Table) -> dict[str, pa.ChunkedArray]:
         """The columns of the connection that the table has, for each row; request_id where rows have a number."""
@@ -68,23 +67,6 @@ class Names:
         occurs[conn] = True
         code = np.cumsum(occurs, dtype=np.int32) - 1
         return pa.DictionaryArray.from_arrays(pa.array(code[conn]), column.take(pa.array(np.flatnonzero(occurs))))
-
-    def coded_topics(self, names: pa.DictionaryArray, ids: pa.DictionaryArray) -> pa.DictionaryArray:
-        """`topics` for coded names and ids."""
-        by_id = self.topic_names.take(pc.index_in(ids.dictionary, self.topic_ids)) if len(self.topic_ids) else None
-        if names.null_count == 0 and pc.index(names.dictionary, "").as_py() < 0:
-            return names
-        if names.null_count == len(names) and by_id is not None and by_id.null_count == 0:
-            return pa.DictionaryArray.from_arrays(ids.indices, by_id)
-        texts = self.topics(pa.chunked_array([names.dictionary_decode()]), pa.chunked_array([ids.dictionary_decode()]))
-        return texts.combine_chunks().dictionary_encode()
-
-    def topics(self, names: pa.ChunkedArray, ids: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Topic names, looked up by id where there is no name (or an empty one)."""
-        named = pc.if_else(pc.equal(names, ""), None, names)
-        if not len(self.topic_ids) or named.null_count == 0:
-            return named
-        return pc.coalesce(named, self.topic_names.take(pc.index_in(ids, self.topic_ids)))
 
 
 def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -152,7 +134,7 @@ def partition_rows(rows: pa.Table, message: tuple[int, str], names: Names) -> pa
     columns["ts"] = microseconds(columns["ts_ns"])
     columns["api_key"] = pa.array(np.full(n, message[0], np.int16))
     columns["direction"] = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array([message[1]]))
-    columns["topic"] = names.coded_topics(columns["topic"], columns["topic_id"])
+    columns["topic"] = names.topics.complete_coded(columns["topic"], columns["topic_id"])
     if "error_code" in columns:
         columns["error_name"] = coded_error_names(columns["error_code"])
     arrays = [columns[f.name] if f.name in columns else pa.nulls(n, f.type) for f in _CODED_PARTITIONS]
@@ -163,7 +145,7 @@ def record_batch_rows(sets: pa.Table, batches: NDArray[np.void], names: Names) -
     """Rows of `record_batches`, from record sets and their batches."""
     shared = {name: sets[name] for name in RECORD_BATCHES.schema.names if name in sets.column_names}
     shared |= names.of(sets, RECORD_BATCHES)
-    shared["topic"] = names.topics(sets["topic"], sets["topic_id"])
+    shared["topic"] = names.topics.complete(sets["topic"], sets["topic_id"])
     shared["ts"] = microseconds(_flat(sets["ts_ns"]))
     return batch_rows(pa.table(shared), sets["n_batches"].to_numpy(), batches)
 
@@ -171,14 +153,14 @@ def record_batch_rows(sets: pa.Table, batches: NDArray[np.void], names: Names) -
 def record_rows(rows: pa.Table, names: Names) -> pa.Table:
     """Rows of `records`."""
     columns = _own(rows) | names.of(rows, RECORDS)
-    columns["topic"] = names.topics(rows["topic"], rows["topic_id"])
+    columns["topic"] = names.topics.complete(rows["topic"], rows["topic_id"])
     return _rows(RECORDS, columns, rows.num_rows)
 
 
 def error_table_rows(rows: pa.Table, names: Names) -> pa.Table:
     """Rows of `errors`."""
     columns = _own(rows) | names.of(rows, ERRORS)
-    topic = names.topics(rows["topic"], rows["topic_id"])
+    topic = names.topics.complete(rows["topic"], rows["topic_id"])
     columns["topic"] = topic
     columns["api_name"] = _api_names(rows["api_key"])
     columns["error_name"] = error_names(_flat(rows["error_code"]))
@@ -192,7 +174,7 @@ def error_table_rows(rows: pa.Table, names: Names) -> pa.Table:
 def topology_rows(rows: pa.Table, names: Names) -> pa.Table:
     """Rows of `topology`: a fact keeps the node it names, not the one that told it."""
     columns = names.of(rows, TOPOLOGY) | _own(rows)
-    columns["topic"] = names.topics(rows["topic"], rows["topic_id"])
+    columns["topic"] = names.topics.complete(rows["topic"], rows["topic_id"])
     return _rows(TOPOLOGY, columns, rows.num_rows)
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.resolve.error_runs import ErrorRuns
 from kafkascope_analyzer.resolve.event_source import MessageReader
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
@@ -12,12 +13,12 @@ from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 @dataclass(frozen=True, slots=True)
 class BucketContext:
     """connections: the bucket's connections by number, with the columns of the spill (ingest.connection_state) and
-    node_id; `conn` in the rows of other tables is the row in it. topics: names by topic id. shared: facts about all
+    node_id; `conn` in the rows of other tables is the row in it. shared: facts about all
     buckets. runs: of requests that fail alike. read_messages: reads the messages of the bucket, all of which the first
     pass has written."""
 
     connections: pa.Table
-    topics: dict[str, str]
+    topics: TopicNames
     shared: SharedFacts
     runs: ErrorRuns
     read_messages: MessageReader

@@ -32,8 +32,7 @@ class GroupEvents:
     """EventSource of the kinds of groups."""
 
     def __init__(self, context: BucketContext) -> None:
-        self._topic_ids = pa.array(list(context.topics), pa.string())
-        self._topic_names = pa.array(list(context.topics.values()), pa.string())
+        self._topics = context.topics
         self._heartbeats = {api: relevant_heartbeats(context.read_messages, api) for api in HEARTBEAT_APIS}
         self._heartbeat_ids = pa.concat_arrays(list(self._heartbeats.values()))
         self._forming: list[pa.Table] = []
@@ -86,14 +85,8 @@ class GroupEvents:
         wanted: dict[str, pa.Array | None] = dict.fromkeys(MEMBERSHIP_APIS) | self._heartbeats
         apis = {api: ids for api, ids in wanted.items() if API_KEYS[api] in present}
         requests = [request_bodies(read, api, ids) for api, ids in apis.items()]
-        responses = [response_bodies(read, api, self._names, ids) for api, ids in apis.items()]
+        responses = [response_bodies(read, api, self._topics, ids) for api, ids in apis.items()]
         return _all(requests), _all(responses)
-
-    def _names(self, topic_ids: pa.Array) -> pa.Array:
-        """Topic names by id; the id itself where the name is not known."""
-        if not len(self._topic_ids):
-            return topic_ids
-        return pc.coalesce(self._topic_names.take(pc.index_in(topic_ids, self._topic_ids)), topic_ids)
 
     def _lag(self, connections: pa.Table) -> pa.Table:
         """The commits on connections of this bucket that are lag points."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.ingest.exchanges import OK
 from kafkascope_analyzer.ingest.partitions import spill_name
 from kafkascope_analyzer.ingest.spill import read_spill
@@ -68,11 +69,11 @@ def pick_accepted_commits(settled: pa.Table) -> pa.Table | None:
     return chosen.filter(pc.fill_null(accepted, False))
 
 
-def gather_lag_points(connections: Mapping[Path, pa.Table], topics: Mapping[str, str]) -> pa.Table:
+def gather_lag_points(connections: Mapping[Path, pa.Table], topics: TopicNames) -> pa.Table:
     """The last commits of the capture (LAG_POINTS), from what the buckets spilled; those of partitions whose high
     watermark no response had reported by then are left out.
 
-    connections: by the directory of a bucket's spill, with conn_id. topics: topic names by id.
+    connections: by the directory of a bucket's spill, with conn_id.
     """
     commits = [_last_commits(spill, rows["conn_id"]) for spill, rows in connections.items()]
     points = _last_of_names(pa.concat_tables([LAST_COMMITS.empty_table(), *commits]), topics)
@@ -81,10 +82,12 @@ def gather_lag_points(connections: Mapping[Path, pa.Table], topics: Mapping[str,
     watermarks = HighWatermarks(points)
     for spill in connections:
         for rows in read_spill(spill, spill_name(_FETCH, "response"), _FETCHED):
-            watermarks.take(_with_names(rows, topics))
+            names, ids = (rows[name].combine_chunks() for name in ("topic", "topic_id"))
+            watermarks.take(topics.complete_coded(names, ids), rows)
     points = points.append_column("high_watermark", watermarks.of_points())
     points = points.filter(points["high_watermark"].is_valid())
-    return points.append_column("number", pa.array(np.arange(points.num_rows))).cast(LAG_POINTS).combine_chunks()
+    numbered = points.append_column("number", pa.array(np.arange(points.num_rows)))
+    return numbered.select(LAG_POINTS.names).cast(LAG_POINTS).combine_chunks()
 
 
 def _last_commits(directory: Path, conn_ids: pa.ChunkedArray) -> pa.Table:
@@ -120,21 +123,13 @@ def _latest(rows: pa.Table) -> pa.Table:
     return last.rename_columns([name.removesuffix("_last") for name in last.column_names]).select(rows.column_names)
 
 
-def _last_of_names(commits: pa.Table, topics: Mapping[str, str]) -> pa.Table:
+def _last_of_names(commits: pa.Table, topics: TopicNames) -> pa.Table:
     """The last commits by the names of the topics, sorted; those of topics whose names nobody tells are left out."""
-    named = _with_names(commits, topics).drop_columns("topic_id")
+    names = topics.complete(commits["topic"], commits["topic_id"])
+    named = commits.drop_columns(["topic", "topic_id"]).append_column("topic", names)
     latest = _latest(named.filter(named["topic"].is_valid())).drop_columns("number")
     order = ("topic", "partition", "ts_ns", "group_id", "generation_or_epoch")
     return latest.sort_by([(name, "ascending") for name in order])
-
-
-def _with_names(rows: pa.Table, topics: Mapping[str, str]) -> pa.Table:
-    """The rows with the name of the topic instead of its id; null where it is not known."""
-    name, topic_id = (rows[column].cast(pa.string()).combine_chunks() for column in ("topic", "topic_id"))
-    ids = topic_id.dictionary_encode()
-    by_id = pa.array([topics.get(each) for each in ids.dictionary.to_pylist()], pa.string()).take(ids.indices)
-    named = pc.if_else(pc.equal(name, ""), pa.scalar(None, pa.string()), name)
-    return rows.set_column(rows.column_names.index("topic"), "topic", pc.coalesce(named, by_id))
 
 
 class HighWatermarks:
@@ -157,9 +152,10 @@ class HighWatermarks:
         self._highest = np.full(len(self._slots), NOT_REPORTED)
         """Of the watermarks that were reported after the slot before, up to the end of this one."""
 
-    def take(self, rows: pa.Table) -> None:
-        """Takes topics and partitions of the responses to Fetch, by name."""
-        places, high_watermark = self._places(rows), pc.fill_null(rows["high_watermark"], NOT_REPORTED).to_numpy()
+    def take(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
+        """Takes partitions of the responses to Fetch, and the names of their topics."""
+        places = self._places(topics, rows["partition"])
+        high_watermark = pc.fill_null(rows["high_watermark"], NOT_REPORTED).to_numpy()
         known = np.flatnonzero((places >= 0) & (high_watermark >= 0))
         seconds = np.maximum(rows["ts_ns"].to_numpy()[known] // SECOND_NS - self._first_second, 0)
         slots = np.searchsorted(self._slots, places[known] * self._span + np.minimum(seconds, self._span - 1))
@@ -168,12 +164,11 @@ class HighWatermarks:
         same_place = self._slots[slots] // self._span == places[known]
         np.maximum.at(self._highest, slots[same_place], high_watermark[known[same_place]])
 
-    def _places(self, rows: pa.Table) -> NDArray[np.int64]:
+    def _places(self, topics: pa.DictionaryArray, partitions: pa.ChunkedArray) -> NDArray[np.int64]:
         """The place of each row; -1 where nobody commits for its topic-partition."""
-        topic = rows["topic"].combine_chunks().dictionary_encode()
-        of_code = pc.fill_null(pc.index_in(topic.dictionary, self._topics), -1).to_numpy().astype(np.int64)
-        codes = np.append(of_code, -1)[pc.fill_null(topic.indices, len(of_code)).to_numpy()]
-        partition = rows["partition"].to_numpy()
+        of_code = pc.fill_null(pc.index_in(topics.dictionary, self._topics), -1).to_numpy().astype(np.int64)
+        codes = np.append(of_code, -1)[pc.fill_null(topics.indices, len(of_code)).to_numpy()]
+        partition = partitions.to_numpy()
         is_known = (codes >= 0) & (partition >= 0) & (partition < self._n_partitions)
         return np.where(is_known, codes * self._n_partitions + partition, -1)
 

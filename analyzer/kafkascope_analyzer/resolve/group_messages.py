@@ -6,11 +6,12 @@ the relevant ones are read. `relevant_heartbeats` reads requests and responses s
 holds only what is in flight.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_REQUEST_BODY, GROUP_RESPONSE_BODY
 from kafkascope_analyzer.resolve.event_source import MessageReader
 
@@ -59,13 +60,11 @@ _ASSIGNMENTS = {
     "StreamsGroupHeartbeat": ("active_tasks", "standby_tasks", "warmup_tasks"),
 }
 """API -> columns of the response that make up an assignment; the first is not null where there is one."""
-TopicNames = Callable[[pa.Array], pa.Array]
-"""Takes topic ids; gives the topics' names, or the ids where the capture does not show the names."""
 
 
 def request_bodies(read: MessageReader, api: str, wanted: pa.Array | None = None) -> pa.Table:
     """Columns request_id and body (GROUP_REQUEST_BODY) of an API's requests; wanted: ids of those, None for all."""
-    return _bodies(read, f"{api}/request", (GROUP_REQUEST_BODY, _REQUEST_FIELDS[api], ()), wanted, None)
+    return _bodies(read, f"{api}/request", (GROUP_REQUEST_BODY, _REQUEST_FIELDS[api], ()), wanted, TopicNames.of({}))
 
 
 def response_bodies(read: MessageReader, api: str, names: TopicNames, wanted: pa.Array | None = None) -> pa.Table:
@@ -77,9 +76,7 @@ def response_bodies(read: MessageReader, api: str, names: TopicNames, wanted: pa
 _Shape = tuple[pa.StructType, Mapping[str, str], tuple[str, ...]]
 
 
-def _bodies(
-    read: MessageReader, message: str, shape: _Shape, wanted: pa.Array | None, names: TopicNames | None
-) -> pa.Table:
+def _bodies(read: MessageReader, message: str, shape: _Shape, wanted: pa.Array | None, names: TopicNames) -> pa.Table:
     kind, fields, assignment = shape
     tables = [pa.table({"request_id": pa.array([], pa.string()), "body": pa.array([], kind)})]
     for batch in read(message, ["request_id", *dict.fromkeys([*fields.values(), *assignment])]):
@@ -93,7 +90,7 @@ def _bodies(
     return pa.concat_tables(tables)
 
 
-def _assignment(rows: pa.RecordBatch, columns: tuple[str, ...], names: TopicNames | None) -> dict[str, pa.Array]:
+def _assignment(rows: pa.RecordBatch, columns: tuple[str, ...], names: TopicNames) -> dict[str, pa.Array]:
     """The fields of an assignment of a heartbeat's response."""
     has_assignment = rows[columns[0]].is_valid()
     if len(columns) == 1:
@@ -103,12 +100,13 @@ def _assignment(rows: pa.RecordBatch, columns: tuple[str, ...], names: TopicName
     return {"has_assignment": has_assignment, "standby_tasks": _joined([rows[c].cast(tasks) for c in columns[1:]])}
 
 
-def _named(topics: pa.ListArray, names: TopicNames | None) -> pa.ListArray:
+def _named(topics: pa.ListArray, names: TopicNames) -> pa.ListArray:
     """Lists of (topic_id, partitions) as lists of (topic, partitions)."""
     flat = pc.list_flatten(topics)
     ids = pc.struct_field(flat, "topic_id")
     named = pa.StructArray.from_arrays(
-        [ids if names is None else names(ids), pc.struct_field(flat, "partitions")], ["topic", "partitions"]
+        [pc.coalesce(names.by_id(ids), ids), pc.struct_field(flat, "partitions")],
+        ["topic", "partitions"],
     )
     return _lists(pc.fill_null(pc.list_value_length(topics), 0), named)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.resolve.apis import PARTITION_APIS
 from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times, with_codes
 
@@ -25,10 +26,10 @@ class PartitionFailures:
 
 
 def partition_failures(
-    errors: Iterable[pa.Table], unanswered: Iterable[pa.Table], topics: dict[str, str]
+    errors: Iterable[pa.Table], unanswered: Iterable[pa.Table], topics: TopicNames
 ) -> PartitionFailures:
     """Gathers failures. errors: spilled rows of `errors` with client_ip; unanswered: topic-partitions of requests that
-    failed with their connection; topics: names by topic id."""
+    failed with their connection."""
     of_partitions, of_topics = [with_codes(_FAILURE.empty_table())], [with_codes(_FAILURE.empty_table())]
     for rows in errors:
         named = _named(rows, topics)
@@ -48,11 +49,8 @@ def _failures(rows: pa.Table) -> pa.Table:
     return with_codes(rows.select(_FAILURE.names))
 
 
-def _named(rows: pa.Table, topics: dict[str, str]) -> pa.Table:
+def _named(rows: pa.Table, topics: TopicNames) -> pa.Table:
     """The rows whose topic has a name, by the topic id where the row has only that."""
-    name = pc.if_else(pc.equal(rows["topic"], ""), None, rows["topic"])
-    if name.null_count and topics:
-        at = pc.index_in(rows["topic_id"], pa.array(list(topics), pa.string()))
-        name = pc.coalesce(name, pa.array(list(topics.values()), pa.string()).take(at.combine_chunks()))
+    name = topics.complete(rows["topic"], rows["topic_id"])
     rows = rows.set_column(rows.column_names.index("topic"), "topic", name)
     return rows.filter(pc.is_valid(name))

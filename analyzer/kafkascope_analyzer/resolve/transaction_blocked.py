@@ -6,12 +6,14 @@ org.apache.kafka.storage.internals.log.UnifiedLog). So the transaction that bloc
 batch on the partition has that offset: the response to a Produce request of a transactional producer names it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkascope_analyzer.connections.topic_names import TopicNames
+from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
 from kafkascope_analyzer.ingest.partitions import spill_name
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.apis import PRODUCE
@@ -32,12 +34,7 @@ BLOCKED_SCHEMA = pa.schema(
         ("ts_ns", pa.int64()),
         ("conn_id", pa.string()),
         ("number", pa.int64()),
-        ("partition", pa.string()),
-        ("last_stable_offset", pa.int64()),
-        ("from_ns", pa.int64()),
-        ("until_ns", pa.int64()),
-        ("lowest_high_watermark", pa.int64()),
-        ("highest_high_watermark", pa.int64()),
+        *(field for field in TRANSACTION_KINDS["transaction_blocked_by_lso"] if field.name != "request_id"),
     ]
 )
 """transactional_id: the transaction's, empty where no request shows it; ts_ns: its Produce request with the first batch
@@ -45,7 +42,7 @@ on the partition, or the first answer that shows the last stable offset; conn_id
 partition: `topic-partition`."""
 
 
-def blocked_consumers(spills: Sequence[Path], topics: Mapping[str, str]) -> pa.Table:
+def blocked_consumers(spills: Sequence[Path], topics: TopicNames) -> pa.Table:
     """One row (BLOCKED_SCHEMA) for each connection of a consumer, partition, last stable offset and transaction.
     topics:
     names by topic id."""
@@ -62,7 +59,7 @@ def blocked_consumers(spills: Sequence[Path], topics: Mapping[str, str]) -> pa.T
     return pa.concat_tables([part.select(BLOCKED_SCHEMA.names).cast(BLOCKED_SCHEMA) for part in (matched, unseen)])
 
 
-def _of_bucket(spill: Path, topics: Mapping[str, str]) -> pa.Table:
+def _of_bucket(spill: Path, topics: TopicNames) -> pa.Table:
     """What one bucket spilled: columns of BLOCKED_SCHEMA but transactional_id and ts_ns."""
     schema = pa.schema([field for field in BLOCKED_SCHEMA if field.name not in ("transactional_id", "ts_ns")])
     spilled = list(read_spill(spill, BLOCKED))
@@ -79,11 +76,10 @@ def _of_bucket(spill: Path, topics: Mapping[str, str]) -> pa.Table:
     return pa.table([columns[name] for name in schema.names], schema=schema)
 
 
-def _topic_names(rows: pa.Table, topics: Mapping[str, str]) -> pa.ChunkedArray:
+def _topic_names(rows: pa.Table, topics: TopicNames) -> pa.ChunkedArray:
     """The topic's name, by its id where the message has only that; the id where the capture does not show the name."""
     names, ids = (rows[name].cast(pa.string()) for name in ("topic", "topic_id"))
-    by_id = pa.array(list(topics.values()), pa.string()).take(pc.index_in(ids, pa.array(list(topics), pa.string())))
-    return pc.coalesce(pc.if_else(pc.equal(names, ""), None, names), by_id, ids)
+    return pc.coalesce(topics.complete(names, ids), ids)
 
 
 def _of_offset(rows: pa.Table, columns: list[tuple[str, str]]) -> pa.Table:
@@ -109,7 +105,7 @@ def _long(rows: pa.Table) -> pa.Table:
     return long.append_column("transactional_id", nameless).append_column("ts_ns", long["from_ns_min"])
 
 
-def _first_batches(spills: Sequence[Path], topics: Mapping[str, str], rows: pa.Table) -> pa.Table:
+def _first_batches(spills: Sequence[Path], topics: TopicNames, rows: pa.Table) -> pa.Table:
     """Which Produce request of a transactional producer wrote the batch at each of the last stable offsets: partition,
     last_stable_offset, transactional_id, ts_ns (of the request)."""
     offsets = rows["last_stable_offset"].combine_chunks().unique()
@@ -126,7 +122,7 @@ def _first_batches(spills: Sequence[Path], topics: Mapping[str, str], rows: pa.T
     return first.rename_columns({"ts_ns_min": "ts_ns"}).select(names)
 
 
-def _written_at(spill: Path, topics: Mapping[str, str], offsets: pa.Array) -> Iterator[pa.Table]:
+def _written_at(spill: Path, topics: TopicNames, offsets: pa.Array) -> Iterator[pa.Table]:
     """Produce responses without error that name one of the offsets (_BATCH). key: connection and number."""
     names = ["conn", "number", "topic", "topic_id", "partition", "offset", "error_code"]
     for rows in read_spill(spill, spill_name(PRODUCE, "response"), names):

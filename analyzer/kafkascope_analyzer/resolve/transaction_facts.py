@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.transaction_blocked import blocked_consumers
 from kafkascope_analyzer.resolve.transaction_picks import COORDINATOR_REQUESTS, LEADERS_REQUESTS, MARKERS
@@ -46,8 +47,8 @@ class TransactionFacts:
         return out
 
 
-def gather_transaction_facts(spills: Sequence[Path], topics: Mapping[str, str]) -> TransactionFacts:
-    """Reads what the buckets spilled. topics: names by topic id."""
+def gather_transaction_facts(spills: Sequence[Path], topics: TopicNames) -> TransactionFacts:
+    """Reads what the buckets spilled."""
     pairs, bounds = [_PRODUCERS.empty_table()], _Bounds()
     for name in (COORDINATOR_REQUESTS, LEADERS_REQUESTS):
         for rows in _read(spills, name):

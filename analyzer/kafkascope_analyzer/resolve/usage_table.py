@@ -4,41 +4,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.tables.events import USAGE_FIRST, USAGE_KEYS
 from kafkascope_analyzer.resolve.apis import int_column
 from kafkascope_analyzer.resolve.client_event import flat
 from kafkascope_analyzer.resolve.group_codes import group_codes
 
 FIRST_RESERVED_CORRELATION_ID = 0x7FFFFFF8
 """From here the Java client numbers its SASL requests, apart from its counter (KAFKA-9854)."""
-_TEXT_KEYS = (
-    "client_id",
-    "group_id",
-    "member_id",
-    "group_instance_id",
-    "transactional_id",
-    "coordinator_type",
-    "coordinator_key",
-    "software_name",
-    "software_version",
-)
 _FLAGS = ("is_replica", "returned_records", "failed")
-_KEYS = ("conn", "api_key", "api_version", "status_code", *_TEXT_KEYS, *_FLAGS)
-_FIRST = (
-    "api_name",
-    "status",
-    "client_ip",
-    "conn_id",
-    "node_id",
-    "correlation_id",
-    "ts_ns",
-    "request_last_ns",
-    "response_ns",
-    "response_last_ns",
-    "latency_us",
-    "generation_or_epoch",
-    "n_records",
-    "number",
-)
+_FOLLOWING = ("api_name", "status")
+"""Keys that follow from another column (api_key, status_code), by which they need not be told apart again."""
+_KEYS = ("conn", "status_code", *(name for name in USAGE_KEYS if name not in _FOLLOWING), *_FLAGS)
+_FIRST = (*_FOLLOWING, "client_ip", "conn_id", *USAGE_FIRST, "number")
 _KEPT = [*(name for name in _KEYS if name not in _FLAGS), *_FIRST]
 USAGE_COLUMNS = [*_KEPT, "max_wait_ms", "producer_id", "replica_id", "error_code", "n_errors"]
 """The columns of `requests` that are needed, conn and number among them."""

@@ -3,8 +3,8 @@
 import json
 import shutil
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -21,14 +21,9 @@ FORMS = ("--html", "--markdown", "--json", "--perfetto")
 
 
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def dataset(small: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    spec = spec_from_file_location("small_dataset", ROOT / "tests" / "analyzer" / "report" / "small_dataset.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.write_dataset(tmp_path / "small.kscope")
+    small.write_dataset(tmp_path / "small.kscope")
     return Path("small.kscope")
 
 
@@ -45,58 +40,58 @@ def refused(*args: str | Path) -> str:
     return sentence
 
 
-def test_the_terminal_report_names_the_dataset_in_its_commands(small: Path) -> None:
-    result = run("report", small)
+def test_the_terminal_report_names_the_dataset_in_its_commands(dataset: Path) -> None:
+    result = run("report", dataset)
     assert result.exit_code == 0
     assert "kafkascope cut small.kscope --finding f-1 -o finding.pcapng" in result.stdout
     assert "OUT.kscope" not in result.stdout
-    assert run("report", small, "--format", "plain").stdout.isascii()
-    assert json.loads(run("report", small, "--format", "json").stdout) == report_model(Dataset.open(small))
+    assert run("report", dataset, "--format", "plain").stdout.isascii()
+    assert json.loads(run("report", dataset, "--format", "json").stdout) == report_model(Dataset.open(dataset))
 
 
-def test_forms_are_written_together(small: Path) -> None:
-    result = run("report", small, "--markdown", "a.md", "--json", "a.json", "--perfetto", "a.pftrace")
+def test_forms_are_written_together(dataset: Path) -> None:
+    result = run("report", dataset, "--markdown", "a.md", "--json", "a.json", "--perfetto", "a.pftrace")
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr.splitlines() == ["markdown: a.md", "json: a.json", "perfetto: a.pftrace"]
-    assert Path("a.json").read_text() == to_json(report_model(Dataset.open(small)))
+    assert Path("a.json").read_text() == to_json(report_model(Dataset.open(dataset)))
     assert Path("a.md").read_text().startswith("# Kafka traffic in `small.pcap`\n")
     assert Path("a.pftrace").stat().st_size > 1000
     assert sorted(p.name for p in Path().iterdir()) == ["a.json", "a.md", "a.pftrace", "small.kscope"]
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_dash_is_standard_output(small: Path, form: str) -> None:
-    result = run("report", small, form, "-")
+def test_a_dash_is_standard_output(dataset: Path, form: str) -> None:
+    result = run("report", dataset, form, "-")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert run("report", small, form, "file", "-q").stderr == ""
+    assert run("report", dataset, form, "file", "-q").stderr == ""
     assert result.stdout_bytes == Path("file").read_bytes()
 
 
-def test_what_cannot_be_written_is_refused_before_anything_is(small: Path) -> None:
+def test_what_cannot_be_written_is_refused_before_anything_is(dataset: Path) -> None:
     Path("there.md").write_text("precious")
-    assert "--overwrite replaces it" in refused("report", small, "--json", "new.json", "--markdown", "there.md")
-    assert "is not a file" in refused("report", small, "--markdown", small)
-    assert "directory it should go into is not there" in refused("report", small, "--markdown", "no/where.md")
-    assert "same place" in refused("report", small, "--markdown", "x", "--json", "./x")
-    assert "same place" in refused("report", small, "--markdown", "-", "--json", "-")
+    assert "--overwrite replaces it" in refused("report", dataset, "--json", "new.json", "--markdown", "there.md")
+    assert "is not a file" in refused("report", dataset, "--markdown", dataset)
+    assert "directory it should go into is not there" in refused("report", dataset, "--markdown", "no/where.md")
+    assert "same place" in refused("report", dataset, "--markdown", "x", "--json", "./x")
+    assert "same place" in refused("report", dataset, "--markdown", "-", "--json", "-")
     assert "not a kafkascope dataset" in refused("report", "no.kscope", "--markdown", "x.md")
     assert Path("there.md").read_text() == "precious"
-    assert run("report", small, "--markdown", "there.md", "--overwrite", "-q").exit_code == 0
+    assert run("report", dataset, "--markdown", "there.md", "--overwrite", "-q").exit_code == 0
     assert Path("there.md").read_text() != "precious"
 
 
-def test_one_form_that_fails_leaves_none(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_form_that_fails_leaves_none(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("kafkascope_analyzer.report.perfetto.write_perfetto", full)
-    sentence = refused("report", small, "--markdown", "a.md", "--perfetto", "a.pftrace")
+    sentence = refused("report", dataset, "--markdown", "a.md", "--perfetto", "a.pftrace")
     assert sentence == "kafkascope: --perfetto a.pftrace: cannot be written: No space left on device"
 
 
-def test_without_perfettos_package_it_says_what_to_install(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_perfettos_package_it_says_what_to_install(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    assert "pip install 'kafkascope[perfetto]'" in refused("report", small, "--perfetto", "a.pftrace")
+    assert "pip install 'kafkascope[perfetto]'" in refused("report", dataset, "--perfetto", "a.pftrace")
 
 
 def test_analyze_writes_the_forms_too_and_never_over_a_capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,15 +133,15 @@ def test_the_same_bytes_twice_and_for_any_number_of_jobs(by_jobs: dict[int, Path
     assert first.stdout_bytes == other.stdout_bytes
 
 
-def test_sql_prints_what_was_asked_for(small: Path) -> None:
+def test_sql_prints_what_was_asked_for(dataset: Path) -> None:
     query = "select api_name, count(*) as n from requests group by all order by n desc, 1"
-    assert run("sql", small, query, "--format", "csv").stdout == "api_name,n\nProduce,5\nJoinGroup,1\nMetadata,1\n"
+    assert run("sql", dataset, query, "--format", "csv").stdout == "api_name,n\nProduce,5\nJoinGroup,1\nMetadata,1\n"
     wanted = [{"api_name": "Produce", "n": 5}, {"api_name": "JoinGroup", "n": 1}, {"api_name": "Metadata", "n": 1}]
-    assert json.loads(run("sql", small, "-", "--format", "json", stdin=query).stdout) == wanted
-    assert "| `Produce` | 5 |" in run("sql", small, query, "--format", "markdown").stdout
-    assert run("sql", small, query, "--format", "plain").stdout.isascii()
-    assert run("sql", small, query).stdout.splitlines()[2] == "Produce    5"
-    assert refused("sql", small, "select foo from requests").startswith("kafkascope: the query failed: Binder Error")
+    assert json.loads(run("sql", dataset, "-", "--format", "json", stdin=query).stdout) == wanted
+    assert "| `Produce` | 5 |" in run("sql", dataset, query, "--format", "markdown").stdout
+    assert run("sql", dataset, query, "--format", "plain").stdout.isascii()
+    assert run("sql", dataset, query).stdout.splitlines()[2] == "Produce    5"
+    assert refused("sql", dataset, "select foo from requests").startswith("kafkascope: the query failed: Binder Error")
 
 
 def test_tables_are_told_with_sentence_and_unit() -> None:
@@ -164,7 +159,7 @@ def test_tables_are_told_with_sentence_and_unit() -> None:
     assert "correlation_id" not in run("tables", "messages.Fetch_request").stdout
 
 
-def test_neither_spark_nor_kernels_are_needed(small: Path) -> None:
+def test_neither_spark_nor_kernels_are_needed(dataset: Path) -> None:
     import subprocess
 
     program = (

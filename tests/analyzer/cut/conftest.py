@@ -1,4 +1,4 @@
-from importlib.util import module_from_spec, spec_from_file_location
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -8,13 +8,8 @@ from kafkascope_analyzer.ingest.run import ingest
 
 
 @pytest.fixture(scope="session")
-def files() -> ModuleType:
-    spec = spec_from_file_location("capture_files", Path(__file__).with_name("capture_files.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def files(load_module: Callable[[Path], ModuleType]) -> ModuleType:
+    return load_module(Path(__file__).with_name("capture_files.py"))
 
 
 @pytest.fixture(scope="session")

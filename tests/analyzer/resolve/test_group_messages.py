@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.resolve.group_messages import relevant_heartbeats, request_bodies, response_bodies
 
 TOPICS = pa.list_(pa.struct([("topic_id", pa.string()), ("partitions", pa.list_(pa.int32()))]))
@@ -100,11 +101,7 @@ def test_assigned_topics_have_their_names() -> None:
         {"request_id": "c-2"},
         {"request_id": "c-3", "assignment": {"topic_partitions": []}},
     ]
-    names = {"id-1": "orders"}
-
-    def named(ids: pa.Array) -> pa.Array:
-        return pa.array([names.get(one, one) for one in ids.to_pylist()], pa.string())
-
+    named = TopicNames.of({"id-1": "orders"})
     table = response_bodies(Messages([], responses), "ConsumerGroupHeartbeat", named)
     bodies = dict(zip(table["request_id"].to_pylist(), table["body"].to_pylist(), strict=True))
     assert bodies["c-1"]["assigned_topics"] == [
@@ -125,7 +122,7 @@ def test_standby_and_warmup_tasks_are_one_list() -> None:
         {"request_id": "c-2", "active_tasks": [], "warmup_tasks": tasks("e")},
         {"request_id": "c-3"},
     ]
-    table = response_bodies(Messages([], responses), "StreamsGroupHeartbeat", lambda ids: ids)
+    table = response_bodies(Messages([], responses), "StreamsGroupHeartbeat", TopicNames.of({}))
     standby = pc.struct_field(table["body"].combine_chunks(), "standby_tasks").to_pylist()
     assert [[task["subtopology_id"] for task in one] for one in standby] == [["b", "c", "d"], ["e"], []]
     bodies = request_bodies(Messages([{"request_id": "c-1", "member_epoch": 7}], []), "StreamsGroupHeartbeat")

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.ingest.partitions import CODED_TEXT, spill_name
 from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.resolve.transaction_blocked import SHORTEST_UNSEEN_NS, blocked_consumers
@@ -104,7 +105,7 @@ def batch_at(offset: int, number: int, transactional_id: str | None, **more: Any
 @pytest.mark.parametrize("size", [1, 3, len(ANSWERS)])
 def test_only_who_reads_committed_records_and_only_while_records_come(tmp_path: pathlib.Path, size: int) -> None:
     batches = [ANSWERS[at : at + size] for at in range(0, len(ANSWERS), size)]
-    (row,) = blocked_consumers([spilled(tmp_path / "0", batches, [])], TOPIC_IDS).to_pylist()
+    (row,) = blocked_consumers([spilled(tmp_path / "0", batches, [])], TopicNames.of(TOPIC_IDS)).to_pylist()
     assert row == {
         "transactional_id": "",
         "ts_ns": 0,
@@ -128,7 +129,7 @@ def test_the_transaction_is_that_of_the_first_batch_at_the_offset(tmp_path: path
         batch_at(10, 5, "busy-tx"),
         batch_at(14, 6, "later-tx"),
     ]
-    rows = blocked_consumers([spilled(tmp_path / "0", [ANSWERS], produced)], TOPIC_IDS).to_pylist()
+    rows = blocked_consumers([spilled(tmp_path / "0", [ANSWERS], produced)], TopicNames.of(TOPIC_IDS)).to_pylist()
     (row,) = [row for row in rows if row["transactional_id"]]
     assert (row["transactional_id"], row["ts_ns"], row["conn_id"]) == ("busy-tx", 4, "c2")
     assert (row["partition"], row["last_stable_offset"], row["until_ns"]) == ("busy-0", 10, 4 * SECOND)
@@ -136,10 +137,10 @@ def test_the_transaction_is_that_of_the_first_batch_at_the_offset(tmp_path: path
 
 def test_what_readers_of_other_buckets_see_counts_for_whether_it_is_long(tmp_path: pathlib.Path) -> None:
     early, late = answers(COMMITTED, "stuck", [17, 17], [18, 20]), answers(COMMITTED, "stuck", [17] * 4, [18] * 4)
-    alone = blocked_consumers([spilled(tmp_path / "0", [early], [])], {})
+    alone = blocked_consumers([spilled(tmp_path / "0", [early], [])], TopicNames.of({}))
     assert alone.num_rows == 0
     spills = [spilled(tmp_path / "1", [early], []), spilled(tmp_path / "2", [late], [])]
-    both = blocked_consumers(spills, {}).to_pylist()
+    both = blocked_consumers(spills, TopicNames.of({})).to_pylist()
     assert [row["until_ns"] for row in both] == [4 * SECOND, 12 * SECOND]
     assert 4 * SECOND < SHORTEST_UNSEEN_NS <= 12 * SECOND
     assert {row["ts_ns"] for row in both} == {0}

@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
@@ -8,16 +7,6 @@ import pytest
 from kafkascope_analyzer.ingest.run import ingest
 
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(scope="session")
-def small() -> ModuleType:
-    spec = spec_from_file_location("small_dataset", ROOT / "tests" / "analyzer" / "report" / "small_dataset.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture

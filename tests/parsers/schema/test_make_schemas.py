@@ -1,7 +1,6 @@
 """The committed facts are what the script makes of the jars' definitions, which are kept; and it says what changed."""
 
-import importlib.util
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -11,14 +10,8 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_schemas", ROOT / "scripts" / "make_schemas.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+def script(load_module: Callable[[Path], ModuleType]) -> ModuleType:
+    return load_module(ROOT / "scripts" / "make_schemas.py")
 
 
 @pytest.fixture(scope="module")

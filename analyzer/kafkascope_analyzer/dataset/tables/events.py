@@ -45,7 +45,7 @@ _CONNECTION = (
     "advertised_host",
     "advertised_port",
 )
-_USAGE_KEYS = (
+USAGE_KEYS = (
     "client_id",
     "api_key",
     "api_name",
@@ -60,7 +60,8 @@ _USAGE_KEYS = (
     "software_version",
     "status",
 )
-_USAGE_FIRST = (
+"""Columns of `requests` that tell kinds of requests of a connection apart."""
+USAGE_FIRST = (
     "node_id",
     "correlation_id",
     "ts_ns",
@@ -71,6 +72,7 @@ _USAGE_FIRST = (
     "generation_or_epoch",
     "n_records",
 )
+"""Columns of `requests` that a row of `usage` has of the first request of its kind."""
 _REQUEST = (
     "request_id",
     "node_id",
@@ -115,7 +117,7 @@ CLIENT_KINDS: dict[str, pa.StructType] = {
     ),
     "usage": pa.struct(
         [
-            *_of(REQUESTS, _USAGE_KEYS),
+            *_of(REQUESTS, USAGE_KEYS),
             ("is_replica", pa.bool_()),
             ("returned_records", pa.bool_()),
             ("failed", pa.bool_()),
@@ -125,7 +127,7 @@ CLIENT_KINDS: dict[str, pa.StructType] = {
             ("max_wait_ms", pa.int32()),
             ("last_correlation_id", pa.int32()),
             ("producer_id", pa.int64()),
-            *_of(REQUESTS, _USAGE_FIRST),
+            *_of(REQUESTS, USAGE_FIRST),
         ]
     ),
     "samples": pa.struct(

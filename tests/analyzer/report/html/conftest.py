@@ -5,7 +5,6 @@ import shutil
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +21,6 @@ EVENT_LOOP_WAIT_MS = 15_000
 def chromium() -> str | None:
     names = [os.environ.get("CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome"]
     return next((found for name in names if name and (found := shutil.which(name))), None)
-
-
-@pytest.fixture(scope="session")
-def small() -> Any:
-    path = Path(__file__).parent.with_name("report") / "small_dataset.py"
-    path = path if path.is_file() else Path(__file__).parents[1] / "small_dataset.py"
-    spec = spec_from_file_location("small_dataset", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="session")
