@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.contract import TIMESTAMP
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS
+from kafkascope_analyzer.dataset.tables.server_events import SERVER_KINDS
+from kafkascope_analyzer.dataset.tables.service_events import SERVICE_KINDS
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
 from kafkascope_spark.client_stories import ClientStories, TableRow
 from kafkascope_spark.event_decoder import event_rows
@@ -28,10 +30,14 @@ Batches = Iterable[pa.RecordBatch]
 GC_OBJECTS = 200_000
 """The machines make many objects and no cycles: looking for cycles after each 700 costs a third of the time."""
 CLIENT, RECOVERY, WRITTEN_FILE = "client", "recovery", "file"
+SERVICE = "service"
+"""A key kind: how a client, or the group that it is in, was served at a topic-partition."""
 RECOVERY_STRUCT = pa.struct([field for field in RECOVERIES.schema if not field.type.equals(TIMESTAMP)])
 SHARED_KINDS = {
     **GROUP_KINDS,
     **TRANSACTION_KINDS,
+    **SERVICE_KINDS,
+    **SERVER_KINDS,
     CLIENT_END: pa.struct([("client_instance_id", pa.string()), ("left_ns", pa.int64())]),
     RECOVERY: RECOVERY_STRUCT,
     WRITTEN_FILE: FILE,

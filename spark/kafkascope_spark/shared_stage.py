@@ -1,6 +1,8 @@
-"""The second stage of the story job: what several clients share, one group, transactional id or cause after the other.
+"""The second stage of the story job: what several clients share, one group, transactional id, topic-partition, server
+or cause after the other.
 
-It writes the tables rebalances, transactions and recoveries, and gives the files that both stages wrote.
+It writes the tables rebalances, transactions and recoveries, and passes on what stood still or failed, and the files
+that were written.
 """
 
 import gc
@@ -12,67 +14,103 @@ from typing import Any
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.stories import REBALANCES, RECOVERIES, TRANSACTIONS
-from kafkascope_spark.client_stage import GC_OBJECTS, RECOVERY, SHARED_KINDS, WRITTEN_FILE, Batches
+from kafkascope_spark.broker_states.machine import BrokerStates
+from kafkascope_spark.client_stage import GC_OBJECTS, RECOVERY, SERVICE, SHARED_KINDS, WRITTEN_FILE, Batches
 from kafkascope_spark.groups.stories import GroupStories
-from kafkascope_spark.recoveries.causes import Causes
-from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter
+from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, STALL, found
+from kafkascope_spark.recoveries.causes import Causes, felt_ns
+from kafkascope_spark.stalls.machine import Stalls
+from kafkascope_spark.story_writer import StoryRun, StoryWriter
 from kafkascope_spark.transactions.machine import Transactions
 
 Row = dict[str, Any]
-FILES = pa.schema(list(FILE))
 _WRITTEN = (REBALANCES, TRANSACTIONS, RECOVERIES)
 
 
 def shared_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """The function that Spark's workers run over each partition of the first stage's rows, sorted; it gives FILES."""
+    """The function that Spark's workers run over each partition of the first stage's rows, sorted; it gives rows of
+    FOUND."""
 
     def tell_shared(batches: Batches) -> Iterator[pa.RecordBatch]:
         gc.set_threshold(GC_OBJECTS, 50, 50)
         machines = SharedMachines(run)
         for batch in batches:
             machines.feed(batch)
-        files = machines.finish()
-        if files:
-            yield pa.RecordBatch.from_pylist(files, FILES)
+            yield from machines.take_found()
+        machines.finish()
+        yield from machines.take_found()
         pa.default_memory_pool().release_unused()
 
     return tell_shared
 
 
 class SharedMachines:
-    """The machines of one task: rows of the first stage in, files out."""
+    """The machines of one task: rows of the first stage in, rows of FOUND out."""
 
     def __init__(self, run: StoryRun) -> None:
         self._writer = StoryWriter(run, _WRITTEN)
         self._groups = GroupStories(run.capture_ns)
         self._transactions = Transactions(run.capture_ns)
         self._causes = Causes()
-        self._files: list[Row] = []
+        self._stalls = Stalls(run.capture_ns)
+        self._broker_states = BrokerStates(run.capture_ns)
+        self._found: list[Row] = []
 
     def feed(self, batch: pa.RecordBatch) -> None:
         """Take a batch of rows (client_stage.SHARED), sorted by SHARED_ORDER."""
         for key_kind, rows in groupby(rows_of(batch), key=itemgetter("key_kind")):
             self._feeders[key_kind](self, rows)
 
-    def finish(self) -> list[Row]:
-        """End the last group and transactional id. Returns the files that were written, here and in the first stage."""
-        self._write(REBALANCES.name, self._groups.finish())
+    def take_found(self) -> Iterator[pa.RecordBatch]:
+        """The rows of FOUND since this was last asked for."""
+        if self._found:
+            yield pa.RecordBatch.from_pylist(self._found, FOUND)
+            self._found = []
+
+    def finish(self) -> None:
+        """End the last key of each kind, and write what is left."""
+        self._take_rebalances(self._groups.finish())
         self._write(TRANSACTIONS.name, self._transactions.finish())
-        return self._files + self._writer.close()
+        self._take_stalls(self._stalls.finish())
+        self._take_broker_states(self._broker_states.finish())
+        self._feed_written(self._writer.close())
 
     def _feed_groups(self, rows: Iterable[Row]) -> None:
-        self._write(REBALANCES.name, self._groups.feed(rows))
+        self._take_rebalances(self._groups.feed(rows))
 
     def _feed_transactions(self, rows: Iterable[Row]) -> None:
         self._write(TRANSACTIONS.name, self._transactions.feed(rows))
 
+    def _feed_services(self, rows: Iterable[Row]) -> None:
+        self._take_stalls(self._stalls.feed(rows))
+
+    def _feed_servers(self, rows: Iterable[Row]) -> None:
+        self._take_broker_states(self._broker_states.feed(rows))
+
     def _feed_recoveries(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            recovery = row[RECOVERY]
-            self._writer.take(RECOVERIES.name, recovery | {"cause_id": self._causes.cause_of(recovery)})
+            recovery = row[RECOVERY] | {"cause_id": self._causes.cause_of(row[RECOVERY])}
+            self._writer.take(RECOVERIES.name, recovery)
+            self._found.append(found(RECOVERY, felt_ns(recovery), recovery["recovery_id"], recovery))
 
     def _feed_files(self, rows: Iterable[Row]) -> None:
-        self._files += [row[WRITTEN_FILE] for row in rows]
+        self._feed_written(row[WRITTEN_FILE] for row in rows)
+
+    def _feed_written(self, files: Iterable[Row]) -> None:
+        self._found += [found(WRITTEN_FILE, 0, file["path"], file) for file in files]
+
+    def _take_rebalances(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self._writer.take(REBALANCES.name, row)
+            self._found.append(found(REBALANCE, row["start_ns"] or 0, row["rebalance_id"], row))
+
+    def _take_stalls(self, rows: Iterable[Row]) -> None:
+        self._found += [found(STALL, row["from_ns"], row["stall_id"], row) for row in rows]
+
+    def _take_broker_states(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            identity = f"{row['server_ip']}:{row['server_port']} {row['host']}"
+            self._found.append(found(BROKER_STATE, row["from_ns"], identity, row))
 
     def _write(self, name: str, rows: Iterable[Row]) -> None:
         for row in rows:
@@ -81,6 +119,8 @@ class SharedMachines:
     _feeders: dict[str, Callable[["SharedMachines", Iterable[Row]], None]] = {
         "group": _feed_groups,
         "transaction": _feed_transactions,
+        SERVICE: _feed_services,
+        "server": _feed_servers,
         RECOVERY: _feed_recoveries,
         WRITTEN_FILE: _feed_files,
     }

@@ -1,21 +1,30 @@
 """The one Spark job of the stories: read events, sort them by client address, run the machines over clients; sort what
-clients share by group, transactional id and cause, run the machines over these.
+clients share by group, transactional id, topic-partition, server and cause, run the machines over these; bring what
+failed or stood still together, and tell incidents.
 
-Two exchanges, because a group and a transaction have to know which client a connection belongs to, and that is known
-once all connections of an address are. The plan is the same at any size. Memory is that of Spark's sort, which goes to
-disk, and of one client's, group's or transactional id's open state. The tables are written by the tasks (story_writer);
-what comes back are the names of files.
+Three exchanges: a group has to know which client a connection belongs to, and that is known once all connections of an
+address are; an incident concerns several groups, clients and servers. The plan is the same at any size. Memory is that
+of Spark's sort, which goes to disk, of one client's, group's or server's open state, and of what failed. The tables are
+written by the tasks (story_writer); what comes back are the names of files.
 """
 
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as fn
 
-from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, REBALANCES, TRANSACTIONS
+from kafkascope_analyzer.dataset.stories import (
+    BROKER_STATES,
+    CLIENT_TABLES,
+    INCIDENTS,
+    REBALANCES,
+    STALLS,
+    TRANSACTIONS,
+)
 from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS
 from kafkascope_spark.client_stage import SHARED, SHARED_ORDER, client_stage
+from kafkascope_spark.incident_stage import FILES, FOUND, FOUND_ORDER, incident_stage
 from kafkascope_spark.read import load, spark_schema
-from kafkascope_spark.shared_stage import FILES, shared_stage
+from kafkascope_spark.shared_stage import shared_stage
 from kafkascope_spark.story_writer import StoryRun, listed
 
 if TYPE_CHECKING:
@@ -23,7 +32,7 @@ if TYPE_CHECKING:
 
     from kafkascope_analyzer.dataset.manifest import DatasetFile
 
-TABLES = (*CLIENT_TABLES, REBALANCES, TRANSACTIONS)
+TABLES = (*CLIENT_TABLES, REBALANCES, TRANSACTIONS, STALLS, BROKER_STATES, INCIDENTS)
 KEYS = ("key_kind", "key", "client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq", "kind")
 CLIENT_ORDER = ("client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 
@@ -35,18 +44,19 @@ def write_client_and_group_stories(session: "SparkSession", run: StoryRun) -> "d
 
 
 def story_files(events: "DataFrame", run: StoryRun) -> "DataFrame":
-    """The files that the job writes (shared_stage.FILES). events: the table. Lazy."""
+    """The files that the job writes (incident_stage.FILES). events: the table. Lazy."""
     clients = (
         events.select(*KEYS, *(_as_list(kind) for kind in KINDS))
         .repartition("client_ip")
         .sortWithinPartitions(*CLIENT_ORDER)
         .mapInArrow(client_stage(run), spark_schema(SHARED))
     )
-    return (
+    found = (
         clients.repartition("key_kind", "key")
         .sortWithinPartitions(*SHARED_ORDER)
-        .mapInArrow(shared_stage(run), spark_schema(FILES))
+        .mapInArrow(shared_stage(run), spark_schema(FOUND))
     )
+    return found.repartition(1).sortWithinPartitions(*FOUND_ORDER).mapInArrow(incident_stage(run), spark_schema(FILES))
 
 
 def _as_list(kind: str) -> "Column":

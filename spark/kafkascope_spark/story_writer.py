@@ -30,6 +30,9 @@ SORTED_BY = {
     "recovery_steps": ["recovery_id", "seq"],
     "rebalances": ["start_ns", "group_id", "rebalance_id"],
     "transactions": ["begin_ns", "transactional_id", "transaction_no"],
+    "stalls": ["from_ns", "stall_id"],
+    "broker_states": ["server_ip", "server_port", "host", "from_ns"],
+    "incidents": ["start_ns", "incident_id"],
     "findings": ["first_ns", "rule", "finding_id"],
 }
 FILE = pa.struct([("table", pa.string()), ("path", pa.string()), ("rows", pa.int64()), ("bytes", pa.int64())])

@@ -1,6 +1,7 @@
 """The tables that Spark writes under `stories/`."""
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.stories.broker_states import BROKER_STATES
 from kafkascope_analyzer.dataset.stories.client import (
     CADENCE_NAMES,
     CADENCES,
@@ -15,22 +16,35 @@ from kafkascope_analyzer.dataset.stories.client import (
     STARTUPS,
 )
 from kafkascope_analyzer.dataset.stories.findings import FINDINGS
+from kafkascope_analyzer.dataset.stories.incidents import INCIDENTS
 from kafkascope_analyzer.dataset.stories.rebalances import REBALANCES
+from kafkascope_analyzer.dataset.stories.stalls import STALLS
 from kafkascope_analyzer.dataset.stories.transactions import TRANSACTIONS
 
-STORY_TABLES: tuple[Table, ...] = (*CLIENT_TABLES, REBALANCES, TRANSACTIONS, FINDINGS)
+STORY_TABLES: tuple[Table, ...] = (
+    *CLIENT_TABLES,
+    REBALANCES,
+    TRANSACTIONS,
+    STALLS,
+    BROKER_STATES,
+    INCIDENTS,
+    FINDINGS,
+)
 
 __all__ = [
+    "BROKER_STATES",
     "CADENCES",
     "CADENCE_NAMES",
     "CLIENTS",
     "CLIENT_KINDS",
     "CLIENT_TABLES",
     "FINDINGS",
+    "INCIDENTS",
     "REBALANCES",
     "RECOVERIES",
     "RECOVERY_STEPS",
     "RECOVERY_STEP_ROWS",
+    "STALLS",
     "STARTUPS",
     "STARTUP_STEPS",
     "STARTUP_STEP_ROWS",

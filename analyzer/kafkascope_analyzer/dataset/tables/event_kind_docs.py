@@ -61,4 +61,19 @@ KIND_DOCS: Mapping[str, str] = {
         "a read_committed consumer behind a last stable offset that did not move: the first and the last response "
         "that show it; the key is empty where the transaction is not in the capture"
     ),
+    "produce_wait": (
+        "batches of one producer for one topic-partition that waited half a second or more, or were not accepted: n "
+        "requests in a row with the same outcome; created_ns: when their first record was created, on the capture's "
+        "clock"
+    ),
+    "fetch_run": (
+        "responses to Fetch that brought later and later records of one topic-partition, with less than half a second "
+        "between them; next_accepted_ns: when the first record that they did not bring had been accepted"
+    ),
+    "server_connection": "a connection to the server, by how it began and ended",
+    "server_wait": (
+        "time in which the connection's client waited for the server: for any packet (layer packet), or for bytes of "
+        "the application (layer payload)"
+    ),
+    "life_sign": "packets of the server, on any of its connections, around a time in which somebody waited for it",
 }

@@ -15,9 +15,11 @@ from kafkascope_analyzer.dataset.tables.connections import CONNECTIONS
 from kafkascope_analyzer.dataset.tables.event_kind_docs import KIND_DOCS
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS
 from kafkascope_analyzer.dataset.tables.requests import REQUESTS
+from kafkascope_analyzer.dataset.tables.server_events import SERVER_KINDS
+from kafkascope_analyzer.dataset.tables.service_events import SERVICE_KINDS
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
 
-KEY_KINDS = ("client", "group", "transaction")
+KEY_KINDS = ("client", "group", "transaction", "partition", "server")
 WHOLE, MOMENT = 0, 1
 """Sections: facts about a connection as a whole come before what happened at a moment."""
 
@@ -212,13 +214,24 @@ names without error after an error on it, the first of each message on each conn
 that names the leader (KIP-951); unanswered: the request was never answered, as its connection ended.
 """
 
-KINDS: Mapping[str, pa.StructType] = CLIENT_KINDS | GROUP_KINDS | TRANSACTION_KINDS
+KINDS: Mapping[str, pa.StructType] = {
+    **CLIENT_KINDS,
+    **GROUP_KINDS,
+    **TRANSACTION_KINDS,
+    **SERVICE_KINDS,
+    **SERVER_KINDS,
+}
 RANKS: Mapping[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
 """Order of what has the same time: requests, then errors, then partitions, as the state machines need it."""
 
 EVENT_KEYS: tuple[Column, ...] = (
     *required(text("key_kind", "what the key is", *KEY_KINDS)),
-    *required(text("key", "address of the client, group, or transactional id whose story it belongs to")),
+    *required(
+        text(
+            "key",
+            "address of the client or server, group, transactional id or topic-partition whose story it belongs to",
+        )
+    ),
     text("client_ip", "address of the client of the connection"),
     *required(Column("section", pa.int8(), "0 for a fact about the connection as a whole, 1 for a moment")),
     *required(*time("", "when it happened; of a whole connection, its first packet")),

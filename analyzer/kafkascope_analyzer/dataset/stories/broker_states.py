@@ -1,0 +1,33 @@
+"""`broker_states`: how each broker looked to each host that talked to it, as packets show it."""
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.contract import Column, Table, i32, i64, text, texts, time
+
+STATES = ("serving", "slow", "frozen", "down", "silent", "refusing", "unknown")
+HOST_KINDS = ("client", "broker", "controller")
+
+BROKER_STATES = Table(
+    "broker_states",
+    "stretch of time in which a broker looked alike to one host",
+    (
+        i32("node_id", "node id of the broker; null where the capture does not tell"),
+        text("server_ip", "address of the broker"),
+        i32("server_port", "port of the broker"),
+        text("host", "address of the host that talked to it"),
+        text("host_kind", "what runs on that host", *HOST_KINDS),
+        text(
+            "state",
+            "serving (it responds), slow (at least ten times its usual latency and 500 ms), frozen (its kernel "
+            "acknowledges data and accepts connections, and no byte of its own comes), down (its connections ended "
+            "together, and new ones are refused), silent (no packet comes while somebody waits for one), refusing "
+            "(this host's connections are refused while others are served), unknown (nobody waited for anything)",
+            *STATES,
+        ),
+        *time("from", "last packet of the state before"),
+        *time("to", "first packet of the next state; null at the end of the capture"),
+        i64("n_waiting", "connections, and attempts to connect, that waited meanwhile"),
+        Column("packets", pa.list_(pa.int64()), "packets that prove it, in order; at most 32"),
+        texts("requests", "request ids that waited, in order of time; at most 32"),
+    ),
+)

@@ -1,0 +1,1 @@
+"""How each broker looked to each host."""

@@ -1,0 +1,83 @@
+"""The third stage of the story job: what failed, from everything that the first two stages found.
+
+One task: an incident may concern every client and every broker. Its input is what stood still or failed, never what
+went well. It writes the tables stalls, broker_states and incidents, and gives the files that all stages wrote.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.contract import TIMESTAMP, Table
+from kafkascope_analyzer.dataset.stories import BROKER_STATES, INCIDENTS, REBALANCES, RECOVERIES, STALLS
+from kafkascope_spark.incidents.machine import Incidents
+from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter
+
+Row = dict[str, Any]
+Batches = Iterable[pa.RecordBatch]
+FILES = pa.schema(list(FILE))
+_WRITTEN = (STALLS, BROKER_STATES, INCIDENTS)
+
+
+def _struct(table: Table) -> pa.StructType:
+    """A row of the table, without the columns that are made from others."""
+    return pa.struct([field for field in table.schema if not field.type.equals(TIMESTAMP)])
+
+
+STALL, BROKER_STATE, RECOVERY, REBALANCE, WRITTEN_FILE = "stall", "broker_state", "recovery", "rebalance", "file"
+FOUND_KINDS = {
+    BROKER_STATE: _struct(BROKER_STATES),
+    RECOVERY: _struct(RECOVERIES),
+    REBALANCE: _struct(REBALANCES),
+    STALL: _struct(STALLS),
+    WRITTEN_FILE: FILE,
+}
+FOUND = pa.schema(
+    [
+        ("order", pa.int8()),
+        ("ts_ns", pa.int64()),
+        ("id", pa.string()),
+        ("kind", pa.string()),
+        *((kind, pa.list_(struct)) for kind, struct in FOUND_KINDS.items()),
+    ]
+)
+"""What goes from the second stage to the third: rows with a list of one struct, that of their kind. order: the place of
+the kind among FOUND_KINDS; id: makes the order total."""
+FOUND_ORDER = ("order", "ts_ns", "id")
+
+
+def found(kind: str, ts_ns: int, identity: str, struct: Row) -> Row:
+    """A row of FOUND."""
+    order = list(FOUND_KINDS).index(kind)
+    return {**_EMPTY, "order": order, "ts_ns": ts_ns, "id": identity, "kind": kind, kind: [struct]}
+
+
+_EMPTY: Row = dict.fromkeys(FOUND.names)
+
+
+def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """The function that a Spark worker runs over the second stage's rows, in FOUND_ORDER; it gives FILES."""
+
+    def tell_incidents(batches: Batches) -> Iterator[pa.RecordBatch]:
+        writer, files = StoryWriter(run, _WRITTEN), []
+        incidents = Incidents(run.capture_ns)
+        for batch in batches:
+            for kind, row in zip(batch.column("kind").to_pylist(), _structs(batch), strict=True):
+                if kind == WRITTEN_FILE:
+                    files.append(row)
+                else:
+                    incidents.take(kind, row)
+        for name, row in incidents.finish():
+            writer.take(name, row)
+        files += writer.close()
+        if files:
+            yield pa.RecordBatch.from_pylist(files, FILES)
+
+    return tell_incidents
+
+
+def _structs(batch: pa.RecordBatch) -> Iterator[Row]:
+    """The struct of each row."""
+    structs = {kind: iter(batch.column(kind).flatten().to_pylist()) for kind in FOUND_KINDS}
+    return (next(structs[kind]) for kind in batch.column("kind").to_pylist())

@@ -1,0 +1,1 @@
+"""What failed, and what followed from it."""

@@ -1,0 +1,1 @@
+"""Who was not served, from when to when."""
