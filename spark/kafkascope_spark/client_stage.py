@@ -54,6 +54,7 @@ SHARED = pa.schema(
         ("conn_id", pa.string()),
         ("seq", pa.int32()),
         ("kind", pa.string()),
+        ("client_ip", pa.string()),
         ("client_instance_id", pa.string()),
         *((kind, pa.list_(struct)) for kind, struct in SHARED_KINDS.items()),
     ]
@@ -87,7 +88,8 @@ def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
     """Writes rows of tables; gives those that the second stage needs."""
     for name, row in rows:
         if name == RECOVERIES.name:
-            yield _row(RECOVERY, "", RECOVERY, row) | {"ts_ns": felt_ns(row), "conn_id": row["recovery_id"]}
+            place = {"ts_ns": felt_ns(row), "conn_id": row["recovery_id"], "client_ip": row["client_ip"]}
+            yield _row(RECOVERY, "", RECOVERY, row) | place
         elif name == CLIENT_END:
             yield _row("transaction", row["transactional_id"], CLIENT_END, row) | {"conn_id": row["client_instance_id"]}
         else:
@@ -100,7 +102,7 @@ def _row(key_kind: str, key: str, kind: str, struct: Row) -> Row:
 
 
 _FIRST: Row = {**dict.fromkeys(SHARED.names), "section": 0, "ts_ns": 0, "rank": 0, "packet_no": 0, "seq": 0}
-_FIRST["conn_id"] = ""
+_FIRST |= {"conn_id": "", "client_ip": ""}
 
 
 def _batch(rows: list[Row]) -> pa.RecordBatch:

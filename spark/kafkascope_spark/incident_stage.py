@@ -28,7 +28,7 @@ def _struct(table: Table) -> pa.StructType:
 STALL, BROKER_STATE, RECOVERY, REBALANCE, WRITTEN_FILE = "stall", "broker_state", "recovery", "rebalance", "file"
 FOUND_KINDS = {
     BROKER_STATE: _struct(BROKER_STATES),
-    RECOVERY: _struct(RECOVERIES),
+    RECOVERY: pa.struct([*_struct(RECOVERIES), ("client_ip", pa.string())]),
     REBALANCE: _struct(REBALANCES),
     STALL: _struct(STALLS),
     WRITTEN_FILE: FILE,
@@ -61,7 +61,7 @@ def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch
 
     def tell_incidents(batches: Batches) -> Iterator[pa.RecordBatch]:
         writer, files = StoryWriter(run, _WRITTEN), []
-        incidents = Incidents(run.capture_ns)
+        incidents = Incidents()
         for batch in batches:
             for kind, row in zip(batch.column("kind").to_pylist(), _structs(batch), strict=True):
                 if kind == WRITTEN_FILE:

@@ -91,7 +91,8 @@ class SharedMachines:
         for row in rows:
             recovery = row[RECOVERY] | {"cause_id": self._causes.cause_of(row[RECOVERY])}
             self._writer.take(RECOVERIES.name, recovery)
-            self._found.append(found(RECOVERY, felt_ns(recovery), recovery["recovery_id"], recovery))
+            of_client = recovery | {"client_ip": row["client_ip"]}
+            self._found.append(found(RECOVERY, felt_ns(recovery), recovery["recovery_id"], of_client))
 
     def _feed_files(self, rows: Iterable[Row]) -> None:
         self._feed_written(row[WRITTEN_FILE] for row in rows)

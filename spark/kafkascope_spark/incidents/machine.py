@@ -1,25 +1,94 @@
-"""`Incidents`: stalls, broker states, recoveries and rebalances in; incidents, and what belongs to each, out."""
+"""`Incidents`: stalls, broker states, recoveries and rebalances in; incidents, and what belongs to each, out.
 
-from collections.abc import Iterator
+Memory: what stood still or failed, never what went well.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+
+from kafkascope_spark.error_codes import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME
+from kafkascope_spark.incidents.attribution import FOLLOWS_NS, failure_of
+from kafkascope_spark.incidents.broker_failures import broker_failures
+from kafkascope_spark.incidents.failure import SECOND, Failure
+from kafkascope_spark.incidents.incident_rows import incident_id, incident_row
+from kafkascope_spark.incidents.other_failures import of_errors, of_rebalances, of_unexplained
 
 Row = dict[str, Any]
 
 
 class Incidents:
-    """Takes what failed or stood still, and tells what failed. capture_ns: first and last packet of the capture."""
+    """Takes what failed or stood still, and gives what failed."""
 
-    def __init__(self, capture_ns: tuple[int, int]) -> None:
-        self._capture_ns = capture_ns
-        self._rows: dict[str, list[Row]] = {}
+    def __init__(self) -> None:
+        self._states: list[Row] = []
+        self._stalls: list[Row] = []
+        self._recoveries: list[Row] = []
+        self._rebalances: list[Row] = []
+        self._rows = {
+            "broker_state": self._states,
+            "stall": self._stalls,
+            "recovery": self._recoveries,
+            "rebalance": self._rebalances,
+        }
 
     def take(self, kind: str, row: Row) -> None:
         """Take a row (incident_stage.FOUND_KINDS)."""
-        self._rows.setdefault(kind, []).append(row)
+        self._rows[kind].append(row)
 
     def finish(self) -> Iterator[tuple[str, Row]]:
-        """Rows of stalls, broker_states and incidents, each with the name of its table."""
-        for state in self._rows.get("broker_state", ()):
+        """Rows of broker_states, stalls and incidents, each with the name of its table."""
+        failures = self._failures()
+        incident_of = {s["stall_id"]: incident_id(failure) for failure in failures for s in failure.stalls}
+        for state in self._states:
             yield "broker_states", state
-        for stall in self._rows.get("stall", ()):
-            yield "stalls", stall | {"incident_id": None}
+        for stall in self._stalls:
+            yield "stalls", stall | {"incident_id": incident_of[stall["stall_id"]]}
+        for failure in failures:
+            yield "incidents", incident_row(failure)
+
+    def _failures(self) -> list[Failure]:
+        """All failures, with what belongs to each."""
+        of_brokers = broker_failures(self._states)
+        left = _attribute_stalls(self._stalls, of_brokers)
+        of_members = list(of_rebalances((s for s in left if s["group_id"]), self._rebalances))
+        explained = {s["stall_id"] for failure in of_members for s in failure.stalls}
+        unexplained = list(of_unexplained(s for s in left if s["stall_id"] not in explained))
+        errors = list(of_errors(_attribute_recoveries(self._recoveries, of_brokers)))
+        found = [*of_brokers, *of_members, *unexplained, *errors]
+        return sorted(found, key=lambda f: (f.start_ns, f.kind, f.subject))
+
+
+def _attribute_stalls(stalls: Iterable[Row], failures: Sequence[Failure]) -> list[Row]:
+    """Gives each stall to its failure. Returns those that belong to none."""
+    left = []
+    for stall in stalls:
+        failure = failure_of(stall, failures)
+        if failure is None:
+            left.append(stall)
+        else:
+            failure.stalls.append(stall)
+    return left
+
+
+def _attribute_recoveries(recoveries: Iterable[Row], failures: Sequence[Failure]) -> list[Row]:
+    """Gives each recovery to the failure of a broker from which it follows. Returns those that follow from none."""
+    left = []
+    for recovery in recoveries:
+        failure = next((f for f in failures if _follows(recovery, f)), None)
+        if failure is None:
+            left.append(recovery)
+        else:
+            failure.recoveries.append(recovery)
+    return left
+
+
+def _follows(recovery: Row, failure: Failure) -> bool:
+    """Whether the recovery is that of a client from the failed broker, or from what it brought about elsewhere."""
+    error, start = recovery["first_error_name"], recovery["failing_ns"] or recovery["start_ns"]
+    if not failure.reaches(recovery["client_ip"]) or start < failure.start_ns - SECOND:
+        return False
+    if failure.end_ns is not None and start > failure.end_ns + FOLLOWS_NS:
+        return False
+    at_node = recovery["old_node_id"] == failure.node_id and error in AT_NODE
+    follows = not failure.hosts and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
+    return at_node or follows

@@ -155,6 +155,7 @@ class Episodes:
         row: Row = {
             "recovery_id": recovery_id,
             "client_instance_id": self._instance.instance_id,
+            "client_ip": self._instance.client_ip,
             "cause_id": None,
             "outcome": outcome,
             "wrong_why": _wrong_why(episode) if outcome == "wrong_reaction" else None,

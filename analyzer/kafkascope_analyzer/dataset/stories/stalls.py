@@ -16,6 +16,7 @@ STALLS = Table(
             *STALL_KINDS,
         ),
         text("client_instance_id", "client that waited; of a group's partition, the member that read it next or last"),
+        text("client_ip", "address of that client"),
         text("client_id", "its client id"),
         text("group_id", "group that waited; null where no group did"),
         text("transactional_id", "transactional id that waited; null where none did"),

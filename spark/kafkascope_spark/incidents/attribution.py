@@ -1,0 +1,60 @@
+"""To which failure a stall belongs: the first rule that applies. Each rule is one function.
+
+A rule takes a stall and the failures, and gives the failure to which the stall belongs, or None.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from kafkascope_spark.incidents.failure import SECOND, Failure
+
+Row = dict[str, Any]
+Rule = Callable[[Row, Sequence[Failure]], Failure | None]
+
+FOLLOWS_NS = 15 * SECOND
+"""Longest time after which a failed broker still makes somebody wait elsewhere: a session timeout or an election."""
+NOTICED_NS = SECOND
+"""A stall may begin so long before the failure of its broker: the record that waits was created, or the last response
+received, before the last packet of the broker to somebody else."""
+
+
+def at_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """The failure of the broker that was waited on, while it did not serve the host that waited."""
+    if stall["node_id"] is None:
+        return None
+    at_node = (f for f in failures if f.node_id == stall["node_id"] and f.reaches(stall["client_ip"]))
+    return _longest_overlap(stall, (f for f in at_node if f.kind != "replication"))
+
+
+def behind_failed_replica(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """The failure of another broker while the one that was waited on served others: records wait until all in-sync
+    replicas have them, and a group until its coordinator is back."""
+    others = (f for f in failures if f.kind == "replication" or (f.node_id != stall["node_id"] and not f.hosts))
+    return _longest_overlap(stall, (f for f in others if f.kind != "listener"))
+
+
+def after_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """The latest failure of a broker that was over shortly before: leaders and coordinators move back, and groups
+    rebalance."""
+    if stall["kind"] not in ("membership", "commit", "metadata", "transaction") and not stall["error_names"]:
+        return None
+    before = [
+        f for f in failures if not f.hosts and f.end_ns is not None and 0 <= stall["from_ns"] - f.end_ns <= FOLLOWS_NS
+    ]
+    return max(before, key=lambda f: f.end_ns or 0, default=None)
+
+
+RULES: tuple[Rule, ...] = (at_failed_broker, behind_failed_replica, after_failed_broker)
+"""In their order."""
+
+
+def failure_of(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """The failure to which the stall belongs, by the first rule that applies; None where none does."""
+    return next((found for rule in RULES if (found := rule(stall, failures)) is not None), None)
+
+
+def _longest_overlap(stall: Row, failures: Iterable[Failure]) -> Failure | None:
+    """The failure that has the longest time in common with the stall; the earlier one of two."""
+    overlaps = [(f.overlap_ns(stall["from_ns"], stall["to_ns"], NOTICED_NS), -f.start_ns, f) for f in failures]
+    best = max((o for o in overlaps if o[0] > NOTICED_NS // 2), key=lambda o: o[:2], default=None)
+    return best[2] if best is not None else None

@@ -1,0 +1,186 @@
+"""Which brokers failed, and for whom, from the states in which their hosts saw them.
+
+A broker that failed for some hosts while it served others did not fail: the path between them did. Two bad stretches
+are two failures where those who suffered were served in between.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from kafkascope_spark.incidents.failure import FOREVER, Failure
+
+Row = dict[str, Any]
+Span = tuple[int, int]
+
+KIND_OF_STATE = {
+    "down": "broker_down",
+    "refusing": "broker_down",
+    "silent": "broker_silent",
+    "frozen": "broker_frozen",
+    "slow": "broker_slow",
+}
+"""The kind of an incident of a broker that was in such a state for everybody."""
+MOSTLY = 0.5
+"""Share of a bad stretch in which the broker must have served other hosts, if it was the path that failed: clients
+notice late that a broker is back, so that a bad stretch may end long after the failure."""
+
+
+@dataclass(slots=True)
+class BadStretch:
+    """A stretch of time in which one host was not served, whatever it saw of the broker."""
+
+    host: str
+    host_kind: str
+    from_ns: int
+    to_ns: int
+    states: list[Row] = field(default_factory=list)
+
+
+def broker_failures(states: Iterable[Row]) -> list[Failure]:
+    """The failures of all brokers and paths, in order of time. states: rows of broker_states."""
+    by_broker: dict[Any, list[Row]] = defaultdict(list)
+    for row in states:
+        by_broker[row["server_ip"] if row["node_id"] is None else row["node_id"]].append(row)
+    failures = [failure for rows in by_broker.values() for failure in _of_broker(rows)]
+    return sorted(_without_mirrored(failures), key=lambda f: (f.start_ns, f.subject))
+
+
+def _of_broker(rows: list[Row]) -> Iterator[Failure]:
+    """The failures of one broker."""
+    served: dict[str, list[Span]] = defaultdict(list)
+    for row in rows:
+        if row["state"] == "serving":
+            served[row["host"]].append((row["from_ns"], _until(row)))
+    bad = _bad_stretches(rows)
+    partial = [s for s in bad if _share_served(s, served) >= MOSTLY]
+    whole = [s for s in bad if s not in partial]
+    ever_served = bool(served)
+    for cluster in _overlapping(whole):
+        late = [s for s in partial if _overlap(s, cluster) > 0]
+        partial = [s for s in partial if s not in late]
+        yield _failure(cluster, frozenset(), late) if ever_served else _unreachable(cluster)
+    for cluster in _overlapping(partial):
+        yield _failure(cluster, frozenset(s.host for s in cluster), [])
+
+
+def _bad_stretches(rows: list[Row]) -> list[BadStretch]:
+    """The bad stretches of each host, in order of time: states that follow on each other are one."""
+    found: list[BadStretch] = []
+    ordered = sorted(rows, key=lambda row: (row["host"], row["from_ns"]))
+    for host, of_host in groupby(ordered, key=lambda row: row["host"]):
+        last: BadStretch | None = None
+        for row in of_host:
+            if row["state"] not in KIND_OF_STATE:
+                continue
+            if last is None or row["from_ns"] > last.to_ns:
+                last = BadStretch(host, row["host_kind"], row["from_ns"], _until(row))
+                found.append(last)
+            last.to_ns = max(last.to_ns, _until(row))
+            last.states.append(row)
+    return sorted(found, key=lambda s: (s.from_ns, s.host))
+
+
+def _share_served(stretch: BadStretch, served: dict[str, list[Span]]) -> float:
+    """In which share of the stretch the broker served other hosts."""
+    spans = sorted(span for host, of_host in served.items() if host != stretch.host for span in of_host)
+    covered, at = 0, stretch.from_ns
+    for lo, hi in spans:
+        at, end = max(at, lo), min(hi, stretch.to_ns)
+        if end > at:
+            covered += end - at
+            at = end
+    return covered / max(min(stretch.to_ns, max((hi for _, hi in spans), default=0)) - stretch.from_ns, 1)
+
+
+def _overlapping(stretches: list[BadStretch]) -> Iterator[list[BadStretch]]:
+    """Stretches that have time in common, in groups; in order of time."""
+    group: list[BadStretch] = []
+    until = 0
+    for stretch in stretches:
+        if group and stretch.from_ns >= until:
+            yield group
+            group, until = [], 0
+        group.append(stretch)
+        until = max(until, stretch.to_ns)
+    if group:
+        yield group
+
+
+def _overlap(stretch: BadStretch, cluster: list[BadStretch]) -> int:
+    return min(stretch.to_ns, max(s.to_ns for s in cluster)) - max(stretch.from_ns, min(s.from_ns for s in cluster))
+
+
+def _failure(cluster: list[BadStretch], hosts: frozenset[str], late: list[BadStretch]) -> Failure:
+    """The failure that a group of stretches shows. late: those of hosts that noticed late that it was over."""
+    first_served = min(s.to_ns for s in cluster)
+    start = max(s.from_ns for s in cluster if s.from_ns <= first_served)
+    states = [row for s in (*cluster, *late) for row in s.states]
+    kind = "path" if hosts else KIND_OF_STATE[_dominant_state(states)]
+    if hosts and all(s.host_kind != "client" for s in cluster):
+        kind = "replication"
+    return Failure(
+        kind,
+        subject=broker_name(states[0]),
+        start_ns=start,
+        end_ns=None if first_served == FOREVER else first_served,
+        node_id=states[0]["node_id"],
+        server=_server(states[0]),
+        hosts=hosts,
+        states=states,
+    )
+
+
+def _unreachable(cluster: list[BadStretch]) -> Failure:
+    """An address that never served anybody: it is not known that a broker is there at all."""
+    failure = _failure(cluster, frozenset(), [])
+    failure.kind, failure.node_id, failure.subject = "listener", None, failure.server or ""
+    return failure
+
+
+def _dominant_state(states: list[Row]) -> str:
+    """The state that lasted longest, added up over hosts."""
+    lasted: dict[str, int] = defaultdict(int)
+    last = max((row["to_ns"] for row in states if row["to_ns"] is not None), default=0)
+    for row in states:
+        lasted[row["state"]] += max(min(_until(row), max(last, row["from_ns"] + 1)) - row["from_ns"], 0)
+    return max(sorted(lasted), key=lambda state: lasted[state])
+
+
+def _without_mirrored(failures: list[Failure]) -> Iterator[Failure]:
+    """Without what only repeats another failure: brokers that cannot reach each other are one failure, and a broker
+    that failed for everybody does not reach the others either."""
+    kept: list[Failure] = []
+    for failure in sorted(failures, key=lambda f: (bool(f.hosts), f.start_ns, f.subject)):
+        addresses = {row["server_ip"] for row in failure.states}
+        original = next((f for f in kept if _is_mirrored(failure, addresses, f)), None)
+        if original is None:
+            kept.append(failure)
+        else:
+            original.states += failure.states
+    yield from kept
+
+
+def _is_mirrored(failure: Failure, addresses: set[str], other: Failure) -> bool:
+    """Whether the failure shows the same from the other side: its hosts are those of the other failure's broker."""
+    if not failure.hosts or failure.overlap_ns(other.start_ns, other.end_ns) <= 0:
+        return False
+    its_hosts = failure.hosts <= {row["server_ip"] for row in other.states}
+    return its_hosts and (not other.hosts or bool(other.hosts & addresses))
+
+
+def broker_name(state: Row) -> str:
+    """The broker of a state: `node 2 (10.0.0.2:9092)`; its address alone where its node id is not known."""
+    node = state["node_id"]
+    return _server(state) if node is None else f"node {node} ({_server(state)})"
+
+
+def _server(state: Row) -> str:
+    return f"{state['server_ip']}:{state['server_port']}"
+
+
+def _until(row: Row) -> int:
+    to_ns: int | None = row["to_ns"]
+    return FOREVER if to_ns is None else to_ns

@@ -1,0 +1,47 @@
+"""`Failure`: something that failed, and what belongs to it. Each failure becomes an incident."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Row = dict[str, Any]
+
+SECOND = 1_000_000_000
+
+
+@dataclass(slots=True, eq=False)
+class Failure:
+    """Something that failed.
+
+    kind: one of INCIDENT_KINDS. node_id, server: the broker, where one failed. hosts: the hosts that it failed for;
+    empty where it failed for everybody. subject: what failed, in words. end_ns: when it worked again, None where the
+    capture does not show that.
+    """
+
+    kind: str
+    subject: str
+    start_ns: int
+    end_ns: int | None
+    node_id: int | None = None
+    server: str | None = None
+    hosts: frozenset[str] = frozenset()
+    error_names: set[str] = field(default_factory=set)
+    states: list[Row] = field(default_factory=list)
+    """Rows of broker_states that show it."""
+    stalls: list[Row] = field(default_factory=list)
+    recoveries: list[Row] = field(default_factory=list)
+    rebalances: list[Row] = field(default_factory=list)
+    root: "Failure | None" = None
+    """The failure that it followed from."""
+
+    def overlap_ns(self, from_ns: int, to_ns: int | None, slack_ns: int = 0) -> int:
+        """How long a stretch of time has in common with it; below 0 where it has nothing."""
+        until = min(t for t in (self.end_ns, to_ns, FOREVER) if t is not None)
+        return until + slack_ns - max(self.start_ns, from_ns)
+
+    def reaches(self, client_ip: str | None) -> bool:
+        """Whether it failed for the host."""
+        return not self.hosts or client_ip in self.hosts
+
+
+FOREVER = 1 << 62
+"""Later than any time in nanoseconds."""

@@ -1,0 +1,72 @@
+"""A failure, and what belongs to it, as a row of `incidents`."""
+
+import hashlib
+from typing import Any
+
+from kafkascope_spark.error_codes import FATAL
+from kafkascope_spark.incidents.advice import advice_for
+from kafkascope_spark.incidents.failure import Failure
+from kafkascope_spark.incidents.sentences import how_known, sentence_of
+
+Row = dict[str, Any]
+
+SEVERE_MS = 10_000
+"""Whoever stood still so long makes the incident an error."""
+MOST_EVIDENCE = 100
+
+
+def incident_id(failure: Failure) -> str:
+    """The same for the same capture."""
+    key = f"{failure.kind}|{failure.subject}|{sorted(failure.hosts)}|{failure.start_ns}"
+    return f"incident-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+
+def incident_row(failure: Failure) -> Row:
+    """The row, without its times as timestamps."""
+    stalls = failure.stalls
+    longest = max((stall["waited_ms"] for stall in stalls), default=0)
+    return {
+        "incident_id": incident_id(failure),
+        "kind": failure.kind,
+        "node_id": failure.node_id,
+        "hosts": sorted(failure.hosts),
+        "subject": failure.subject,
+        "start_ns": failure.start_ns,
+        "end_ns": end_ns(failure),
+        "root_incident_id": incident_id(failure.root) if failure.root is not None else None,
+        "severity": severity_of(failure),
+        "sentence": sentence_of(failure, end_ns(failure)),
+        "advice": advice_for(failure),
+        "clients": sorted({row["client_instance_id"] for row in (*stalls, *failure.recoveries)} - {None}),
+        "n_stalls": len(stalls),
+        "longest_ms": longest,
+        "how_known": how_known(failure),
+        "evidence": _evidence(failure),
+    }
+
+
+def end_ns(failure: Failure) -> int | None:
+    """When the last of those who stood still was served again; where nobody stood still, when it worked again."""
+    ends = [stall["to_ns"] for stall in failure.stalls]
+    if not ends:
+        return failure.end_ns
+    return None if None in ends else max(ends)
+
+
+def severity_of(failure: Failure) -> str:
+    """How bad it was for those who stood still."""
+    stalls = failure.stalls
+    if any(stall["to_ns"] is None or stall["waited_ms"] >= SEVERE_MS for stall in stalls):
+        return "error"
+    if any(r["outcome"] == "fatal" and r["first_error_name"] in FATAL for r in failure.recoveries):
+        return "error"
+    return "warning" if stalls else "info"
+
+
+def _evidence(failure: Failure) -> list[str]:
+    """Requests in the order in which those who sent them stood still."""
+    ordered = sorted(failure.stalls, key=lambda s: (s["from_ns"], s["stall_id"]))
+    ids = [i for stall in ordered for i in stall["evidence"] or ()]
+    ids += [i for state in failure.states for i in state["requests"] or ()]
+    ids += [i for r in sorted(failure.recoveries, key=lambda r: r["start_ns"]) for i in r["evidence"] or ()]
+    return list(dict.fromkeys(ids))[:MOST_EVIDENCE]

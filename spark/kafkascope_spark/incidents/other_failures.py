@@ -1,0 +1,101 @@
+"""Failures that no broker's state shows: group members that died or were slow, moves of leaders and coordinators,
+permissions, quotas, missing topics; and stalls that nothing in the capture explains."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from kafkascope_spark.error_codes import PERMISSION_DENIED, REFUSED_CREDENTIALS, errors_about
+from kafkascope_spark.incidents.failure import FOREVER, SECOND, Failure
+
+Row = dict[str, Any]
+
+KIND_OF_ERROR: dict[str, str] = {
+    **dict.fromkeys(errors_about("leader"), "leader_move"),
+    **dict.fromkeys(errors_about("coordinator"), "coordinator_move"),
+    **dict.fromkeys(errors_about("topic"), "missing_topic"),
+    **dict.fromkeys(errors_about("quota"), "quota"),
+    **dict.fromkeys(errors_about("membership", "static membership"), "member"),
+    **dict.fromkeys(PERMISSION_DENIED | REFUSED_CREDENTIALS, "permission"),
+}
+"""The kind of the incident that an error makes by itself, where it follows from no other failure."""
+SAME_NS = 2 * SECOND
+"""Errors of one kind, or stalls that nothing explains, with less time between them belong to one incident."""
+
+
+def of_rebalances(stalls: Iterable[Row], rebalances: Iterable[Row]) -> Iterator[Failure]:
+    """The failures of members: each takes the stalls of a group that a rebalance explains. Stalls that none explains
+    are left out."""
+    of_group: dict[str, list[Row]] = defaultdict(list)
+    for row in rebalances:
+        of_group[row["group_id"]].append(row)
+    failures: list[Failure] = []
+    for stall in sorted(stalls, key=lambda s: (s["group_id"] or "", s["from_ns"], s["stall_id"])):
+        rebalance = _explaining(stall, of_group.get(stall["group_id"], []))
+        if rebalance is None:
+            continue
+        last = failures[-1] if failures else None
+        if last is None or last.stalls[-1]["group_id"] != stall["group_id"] or not _goes_on(last, stall):
+            last = Failure("member", f"group {stall['group_id']}", stall["from_ns"], None)
+            failures.append(last)
+        _take(last, stall, rebalance)
+    yield from failures
+
+
+def _explaining(stall: Row, rebalances: Sequence[Row]) -> Row | None:
+    """The rebalance that has time in common with the stall: the one in which a member was evicted, else the first."""
+    during = [
+        row
+        for row in rebalances
+        if (row["start_ns"] or 0) <= (stall["to_ns"] or FOREVER) and (row["end_ns"] or FOREVER) >= stall["from_ns"]
+    ]
+    evicting = [row for row in during if any(d["how"] != "left" for d in row["departed"] or ())]
+    return next(iter(evicting or during), None)
+
+
+def _goes_on(failure: Failure, stall: Row) -> bool:
+    return all(s["to_ns"] is None or stall["from_ns"] <= s["to_ns"] + SAME_NS for s in failure.stalls[-1:])
+
+
+def _take(failure: Failure, stall: Row, rebalance: Row) -> None:
+    failure.stalls.append(stall)
+    failure.end_ns = _later_end(failure.stalls)
+    if rebalance not in failure.rebalances:
+        failure.rebalances.append(rebalance)
+        departed = [d for d in rebalance["departed"] or () if d["how"] != "left" and d["last_heard_ns"]]
+        failure.start_ns = min([failure.start_ns, *(d["last_heard_ns"] for d in departed)])
+
+
+def of_errors(recoveries: Iterable[Row]) -> Iterator[Failure]:
+    """The failures that errors tell by themselves: those of one kind and one resource kind at about one time are
+    one."""
+    last_of: dict[str, Failure] = {}
+    for row in sorted(recoveries, key=lambda r: (r["start_ns"], r["recovery_id"])):
+        kind = KIND_OF_ERROR.get(row["first_error_name"])
+        if kind is None:
+            continue
+        key = f"{kind} {row['resource'] if kind in ('permission', 'missing_topic') else ''}"
+        failure = last_of.get(key)
+        if failure is None or (failure.end_ns is not None and row["start_ns"] > failure.end_ns + SAME_NS):
+            failure = last_of[key] = Failure(kind, row["resource"], row["start_ns"], row["start_ns"])
+            yield failure
+        failure.recoveries.append(row)
+        failure.error_names.add(row["first_error_name"])
+        over = failure.end_ns is not None and row["outcome"] == "recovered"
+        failure.end_ns = max(failure.end_ns or 0, row["recovered_ns"] or row["start_ns"]) if over else None
+
+
+def of_unexplained(stalls: Iterable[Row]) -> Iterator[Failure]:
+    """Failures of which the capture shows nothing but the stalls: those of one time are one."""
+    failure: Failure | None = None
+    for stall in sorted(stalls, key=lambda s: (s["from_ns"], s["stall_id"])):
+        if failure is None or (failure.end_ns is not None and stall["from_ns"] > failure.end_ns + SAME_NS):
+            failure = Failure("unexplained", "", stall["from_ns"], stall["to_ns"])
+            yield failure
+        failure.stalls.append(stall)
+        failure.end_ns = _later_end(failure.stalls)
+
+
+def _later_end(stalls: Sequence[Row]) -> int | None:
+    ends = [stall["to_ns"] for stall in stalls]
+    return None if None in ends else max(ends)

@@ -1,0 +1,161 @@
+"""What an incident says: what failed, from when to when, how the packets show it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from kafkascope_spark.findings.wording import clock, counted, duration, listed
+from kafkascope_spark.incidents.failure import Failure
+
+Row = dict[str, Any]
+
+
+def sentence_of(failure: Failure, end_ns: int | None) -> str:
+    """What failed, from when to when, and who stood still because of it."""
+    what = _WHAT[failure.kind](failure)
+    return f"{what}. {_impact(failure, end_ns)}"
+
+
+def how_known(failure: Failure) -> str:
+    """What in the capture shows it."""
+    return _KNOWN[failure.kind]
+
+
+def _impact(failure: Failure, end_ns: int | None) -> str:
+    """Who stood still, and whether it is over."""
+    stalls = failure.stalls
+    if not stalls:
+        return "Nobody stood still for a second because of it."
+    who = sorted({str(stall["group_id"] or stall["client_id"] or stall["client_ip"]) for stall in stalls})
+    stood = f"{listed(who)} stood still, for {duration(max(s['waited_ms'] for s in stalls) * 1_000_000)} at the longest"
+    if end_ns is None:
+        return f"{stood}; somebody still did at the end of the capture."
+    return f"{stood}; the last was served again at {clock(end_ns)}."
+
+
+def _period(failure: Failure) -> str:
+    if failure.end_ns is None:
+        return f"from {clock(failure.start_ns)} to the end of the capture"
+    lasted = duration(failure.end_ns - failure.start_ns)
+    return f"from {clock(failure.start_ns)} to {clock(failure.end_ns)} ({lasted})"
+
+
+def _subject(failure: Failure) -> str:
+    return failure.subject[:1].upper() + failure.subject[1:]
+
+
+def _down(failure: Failure) -> str:
+    return f"{_subject(failure)} was down {_period(failure)}: its connections ended together, and new ones were refused"
+
+
+def _silent(failure: Failure) -> str:
+    return f"{_subject(failure)} was silent {_period(failure)}: no packet came from it while {_waiting(failure)}"
+
+
+def _frozen(failure: Failure) -> str:
+    return (
+        f"{_subject(failure)} was frozen {_period(failure)}: its kernel acknowledged data, and the broker sent nothing "
+        f"while {_waiting(failure)}"
+    )
+
+
+def _slow(failure: Failure) -> str:
+    return f"{_subject(failure)} was slow {_period(failure)}: responses took at least ten times as long as usual"
+
+
+def _path(failure: Failure) -> str:
+    hosts = listed(sorted(failure.hosts))
+    how = {"silent": "no packet came back", "refusing": "connections were refused", "down": "connections were refused"}
+    states = {row["state"] for row in failure.states}
+    what = " and ".join(dict.fromkeys(how[s] for s in sorted(states) if s in how)) or "no response came back"
+    return f"{hosts} did not reach {failure.subject} {_period(failure)}: {what}, while the broker served other hosts"
+
+
+def _replication(failure: Failure) -> str:
+    hosts = listed(sorted(failure.hosts))
+    return (
+        f"{_subject(failure)} and {hosts} did not reach each other {_period(failure)}, while both served clients: "
+        "records waited for their replicas"
+    )
+
+
+def _listener(failure: Failure) -> str:
+    return f"Nobody was served at {failure.subject} {_period(failure)}: the address never responded in the capture"
+
+
+def _member(failure: Failure) -> str:
+    gone = [d for r in failure.rebalances for d in r["departed"] or () if d["how"] not in ("left", None)]
+    if gone:
+        who = listed(sorted({str(d["client_id"] or d["member_id"]) for d in gone}))
+        return f"In {failure.subject}, {who} went away without leaving, {_period(failure)}"
+    if failure.stalls:
+        return f"{_subject(failure)} rebalanced, and partitions were not read {_period(failure)}"
+    return f"Members of groups lost their place {_period(failure)}"
+
+
+def _leader_move(failure: Failure) -> str:
+    return f"Leaders of {_resources(failure)} moved, or were not known, {_period(failure)}"
+
+
+def _coordinator_move(failure: Failure) -> str:
+    return f"The coordinator of {_resources(failure)} moved, or was not ready, {_period(failure)}"
+
+
+def _permission(failure: Failure) -> str:
+    return f"Access to {failure.subject} was denied ({listed(sorted(failure.error_names))}) {_period(failure)}"
+
+
+def _missing_topic(failure: Failure) -> str:
+    return f"{_subject(failure)} was not there ({listed(sorted(failure.error_names))}) {_period(failure)}"
+
+
+def _quota(failure: Failure) -> str:
+    return f"A quota held back {_resources(failure)} {_period(failure)}"
+
+
+def _unexplained(failure: Failure) -> str:
+    kinds = {stall["kind"] for stall in failure.stalls}
+    what = {
+        "produce": "records were not accepted",
+        "consume": "accepted records were not fetched",
+        "commit": "offsets were not committed",
+        "membership": "a member had no place in its group",
+        "transaction": "a transaction did not go on",
+        "metadata": "metadata did not come",
+    }
+    said = " and ".join(what[kind] for kind in what if kind in kinds)
+    return f"{said[:1].upper()}{said[1:]} {_period(failure)}; nothing in the capture shows why"
+
+
+def _resources(failure: Failure) -> str:
+    return listed(sorted({r["resource"] for r in failure.recoveries}) or [failure.subject])
+
+
+def _waiting(failure: Failure) -> str:
+    n = len({row["host"] for row in failure.states})
+    return f"{counted(n, 'host')} waited for one"
+
+
+_WHAT: dict[str, Callable[[Failure], str]] = {
+    "broker_down": _down,
+    "broker_silent": _silent,
+    "broker_frozen": _frozen,
+    "broker_slow": _slow,
+    "path": _path,
+    "replication": _replication,
+    "listener": _listener,
+    "leader_move": _leader_move,
+    "coordinator_move": _coordinator_move,
+    "member": _member,
+    "permission": _permission,
+    "missing_topic": _missing_topic,
+    "quota": _quota,
+    "unexplained": _unexplained,
+}
+_STATES = "states of the broker, from the packets of its connections"
+_KNOWN: dict[str, str] = {
+    **dict.fromkeys(("broker_down", "broker_silent", "broker_frozen", "broker_slow", "path", "replication"), _STATES),
+    "listener": "attempts to connect",
+    "member": "requests of the group's members, and its rebalances",
+    **dict.fromkeys(("leader_move", "coordinator_move", "permission", "missing_topic", "quota"), "error codes"),
+    "unexplained": "times of requests and responses",
+}
