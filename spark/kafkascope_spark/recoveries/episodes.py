@@ -5,7 +5,7 @@ episode holds.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import ErrorRun, Row
@@ -130,13 +130,16 @@ class Episodes:
         rows, self._rows = self._rows, []
         return rows
 
-    def finish(self, alive: bool, end_ns: int) -> Iterator[tuple[str, Row]]:
-        """End of the capture (alive) or of the client: the rows that are left, an episode after the other."""
+    def finish(self, outcome_of: Callable[[Episode], str], end_ns: int) -> Iterator[tuple[str, Row]]:
+        """End of the capture or of the client: the rows that are left, an episode after the other.
+
+        outcome_of: the outcome of an episode that did not end.
+        """
         yield from self.ready()
         for resource in list(self._open):
             episode = self._open.pop(resource)
+            outcome = outcome_of(episode)
             episode.end(self._journal, end_ns)
-            outcome = "fatal" if episode.is_fatal else "still_open" if alive else "gave_up"
             self._write(episode, outcome, None, None)
             yield from self.ready()
 

@@ -158,7 +158,7 @@ def test_a_handshake_proves_nothing_when_that_was_all_there_was(
         watch.on_answer(hello, [])
         watch.on_close(opened, opened.close_ns or 0)
     (row,) = episodes(watch)
-    assert (row["n_errors"], row["outcome"]) == (2, "gave_up")
+    assert (row["n_errors"], row["outcome"]) == (2, "client_ended")
 
 
 def test_a_server_that_hangs_up_on_sasl_failed_the_authentication_not_the_connection(

@@ -105,6 +105,16 @@ CLIENTS = Table(
     ),
 )
 
+RECOVERY_OUTCOMES = (
+    "recovered",
+    "served_elsewhere",
+    "still_open",
+    "gave_up",
+    "client_ended",
+    "fatal",
+    "wrong_reaction",
+)
+
 STARTUPS = Table(
     "startups",
     "start of a client instance",
@@ -177,7 +187,14 @@ RECOVERIES = Table(
         i64("n_errors", "errors"),
         text("expected_reaction", "what such a client should do next"),
         text("reaction", "what it did"),
-        text("outcome", "how it ended", "recovered", "still_open", "gave_up", "fatal", "wrong_reaction"),
+        text(
+            "outcome",
+            "how it ended: recovered; served_elsewhere (the client did not need it again: other brokers served it, or, "
+            "of a topic-partition, its group went on); still_open at the end of the capture; gave_up (the client did other work and "
+            "did not try again); client_ended (the client ended first); fatal (trying again does not help); "
+            "wrong_reaction",
+            *RECOVERY_OUTCOMES,
+        ),
         text("wrong_why", "what the client did that the expected reaction does not have (wrong_reaction)"),
         flag("storm", "more than 10 errors in a second, or more than 50"),
         *time("start", "first error"),
