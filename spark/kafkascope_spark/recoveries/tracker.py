@@ -381,7 +381,7 @@ class Recoveries:
             return "served_elsewhere"
         went_on = any((c.last_request_ns or 0) > episode.last_error_ns + GAVE_UP_NS for c in later)
         if kind != "connection" and went_on and episode.state is not State.TRYING:
-            is_member = any(c.group_ids for c in self._connections.values())
+            is_member = any(c.groups for c in self._connections.values())
             return "served_elsewhere" if kind == "partition" and is_member else "gave_up"
         is_alive = any(c.close_ns is None and not c.failed_to_open for c in self._instance.connections)
         return "still_open" if is_alive else "client_ended"

@@ -90,6 +90,6 @@ def test_a_client_that_asks_for_metadata_meanwhile_is_not_blamed(request_row: Re
         for i in range(300)
     ]
     (row,) = episodes(as_run(groups), asked)
-    assert (row["n_errors"], row["outcome"]) == (300, "still_open")
+    assert (row["n_errors"], row["wrong_why"]) == (300, None)
     (row,) = episodes(as_run(groups), [])
     assert (row["n_errors"], row["outcome"]) == (300, "wrong_reaction")

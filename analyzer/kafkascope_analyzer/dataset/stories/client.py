@@ -190,9 +190,9 @@ RECOVERIES = Table(
         text(
             "outcome",
             "how it ended: recovered; served_elsewhere (the client did not need it again: other brokers served it, or, "
-            "of a topic-partition, its group went on); still_open at the end of the capture; gave_up (the client did other work and "
-            "did not try again); client_ended (the client ended first); fatal (trying again does not help); "
-            "wrong_reaction",
+            "of a topic-partition, its group went on); still_open at the end of the capture; gave_up (the client did "
+            "other work and did not try again); client_ended (the client ended first); fatal (trying again does not "
+            "help); wrong_reaction",
             *RECOVERY_OUTCOMES,
         ),
         text("wrong_why", "what the client did that the expected reaction does not have (wrong_reaction)"),
