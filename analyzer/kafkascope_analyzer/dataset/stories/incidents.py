@@ -17,7 +17,6 @@ INCIDENT_KINDS = (
     "quota",
     "permission",
     "missing_topic",
-    "client",
     "unexplained",
 )
 

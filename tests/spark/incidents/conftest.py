@@ -1,0 +1,107 @@
+"""Rows of broker_states, stalls, recoveries and rebalances, as short as a test can say them. Times are seconds."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Row = dict[str, Any]
+MakeRow = Callable[..., Row]
+
+NS = 1_000_000_000
+
+
+def ns(seconds: float | None) -> int | None:
+    return None if seconds is None else int(seconds * NS)
+
+
+@pytest.fixture
+def state() -> MakeRow:
+    """A stretch in which a host (the last byte of its address) saw a broker in a state."""
+
+    def make(node: int | None, host: int, name: str, start: float, end: float | None, kind: str = "client") -> Row:
+        return {
+            "node_id": node,
+            "server_ip": f"10.0.0.{node or 99}",
+            "server_port": 9092,
+            "host": f"10.0.0.{host}",
+            "host_kind": kind,
+            "state": name,
+            "from_ns": ns(start),
+            "to_ns": ns(end),
+            "n_waiting": 1,
+            "packets": [1, 2],
+            "requests": [f"r{node}-{host}"],
+        }
+
+    return make
+
+
+@pytest.fixture
+def stall() -> MakeRow:
+    """A stall of the client at a host, which waited on a broker first."""
+
+    def make(kind: str, host: int, node: int | None, start: float, end: float | None, **more: Any) -> Row:
+        return {
+            "stall_id": f"stall-{kind}-{host}-{start}",
+            "kind": kind,
+            "client_instance_id": f"ci-{host}",
+            "client_ip": f"10.0.0.{host}",
+            "client_id": f"client-{host}",
+            "group_id": None,
+            "transactional_id": None,
+            "topic": "orders",
+            "partition": 0,
+            "node_id": node,
+            "from_ns": ns(start),
+            "to_ns": ns(end),
+            "waited_ms": int(((60 if end is None else end) - start) * 1000),
+            "n_attempts": 1,
+            "error_names": [],
+            "evidence": [f"request-{host}-{start}"],
+        } | more
+
+    return make
+
+
+@pytest.fixture
+def recovery() -> MakeRow:
+    """A recovery of the client at a host, whose first error came from a broker."""
+
+    def make(error: str, host: int, node: int | None, start: float, end: float | None, **more: Any) -> Row:
+        return {
+            "recovery_id": f"rec-{host}-{start}",
+            "client_instance_id": f"ci-{host}",
+            "client_ip": f"10.0.0.{host}",
+            "resource_kind": "partition",
+            "resource": "orders-0",
+            "first_error_name": error,
+            "outcome": "still_open" if end is None else "recovered",
+            "start_ns": ns(start),
+            "failing_ns": None,
+            "recovered_ns": ns(end),
+            "old_node_id": node,
+            "evidence": [f"failed-{host}-{start}"],
+        } | more
+
+    return make
+
+
+@pytest.fixture
+def rebalance() -> MakeRow:
+    """A rebalance of the group orders-app; gone: client ids of members that went away silently, and when."""
+
+    def make(start: float, end: float | None, gone: dict[str, float] | None = None) -> Row:
+        departed = [
+            {"client_id": name, "member_id": f"{name}-1", "how": "evicted", "last_heard_ns": ns(at)}
+            for name, at in (gone or {}).items()
+        ]
+        return {
+            "rebalance_id": f"reb-{start}",
+            "group_id": "orders-app",
+            "start_ns": ns(start),
+            "end_ns": ns(end),
+            "departed": departed,
+        }
+
+    return make

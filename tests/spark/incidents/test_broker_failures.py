@@ -1,0 +1,108 @@
+"""Which brokers failed, and for whom, from states written by hand."""
+
+import pytest
+from kafkascope_spark.incidents.broker_failures import broker_failures
+from kafkascope_spark.incidents.failure import Failure
+
+from .conftest import NS, MakeRow
+
+
+def summary(failure: Failure) -> tuple[str, int | None, list[str], float, float | None]:
+    end = None if failure.end_ns is None else failure.end_ns / NS
+    return failure.kind, failure.node_id, sorted(failure.hosts), failure.start_ns / NS, end
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("down", "broker_down"), ("silent", "broker_silent"), ("frozen", "broker_frozen"), ("slow", "broker_slow")],
+)
+def test_a_broker_that_fails_for_everybody_failed(state: MakeRow, name: str, kind: str) -> None:
+    """It began with the broker's last packet to anybody, and ended when it served the first host."""
+    rows = [state(1, 20, "serving", 0, 50)]
+    for host, last_packet, first_packet in ((21, 4.0, 20.0), (22, 5.0, 22.0)):
+        rows += [
+            state(2, host, "serving", 0, last_packet),
+            state(2, host, name, last_packet, first_packet),
+            state(2, host, "serving", first_packet, 50),
+        ]
+    assert [summary(f) for f in broker_failures(rows)] == [(kind, 2, [], 5.0, 20.0)]
+
+
+def test_a_broker_that_serves_others_meanwhile_is_cut_from_some_hosts(state: MakeRow) -> None:
+    rows = [
+        state(2, 21, "serving", 0, 5),
+        state(2, 21, "silent", 5, 15),
+        state(2, 21, "serving", 15, 50),
+        state(2, 22, "serving", 0, 50),
+    ]
+    assert [summary(f) for f in broker_failures(rows)] == [("path", 2, ["10.0.0.21"], 5.0, 15.0)]
+
+
+def test_a_client_that_notices_late_that_a_broker_is_back_makes_no_failure_of_its_path(state: MakeRow) -> None:
+    rows = [
+        state(2, 21, "serving", 0, 5),
+        state(2, 21, "down", 5, 9),
+        state(2, 21, "serving", 9, 50),
+        state(2, 22, "serving", 0, 5),
+        state(2, 22, "down", 5, 29),
+        state(2, 22, "serving", 29, 50),
+    ]
+    assert [summary(f) for f in broker_failures(rows)] == [("broker_down", 2, [], 5.0, 9.0)]
+
+
+def test_two_bad_stretches_with_service_between_are_two_failures(state: MakeRow) -> None:
+    rows = [
+        state(2, 21, "serving", 0, 5),
+        state(2, 21, "silent", 5, 10),
+        state(2, 21, "serving", 10, 20),
+        state(2, 21, "refusing", 20, 25),
+        state(2, 21, "serving", 25, 50),
+        state(2, 3, "serving", 0, 50, "broker"),
+    ]
+    assert [summary(f) for f in broker_failures(rows)] == [
+        ("path", 2, ["10.0.0.21"], 5.0, 10.0),
+        ("path", 2, ["10.0.0.21"], 20.0, 25.0),
+    ]
+
+
+def test_states_that_follow_on_each_other_are_one_failure(state: MakeRow) -> None:
+    """A broker that is killed refuses connections, then its host is gone."""
+    rows = [
+        state(2, 21, "serving", 0, 5),
+        state(2, 21, "down", 5, 7),
+        state(2, 21, "silent", 7, 30),
+        state(2, 21, "serving", 30, 50),
+    ]
+    assert [summary(f) for f in broker_failures(rows)] == [("broker_silent", 2, [], 5.0, 30.0)]
+
+
+def test_brokers_that_do_not_reach_each_other_are_one_failure(state: MakeRow) -> None:
+    rows = [state(node, 21, "serving", 0, 50) for node in (1, 2)]
+    rows += [state(1, 2, "silent", 5, 15, "broker"), state(2, 1, "silent", 5.5, 15, "broker")]
+    rows += [state(1, 3, "serving", 0, 50, "broker"), state(2, 3, "serving", 0, 50, "broker")]
+    assert [summary(f) for f in broker_failures(rows)] == [("replication", 1, ["10.0.0.2"], 5.0, 15.0)]
+
+
+def test_what_a_failed_broker_itself_did_not_reach_is_part_of_its_failure(state: MakeRow) -> None:
+    rows = [
+        state(2, 21, "serving", 0, 5),
+        state(2, 21, "silent", 5, 15),
+        state(2, 21, "serving", 15, 50),
+        state(1, 2, "silent", 6, 15, "broker"),
+        state(1, 21, "serving", 0, 50),
+    ]
+    assert [summary(f) for f in broker_failures(rows)] == [("broker_silent", 2, [], 5.0, 15.0)]
+
+
+def test_an_address_that_never_served_anybody_is_no_broker_that_failed(state: MakeRow) -> None:
+    rows = [state(2, 21, "silent", 5, None)]
+    assert [summary(f) for f in broker_failures(rows)] == [("listener", None, [], 5.0, None)]
+
+
+def test_a_failure_that_lasts_to_the_end_of_the_capture_has_no_end(state: MakeRow) -> None:
+    rows = [state(2, 21, "serving", 0, 5), state(2, 21, "silent", 5, None)]
+    assert [summary(f) for f in broker_failures(rows)] == [("broker_silent", 2, [], 5.0, None)]
+
+
+def test_a_broker_that_nobody_waits_for_did_not_fail(state: MakeRow) -> None:
+    assert broker_failures([state(2, 21, "serving", 0, 5), state(2, 21, "unknown", 5, None)]) == []

@@ -1,0 +1,130 @@
+"""To which failure stalls and recoveries belong, and what the incident says, from rows written by hand."""
+
+from collections.abc import Iterable
+
+import pytest
+from kafkascope_analyzer.dataset.stories import INCIDENTS, STALLS
+from kafkascope_analyzer.dataset.stories.incidents import INCIDENT_KINDS
+from kafkascope_spark.incidents.advice import advice_for
+from kafkascope_spark.incidents.failure import Failure
+from kafkascope_spark.incidents.machine import Incidents
+from kafkascope_spark.incidents.sentences import how_known, sentence_of
+from kafkascope_spark.story_writer import batch_of
+
+from .conftest import NS, MakeRow, Row
+
+
+def tell(
+    states: Iterable[Row] = (),
+    stalls: Iterable[Row] = (),
+    recoveries: Iterable[Row] = (),
+    rebalances: Iterable[Row] = (),
+) -> tuple[list[Row], dict[str, str]]:
+    """The incidents, and the kind of the incident of each stall."""
+    machine = Incidents()
+    rows = {"broker_state": states, "stall": stalls, "recovery": recoveries, "rebalance": rebalances}
+    for kind, of_kind in rows.items():
+        for row in of_kind:
+            machine.take(kind, row)
+    out = list(machine.finish())
+    incidents = [row for table, row in out if table == "incidents"]
+    assert batch_of(INCIDENTS, incidents).num_rows == len(incidents)
+    stall_rows = [row for table, row in out if table == "stalls"]
+    assert batch_of(STALLS, stall_rows).num_rows == len(stall_rows)
+    kind_of = {row["incident_id"]: row["kind"] for row in incidents}
+    return incidents, {row["stall_id"]: kind_of[row["incident_id"]] for row in stall_rows}
+
+
+@pytest.fixture
+def silent_broker(state: MakeRow) -> list[Row]:
+    """Node 2 is silent from 5 to 20 s; nodes 1 and 3 serve."""
+    rows = [state(2, 21, "serving", 0, 5), state(2, 21, "silent", 5, 20), state(2, 21, "serving", 20, 60)]
+    return rows + [state(node, host, "serving", 0, 60) for node in (1, 3) for host in (21, 22)]
+
+
+def test_what_waited_on_the_failed_broker_belongs_to_it(silent_broker: list[Row], stall: MakeRow) -> None:
+    (incident,), kinds = tell(silent_broker, [stall("produce", 21, 2, 4.8, 14)])
+    assert kinds == {"stall-produce-21-4.8": "broker_silent"}
+    assert (incident["node_id"], incident["severity"], incident["clients"]) == (2, "warning", ["ci-21"])
+    assert (incident["start_ns"], incident["end_ns"]) == (5 * NS, 14 * NS)
+    assert (incident["n_stalls"], incident["longest_ms"]) == (1, 9200)
+    assert incident["evidence"][0] == "request-21-4.8"
+
+
+def test_what_waited_on_a_leader_that_served_belongs_to_the_replica(silent_broker: list[Row], stall: MakeRow) -> None:
+    (incident,), _ = tell(silent_broker, [stall("produce", 22, 1, 5.5, 32)])
+    assert (incident["node_id"], incident["severity"], incident["end_ns"]) == (2, "error", 32 * NS)
+
+
+def test_a_stall_long_before_is_explained_by_nothing(silent_broker: list[Row], stall: MakeRow) -> None:
+    incidents, kinds = tell(silent_broker, [stall("produce", 21, 2, 1, 2.5)])
+    assert kinds == {"stall-produce-21-1": "unexplained"}
+    (unexplained,) = [i for i in incidents if i["kind"] == "unexplained"]
+    assert unexplained["node_id"] is None
+    assert unexplained["sentence"].startswith("Records were not accepted from 00:00:01.000 UTC to 00:00:02.500 UTC")
+
+
+def test_a_cut_path_takes_only_stalls_of_its_host(state: MakeRow, stall: MakeRow, recovery: MakeRow) -> None:
+    states = [state(2, 21, "silent", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
+    stalls = [stall("produce", 21, 2, 5, 15), stall("produce", 22, 2, 5, 9)]
+    recoveries = [recovery("REQUEST_UNANSWERED", 21, 2, 8, 15), recovery("REQUEST_UNANSWERED", 22, 2, 8, 15)]
+    incidents, kinds = tell(states, stalls, recoveries)
+    assert kinds == {"stall-produce-21-5": "path", "stall-produce-22-5": "unexplained"}
+    (path,) = [i for i in incidents if i["kind"] == "path"]
+    assert (path["clients"], path["hosts"]) == (["ci-21"], ["10.0.0.21"])
+
+
+def test_somebody_who_still_waits_leaves_the_incident_open(silent_broker: list[Row], stall: MakeRow) -> None:
+    (incident,), _ = tell(silent_broker, [stall("produce", 21, 2, 5, 9), stall("consume", 22, 2, 6, None)])
+    assert (incident["end_ns"], incident["severity"]) == (None, "error")
+    assert "somebody still did at the end of the capture" in incident["sentence"]
+
+
+def test_a_failure_that_nobody_felt_is_routine(silent_broker: list[Row]) -> None:
+    (incident,), _ = tell(silent_broker)
+    assert (incident["severity"], incident["end_ns"], incident["clients"]) == ("info", 20 * NS, [])
+
+
+def test_an_evicted_member_explains_why_a_group_stood_still(stall: MakeRow, rebalance: MakeRow) -> None:
+    waited = stall("consume", 21, 1, 10, 17, group_id="orders-app")
+    (incident,), _ = tell([], [waited], [], [rebalance(16, 16.5, {"worker-7": 9.8})])
+    assert (incident["kind"], incident["node_id"]) == ("member", None)
+    assert (incident["start_ns"], incident["end_ns"]) == (9_800_000_000, 17 * NS)
+    assert "In group orders-app, worker-7 went away without leaving" in incident["sentence"]
+
+
+def test_errors_that_follow_from_a_broker_belong_to_it(silent_broker: list[Row], recovery: MakeRow) -> None:
+    incidents, _ = tell(
+        silent_broker,
+        recoveries=[
+            recovery("REQUEST_UNANSWERED", 21, 2, 9, 12),
+            recovery("LEADER_NOT_AVAILABLE", 22, 1, 8, 9),
+            recovery("TOPIC_AUTHORIZATION_FAILED", 22, 1, 8, None, outcome="fatal"),
+        ],
+    )
+    assert [(i["kind"], i["severity"], i["clients"]) for i in incidents] == [
+        ("broker_silent", "info", ["ci-21", "ci-22"]),
+        ("permission", "error", ["ci-22"]),
+    ]
+
+
+def test_a_leader_that_moves_without_a_stall_is_routine(recovery: MakeRow) -> None:
+    (incident,), _ = tell(recoveries=[recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 9, 9.2)])
+    assert (incident["kind"], incident["node_id"], incident["severity"]) == ("leader_move", None, "info")
+
+
+def test_rows_do_not_depend_on_their_order(silent_broker: list[Row], stall: MakeRow, recovery: MakeRow) -> None:
+    stalls = [stall("produce", 21, 2, 5, 9), stall("consume", 22, 1, 6, 9), stall("produce", 22, 1, 40, 42)]
+    recoveries = [recovery("REQUEST_UNANSWERED", 21, 2, 9, 12), recovery("NOT_LEADER_OR_FOLLOWER", 22, 1, 45, 46)]
+    there = tell(silent_broker, stalls, recoveries)
+    back = tell(silent_broker[::-1], stalls[::-1], recoveries[::-1])
+    assert there == back
+
+
+@pytest.mark.parametrize("kind", INCIDENT_KINDS)
+def test_every_kind_has_a_sentence_and_advice(kind: str) -> None:
+    failure = Failure(kind, "node 2 (10.0.0.2:9092)", NS, 2 * NS, 2, "10.0.0.2:9092", frozenset({"10.0.0.21"}))
+    sentence = sentence_of(failure, failure.end_ns)
+    assert "00:00:01.000 UTC" in sentence
+    assert how_known(failure)
+    assert "{" not in advice_for(failure)
