@@ -18,9 +18,11 @@ from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS
 from kafkascope_analyzer.dataset.tables.server_events import SERVER_KINDS
 from kafkascope_analyzer.dataset.tables.service_events import SERVICE_KINDS
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
-from kafkascope_spark.client_stories import ClientStories, TableRow
+from kafkascope_spark.client_stories import ClientStories, Owner, TableRow
 from kafkascope_spark.event_decoder import event_rows
 from kafkascope_spark.recoveries.causes import felt_ns
+from kafkascope_spark.stalls.clients import SERVICE_CLIENT, SERVICE_CLIENT_STRUCT, owner_of
+from kafkascope_spark.stalls.machine import FETCH_RUN
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter
 from kafkascope_spark.transactions.machine import CLIENT_END
 
@@ -30,7 +32,7 @@ Batches = Iterable[pa.RecordBatch]
 GC_OBJECTS = 200_000
 """The machines make many objects and no cycles: looking for cycles after each 700 costs a third of the time."""
 CLIENT, RECOVERY, WRITTEN_FILE = "client", "recovery", "file"
-SERVICE = "service"
+SERVICE, PARTITION = "service", "partition"
 """A key kind: how a client, or the group that it is in, was served at a topic-partition."""
 RECOVERY_STRUCT = pa.struct([field for field in RECOVERIES.schema if not field.type.equals(TIMESTAMP)])
 SHARED_KINDS = {
@@ -39,6 +41,7 @@ SHARED_KINDS = {
     **SERVICE_KINDS,
     **SERVER_KINDS,
     CLIENT_END: pa.struct([("client_instance_id", pa.string()), ("left_ns", pa.int64())]),
+    SERVICE_CLIENT: SERVICE_CLIENT_STRUCT,
     RECOVERY: RECOVERY_STRUCT,
     WRITTEN_FILE: FILE,
 }
@@ -74,7 +77,7 @@ def client_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]
         writer = StoryWriter(run, _WRITTEN)
         for batch in batches:
             shared = list(_written(stories.feed(event_rows(batch)), writer))
-            passed_on = _passed_on(batch, stories.take_instance_ids())
+            passed_on = _passed_on(batch, stories.take_owners())
             yield from (each for each in (passed_on, _batch(shared)) if each.num_rows)
         shared = list(_written(stories.finish(), writer))
         shared += [_row(WRITTEN_FILE, "", WRITTEN_FILE, file) for file in writer.close()]
@@ -92,6 +95,9 @@ def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
             yield _row(RECOVERY, "", RECOVERY, row) | place
         elif name == CLIENT_END:
             yield _row("transaction", row["transactional_id"], CLIENT_END, row) | {"conn_id": row["client_instance_id"]}
+        elif name == SERVICE_CLIENT:
+            client = {name: row[name] for name in SERVICE_CLIENT_STRUCT.names}
+            yield _row(SERVICE, row["key"], SERVICE_CLIENT, client) | {"conn_id": row["client_instance_id"]}
         else:
             writer.take(name, row)
 
@@ -109,12 +115,32 @@ def _batch(rows: list[Row]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(rows, SHARED)
 
 
-def _passed_on(batch: pa.RecordBatch, instance_ids: dict[str, str]) -> pa.RecordBatch:
-    """The events of groups and transactions of a batch, with the client instance of each."""
+def _passed_on(batch: pa.RecordBatch, owners: dict[str, Owner]) -> pa.RecordBatch:
+    """The events of groups, transactions and services of a batch, with the client instance of each."""
     rows = batch.filter(pc.not_equal(batch.column("key_kind"), CLIENT))
     conn_ids = rows.column("conn_id").dictionary_encode()
-    clients = pa.array([instance_ids.get(conn_id) for conn_id in conn_ids.dictionary.to_pylist()], pa.string())
-    columns = {"client_instance_id": clients.take(conn_ids.indices)}
-    columns |= {name: rows.column(name) for name in SHARED.names if name in rows.schema.names}
+    of_conn = [owners.get(conn_id, _NOBODY) for conn_id in conn_ids.dictionary.to_pylist()]
+    clients = pa.array([owner.client_instance_id for owner in of_conn], pa.string()).take(conn_ids.indices)
+    columns = {name: rows.column(name) for name in SHARED.names if name in rows.schema.names}
+    columns |= _service_keys(rows, of_conn, conn_ids.indices)
+    columns["client_instance_id"] = clients
     arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(rows.num_rows, f.type) for f in SHARED]
-    return pa.RecordBatch.from_arrays(arrays, schema=SHARED)
+    passed_on = pa.RecordBatch.from_arrays(arrays, schema=SHARED)
+    is_known = pc.or_(pc.not_equal(columns["key_kind"], SERVICE), clients.is_valid())
+    return passed_on.filter(is_known)
+
+
+_NOBODY = Owner(None, None)
+
+
+def _service_keys(rows: pa.RecordBatch, owners: list[Owner], conn: pa.Array) -> dict[str, pa.Array]:
+    """key_kind and key of the rows: those of a topic-partition go to the group that reads it, or to the client."""
+    is_service = pc.equal(rows.column("key_kind"), PARTITION)
+    of_client = pa.array([owner_of(each.client_instance_id or "", None) for each in owners], pa.string())
+    of_group = pa.array([owner_of(each.client_instance_id or "", each.group_id) for each in owners], pa.string())
+    reads = pc.equal(rows.column("kind"), FETCH_RUN)
+    key = pc.if_else(reads, of_group.take(conn), of_client.take(conn))
+    return {
+        "key_kind": pc.if_else(is_service, SERVICE, rows.column("key_kind")),
+        "key": pc.if_else(is_service, key, rows.column("key")),
+    }

@@ -6,7 +6,7 @@ left. Memory is that of one address: its connections, and per client what a star
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafkascope_spark.cadences.tracker import Cadences
 from kafkascope_spark.connection_facts import ADDERS, connection_of, first_request
@@ -15,13 +15,16 @@ from kafkascope_spark.identity.client_rows import client_row
 from kafkascope_spark.identity.instances import Instance, instances_of
 from kafkascope_spark.model import Connection, ErrorRun, Lookup, Request, Row
 from kafkascope_spark.recoveries.tracker import Recoveries
+from kafkascope_spark.stalls.clients import SERVICE_CLIENT, group_of, service_clients
 from kafkascope_spark.startups.lifecycle import Startups
 from kafkascope_spark.startups.lookups import client_lookups
 from kafkascope_spark.timeline import Event, Kind, Timeline
 from kafkascope_spark.transactions.machine import CLIENT_END
 
 TableRow = tuple[str, Row]
-"""The name of a story table, or CLIENT_END, and a row."""
+"""The name of a story table, or CLIENT_END or SERVICE_CLIENT, and a row."""
+Owner = NamedTuple("Owner", [("client_instance_id", str | None), ("group_id", str | None)])
+"""The client that a connection belongs to, and the group that it reads in."""
 GONE = ("closed", "died", "evicted")
 """Ends of a client whose connections have all ended."""
 
@@ -33,7 +36,7 @@ class ClientStories:
         self._capture_ns = capture_ns
         self._address: Address | None = None
         self._last: Key = ("", 0, 0, 0)
-        self._instance_ids: dict[str, str] = {}
+        self._owners: dict[str, Owner] = {}
 
     def feed(self, batch: Iterable[EventRow]) -> Iterator[TableRow]:
         """Story rows of the addresses that the batch completes. Raises ValueError when the rows are out of order."""
@@ -49,17 +52,17 @@ class ClientStories:
         if self._address is not None:
             yield from self._address.ready()
 
-    def take_instance_ids(self) -> dict[str, str]:
-        """conn_id -> client_instance_id, of the addresses that were fed since this was last asked for, and of the one
-        that goes on."""
-        ids, self._instance_ids = self._instance_ids, {}
-        return ids | self._address.instance_ids() if self._address is not None else ids
+    def take_owners(self) -> dict[str, Owner]:
+        """conn_id -> client_instance_id and group, of the addresses that were fed since this was last asked for, and of
+        the one that goes on."""
+        owners, self._owners = self._owners, {}
+        return owners | self._address.owners() if self._address is not None else owners
 
     def finish(self) -> Iterator[TableRow]:
         """Story rows of the last address."""
         if self._address is not None:
             yield from self._address.finish()
-            self._instance_ids |= self._address.instance_ids()
+            self._owners |= self._address.owners()
             self._address = None
 
 
@@ -119,13 +122,15 @@ class Client:
         self.recoveries.on_request(request)
 
     def finish(self, capture_ns: tuple[int, int]) -> Iterator[TableRow]:
-        """The client's rows, and one of CLIENT_END for each transactional id that it used."""
+        """The client's rows; those of CLIENT_END, one for each transactional id that it used, and of SERVICE_CLIENT."""
         row = client_row(self.instance, self.member_ids, self.evicted_ns, capture_ns)
         yield "clients", row
         left_ns = row["last_ns"] if row["end"] in GONE else None
         for name in sorted(set().union(*(c.transactional_ids for c in self.instance.connections))):
             ended = {"transactional_id": name, "client_instance_id": row["client_instance_id"], "left_ns": left_ns}
             yield CLIENT_END, ended
+        for key, client in service_clients(self.instance, left_ns):
+            yield SERVICE_CLIENT, {"key": key} | client
         yield from self.startups.finish()
         yield from self.cadences.finish()
         yield from self.recoveries.finish()
@@ -204,9 +209,10 @@ class Address:
             if client is not None:
                 client.take(event, timeline)
 
-    def instance_ids(self) -> dict[str, str]:
-        """conn_id -> client_instance_id; empty as long as not all connections are known."""
-        return {conn_id: client.instance.instance_id for conn_id, client in self._clients.items()}
+    def owners(self) -> dict[str, Owner]:
+        """conn_id -> client_instance_id and group; empty as long as not all connections are known."""
+        groups = {client: group_of(client.instance) for client in dict.fromkeys(self._clients.values())}
+        return {conn_id: Owner(c.instance.instance_id, groups[c]) for conn_id, c in self._clients.items()}
 
     def ready(self) -> Iterator[TableRow]:
         """The rows that are complete before the address is."""

@@ -57,6 +57,8 @@ def _add_api(connection: Connection, row: Row) -> None:
         connection.first_api = key
     if key == api_keys.PRODUCE:
         connection.produce_span = _wider(connection.produce_span, row["ts_ns"], row["last_ns"])
+        if row["status"] == "ok" and not row["failed"] and row["response_ns"] is not None:
+            connection.first_accepted_ns = _least(connection.first_accepted_ns, row["response_ns"])
     if key == api_keys.FETCH:
         connection.fetch_span = _wider(connection.fetch_span, row["ts_ns"], row["last_ns"])
     connection.apis.add(key)

@@ -69,6 +69,8 @@ class Connection:
     produce_span: tuple[int, int] | None = None
     fetch_span: tuple[int, int] | None = None
     """First and last request of Produce, and of Fetch."""
+    first_accepted_ns: int | None = None
+    """When a broker first accepted records on it."""
     producer_ids: set[int] = field(default_factory=set)
     """Producer ids that it asked for, or wrote records with."""
     apis: set[int] = field(default_factory=set)

@@ -16,6 +16,7 @@ from kafkascope_analyzer.ingest.mentions import PartitionMention, instances_abov
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
 from kafkascope_parsers.records import summarize_record_sets
+from kafkascope_parsers.records.summary import UNKNOWN
 from kafkascope_parsers.schema import MessageType, Node
 
 CODED_TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -35,7 +36,10 @@ _MINUS_ONE_IS_NONE = frozenset(_INTS) - {"offset", "error_code"}
 """Kafka writes -1 for a leader, epoch or offset that is not known; an offset of -1 or -2 is a question (latest,
 earliest).
 """
-_RECORD_COLUMNS = ("record_bytes", "n_batches", "n_records")
+_RECORD_COUNTS = ("record_bytes", "n_batches", "n_records")
+_RECORD_HEADERS = ("first_timestamp_ms", "max_timestamp_ms", "producer_id", "base_sequence", "transactional")
+_RECORD_OFFSETS = ("first_offset", "last_offset")
+"""Of records that a producer sends no offset is known yet."""
 Kept = NDArray[np.int64] | slice
 """Instances of a level that name a partition: all, or these."""
 
@@ -69,11 +73,18 @@ def part_schema(message: MessageType) -> pa.Schema:
     """The columns of `partitions` that a message can fill, topics as CODED_TEXT."""
     mentions = partition_mentions(message)
     filled = {name for mention in mentions for name in mention.fields} & set(_INTS)
+    names = ("partition", *_INTS)
     if any(mention.records is not None for mention in mentions):
-        filled |= set(_RECORD_COLUMNS)
-    names = ("partition", *_INTS, *_RECORD_COLUMNS)
+        filled |= set(_record_columns_of(message))
+        names += _record_columns_of(message)
     numbers = [(name, PARTITIONS.column(name).type) for name in names if name in filled or name == "partition"]
     return pa.schema([("topic", CODED_TEXT), ("topic_id", CODED_TEXT), *numbers])
+
+
+def _record_columns_of(message: MessageType) -> tuple[str, ...]:
+    """The columns of `partitions` that records in the message fill."""
+    offsets = () if message.direction == "request" else _RECORD_OFFSETS
+    return (*_RECORD_COUNTS, *offsets, *_RECORD_HEADERS)
 
 
 def partition_rows(columns: Columns, frames: NDArray[np.int64]) -> list[PartitionRows]:
@@ -140,5 +151,10 @@ def _int_column(columns: Columns, name: str, nodes: tuple[Node, ...], kept: Kept
 
 def _record_columns(columns: Columns, node: Node, kept: Kept) -> dict[str, pa.Array]:
     lengths = np.maximum(columns.lengths(node)[kept].astype(np.int64), 0)
-    n_batches, n_records, n_bytes = summarize_record_sets(columns.buf, columns.offsets(node)[kept], lengths)
-    return {"record_bytes": pa.array(n_bytes), "n_batches": pa.array(n_batches), "n_records": pa.array(n_records)}
+    sets = summarize_record_sets(columns.buf, columns.offsets(node)[kept], lengths)
+    out = {name: pa.array(np.ascontiguousarray(sets[name])) for name in _RECORD_COUNTS}
+    is_empty = sets["n_batches"] == 0
+    for name in _record_columns_of(columns.message)[len(_RECORD_COUNTS) :]:
+        values = np.ascontiguousarray(sets[name])
+        out[name] = pa.array(values, mask=is_empty if values.dtype == np.bool_ else values == UNKNOWN)
+    return out

@@ -35,6 +35,8 @@ from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.records import spill_records
 from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, stretch_rows
+from kafkascope_analyzer.resolve.fetch_runs import FETCH_RUNS, FetchRuns
+from kafkascope_analyzer.resolve.produce_waits import CLOCKS, PRODUCE_WAITS, ProduceWaits
 from kafkascope_analyzer.resolve.scan_facts import (
     ERROR_PICKERS,
     MESSAGE_PICKERS,
@@ -100,6 +102,7 @@ class BucketScan:
         self.conn_ids = id_texts(self._ids.rows)
         self._news = FirstTold()
         self._notes = ConnectionNotes()
+        self._consumers, self._producers = FetchRuns(), ProduceWaits()
         self.dns = DnsExchanges(spill)
         self.ledger = Ledger()
         self._undecoded = Growing(np.int64)
@@ -121,6 +124,8 @@ class BucketScan:
         for first in range(0, len(self.conn_ids), _CONNECTION_ROWS):
             self._spill.write("connections", self._connections(slice(first, first + _CONNECTION_ROWS)))
         self.dns.finish()
+        self._spill.write(FETCH_RUNS, self._consumers.finish())
+        self._spill.write(CLOCKS, self._producers.clocks())
         self._spill.close()
         self._gather_facts(UNANSWERED_PARTITIONS, unanswered_partitions(self._spill.directory))
         self._spill.close()
@@ -170,6 +175,7 @@ class BucketScan:
         settled, new_row = self._exchanges.settle(responses.answers, answered.frames["row"], abandoned, final=final)
         self._spill.gather("requests", settled)
         self._spill_facts(REQUEST_PICKERS, settled)
+        self._gather_facts(PRODUCE_WAITS, self._producers.settle(settled))
         orphans = np.flatnonzero(answered.frames["row"] < 0)
         if len(orphans):
             self._spill.gather(
@@ -237,10 +243,16 @@ class BucketScan:
         for message, rows in named:
             if message.api_key is not None and message.direction is not None:
                 self._spill.gather("partition_counts", count_partitions(rows, message.api_key, message.direction))
+                self._spill_served(rows, message.api_key, message.direction)
                 kept = rows.drop_columns(["asked_ns", "from_replica"])
                 self._spill.write(spill_name(message.api_key, message.direction), kept)
                 for name, pick in PARTITION_PICKERS.items():
                     self._gather_facts(name, pick(kept, message.api_key, message.direction))
+
+    def _spill_served(self, rows: pa.Table, api_key: int, direction: str) -> None:
+        """Spills how producers and consumers were served."""
+        self._gather_facts(PRODUCE_WAITS, self._producers.take(rows, api_key, direction))
+        self._gather_facts(FETCH_RUNS, self._consumers.take(rows, api_key, direction))
 
     def _spill_responses(self, block: ResponseBlock) -> None:
         self._spill_partitions(block.partitions())

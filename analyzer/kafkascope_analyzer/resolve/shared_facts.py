@@ -14,9 +14,11 @@ from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.failed_requests import FAILED_REQUESTS
 from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times, with_codes
+from kafkascope_analyzer.resolve.fetch_facts import gather_fetch_runs
 from kafkascope_analyzer.resolve.group_lag import gather_lag_points
 from kafkascope_analyzer.resolve.near_closes import CLOSE_COLUMNS, near_closes
 from kafkascope_analyzer.resolve.partition_failures import PartitionFailures, partition_failures
+from kafkascope_analyzer.resolve.produce_facts import gather_produce_waits
 from kafkascope_analyzer.resolve.transaction_facts import TransactionFacts, gather_transaction_facts
 from kafkascope_analyzer.resolve.unanswered import UNANSWERED_PARTITIONS
 
@@ -41,7 +43,8 @@ class SharedFacts:
     request_failures: when calls of HOT_APIS failed, by client_ip, api_key, group_id and transactional_id.
     partition_failures: when topics and topic-partitions failed. transactions: what is known of transactional ids.
     lag_points: the last offset that each generation of a group committed for each topic-partition, and the high
-    watermark of that time (LAG_POINTS).
+    watermark of that time (LAG_POINTS). fetch_runs, produce_waits: how consumers and producers were served
+    (fetch_facts.RUNS, produce_facts.WAITS).
     """
 
     near_closes: pa.Table
@@ -49,6 +52,8 @@ class SharedFacts:
     partition_failures: PartitionFailures
     transactions: TransactionFacts
     lag_points: pa.Table
+    fetch_runs: pa.Table
+    produce_waits: pa.Table
 
 
 def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts:
@@ -66,6 +71,8 @@ def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts
         partition_failures(errors, unanswered, cluster.topics),
         gather_transaction_facts(spills, cluster.topics),
         gather_lag_points(connections, cluster.topics),
+        gather_fetch_runs(connections, cluster.topics),
+        gather_produce_waits(connections, cluster.topics),
     )
 
 

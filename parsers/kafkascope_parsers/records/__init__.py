@@ -4,7 +4,7 @@ from kafkascope_parsers.records.batches import read_batches
 from kafkascope_parsers.records.codecs import INFLATE_LIMIT, RecordsError
 from kafkascope_parsers.records.layout import BATCH, CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
 from kafkascope_parsers.records.opened import Record, RecordBatch, list_batches, open_record_set
-from kafkascope_parsers.records.summary import summarize_record_sets
+from kafkascope_parsers.records.summary import RECORD_SET, summarize_record_sets
 
 __all__ = [
     "BATCH",

@@ -114,7 +114,7 @@ def _read(buf, offsets, lengths, castagnoli, iso_3309, out):  # type: ignore[no-
 
 def read_batches(buf: NDArray[np.uint8], offsets: NDArray[np.int64], lengths: NDArray[np.int32]) -> NDArray[np.void]:
     """BATCH per whole batch of the records fields buf[offsets[i]:+lengths[i]], in order; none of a null (length -1)."""
-    n_batches, _, _ = summarize_record_sets(buf, offsets, lengths)
+    n_batches = summarize_record_sets(buf, offsets, lengths)["n_batches"]
     out = np.zeros(int(n_batches.sum()), BATCH)
     spans = read_only(np.asarray(offsets, np.int64)), read_only(np.asarray(lengths, np.int32))
     _read(read_only(np.asarray(buf, np.uint8)), *spans, CASTAGNOLI_TABLES, ISO_3309_TABLES, out)

@@ -11,8 +11,6 @@ SERVICE_KINDS: Mapping[str, pa.StructType] = {
             ("topic", pa.string()),
             ("partition", pa.int32()),
             ("node_id", pa.int32()),
-            ("client_id", pa.string()),
-            ("acks", pa.int16()),
             ("request_id", pa.string()),
             ("last_request_id", pa.string()),
             ("n", pa.int64()),
@@ -20,6 +18,7 @@ SERVICE_KINDS: Mapping[str, pa.StructType] = {
             ("sent_ns", pa.int64()),
             ("last_sent_ns", pa.int64()),
             ("accepted_ns", pa.int64()),
+            ("ended_ns", pa.int64()),
             ("error_name", pa.string()),
         ]
     ),
@@ -28,22 +27,23 @@ SERVICE_KINDS: Mapping[str, pa.StructType] = {
             ("topic", pa.string()),
             ("partition", pa.int32()),
             ("node_id", pa.int32()),
-            ("client_id", pa.string()),
             ("request_id", pa.string()),
             ("last_request_id", pa.string()),
             ("n", pa.int64()),
             ("n_records", pa.int64()),
+            ("first_ns", pa.int64()),
             ("last_ns", pa.int64()),
             ("first_offset", pa.int64()),
             ("next_offset", pa.int64()),
             ("next_accepted_ns", pa.int64()),
-            ("next_request_id", pa.string()),
         ]
     ),
 }
 """produce_wait: batches of one producer for one topic-partition that waited half a second or more, or that were not
-accepted, the same outcome in a row (n requests). created_ns: when the first record was created, on the capture's clock;
-accepted_ns: the first byte of the response that accepted it. fetch_run: responses to Fetch that brought records of one
-topic-partition, each later than those before, with less than half a second between them: the first of them is ts_ns,
-the last last_ns; next_accepted_ns: when a producer's record at next_offset, the first that they did not bring, was
-accepted (null where the capture does not show it)."""
+accepted, the same outcome in a row (n requests). created_ns: when the first record was created, on the capture's clock,
+without the client's usual linger; accepted_ns: the first byte of the response that accepted the last of them (null:
+none did); ended_ns: the last response (null: there was none); of the first batch that is accepted after a failure on
+any connection of the client only accepted_ns. fetch_run: responses to Fetch that brought records of one topic-partition
+(n of them), until a record waited for half a second or more: the first of them is first_ns, the last last_ns;
+next_accepted_ns: since when the record at next_offset, the first that they did not bring, was there: a producer's batch
+was accepted or a high watermark is above it (null where the capture does not show it)."""

@@ -1,0 +1,144 @@
+"""Between the passes: how long the batches of producers waited, on the capture's clock.
+
+The create time in a batch's header is when its first record was handed to the library, on the producer's clock. The
+smallest distance between creating and sending, of all connections of a client, is taken for the difference between the
+clocks; the median of what is above it for the client's usual linger. A batch waited for what is above both. Where the
+median is far above the smallest distance, the time is no create time: applications may set it.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.topic_names import TopicNames
+from kafkascope_analyzer.ingest.spill import read_spill
+from kafkascope_analyzer.resolve.client_event import flat
+from kafkascope_analyzer.resolve.produce_waits import CLOCK_EDGES_NS, CLOCKS, PRODUCE_WAITS
+from kafkascope_analyzer.resolve.service_kernels import LEAST_PAUSE_NS, MILLISECOND
+
+WAITS = pa.schema(
+    [
+        ("conn_id", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("sent_ns", pa.int64()),
+        ("created_ns", pa.int64()),
+        ("accepted_ns", pa.int64()),
+        ("ended_ns", pa.int64()),
+        ("error_code", pa.int16()),
+        ("number", pa.int64()),
+        ("last_number", pa.int64()),
+        ("last_sent_ns", pa.int64()),
+        ("n", pa.int64()),
+    ]
+)
+"""Batches of a connection and topic-partition in a row that waited, or failed alike, by time. accepted_ns: null where
+they were not accepted; ended_ns: the last answer, null without one; error_code: 0 for none."""
+_LONGEST_NS = 600_000 * MILLISECOND
+"""What seems to have waited longer was given its time by the application (delivery.timeout.ms is 2 minutes)."""
+
+
+def gather_produce_waits(connections: Mapping[Path, pa.Table], topics: TopicNames) -> pa.Table:
+    """The waits of all producers (WAITS). connections: by the directory of a bucket's spill, with conn_id and
+    client_ip."""
+    least, linger = _clocks(connections)
+    found = [WAITS.empty_table()]
+    for number, (spill, known) in enumerate(connections.items()):
+        for rows in read_spill(spill, PRODUCE_WAITS):
+            conn = rows["conn"].to_numpy()
+            waits = _with_times(rows, least[number][conn], linger[number][conn])
+            columns = {name: waits[name] for name in waits.column_names}
+            columns["conn_id"] = known["conn_id"].take(waits["conn"])
+            columns["topic"] = topics.complete(waits["topic"], waits["topic_id"])
+            table = pa.table([columns[name] for name in WAITS.names], schema=WAITS)
+            found.append(_in_rows(table.filter(table["topic"].is_valid())))
+    return _in_rows(pa.concat_tables(found))
+
+
+_UNUSABLE = -1
+
+
+def _clocks(connections: Mapping[Path, pa.Table]) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]:
+    """For each bucket, by number of the connection: the smallest distance of its client between creating and sending,
+    and its usual linger; UNUSABLE as linger where the times are not create times."""
+    n_counts = len(CLOCK_EDGES_NS) + 1
+    tables, buckets = [], []
+    for number, (spill, known) in enumerate(connections.items()):
+        for rows in read_spill(spill, CLOCKS):
+            tables.append(rows.append_column("client_ip", known["client_ip"].take(rows["conn"])))
+            buckets.append(np.full(rows.num_rows, number))
+    least = [np.zeros(known.num_rows, np.int64) for known in connections.values()]
+    linger = [np.full(known.num_rows, _UNUSABLE) for known in connections.values()]
+    if not tables:
+        return least, linger
+    clocks, bucket = pa.concat_tables(tables), np.concatenate(buckets)
+    names = [flat(clocks[name].fill_null("").dictionary_encode().unify_dictionaries()) for name in ("client_ip", "client_id")]
+    codes = names[0].indices.to_numpy().astype(np.int64) * (len(names[1].dictionary) + 1) + names[1].indices.to_numpy()
+    _, client = np.unique(codes, return_inverse=True)
+    n = int(client.max()) + 1
+    smallest = np.full(n, np.iinfo(np.int64).max)
+    np.minimum.at(smallest, client, clocks["least_ns"].to_numpy())
+    counts = np.zeros((n, n_counts), np.int64)
+    np.add.at(counts, client, flat(clocks["counts"]).flatten().to_numpy().reshape(-1, n_counts))
+    usual = _medians(counts)
+    conn = clocks["conn"].to_numpy()
+    for number in range(len(least)):
+        mine = bucket == number
+        least[number][conn[mine]] = smallest[client[mine]]
+        linger[number][conn[mine]] = usual[client[mine]]
+    return least, linger
+
+
+def _medians(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The edge up to which half of the distances are; UNUSABLE beyond the last."""
+    half = (counts.sum(1) + 1) // 2
+    place = (np.cumsum(counts, 1) >= half[:, None]).argmax(1)
+    return np.append(CLOCK_EDGES_NS, _UNUSABLE)[place]
+
+
+def _with_times(rows: pa.Table, least: NDArray[np.int64], linger: NDArray[np.int64]) -> pa.Table:
+    """The rows that waited or failed, with created_ns and the other times of WAITS."""
+    sent, created_ms = rows["sent_ns"].to_numpy(), rows["created_ms"].to_numpy()
+    before = sent - created_ms * MILLISECOND - least - linger
+    is_used = (created_ms >= 0) & (linger != _UNUSABLE) & (before > 0) & (before < _LONGEST_NS)
+    created = sent - np.where(is_used, before, 0)
+    answered = flat(rows["answered_ns"])
+    is_accepted = (rows["error_code"].to_numpy() == 0) & np.asarray(answered.is_valid())
+    waited = answered.fill_null(0).to_numpy() - created
+    rows = rows.append_column("created_ns", pa.array(created)).append_column("last_number", rows["number"])
+    rows = rows.append_column("accepted_ns", pc.if_else(pa.array(is_accepted), answered, None))
+    rows = rows.append_column("ended_ns", answered).append_column("last_sent_ns", rows["sent_ns"])
+    rows = rows.append_column("n", pa.array(np.ones(rows.num_rows, np.int64)))
+    return rows.filter(pa.array(~is_accepted | (waited >= LEAST_PAUSE_NS)))
+
+
+def _in_rows(waits: pa.Table) -> pa.Table:
+    """Batches with the same outcome in a row are one row: failures alike; waits until an answer that overlap."""
+    order = ("conn_id", "topic", "partition", "sent_ns", "number")
+    waits = waits.sort_by([(name, "ascending") for name in order]).combine_chunks()
+    if not waits.num_rows:
+        return waits
+    same = np.zeros(waits.num_rows, np.bool_)
+    same[1:] = True
+    for name in ("conn_id", "topic", "partition", "error_code"):
+        codes = flat(waits[name]).dictionary_encode().indices.to_numpy()
+        same[1:] &= codes[1:] == codes[:-1]
+    accepted, ended = (waits[name].fill_null(0).to_numpy() for name in ("accepted_ns", "ended_ns"))
+    created = waits["created_ns"].to_numpy()
+    same[1:] &= ((accepted[1:] > 0) == (accepted[:-1] > 0)) & ((ended[1:] > 0) == (ended[:-1] > 0))
+    same[1:] &= (accepted[1:] == 0) | (created[1:] <= accepted[:-1] + LEAST_PAUSE_NS)
+    starts = np.flatnonzero(~same)
+    ends = np.append(starts[1:], waits.num_rows) - 1
+    columns = {name: waits[name].take(pa.array(starts)) for name in waits.column_names}
+    for name in ("last_number", "last_sent_ns"):
+        columns[name] = waits[name].take(pa.array(ends))
+    columns["n"] = pa.array(np.add.reduceat(waits["n"].to_numpy(), starts))
+    columns["created_ns"] = pa.array(np.minimum.reduceat(created, starts))
+    for name, times in (("accepted_ns", accepted), ("ended_ns", ended)):
+        latest = np.maximum.reduceat(times, starts)
+        columns[name] = pa.array(latest, mask=latest == 0)
+    return pa.table([columns[name] for name in WAITS.names], schema=WAITS)

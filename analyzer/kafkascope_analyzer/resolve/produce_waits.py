@@ -1,0 +1,162 @@
+"""First pass: batches of producers that may have waited, or that were not accepted, and the clocks of producers.
+
+How long a batch waited is known when the clock of its producer is compared with the capture's, and for that all its
+connections count; so more is spilled here than becomes events (produce_facts).
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.ingest.exchanges import UNANSWERED
+from kafkascope_analyzer.resolve.apis import PRODUCE, int_column
+from kafkascope_analyzer.resolve.places import NO_PLACE, TopicPartitions
+from kafkascope_analyzer.resolve.service_kernels import LEAST_PAUSE_NS, MILLISECOND, measure_clocks
+from kafkascope_analyzer.resolve.unanswered import is_one_of, request_numbers
+
+PRODUCE_WAITS = "facts.produce_waits"
+"""Spilled table: batches with their outcome."""
+CLOCKS = "facts.producer_clocks"
+"""Spilled table: conn, client_id, and a clock: the shortest distance between creating and sending, and how many
+distances were longer than that by no more than each of CLOCK_EDGES_NS."""
+CLOCK_EDGES_NS = np.array([5, 10, 20, 50, 100, 200, 500], np.int64) * MILLISECOND
+_FIRST_REQUESTS = 16
+"""Of each connection: its clock is not known yet, and it may have been opened because another failed."""
+_ABSOLUTE_REQUESTS = 1024
+"""So long the clocks of hosts are taken to be right: what was created long before it was sent waited."""
+_MOST_OPEN = 1 << 20
+"""Batches whose requests are not answered yet, in a bucket."""
+_UNTIMED = -1
+SENT = np.dtype(
+    [
+        ("number", np.int64),
+        ("place", np.int64),
+        ("sent_ns", np.int64),
+        ("created_ms", np.int64),
+        ("ordinal", np.int64),
+    ]
+)
+"""A batch on its way. number: connection and request (unanswered.request_numbers); created_ms: -1 where not known;
+ordinal: how many batches its connection had sent before."""
+_NUMBER_BITS = 36
+
+
+class ProduceWaits:
+    """Follows the producers of one bucket. Memory: SENT for each batch whose request is open, a clock for each
+    connection."""
+
+    def __init__(self) -> None:
+        self._partitions = TopicPartitions()
+        self._open = np.empty(0, SENT)
+        self._clock = np.empty((0, len(CLOCK_EDGES_NS) + 3), np.int64)
+        self._client_ids: dict[int, str | None] = {}
+
+    def take(self, rows: pa.Table, api_key: int, direction: str) -> pa.Table | None:
+        """Takes partitions that messages of one kind name (ingest.blocks.NamedPartitions); gives batches with their
+        outcome."""
+        if api_key != PRODUCE or not rows.num_rows:
+            return None
+        places = self._partitions.of(rows)
+        rows, places = rows.filter(pa.array(places != NO_PLACE)), places[places != NO_PLACE]
+        if direction == "request":
+            self._send(rows, places)
+            return None
+        return self._answer(rows, places)
+
+    def settle(self, settled: pa.Table) -> pa.Table | None:
+        """Takes settled requests (ingest.exchanges.SETTLED_SCHEMA); gives the batches that were not answered."""
+        is_produce = pc.equal(settled["api_key"], PRODUCE).fill_null(False)
+        rows = settled.select(["conn", "number", "status", "client_id"]).filter(is_produce)
+        if not rows.num_rows:
+            return None
+        self._note_clients(rows)
+        numbers = request_numbers(rows)
+        lost = np.sort(numbers[int_column(rows, "status", 0) == UNANSWERED])
+        unanswered = self._open[is_one_of(self._open["number"], lost)]
+        self._open = self._open[~is_one_of(self._open["number"], np.sort(numbers))]
+        return self._table(unanswered, np.full(len(unanswered), -1), np.zeros(len(unanswered), np.int64))
+
+    def clocks(self) -> pa.Table:
+        """The clocks of all connections (CLOCKS)."""
+        conn = np.flatnonzero(self._clock[:, 1] > 0)
+        counts = self._clock[conn, 2:]
+        return pa.table(
+            {
+                "conn": pa.array(conn),
+                "client_id": pa.array([self._client_ids.get(each) for each in conn.tolist()], pa.string()),
+                "least_ns": pa.array(self._clock[conn, 0]),
+                "counts": pa.FixedSizeListArray.from_arrays(pa.array(counts.ravel()), counts.shape[1]),
+            }
+        )
+
+    def _note_clients(self, rows: pa.Table) -> None:
+        conns, first = np.unique(rows["conn"].to_numpy(), return_index=True)
+        fresh = [(conn, at) for conn, at in zip(conns.tolist(), first.tolist(), strict=True) if conn not in self._client_ids]
+        if fresh:
+            client_ids = rows["client_id"].take(pa.array([at for _, at in fresh])).to_pylist()
+            self._client_ids |= dict(zip((conn for conn, _ in fresh), client_ids, strict=True))
+
+    def _send(self, rows: pa.Table, places: NDArray[np.int64]) -> None:
+        conn = int_column(rows, "conn", 0)
+        sent = np.empty(len(places), SENT)
+        sent["number"], sent["place"] = request_numbers(rows), places
+        sent["sent_ns"] = int_column(rows, "ts_ns", 0)
+        sent["created_ms"] = int_column(rows, "first_timestamp_ms", _UNTIMED)
+        self._measure(conn, sent)
+        has_records = int_column(rows, "n_batches", 0) > 0
+        self._open = np.concatenate([self._open, sent[has_records]])[-_MOST_OPEN:]
+
+    def _measure(self, conn: NDArray[np.int64], sent: NDArray[np.void]) -> None:
+        """Adds batches to the clocks of their connections, and counts them."""
+        n_new = int(conn.max(initial=-1)) + 1 - len(self._clock)
+        if n_new > 0:
+            fresh = np.zeros((n_new, self._clock.shape[1]), np.int64)
+            fresh[:, 0] = np.iinfo(np.int64).max
+            self._clock = np.concatenate([self._clock, fresh])
+        timed = sent["created_ms"] >= 0
+        distance = sent["sent_ns"] - sent["created_ms"] * MILLISECOND
+        measure_clocks(conn[timed], distance[timed], CLOCK_EDGES_NS, self._clock)
+        sent["ordinal"] = self._clock[conn, 1]
+
+    def _answer(self, rows: pa.Table, places: NDArray[np.int64]) -> pa.Table | None:
+        """Finds the batches that responses are about."""
+        numbers = request_numbers(rows)
+        keys = np.concatenate([self._open["number"], numbers])
+        at = np.lexsort((np.concatenate([self._open["place"], places]), keys))
+        both = np.concatenate([self._open["place"], places])
+        n_open = len(self._open)
+        is_pair = (keys[at[1:]] == keys[at[:-1]]) & (both[at[1:]] == both[at[:-1]])
+        is_pair &= (at[:-1] < n_open) & (at[1:] >= n_open)
+        batch, answer = at[:-1][is_pair], at[1:][is_pair] - n_open
+        sent = self._open[batch]
+        answered_ns = int_column(rows, "ts_ns", 0)[answer]
+        errors = int_column(rows, "error_code", 0)[answer]
+        chosen = (errors != 0) | self._may_have_waited(sent, answered_ns)
+        still_open = np.ones(n_open, np.bool_)
+        still_open[batch] = False
+        self._open = self._open[still_open]
+        return self._table(sent[chosen], answered_ns[chosen], errors[chosen])
+
+    def _may_have_waited(self, sent: NDArray[np.void], answered_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        is_timed = sent["created_ms"] >= 0
+        age = answered_ns - sent["created_ms"] * MILLISECOND
+        least = self._clock[sent["number"] >> _NUMBER_BITS, 0]
+        is_old = is_timed & (age - np.where(is_timed, least, 0) >= LEAST_PAUSE_NS)
+        is_old |= is_timed & (age >= LEAST_PAUSE_NS) & (sent["ordinal"] <= _ABSOLUTE_REQUESTS)
+        is_slow = answered_ns - sent["sent_ns"] >= LEAST_PAUSE_NS
+        return np.asarray(is_slow | is_old | (sent["ordinal"] <= _FIRST_REQUESTS), np.bool_)
+
+    def _table(self, sent: NDArray[np.void], answered_ns: NDArray[np.int64], errors: NDArray[np.int64]) -> pa.Table | None:
+        """Batches with their outcome: answered_ns is null where there was no answer."""
+        if not len(sent):
+            return None
+        columns = {
+            "conn": pa.array(sent["number"] >> _NUMBER_BITS),
+            "number": pa.array(sent["number"] & ((1 << _NUMBER_BITS) - 1)),
+            **self._partitions.columns(np.ascontiguousarray(sent["place"])),
+            **{name: pa.array(np.ascontiguousarray(sent[name])) for name in ("sent_ns", "created_ms")},
+            "answered_ns": pa.array(answered_ns, mask=answered_ns < 0),
+            "error_code": pa.array(errors.astype(np.int16)),
+        }
+        return pa.table(columns)

@@ -1,0 +1,103 @@
+"""Kernels that follow how topic-partitions are served, one response after the other."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.kernels import kernel
+
+MILLISECOND = 1_000_000
+LEAST_PAUSE_NS = 500 * MILLISECOND
+"""Shorter pauses and waits are no events: half of the shortest stall."""
+UNKNOWN_DELAY = np.iinfo(np.int64).max
+FETCHED = np.dtype(
+    [
+        ("ts_ns", np.int64),
+        ("number", np.int64),
+        ("first_offset", np.int64),
+        ("last_offset", np.int64),
+        ("timestamp_ms", np.int64),
+        ("n_records", np.int64),
+    ]
+)
+"""Records of one topic-partition in a response to Fetch: when it came, the number of the request on the connection,
+offsets (first_offset -1: only transaction markers), time of the first record (-1: not known)."""
+RUN = np.dtype(
+    [
+        ("first_ns", np.int64),
+        ("last_ns", np.int64),
+        ("number", np.int64),
+        ("last_number", np.int64),
+        ("n", np.int64),
+        ("n_records", np.int64),
+        ("first_offset", np.int64),
+        ("next_offset", np.int64),
+        ("least_delay_ns", np.int64),
+    ]
+)
+"""Responses that brought records of a topic-partition on a connection without a wait between them. next_offset: after
+the last one; least_delay_ns: the shortest time between the time of a record and the response that brought it; n is 0
+where there was none yet."""
+
+
+@kernel
+def follow_fetched(slots, rows, runs, ended, ended_slots):  # type: ignore[no-untyped-def]
+    """Adds responses to the runs of their connections and topic-partitions; returns how many runs ended.
+
+    slots[i]: the place in `runs` of rows[i] (FETCHED), in order of time for each. ended, ended_slots: the runs (RUN)
+    that ended, and their places. A run ends before a response that comes LEAST_PAUSE_NS or more after the one before
+    it, unless it brings, without a gap, a record that is as young as records here are when they come: then there was
+    nothing to bring.
+    """
+    n_ended = 0
+    for i in range(len(slots)):
+        row, run = rows[i], runs[slots[i]]
+        next_offset = row["last_offset"] + 1
+        if row["first_offset"] < 0:
+            if run["n"] > 0 and next_offset > run["next_offset"]:
+                run["next_offset"] = next_offset
+            continue
+        delay = UNKNOWN_DELAY
+        if row["timestamp_ms"] >= 0:
+            delay = row["ts_ns"] - row["timestamp_ms"] * MILLISECOND
+        if run["n"] > 0 and row["ts_ns"] - run["last_ns"] >= LEAST_PAUSE_NS:
+            is_young = delay != UNKNOWN_DELAY and delay - min(delay, run["least_delay_ns"]) < LEAST_PAUSE_NS
+            if not (is_young and row["first_offset"] <= run["next_offset"]):
+                ended[n_ended] = run
+                ended_slots[n_ended] = slots[i]
+                n_ended += 1
+                run["n"] = 0
+                run["n_records"] = 0
+        elif run["n"] == 0:
+            run["least_delay_ns"] = UNKNOWN_DELAY
+        if run["n"] == 0:
+            run["first_ns"] = row["ts_ns"]
+            run["number"] = row["number"]
+            run["first_offset"] = row["first_offset"]
+            run["next_offset"] = next_offset
+        run["n"] += 1
+        run["n_records"] += row["n_records"]
+        run["last_ns"] = row["ts_ns"]
+        run["last_number"] = row["number"]
+        run["next_offset"] = max(run["next_offset"], next_offset)
+        run["least_delay_ns"] = min(run["least_delay_ns"], delay)
+    return n_ended
+
+
+@kernel
+def measure_clocks(
+    conn: NDArray[np.int64], distance_ns: NDArray[np.int64], edges: NDArray[np.int64], clocks: NDArray[np.int64]
+) -> None:
+    """Adds the distances between creating and sending batches to the clocks of their connections.
+
+    clocks[conn]: the shortest distance, how many there were, and how many were no longer than the shortest plus each
+    edge, and more than the edge before.
+    """
+    for i in range(len(conn)):
+        clock = clocks[conn[i]]
+        clock[0] = min(clock[0], distance_ns[i])
+        clock[1] += 1
+        above = distance_ns[i] - clock[0]
+        place = 0
+        while place < len(edges) and above > edges[place]:
+            place += 1
+        clock[2 + place] += 1

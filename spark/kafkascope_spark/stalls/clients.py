@@ -1,0 +1,68 @@
+"""What the machine over services needs to know of the clients: who they are, and how long they want to be served."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kafkascope_spark import api_keys
+from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.model import Row
+
+SERVICE_CLIENT = "service_client"
+"""Kind of the rows that the clients' state machines add: one for each client of a service."""
+SERVICE_CLIENT_STRUCT = pa.struct(
+    [
+        ("client_instance_id", pa.string()),
+        ("client_id", pa.string()),
+        ("group_id", pa.string()),
+        ("first_accepted_ns", pa.int64()),
+        ("left_ns", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceClient:
+    """A client of a service. group_id: the group that it reads in. first_accepted_ns: when a broker first accepted
+    records of it, 0 where that was before the capture; left_ns: its end, None while it lives."""
+
+    client_instance_id: str
+    client_id: str | None
+    group_id: str | None
+    first_accepted_ns: int | None
+    left_ns: int | None
+
+
+def group_of(instance: Instance) -> str | None:
+    """The group that a client reads in; None for a client without one."""
+    return min(set().union(*(c.groups for c in instance.connections)), default=None)
+
+
+def owner_of(instance_id: str, group_id: str | None) -> str:
+    """The key of the services of a group, or of a client without one."""
+    return f"client {instance_id}" if group_id is None else f"group {group_id}"
+
+
+def service_clients(instance: Instance, left_ns: int | None) -> Iterator[tuple[str, Row]]:
+    """Rows of SERVICE_CLIENT, each with its key: for what the client writes and for what its group reads."""
+    apis: set[int] = set().union(*(c.apis for c in instance.connections))
+    group_id = group_of(instance)
+    row = {
+        "client_instance_id": instance.instance_id,
+        "client_id": instance.client_id,
+        "group_id": group_id,
+        "first_accepted_ns": _first_accepted_ns(instance),
+        "left_ns": left_ns,
+    }
+    if group_id is not None:
+        yield owner_of(instance.instance_id, group_id), row
+    if api_keys.PRODUCE in apis or api_keys.FETCH in apis:
+        yield owner_of(instance.instance_id, None), row
+
+
+def _first_accepted_ns(instance: Instance) -> int | None:
+    producing = [c for c in instance.connections if c.produce_span is not None]
+    if any(not c.opened_in_capture for c in producing):
+        return 0
+    return min((c.first_accepted_ns for c in producing if c.first_accepted_ns is not None), default=None)

@@ -1,0 +1,103 @@
+"""A stall as a row of the table `stalls`."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkascope_spark.model import Row
+
+LEAST_STALL_NS = 1_000_000_000
+"""Shorter waits are no stalls."""
+JOIN_NS = 500_000_000
+"""Waits of one subject that are less than this apart are one."""
+MOST_EVIDENCE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A time in which a subject was not served. to_ns: None where it was not served again by the end of the capture.
+    requests: (time, request id) that prove it; n_attempts: None where they are not counted."""
+
+    from_ns: int
+    to_ns: int | None
+    client_instance_id: str | None = None
+    node_id: int | None = None
+    n_attempts: int | None = None
+    error_names: frozenset[str] = frozenset()
+    requests: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What waits: a client or group at a topic-partition, or for another service."""
+
+    kind: str
+    owner: str
+    """Client instance or group."""
+    group_id: str | None = None
+    transactional_id: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+
+
+@dataclass(slots=True)
+class _Joined:
+    """Waits that are one."""
+
+    waits: list[Wait] = field(default_factory=list)
+    to_ns: int | None = 0
+
+    def take(self, wait: Wait) -> bool:
+        """Adds a wait that belongs to these; returns whether it does."""
+        if self.waits and self.to_ns is not None and wait.from_ns > self.to_ns + JOIN_NS:
+            return False
+        self.waits.append(wait)
+        self.to_ns = None if self.to_ns is None or wait.to_ns is None else max(self.to_ns, wait.to_ns)
+        return True
+
+
+def stall_rows(subject: Subject, waits: Iterable[Wait], client_ids: dict[str, str | None], end_ns: int) -> list[Row]:
+    """Rows of `stalls` (without incident_id) from waits of one subject in any order. end_ns: end of the capture."""
+    joined = [_Joined()]
+    for wait in sorted(waits, key=lambda w: (w.from_ns, w.to_ns or end_ns, w.requests)):
+        if not joined[-1].take(wait):
+            joined.append(_Joined())
+            joined[-1].take(wait)
+    rows = (_row(subject, each.waits, each.to_ns, end_ns) for each in joined if each.waits)
+    return [
+        row | {"client_id": client_ids.get(row["client_instance_id"])}
+        for row in rows
+        if row["waited_ms"] * 1_000_000 >= LEAST_STALL_NS
+    ]
+
+
+def _row(subject: Subject, waits: Sequence[Wait], to_ns: int | None, end_ns: int) -> Row:
+    from_ns = waits[0].from_ns
+    counted = [wait.n_attempts for wait in waits if wait.n_attempts is not None]
+    requests = sorted({request for wait in waits for request in wait.requests})
+    row: dict[str, Any] = {
+        "stall_id": _stall_id(subject, from_ns),
+        "kind": subject.kind,
+        "client_instance_id": next((w.client_instance_id for w in waits if w.client_instance_id), None),
+        "group_id": subject.group_id,
+        "transactional_id": subject.transactional_id,
+        "topic": subject.topic,
+        "partition": subject.partition,
+        "node_id": next((w.node_id for w in waits if w.node_id is not None), None),
+        "from_ns": from_ns,
+        "to_ns": to_ns,
+        "waited_ms": ((end_ns if to_ns is None else to_ns) - from_ns) // 1_000_000,
+        "n_attempts": sum(counted) if counted else None,
+        "error_names": sorted(frozenset().union(*(wait.error_names for wait in waits))),
+        "incident_id": None,
+        "evidence": list(dict.fromkeys(request for _, request in requests))[:MOST_EVIDENCE],
+    }
+    return row
+
+
+def _stall_id(subject: Subject, from_ns: int) -> str:
+    """The same for the same subject and time, however the capture is cut."""
+    parts = (subject.kind, subject.owner, subject.topic, subject.partition, from_ns)
+    digest = hashlib.sha256("|".join(str(part) for part in parts).encode()).hexdigest()
+    return f"stall-{digest[:16]}"
