@@ -76,7 +76,9 @@ def _clocks(connections: Mapping[Path, pa.Table]) -> tuple[list[NDArray[np.int64
     if not tables:
         return least, linger
     clocks, bucket = pa.concat_tables(tables), np.concatenate(buckets)
-    names = [flat(clocks[name].fill_null("").dictionary_encode().unify_dictionaries()) for name in ("client_ip", "client_id")]
+    names = [
+        flat(clocks[name].fill_null("").dictionary_encode().unify_dictionaries()) for name in ("client_ip", "client_id")
+    ]
     codes = names[0].indices.to_numpy().astype(np.int64) * (len(names[1].dictionary) + 1) + names[1].indices.to_numpy()
     _, client = np.unique(codes, return_inverse=True)
     n = int(client.max()) + 1

@@ -92,7 +92,9 @@ class ProduceWaits:
 
     def _note_clients(self, rows: pa.Table) -> None:
         conns, first = np.unique(rows["conn"].to_numpy(), return_index=True)
-        fresh = [(conn, at) for conn, at in zip(conns.tolist(), first.tolist(), strict=True) if conn not in self._client_ids]
+        fresh = [
+            (conn, at) for conn, at in zip(conns.tolist(), first.tolist(), strict=True) if conn not in self._client_ids
+        ]
         if fresh:
             client_ids = rows["client_id"].take(pa.array([at for _, at in fresh])).to_pylist()
             self._client_ids |= dict(zip((conn for conn, _ in fresh), client_ids, strict=True))
@@ -147,7 +149,9 @@ class ProduceWaits:
         is_slow = answered_ns - sent["sent_ns"] >= LEAST_PAUSE_NS
         return np.asarray(is_slow | is_old | (sent["ordinal"] <= _FIRST_REQUESTS), np.bool_)
 
-    def _table(self, sent: NDArray[np.void], answered_ns: NDArray[np.int64], errors: NDArray[np.int64]) -> pa.Table | None:
+    def _table(
+        self, sent: NDArray[np.void], answered_ns: NDArray[np.int64], errors: NDArray[np.int64]
+    ) -> pa.Table | None:
         """Batches with their outcome: answered_ns is null where there was no answer."""
         if not len(sent):
             return None

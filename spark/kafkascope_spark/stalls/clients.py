@@ -14,6 +14,7 @@ SERVICE_CLIENT = "service_client"
 SERVICE_CLIENT_STRUCT = pa.struct(
     [
         ("client_instance_id", pa.string()),
+        ("client_ip", pa.string()),
         ("client_id", pa.string()),
         ("group_id", pa.string()),
         ("first_accepted_ns", pa.int64()),
@@ -28,6 +29,7 @@ class ServiceClient:
     records of it, 0 where that was before the capture; left_ns: its end, None while it lives."""
 
     client_instance_id: str
+    client_ip: str
     client_id: str | None
     group_id: str | None
     first_accepted_ns: int | None
@@ -50,6 +52,7 @@ def service_clients(instance: Instance, left_ns: int | None) -> Iterator[tuple[s
     group_id = group_of(instance)
     row = {
         "client_instance_id": instance.instance_id,
+        "client_ip": instance.client_ip,
         "client_id": instance.client_id,
         "group_id": group_id,
         "first_accepted_ns": _first_accepted_ns(instance),

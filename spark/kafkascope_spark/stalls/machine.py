@@ -59,12 +59,11 @@ class _Owner:
 
     def stalls(self, end_ns: int) -> Iterator[Row]:
         """The stalls of all topic-partitions."""
-        client_ids = {client.client_instance_id: client.client_id for client in self._clients.values()}
         for (topic, partition), events in self._waits.items():
             client = self._clients.get(events[0]["client_instance_id"])
             subject = Subject("produce", self.key, topic=topic, partition=partition)
-            yield from stall_rows(subject, produce_waits(events, client), client_ids, end_ns)
+            yield from stall_rows(subject, produce_waits(events, client), self._clients, end_ns)
         group_id = self.key.removeprefix("group ") if self.key.startswith("group ") else None
         for (topic, partition), runs in self._runs.items():
             subject = Subject("consume", self.key, group_id, topic=topic, partition=partition)
-            yield from stall_rows(subject, consume_waits(runs, self._clients.values()), client_ids, end_ns)
+            yield from stall_rows(subject, consume_waits(runs, self._clients.values()), self._clients, end_ns)

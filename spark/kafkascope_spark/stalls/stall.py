@@ -1,11 +1,12 @@
 """A stall as a row of the table `stalls`."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafkascope_spark.model import Row
+from kafkascope_spark.stalls.clients import ServiceClient
 
 LEAST_STALL_NS = 1_000_000_000
 """Shorter waits are no stalls."""
@@ -57,7 +58,7 @@ class _Joined:
         return True
 
 
-def stall_rows(subject: Subject, waits: Iterable[Wait], client_ids: dict[str, str | None], end_ns: int) -> list[Row]:
+def stall_rows(subject: Subject, waits: Iterable[Wait], clients: Mapping[str, ServiceClient], end_ns: int) -> list[Row]:
     """Rows of `stalls` (without incident_id) from waits of one subject in any order. end_ns: end of the capture."""
     joined = [_Joined()]
     for wait in sorted(waits, key=lambda w: (w.from_ns, w.to_ns or end_ns, w.requests)):
@@ -65,11 +66,13 @@ def stall_rows(subject: Subject, waits: Iterable[Wait], client_ids: dict[str, st
             joined.append(_Joined())
             joined[-1].take(wait)
     rows = (_row(subject, each.waits, each.to_ns, end_ns) for each in joined if each.waits)
-    return [
-        row | {"client_id": client_ids.get(row["client_instance_id"])}
-        for row in rows
-        if row["waited_ms"] * 1_000_000 >= LEAST_STALL_NS
-    ]
+    return [row | _who(row, clients) for row in rows if row["waited_ms"] * 1_000_000 >= LEAST_STALL_NS]
+
+
+def _who(row: Row, clients: Mapping[str, ServiceClient]) -> Row:
+    """The client id and address of the client of a stall."""
+    client = clients.get(row["client_instance_id"])
+    return {"client_id": client and client.client_id, "client_ip": client and client.client_ip}
 
 
 def _row(subject: Subject, waits: Sequence[Wait], to_ns: int | None, end_ns: int) -> Row:

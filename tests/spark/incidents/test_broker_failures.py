@@ -1,6 +1,7 @@
 """Which brokers failed, and for whom, from states written by hand."""
 
 import pytest
+
 from kafkascope_spark.incidents.broker_failures import broker_failures
 from kafkascope_spark.incidents.failure import Failure
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import pytest
+
 from kafkascope_analyzer.dataset.stories import INCIDENTS, STALLS
 from kafkascope_analyzer.dataset.stories.incidents import INCIDENT_KINDS
 from kafkascope_spark.incidents.advice import advice_for
