@@ -17,10 +17,13 @@ from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_time
 from kafkascope_analyzer.resolve.group_lag import gather_lag_points
 from kafkascope_analyzer.resolve.near_closes import CLOSE_COLUMNS, near_closes
 from kafkascope_analyzer.resolve.partition_failures import PartitionFailures, partition_failures
+from kafkascope_analyzer.resolve.server_activity import gather_server_rows
+from kafkascope_analyzer.resolve.server_hosts import CONTACT_COLUMNS
+from kafkascope_analyzer.resolve.server_rows import ServerRows
 from kafkascope_analyzer.resolve.transaction_facts import TransactionFacts, gather_transaction_facts
 from kafkascope_analyzer.resolve.unanswered import UNANSWERED_PARTITIONS
 
-_CONNECTION_COLUMNS = ["conn_id", "client_ip", *CLOSE_COLUMNS]
+_CONNECTION_COLUMNS = sorted({"conn_id", "client_ip", *CLOSE_COLUMNS, *CONTACT_COLUMNS})
 _SUBJECT = pa.schema(
     [
         ("client_ip", pa.string()),
@@ -41,7 +44,7 @@ class SharedFacts:
     request_failures: when calls of HOT_APIS failed, by client_ip, api_key, group_id and transactional_id.
     partition_failures: when topics and topic-partitions failed. transactions: what is known of transactional ids.
     lag_points: the last offset that each generation of a group committed for each topic-partition, and the high
-    watermark of that time (LAG_POINTS).
+    watermark of that time (LAG_POINTS). servers: how servers looked to the hosts that talked to them.
     """
 
     near_closes: pa.Table
@@ -49,6 +52,7 @@ class SharedFacts:
     partition_failures: PartitionFailures
     transactions: TransactionFacts
     lag_points: pa.Table
+    servers: ServerRows
 
 
 def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts:
@@ -66,6 +70,7 @@ def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts
         partition_failures(errors, unanswered, cluster.topics),
         gather_transaction_facts(spills, cluster.topics),
         gather_lag_points(connections, cluster.topics),
+        gather_server_rows(connections, cluster),
     )
 
 
