@@ -58,6 +58,22 @@ def united(runs: Runs) -> Runs:
     )
 
 
+def first_ending_after(spans: Runs, subject: Ints, at_ns: Ints) -> Ints:
+    """The row of the first span of each subject that ends at a time or after it, or -1. spans: sorted, without
+    overlaps within a subject."""
+    n = len(spans.subject)
+    keys = np.concatenate([spans.subject, subject])
+    times = np.concatenate([spans.last_ns, at_ns])
+    is_query = np.append(np.zeros(n, np.int64), np.ones(len(subject), np.int64))
+    order = np.lexsort((-is_query, times, keys))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.cumsum(1 - is_query[order])
+    row = place[n:]
+    found = np.minimum(row, max(n - 1, 0))
+    valid = (row < n) & (spans.subject[found] == subject if n else False)
+    return np.where(valid, found, -1)
+
+
 class RunUnion:
     """Takes runs batch by batch; keeps what is left when they are put together."""
 

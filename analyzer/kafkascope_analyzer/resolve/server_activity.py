@@ -20,19 +20,22 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.ingest.liveness_spans import RUN_COLUMNS, RUNS
 from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.run_union import Ints, Runs, RunUnion, united
+from kafkascope_analyzer.resolve.run_union import Ints, Runs, RunUnion, first_ending_after, united
 from kafkascope_analyzer.resolve.server_hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.server_rows import ServerRows, host_rows, sign_rows
-from kafkascope_analyzer.resolve.server_waits import LostConnections, Waits, gather_waits, lost_connections
+from kafkascope_analyzer.resolve.server_waits import DELIVERY, LostConnections, Waits, gather_waits, lost_connections
 from kafkascope_parsers.tcp.spans import PACKETS, PAYLOAD
 
 MARGIN_NS = 1_000_000_000
 """A window begins so much before what happened in it, and ends so much after."""
 LEAST_GAP_NS = 1_000_000_000
 """A wait for an application is of interest when the whole process sent nothing for so long of it."""
+SOON_NS = (500_000_000, 3_000_000_000)
+"""A host that does not acknowledge is there when it was heard from elsewhere in this time after it was to."""
+_LAYERS = (PACKETS, PAYLOAD)
 NEVER_NS = np.iinfo(np.int64).max
-BY_HOST, BY_SERVER, BY_PROCESS = range(3)
-"""Whose runs: of a server to one host, to all hosts, and all that the process sends."""
+BY_HOST, BY_SERVER, BY_PROCESS, FROM_HOST = range(4)
+"""Whose runs: of a server to one host, to all hosts, all that the process sends; and of one host to the server."""
 
 
 def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster) -> ServerRows:
@@ -43,33 +46,40 @@ def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster) -
     wholes = _Wholes(hosts)
     for runs in _spilled_runs(hosts):
         wholes.take(runs)
-    waits = _of_interest(gather_waits(hosts, wholes.first_payload_ns), wholes)
+    waits = _of_interest(gather_waits(hosts, wholes.first_payload_ns), wholes, hosts)
     lost = lost_connections(hosts, wholes.first_payload_ns)
     windows = _windows(waits, lost, wholes)
     concerned = np.zeros(len(hosts.pair_server), np.bool_)
     concerned[waits.pair] = True
     concerned[lost.pair] = True
-    unions = [RunUnion(), RunUnion()]
-    for runs in _spilled_runs(hosts):
-        rows = (runs.pair >= 0) & concerned[runs.pair] & runs.by_server
-        for layer in (PACKETS, PAYLOAD):
-            unions[layer].add(runs.of(runs.pair, rows & (runs.layer == layer)))
+    unions = _pairs_concerned(hosts, concerned)
     signs = [
-        *((BY_HOST, layer, in_windows(unions[layer].runs(), hosts.pair_server, windows)) for layer in (PACKETS, PAYLOAD)),
+        *((scope, layer, in_windows(union.runs(), hosts.pair_server, windows)) for (scope, layer), union in unions.items()),
         (BY_SERVER, PAYLOAD, in_windows(wholes.served.runs(), np.arange(len(hosts.servers)), windows)),
-        *((BY_PROCESS, layer, _of_processes(wholes.sent[layer].runs(), hosts, windows)) for layer in (PACKETS, PAYLOAD)),
+        *((BY_PROCESS, layer, _of_processes(wholes.sent[layer].runs(), hosts, windows)) for layer in _LAYERS),
     ]
     return ServerRows(host_rows(hosts, wholes.contacts), waits.table(hosts), lost.table(hosts), sign_rows(hosts, signs))
 
 
+def _pairs_concerned(hosts: ServerHosts, concerned: NDArray[np.bool_]) -> dict[tuple[int, int], RunUnion]:
+    """The runs of the pairs concerned, both ways, by scope and layer."""
+    unions = {(BY_HOST, PACKETS): RunUnion(), (BY_HOST, PAYLOAD): RunUnion(), (FROM_HOST, PACKETS): RunUnion()}
+    for runs in _spilled_runs(hosts):
+        mine = (runs.pair >= 0) & concerned[runs.pair]
+        for (scope, layer), union in unions.items():
+            union.add(runs.of(runs.pair, mine & (runs.layer == layer) & (runs.by_server == (scope == BY_HOST))))
+    return unions
+
+
 @dataclass(frozen=True, slots=True)
 class _SpilledRuns:
-    """A batch of spilled runs: of which connection and pair, whether the server sent them, of which server and process."""
+    """A batch of spilled runs: of which connection and pair, which host sent them, whether the server sent them, of which server and process."""
 
     conn: Ints
     pair: Ints
     server: Ints
     process: Ints
+    sender: Ints
     by_server: NDArray[np.bool_]
     layer: Ints
     columns: tuple[Ints, ...]
@@ -90,6 +100,7 @@ def _spilled_runs(hosts: ServerHosts) -> Iterator[_SpilledRuns]:
                 hosts.pair[conn],
                 hosts.server[conn],
                 np.where(by_server, hosts.process[conn], hosts.client_process[conn]),
+                np.where(by_server, hosts.host_of_server[hosts.server[conn]], hosts.host[conn]),
                 by_server,
                 rows["layer"].to_numpy().astype(np.int64),
                 tuple(rows[name].to_numpy() for name in RUN_COLUMNS),
@@ -99,7 +110,8 @@ def _spilled_runs(hosts: ServerHosts) -> Iterator[_SpilledRuns]:
 class _Wholes:
     """When servers and processes as wholes were heard from, and when pairs were in contact.
 
-    served: payload of each server to anybody; sent: packets and payload of each process. contacts: of each pair, first
+    served: payload of each server to anybody; sent: packets and payload of each process; heard: packets of each host to
+    anybody. contacts: of each pair, first
     and last packet of the server with their times, and whether it sent payload. first_payload_ns: of each connection,
     when the server's first payload came, NEVER_NS where none did.
     """
@@ -108,6 +120,7 @@ class _Wholes:
         self._hosts = hosts
         self.served = RunUnion()
         self.sent = (RunUnion(), RunUnion())
+        self.heard = RunUnion()
         self.contacts = Contacts(len(hosts.pair_server))
         self.first_payload_ns = np.full(hosts.connections.num_rows, NEVER_NS)
         ends = hosts.connections
@@ -119,8 +132,9 @@ class _Wholes:
         """Takes a batch of runs."""
         everything = np.ones(len(runs.pair), np.bool_)
         self.served.add(runs.of(runs.server, runs.by_server & (runs.layer == PAYLOAD)))
-        for layer in (PACKETS, PAYLOAD):
+        for layer in _LAYERS:
             self.sent[layer].add(runs.of(runs.process, everything & (runs.layer == layer)))
+        self.heard.add(runs.of(runs.sender, everything & (runs.layer == PACKETS)))
         answers = np.flatnonzero(runs.by_server & (runs.layer == PAYLOAD))
         np.minimum.at(self.first_payload_ns, runs.conn[answers], runs.columns[0][answers])
         self.contacts.take(runs.of(runs.pair, runs.by_server & (runs.layer == PACKETS)), served=False)
@@ -171,35 +185,28 @@ class Contacts:
         self.last_ns[pairs], self.last_packet[pairs] = late.last_ns[at], late.last_packet[at]
 
 
-def _of_interest(waits: Waits, wholes: _Wholes) -> Waits:
+def _of_interest(waits: Waits, wholes: _Wholes, hosts: ServerHosts) -> Waits:
     """All waits for packets; of those for the application, the ones of which the process sent no payload for
-    LEAST_GAP_NS."""
+    LEAST_GAP_NS; of those for acknowledgments, the ones in which the host was heard from."""
     gaps = wholes.gaps(wholes.sent[PAYLOAD].runs())
     until = np.where(waits.until_ns > 0, waits.until_ns, wholes.capture_ns[1])
-    at = _first_ending_after(gaps, waits.process, waits.due_ns + LEAST_GAP_NS)
+    at = first_ending_after(gaps, waits.process, waits.due_ns + LEAST_GAP_NS)
     known = np.flatnonzero(at >= 0)
     inside = np.zeros(len(at), np.bool_)
     gap = at[known]
     begins = np.maximum(gaps.first_ns[gap], waits.due_ns[known])
     inside[known] = np.minimum(gaps.last_ns[gap], until[known]) - begins >= LEAST_GAP_NS
     never_sent = ~np.isin(waits.process, gaps.subject) & (until - waits.due_ns >= LEAST_GAP_NS)
-    return waits.taken(np.flatnonzero((waits.layer == PACKETS) | inside | never_sent))
+    soon = (waits.asked_ns + SOON_NS[0], np.minimum(waits.asked_ns + SOON_NS[1], until))
+    heard = _is_heard(wholes.heard.runs(), hosts.host[waits.conn], soon)
+    application = (waits.layer != PACKETS) & (waits.layer != DELIVERY) & (inside | never_sent)
+    return waits.taken(np.flatnonzero((waits.layer == PACKETS) | application | ((waits.layer == DELIVERY) & heard)))
 
 
-def _first_ending_after(spans: Runs, subject: Ints, at_ns: Ints) -> Ints:
-    """The row of the first span of each subject that ends at a time or after it, or NONE. spans: sorted, without
-    overlaps within a subject."""
-    n = len(spans.subject)
-    keys = np.concatenate([spans.subject, subject])
-    times = np.concatenate([spans.last_ns, at_ns])
-    is_query = np.append(np.zeros(n, np.int64), np.ones(len(subject), np.int64))
-    order = np.lexsort((-is_query, times, keys))
-    place = np.empty(len(order), np.int64)
-    place[order] = np.cumsum(1 - is_query[order])
-    row = place[n:]
-    found = np.minimum(row, max(n - 1, 0))
-    valid = (row < n) & (spans.subject[found] == subject if n else False)
-    return np.where(valid, found, NONE)
+def _is_heard(runs: Runs, subject: Ints, between: tuple[Ints, Ints]) -> NDArray[np.bool_]:
+    """Whether each subject has a run in the time between."""
+    at = first_ending_after(runs, subject, between[0])
+    return np.asarray((at >= 0) & (runs.first_ns[at] <= between[1]) if len(runs.subject) else at >= 0)
 
 
 def _windows(waits: Waits, lost: LostConnections, wholes: _Wholes) -> Runs:
@@ -208,7 +215,7 @@ def _windows(waits: Waits, lost: LostConnections, wholes: _Wholes) -> Runs:
     end = wholes.capture_ns[1]
     until = np.where(waits.until_ns > 0, waits.until_ns, end)
     gaps = wholes.gaps(wholes.served.runs())
-    gap = _first_ending_after(gaps, lost.server, lost.ended_ns + MARGIN_NS)
+    gap = first_ending_after(gaps, lost.server, lost.ended_ns + MARGIN_NS)
     soon = (gap >= 0) & (gaps.first_ns[gap] <= lost.ended_ns + 2 * MARGIN_NS) if len(gaps.subject) else gap >= 0
     over = lost.ended_ns.copy()
     over[soon] = np.maximum(over[soon], gaps.last_ns[gap[soon]])
@@ -224,7 +231,7 @@ def in_windows(runs: Runs, server_of_subject: Ints, windows: Runs) -> Runs:
     if not len(runs.subject) or not len(windows.subject):
         return runs.taken(np.empty(0, np.int64))
     server = server_of_subject[runs.subject]
-    at = _first_ending_after(windows, server, runs.first_ns)
+    at = first_ending_after(windows, server, runs.first_ns)
     inside = at >= 0
     inside[inside] = runs.last_ns[inside] >= windows.first_ns[at[inside]]
     window = np.where(inside, 2 * at + 1, np.where(at >= 0, 2 * at, NONE))

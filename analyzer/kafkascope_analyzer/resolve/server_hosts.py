@@ -33,7 +33,7 @@ class ServerHosts:
     connections: those of all buckets, with CONTACT_COLUMNS; first_row: of each spill, its first row in them.
     servers, keys, node_ids: of each server, its endpoint, the same as text, and its node.
     server, host, pair, process: of each connection, NONE where its server is none. client_process: the process that
-    sends what the connection's client sends, or NONE.
+    sends what the connection's client sends, or NONE. host_of_server: the host that has the address of each server.
     """
 
     def __init__(self, connections: Mapping[Path, pa.Table], cluster: Cluster) -> None:
@@ -50,6 +50,8 @@ class ServerHosts:
         addresses = self.connections["client_ip"].combine_chunks().dictionary_encode()
         self.hosts = [address or "" for address in addresses.dictionary.to_pylist()]
         self.host = addresses.indices.to_numpy().astype(np.int64)
+        numbers = {host: number for number, host in enumerate(self.hosts)}
+        self.host_of_server = np.array([numbers.get(end[0], NONE) for end in self.servers], np.int64)
         self.client_side = self.connections["client_side"].to_numpy().astype(np.int64)
         self._number_pairs()
         self._number_processes()
@@ -93,12 +95,13 @@ class ServerHosts:
 
 
 def _node_id(cluster: Cluster, end: Endpoint) -> int | None:
-    """The node of a server; of one that nobody reached, the only node that is advertised there."""
+    """The node of a server; of one that nobody reached, the only node that is advertised there or is at its address."""
     node = cluster.nodes.get(end)
     if node is not None:
         return node.node_id
-    told = [node_id for node_id, ends in cluster.advertised.items() if end in ends]
-    return told[0] if len(told) == 1 else None
+    told = {node_id for node_id, ends in cluster.advertised.items() if end in ends}
+    told = told or {other.node_id for at, other in cluster.nodes.items() if at[0] == end[0] and other.node_id is not None}
+    return next(iter(told)) if len(told) == 1 else None
 
 
 def _host_kinds(hosts: list[str], cluster: Cluster) -> list[str]:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.resolve.server_activity import Contacts
     from kafkascope_analyzer.resolve.server_hosts import ServerHosts
 
-SCOPES = ("host", "server", "process")
+SCOPES = ("host", "server", "process", "from_host")
+_OF_PAIRS = ("host", "from_host")
 _LAYERS = ("packet", "payload")
 
 
@@ -69,14 +70,14 @@ def _first_connections(hosts: "ServerHosts", subject: Ints, n: int) -> tuple[Int
 
 
 def sign_rows(hosts: "ServerHosts", signs: list[tuple[int, int, Runs]]) -> pa.Table:
-    """Runs of servers' packets. signs: scope, layer, and the runs by pair (scope host) or by server."""
+    """Runs of servers' packets. signs: scope, layer, and the runs by pair (_OF_PAIRS) or by server."""
     parts = []
     of_pair = _first_connections(hosts, hosts.pair, len(hosts.pair_server))[1]
     of_server = _first_connections(hosts, hosts.server, len(hosts.servers))[1]
     texts = pa.array(hosts.hosts, pa.string())
     for scope, layer, runs in signs:
         n, subject = len(runs.subject), pa.array(runs.subject)
-        is_host = scope == 0
+        is_host = SCOPES[scope] in _OF_PAIRS
         columns = {
             "key": hosts.keys.take(pa.array(hosts.pair_server[runs.subject] if is_host else runs.subject)),
             "conn_id": (of_pair if is_host else of_server).take(subject),

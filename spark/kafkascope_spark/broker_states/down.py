@@ -10,6 +10,7 @@ _NOT_ACCEPTED = ("refused", "unanswered", "open")
 _BURST_NS = 2 * SECOND_NS
 """A server that stops may still respond on some connections for so long after it ended the first."""
 _LEAST_BURST = 2
+_LEAST_ALIVE_NS = 3 * SECOND_NS
 _LEAST_AGE_NS = 2 * SECOND_NS
 _MOST_IDLE_MS = 5_000
 """A connection that was idle for longer may have been closed for that."""
@@ -35,11 +36,26 @@ def _in_gap(server: ServerRecord, gap: Gap) -> list[Stretch]:
     if refused:
         burst = [each for each in burst if each.ended.ts_ns <= refused[-1].ended.ts_ns]
     begin = min(each.ended for each in (*burst, *refused))
+    if gap.before is None and _process_lives(server, begin):
+        return []
     hosts: dict[str, list[Lost]] = defaultdict(list)
     for each in sorted(lost, key=lambda one: one.ended):
         if each.ended >= begin and (each.kind in _NOT_ACCEPTED or _is_torn(each)):
             hosts[each.host].append(each)
     return [_of_host(server, gap, mine) for mine in hosts.values()]
+
+
+def _process_lives(server: ServerRecord, at: Moment) -> bool:
+    """Whether the process went on sending at that time: then only this port of it is closed."""
+    runs = server.runs("process", "payload")
+    return any(run.first < at and run.last.ts_ns > at.ts_ns + _LEAST_ALIVE_NS for run in runs)
+
+
+def _process_back(server: ServerRecord, failed: Moment) -> Moment | None:
+    """The first payload of the process after the last connection that it did not accept, or that connection, where the
+    process was back by then."""
+    run = next((run for run in server.runs("process", "payload") if run.last > failed), None)
+    return None if run is None else max(run.first, failed)
 
 
 def _is_torn(lost: Lost) -> bool:
@@ -50,9 +66,12 @@ def _is_torn(lost: Lost) -> bool:
 
 def _of_host(server: ServerRecord, gap: Gap, lost: list[Lost]) -> Stretch:
     """The stretch of one host, from the first connection that it lost. It ends with the first payload to the host, where
-    that comes soon after the first to anybody."""
+    that comes soon after the first to anybody; where nobody came back, with the first that the process sent elsewhere."""
     end: Moment | None = gap.after
-    if end is not None:
-        own = server.runs("host", "payload", lost[0].host).after(end.ts_ns)
-        end = own if own is not None and own.ts_ns - end.ts_ns <= SOON_NS else end
-    return Stretch(lost[0].host, "down", lost[0].ended, end, end is not None, len(lost), [each.ended for each in lost])
+    moments = [each.ended for each in lost]
+    if end is None:
+        end = _process_back(server, max(each.ended for each in server.lost))
+        return Stretch(lost[0].host, "down", lost[0].ended, end, False, len(lost), moments)
+    own = server.runs("host", "payload", lost[0].host).after(end.ts_ns)
+    end = own if own is not None and own.ts_ns - end.ts_ns <= SOON_NS else end
+    return Stretch(lost[0].host, "down", lost[0].ended, end, True, len(lost), moments)

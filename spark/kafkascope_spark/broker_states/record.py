@@ -51,8 +51,8 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A connection that the server ended or did not accept (kind: see the event server_connection), or accepted after
-    that."""
+    """A connection that the server ended or did not accept (kind: see the event server_connection), or the first that it
+    accepted after that. accepted: its SYN-ACK."""
 
     host: str
     conn_id: str
@@ -60,6 +60,7 @@ class Lost:
     served: bool
     idle_ms: int | None
     began: Moment
+    accepted: Moment | None
     ended: Moment
 
 
@@ -150,8 +151,8 @@ class ServerRecord:
 
     def _take_connection(self, conn_id: str, event: Row) -> None:
         began, ended = _some(event, "first"), _some(event, "last")
-        kind, served = event["close_kind"], bool(event["served"])
-        self.lost.append(Lost(event["host"], conn_id, kind, served, event["idle_ms"], began, ended))
+        kind, served, accepted = event["close_kind"], bool(event["served"]), _moment(event, "accepted")
+        self.lost.append(Lost(event["host"], conn_id, kind, served, event["idle_ms"], began, accepted, ended))
 
     def _take_wait(self, conn_id: str, event: Row) -> None:
         self.waits.append(

@@ -18,16 +18,24 @@ def refusing_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretc
 def _of_host(server: ServerRecord, lost: list[Lost]) -> list[Stretch]:
     """The stretches of one host: refused connections without an accepted one between them."""
     found = []
+    accepted = sorted(each.accepted for each in lost if each.accepted is not None)
     refused: list[Lost] = []
     for each in lost:
-        if each.kind == "refused":
-            refused.append(each)
-        elif each.kind == "accepted" and refused and each.began > refused[-1].began:
-            found.append(_stretch(server, lost, refused, each.ended))
+        if each.kind != "refused":
+            continue
+        over = _next(accepted, refused[-1]) if refused else None
+        if over is not None and over < each.began:
+            found.append(_stretch(server, lost, refused, over))
             refused = []
+        refused.append(each)
     if refused:
-        found.append(_stretch(server, lost, refused, None))
+        found.append(_stretch(server, lost, refused, _next(accepted, refused[-1])))
     return found
+
+
+def _next(accepted: list[Moment], lost: Lost) -> Moment | None:
+    """The first connection that was accepted after one was lost."""
+    return next((moment for moment in accepted if moment > lost.ended), None)
 
 
 def _stretch(server: ServerRecord, lost: list[Lost], refused: list[Lost], accepted: Moment | None) -> Stretch:

@@ -76,15 +76,16 @@ KIND_DOCS: Mapping[str, str] = {
     ),
     "server_connection": (
         "a connection that the server ended or did not accept, or the first that it accepted afterwards (close_kind); "
-        "first and last packet of it; idle_ms: since the last payload; served: the server had sent payload"
+        "first packet of it, SYN-ACK (accepted) and what ended it (last); idle_ms: since the last payload; served: the server had sent payload"
     ),
     "server_wait": (
         "time in which a host waited for the server: for any packet (layer packet), for bytes of the application "
-        "(payload), or for a response (request); first and last packet that asked; is_proof: the server could have "
-        "answered at once by itself"
+        "(payload), or for a response (request); or in which the server waited for the host to acknowledge what it "
+        "sent (delivery); first and last packet that asked; is_proof: the server could have answered at once by itself"
     ),
     "life_sign": (
         "packets of the server without a pause of a second, around a time in which somebody waited for it: to one "
-        "host, to all hosts (scope server), or of the whole process, what it sends as a client included"
+        "host, to all hosts (scope server), or of the whole process, what it sends as a client included; from_host: "
+        "packets of the host to the server"
     ),
 }

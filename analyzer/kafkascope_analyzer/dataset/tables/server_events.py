@@ -35,6 +35,8 @@ SERVER_KINDS: Mapping[str, pa.StructType] = {
             ("close_kind", pa.string()),
             ("served", pa.bool_()),
             ("idle_ms", pa.int64()),
+            ("accepted_ns", pa.int64()),
+            ("accepted_packet_no", pa.int64()),
             *_FIRST_AND_LAST,
         ]
     ),
