@@ -27,6 +27,7 @@ from kafkascope_analyzer.ingest.connection_state import connection_table
 from kafkascope_analyzer.ingest.dns import DnsExchanges
 from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows
 from kafkascope_analyzer.ingest.limits import Limits
+from kafkascope_analyzer.ingest.liveness_spans import spill_spans
 from kafkascope_analyzer.ingest.messages import MessageWriters
 from kafkascope_analyzer.ingest.news import FirstTold
 from kafkascope_analyzer.ingest.partitions import spill_name
@@ -188,6 +189,7 @@ class BucketScan:
         self.dns.streams(streams, self.tcp.sides, self._capture_id)
         self._spill.gather("connection_notes", self._notes.take())
         self._spill_events()
+        spill_spans(self._spill, self.tcp.spans)
 
     def _open_connections(self) -> None:
         """Takes up connections that TCP has found since the last block."""

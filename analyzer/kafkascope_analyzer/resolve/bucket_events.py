@@ -16,6 +16,7 @@ from kafkascope_analyzer.resolve.loop_events import LoopEvents
 from kafkascope_analyzer.resolve.partition_events import PartitionEvents
 from kafkascope_analyzer.resolve.request_events import RequestEvents
 from kafkascope_analyzer.resolve.service_events import ServiceEvents
+from kafkascope_analyzer.resolve.server_events import ServerEvents
 from kafkascope_analyzer.resolve.transaction_source import TransactionEvents
 from kafkascope_analyzer.resolve.usage_events import UsageEvents
 
@@ -29,6 +30,7 @@ SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = (
     GroupEvents,
     TransactionEvents,
     ServiceEvents,
+    ServerEvents,
 )
 """What makes events, one kind or several each."""
 _BATCH_ROWS = 1 << 16

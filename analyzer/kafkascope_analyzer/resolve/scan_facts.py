@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.resolve import transaction_picks
 from kafkascope_analyzer.resolve.failed_requests import FAILED_REQUESTS, pick_failed_requests
 from kafkascope_analyzer.resolve.group_lag import ACCEPTED_COMMITS, pick_accepted_commits
+from kafkascope_analyzer.resolve.late_responses import LATE_RESPONSES, pick_late_responses
 from kafkascope_analyzer.resolve.unanswered import UNANSWERED, pick_unanswered
 from kafkascope_parsers.machine import Columns
 
@@ -28,6 +29,7 @@ REQUEST_PICKERS: Mapping[str, Picker] = {
     FAILED_REQUESTS: pick_failed_requests,
     UNANSWERED: pick_unanswered,
     ACCEPTED_COMMITS: pick_accepted_commits,
+    LATE_RESPONSES: pick_late_responses,
     transaction_picks.COORDINATOR_REQUESTS: transaction_picks.pick_coordinator_requests,
     transaction_picks.READERS: transaction_picks.pick_read_committed,
 }

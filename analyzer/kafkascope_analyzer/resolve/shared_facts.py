@@ -19,10 +19,13 @@ from kafkascope_analyzer.resolve.group_lag import gather_lag_points
 from kafkascope_analyzer.resolve.near_closes import CLOSE_COLUMNS, near_closes
 from kafkascope_analyzer.resolve.partition_failures import PartitionFailures, partition_failures
 from kafkascope_analyzer.resolve.produce_facts import gather_produce_waits
+from kafkascope_analyzer.resolve.server_activity import gather_server_rows
+from kafkascope_analyzer.resolve.server_hosts import CONTACT_COLUMNS
+from kafkascope_analyzer.resolve.server_rows import ServerRows
 from kafkascope_analyzer.resolve.transaction_facts import TransactionFacts, gather_transaction_facts
 from kafkascope_analyzer.resolve.unanswered import UNANSWERED_PARTITIONS
 
-_CONNECTION_COLUMNS = ["conn_id", "client_ip", *CLOSE_COLUMNS]
+_CONNECTION_COLUMNS = sorted({"conn_id", "client_ip", *CLOSE_COLUMNS, *CONTACT_COLUMNS})
 _SUBJECT = pa.schema(
     [
         ("client_ip", pa.string()),
@@ -44,7 +47,7 @@ class SharedFacts:
     partition_failures: when topics and topic-partitions failed. transactions: what is known of transactional ids.
     lag_points: the last offset that each generation of a group committed for each topic-partition, and the high
     watermark of that time (LAG_POINTS). fetch_runs, produce_waits: how consumers and producers were served
-    (fetch_facts.RUNS, produce_facts.WAITS).
+    (fetch_facts.RUNS, produce_facts.WAITS). servers: how servers looked to the hosts that talked to them.
     """
 
     near_closes: pa.Table
@@ -54,6 +57,7 @@ class SharedFacts:
     lag_points: pa.Table
     fetch_runs: pa.Table
     produce_waits: pa.Table
+    servers: ServerRows
 
 
 def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts:
@@ -73,6 +77,7 @@ def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts
         gather_lag_points(connections, cluster.topics),
         gather_fetch_runs(connections, cluster.topics),
         gather_produce_waits(connections, cluster.topics),
+        gather_server_rows(connections, cluster),
     )
 
 

@@ -8,6 +8,7 @@ from kafkascope_parsers.tcp.assemble import Assembler
 from kafkascope_parsers.tcp.first_copies import keep_first_copies
 from kafkascope_parsers.tcp.flows import grown
 from kafkascope_parsers.tcp.one_by_one import Reassemblers
+from kafkascope_parsers.tcp.spans import SPAN, open_spans
 from kafkascope_parsers.tcp.state import (
     CHUNK,
     EVENT,
@@ -32,7 +33,8 @@ _NOTHING = np.empty(0, np.uint8)
 class TcpStreams:
     """All connections of one bucket of flows. `push` every block of a capture, then `finish`.
 
-    After each push, `connections` and `sides` hold all connections so far and `events` what happened in the block. The
+    After each push, `connections` and `sides` hold all connections so far, `events` what happened in the block, and
+    `spans` the runs and waits that ended in it (after `finish` those that are left). The
     bytes of the streams are valid until the next push: copy what has to live longer.
 
     one_by_one: every segment through the plain-Python reassembler (for tests). waiting_limit: bytes that wait behind
@@ -55,6 +57,7 @@ class TcpStreams:
         self._copies = _NOTHING
         self._copy_rows = np.empty(0, CHUNK)
         self.events: NDArray[np.void] = np.empty(0, EVENT)
+        self.spans: NDArray[np.void] = np.empty(0, SPAN)
 
     @property
     def connections(self) -> NDArray[np.void]:
@@ -87,13 +90,14 @@ class TcpStreams:
         taken.chunks[:n_copies] = self._copy_rows
         n, held = self._tables.n, Payloads(buf, self._waiting, self._copies)
         n["first_chunk"] += n["chunks"] - n_copies
-        n["chunks"], n["events"], n["slow"] = n_copies, 0, 0
+        n["chunks"], n["events"], n["slow"], n["spans"] = n_copies, 0, 0, 0
         at = take_segments(columns, 0, self._tables, taken, (held, *self._bucket))
         while at < len(segments):
             taken = self._with_room(taken)
             at = take_segments(columns, at, self._tables, taken, (held, *self._bucket))
         chunks = taken.chunks[n_copies : self._n("chunks")]
         self.events = taken.events[: self._n("events")].copy()
+        self.spans = taken.spans[: self._n("spans")].copy()
         if self._one_by_one is not None:
             chunks, held = self._reassemble(segments, taken, held)
         streams = self._assembler.assemble(chunks, (held.block, held.waiting), self.sides, final=False)
@@ -117,6 +121,7 @@ class TcpStreams:
             chunks, self.events = taken.chunks[: self._n("chunks")], taken.events[: self._n("events")].copy()
             self._copy_rows = self._copy_rows[:0]
         streams = self._assembler.assemble(chunks, (held.block, held.waiting), self.sides, final=True)
+        self.spans = open_spans(self._tables.liveness[: 4 * self._n("connections")])
         self._book_ends()
         return streams
 

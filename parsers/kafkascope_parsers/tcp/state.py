@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kafkascope_parsers.capture.columns import record_type
 from kafkascope_parsers.link.segments import SEGMENT_ROW
+from kafkascope_parsers.tcp.spans import LIVENESS, SPAN, SPANS_PER_SEGMENT
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 
@@ -76,7 +77,7 @@ FIRST_COPY_STEPS = 256
 """How many of its direction's latest parts a retransmission is compared with."""
 
 CONNECTION_LIMIT = 1 << 20
-"""Connections of one bucket; some 430 bytes each, with their slots. Segments of flows beyond it are counted and left
+"""Connections of one bucket; some 720 bytes each, with their slots. Segments of flows beyond it are counted and left
 out."""
 
 CONNECTION = record_type(
@@ -212,6 +213,7 @@ COUNTERS = record_type(
             "waiting_limit",
             "position",
             "needed",
+            "spans",
         )
     ]
 )
@@ -223,27 +225,31 @@ parts        rows of PART ever used, parts_used: now; free_part: first free one 
              waiting_limit: most of them (WAITING_BYTES_IN_ALL or less)
 position     payload of all segments so far, of every bucket, each segment with FIRST_COPY_COST more
 needed       rows of chunks, events and parts that the segment at which a kernel stopped may need
+spans        rows of SPAN that the block has made
 """
 
 
 class Tables(NamedTuple):
-    """State for kernels. slots: open addressing, connection or -1; n: one COUNTERS row; scratch: one SEGMENT_ROW."""
+    """State for kernels. slots: open addressing, connection or -1; liveness: two rows per side; n: one COUNTERS row;
+    scratch: one SEGMENT_ROW."""
 
     slots: NDArray[np.int64]
     connections: NDArray[np.void]
     sides: NDArray[np.void]
+    liveness: NDArray[np.void]
     parts: NDArray[np.void]
     n: NDArray[np.void]
     scratch: NDArray[np.void]
 
 
 class Taken(NamedTuple):
-    """What a block makes: chunks in stream order per direction, events, and rows (segment, direction) for the
-    reassembler; a direction of -1 - d says that the connection of d ended because another took its ports."""
+    """What a block makes: chunks in stream order per direction, events, rows (segment, direction) for the reassembler,
+    and spans; a direction of -1 - d says that the connection of d ended because another took its ports."""
 
     chunks: NDArray[np.void]
     events: NDArray[np.void]
     slow: NDArray[np.int64]
+    spans: NDArray[np.void]
 
 
 class Payloads(NamedTuple):
@@ -261,6 +267,7 @@ def room_for(n_segments: int, n_chunks: int) -> Taken:
         np.empty(n_chunks + n_segments + 64, CHUNK),
         np.empty(n_segments + 64, EVENT),
         np.empty((2 * n_segments, 2), np.int64),
+        np.empty(n_segments // 8 + 8 * SPANS_PER_SEGMENT, SPAN),
     )
 
 
@@ -271,6 +278,7 @@ def with_room(taken: Taken, n: NDArray[np.void]) -> Taken:
         _longer(taken.chunks, int(n["chunks"][0]) + needed),
         _longer(taken.events, int(n["events"][0]) + needed),
         taken.slow,
+        _longer(taken.spans, int(n["spans"][0]) + SPANS_PER_SEGMENT),
     )
 
 
@@ -295,4 +303,5 @@ def empty_tables(one_by_one: bool, waiting_limit: int = WAITING_BYTES_IN_ALL) ->
     n["one_by_one"], n["free_part"] = one_by_one, -1
     slots = np.full(2 * _FIRST_ROOM, -1, np.int64)
     connections, sides = np.zeros(_FIRST_ROOM, CONNECTION), np.zeros(2 * _FIRST_ROOM, SIDE)
-    return Tables(slots, connections, sides, np.empty(64, PART), n, np.zeros(1, SEGMENT_ROW))
+    liveness = np.zeros(4 * _FIRST_ROOM, LIVENESS)
+    return Tables(slots, connections, sides, liveness, np.empty(64, PART), n, np.zeros(1, SEGMENT_ROW))

@@ -23,6 +23,8 @@ from kafkascope_parsers.tcp.lifecycle import (
     take_rst,
     take_syn,
 )
+from kafkascope_parsers.tcp.liveness import follow_liveness
+from kafkascope_parsers.tcp.spans import SPANS_PER_SEGMENT
 from kafkascope_parsers.tcp.state import (
     ACK,
     CONNECTION_LIMIT,
@@ -132,9 +134,11 @@ def offset_of(seg: Any, me: Any) -> Any:
 
 
 @kernel
-def stops_for_room(needed: int, n: Any, room: tuple[int, int, int]) -> Any:
-    """Whether there are fewer rows of chunks, events and parts than needed; notes how many are."""
+def stops_for_room(needed: int, n: Any, room: tuple[int, int, int, int]) -> Any:
+    """Whether there are fewer rows of chunks, events, parts and spans than needed; notes how many are."""
     n.needed = needed
+    if n.spans + SPANS_PER_SEGMENT > room[3]:
+        return True
     return n.chunks + needed >= room[0] or n.events + needed >= room[1] or n.parts + needed >= room[2]
 
 
@@ -148,7 +152,7 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
     seg, n = t.scratch[0], t.n[0]
     held, bucket, n_buckets = place
     work = Work(t.parts, taken.chunks, taken.events, t.n, held)
-    room = (len(taken.chunks), len(taken.events), len(t.parts))
+    room = (len(taken.chunks), len(taken.events), len(t.parts), len(taken.spans))
     for i in range(first, len(s.ts_ns)):
         seg.source_high, seg.source_low = s.source[i, 0], s.source[i, 1]
         seg.destination_high, seg.destination_low = s.destination[i, 0], s.destination[i, 1]
@@ -183,6 +187,7 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
         n.position += seg.captured + FIRST_COPY_COST
         c, me, peer = t.connections[d >> 1], t.sides[d], t.sides[d ^ 1]
         carries = count_segment(seg, c, me)
+        follow_liveness(seg, d, t.liveness, n, taken.spans)
         if seg.tcp_flags & SYN:
             note_event(seg, n, taken.events[n.events], (take_syn(seg, c, me, peer, d & 1), d, 0, 0))
         if carries or seg.tcp_flags & (FIN | RST) == FIN:

@@ -1,9 +1,22 @@
-"""The state machine over servers: events of one server in, rows of `broker_states` out."""
+"""The state machine over servers: events of one server in, rows of `broker_states` out.
+
+down       its connections ended within moments, new ones are refused, and nobody is served (down)
+silent     no packet comes while the host waits for one (silent)
+refusing   the host's connections are refused while others are served (refusing)
+frozen     packets come, and nothing of the process, while somebody waits for it (frozen)
+serving, unknown   the rest (rows)
+
+Memory is that of one server's events, which are few: only those of times in which somebody waited for it.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from kafkascope_spark.broker_states.record import ServerRecord
+from kafkascope_spark.broker_states.rows import state_rows
+
 Row = dict[str, Any]
+_ORDER = ("key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 
 
 class BrokerStates:
@@ -11,11 +24,24 @@ class BrokerStates:
 
     def __init__(self, capture_ns: tuple[int, int]) -> None:
         self._capture_ns = capture_ns
+        self._server: ServerRecord | None = None
+        self._last: tuple[Any, ...] = ()
 
     def feed(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """States of the servers that the events complete. Rows are sorted (client_stage.SHARED_ORDER)."""
-        yield from ()
+        """States of the servers that the events complete. Rows are sorted (client_stage.SHARED_ORDER). Raises ValueError
+        when they are not."""
+        for row in rows:
+            place = tuple(row[name] for name in _ORDER)
+            if place < self._last:
+                raise ValueError(f"events of servers out of order: {place} after {self._last}")
+            self._last = place
+            if self._server is None or self._server.key != row["key"]:
+                yield from self.finish()
+                self._server = ServerRecord(row["key"], self._capture_ns)
+            self._server.take(row)
 
     def finish(self) -> Iterator[Row]:
         """States of the last server."""
-        yield from ()
+        if self._server is not None:
+            yield from state_rows(self._server)
+            self._server = None

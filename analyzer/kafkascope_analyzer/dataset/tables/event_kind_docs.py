@@ -70,10 +70,22 @@ KIND_DOCS: Mapping[str, str] = {
         "responses to Fetch that brought later and later records of one topic-partition, with less than half a second "
         "between them; next_accepted_ns: when the first record that they did not bring had been accepted"
     ),
-    "server_connection": "a connection to the server, by how it began and ended",
-    "server_wait": (
-        "time in which the connection's client waited for the server: for any packet (layer packet), or for bytes of "
-        "the application (layer payload)"
+    "server_host": (
+        "a host that talked to the server: what runs there, first and last packet of the server to it, and whether "
+        "payload was among them (served)"
     ),
-    "life_sign": "packets of the server, on any of its connections, around a time in which somebody waited for it",
+    "server_connection": (
+        "a connection that the server ended or did not accept, or the first that it accepted afterwards (close_kind); "
+        "first packet of it, SYN-ACK (accepted) and what ended it (last); idle_ms: since the last payload; served: the server had sent payload"
+    ),
+    "server_wait": (
+        "time in which a host waited for the server: for any packet (layer packet), for bytes of the application "
+        "(payload), or for a response (request); or in which the server waited for the host to acknowledge what it "
+        "sent (delivery); first and last packet that asked; is_proof: the server could have answered at once by itself"
+    ),
+    "life_sign": (
+        "packets of the server without a pause of a second, around a time in which somebody waited for it: to one "
+        "host, to all hosts (scope server), or of the whole process, what it sends as a client included; from_host: "
+        "packets of the host to the server"
+    ),
 }

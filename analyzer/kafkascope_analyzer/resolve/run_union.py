@@ -1,0 +1,100 @@
+"""Puts together the runs of several connections: when anything at all came from a subject."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.tcp.spans import RUN_GAP_NS
+
+Ints = NDArray[np.int64]
+_MOST_PENDING = 1 << 18
+"""Runs that are kept apart before they are put together."""
+
+
+class Runs(NamedTuple):
+    """Columns of runs. subject: a number; first and last packet with their times."""
+
+    subject: Ints
+    first_ns: Ints
+    first_packet: Ints
+    last_ns: Ints
+    last_packet: Ints
+
+    def taken(self, rows: NDArray[np.generic]) -> "Runs":
+        """Some of the runs."""
+        return Runs(*(column[rows] for column in self))
+
+
+NO_RUNS = Runs(*(np.empty(0, np.int64) for _ in range(5)))
+
+
+def joined(parts: list[Runs]) -> Runs:
+    """All runs of the parts."""
+    return Runs(*(np.concatenate(columns) for columns in zip(NO_RUNS, *parts, strict=True)))
+
+
+def united(runs: Runs) -> Runs:
+    """The runs of each subject with those put together that overlap or have less than RUN_GAP_NS between them, sorted
+    by subject and time."""
+    order = np.lexsort((runs.first_packet, runs.first_ns, runs.subject))
+    runs = runs.taken(order)
+    n = len(order)
+    if n == 0:
+        return runs
+    ranks = np.empty(n, np.int64)
+    by_end = np.lexsort((runs.last_packet, runs.last_ns))
+    ranks[by_end] = np.arange(n)
+    starts_subject = np.append(True, runs.subject[1:] != runs.subject[:-1])
+    latest = np.maximum.accumulate(np.cumsum(starts_subject) * n + ranks) % n
+    ends = by_end[latest]
+    """The row that ends last among those of the subject so far."""
+    begins = starts_subject.copy()
+    begins[1:] |= runs.first_ns[1:] - runs.last_ns[ends[:-1]] >= RUN_GAP_NS
+    first = np.flatnonzero(begins)
+    last = ends[np.append(first[1:], n) - 1]
+    return Runs(
+        runs.subject[first], runs.first_ns[first], runs.first_packet[first], runs.last_ns[last], runs.last_packet[last]
+    )
+
+
+def first_ending_after(spans: Runs, subject: Ints, at_ns: Ints) -> Ints:
+    """The row of the first span of each subject that ends at a time or after it, or -1. spans: sorted, without
+    overlaps within a subject."""
+    n = len(spans.subject)
+    keys = np.concatenate([spans.subject, subject])
+    times = np.concatenate([spans.last_ns, at_ns])
+    is_query = np.append(np.zeros(n, np.int64), np.ones(len(subject), np.int64))
+    order = np.lexsort((-is_query, times, keys))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.cumsum(1 - is_query[order])
+    row = place[n:]
+    found = np.minimum(row, max(n - 1, 0))
+    valid = (row < n) & (spans.subject[found] == subject if n else False)
+    return np.where(valid, found, -1)
+
+
+class RunUnion:
+    """Takes runs batch by batch; keeps what is left when they are put together."""
+
+    def __init__(self) -> None:
+        self._united = NO_RUNS
+        self._pending: list[Runs] = []
+        self._n_pending = 0
+
+    def add(self, runs: Runs) -> None:
+        """Takes some runs."""
+        self._pending.append(runs)
+        self._n_pending += len(runs.subject)
+        if self._n_pending > max(_MOST_PENDING, len(self._united.subject)):
+            self._settle()
+
+    def runs(self) -> Runs:
+        """What was taken so far, put together, sorted by subject and time."""
+        self._settle()
+        return self._united
+
+    def _settle(self) -> None:
+        if self._pending:
+            self._united = united(joined([self._united, *self._pending]))
+            self._pending, self._n_pending = [], 0

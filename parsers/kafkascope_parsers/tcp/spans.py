@@ -1,0 +1,93 @@
+"""Stretches of time on a connection: when a side was heard from, and when it waited for the other side.
+
+Both are kept at two layers: packets (any segment) and payload (segments with bytes of the application). They show how a
+host looked to its peers without decoding what they said: silent (no packet while somebody waits for one), or frozen
+(its kernel acknowledges, and no payload comes).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.capture.columns import record_type
+
+PACKETS, PAYLOAD = 0, 1
+"""Layers."""
+
+RUN, WAIT = 0, 2
+"""Kinds of spans, to which the layer is added: a run of what a side sent, a wait of a side for the other."""
+
+RUN_GAP_NS = 1_000_000_000
+"""A pause of a side that ends a run of what it sends. Shorter pauses are usual: a consumer polls for 500 ms."""
+
+WAIT_NS = (500_000_000, 1_000_000_000)
+"""Shortest waits that become spans, by layer. A receiver may delay an acknowledgment for up to 500 ms (RFC 9293)."""
+
+ENDED_BY = ("open", "ack", "data", "syn_ack", "fin", "rst", "hidden", "gave_up")
+BY_NOTHING, BY_ACK, BY_DATA, BY_SYN_ACK, BY_FIN, BY_RST, BY_HIDDEN, BY_GIVING_UP = range(len(ENDED_BY))
+"""What ended a wait: nothing until the end of the capture; a packet of the other side; an acknowledgment by the waiting
+side of a packet that the capture lacks; or the FIN or RST of the waiting side itself."""
+
+SPANS_PER_SEGMENT = 8
+"""Most spans that one segment can end: the runs and waits of both sides, at both layers."""
+
+LIVENESS = record_type(
+    [
+        ("first_ns", np.int64),
+        ("first_packet", np.int64),
+        ("last_ns", np.int64),
+        ("last_packet", np.int64),
+        ("asked_ns", np.int64),
+        ("asked_packet", np.int64),
+        ("asked_last_ns", np.int64),
+        ("asked_last_packet", np.int64),
+        ("high_seq", np.uint32),
+        ("last_ack", np.uint32),
+        ("based", np.uint8),
+        ("has_ack", np.uint8),
+        ("syn", np.uint8),
+    ],
+)
+"""What is kept of one direction at one layer (row 2 * direction + layer), named after the sender.
+
+first_*, last_*   the current run of what it sent; last_packet 0: it has sent nothing
+asked_*, asked_last_*   first and last segment of the current wait for the other side; asked_packet 0: it does not wait
+high_seq, based   the sequence number after the highest one sent, and whether it is known (row of PACKETS)
+last_ack, has_ack, syn   the last acknowledgment number, whether there was one, whether a SYN was sent (row of PACKETS)
+"""
+
+SPAN = record_type(
+    [
+        ("direction", np.int64),
+        ("first_ns", np.int64),
+        ("first_packet", np.int64),
+        ("last_ns", np.int64),
+        ("last_packet", np.int64),
+        ("until_ns", np.int64),
+        ("until_packet", np.int64),
+        ("kind", np.uint8),
+        ("ended_by", np.uint8),
+    ],
+)
+"""A run or a wait of one direction.
+
+first_*, last_*   its first and last packet: of a wait, the first that asks for something and the last so far
+until_*, ended_by   of a wait: the packet that ended it and what that was; 0 where nothing did
+"""
+
+
+def open_spans(liveness: NDArray[np.void]) -> NDArray[np.void]:
+    """The runs and waits that the end of the capture leaves open, by direction, layer and kind. liveness: LIVENESS."""
+    rows = np.arange(len(liveness))
+    parts = []
+    for kind, packet, first, last in (
+        (RUN, "last_packet", "first", "last"),
+        (WAIT, "asked_packet", "asked", "asked_last"),
+    ):
+        is_open = liveness[packet] > 0
+        spans = np.zeros(int(is_open.sum()), SPAN)
+        chosen = liveness[is_open]
+        spans["direction"], spans["kind"] = rows[is_open] >> 1, kind + (rows[is_open] & 1)
+        for unit in ("ns", "packet"):
+            spans[f"first_{unit}"], spans[f"last_{unit}"] = chosen[f"{first}_{unit}"], chosen[f"{last}_{unit}"]
+        parts.append(spans)
+    return np.concatenate(parts)

@@ -1,0 +1,87 @@
+"""When a server was frozen: its kernel acknowledged data and accepted connections, and its process sent nothing."""
+
+from collections import defaultdict
+from statistics import median
+
+from kafkascope_spark.broker_states.record import ANYBODY, Gap, Moment, ServerRecord, Wait
+from kafkascope_spark.broker_states.stretch import SECOND_NS, SOON_NS, Stretch
+
+_LEAST_NS = SECOND_NS
+_LEAST_UNREAD_NS = 2 * SECOND_NS
+_TIMES_USUAL = 3
+_LEAST_CONNECTIONS = 3
+_LEAST_HOSTS = 2
+"""Where requests cannot be read, a long poll looks like any other: several have to wait for unusually long."""
+
+
+def frozen_stretches(server: ServerRecord, away: list[Stretch]) -> list[Stretch]:
+    """The stretches in which the server was frozen, by host. away: those in which it was down or silent, which come
+    first."""
+    gaps = [gap for gap in server.runs("process", "payload").gaps() if _length(server, gap) >= _LEAST_NS]
+    waits = {gap: [wait for wait in server.waits if _waits_in(server, wait, gap, away)] for gap in gaps}
+    unread = [_length(server, gap) for gap in gaps if waits[gap]]
+    found = []
+    for gap in gaps:
+        if waits[gap] and _is_proven(server, gap, waits[gap], unread) and _kernel_lives(server, gap, waits[gap]):
+            found += _of_hosts(server, gap, waits[gap])
+    return found
+
+
+def _length(server: ServerRecord, gap: Gap) -> int:
+    return server.end_ns(gap.after) - server.start_ns(gap.before)
+
+
+def _waits_in(server: ServerRecord, wait: Wait, gap: Gap, away: list[Stretch]) -> bool:
+    """Whether a host waited for the application long in the gap, and the server was not away to it."""
+    since = max(wait.due_ns, server.start_ns(gap.before))
+    until = min(server.end_ns(gap.after), server.end_ns(wait.until))
+    if wait.layer == "packet" or until - since < _LEAST_NS:
+        return False
+    return not any(each.host == wait.host and each.overlaps(since, until) for each in away)
+
+
+def _is_proven(server: ServerRecord, gap: Gap, waits: list[Wait], unread: list[int]) -> bool:
+    """Whether the server could have answered one of the waits by itself; or, where requests cannot be read, several
+    waited for much longer than usual."""
+    if any(wait.is_proof for wait in waits):
+        return True
+    encrypted = [wait for wait in waits if wait.layer == "payload"]
+    hosts, connections = {wait.host for wait in encrypted}, {wait.conn_id for wait in encrypted}
+    length = _length(server, gap)
+    others = list(unread)
+    others.remove(length)
+    usual = _TIMES_USUAL * median(others) if others else 0
+    several = len(hosts) >= _LEAST_HOSTS and len(connections) >= _LEAST_CONNECTIONS
+    return several and length >= max(usual, _LEAST_UNREAD_NS)
+
+
+def _kernel_lives(server: ServerRecord, gap: Gap, waits: list[Wait]) -> bool:
+    """Whether a packet of the host came in the gap after somebody asked, or nobody waited for one."""
+    start, end = server.start_ns(gap.before), server.end_ns(gap.after)
+    for wait in server.waits:
+        if wait.layer == "packet" and min(end, server.end_ns(wait.until)) - max(start, wait.asked.ts_ns) >= _LEAST_NS:
+            since = max(start, min(each.asked.ts_ns for each in waits))
+            return server.runs("process", "packet", ANYBODY).is_heard(since + SECOND_NS // 2, end)
+    return True
+
+
+def _of_hosts(server: ServerRecord, gap: Gap, waits: list[Wait]) -> list[Stretch]:
+    """The stretches of a gap: one for each host that waited."""
+    hosts: dict[str, list[Wait]] = defaultdict(list)
+    for wait in waits:
+        hosts[wait.host].append(wait)
+    first = min(wait.asked for wait in waits)
+    begin = first
+    if gap.before is not None and first.ts_ns - gap.before.ts_ns <= SECOND_NS:
+        begin = gap.before
+    return [_of_host(server, gap, begin, mine) for mine in hosts.values()]
+
+
+def _of_host(server: ServerRecord, gap: Gap, begin: Moment, waits: list[Wait]) -> Stretch:
+    end: Moment | None = gap.after
+    if end is not None:
+        own = server.runs("host", "payload", waits[0].host).after(end.ts_ns)
+        end = own if own is not None and own.ts_ns - end.ts_ns <= SOON_NS else end
+    requests = [(wait.asked.ts_ns, wait.request_id) for wait in waits if wait.request_id is not None]
+    moments = [wait.asked for wait in waits]
+    return Stretch(waits[0].host, "frozen", begin, end, end is not None, len(waits), moments, requests)

@@ -1,0 +1,192 @@
+"""What is known of one server: the hosts that talked to it, who waited for it, which connections it ended, and when it
+was heard from. Events in, lists in order of time out."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Row = dict[str, Any]
+ANYBODY = ""
+"""As a host: all of them together."""
+
+
+class Moment(NamedTuple):
+    """A packet and its time; packet_no 0 where there is none."""
+
+    ts_ns: int
+    packet_no: int
+
+
+class Run(NamedTuple):
+    """Packets of the server without a pause of a second."""
+
+    first: Moment
+    last: Moment
+
+
+class Gap(NamedTuple):
+    """A time without packets of the server: the last before and the first after, None where there is none."""
+
+    before: Moment | None
+    after: Moment | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A host waited for the server from `asked` on; `last_asked`: its last packet that asked. until: what ended it, None
+    for the end of the capture."""
+
+    host: str
+    conn_id: str
+    layer: str
+    request_id: str | None
+    is_proof: bool
+    asked: Moment
+    last_asked: Moment
+    due_ns: int
+    until: Moment | None
+    ended_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A connection that the server ended or did not accept (kind: see the event server_connection), or the first that it
+    accepted after that. accepted: its SYN-ACK."""
+
+    host: str
+    conn_id: str
+    kind: str
+    served: bool
+    idle_ms: int | None
+    began: Moment
+    accepted: Moment | None
+    ended: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host that talked to the server. first, last: packets of the server to it, None where none came."""
+
+    host: str
+    kind: str
+    served: bool
+    first: Moment | None
+    last: Moment | None
+
+
+class Runs:
+    """The runs of one kind, in order of time."""
+
+    def __init__(self) -> None:
+        self._runs: list[Run] = []
+
+    def add(self, run: Run) -> None:
+        """Takes the next run; it begins after the one before."""
+        self._runs.append(run)
+
+    def __iter__(self) -> Any:
+        return iter(self._runs)
+
+    def __bool__(self) -> bool:
+        return bool(self._runs)
+
+    def after(self, ts_ns: int) -> Moment | None:
+        """The first packet of the first run that begins at a time or after it."""
+        at = bisect_right(self._runs, ts_ns - 1, key=lambda run: run.first.ts_ns)
+        return self._runs[at].first if at < len(self._runs) else None
+
+    def gap_from(self, ts_ns: int) -> Gap:
+        """The gap that a time is in, or the next one, where it is inside a run."""
+        at = bisect_right(self._runs, ts_ns, key=lambda run: run.first.ts_ns)
+        before = self._runs[at - 1].last if at else None
+        return Gap(before, self._runs[at].first if at < len(self._runs) else None)
+
+    def gaps(self) -> list[Gap]:
+        """All gaps, from the one before the first run to the one after the last."""
+        firsts = [*(run.first for run in self._runs), None]
+        lasts = [None, *(run.last for run in self._runs)]
+        return [Gap(before, after) for before, after in zip(lasts, firsts, strict=True)]
+
+    def is_heard(self, from_ns: int, to_ns: int) -> bool:
+        """Whether a run has a packet between two times, as far as its ends say."""
+        return any(run.first.ts_ns < to_ns and run.last.ts_ns > from_ns for run in self._runs)
+
+
+@dataclass(slots=True)
+class ServerRecord:
+    """One server. runs: by scope and layer and, for scope host, by host."""
+
+    key: str
+    capture_ns: tuple[int, int]
+    server_ip: str = ""
+    server_port: int = 0
+    node_id: int | None = None
+    hosts: dict[str, Host] = field(default_factory=dict)
+    waits: list[Wait] = field(default_factory=list)
+    lost: list[Lost] = field(default_factory=list)
+    _runs: dict[tuple[str, str, str], Runs] = field(default_factory=lambda: defaultdict(Runs))
+
+    def take(self, row: Row) -> None:
+        """Takes the next event of the server (client_stage.SHARED_ORDER)."""
+        event = row[row["kind"]]
+        _TAKE[row["kind"]](self, row["conn_id"], event)
+
+    def runs(self, scope: str, layer: str, host: str = ANYBODY) -> Runs:
+        """When the server was heard from; scope and layer as in the event life_sign."""
+        return self._runs[scope, layer, host]
+
+    def end_ns(self, moment: Moment | None) -> int:
+        """The time of a moment, the end of the capture for none."""
+        return self.capture_ns[1] if moment is None else moment.ts_ns
+
+    def start_ns(self, moment: Moment | None) -> int:
+        """The time of a moment, the begin of the capture for none."""
+        return self.capture_ns[0] if moment is None else moment.ts_ns
+
+    def _take_host(self, _conn_id: str, event: Row) -> None:
+        self.server_ip, self.server_port, self.node_id = event["server_ip"], event["server_port"], event["node_id"]
+        first, last = _moment(event, "first"), _moment(event, "last")
+        self.hosts[event["host"]] = Host(event["host"], event["host_kind"], bool(event["served"]), first, last)
+
+    def _take_connection(self, conn_id: str, event: Row) -> None:
+        began, ended = _some(event, "first"), _some(event, "last")
+        kind, served, accepted = event["close_kind"], bool(event["served"]), _moment(event, "accepted")
+        self.lost.append(Lost(event["host"], conn_id, kind, served, event["idle_ms"], began, accepted, ended))
+
+    def _take_wait(self, conn_id: str, event: Row) -> None:
+        self.waits.append(
+            Wait(
+                event["host"],
+                conn_id,
+                event["layer"],
+                event["request_id"],
+                bool(event["is_proof"]),
+                _some(event, "first"),
+                _some(event, "last"),
+                event["due_ns"],
+                _moment(event, "until"),
+                event["ended_by"],
+            )
+        )
+
+    def _take_sign(self, _conn_id: str, event: Row) -> None:
+        run = Run(_some(event, "first"), _some(event, "last"))
+        self._runs[event["scope"], event["layer"], event["host"] or ANYBODY].add(run)
+
+
+_TAKE = {
+    "server_host": ServerRecord._take_host,
+    "server_connection": ServerRecord._take_connection,
+    "server_wait": ServerRecord._take_wait,
+    "life_sign": ServerRecord._take_sign,
+}
+
+
+def _moment(event: Row, name: str) -> Moment | None:
+    """A moment of an event that may be missing."""
+    return None if event[f"{name}_ns"] is None else Moment(event[f"{name}_ns"], event[f"{name}_packet_no"] or 0)
+
+
+def _some(event: Row, name: str) -> Moment:
+    return Moment(event[f"{name}_ns"], event[f"{name}_packet_no"] or 0)

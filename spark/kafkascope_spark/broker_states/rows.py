@@ -1,0 +1,90 @@
+"""Rows of `broker_states` of one server: bad stretches, and what was between them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kafkascope_spark.broker_states.down import down_stretches
+from kafkascope_spark.broker_states.frozen import frozen_stretches
+from kafkascope_spark.broker_states.record import Host, Moment, ServerRecord
+from kafkascope_spark.broker_states.refusing import refusing_stretches
+from kafkascope_spark.broker_states.silent import silent_stretches
+from kafkascope_spark.broker_states.stretch import Stretch
+
+Row = dict[str, Any]
+_MOST_EVIDENCE = 32
+
+
+def state_rows(server: ServerRecord) -> Iterator[Row]:
+    """The rows of a server, host by host, in order of time."""
+    down = down_stretches(server)
+    silent = silent_stretches(server, down)
+    bad = down + silent + refusing_stretches(server, down) + frozen_stretches(server, down + silent)
+    for name in sorted(server.hosts):
+        host = server.hosts[name]
+        for stretch in _with_rest(server, host, _apart([each for each in bad if each.host == name])):
+            yield _row(server, host, stretch)
+
+
+def _apart(stretches: list[Stretch]) -> list[Stretch]:
+    """Stretches of one host in order of time, without overlaps: what began first stays."""
+    kept: list[Stretch] = []
+    for stretch in sorted(stretches, key=lambda each: (each.begin, each.state)):
+        last = kept[-1] if kept else None
+        if last is not None and (last.end is None or (stretch.end is not None and stretch.end <= last.end)):
+            continue
+        if last is not None and last.end is not None and stretch.begin < last.end:
+            stretch.begin = last.end
+        kept.append(stretch)
+    return kept
+
+
+def _with_rest(server: ServerRecord, host: Host, bad: list[Stretch]) -> Iterator[Stretch]:
+    """The bad stretches of a host, with those in which the server served it and those of which nothing is known."""
+    at, serves = host.first, True
+    for stretch in bad:
+        yield from _between(server, host, at, stretch.begin, serves)
+        yield stretch
+        at, serves = stretch.end, stretch.resumed
+    if at is not None:
+        yield from _between(server, host, at, None, serves)
+
+
+def _between(
+    server: ServerRecord, host: Host, begin: Moment | None, end: Moment | None, serves: bool
+) -> Iterator[Stretch]:
+    """What was between two bad stretches: unknown until the next packet, then serving."""
+    if begin is None or (end is not None and end.ts_ns <= begin.ts_ns):
+        return
+    if not serves:
+        heard = server.runs("host", "packet", host.host).after(begin.ts_ns + 1)
+        if heard is not None and end is not None and heard.ts_ns >= end.ts_ns:
+            heard = None
+        unknown_end = end if heard is None else heard
+        yield Stretch(host.host, "unknown", begin, unknown_end, False, 0)
+        if heard is None:
+            return
+        begin = heard
+    last = end or host.last
+    moments = [] if last is None else [last]
+    yield Stretch(host.host, "serving", begin, end, True, 0, moments)
+
+
+def _row(server: ServerRecord, host: Host, stretch: Stretch) -> Row:
+    end = stretch.end
+    moments = [stretch.begin, *stretch.moments, *([] if end is None else [end])]
+    packets = sorted({moment.packet_no for moment in moments} - {0})
+    if len(packets) > _MOST_EVIDENCE:
+        packets = [*packets[: _MOST_EVIDENCE - 1], packets[-1]]
+    return {
+        "node_id": server.node_id,
+        "server_ip": server.server_ip,
+        "server_port": server.server_port,
+        "host": host.host,
+        "host_kind": host.kind,
+        "state": stretch.state,
+        "from_ns": stretch.begin.ts_ns,
+        "to_ns": None if end is None else end.ts_ns,
+        "n_waiting": stretch.n_waiting,
+        "packets": packets,
+        "requests": [request_id for _, request_id in sorted(stretch.requests)][:_MOST_EVIDENCE],
+    }

@@ -1,0 +1,65 @@
+"""When a server was silent to a host: no packet came while the host waited for one, or none that came from the server
+reached the host, as it acknowledged nothing while it was heard from elsewhere."""
+
+from collections import defaultdict
+
+from kafkascope_spark.broker_states.record import Gap, Moment, ServerRecord, Wait
+from kafkascope_spark.broker_states.stretch import SECOND_NS, Stretch, patience_ns
+
+_SCOPES = {"packet": "host", "delivery": "from_host"}
+"""Layers of waits, and whose packets would end one."""
+_LEAST_NS = SECOND_NS
+_AT_ONCE_NS = 500_000_000
+"""A packet for which the host waits when the server falls silent was sent at most so long before."""
+_RETRY_NS = 100_000_000
+"""A host that waits sends again, 200 ms later at the earliest."""
+
+
+def silent_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
+    """The stretches in which the server was silent, by host. down: those in which it was down, which come first."""
+    gaps: dict[tuple[str, Gap], list[Wait]] = defaultdict(list)
+    for wait in server.waits:
+        if wait.layer not in _SCOPES or any(s.host == wait.host and s.covers(wait.asked.ts_ns) for s in down):
+            continue
+        gap = server.runs(_SCOPES[wait.layer], "packet", wait.host).gap_from(wait.asked.ts_ns)
+        if _is_silent(server, wait, gap):
+            gaps[wait.host, gap].append(wait)
+    return [_stretch(server, gap, waits) for (_, gap), waits in gaps.items()]
+
+
+def _is_silent(server: ServerRecord, wait: Wait, gap: Gap) -> bool:
+    """Whether somebody waited long in the gap, and sent again meanwhile."""
+    since = max(wait.asked.ts_ns, server.start_ns(gap.before))
+    until = min(server.end_ns(gap.after), server.end_ns(wait.until))
+    was_answered_until = since - wait.asked.ts_ns
+    return (
+        until - since >= _LEAST_NS
+        and was_answered_until <= _AT_ONCE_NS
+        and wait.last_asked.ts_ns - since >= _RETRY_NS
+    )
+
+
+def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait]) -> Stretch:
+    """The stretch of a gap: from the last packet before, where somebody asked soon after it, to the first after, where
+    somebody may have waited for it."""
+    host = waits[0].host
+    asked, last = min(wait.asked for wait in waits), max(wait.last_asked for wait in waits)
+    more = [wait for wait in server.waits if wait.host == host and _waits_for_response(server, wait, gap)]
+    asked = min([asked, *(wait.asked for wait in more)])
+    begin = asked
+    if gap.before is not None and asked.ts_ns - gap.before.ts_ns <= SECOND_NS:
+        begin = gap.before
+    end: Moment | None = gap.after
+    if server.end_ns(gap.after) - last.ts_ns > patience_ns(asked.ts_ns, last.ts_ns):
+        end = last
+    moments = [moment for wait in waits for moment in (wait.asked, wait.last_asked)]
+    requests = [(wait.asked.ts_ns, wait.request_id) for wait in more if wait.request_id is not None]
+    n = len({wait.conn_id for wait in (*waits, *more)})
+    return Stretch(host, "silent", begin, end, end is not None and end == gap.after, n, moments, requests)
+
+
+def _waits_for_response(server: ServerRecord, wait: Wait, gap: Gap) -> bool:
+    """Whether the host waited for a response in the gap, which had not come before it."""
+    is_response = wait.layer in ("payload", "request")
+    asked_before = wait.asked.ts_ns < server.end_ns(gap.after)
+    return is_response and asked_before and server.end_ns(wait.until) > server.start_ns(gap.before) + _LEAST_NS
