@@ -73,7 +73,7 @@ def _accepted_ns(connections: Mapping[Path, pa.Table], topics: TopicNames, runs:
         times.take_accepted(names.filter(is_accepted.combine_chunks()), rows.filter(is_accepted))
     for names, rows in _responses(connections, topics, FETCH, _ENDS):
         times.take_ends(names, rows, "high_watermark")
-    return times.accepted()
+    return times.first_ns()
 
 
 def _responses(

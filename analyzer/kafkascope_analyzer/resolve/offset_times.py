@@ -1,7 +1,7 @@
 """When offsets of topic-partitions were accepted or readable, as far as any message of the capture shows it.
 
 A point is a topic-partition and an offset that is looked for. Points are found first, from all buckets; then Produce
-and Fetch responses of all buckets are read once. Memory: four numbers for each point.
+and Fetch responses of all buckets are read once. Memory: three numbers for each point.
 """
 
 import numpy as np
@@ -13,7 +13,6 @@ from kafkascope_analyzer.resolve.client_event import flat
 
 Longs = NDArray[np.int64]
 NEVER = np.iinfo(np.int64).max
-BEFORE = np.iinfo(np.int64).min
 
 
 class OffsetTimes:
@@ -28,34 +27,25 @@ class OffsetTimes:
         keys = places * len(self._offsets) + np.searchsorted(self._offsets, offsets)
         self._keys, self._point_slots = np.unique(keys, return_inverse=True)
         self._places = self._keys // max(len(self._offsets), 1)
-        n = len(self._keys)
-        self._base, self._accepted = np.full(n, NEVER), np.full(n, NEVER)
-        self._readable, self._blocked = np.full(n, NEVER), np.full(n, BEFORE)
+        self._first_ns = np.full(len(self._keys), NEVER)
 
     def take_accepted(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
         """Takes batches that brokers accepted (partition, offset of the first record, ts_ns)."""
         slots, chosen = self._up_to(topics, rows, "offset")
-        base, ts_ns = rows["offset"].to_numpy()[chosen], rows["ts_ns"].to_numpy()[chosen]
-        order = np.lexsort((ts_ns, base, slots))
-        slots, base, ts_ns = slots[order], base[order], ts_ns[order]
-        is_first = np.append(True, slots[1:] != slots[:-1]) if len(slots) else np.zeros(0, np.bool_)
-        slots, base, ts_ns = slots[is_first], base[is_first], ts_ns[is_first]
-        is_less = (base < self._base[slots]) | ((base == self._base[slots]) & (ts_ns < self._accepted[slots]))
-        self._base[slots[is_less]], self._accepted[slots[is_less]] = base[is_less], ts_ns[is_less]
+        np.minimum.at(self._first_ns, slots, rows["ts_ns"].to_numpy()[chosen])
 
     def take_ends(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> None:
         """Takes ends of partitions (partition, column: the offset after the last one that is there, ts_ns)."""
         before_end = pc.subtract(rows[column], 1)
         rows = rows.set_column(rows.column_names.index(column), column, before_end)
         slots, chosen = self._up_to(topics, rows, column)
-        np.minimum.at(self._readable, slots, rows["ts_ns"].to_numpy()[chosen])
+        np.minimum.at(self._first_ns, slots, rows["ts_ns"].to_numpy()[chosen])
 
-    def accepted(self) -> Longs:
-        """When a record at the offset of each point, or the next one that was written after it, was accepted or shown
-        to be there; NEVER where the capture does not tell."""
-        accepted = _next_known(self._places, self._accepted)
-        readable = _least_from_here(self._places, self._readable)
-        return np.minimum(accepted, readable)[self._point_slots]
+    def first_ns(self) -> Longs:
+        """Since when a record at the offset of each point, or at a later one, is there: it was accepted, or a response
+        shows that the partition is so long; NEVER where the capture does not tell. Records with acks=1 are accepted
+        before earlier ones with acks=all."""
+        return _least_from_here(self._places, self._first_ns)[self._point_slots]
 
     def _up_to(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> tuple[Longs, Longs]:
         """For each row the slot of the last point of its topic-partition with an offset up to that of the column, and
@@ -72,15 +62,6 @@ class OffsetTimes:
         is_there = slots >= 0
         is_there[is_there] = self._places[slots[is_there]] == places[is_there]
         return slots[is_there], chosen[is_there]
-
-
-def _next_known(groups: Longs, times: Longs) -> Longs:
-    """The time of each slot, or of the next slot of its group that has one; NEVER where none has."""
-    index = np.where(times != NEVER, np.arange(len(times)), len(times))
-    following = np.minimum.accumulate(index[::-1])[::-1]
-    at = np.minimum(following, max(len(times) - 1, 0))
-    is_mine = (following < len(times)) & (groups[at] == groups)
-    return np.where(is_mine, times[at], NEVER)
 
 
 def _least_from_here(groups: Longs, times: Longs) -> Longs:

@@ -45,10 +45,18 @@ def _end_of_failed(event: Row, accepted: Sequence[Row], client: ServiceClient | 
     """When the wait for a batch that was not accepted ended: the next batch was accepted, or the client had given up or
     left; None where it still waits at the end of the capture."""
     last_ns = max(event["ended_ns"] or 0, event["last_sent_ns"])
+    following = next((e for e in accepted if _follows(e, event, last_ns)), None)
     if event["error_name"] is not None and event["error_name"] not in _RETRIABLE:
-        return last_ns
-    following = next((e for e in accepted if e["accepted_ns"] > last_ns), None)
+        return min(last_ns, following["accepted_ns"]) if following is not None else last_ns
     if following is None:
         return client.left_ns if client is not None else None
     begun_ns = following["created_ns"] or following["accepted_ns"]
     return following["accepted_ns"] if begun_ns - last_ns < GIVE_UP_NS else last_ns
+
+
+def _follows(accepted: Row, failed: Row, last_ns: int) -> bool:
+    """Whether an accepted batch was sent after one that failed. The failed one may be answered long after it was sent
+    again on another connection; where it is not known when a batch was sent, only what comes after that answer is."""
+    if accepted["sent_ns"] is None:
+        return bool(accepted["accepted_ns"] > last_ns)
+    return bool(accepted["sent_ns"] > failed["last_sent_ns"])
