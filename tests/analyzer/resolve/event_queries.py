@@ -20,7 +20,8 @@ select conn_id, client_id, api_key, api_version, group_id, member_id, group_inst
     coalesce(n_records, 0) > 0 and not failed, coalesce(n_records, 0) + coalesce(record_bytes, 0) > 0,
     coalesce(acks = 0, false), coalesce(sum(n_records), 0), coalesce(sum(record_bytes), 0),
     coalesce(sum(n_partitions), 0), count(*) filter (fetch_session_epoch = 0), min(max_wait_ms), min(min_bytes),
-    min(generation_or_epoch) filter (generation_or_epoch > 0), max(generation_or_epoch) filter (generation_or_epoch > 0),
+    min(generation_or_epoch) filter (generation_or_epoch > 0),
+    max(generation_or_epoch) filter (generation_or_epoch > 0),
     count(*), min(number), max(ts_ns), max(max_wait_ms), max(correlation_id) filter (correlation_id < 2147483640),
     max(producer_id), arg_min(latency_us, number), min(ts_ns)
 from known group by all
