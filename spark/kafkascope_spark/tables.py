@@ -16,6 +16,7 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS
 from kafkascope_spark.read import empty, load_table, spark_schema
 
 _STORIES = frozenset(table.name for table in STORY_TABLES)
@@ -66,6 +67,14 @@ class Tables:
         if not isinstance(schema, t.StructType):
             raise TypeError(f"no columns: {columns}")
         return self._sized(load_table(self.session, self.dataset, f"messages/{name}", schema))
+
+    def events(self, kind: str, names: Sequence[str]) -> DataFrame:
+        """Events of one kind: conn_id and fields of the kind's struct (dataset.tables.events.KINDS), as columns."""
+        fields = [KINDS[kind].field(name) for name in names if name != "conn_id"]
+        schema = pa.schema([("kind", pa.string()), ("conn_id", pa.string()), (kind, pa.struct(fields))])
+        rows = load_table(self.session, self.dataset, EVENTS.name, spark_schema(schema))
+        columns = [name if name == "conn_id" else f"{kind}.{name}" for name in names]
+        return self._sized(rows.where(f"kind = '{kind}'").select(*columns))
 
     def empty(self, table: Table) -> DataFrame:
         """The table's columns without rows."""

@@ -151,18 +151,18 @@ class Dataset:
     def batches(
         self,
         name: str,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str] | Mapping[str, Any] | None = None,
         filter: Any = None,  # noqa: A002 - as in pyarrow
     ) -> Iterator[pa.RecordBatch]:
-        """The batches of a table in file order, read on one thread, with these columns (all: None), of the rows that
-        the filter (a pyarrow expression) lets through. A table that the dataset lacks has no batches; a column that a
-        file lacks is null. Raises UsageError where a file cannot be read.
+        """The batches of a table in file order, read on one thread, with these columns (all: None; names with pyarrow
+        expressions: what these give), of the rows that the filter (a pyarrow expression) lets through. A table that the
+        dataset lacks has no batches; a column that a file lacks is null. Raises UsageError where a file cannot be read.
         """
         if not self.has(name):
             return
         source = self.arrow(name)
         with self._reading(name):
-            wanted = None if columns is None else list(columns)
+            wanted = columns if columns is None or isinstance(columns, Mapping) else list(columns)
             options = {"batch_size": BATCH_ROWS, "use_threads": False, **_READ_AHEAD}
             yield from source.to_batches(columns=wanted, filter=filter, **options)
 

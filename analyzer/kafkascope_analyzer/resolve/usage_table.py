@@ -11,14 +11,21 @@ from kafkascope_analyzer.resolve.group_codes import group_codes
 
 FIRST_RESERVED_CORRELATION_ID = 0x7FFFFFF8
 """From here the Java client numbers its SASL requests, apart from its counter (KAFKA-9854)."""
-_FLAGS = ("is_replica", "returned_records", "failed")
+_FLAGS = ("is_replica", "returned_records", "failed", "has_records", "is_unacknowledged")
+"""Keys that are true or false; bit i of the column `flags` is the i-th of them."""
 _FOLLOWING = ("api_name", "status")
 """Keys that follow from another column (api_key, status_code), by which they need not be told apart again."""
-_KEYS = ("conn", "status_code", *(name for name in USAGE_KEYS if name not in _FOLLOWING), *_FLAGS)
+_TEXT_KEYS = ("status_code", *(name for name in USAGE_KEYS if name not in _FOLLOWING))
 _FIRST = (*_FOLLOWING, "client_ip", "conn_id", *USAGE_FIRST, "number")
-_KEPT = [*(name for name in _KEYS if name not in _FLAGS), *_FIRST]
-USAGE_COLUMNS = [*_KEPT, "max_wait_ms", "producer_id", "replica_id", "error_code", "n_errors"]
+_KEPT = ["conn", *_TEXT_KEYS, *_FIRST]
+_REDUCED = ("max_wait_ms", "min_bytes", "producer_id", "record_bytes", "n_partitions", "fetch_session_epoch")
+USAGE_COLUMNS = [*_KEPT, *_REDUCED, "acks", "replica_id", "error_code", "n_errors"]
 """The columns of `requests` that are needed, conn and number among them."""
+_SUMS = ("n", "total_records", "total_record_bytes", "total_partitions", "n_new_fetch_sessions")
+_LARGEST = ("last_ns", "max_wait_ms", "last_correlation_id", "producer_id", "highest_generation")
+_LEAST = ("least_wait_ms", "least_min_bytes", "lowest_generation")
+"""What is kept of all requests of a kind besides the first: sums, largest and least values. A least value is kept
+negated, as the largest of the negated values."""
 _UNKNOWN = np.iinfo(np.int64).min
 _MOST_ROWS = 1 << 16
 """Rows that wait to be added up."""
@@ -33,26 +40,9 @@ class UsageTable:
 
     def add(self, requests: pa.Table, failed: NDArray[np.bool_]) -> None:
         """Adds rows of `requests`. failed: whether each went wrong (failed_requests.has_failed)."""
-        correlation_id = int_column(requests, "correlation_id", FIRST_RESERVED_CORRELATION_ID)
-        producer_id = int_column(requests, "producer_id", -1)
-        returned_records = (int_column(requests, "n_records", 0) > 0) & ~failed
-        n = requests.num_rows
-        flags = {
-            "is_replica": pa.array(int_column(requests, "replica_id", -1) >= 0),
-            "returned_records": pa.array(returned_records),
-            "failed": pa.array(failed),
-        }
-        sums = {
-            "n": np.ones(n, np.int64),
-            "last_ns": int_column(requests, "ts_ns", 0),
-            "max_wait_ms": int_column(requests, "max_wait_ms", _UNKNOWN),
-            "last_correlation_id": np.where(correlation_id < FIRST_RESERVED_CORRELATION_ID, correlation_id, _UNKNOWN),
-            "producer_id": np.where(producer_id >= 0, producer_id, _UNKNOWN),
-        }
-        rows = requests.select(_KEPT)
-        for name, values in flags.items():
-            rows = rows.append_column(name, values)
-        self._parts.append(_added_up(rows, sums))
+        rows = requests.select(_KEPT).append_column("flags", pa.array(_flags(requests, failed)))
+        values = _values(requests)
+        self._parts.append(_added_up(rows, values))
         self._n_rows += self._parts[-1].num_rows
         if self._n_rows > 2 * self._n_added + _MOST_ROWS:
             self._add_up()
@@ -60,30 +50,73 @@ class UsageTable:
     def _add_up(self) -> None:
         if len(self._parts) > 1:
             rows = pa.concat_tables(self._parts)
-            self._parts = [_added_up(rows, {name: rows[name].to_numpy() for name in _SUMS})]
+            self._parts = [_added_up(rows, {name: rows[name].to_numpy() for name in (*_SUMS, *_LARGEST, *_LEAST)})]
         self._n_rows = self._n_added = sum(part.num_rows for part in self._parts)
 
     def rows(self) -> pa.Table | None:
-        """All rows: the keys of a kind, the first request's values, and n, first_number, last_ns, max_wait_ms,
-        last_correlation_id, producer_id; None without a request."""
+        """All rows: the keys of a kind, the first request's values (its number as first_number), and _SUMS, _LARGEST
+        and _LEAST of all its requests; None without a request."""
         self._add_up()
         if not self._parts:
             return None
         rows = self._parts[0].rename_columns({"number": "first_number"})
-        for name in ("max_wait_ms", "last_correlation_id", "producer_id"):
+        flags = rows["flags"].to_numpy()
+        for bit, name in enumerate(_FLAGS):
+            rows = rows.append_column(name, pa.array((flags >> bit & 1).astype(np.bool_)))
+        for name in (*_LARGEST, *_LEAST):
             values = rows[name].to_numpy()
-            rows = rows.set_column(rows.column_names.index(name), name, pa.array(values, mask=values == _UNKNOWN))
-        return rows
+            known = -values if name in _LEAST else values
+            rows = rows.set_column(rows.column_names.index(name), name, pa.array(known, mask=values == _UNKNOWN))
+        return rows.drop_columns(["flags"])
 
 
-_SUMS = ("n", "last_ns", "max_wait_ms", "last_correlation_id", "producer_id")
+def _flags(requests: pa.Table, failed: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The flags of each request, one a bit, in the order of _FLAGS."""
+    n_records = int_column(requests, "n_records", 0)
+    flags = (
+        int_column(requests, "replica_id", -1) >= 0,
+        (n_records > 0) & ~failed,
+        failed,
+        (n_records > 0) | (int_column(requests, "record_bytes", 0) > 0),
+        int_column(requests, "acks", -1) == 0,
+    )
+    code = np.zeros(requests.num_rows, np.int64)
+    for bit, flag in enumerate(flags):
+        code |= flag.astype(np.int64) << bit
+    return code
 
 
-def _added_up(rows: pa.Table, sums: dict[str, NDArray[np.int64]]) -> pa.Table:
-    """One row per kind of request: that with the least number, with n added up and the largest of the others of
-    `sums`."""
-    columns = [flat(rows[name]) for name in _KEYS[1:]]
-    codes, n = group_codes([int_column(rows, "conn", 0), *columns])
+def _values(requests: pa.Table) -> dict[str, NDArray[np.int64]]:
+    """What each request adds to _SUMS, _LARGEST and _LEAST."""
+    correlation_id = int_column(requests, "correlation_id", FIRST_RESERVED_CORRELATION_ID)
+    producer_id = int_column(requests, "producer_id", -1)
+    generation = int_column(requests, "generation_or_epoch", 0)
+    return {
+        "n": np.ones(requests.num_rows, np.int64),
+        "total_records": int_column(requests, "n_records", 0),
+        "total_record_bytes": int_column(requests, "record_bytes", 0),
+        "total_partitions": int_column(requests, "n_partitions", 0),
+        "n_new_fetch_sessions": (int_column(requests, "fetch_session_epoch", -1) == 0).astype(np.int64),
+        "last_ns": int_column(requests, "ts_ns", 0),
+        "max_wait_ms": int_column(requests, "max_wait_ms", _UNKNOWN),
+        "last_correlation_id": np.where(correlation_id < FIRST_RESERVED_CORRELATION_ID, correlation_id, _UNKNOWN),
+        "producer_id": np.where(producer_id >= 0, producer_id, _UNKNOWN),
+        "highest_generation": np.where(generation > 0, generation, _UNKNOWN),
+        "least_wait_ms": _negated(int_column(requests, "max_wait_ms", _UNKNOWN)),
+        "least_min_bytes": _negated(int_column(requests, "min_bytes", _UNKNOWN)),
+        "lowest_generation": np.where(generation > 0, -generation, _UNKNOWN),
+    }
+
+
+def _negated(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The values negated; what is unknown stays so."""
+    return np.where(values == _UNKNOWN, _UNKNOWN, -values)
+
+
+def _added_up(rows: pa.Table, values: dict[str, NDArray[np.int64]]) -> pa.Table:
+    """One row per kind of request: that with the least number, with the sums and the largest of `values`."""
+    columns = [flat(rows[name]) for name in _TEXT_KEYS]
+    codes, n = group_codes([int_column(rows, "conn", 0), int_column(rows, "flags", 0), *columns])
     number = int_column(rows, "number", 0)
     least = np.full(n, np.iinfo(np.int64).max)
     np.minimum.at(least, codes, number)
@@ -91,13 +124,21 @@ def _added_up(rows: pa.Table, sums: dict[str, NDArray[np.int64]]) -> pa.Table:
     first = np.zeros(n, np.int64)
     first[codes[hit]] = hit
     out = rows.take(pa.array(first))
-    for name, values in sums.items():
-        if name == "n":
-            total = np.bincount(codes, weights=values, minlength=n).astype(np.int64)
-        else:
-            total = np.full(n, _UNKNOWN)
-            chosen = np.flatnonzero(values != _UNKNOWN)
-            np.maximum.at(total, codes[chosen], values[chosen])
+    for name, each in values.items():
+        total = _sum(codes, each, n) if name in _SUMS else _largest(codes, each, n)
         out = out.drop_columns([name]) if name in out.column_names else out
         out = out.append_column(name, pa.array(total))
     return out
+
+
+def _sum(codes: NDArray[np.int64], values: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """The sum of the values of each code, of which there are n. As double: sums stay below 2**53."""
+    return np.bincount(codes, weights=values, minlength=n).astype(np.int64)
+
+
+def _largest(codes: NDArray[np.int64], values: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """The largest known value of each code; _UNKNOWN where it has none."""
+    largest = np.full(n, _UNKNOWN)
+    chosen = np.flatnonzero(values != _UNKNOWN)
+    np.maximum.at(largest, codes[chosen], values[chosen])
+    return largest

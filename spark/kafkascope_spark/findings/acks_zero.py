@@ -1,18 +1,17 @@
 """`acks_zero`: a producer does not want to know whether its records arrived."""
 
-from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_spark import api_keys
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
-from kafkascope_spark.findings.sql import SEVERAL_CLIENTS
+from kafkascope_spark.findings.shared_queries import USAGE
+from kafkascope_spark.findings.sql import FIRST_OF_KIND, SEVERAL_CLIENTS
 from kafkascope_spark.findings.wording import clients_with_id, clock, counted
 
 # One finding per client id, as all its processes have the same settings.
 _QUERY = f"""
 select client_id, {SEVERAL_CLIENTS}, sum(n_requests) as n, coalesce(sum(n_records), 0) as n_records
 from (
-    select conn_id, count(*) as n_requests, sum(n_records) as n_records, min(ts_ns) as first_ns,
-        max(ts_ns) as last_ns, min(struct(ts_ns, request_id)) as sample
+    select conn_id, sum(n) as n_requests, sum(total_records) as n_records, min(ts_ns) as first_ns,
+        max(last_ns) as last_ns, min({FIRST_OF_KIND}) as sample
     from unacknowledged group by conn_id
 ) left join connection_clients using (conn_id)
 group by client_id"""
@@ -26,7 +25,7 @@ def _sentence(f: Facts) -> str:
 
 
 DETECTOR = Detector(
-    reads={"unacknowledged": Read(REQUESTS, f"api_key = {api_keys.PRODUCE} and acks = 0")},
+    reads={"unacknowledged": Read(USAGE, "is_unacknowledged")},
     query=_QUERY,
     subject=fact("client_id"),
     sentence=_sentence,

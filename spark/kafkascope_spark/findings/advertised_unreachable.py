@@ -21,6 +21,9 @@ _NOBODY_THERE = Read(
     having="count_if(close_kind in ('refused', 'unanswered')) > 0 "
     "and count_if(synack_ns is not null or client_bytes > 0 or server_bytes > 0) = 0",
 )
+_ADVERTISED_ADDRESSES = Read(TOPOLOGY, "kind = 'broker'", per="host, port")
+ADDRESS = "^[0-9.]+$|:"
+"""An IP address, not a host name."""
 _UNKNOWN_NAMES = Read(
     DNS,
     per="client_ip, name",
@@ -112,9 +115,10 @@ def _is_unknown(f: Facts) -> str:
     return f", and the name server answers {f.rcode} ({f.n} times)"
 
 
-def _detector(name: str, read: Read, query: str, reason: Callable[[Facts], str]) -> Detector:
+def _detector(reads: dict[str, Read], query: str, reason: Callable[[Facts], str], candidates: str = "") -> Detector:
     return Detector(
-        reads={name: read},
+        reads=reads,
+        candidates=candidates,
         query=query,
         subject=lambda f: ", ".join(f.addresses[:10]),
         sentence=_sentence(reason),
@@ -123,17 +127,21 @@ def _detector(name: str, read: Read, query: str, reason: Callable[[Facts], str])
 
 
 DETECTORS = (
-    _detector("nobody_there", _NOBODY_THERE, _NOT_ANSWERING, _nobody_answers),
-    _detector("unknown_names", _UNKNOWN_NAMES, _NO_SUCH_NAME, _is_unknown),
     _detector(
-        "loopback_hosts",
-        _LOOPBACK_HOSTS,
+        {"nobody_there": _NOBODY_THERE, "advertised_addresses": _ADVERTISED_ADDRESSES},
+        _NOT_ANSWERING,
+        _nobody_answers,
+        "select 1 from nobody_there join advertised_addresses on server_port = port "
+        f"and (server_ip = host or not regexp_like(host, '{ADDRESS}'))",
+    ),
+    _detector({"unknown_names": _UNKNOWN_NAMES}, _NO_SUCH_NAME, _is_unknown),
+    _detector(
+        {"loopback_hosts": _LOOPBACK_HOSTS},
         _ITS_OWN_HOST,
         lambda _: ", which is the client's own host, not the broker's",
     ),
     _detector(
-        "public_clients",
-        _PUBLIC_CLIENTS,
+        {"public_clients": _PUBLIC_CLIENTS},
         _ANOTHER_NETWORK,
         lambda _: ", private addresses of another network than its own",
     ),

@@ -26,7 +26,7 @@ with first_requests as (
             ('ApiVersions', 'SaslHandshake', 'SaslAuthenticate')) as request_id,
         min_by(api_name, struct(ts_ns, request_id)) filter (where response_ns is null) as api_name,
         min(ts_ns) as ts_ns
-    from requests group by conn_id
+    from requests left semi join closed_without_sasl using (conn_id) group by conn_id
 )
 select client_instance_id, client_id, from_ip, concat(server_ip, ':', server_port) as server, count(*) as n,
     {sorted_set("api_name")} as apis, collect_set(conn_id) as conn_ids, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
@@ -105,6 +105,7 @@ UNAUTHENTICATED_DETECTOR = Detector(
         ),
         "sasl_servers": Read(CONNECTIONS, "sasl_mechanism is not null", per="server_ip, server_port"),
     },
+    candidates="select 1 from closed_without_sasl join sasl_servers using (server_ip, server_port)",
     query=_UNAUTHENTICATED_QUERY,
     subject=fact("server"),
     sentence=_unauthenticated,

@@ -1,9 +1,10 @@
 """`bootstrap_only`: a client asks where to go, again and again, and never goes there."""
 
+from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
-from kafkascope_spark.findings.shared_queries import CLIENT
+from kafkascope_spark.findings.shared_queries import CLIENT, USAGE
 from kafkascope_spark.findings.sql import first_ids, literals, sorted_set
 from kafkascope_spark.findings.thresholds import ASKED_AGAIN, ASKED_AGAIN_MS
 from kafkascope_spark.findings.wording import client, clock, duration, listed
@@ -39,6 +40,12 @@ having count_if(asks) >= {ASKED_AGAIN} and sum(if(asks, n_errors, 0)) = 0
     and count_if(not asks and not {_GREETS}) = 0
     and (max(if(asks, ts_ns, null)) - min(if(asks, ts_ns, null))) div 1000000 <= count_if(asks) * {ASKED_AGAIN_MS}L"""
 
+# All that the client was answered is where to go, at least so often.
+_CANDIDATES = f"""
+select 1 from answered join (select unnest(conn_ids) as conn_id, client_instance_id from workers) using (conn_id)
+group by client_instance_id
+having coalesce(sum(n) filter ({_ASKS}), 0) >= {ASKED_AGAIN} and count_if(not ({_ASKS}) and not ({_GREETS})) = 0"""
+
 
 def _sentence(f: Facts) -> str:
     return (
@@ -56,8 +63,11 @@ DETECTOR = Detector(
             "primary_role = 'bootstrap'",
             per="client_ip, client_ids",
             having=f"sum(n_requests) >= {ASKED_AGAIN}",
-        )
+        ),
+        "workers": Read(CLIENTS, f"kind in {literals(_WORKERS)}"),
+        "answered": Read(USAGE, "status = 'ok'"),
     },
+    candidates=_CANDIDATES,
     query=_QUERY,
     subject=lambda f: ", ".join(f.servers[:10]),
     sentence=_sentence,

@@ -1,8 +1,9 @@
 """`broker_lost`: a broker died, left, or could not be reached any more."""
 
+from kafkascope_analyzer.dataset.stories import RECOVERIES
+from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
-from kafkascope_spark.findings.shared_queries import CONNECTION_RECOVERIES
-from kafkascope_spark.findings.thresholds import SAME_OUTAGE_NS
+from kafkascope_spark.findings.thresholds import SAME_OUTAGE_NS, SILENT_CLIENTS
 from kafkascope_spark.findings.wording import clock, counted, duration, listed, node
 
 # One finding per outage: a cause whose failures begin before an earlier one at the same broker is over is part of it.
@@ -58,7 +59,17 @@ def _advice(f: Facts) -> str:
 
 
 DETECTOR = Detector(
-    reads={"connection_recoveries": CONNECTION_RECOVERIES},
+    # An outage is a cause for which clients could not come back, or that several clients felt.
+    reads={
+        "possible_outages": Read(
+            RECOVERIES,
+            "resource_kind = 'connection'",
+            per="cause_id",
+            having="count_if(array_contains(error_names, 'CONNECTION_REFUSED') "
+            "or array_contains(error_names, 'CONNECTION_UNANSWERED')) > 0 "
+            f"or count(distinct client_instance_id) >= {SILENT_CLIENTS}",
+        )
+    },
     query=_QUERY,
     subject=lambda f: node(f.node_id, f.server),
     sentence=_sentence,

@@ -22,14 +22,14 @@ select null as client_instance_id, null as conn_ids, count(*) as n_all, count_if
     {_connections_with(_ONE_WAY)} as evidence, min(first_ns) as first_ns, max(last_ns) as last_ns
 from connections where client_bytes + server_bytes > 0
 having count_if({_ONE_WAY}) > count(*) * {ONE_WAY_SHARE}"""
+_IS_INCOMPLETE = f"sum(missing_bytes) > (sum(missing_bytes) + sum(client_bytes + server_bytes)) * {MISSING_SHARE}"
 # Bytes of the streams that are not in the capture: lost packets, or packets cut by the snap length.
 _MISSING_QUERY = f"""
 select null as client_instance_id, null as conn_ids, streams.*, packets.*
 from (
     select sum(missing_bytes) as n, sum(client_bytes + server_bytes) as n_seen,
         {_connections_with("missing_bytes > 0")} as evidence, min(first_ns) as first_ns, max(last_ns) as last_ns
-    from connections
-    having sum(missing_bytes) > (sum(missing_bytes) + sum(client_bytes + server_bytes)) * {MISSING_SHARE}
+    from connections having {_IS_INCOMPLETE}
 ) streams cross join (
     select sum(n_truncated) as n_cut, sum(n_packets) as n_packets, max(snaplen) as snaplen from captures
 ) packets"""
@@ -98,14 +98,20 @@ def _damaged_advice(_: Facts) -> str:
 
 DETECTORS = (
     Detector(
-        reads={"one_way": Read(CONNECTIONS, _ONE_WAY)},
+        reads={
+            "one_way": Read(
+                CONNECTIONS,
+                "client_bytes + server_bytes > 0",
+                having=f"count_if({_ONE_WAY}) > count(*) * {ONE_WAY_SHARE}",
+            )
+        },
         query=_ONE_WAY_QUERY,
         subject=lambda _: "one direction",
         sentence=_one_way,
         advice=_one_way_advice,
     ),
     Detector(
-        reads={"incomplete_streams": Read(CONNECTIONS, "missing_bytes > 0")},
+        reads={"incomplete_streams": Read(CONNECTIONS, having=_IS_INCOMPLETE)},
         query=_MISSING_QUERY,
         subject=lambda _: "missing bytes",
         sentence=_missing,

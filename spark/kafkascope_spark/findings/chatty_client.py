@@ -5,18 +5,32 @@ from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.shared_queries import USAGE
+from kafkascope_spark.findings.sql import FIRST_OF_KIND, literals
 from kafkascope_spark.findings.wording import client, clock, counted, duration
 
-GREETINGS = f"{api_keys.API_VERSIONS}, {api_keys.SASL_HANDSHAKE}, {api_keys.SASL_AUTHENTICATE}"
+_SUCCEEDED = Read(
+    USAGE,
+    f"api_key not in {literals((api_keys.API_VERSIONS, api_keys.SASL_HANDSHAKE, api_keys.SASL_AUTHENTICATE))} "
+    "and status = 'ok' and not failed",
+)
+
+
+def _is_chatty(n: str, n_records: str, first_ns: str, last_ns: str) -> str:
+    """The condition that these aggregates of a client's requests fulfil."""
+    return (
+        f"{n} >= {limit.CHATTY_REQUESTS} and {n} >= {n_records} * {limit.CHATTY_EACH} "
+        f"and {n} * 1000000000 >= ({last_ns} - {first_ns}) * {limit.CHATTY_A_SECOND}"
+    )
+
+
 # One finding per client. Requests that failed, and connections that never got to work, are for other rules.
 _QUERY = f"""
 with by_connection as (
-    select conn_id, api_name, count(*) as n, sum(n_records) as n_records, min(max_wait_ms) as max_wait_ms,
-        min(min_bytes) as min_bytes, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
-        min(struct(ts_ns, request_id)) as sample
-    from requests
-    where api_key not in ({GREETINGS}) and status = 'ok' and coalesce(error_code, 0) = 0 and coalesce(n_errors, 0) = 0
-    group by conn_id, api_name
+    select conn_id, api_name, sum(n) as n, sum(total_records) as n_records, min(least_wait_ms) as max_wait_ms,
+        min(least_min_bytes) as min_bytes, min(ts_ns) as first_ns, max(last_ns) as last_ns,
+        min({FIRST_OF_KIND}) as sample
+    from succeeded group by conn_id, api_name
 ), by_api as (
     select client_instance_id, client_id, client_ip, api_name, sum(n) as n, sum(n_records) as n_records,
         min(max_wait_ms) as max_wait_ms, min(min_bytes) as min_bytes, min(first_ns) as first_ns,
@@ -26,14 +40,19 @@ with by_connection as (
     ) using (conn_id)
     group by client_instance_id, client_id, client_ip, api_name
 )
-select client_instance_id, client_id, client_ip, sum(n) as n, coalesce(sum(n_records), 0) as n_records,
+select client_instance_id, client_id, client_ip, sum(n) as n, sum(n_records) as n_records,
     min(first_ns) as first_ns, max(last_ns) as last_ns,
     max_by(struct(api_name, max_wait_ms, min_bytes), struct(n, api_name)) as most,
     array(max_by(sample.request_id, struct(n, api_name))) as evidence, flatten(collect_list(conn_ids)) as conn_ids
 from by_api
 group by client_instance_id, client_id, client_ip
-having sum(n) >= {limit.CHATTY_REQUESTS} and sum(n) >= coalesce(sum(n_records), 0) * {limit.CHATTY_EACH}
-    and sum(n) * 1000000000L >= (max(last_ns) - min(first_ns)) * {limit.CHATTY_A_SECOND}"""
+having {_is_chatty("sum(n)", "sum(n_records)", "min(first_ns)", "max(last_ns)")}"""
+_CANDIDATES = f"""
+select 1 from succeeded join (
+    select unnest(conn_ids) as conn_id, client_instance_id from busy_clients
+) using (conn_id)
+group by client_instance_id
+having {_is_chatty("sum(n)", "sum(total_records)", "min(ts_ns)", "max(last_ns)")}"""
 
 
 def _sentence(f: Facts) -> str:
@@ -61,8 +80,10 @@ DETECTOR = Detector(
             CLIENTS,
             f"kind not in ('broker', 'admin') and n_requests >= {limit.CHATTY_REQUESTS} "
             f"and n_requests * 1000000000 >= (last_ns - first_ns) * {limit.CHATTY_A_SECOND}",
-        )
+        ),
+        "succeeded": _SUCCEEDED,
     },
+    candidates=_CANDIDATES,
     query=_QUERY,
     subject=lambda f: f.most["api_name"],
     sentence=_sentence,

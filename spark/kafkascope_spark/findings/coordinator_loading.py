@@ -42,11 +42,16 @@ def _sentence(f: Facts) -> str:
     )
 
 
+_IS_LOADING = f"error_name = '{LOADING}' and (group_id is not null or transactional_id is not null)"
 DETECTOR = Detector(
     reads={
-        "loading_responses": Read(
-            ERRORS, f"error_name = '{LOADING}' and (group_id is not null or transactional_id is not null)"
-        )
+        "loading_responses": Read(ERRORS, _IS_LOADING),
+        "long_loads": Read(
+            ERRORS,
+            _IS_LOADING,
+            per="node_id, coalesce(group_id, transactional_id)",
+            having=f"max(ts_ns) - min(ts_ns) >= {limit.LOAD_MS} * 1000000 or count(*) > {limit.STORM}",
+        ),
     },
     query=_QUERY,
     subject=lambda f: broker(f.node_id) or f.slowest,

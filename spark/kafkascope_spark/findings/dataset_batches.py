@@ -3,18 +3,22 @@
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import MESSAGES, STORIES, Dataset
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
-from kafkascope_spark.findings.read import Messages
+from kafkascope_analyzer.dataset.tables.events import EVENTS
+from kafkascope_spark.findings.read import Events, Messages, Source
 
 _STORIES = frozenset(table.name for table in STORY_TABLES)
 
 
-def table_batches(dataset: Dataset, source: Table | Messages, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """These columns of the table or messages, batch by batch; nothing where the dataset lacks the table. A column of
-    the contract that the dataset lacks is null."""
+def table_batches(dataset: Dataset, source: Source, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """These columns of the table, messages or events, batch by batch; nothing where the dataset lacks the table. A
+    column of the contract that the dataset lacks is null."""
+    if isinstance(source, Events):
+        fields = {name: pc.field(name) if name == "conn_id" else pc.field(source.kind, name) for name in columns}
+        return dataset.batches(EVENTS.name, fields, pc.field("kind") == source.kind)
     if isinstance(source, Messages):
         return dataset.batches(f"{MESSAGES}/{source.name}", columns)
     folder = f"{STORIES}/" if source.name in _STORIES else ""

@@ -1,25 +1,29 @@
 """`fetch_session_churn`: a broker has no room for the fetch sessions of its clients, or drops them."""
 
-from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
-from kafkascope_spark.findings.shared_queries import NO_BROKER
+from kafkascope_spark.findings.shared_queries import NO_BROKER, USAGE
 from kafkascope_spark.findings.sql import first_ids, joined_lists
 from kafkascope_spark.findings.wording import broker, client, clock, duration, listed, times
 
 FORGOTTEN = "FETCH_SESSION_ID_NOT_FOUND"
 # Epoch 0 asks for a new session; a client that gets one goes on with its epochs 1, 2, 3, ... on that connection.
-_NEW_SESSIONS = Read(
-    REQUESTS,
-    f"api_key = {api_keys.FETCH} and fetch_session_epoch = 0 and coalesce(replica_id, -1) < 0 and status = 'ok'",
-    per="conn_id, node_id",
-    aggregates=f"count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns, {first_ids()} as evidence",
-    having=f"count(*) >= {limit.SESSIONS_BEGUN}",
+_SESSION_BEGINNERS = Read(
+    USAGE,
+    f"api_key = {api_keys.FETCH} and n_new_fetch_sessions > 0 and not is_replica and status = 'ok'",
+    per="conn_id",
+    having=f"sum(n_new_fetch_sessions) >= {limit.SESSIONS_BEGUN}",
 )
 # One finding per broker.
 _QUERY = f"""
+with new_sessions as (
+    select conn_id, node_id, count(*) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns, {first_ids()} as evidence
+    from requests left semi join session_beginners using (conn_id)
+    where api_key = {api_keys.FETCH} and fetch_session_epoch = 0 and coalesce(replica_id, -1) < 0 and status = 'ok'
+    group by conn_id, node_id
+)
 select node_id, sum(n) as n, min(first_ns) as first_ns, max(last_ns) as last_ns,
     {joined_lists("evidence", "first_ns, conn_id")} as evidence, collect_set(conn_id) as conn_ids,
     if(count(distinct client_instance_id) = 1, min(client_instance_id), null) as client_instance_id,
@@ -38,7 +42,7 @@ def _sentence(f: Facts) -> str:
 
 
 DETECTOR = Detector(
-    reads={"new_sessions": _NEW_SESSIONS},
+    reads={"session_beginners": _SESSION_BEGINNERS},
     query=_QUERY,
     subject=lambda f: broker(f.node_id) or "broker",
     sentence=_sentence,

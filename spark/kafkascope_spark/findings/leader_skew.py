@@ -1,18 +1,19 @@
 """`leader_skew`: one broker has far more to do than the others."""
 
-from kafkascope_analyzer.dataset.tables import REQUESTS, TOPOLOGY
+from kafkascope_analyzer.dataset.tables import TOPOLOGY
 from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
-from kafkascope_spark.findings.sql import literals
+from kafkascope_spark.findings.shared_queries import USAGE
+from kafkascope_spark.findings.sql import FIRST_OF_KIND, literals
 from kafkascope_spark.findings.wording import broker, clock, percent, size
 
 # One finding, of the busiest broker.
 _QUERY = f"""
 with nodes as (
-    select node_id, count(*) as n, sum(record_bytes) as moved_bytes, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
-        min(struct(ts_ns, request_id)).request_id as request_id
+    select node_id, sum(n) as n, sum(total_record_bytes) as moved_bytes, min(ts_ns) as first_ns,
+        max(last_ns) as last_ns, min({FIRST_OF_KIND}).request_id as request_id
     from transfers group by node_id
 ), busiest as (
     select max(struct(moved_bytes, node_id, n, first_ns, last_ns, request_id)) as node, sum(moved_bytes) as all_bytes
@@ -22,6 +23,10 @@ select null as client_instance_id, null as conn_ids, node.*, all_bytes, n_broker
 from busiest cross join (select count(distinct node_id) as n_brokers from brokers)
 where n_brokers > 1 and all_bytes >= {limit.SKEW_BYTES}
     and node.moved_bytes * n_brokers >= all_bytes * {limit.SKEW_TIMES}"""
+
+_CANDIDATES = f"""
+select 1 from (select node_id, sum(total_record_bytes) as moved_bytes from transfers group by node_id)
+having max(moved_bytes) * (select count(distinct node_id) from brokers) >= sum(moved_bytes) * {limit.SKEW_TIMES}"""
 
 
 def _sentence(f: Facts) -> str:
@@ -34,13 +39,14 @@ def _sentence(f: Facts) -> str:
 DETECTOR = Detector(
     reads={
         "transfers": Read(
-            REQUESTS,
-            f"api_key in {literals((api_keys.PRODUCE, api_keys.FETCH, api_keys.SHARE_FETCH))} and record_bytes > 0 "
-            "and node_id is not null and coalesce(replica_id, -1) < 0",
-            having=f"sum(record_bytes) >= {limit.SKEW_BYTES}",
+            USAGE,
+            f"api_key in {literals((api_keys.PRODUCE, api_keys.FETCH, api_keys.SHARE_FETCH))} and has_records "
+            "and node_id is not null and not is_replica",
+            having=f"sum(total_record_bytes) >= {limit.SKEW_BYTES}",
         ),
         "brokers": Read(TOPOLOGY, "kind = 'broker'", having="count(distinct node_id) > 1"),
     },
+    candidates=_CANDIDATES,
     query=_QUERY,
     subject=lambda f: broker(f.node_id),
     sentence=_sentence,

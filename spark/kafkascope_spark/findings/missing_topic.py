@@ -24,12 +24,16 @@ def _sentence(f: Facts) -> str:
     )
 
 
+_IS_UNKNOWN = f"error_name in {literals(UNKNOWN)} and topic is not null"
 DETECTOR = Detector(
     reads={
-        "unknown_topics": Read(
+        "unknown_topics": Read(ERRORS, _IS_UNKNOWN),
+        "missing_topics": Read(
             ERRORS,
-            f"error_name in {literals(UNKNOWN)} and topic is not null",
-        )
+            _IS_UNKNOWN,
+            per="topic",
+            having=f"count(*) > {limit.STORM} and max(ts_ns) - min(ts_ns) >= {limit.TOPIC_MISSING_MS * 1_000_000}",
+        ),
     },
     query=_QUERY,
     subject=fact("topic"),

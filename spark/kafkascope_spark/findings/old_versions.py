@@ -1,10 +1,9 @@
 """`old_versions`: a client uses versions of requests that Kafka 4.0 removed (KIP-896)."""
 
-from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_parsers.schema.releases import api_releases
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
-from kafkascope_spark.findings.shared_queries import CLIENT
+from kafkascope_spark.findings.shared_queries import CLIENT, USAGE
 from kafkascope_spark.findings.sql import first_ids, joined_lists
 from kafkascope_spark.findings.wording import client, clock, listed, times
 
@@ -22,8 +21,11 @@ _QUERY = f"""
 with uses as (
     select {CLIENT}, api_key, api_name, api_version, count(*) as n, collect_set(conn_id) as conn_ids,
         min(ts_ns) as first_ns, max(ts_ns) as last_ns, {first_ids(most=20)} as evidence
-    from (select request_id, conn_id, ts_ns, api_key, api_name, api_version from old_requests)
-    join connection_clients using (conn_id)
+    from (
+        select request_id, conn_id, ts_ns, api_key, api_name, api_version
+        from requests left semi join old_usage using (conn_id)
+        where ({_IS_OLD}) and status <> 'orphan_response'
+    ) join connection_clients using (conn_id)
     where kind <> 'broker'
     group by {CLIENT}, api_key, api_name, api_version
 )
@@ -49,7 +51,7 @@ def _uses(f: Facts) -> list[str]:
 
 
 DETECTOR = Detector(
-    reads={"old_requests": Read(REQUESTS, f"({_IS_OLD}) and status <> 'orphan_response'")},
+    reads={"old_usage": Read(USAGE, _IS_OLD)},
     query=_QUERY,
     subject=lambda f: ", ".join(_uses(f)[:MOST_USES]),
     sentence=_sentence,

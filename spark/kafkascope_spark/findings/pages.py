@@ -10,7 +10,11 @@ A rule is a module of `spark/kafkascope_spark/findings` with a `RULE`: its texts
 several detectors. `rules.py` lists the rules. A detector has
 
 - `reads`: the rows without which there is nothing to find, each as a table and a predicate (`read.py`). The detector
-  runs only where the dataset has such rows; the query selects from them by name.
+  runs only where the dataset has such rows; the query may select from them by name. How often a connection sent
+  requests of a kind, and how much they carried, is in the events of kind `usage`, of which there are far fewer than
+  requests.
+- `candidates`: what these rows must have in common, as SQL for DuckDB, where that saves Spark a query that finds
+  nothing.
 - `query`: Spark SQL that gives one row of facts a finding: numbers, names, times, and evidence in order of time. All
   detectors run as one statement (`statement.py`), which may select from the queries in `shared_queries.py`.
 - `subject`, `sentence` and `advice`: Python functions of the facts, which Spark's workers call for the rows that remain

@@ -1,7 +1,9 @@
-"""Preconditions: whether a dataset has the rows that a detector reads (`Detector.reads`).
+"""Preconditions: whether a dataset has the rows that a detector reads (`Detector.reads`), and whether these have in
+common what a finding needs (`Detector.candidates`).
 
-They are evaluated in this process, without a Spark job, over the few columns that the reads' predicates name. They save
-the planning of detectors that cannot find anything; without them the findings are the same.
+They are evaluated in this process, without a Spark job, over the few columns that they name, batch by batch; of large
+tables such as requests these are short columns. They save the planning and running of detectors that cannot find
+anything; without them the findings are the same.
 """
 
 import re
@@ -11,10 +13,9 @@ from collections.abc import Iterable, Sequence
 import duckdb
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_spark.findings.dataset_batches import table_batches
-from kafkascope_spark.findings.read import Messages, Read, source_columns
+from kafkascope_spark.findings.read import Read, Source, source_columns
 from kafkascope_spark.findings.rule import Detector
 
 MACROS = (
@@ -22,8 +23,6 @@ MACROS = (
     "create macro regexp_like(text, pattern) as regexp_matches(text, pattern)",
 )
 """Functions of Spark SQL under Spark's names: what a Read's predicates may call besides functions that both have."""
-MOST_REQUESTS = 10_000_000
-"""Requests whose short columns this process reads within seconds; of a dataset with more, all detectors run."""
 _STRING = re.compile(r"'(?:[^']|'')*'")
 _WORD = re.compile(r"[a-z_][a-z_0-9]*")
 
@@ -38,17 +37,20 @@ class Preconditions:
             self._database.execute(macro)
 
     def satisfied(self, detectors: Sequence[Detector]) -> list[bool]:
-        """Of each detector, whether all of its reads have rows."""
+        """Of each detector, whether all of its reads have rows, and its candidates too."""
         reads = [read for detector in detectors for read in detector.reads.values()]
         present = self._without_groups(read for read in reads if not read.having)
         possible = [_all_of(detector, present, unknown=True) for detector in detectors]
         grouped = (d.reads.values() for d, it_can in zip(detectors, possible, strict=True) if it_can)
         present |= {read: self._with_groups(read) for reads in grouped for read in reads if read.having}
-        return [_all_of(detector, present, unknown=False) for detector in detectors]
+        return [
+            _all_of(detector, present, unknown=False) and (not detector.candidates or self._has_candidates(detector))
+            for detector in detectors
+        ]
 
     def _without_groups(self, reads: Iterable[Read]) -> dict[Read, bool]:
         """Of each read, whether a row satisfies its predicate: one pass over each table."""
-        by_source: dict[Table | Messages, list[Read]] = defaultdict(list)
+        by_source: dict[Source, list[Read]] = defaultdict(list)
         for read in dict.fromkeys(reads):
             by_source[read.source].append(read)
         present: dict[Read, bool] = {}
@@ -64,27 +66,46 @@ class Preconditions:
         groups = f"select 1 from rows where {read.where} {per} having {read.having}"
         return bool(self._row(read.source, [read], f"select count(*) > 0 from ({groups})")[0])
 
-    def _row(self, source: Table | Messages, reads: Sequence[Read], query: str) -> tuple[object, ...]:
+    def _has_candidates(self, detector: Detector) -> bool:
+        """Whether the detector's query of candidates has rows. Each of its reads has rows."""
+        for name, read in detector.reads.items():
+            columns = read.per or ", ".join(_named(source_columns(read.source), detector.candidates)) or "1"
+            per = f"group by {read.per} having {read.having or 'true'}" if read.per else ""
+            query = f"create or replace temp table {name} as select {columns} from rows where {read.where} {per}"
+            self._execute(read.source, columns_of(read.source, [read], detector.candidates), query)
+        row = self._database.execute(f"select count(*) > 0 from ({detector.candidates})").fetchall()[0]
+        return bool(row[0])
+
+    def _row(self, source: Source, reads: Sequence[Read], query: str) -> tuple[object, ...]:
         """The result of a query that gives one row. The query selects from `rows`."""
-        columns = columns_of(source, reads)
+        rows = self._execute(source, columns_of(source, reads), query)
+        return rows[0] if rows else (False,) * len(reads)
+
+    def _execute(self, source: Source, columns: Sequence[str], query: str) -> list[tuple[object, ...]]:
+        """The result of a query that selects from `rows`: these columns of the source. Where the dataset lacks the
+        source, the query is not executed, and the result is empty."""
         batches = table_batches(self._dataset, source, columns)
         first = next(batches, None)
         if first is None:
-            return (False,) * len(reads)
-        rows = pa.RecordBatchReader.from_batches(first.schema, _chain(first, batches))
-        self._database.register("rows", rows)
-        row: tuple[object, ...] = self._database.execute(query).fetchall()[0]
+            return []
+        self._database.register("rows", pa.RecordBatchReader.from_batches(first.schema, _chain(first, batches)))
+        rows: list[tuple[object, ...]] = self._database.execute(query).fetchall()
         self._database.unregister("rows")
-        return row
+        return rows
 
 
-def columns_of(source: Table | Messages, reads: Iterable[Read]) -> list[str]:
-    """The columns of the source that the reads' predicates name; the first one of the source where they name none."""
+def columns_of(source: Source, reads: Iterable[Read], candidates: str = "") -> list[str]:
+    """The columns of the source that the reads' predicates and the query of candidates name; where they name none, its
+    first column."""
     known = source_columns(source)
-    named: set[str] = set()
-    for read in reads:
-        named.update(_WORD.findall(_STRING.sub("", f"{read.where} {read.per} {read.having}")))
-    return [name for name in known if name in named] or known[:1]
+    texts = [f"{read.where} {read.per} {read.having}" for read in reads]
+    return _named(known, " ".join([*texts, candidates])) or known[:1]
+
+
+def _named(columns: Iterable[str], text: str) -> list[str]:
+    """The columns that an SQL text names."""
+    named = set(_WORD.findall(_STRING.sub("", text)))
+    return [name for name in columns if name in named]
 
 
 def _all_of(detector: Detector, present: dict[Read, bool], *, unknown: bool) -> bool:

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.tables.events import KINDS
 
 _NESTED = re.compile(r"<.*>")
 
@@ -18,6 +19,17 @@ class Messages:
 
 
 @dataclass(frozen=True, slots=True)
+class Events:
+    """The events of one kind, as `usage`: the fields of the kind's struct, and conn_id."""
+
+    kind: str
+
+
+Source = Table | Messages | Events
+"""Where rows come from."""
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """Rows of a table, or groups of them.
 
@@ -25,7 +37,7 @@ class Read:
     only SQL that means the same in both: comparisons, in, like, coalesce, contains, and the macros defined there.
     """
 
-    source: Table | Messages
+    source: Source
     where: str = "true"
     """A predicate on a row."""
     per: str = ""
@@ -43,8 +55,10 @@ class Read:
         return f"select {columns} from {table} where {self.where} group by {self.per} having {self.having or 'true'}"
 
 
-def source_columns(source: Table | Messages) -> list[str]:
-    """The names of the columns of a table, or of the fields of messages that queries use."""
+def source_columns(source: Source) -> list[str]:
+    """The names of the columns of a table, of the fields of messages that queries use, or of events of a kind."""
     if isinstance(source, Table):
         return list(source.schema.names)
+    if isinstance(source, Events):
+        return ["conn_id", *KINDS[source.kind].names]
     return re.findall(r"(?:^|, )(\w+) ", _NESTED.sub("", source.columns))

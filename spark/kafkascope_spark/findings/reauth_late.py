@@ -12,7 +12,7 @@ with authentications as (
     select conn_id, max_by(request_id, struct(ts_ns, request_id)) as request_id,
         max_by(response_ns is null, struct(ts_ns, request_id)) as is_lost,
         max(response_ns) filter (where api_name = 'SaslAuthenticate' and error_code = 0) as authenticated_ns
-    from requests group by conn_id
+    from requests left semi join closed_sessions using (conn_id) group by conn_id
 )
 select client_instance_id, client_id, from_ip, software_name, software_version, count(*) as n,
     count_if(is_lost) as n_lost, max(session_lifetime_ms) as lifetime_ms, collect_set(conn_id) as conn_ids,

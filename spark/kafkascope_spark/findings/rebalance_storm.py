@@ -1,10 +1,10 @@
 """`rebalance_storm`: a group rebalances again and again."""
 
-from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.shared_queries import USAGE
 from kafkascope_spark.findings.sql import MOST_EVIDENCE, literals
 from kafkascope_spark.findings.wording import clock, counted, duration, times
 
@@ -15,7 +15,9 @@ _QUERY = f"""
 with generations as (
     select group_id, min(struct(ts_ns, request_id)) as seen, timestamp_micros(min(ts_ns) div 1000) as seen_at,
         collect_set(conn_id) as conn_ids
-    from generation_requests group by group_id, generation_or_epoch
+    from requests left semi join restless_groups using (group_id)
+    where api_key in {_GENERATION_APIS} and generation_or_epoch > 0
+    group by group_id, generation_or_epoch
 ), sequences as (
     select group_id, count(*) as n, min(seen.ts_ns) as first_ns, max(seen.ts_ns) as last_ns,
         slice(array_sort(collect_list(seen)).request_id, 1, {MOST_EVIDENCE}) as evidence,
@@ -45,10 +47,11 @@ def _sentence(f: Facts) -> str:
 
 DETECTOR = Detector(
     reads={
-        "generation_requests": Read(
-            REQUESTS,
-            f"api_key in {_GENERATION_APIS} and generation_or_epoch > 0 and group_id is not null",
-            having=f"count(distinct generation_or_epoch) >= {limit.STORM_REBALANCES}",
+        "restless_groups": Read(
+            USAGE,
+            f"api_key in {_GENERATION_APIS} and highest_generation is not null and group_id is not null",
+            per="group_id",
+            having=f"max(highest_generation) - min(lowest_generation) >= {limit.STORM_REBALANCES - 1}",
         )
     },
     query=_QUERY,

@@ -1,7 +1,8 @@
 """`request_timeout`: a broker left one client's request without a response."""
 
+from kafkascope_analyzer.dataset.stories import RECOVERIES
+from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
-from kafkascope_spark.findings.shared_queries import UNANSWERED_OR_RESET
 from kafkascope_spark.findings.sql import joined_lists, sorted_set
 from kafkascope_spark.findings.thresholds import IDLE_LEAST_MS
 from kafkascope_spark.findings.wording import client, clock, duration, listed, node, times
@@ -28,7 +29,9 @@ def _sentence(f: Facts) -> str:
 
 
 DETECTOR = Detector(
-    reads={"unanswered_or_reset": UNANSWERED_OR_RESET},
+    reads={
+        "unanswered": Read(RECOVERIES, "resource_kind = 'connection' and first_error_name = 'REQUEST_UNANSWERED'"),
+    },
     query=_QUERY,
     subject=fact("server"),
     sentence=_sentence,

@@ -40,6 +40,9 @@ class Detector:
     reads: Mapping[str, Read]
     """Rows without which nothing can be found, by the name under which the query selects from them. A detector is
     left out when one of them has no rows."""
+    candidates: str = ""
+    """SQL over the reads by their names, evaluated by DuckDB before the query (preconditions.py): what the reads must
+    have in common. A detector is left out when it gives no row; empty: it is enough that each read has rows."""
     query: str
     """Spark SQL: one row of facts a finding (REQUIRED_FACTS and the rule's own). It may select from the detector's
     reads, the dataset's tables, and the queries and messages of shared_queries.py."""

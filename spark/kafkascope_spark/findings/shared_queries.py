@@ -5,7 +5,7 @@ a shared query gives that an alias.
 """
 
 from kafkascope_analyzer.dataset.stories import RECOVERIES
-from kafkascope_spark.findings.read import Messages, Read
+from kafkascope_spark.findings.read import Events, Messages, Read
 from kafkascope_spark.findings.sql import MOST_EVIDENCE, sorted_set
 from kafkascope_spark.findings.thresholds import ANSWERS_MEANWHILE_NS, AT_ONCE_NS, LEFT_NS, SILENT_CLIENTS
 
@@ -32,6 +32,10 @@ MESSAGES = {
         "ListOffsets/request", "request_id string, topics array<struct<partitions: array<struct<timestamp: bigint>>>>"
     ),
 }
+
+USAGE = Events("usage")
+EVENTS_BY_NAME = {USAGE.kind: USAGE}
+"""Events that queries select from, by their kind."""
 
 CONNECTION_RECOVERIES = Read(RECOVERIES, "resource_kind = 'connection'")
 """Episodes of failed connections."""

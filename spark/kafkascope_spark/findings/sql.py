@@ -30,6 +30,9 @@ def sorted_set(value: str) -> str:
     return f"array_sort(collect_set({value}))"
 
 
+FIRST_OF_KIND = "struct(ts_ns, concat(conn_id, '-', first_number) as request_id)"
+"""Of a row of usage events: when the first request of the kind was sent, and its id."""
+
 SEEN = f"""
     count(distinct request_id) as n, min(ts_ns) as first_ns, max(ts_ns) as last_ns,
     {first_ids()} as evidence, collect_set(conn_id) as conn_ids"""

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
-from kafkascope_spark.findings.read import Messages, Read
+from kafkascope_spark.findings.read import Events, Read, Source, source_columns
 from kafkascope_spark.findings.rule import REQUIRED_FACTS, Detector
-from kafkascope_spark.findings.shared_queries import MESSAGES, SHARED_QUERIES
+from kafkascope_spark.findings.shared_queries import EVENTS_BY_NAME, MESSAGES, SHARED_QUERIES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,10 +54,11 @@ class QueryViews:
 
     def facts_of(self, key: str, detector: Detector) -> "DataFrame":
         """The facts of one detector (see `facts`)."""
+        selected = selected_names(detector.query)
         reads = [
             f"{name} as ({read.query(_name_of(read.source))})"
             for name, read in detector.reads.items()
-            if name not in SHARED_QUERIES
+            if name in selected and name not in SHARED_QUERIES
         ]
         first = f"with {', '.join(reads)} " if reads else ""
         select = f"select '{key}' as detector, client_instance_id, {_AS_JSON} as facts from ({detector.query})"
@@ -74,15 +75,19 @@ class QueryViews:
         return self._tables.session.sql(self._of_views(query), args=args)
 
     def _frame(self, name: str) -> "DataFrame | None":
-        """The table, messages or shared query of that name; None where there is none."""
+        """The table, messages, events or shared query of that name; None where there is none."""
         if name in SHARED_QUERIES:
             return self._run(SHARED_QUERIES[name])
         if name in MESSAGES:
             return self._tables.messages(MESSAGES[name].name, MESSAGES[name].columns)
-        if name not in TABLES:
-            return None
-        columns = [column for column in TABLES[name].schema.names if column in self._words]
-        return self._tables.columns(TABLES[name], columns or TABLES[name].schema.names[:1])
+        if name in EVENTS_BY_NAME:
+            return self._tables.events(name, self._columns_of(EVENTS_BY_NAME[name]))
+        return self._tables.columns(TABLES[name], self._columns_of(TABLES[name])) if name in TABLES else None
+
+    def _columns_of(self, source: Source) -> list[str]:
+        """The columns of a source that a query may name; the first one where none does."""
+        columns = source_columns(source)
+        return [column for column in columns if column in self._words] or columns[:1]
 
     def _of_views(self, query: str) -> str:
         """The query with each table's name replaced by that of its view; the name becomes the alias where the query
@@ -118,8 +123,10 @@ def _text_of(read: Read) -> str:
     return f"{read.where} {read.per} {read.aggregates} {read.having}"
 
 
-def _name_of(source: Table | Messages) -> str:
-    """The name of the table, or of the messages among MESSAGES, in a statement."""
+def _name_of(source: Source) -> str:
+    """The name of the table, of the events, or of the messages among MESSAGES, in a statement."""
     if isinstance(source, Table):
         return source.name
+    if isinstance(source, Events):
+        return source.kind
     return next(name for name, messages in MESSAGES.items() if messages is source)

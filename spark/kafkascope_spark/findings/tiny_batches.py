@@ -1,12 +1,12 @@
 """`tiny_batches`: a producer sends many small requests where few large ones would do."""
 
-from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
+from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
-from kafkascope_spark.findings.shared_queries import NO_BROKER
-from kafkascope_spark.findings.sql import SEVERAL_CLIENTS
+from kafkascope_spark.findings.shared_queries import NO_BROKER, USAGE
+from kafkascope_spark.findings.sql import FIRST_OF_KIND, SEVERAL_CLIENTS
 from kafkascope_spark.findings.wording import clients_with_id, clock, ratio, size
 
 # One finding per client id, as all its processes have the same settings.
@@ -35,15 +35,17 @@ DETECTOR = Detector(
             f"n_requests >= {limit.TINY_REQUESTS} and last_ns - first_ns < n_requests * {limit.LINGER_MS * 1_000_000}",
         ),
         "tiny_senders": Read(
-            REQUESTS,
-            f"api_key = {api_keys.PRODUCE} and n_records > 0",
+            USAGE,
+            f"api_key = {api_keys.PRODUCE} and has_records",
             per="conn_id",
-            aggregates="count(*) as n_requests, sum(n_partitions) as n_batches, sum(n_records) as n_records, "
-            "sum(record_bytes) as sent_bytes, min(ts_ns) as first_ns, max(ts_ns) as last_ns, "
-            "min(struct(ts_ns, request_id)) as sample",
-            having=f"count(*) >= {limit.TINY_REQUESTS} and sum(record_bytes) < sum(n_partitions) * {limit.TINY_BYTES}",
+            aggregates="sum(n) as n_requests, sum(total_partitions) as n_batches, sum(total_records) as n_records, "
+            "sum(total_record_bytes) as sent_bytes, min(ts_ns) as first_ns, max(last_ns) as last_ns, "
+            f"min({FIRST_OF_KIND}) as sample",
+            having=f"sum(n) >= {limit.TINY_REQUESTS} "
+            f"and sum(total_record_bytes) < sum(total_partitions) * {limit.TINY_BYTES}",
         ),
     },
+    candidates="select 1 from busy_connections join tiny_senders using (conn_id)",
     query=_QUERY,
     subject=fact("client_id"),
     sentence=_sentence,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_spark.findings.finding_rows import SCHEMA, finding_writer
-from kafkascope_spark.findings.preconditions import MOST_REQUESTS, Preconditions
+from kafkascope_spark.findings.preconditions import Preconditions
 from kafkascope_spark.findings.rule import Detector, Rule
 from kafkascope_spark.findings.sql import literals
 from kafkascope_spark.findings.statement import facts
@@ -37,11 +37,8 @@ def found_facts(tables: "Tables", detectors: Mapping[str, tuple[Rule, Detector]]
 
 
 def detectors_to_run(tables: "Tables", rules: Iterable[Rule]) -> dict[str, tuple[Rule, Detector]]:
-    """The detectors whose preconditions the dataset satisfies, with their rules, by a key; all detectors where the
-    dataset is too large to be read by this process."""
+    """The detectors whose preconditions the dataset satisfies, with their rules, by a key."""
     every = {f"{rule.name}/{n}": (rule, detector) for rule in rules for n, detector in enumerate(rule.detectors)}
-    if tables.n_requests > MOST_REQUESTS:
-        return every
     satisfied = Preconditions(tables.dataset).satisfied([detector for _, detector in every.values()])
     return {key: found for (key, found), it_is in zip(every.items(), satisfied, strict=True) if it_is}
 

@@ -64,8 +64,42 @@ PLAIN = frozenset({"step", "expected_sequence", "n_requests", "message", "name"}
 Rows = Mapping[str, Iterable[Mapping[str, Any]]]
 
 
+def usage_events(requests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The events of kind usage of a dataset with these requests: one of each request is as good as one of many."""
+    events = []
+    for request in requests:
+        row = {**DEFAULTS["requests"], **request}
+        if row["status"] == "orphan_response":
+            continue
+        failed = bool(row["error_code"] or row["n_errors"] or row["status"] in ("unanswered", "undecoded"))
+        generation = row.get("generation_or_epoch") or 0
+        usage = {
+            **{name: row.get(name) for name in ("client_id", "api_key", "api_name", "api_version", "group_id")},
+            **{name: row.get(name) for name in ("status", "node_id", "ts_ns")},
+            "is_replica": row.get("replica_id", -1) >= 0,
+            "failed": failed,
+            "has_records": (row.get("n_records") or 0) > 0 or (row.get("record_bytes") or 0) > 0,
+            "is_unacknowledged": row.get("acks") == 0,
+            "n": 1,
+            "first_number": int(row["request_id"].rpartition("-")[2]),
+            "last_ns": row.get("ts_ns"),
+            "total_records": row.get("n_records") or 0,
+            "total_record_bytes": row.get("record_bytes") or 0,
+            "total_partitions": row.get("n_partitions") or 0,
+            "n_new_fetch_sessions": int(row.get("fetch_session_epoch") == 0),
+            "least_wait_ms": row.get("max_wait_ms"),
+            "least_min_bytes": row.get("min_bytes"),
+            "lowest_generation": generation if generation > 0 else None,
+            "highest_generation": generation if generation > 0 else None,
+        }
+        events.append({"kind": "usage", "conn_id": row["conn_id"], "usage": usage})
+    return events
+
+
 def write_rows(place: pathlib.Path, tables: Rows, n_files: int = 1) -> None:
-    """A dataset of these rows: a column that a row lacks is of DEFAULTS, else null. `messages/…` come as they are."""
+    """A dataset of these rows: a column that a row lacks is of DEFAULTS, else null. `messages/…` come as they are. Its
+    events are those of kind usage."""
+    tables = {**tables, "events": usage_events(tables.get("requests", ()))}
     for name, rows in tables.items():
         folder = place / ("stories" if name in STORIES else "") / name
         folder.mkdir(parents=True)

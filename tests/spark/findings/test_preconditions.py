@@ -1,19 +1,22 @@
 """Preconditions: on tables of a few rows, and the same predicates as Spark evaluates them."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import RECOVERIES, STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, ERRORS, INGEST_TABLES, REQUESTS
 from kafkascope_spark.findings.preconditions import Preconditions, columns_of
-from kafkascope_spark.findings.read import Messages, Read
+from kafkascope_spark.findings.read import Events, Messages, Read, Source, source_columns
 from kafkascope_spark.findings.rule import Detector, fact
 from kafkascope_spark.findings.rules import RULES
-from kafkascope_spark.findings.shared_queries import MESSAGES, SHARED_QUERIES
+from kafkascope_spark.findings.shared_queries import MESSAGES, SHARED_QUERIES, USAGE
 from kafkascope_spark.findings.statement import selected_names
 
 LEAVES = Messages("LeaveGroup/request", "conn_id string, ts_ns bigint")
@@ -27,6 +30,11 @@ ROWS: dict[str, list[dict[str, Any]]] = {
         {"conn_id": "c2", "record_bytes": 600, "fetch_session_epoch": 0},
     ],
     "messages/LeaveGroup/request": [{"conn_id": "c1", "ts_ns": 7}],
+    "events": [
+        {"kind": "usage", "conn_id": "c1", "usage": {"n": 3, "status": "ok"}},
+        {"kind": "usage", "conn_id": "c2", "usage": {"n": 4, "status": "unanswered"}},
+        {"kind": "loop", "conn_id": "c1", "usage": None},
+    ],
 }
 ALL_READS = [
     (f"{rule.name}.{name}", read)
@@ -74,6 +82,11 @@ def detector(*reads: Read) -> Detector:
         (Read(REQUESTS, "fetch_session_epoch = 0", per="conn_id", having="count(*) >= 3"), False),
         (Read(REQUESTS, "conn_id = 'c2'", per="conn_id", having="count(*) >= 2"), False),
         (Read(RECOVERIES, per="cause_id", having="count(*) >= 1"), False),
+        (Read(USAGE, "n > 3"), True),
+        (Read(USAGE, "status is null"), False),
+        (Read(USAGE, "n > 3 and status = 'ok'"), False),
+        (Read(USAGE, per="conn_id", having="sum(n) > 3"), True),
+        (Read(USAGE, per="conn_id", having="sum(n) > 4"), False),
     ],
 )
 def test_a_read_has_rows_or_not(dataset: Dataset, read: Read, there: bool) -> None:
@@ -85,6 +98,29 @@ def test_a_detector_needs_all_of_its_reads(dataset: Dataset) -> None:
     grouped = Read(REQUESTS, having="sum(record_bytes) > 1000")
     detectors = [detector(), detector(present), detector(present, missing), detector(grouped, present)]
     assert Preconditions(dataset).satisfied(detectors) == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "there"),
+    [
+        ("select 1 from rows_0 join rows_1 using (conn_id) where n = 3", True),
+        ("select 1 from rows_0 join rows_1 using (conn_id) where n = 4", False),
+        ("select 1 from rows_0 join rows_1 using (conn_id) group by conn_id having sum(record_bytes) = 400", True),
+        ("select 1 from rows_1 where n = 4", True),
+    ],
+)
+def test_the_reads_of_a_detector_need_candidates_in_common(dataset: Dataset, candidates: str, there: bool) -> None:
+    """Only c1 has record bytes of 400 and a request that was answered."""
+    needed = replace(detector(Read(REQUESTS, "record_bytes < 500"), Read(USAGE)), candidates=candidates)
+    assert Preconditions(dataset).satisfied([needed]) == [there]
+
+
+def test_candidates_of_a_group_have_its_columns(dataset: Dataset) -> None:
+    groups = Read(REQUESTS, per="conn_id", having="count(*) > 1")
+    needed = [
+        replace(detector(groups), candidates=f"select 1 from rows_0 where conn_id = '{conn}'") for conn in ("c1", "c2")
+    ]
+    assert Preconditions(dataset).satisfied(needed) == [True, False]
 
 
 def test_columns_of_reads_all_columns_that_predicates_name_and_no_string() -> None:
@@ -100,8 +136,15 @@ def test_columns_of_reads_all_columns_that_predicates_name_and_no_string() -> No
 def test_predicates_name_columns_and_values_that_there_are(name: str, read: Read) -> None:
     assert read.where == "true" or columns_of(read.source, [Read(read.source, read.where)])
     for column, value in re_values(read.where):
-        known = read.source.column(column).values if not isinstance(read.source, Messages) else ()
+        known = known_values(read.source, column)
         assert not known or value in known, f"{name}: {column} is never {value}"
+
+
+def known_values(source: Source, column: str) -> Sequence[str]:
+    """The values that a column may have; empty where it may have any."""
+    if isinstance(source, Messages):
+        return ()
+    return (REQUESTS if isinstance(source, Events) else source).column(column).values
 
 
 def re_values(where: str) -> list[tuple[str, str]]:
@@ -115,10 +158,12 @@ def re_values(where: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_queries_select_from_what_there_is(rule: Any) -> None:
-    tables = {table.name for table in (*INGEST_TABLES, *STORY_TABLES)} | MESSAGES.keys() | SHARED_QUERIES.keys()
+    tables = {table.name for table in (*INGEST_TABLES, *STORY_TABLES)} | {"usage"}
+    tables |= MESSAGES.keys() | SHARED_QUERIES.keys()
     for each in rule.detectors:
         own = {name for name in each.reads if name not in SHARED_QUERIES}
         assert not own & tables, "a read hides a table"
+        assert set(selected_names(each.candidates)) <= each.reads.keys()
         local = set(_common_tables(each.query))
         assert set(selected_names(each.query)) <= tables | own | local
 
@@ -145,12 +190,22 @@ def test_spark_selects_rows_where_a_precondition_holds(dataset_of: Any, spark: A
         grouped += f" having {read.having}" if read.having else ""
         text = grouped.replace("{", "{{").replace("}", "}}").replace("{{rows}}", "{rows}")
         counts.append(
-            f"select {len(counts)} as number, count(*) as n from ({text})".replace(
-                "{rows}", f"{{t_{read.source.name}}}"
-            )
+            f"select {len(counts)} as number, count(*) as n from ({text})".replace("{rows}", f"{{t_{_name(read)}}}")
         )
-    frames = {f"t_{read.source.name}": tables[read.source] for read in reads if not isinstance(read.source, Messages)}
+    frames = {f"t_{_name(read)}": _frame(tables, read) for read in reads}
     found = spark.sql(" union all ".join(counts), **frames).toArrow().to_pylist()
     by_spark = [row["n"] > 0 for row in sorted(found, key=lambda row: row["number"])]
     assert Preconditions(dataset).satisfied([detector(read) for read in reads]) == by_spark
     assert True in by_spark
+
+
+def _name(read: Read) -> str:
+    """The name of the read's source among the tables of a query."""
+    assert not isinstance(read.source, Messages)
+    return read.source.name if isinstance(read.source, Table) else read.source.kind
+
+
+def _frame(tables: Any, read: Read) -> Any:
+    if isinstance(read.source, Events):
+        return tables.events(read.source.kind, source_columns(read.source))
+    return tables[read.source]

@@ -19,7 +19,8 @@ METADATA = {"request_id": "c1-0", "conn_id": "c1", "ts_ns": 2 * S}
 
 def advertised(*brokers: tuple[str, int]) -> dict[str, Any]:
     listed = [{"node_id": i, "host": host, "port": port} for i, (host, port) in enumerate(brokers)]
-    return {"messages/Metadata/response": [{**METADATA, "brokers": listed}]}
+    known = [{"kind": "broker", "node_id": i, "host": host, "port": port} for i, (host, port) in enumerate(brokers)]
+    return {"messages/Metadata/response": [{**METADATA, "brokers": listed}], "topology": known}
 
 
 def asks(n: int, every_s: float, api: str = "Metadata") -> list[dict[str, Any]]:
@@ -72,7 +73,7 @@ def silent(idle_s: int, **changes: Any) -> dict[str, Any]:
     episode = {**SILENT, "failing_ns": 100 * S, "start_ns": 130 * S, "recovered_ns": 131 * S, **changes}
     return {
         "clients": [ONE],
-        "connections": [{"conn_id": "c1"}],
+        "connections": [{"conn_id": "c1", "last_ns": 131 * S}],
         "requests": [before, {**failing, "status": "unanswered"}],
         "recoveries": [episode],
     }
@@ -264,7 +265,6 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         {
             "clients": [ONE],
             "connections": [{"conn_id": "c1"}],
-            "topology": [{"kind": "broker", "host": "localhost", "port": 9092}],
             **advertised(("localhost", 9092)),
         },
         {"advertised_unreachable"},
@@ -273,7 +273,6 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         {
             "clients": [{**ONE, "client_ip": "127.0.0.1"}],
             "connections": [{"conn_id": "c1", "client_ip": "127.0.0.1", "server_ip": "127.0.0.1"}],
-            "topology": [{"kind": "broker", "host": "localhost", "port": 9092}],
             **advertised(("localhost", 9092)),
         },
         set(),
@@ -334,7 +333,6 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
             "clients": [ONE],
             "connections": [{"conn_id": "c1", "roles": ["bootstrap"], "primary_role": "bootstrap", "n_requests": 12}],
             "requests": asks(12, every_s=1),
-            "topology": [{"kind": "broker", "host": "localhost", "port": 9092}],
             **advertised(("localhost", 9092)),
         },
         {"advertised_unreachable"},

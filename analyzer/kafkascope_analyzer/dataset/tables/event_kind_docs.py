@@ -9,7 +9,10 @@ KIND_DOCS: Mapping[str, str] = {
         "shortest idle time among the connections that the same server closed within half a second; refused_after: "
         "how many connections the server refused in the five seconds after"
     ),
-    "usage": "requests of one kind on the connection: how many (n), the first of them, and when the last was sent",
+    "usage": (
+        "requests of one kind on the connection: how many (n), the first of them, when the last was sent, and sums, "
+        "least and largest values over all of them"
+    ),
     "samples": (
         "times and correlation ids of some requests; of_answers: of responses whose requests the capture lacks"
     ),

@@ -123,12 +123,22 @@ CLIENT_KINDS: dict[str, pa.StructType] = {
             ("is_replica", pa.bool_()),
             ("returned_records", pa.bool_()),
             ("failed", pa.bool_()),
+            ("has_records", pa.bool_()),
+            ("is_unacknowledged", pa.bool_()),
             ("n", pa.int64()),
             ("first_number", pa.int64()),
             ("last_ns", pa.int64()),
             ("max_wait_ms", pa.int32()),
             ("last_correlation_id", pa.int32()),
             ("producer_id", pa.int64()),
+            ("total_records", pa.int64()),
+            ("total_record_bytes", pa.int64()),
+            ("total_partitions", pa.int64()),
+            ("n_new_fetch_sessions", pa.int64()),
+            ("least_wait_ms", pa.int32()),
+            ("least_min_bytes", pa.int32()),
+            ("lowest_generation", pa.int32()),
+            ("highest_generation", pa.int32()),
             *_of(REQUESTS, USAGE_FIRST),
         ]
     ),
@@ -201,7 +211,10 @@ CLIENT_KINDS: dict[str, pa.StructType] = {
 
 connection: the connection, with the shortest idle time among what the same server closed within half a second
 (near_idle_ms) and the connections that it refused in the five seconds after (refused_after). usage: requests of one
-kind on it; how often, the first of them, when the last was sent. samples: times and correlation ids of some requests
+kind on it; how often, the first of them, when the last was sent; has_records: with records in request or response;
+is_unacknowledged: Produce with acks 0; n_new_fetch_sessions: how many asked for a new fetch session (epoch 0);
+max_wait_ms and least_wait_ms, least_min_bytes: the largest and least values of Fetch; lowest_generation and
+highest_generation: of the generations and member epochs above 0. samples: times and correlation ids of some requests
 (of_answers: of responses whose requests the capture lacks). learned: what its messages tell. loop: percentiles of the
 time between rounds of a loop, in milliseconds (in_flight: requests). lookup: a question to a name server; it has no
 connection. request: one that decides a story by itself, or the first success on its connection after a failure of the
