@@ -13,7 +13,7 @@ def show(model: dict[str, Any], how: Format, dataset: str) -> None:
 
         sys.stdout.write(to_json(model))
         return
-    from kafkascope_analyzer.report.findings import at_place
+    from kafkascope_analyzer.report.commands import at_place
     from kafkascope_analyzer.report.terminal import render_to
 
     render_to(at_place(model, dataset), sys.stdout, plain=how is Format.plain)

@@ -12,10 +12,10 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
-from kafkascope_analyzer.report.terminal_causes import render_causes
 from kafkascope_analyzer.report.terminal_clients import render_clients
 from kafkascope_analyzer.report.terminal_findings import render_findings
 from kafkascope_analyzer.report.terminal_groups import render_rebalances, render_transactions
+from kafkascope_analyzer.report.terminal_incidents import render_headline, render_incidents
 from kafkascope_analyzer.report.terminal_traffic import (
     render_client_traffic,
     render_latency,
@@ -68,8 +68,8 @@ def width_of(stream: TextIO) -> int:
     return min(Console(file=stream).width, WIDEST)
 
 
-_STORIES = {"findings": render_findings, "causes": render_causes, "rebalances": render_rebalances}
-_STORIES |= {"transactions": render_transactions}
+_STORIES = {"headline": render_headline, "incidents": render_incidents, "findings": render_findings}
+_STORIES |= {"rebalances": render_rebalances, "transactions": render_transactions}
 _FIGURES = {"latency": render_latency, "leaders": render_leaders, "client_traffic": render_client_traffic}
 _FIGURES |= {"removed_versions": render_removed_versions, "clients": render_clients}
 """Parts by their key in the model: what went wrong comes before the cluster's figures, these before single clients."""
