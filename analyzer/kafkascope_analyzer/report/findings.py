@@ -147,4 +147,3 @@ def times_text(n: int, first: int | None, last: int | None, start_ns: int) -> st
         return times.rstrip(", ")
     until = f" to {clock(last - start_ns)}" if last is not None and last // 1_000_000 > first // 1_000_000 else ""
     return f"{times}{clock(first - start_ns)}{until}"
-

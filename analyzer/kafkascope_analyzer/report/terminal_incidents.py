@@ -28,8 +28,8 @@ def render_headline(model: Model) -> Iterator[RenderableType]:
         yield line(sentence(detail), indent=INDENT)
 
 
-def render_incidents(model: Model) -> Iterator[RenderableType]:
-    """The incidents, worst first, with who stood still; the routine ones in one line."""
+def render_incidents(model: Model, *, routine: bool = False) -> Iterator[RenderableType]:
+    """The incidents, worst first, with who stood still; the routine ones in one line, or listed after the others."""
     found = model["incidents"]
     if not found["present"] or not (found["n"] or found["n_routine"] or found["n_unassigned"]):
         return
@@ -46,9 +46,9 @@ def render_incidents(model: Model) -> Iterator[RenderableType]:
         yield from waits_table(found["unassigned"], found["n_unassigned"])
     if found["routine_text"]:
         yield line((found["routine_text"], "dim"))
-        if not model.get("show_routine"):
+        if not routine:
             yield line(("kafkascope report --routine lists them", "dim"))
-    for incident in found["routine"] if model.get("show_routine") else ():
+    for incident in found["routine"] if routine else ():
         yield line("")
         yield from incident_lines(incident, findings)
 

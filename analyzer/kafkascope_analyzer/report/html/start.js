@@ -67,7 +67,7 @@ function listen() {
   );
   window.addEventListener(
     "beforeprint",
-    () => document.querySelectorAll("details.cause, details.finding").forEach((one) => (one.open = true)),
+    () => document.querySelectorAll("details.incident, details.finding").forEach((one) => (one.open = true)),
   );
 }
 

@@ -1,1 +1,1 @@
-"""What failed, who was not served, and what followed: decided once here, and only laid out by every form of the report."""
+"""What failed, who was not served, and what followed: decided here once; every form of the report lays it out."""

@@ -43,9 +43,9 @@ def load_consequences(dataset: Dataset, facts: Facts, families: list[Family]) ->
         later = [row for row in family.members if row is not family.root]
         found[family.identity]["incidents"] = [(r["incident_id"], r["sentence"] or "", 1) for r in later]
     for kind, identity, event, sentence, n in _events(dataset, facts):
-        family = owner_of(event, families, facts.end_ns)
-        if family is not None:
-            found[family.identity][kind].append((identity, sentence, n))
+        owner = owner_of(event, families, facts.end_ns)
+        if owner is not None:
+            found[owner.identity][kind].append((identity, sentence, n))
     return found
 
 
@@ -112,7 +112,8 @@ def _transactions(dataset: Dataset, facts: Facts) -> list[tuple[str, str, Event,
         if row["begin_ns"] is None or row["outcome"] in ("committed", "cut"):
             continue
         start = row["begin_ns"]
-        event = Event(start, row["end_ns"] or facts.end_ns, clients=frozenset([row["client_instance_id"] or ""]))
+        ended = row["end_ns"] or start
+        event = Event(ended, ended, clients=frozenset([row["client_instance_id"] or ""]))
         identity = f"{row['transactional_id']}:{row['transaction_no']}"
         sentence = f"{clock(start - facts.start_ns)} transaction {safe(identity)}: {row['outcome']}"
         found.append(("transactions", identity, event, sentence, 1))
@@ -134,7 +135,7 @@ def _moves(dataset: Dataset, facts: Facts) -> list[tuple[str, str, Event, str, i
 
 
 def change_text(change: Row, start_ns: int) -> str:
-    """A leader or coordinator that moved, as a sentence: `00:34.6 leader of clicks 0, 2 moved from node 2 to node 3`."""
+    """A leader or coordinator that moved, in a line: `00:34.6 leader of clicks 0 moved from node 2 to node 3`."""
     parts = " " + ", ".join(str(n) for n in change["partitions"][:MOST_LISTED]) if change["partitions"] else ""
     to = "no node" if change["to"] is None else f"node {change['to']}"
     what = f"{change['kind']} of {safe(change['subject'])}{parts}"

@@ -108,7 +108,9 @@ def _roots(incidents: list[Row]) -> dict[str, Row]:
 
 def _complete(family: Family) -> None:
     """Sets what is decided over all members and stalls: severity, times, clients, groups, brokers."""
-    severities = [row["severity"] or INFO for row in family.members] + [stall_severity(stall) for stall in family.stalls]
+    severities = [row["severity"] or INFO for row in family.members] + [
+        stall_severity(stall) for stall in family.stalls
+    ]
     family.severity = min(severities, key=severity_order)
     family.start_ns = min(row["start_ns"] or 0 for row in family.members)
     ends = [row["end_ns"] for row in family.members] + [stall["to_ns"] for stall in family.stalls]
@@ -150,8 +152,8 @@ def assigned_findings(facts: Facts, families: list[Family]) -> list[Row]:
     for row in facts.findings:
         at_least = severity_order(row["severity"])
         able = [f for f in by_rule[row["rule"]] if f.severity != INFO and severity_order(f.severity) <= at_least]
-        family = owner_of(_event_of(row, facts), able, facts.end_ns) if row["first_ns"] is not None else None
-        assigned.append({**row, "incident_id": family.identity if family else None})
+        owner = owner_of(_event_of(row, facts), able, facts.end_ns) if row["first_ns"] is not None else None
+        assigned.append({**row, "incident_id": owner.identity if owner else None})
     return assigned
 
 

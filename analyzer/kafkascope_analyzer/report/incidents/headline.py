@@ -48,7 +48,12 @@ def _sentences(facts: Facts, incidents: Incidents, alone: list[Finding], n_error
     if not facts.has_incidents:
         told = [_starts(facts), _findings(alone, besides=False)]
         return incidents.why_not or "", [text for text in told if text]
-    told = [_incidents(incidents), _stalls(facts), _starts(facts), _findings(alone, besides=bool(incidents.n))]
+    told = [
+        _incidents(incidents),
+        _stalls(facts, incidents),
+        _starts(facts),
+        _findings(alone, besides=bool(incidents.n)),
+    ]
     kept = [text for text in told if text]
     if not incidents.n and not facts.stalls and not facts.failed_starts and not alone:
         return "Nothing failed that the capture shows.", [_calm(facts, n_errors)]
@@ -74,7 +79,7 @@ def _incidents(incidents: Incidents) -> str:
     return f"{count(incidents.n, 'incident')} ({', '.join(counts)}). First: {worst}"
 
 
-def _stalls(facts: Facts) -> str:
+def _stalls(facts: Facts, incidents: Incidents) -> str:
     if not facts.stalls:
         return ""
     who, waiting = _stalled(facts), _waiting(facts)
@@ -83,7 +88,8 @@ def _stalls(facts: Facts) -> str:
     some = f"{len(who):,} of {count(max(n_clients, len(who)), 'client')} stood still"
     lasted = f"{span(1000 * (longest['waited_ms'] or 0))} ({safe(who_waited(longest, facts))})"
     if not waiting:
-        return f"{some}, the longest for {lasted}; all were served again."
+        again = "; all were served again" if all(incident.over for incident in incidents.listed) else ""
+        return f"{some}, the longest for {lasted}{again}."
     names = list_of([safe(name) for name in waiting.values()], NAMED)
     were = "was" if len(waiting) == 1 else "were"
     return f"{some}, the longest for {lasted}; {names} {were} still waiting when the capture ended."

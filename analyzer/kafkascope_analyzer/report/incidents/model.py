@@ -85,7 +85,7 @@ class Incident:
     clients: Annotated[tuple[str, ...], "names of the first 20 of them"]
     n_stalls: Annotated[int, "stalls that belong to it or to what followed from it"]
     n_waits: Annotated[int, "lines in the table of who stood still"]
-    waits: Annotated[tuple[Wait, ...], "who stood still: the first 50 lines, those who still wait first, then the longest"]
+    waits: Annotated[tuple[Wait, ...], "who stood still: the first 50 lines, those not over first, then the longest"]
     followed: Annotated[tuple[Consequence, ...], "what followed from it"]
     followed_text: Annotated[str, "the same, counted in one line; empty where nothing followed"]
     finding_ids: Annotated[tuple[str, ...], "findings that are consequences of it: they are in findings.listed"]
