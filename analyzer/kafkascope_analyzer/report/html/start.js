@@ -12,6 +12,7 @@ async function start() {
   END = Math.max(1, (STORY.capture.end_ns ?? 1) + 1);
   prepareFamilies();
   prepareBands();
+  prepareWaits();
   VIEW.brokers = STORY.lanes.clients.every((client) => client.kind === "broker");
   waiting.remove();
   build();

@@ -11,6 +11,7 @@ from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, RECOVERY_ST
 from kafkascope_analyzer.report.causes import NOT_WELL, felt_ns
 from kafkascope_analyzer.report.clients import both_ends
 from kafkascope_analyzer.report.scan import one_of, rows
+from kafkascope_analyzer.report.words import outcome_text, start_text
 
 MOST_STARTS = 2_000
 MOST_STARTS_WITH_STEPS = 400
@@ -39,6 +40,7 @@ def load_starts(dataset: Dataset) -> Row:
     for row in chosen:
         mine = sorted(steps[row["startup_id"]], key=lambda step: step["seq"] or 0)
         row["n_steps"], row["steps"] = len(mine), both_ends(mine)
+        row["outcome_text"] = start_text(row["outcome"])
     chosen.sort(key=lambda row: (row["start_ns"] or 0, row["startup_id"]))
     return {"n": len(everyone), "listed": chosen}
 
@@ -66,6 +68,7 @@ def load_episodes(dataset: Dataset) -> Row:
         row["n_steps"], row["steps"] = len(mine), both_ends(mine)
         row["evidence"] = (row["evidence"] or [])[:6]
         row["since_ns"] = felt_ns(row)
+        row["outcome_text"] = outcome_text(row["outcome"])
     chosen.sort(key=lambda row: (row["start_ns"] or 0, row["recovery_id"]))
     return {"n": len(everyone), "listed": chosen}
 

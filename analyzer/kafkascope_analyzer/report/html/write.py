@@ -17,6 +17,9 @@ from kafkascope_analyzer.report.html.page import page
 from kafkascope_analyzer.report.html.request_columns import load_requests, packed
 from kafkascope_analyzer.report.html.thinning import BUDGET
 from kafkascope_analyzer.report.html.told import load_episodes, load_starts
+from kafkascope_analyzer.report.html.waits import load_stalls
+from kafkascope_analyzer.report.incidents.broker_lanes import broker_lanes
+from kafkascope_analyzer.report.plain import plain
 from kafkascope_analyzer.report.words import safe, visible
 
 Model = dict[str, Any]
@@ -92,6 +95,8 @@ def _story(dataset: Dataset, model: Model) -> Model:
         **told,
         "evidence": load_evidence(dataset, [*proved_by(model), *named_by(told)]),
         "topology": load_cluster(dataset),
+        "broker_lanes": plain(broker_lanes(dataset)),
+        "stalls": load_stalls(dataset),
     }
 
 
