@@ -48,23 +48,39 @@ function hatchText(context, text, [left, wide], { y, colour }) {
   if (shown) bandText(context, shown, x, { y, colour, room });
 }
 
-// Waits on a client's lane, or on a connection to the broker that was waited on: over the requests, so that a request
-// that took the whole wait does not look like work.
+// Waits on a client's lane, or on a connection to the broker that was waited on: over the requests, which stay faintly
+// visible, so that a request that took the whole wait does not look like work.
 function drawWaits(context, row, top, width) {
-  const mine = WAITS.get(row.kind === "conn" ? row.conn.client : row.number) || [];
+  const mine = (WAITS.get(row.kind === "conn" ? row.conn.client : row.number) || [])
+    .filter((wait) => row.kind !== "conn" || wait.node_id === row.conn.node_id);
   const body = bodyOf(row, top, width);
-  let free = -1;
-  for (const wait of mine) {
-    if (row.kind === "conn" && wait.node_id !== row.conn.node_id) continue;
-    const box = extent(wait.from, wait.to, width);
-    if (!box) continue;
+  const drawn = joined(mine).map((one) => ({ ...one, box: extent(one.from, one.to, width) })).filter((one) => one.box);
+  for (const { box } of drawn) {
+    context.globalAlpha = 0.8;
+    context.fillStyle = INK.surface;
+    context.fillRect(box[0], body.top, box[1], body.height);
+    context.globalAlpha = 1;
     context.fillStyle = INK.waiting;
     context.fillRect(box[0], body.top, box[1], body.height);
     outlined(context, [box[0], body.top, box[1], body.height], INK.warning);
-    if (box[0] < free) continue;
-    hatchText(context, wait.text, box, { y: body.top + body.height / 2 - 5, colour: INK.warning });
-    free = box[0] + box[1];
   }
+  const y = body.top + body.height / 2 - 5;
+  for (const { box, text } of drawn) hatchText(context, text, box, { y, colour: INK.warning });
+}
+
+// Waits that overlap as one stretch, with the words of the longest.
+function joined(waits) {
+  const made = [];
+  for (const wait of waits) {
+    const last = made.at(-1);
+    if (!last || wait.from > last.to) {
+      made.push({ from: wait.from, to: wait.to, text: wait.text, most: wait.to - wait.from });
+      continue;
+    }
+    last.to = Math.max(last.to, wait.to);
+    if (wait.to - wait.from > last.most) Object.assign(last, { text: wait.text, most: wait.to - wait.from });
+  }
+  return made;
 }
 
 function waitsAt(number, at) {
