@@ -54,6 +54,10 @@ def cut(
     finding: Annotated[_Names, typer.Option("--finding", metavar="ID", help="What proves this finding.")] = None,
     recovery: Annotated[_Names, typer.Option("--recovery", metavar="ID", help="This episode of recoveries.")] = None,
     startup: Annotated[_Names, typer.Option("--startup", metavar="ID", help="This start of startups.")] = None,
+    incident: Annotated[
+        _Names, typer.Option("--incident", metavar="ID", help="What proves this incident and its stalls.")
+    ] = None,
+    stall: Annotated[_Names, typer.Option("--stall", metavar="ID", help="What proves this stall.")] = None,
     packets: Annotated[
         str | None,
         typer.Option(
@@ -102,6 +106,8 @@ def cut(
             findings=tuple(finding or ()),
             recoveries=tuple(recovery or ()),
             startups=tuple(startup or ()),
+            incidents=tuple(incident or ()),
+            stalls=tuple(stall or ()),
             packets=parse_packets(packets) if packets is not None else (),
             start=parse_moment(start) if start is not None else None,
             end=parse_moment(end) if end is not None else None,

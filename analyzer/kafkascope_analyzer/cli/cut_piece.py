@@ -94,14 +94,15 @@ def _dataset_and_captures(wanted: Wanted) -> tuple[Dataset | None, list[Path]]:
 def _needs_dataset(selection: Selection) -> bool:
     """Whether packets alone do not tell: anything but times, packet numbers and addresses."""
     addresses = [parse_endpoint(name) for name in selection.connections]
-    others = selection.clients or selection.findings or selection.recoveries or selection.startups
+    others = selection.clients or selection.names_stories
     return bool(selection.names_requests or others or selection.whole_connections or None in addresses)
 
 
 def _temporary_dataset(captures: list[Path], selection: Selection, scratch: Path, *, quiet: bool) -> Dataset:
-    if selection.findings or selection.recoveries or selection.startups:
+    if selection.names_stories:
         raise UsageError(
-            "--finding, --recovery and --startup need a dataset with stories: kafkascope analyze CAPTURE -o OUT.kscope"
+            "--incident, --stall, --finding, --recovery and --startup need a dataset with stories: kafkascope analyze "
+            "CAPTURE -o OUT.kscope"
         )
     if STANDARD_INPUT in captures:
         raise UsageError("standard input can be read only once, and this selection takes two passes: give a file")

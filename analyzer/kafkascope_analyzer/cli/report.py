@@ -1,5 +1,9 @@
 """`kafkascope report`: what a dataset holds, on the terminal or as a file. Starts no Spark."""
 
+from typing import Annotated
+
+import typer
+
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.options import (
     DatasetUri,
@@ -23,8 +27,11 @@ def report(
     overwrite: OverwriteFiles = False,
     quiet: Quiet = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
+    routine: Annotated[
+        bool, typer.Option("--routine", help="On the terminal, list routine incidents too: nobody waited for 1 s.")
+    ] = False,
 ) -> None:
-    """Show a dataset's report, findings first. With --html, --markdown, --json or --perfetto, write that instead."""
+    """Show a dataset's report, incidents first. With --html, --markdown, --json or --perfetto, write that instead."""
     with exit_codes():
         from kafkascope_analyzer.cli.forms import STANDARD_OUTPUT, Forms, write_forms
         from kafkascope_analyzer.cli.progress import note
@@ -37,7 +44,7 @@ def report(
         opened = Dataset.open(dataset)
         model = report_model(opened)
         if not forms.wanted:
-            show(model, format, dataset)
+            show(model, format, dataset, routine=routine)
             return
         write_forms(opened, model, forms)
         for name, place in forms.wanted:

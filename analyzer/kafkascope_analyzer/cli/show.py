@@ -6,14 +6,16 @@ from typing import Any
 from kafkascope_analyzer.cli.options import Format
 
 
-def show(model: dict[str, Any], how: Format, dataset: str) -> None:
-    """The report: JSON as report.json holds it, or text, in which commands name the dataset."""
+def show(model: dict[str, Any], how: Format, dataset: str, *, routine: bool = False) -> None:
+    """The report: JSON as report.json holds it, or text, in which commands name the dataset; routine: whether the text
+    lists routine incidents.
+    """
     if how is Format.json:
         from kafkascope_analyzer.report.model import to_json
 
         sys.stdout.write(to_json(model))
         return
-    from kafkascope_analyzer.report.findings import at_place
+    from kafkascope_analyzer.report.commands import at_place
     from kafkascope_analyzer.report.terminal import render_to
 
-    render_to(at_place(model, dataset), sys.stdout, plain=how is Format.plain)
+    render_to(at_place(model, dataset), sys.stdout, plain=how is Format.plain, routine=routine)

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 
 from kafkascope_analyzer.cut.flows import parse_endpoint
 from kafkascope_analyzer.cut.selection import Selection
-from kafkascope_analyzer.cut.stories import of_finding, of_recovery, of_startup
+from kafkascope_analyzer.cut.stories import of_finding, of_incident, of_recovery, of_stall, of_startup
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
@@ -38,6 +38,8 @@ def connection_scope(dataset: Dataset, selection: Selection) -> Scope | None:
         (selection.findings, of_finding),
         (selection.recoveries, of_recovery),
         (selection.startups, of_startup),
+        (selection.incidents, of_incident),
+        (selection.stalls, of_stall),
     ):
         if names:
             union: Scope = {}

@@ -22,6 +22,8 @@ class Selection:
     findings: tuple[str, ...] = ()
     recoveries: tuple[str, ...] = ()
     startups: tuple[str, ...] = ()
+    incidents: tuple[str, ...] = ()
+    stalls: tuple[str, ...] = ()
     packets: tuple[PacketRange, ...] = ()
     start: Moment | None = None
     end: Moment | None = None
@@ -36,7 +38,12 @@ class Selection:
     @property
     def names_connections(self) -> bool:
         """Whether connections, or windows of time on them, are selected."""
-        return bool(self.clients or self.connections or self.findings or self.recoveries or self.startups)
+        return bool(self.clients or self.connections or self.names_stories)
+
+    @property
+    def names_stories(self) -> bool:
+        """Whether rows of story tables are selected."""
+        return bool(self.findings or self.recoveries or self.startups or self.incidents or self.stalls)
 
     @property
     def is_empty(self) -> bool:
@@ -57,6 +64,8 @@ class Selection:
             "finding": self.findings,
             "recovery": self.recoveries,
             "startup": self.startups,
+            "incident": self.incidents,
+            "stall": self.stalls,
         }
         said = [f"--{kind} {shlex.quote(value)}" for kind, values in kinds.items() for value in values]
         if self.packets:

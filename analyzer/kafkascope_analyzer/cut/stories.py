@@ -1,4 +1,4 @@
-"""Windows of time on connections that a story is about: a finding, a recovery, a startup."""
+"""Windows of time on connections that a story is about: a finding, a recovery, a startup, an incident, a stall."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,7 +6,15 @@ from typing import Any
 import pyarrow.dataset as ds
 
 from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
-from kafkascope_analyzer.dataset.stories import FINDINGS, RECOVERIES, RECOVERY_STEP_ROWS, STARTUP_STEP_ROWS, STARTUPS
+from kafkascope_analyzer.dataset.stories import (
+    FINDINGS,
+    INCIDENTS,
+    RECOVERIES,
+    RECOVERY_STEP_ROWS,
+    STALLS,
+    STARTUP_STEP_ROWS,
+    STARTUPS,
+)
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.report.scan import one_of, rows
 from kafkascope_parsers.errors import UsageError
@@ -50,14 +58,46 @@ def of_finding(dataset: Dataset, name: str) -> Windows:
     if found is None:
         raise UsageError(f"--finding {name}: no such finding_id in stories/findings")
     proofs = found["evidence"] or []
+    return _windows(dataset, proofs, found["conn_ids"] or [], (found["first_ns"], found["last_ns"]))
+
+
+def of_incident(dataset: Dataset, name: str) -> Windows:
+    """The requests that prove an incident, its stalls and those of what followed from it, and from its begin to its end
+    the connections that prove it. Raises UsageError."""
+    _check_there(dataset, "incidents", "--incident")
+    columns = ["incident_id", "root_incident_id", "start_ns", "end_ns", "evidence"]
+    found = {row["incident_id"]: row for row in rows(dataset, INCIDENTS, columns)}
+    if name not in found:
+        raise UsageError(f"--incident {name}: no such incident_id in stories/incidents")
+    family = [name, *sorted(row["incident_id"] for row in found.values() if row["root_incident_id"] == name)]
+    proofs = [proof for member in family for proof in found[member]["evidence"] or ()]
+    for stall in rows(dataset, STALLS, ["evidence"], one_of("incident_id", family)):
+        proofs += stall["evidence"] or []
+    incident = found[name]
+    _, last_ns = dataset.capture_span or (0, incident["start_ns"])
+    return _windows(dataset, proofs, [], (incident["start_ns"], incident["end_ns"] or last_ns))
+
+
+def of_stall(dataset: Dataset, name: str) -> Windows:
+    """The requests that prove a stall. Raises UsageError."""
+    _check_there(dataset, "stalls", "--stall")
+    found = _one(rows(dataset, STALLS, ["evidence", "from_ns", "to_ns"], ds.field("stall_id") == name))
+    if found is None:
+        raise UsageError(f"--stall {name}: no such stall_id in stories/stalls")
+    return _windows(dataset, found["evidence"] or [], [], (found["from_ns"], found["to_ns"]))
+
+
+def _windows(dataset: Dataset, proofs: list[str], conn_ids: list[str], span: tuple[int | None, int | None]) -> Windows:
+    """The requests among the proofs, and for the span of time the connections that none of these requests is on."""
     windows: Windows = {}
     for request in rows(dataset, REQUESTS, ["conn_id", *_TIMES], one_of("request_id", proofs)):
         times = [request[column] for column in _TIMES if request[column] is not None]
         windows.setdefault(request["conn_id"], []).append((min(times), max(times)))
-    if found["first_ns"] is not None and found["last_ns"] is not None:
-        about = {*(found["conn_ids"] or ()), *(proof for proof in proofs if "-" not in proof)}
+    first, last = span
+    if first is not None and last is not None:
+        about = {*conn_ids, *(proof for proof in proofs if "-" not in proof)}
         for conn_id in sorted(about - windows.keys()):
-            windows[conn_id] = [(found["first_ns"], found["last_ns"])]
+            windows[conn_id] = [(first, last)]
     return windows
 
 

@@ -12,8 +12,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, RECOVERY_STEP_ROWS
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS, TCP_EVENTS
 from kafkascope_analyzer.report.causes import causes
-from kafkascope_analyzer.report.model import NO_STORIES
-from kafkascope_analyzer.report.scan import has_table, one_of, rows
+from kafkascope_analyzer.report.scan import NO_STORIES, has_table, one_of, rows
 from kafkascope_parsers.errors import UsageError
 
 Row = dict[str, Any]

@@ -1,92 +1,149 @@
-"""What is wrong, worst first: the rows of stories/findings with the packets that prove them and the command that cuts
-them out.
+"""Findings: the rows of stories/findings, where rows that say the same about several clients are one finding.
 
-Packet numbers are those of the capture files, from 1. The command names the dataset OUT.kscope; what prints it for a
-person puts the real place there (`at_place`).
+Each finding names the incident whose consequence it is (`assigned`), the packets that prove it, and the command that
+cuts them out.
 """
 
-import shlex
 from collections import Counter
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
 from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
-from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_analyzer.report.scan import has_table, one_of, rows
+from kafkascope_analyzer.report.commands import cut_command
+from kafkascope_analyzer.report.proofs import Proof, packets_text, proofs_of
+from kafkascope_analyzer.report.words import clock, count, list_of, safe
 
 Row = dict[str, Any]
 
 WORST_FIRST = tuple(reversed(SEVERITIES))
 MOST_FINDINGS = 200
-MOST_EVIDENCE = 20
 MOST_CONNECTIONS = 50
+MOST_CLIENTS = 20
+MOST_CUT = 10
 """Limits of report.json; the table findings has everything."""
-SOME_DATASET = "OUT.kscope"
-_COLUMNS = [c.name for c in FINDINGS.columns if not c.name.endswith("_ts")]
-_PACKETS = ["request_id", "api_name", "ts_ns", "capture_id", "request_packet_no", "response_packet_no", "error_name"]
+NAMED_CLIENTS = 4
 
 
-def findings(dataset: Dataset) -> Row:
-    """Findings by severity, then by time; `present` is false where the stories have no such table."""
-    listed = sorted(rows(dataset, FINDINGS, _COLUMNS), key=_order)
-    chosen = listed[:MOST_FINDINGS]
-    names = {row["client_instance_id"]: row["client_id"] for row in _clients(dataset, chosen)}
-    proofs = _proofs(dataset, chosen)
-    found = Counter(row["severity"] for row in listed)
-    return {
-        "present": has_table(dataset, FINDINGS),
-        "n": len(listed),
-        "by_severity": {severity: found[severity] for severity in WORST_FIRST},
-        "listed": [_told(row, names, proofs) for row in chosen],
-    }
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule found, about one client or about several of which it says the same."""
+
+    finding_id: Annotated[str, "the diagnosis; of several rows the one that was seen most often"]
+    finding_ids: Annotated[tuple[str, ...], "the rows of table findings that it stands for"]
+    incident_id: Annotated[str | None, "incident that it is a consequence of; null where it stands alone"]
+    rule: Annotated[str, "rule that found it: `kafkascope rules` lists them"]
+    severity: Annotated[str, "error (broken), warning (will break, or costs) or info (worth knowing)"]
+    sentence: Annotated[str, "what was found"]
+    sentences: Annotated[tuple[str, ...], "the sentence of each row, where it stands for several"]
+    advice: Annotated[str | None, "what to change"]
+    subject: Annotated[str | None, "what it is about: an address, group, topic-partition, transactional id, ..."]
+    client_instance_id: Annotated[str | None, "client that it is about; null where it is about none or several"]
+    clients: Annotated[tuple[str, ...], "names of the first 20 clients that it is about"]
+    n_clients: Annotated[int, "clients that it is about"]
+    n: Annotated[int, "how many times it was seen"]
+    first_ns: Annotated[int | None, "first of them"]
+    last_ns: Annotated[int | None, "last of them"]
+    when: Annotated[str, "how often, and from when to when"]
+    n_connections: Annotated[int, "connections that it is about"]
+    conn_ids: Annotated[tuple[str, ...], "the first 50 of them"]
+    n_evidence: Annotated[int, "requests and connections that prove it"]
+    evidence: Annotated[tuple[Proof, ...], "the first 20 of them"]
+    packets: Annotated[str, "their packets in words"]
+    cut: Annotated[str, "the command that cuts its packets out; OUT.kscope stands for the dataset"]
 
 
-def at_place(model: Row, place: str) -> Row:
-    """The report's model with the dataset's place, quoted for a shell, in the commands of its findings (where it has
-    any: the model of `kafkascope info` has not).
-    """
-    if "findings" not in model:
-        return model
-    found = model["findings"]
-    name = f" {shlex.quote(place)} "
-    listed = [{**row, "cut": row["cut"].replace(f" {SOME_DATASET} ", name, 1)} for row in found["listed"]]
-    return {**model, "findings": {**found, "listed": listed}}
+@dataclass(frozen=True, slots=True)
+class FindingSources:
+    """What findings need besides their rows: names of clients, proofs, start of the capture, number of its files."""
+
+    names: dict[str, str]
+    proofs: dict[str, Proof]
+    start_ns: int
+    n_files: int
 
 
-def _order(row: Row) -> tuple[int, int, str]:
-    severity = WORST_FIRST.index(row["severity"]) if row["severity"] in WORST_FIRST else len(WORST_FIRST)
-    return severity, row["first_ns"] or 0, row["finding_id"]
+def merged_findings(rows: list[Row], sources: FindingSources) -> tuple[Finding, ...]:
+    """Findings by severity, then by time. rows: of table findings, each with the `incident_id` that it belongs to."""
+    made = [_finding(alike, sources) for alike in _alike(rows)]
+    made.sort(key=lambda finding: (severity_order(finding.severity), finding.first_ns or 0, finding.finding_id))
+    return tuple(made)
 
 
-def _clients(dataset: Dataset, chosen: list[Row]) -> list[Row]:
-    ids = sorted({row["client_instance_id"] for row in chosen if row["client_instance_id"]})
-    return list(rows(dataset, CLIENTS, ["client_instance_id", "client_id"], one_of("client_instance_id", ids)))
+def severity_order(severity: str | None) -> int:
+    """0 for the worst severity."""
+    return WORST_FIRST.index(severity) if severity in WORST_FIRST else len(WORST_FIRST)
 
 
-def _proofs(dataset: Dataset, chosen: list[Row]) -> dict[str, Row]:
-    """request_id -> the request, of those that are shown as evidence."""
-    ids = sorted({proof for row in chosen for proof in (row["evidence"] or ())[:MOST_EVIDENCE]})
-    return {row["request_id"]: row for row in rows(dataset, REQUESTS, _PACKETS, one_of("request_id", ids))}
+def counted(findings: tuple[Finding, ...]) -> dict[str, int]:
+    """How many findings there are of each severity, the worst first."""
+    found = Counter(finding.severity for finding in findings)
+    return {severity: found[severity] for severity in WORST_FIRST}
 
 
-def _told(row: Row, names: dict[str, str | None], proofs: dict[str, Row]) -> Row:
-    evidence, conn_ids = row["evidence"] or [], row["conn_ids"] or []
-    return {
-        **row,
-        "client_id": names.get(row["client_instance_id"]),
-        "n_connections": len(conn_ids),
-        "conn_ids": conn_ids[:MOST_CONNECTIONS],
-        "n_evidence": len(evidence),
-        "evidence": [_evidence(proof, proofs.get(proof)) for proof in evidence[:MOST_EVIDENCE]],
-        "cut": f"kafkascope cut {SOME_DATASET} --finding {shlex.quote(row['finding_id'])} -o finding.pcapng",
-    }
+def _alike(rows: list[Row]) -> list[list[Row]]:
+    """Rows of one rule, severity, advice and incident together where they are about different clients."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        key = (row["rule"], row["severity"], row["advice"], row["incident_id"])
+        own = () if row["client_instance_id"] else (row["finding_id"],)
+        groups.setdefault((*key, *own), []).append(row)
+    found = []
+    for alike in groups.values():
+        several = len({row["client_instance_id"] for row in alike}) > 1
+        found += [alike] if several else [[row] for row in alike]
+    return found
 
 
-def _evidence(proof: str, request: Row | None) -> Row:
-    """A request, or a connection by its conn_id, that proves the finding."""
-    if request is None:
-        return {"id": proof, "api_name": None, "error_name": None, "ts_ns": None, "capture_id": None, "packets": []}
-    packets = [request[name] for name in ("request_packet_no", "response_packet_no") if request[name] is not None]
-    told = {name: request[name] for name in ("api_name", "error_name", "ts_ns", "capture_id")}
-    return {"id": proof, **told, "packets": packets}
+def _finding(alike: list[Row], sources: FindingSources) -> Finding:
+    alike = sorted(alike, key=lambda row: (-(row["n"] or 0), row["first_ns"] or 0, row["finding_id"]))
+    most = alike[0]
+    ids = sorted({row["client_instance_id"] for row in alike if row["client_instance_id"]})
+    names = sorted({sources.names.get(identity, identity) for identity in ids})
+    first = min((row["first_ns"] for row in alike if row["first_ns"] is not None), default=None)
+    last = max((row["last_ns"] for row in alike if row["last_ns"] is not None), default=None)
+    n = sum(row["n"] or 0 for row in alike)
+    conn_ids = tuple(dict.fromkeys(conn for row in alike for conn in row["conn_ids"] or ()))
+    evidence = list(dict.fromkeys(proof for row in alike for proof in row["evidence"] or ()))
+    proofs = proofs_of(evidence, sources.proofs)
+    return Finding(
+        finding_id=most["finding_id"],
+        finding_ids=tuple(row["finding_id"] for row in alike),
+        incident_id=most["incident_id"],
+        rule=most["rule"] or "",
+        severity=most["severity"] or "info",
+        sentence=_sentence(alike, names, len(ids)),
+        sentences=tuple(row["sentence"] or "" for row in alike) if len(alike) > 1 else (),
+        advice=most["advice"],
+        subject=most["subject"],
+        client_instance_id=ids[0] if len(ids) == 1 else None,
+        clients=tuple(names[:MOST_CLIENTS]),
+        n_clients=len(ids),
+        n=n,
+        first_ns=first,
+        last_ns=last,
+        when=times_text(n, first, last, sources.start_ns),
+        n_connections=len(conn_ids),
+        conn_ids=conn_ids[:MOST_CONNECTIONS],
+        n_evidence=len(evidence),
+        evidence=proofs,
+        packets=packets_text(proofs, len(evidence), len(conn_ids), sources.n_files),
+        cut=cut_command("finding", [row["finding_id"] for row in alike[:MOST_CUT]], "finding"),
+    )
+
+
+def _sentence(alike: list[Row], names: list[str], n_clients: int) -> str:
+    """The row's sentence; of several rows how many clients it is about, and the sentence of the one seen most often."""
+    sentence = alike[0]["sentence"] or ""
+    if len(alike) == 1:
+        return sentence
+    who = list_of([safe(name) for name in names], NAMED_CLIENTS)
+    return f"{count(n_clients, 'client')} ({who}), for example: {sentence}"
+
+
+def times_text(n: int, first: int | None, last: int | None, start_ns: int) -> str:
+    """How often, and from when to when: `3 times, 00:01.000 to 00:04.120`."""
+    times = count(n, "time") + ", " if n > 1 else ""
+    if first is None:
+        return times.rstrip(", ")
+    until = f" to {clock(last - start_ns)}" if last is not None and last // 1_000_000 > first // 1_000_000 else ""
+    return f"{times}{clock(first - start_ns)}{until}"

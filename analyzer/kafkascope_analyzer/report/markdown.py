@@ -1,4 +1,4 @@
-"""The report as Markdown, for an issue or a chat: summary, findings, what broke, starts, recoveries, the worst episode
+"""The report as Markdown, for an issue or a chat: headline, incidents, findings, starts, recoveries, the worst episode
 as a diagram. It reads as text too.
 """
 
@@ -6,17 +6,14 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from kafkascope_analyzer.report.markdown_text import code, prose
+from kafkascope_analyzer.report.markdown_incidents import markdown_findings, markdown_headline, markdown_incidents
+from kafkascope_analyzer.report.markdown_text import code
 from kafkascope_analyzer.report.mermaid import sequence, worst_episode
-from kafkascope_analyzer.report.terminal_causes import title
-from kafkascope_analyzer.report.terminal_findings import packets_of, sentence, when
-from kafkascope_analyzer.report.words import clock, count, list_of, percent, size, span
+from kafkascope_analyzer.report.words import clock, count, list_of, outcome_text, percent, size, span, start_text
 
 Model = dict[str, Any]
 
 MOST_FILES = 6
-MOST_FINDINGS = 20
-MOST_CAUSES = 15
 MOST_STARTS = 40
 MOST_RECOVERIES = 40
 MOST_GROUPS = 15
@@ -25,7 +22,8 @@ MOST_IDS = 15
 
 def to_markdown(model: Model) -> str:
     """The report as GitHub's Markdown, with a last newline."""
-    parts = (_head, _findings, _causes, _starts, _recoveries, _rebalances, _transactions, _worst)
+    first = (_head, markdown_headline, markdown_incidents, markdown_findings)
+    parts = (*first, _starts, _recoveries, _rebalances, _transactions, _worst)
     return "\n".join(line for part in parts for line in part(model)) + "\n"
 
 
@@ -49,46 +47,6 @@ def _head(model: Model) -> Iterator[str]:
         yield f"- {model['stories']['why_not']}"
 
 
-def _findings(model: Model) -> Iterator[str]:
-    found, start_ns = model["findings"], model["capture"]["start_ns"] or 0
-    if not found["present"]:
-        return
-    counted = ", ".join(count(n, severity) for severity, n in found["by_severity"].items() if n and severity != "info")
-    yield from ("", f"## Findings{f': {counted}' if counted else ''}", "")
-    if not found["n"]:
-        yield "No rule found fault with anything."
-    for row in found["listed"][:MOST_FINDINGS]:
-        yield f"- **{row['severity']}** {code(row['rule'])} ({when(row, start_ns)}): {prose(sentence(row['sentence']))}"
-        if row["advice"]:
-            yield f"  - do: {prose(sentence(row['advice']))}"
-        proof = packets_of(row, n_files=len(model["capture"]["files"]))
-        yield f"  - {proof + ': ' if proof else ''}{code(row['cut'])}"
-    yield from _more(found["n"] - min(MOST_FINDINGS, len(found["listed"])), "finding")
-    if found["n"]:
-        yield from ("", f"What a rule looks at: {code('kafkascope rules NAME')}.")
-
-
-def _causes(model: Model) -> Iterator[str]:
-    found, start_ns = model["causes"], model["capture"]["start_ns"] or 0
-    if not found["n"]:
-        return
-    addresses = {b["node_id"]: (b["addresses"] or b["advertised"] or [None])[0] for b in model["cluster"]["brokers"]}
-    yield from ("", "## What broke", "")
-    for cause in found["listed"][:MOST_CAUSES]:
-        lasted = cause["end_ns"] - cause["start_ns"]
-        took = f" for {span(lasted // 1000)}" if lasted > 0 else ""
-        outcomes = ", ".join(f"{n:,} {outcome.replace('_', ' ')}" for outcome, n in cause["outcomes"].items())
-        storm = ", a storm" if cause["storm"] else ""
-        yield f"- {clock(cause['start_ns'] - start_ns)} {prose(title(cause, addresses))}{took}: {outcomes}{storm}"
-        names = list(dict.fromkeys(c["client_id"] or c["client_ip"] or "?" for c in cause["clients"]))
-        who = f" ({list_of([code(name) for name in names], 6)})" if names else ""
-        brokers = f" and {count(cause['n_brokers'], 'broker')}" if cause["n_brokers"] else ""
-        errors = list_of([code(error) for error in cause["errors"]], 6)
-        hit = f"{count(cause['n_clients'], 'client')}{who}{brokers}"
-        yield f"  - hit {hit}: {count(cause['n_errors'], 'error')}, {errors}"
-    yield from _more(found["n"] - min(MOST_CAUSES, len(found["listed"])), "cause")
-
-
 def _starts(model: Model) -> Iterator[str]:
     start_ns = model["capture"]["start_ns"] or 0
     told = [(client, start) for client in model["clients"]["listed"] for start in client["starts"]]
@@ -97,7 +55,7 @@ def _starts(model: Model) -> Iterator[str]:
     told.sort(key=lambda pair: (pair[1]["start_ns"] or 0, pair[1]["startup_id"]))
     yield from ("", "## Starts", "", "| at | client | kind | outcome | took | slowest |", "|--:|---|---|---|--:|---|")
     for client, start in told[:MOST_STARTS]:
-        outcome = (start["outcome"] or "cut").replace("_", " ")
+        outcome = start_text(start["outcome"])
         if start["failed_step"]:
             outcome += f" at {start['failed_step'].replace('_', ' ')}"
         took = _took(start)
@@ -131,7 +89,7 @@ def _recoveries(model: Model) -> Iterator[str]:
             code(client["client_id"]),
             code(recovery["first_error_name"]),
             code(recovery["resource"]) + several,
-            (recovery["outcome"] or "still_open").replace("_", " ") + (", storm" if recovery["storm"] else ""),
+            outcome_text(recovery["outcome"]) + (", storm" if recovery["storm"] else ""),
             took,
             f"{recovery['n_errors']:,}",
         )
@@ -173,7 +131,7 @@ def _worst(model: Model) -> Iterator[str]:
     client, recovery = found
     yield from ("", "## The worst episode", "")
     took = f" in {span(1000 * recovery['time_to_recover_ms'])}" if recovery["time_to_recover_ms"] is not None else ""
-    outcome = (recovery["outcome"] or "still_open").replace("_", " ")
+    outcome = outcome_text(recovery["outcome"])
     what = f"{code(recovery['first_error_name'])} on {code(recovery['resource'])}"
     yield f"{code(client['client_id'])}, {what}: {outcome}{took}."
     yield f"{code('kafkascope explain OUT.kscope ' + recovery['told'])} tells it with packet numbers."

@@ -8,19 +8,21 @@ import json
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report import causes, clients, overview, unread
+from kafkascope_analyzer.dataset.stories import FINDINGS
+from kafkascope_analyzer.report import clients, overview, unread
 from kafkascope_analyzer.report.broker_latency import broker_latency
 from kafkascope_analyzer.report.client_traffic import client_traffic
-from kafkascope_analyzer.report.findings import findings
+from kafkascope_analyzer.report.findings import MOST_FINDINGS, Finding, counted
+from kafkascope_analyzer.report.incidents.summary import summary_of
 from kafkascope_analyzer.report.leader_load import leader_load
+from kafkascope_analyzer.report.plain import plain
 from kafkascope_analyzer.report.rebalances import rebalances
 from kafkascope_analyzer.report.removed_versions import removed_versions
+from kafkascope_analyzer.report.scan import NO_STORIES, OLD_STORIES, has_table
 from kafkascope_analyzer.report.transactions import transactions
 
 REPORT_VERSION = 1
 REPORT_FILE = "report.json"
-OLD_STORIES = "the stories are older than this part of the report: `kafkascope stories` makes them anew"
-NO_STORIES = "the dataset has no stories yet: `kafkascope stories` makes them (it needs Java 17 or newer)"
 
 
 def overview_model(dataset: Dataset) -> dict[str, Any]:
@@ -43,11 +45,13 @@ def report_model(dataset: Dataset) -> dict[str, Any]:
     model = overview_model(dataset)
     found = clients.clients(dataset)
     present = found.pop("present")
+    summary = summary_of(dataset, model["errors"]["n"])
     return {
         **model,
         "stories": {"present": present, "why_not": None if present else NO_STORIES},
-        "findings": _of_stories(findings(dataset), stories=present),
-        "causes": causes.causes(dataset),
+        "headline": plain(summary.headline),
+        "incidents": plain(summary.incidents),
+        "findings": _of_stories(_findings(dataset, summary.findings), stories=present),
         "clients": found,
         "rebalances": _of_stories(rebalances(dataset), stories=present),
         "transactions": _of_stories(transactions(dataset), stories=present),
@@ -55,6 +59,15 @@ def report_model(dataset: Dataset) -> dict[str, Any]:
         "leaders": leader_load(dataset),
         "client_traffic": client_traffic(dataset),
         "removed_versions": removed_versions(dataset),
+    }
+
+
+def _findings(dataset: Dataset, found: tuple[Finding, ...]) -> dict[str, Any]:
+    return {
+        "present": has_table(dataset, FINDINGS),
+        "n": len(found),
+        "by_severity": counted(found),
+        "listed": plain(found[:MOST_FINDINGS]),
     }
 
 

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.report.pieces import grid, heading, indented, line
-from kafkascope_analyzer.report.words import clock, node, safe, span
+from kafkascope_analyzer.report.words import clock, node, outcome_text, safe, span
 
 Model = dict[str, Any]
 
@@ -35,7 +35,7 @@ def render_recovery(model: Model) -> Iterator[RenderableType]:
     yield line(
         (safe(recovery["first_error_name"]), "bold"),
         ": ",
-        (outcome.replace("_", " "), _STYLE.get(outcome, "bold red")),
+        (outcome_text(outcome), _STYLE.get(outcome, "bold red")),
         f"{took} · from {clock(recovery['start_ns'] - model['start_ns'])}",
         (" · storm", "bold red") if recovery["storm"] else "",
     )

@@ -4,8 +4,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CADENCES, CLIENTS, STARTUP_STEP_ROWS, STARTUPS
-from kafkascope_analyzer.report.model import NO_STORIES
-from kafkascope_analyzer.report.scan import has_table, one_of, rows
+from kafkascope_analyzer.report.scan import NO_STORIES, has_table, one_of, rows
 from kafkascope_parsers.errors import UsageError
 
 Row = dict[str, Any]

@@ -12,10 +12,10 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
-from kafkascope_analyzer.report.terminal_causes import render_causes
 from kafkascope_analyzer.report.terminal_clients import render_clients
 from kafkascope_analyzer.report.terminal_findings import render_findings
 from kafkascope_analyzer.report.terminal_groups import render_rebalances, render_transactions
+from kafkascope_analyzer.report.terminal_incidents import render_headline, render_incidents
 from kafkascope_analyzer.report.terminal_traffic import (
     render_client_traffic,
     render_latency,
@@ -37,9 +37,11 @@ MOST_BROKERS = 16
 _ONE_COLUMN = str.maketrans({"→": ">", "·": "-", "…": "~", "µ": "u", "─": "-", "•": "*", "\u00a0": " "})
 
 
-def render_to(model: Model, stream: TextIO, *, plain: bool) -> None:
-    """Writes the report; plain is ASCII without styling, one character for one, so that columns stay put."""
-    write_parts(render(model), stream, plain=plain)
+def render_to(model: Model, stream: TextIO, *, plain: bool, routine: bool = False) -> None:
+    """Writes the report; plain is ASCII without styling, one character for one, so that columns stay put. routine:
+    whether routine incidents are listed.
+    """
+    write_parts(render(model, routine=routine), stream, plain=plain)
 
 
 def write_parts(parts: Iterable[RenderableType], stream: TextIO, *, plain: bool) -> None:
@@ -68,16 +70,18 @@ def width_of(stream: TextIO) -> int:
     return min(Console(file=stream).width, WIDEST)
 
 
-_STORIES = {"findings": render_findings, "causes": render_causes, "rebalances": render_rebalances}
-_STORIES |= {"transactions": render_transactions}
+_STORIES = {"findings": render_findings, "rebalances": render_rebalances, "transactions": render_transactions}
 _FIGURES = {"latency": render_latency, "leaders": render_leaders, "client_traffic": render_client_traffic}
 _FIGURES |= {"removed_versions": render_removed_versions, "clients": render_clients}
 """Parts by their key in the model: what went wrong comes before the cluster's figures, these before single clients."""
 
 
-def render(model: Model) -> Iterator[RenderableType]:
+def render(model: Model, *, routine: bool = False) -> Iterator[RenderableType]:
     """The report's parts, in order; those that a model does not have (`kafkascope info`) are left out."""
     yield from _head(model)
+    if "headline" in model:
+        yield from render_headline(model)
+        yield from render_incidents(model, routine=routine)
     for key, part in _STORIES.items():
         if key in model:
             yield from part(model)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kafkascope_analyzer.report.pieces import grid, heading, indented, line, more
-from kafkascope_analyzer.report.words import clock, count, list_of, node, percent, safe, span
+from kafkascope_analyzer.report.words import clock, count, list_of, node, outcome_text, percent, safe, span, start_text
 
 Model = dict[str, Any]
 
@@ -99,7 +99,7 @@ def _start_in_short(start: Model | None) -> Text:
     if start is None:
         return Text("")
     outcome = start["outcome"] or "cut"
-    word = Text(outcome.replace("_", " "), style=_STYLE.get(outcome, ""))
+    word = Text(start_text(outcome), style=_STYLE.get(outcome, ""))
     return word.append(f" {span(_total_us(start))}", style="") if outcome == "ready" else word
 
 
@@ -112,7 +112,7 @@ def _trouble(client: Model) -> Text:
     if longest_ms:
         told.append(f", up to {span(longest_ms * 1000)}")
     for cause in [cause for cause in causes if cause["outcome"] != "recovered"][:1]:
-        told.append(f", {(cause['outcome'] or 'still_open').replace('_', ' ')}", style=_STYLE.get(cause["outcome"], ""))
+        told.append(f", {outcome_text(cause['outcome'])}", style=_STYLE.get(cause["outcome"], ""))
     return told
 
 
@@ -220,7 +220,7 @@ def _start(start: Model, start_ns: int) -> Iterator[RenderableType]:
     total = f" after {span(_total_us(start))}" if start["ready_ns"] is not None else ""
     where = f" at {start['failed_step'].replace('_', ' ')}" if start["failed_step"] else ""
     error = f" ({safe(start['error_name'])})" if start["error_name"] else ""
-    told = {"gave_up": "gave up", "cut": "cut: the capture does not have all of it"}.get(outcome, outcome)
+    told = "cut: the capture does not have all of it" if outcome == "cut" else start_text(outcome)
     yield line(
         (f"{number}: ", "bold"),
         (told, _STYLE.get(outcome, "")),
@@ -322,7 +322,7 @@ def _cause(cause: Model, start_ns: int, addresses: dict[int, str]) -> Iterator[R
         (f"{clock(begun - start_ns)} ", "bold"),
         (safe(cause["first_error_name"]), "bold"),
         f" on {on}: " if on else ": ",
-        (outcome.replace("_", " ") + took, _STYLE.get(outcome, "")),
+        (outcome_text(outcome) + took, _STYLE.get(outcome, "")),
         (" · storm", "bold red") if cause["storm"] else "",
         indent=2,
     )
@@ -346,7 +346,7 @@ def _told(cause: Model, addresses: dict[int, str]) -> Iterator[str]:
     if others:
         yield f"also {list_of(others, 3)}"
     if len(cause["outcomes"]) > 1:
-        yield "episodes: " + ", ".join(f"{n:,} {outcome.replace('_', ' ')}" for outcome, n in cause["outcomes"].items())
+        yield "episodes: " + ", ".join(f"{n:,} {outcome_text(outcome)}" for outcome, n in cause["outcomes"].items())
     if cause["reaction"]:
         yield f"did: {safe(cause['reaction']).replace('_', ' ')}"
     if cause["expected_reaction"] and cause["outcome"] != "recovered":

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.report.pieces import grid, heading, indented, line, more
-from kafkascope_analyzer.report.words import clock, list_of, safe, span
+from kafkascope_analyzer.report.words import clock, list_of, safe, span, start_text
 
 Model = dict[str, Any]
 
@@ -19,7 +19,7 @@ BAR = 20
 MOST_STARTS = 20
 MOST_STEPS = 200
 _STYLE = {"ready": "green", "failed": "bold red", "gave_up": "red", "cut": "yellow"}
-_OUTCOME = {"gave_up": "gave up", "cut": "cut: the capture does not have all of it"}
+_OUTCOME = {"gave_up": start_text("gave_up"), "cut": "cut: the capture does not have all of it"}
 _WHY = {"backoff": "back-off", "no_records": "no records"}
 
 

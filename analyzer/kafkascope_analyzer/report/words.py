@@ -110,6 +110,22 @@ def address(ip: str | None, port: int | None) -> str | None:
     return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
 
 
+_OUTCOMES = {"gave_up": "client closed first"}
+_STARTS = {"gave_up": "ended before it was ready"}
+
+
+def outcome_text(outcome: str | None) -> str:
+    """How a recovery ended, in words. A client that went away before it recovered did not give up: it was closed."""
+    known = outcome or "still_open"
+    return _OUTCOMES.get(known, known.replace("_", " "))
+
+
+def start_text(outcome: str | None) -> str:
+    """How a start ended, in words."""
+    known = outcome or "cut"
+    return _STARTS.get(known, known.replace("_", " "))
+
+
 def list_of(names: list[str], most: int) -> str:
     """The first names, and how many more."""
     shown = ", ".join(names[:most])

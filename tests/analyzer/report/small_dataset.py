@@ -371,9 +371,53 @@ def later_story_rows(text: str) -> dict[str, list[dict[str, Any]]]:
     }
 
 
+def incident_rows(text: str) -> dict[str, list[dict[str, Any]]]:
+    """Node 1 is silent from 4.9 s on: the producer waits for 4 s, the consumer to the end of the capture."""
+    incident = {
+        "kind": "broker_silent",
+        "node_id": 1,
+        "subject": f"node 1 (10.0.0.11:9092){text}",
+        "start_ns": at(4900),
+    }
+    incident |= {"severity": "error", "clients": ["g1", "p1"], "n_stalls": 3, "longest_ms": 5000, "hosts": []}
+    stall = {"client_instance_id": "p1", "client_id": f"svc{text}", "kind": "produce", "topic": f"clicks{text}"}
+    stall |= {"partition": 0, "node_id": 1, "from_ns": at(4990), "n_attempts": 2, "incident_id": "incident-1"}
+    stall |= {"error_names": ["NOT_LEADER_OR_FOLLOWER"], "evidence": ["c1:9"]}
+    reader = {"kind": "consume", "client_instance_id": "g1", "client_id": "reader", "group_id": f"readers{text}"}
+    state = {"node_id": 1, "server_ip": "10.0.0.11", "server_port": 9092, "host": "10.0.0.101", "host_kind": "client"}
+    other = {**state, "node_id": 2, "server_ip": "10.0.0.12"}
+    return {
+        "incidents": [
+            {**incident, "incident_id": "incident-1", "sentence": f"Node 1 sent nothing from 4.9 s on.{text}"}
+            | {"advice": f"Look at the host of node 1.{text}", "how_known": f"no segment came{text}"}
+            | {"evidence": ["c1:9", "c0"]},
+            {**incident, "incident_id": "incident-2", "kind": "leader_move", "root_incident_id": "incident-1"}
+            | {"severity": "warning", "start_ns": at(5000), "end_ns": at(9000), "n_stalls": 0}
+            | {"sentence": f"The leader of clicks-0 moved from node 1 to node 2.{text}"},
+            {**incident, "incident_id": "incident-3", "kind": "coordinator_move", "severity": "info", "clients": []}
+            | {"subject": f"group readers{text}", "node_id": 2, "start_ns": at(500), "end_ns": at(600), "n_stalls": 0}
+            | {"sentence": f"The coordinator of readers moved.{text}"},
+        ],
+        "stalls": [
+            {**stall, "stall_id": "stall-1", "to_ns": at(8990), "waited_ms": 4000},
+            {**stall, "stall_id": "stall-2", "partition": 1, "to_ns": at(6990), "waited_ms": 2000},
+            {**stall, **reader, "stall_id": "stall-3", "from_ns": at(5000), "waited_ms": 5000, "evidence": ["c2:0"]}
+            | {"incident_id": "incident-2", "error_names": []},
+        ],
+        "broker_states": [
+            {**state, "state": "serving", "from_ns": at(1), "to_ns": at(4900), "n_waiting": 0},
+            {**state, "state": "silent", "from_ns": at(4900), "to_ns": at(9000), "n_waiting": 3, "requests": ["c1:9"]},
+            {**state, "state": "serving", "from_ns": at(9000), "n_waiting": 0},
+            {**other, "state": "serving", "from_ns": at(20), "n_waiting": 0},
+        ],
+    }
+
+
 def write_dataset(place: Path, *, stories: bool = True, text: str = "") -> Path:
     """Writes the dataset into a new directory `place` and gives it back."""
-    found = ingest_rows(text) | (story_rows(text) | later_story_rows(text) if stories else {})
+    found = ingest_rows(text)
+    if stories:
+        found |= story_rows(text) | later_story_rows(text) | incident_rows(text)
     for name, rows in found.items():
         write_table(place, TABLES[name], rows)
     ledger = {"stream_bytes": 3000, "decoded_bytes": 2850, "undecoded_bytes": 150, "missing_bytes": 0}

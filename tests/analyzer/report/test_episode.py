@@ -117,28 +117,6 @@ def test_an_episode_as_a_waterfall(proven: Path) -> None:
     assert any(line.split()[0] == "+101" for line in lines if line.strip().startswith("+"))
 
 
-def test_the_report_tells_causes_before_clients(dataset: Write) -> None:
-    model = report_model(Dataset.open(dataset()))
-    (cause,) = model["causes"]["listed"]
-    assert (cause["kind"], cause["n_clients"], cause["n_episodes"], cause["node_id"]) == ("leader_moved", 1, 4, 1)
-    assert cause["worst"]["recovery_id"] == "p1:r3"
-
-
-def test_a_silent_broker_is_lost_from_the_request_that_it_left_alone(dataset: Write) -> None:
-    place = dataset()
-    (before,) = report_model(Dataset.open(place))["causes"]["listed"]
-
-    def silent(row: dict[str, object], name: str = "RESPONSE_LATE") -> dict[str, object]:
-        return {**row, "first_error_name": name, "failing_ns": before["start_ns"] - 5_500_000_000}
-
-    rewrite(place / "stories" / "recoveries", silent)
-    (cause,) = report_model(Dataset.open(place))["causes"]["listed"]
-    assert (cause["kind"], before["start_ns"] - cause["start_ns"]) == ("broker_lost", 5_500_000_000)
-    rewrite(place / "stories" / "recoveries", lambda row: silent(row, "CONNECTION_CLOSED"))
-    (cause,) = report_model(Dataset.open(place))["causes"]["listed"]
-    assert (cause["kind"], cause["start_ns"]) == ("broker_lost", before["start_ns"])
-
-
 def test_hostile_names_reach_no_terminal(dataset: Write, tmp_path: Path) -> None:
     place = dataset(text="\x1b[31m\u202e")
     for args in (("explain", place, "p1:r3"), ("explain", place, "move"), ("timeline", place, "--recovery", "p1:r3")):

@@ -80,10 +80,12 @@ def test_the_page_tells_the_story(dataset: Write) -> None:
     page = to_markdown(report_model(Dataset.open(dataset())))
     for said in (
         "# Kafka traffic in `small.pcap`",
-        "## Findings: 1 error, 1 warning",
+        "**Error.** Broker silent: node 1 (10.0.0.11:9092), from 00:04.900, not over when the capture ended.",
+        "### Error: broker silent: node 1 (10.0.0.11:9092), from 00:04.900, not over when the capture ended",
+        "| `reader` | `fetch from clicks-0 (group readers)` | 00:05.000 | 5.00 s | still waiting |",
+        "## Other findings: 1 error",
         "- **error** `broker_lost` (00:00.031 to 00:05.100): node 1 was lost",
         "packets 31, 32: `kafkascope cut OUT.kscope --finding f-2 -o finding.pcapng`",
-        "- 00:05.000 node 1 (10.0.0.11:9092) gave up leadership for 103 ms: 4 recovered",
         "| 00:00.000 | `svc` | producer | ready | 400 ms | client 300 ms at first produce |",
         "| 00:00.020 | `reader` | consumer | failed at join group |  |  |",
         "| 00:05.000 | `svc` | `NOT_LEADER_OR_FOLLOWER` | `clicks-3` and 3 more | recovered | 103 ms | 4 |",
@@ -91,7 +93,7 @@ def test_the_page_tells_the_story(dataset: Write) -> None:
         "| `pay` | 1 | 1 | 1 | 20.0 ms | 40.0 ms |",
     ):
         assert said in page, page
-    assert page.index("## Findings") < page.index("## What broke") < page.index("## Starts")
+    assert page.index("## Incidents") < page.index("## Other findings") < page.index("## Starts")
 
 
 def test_without_stories_the_page_says_so(dataset: Write) -> None:

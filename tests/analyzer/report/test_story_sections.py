@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.findings import at_place
+from kafkascope_analyzer.report.commands import at_place
 from kafkascope_analyzer.report.model import report_model
 from kafkascope_analyzer.report.terminal import page_of, render
 
@@ -20,10 +20,16 @@ def test_findings_come_gravest_first_with_their_proof(dataset: Write) -> None:
     lost, storm, tiny = found["listed"]
     assert [(proof["id"], proof["packets"]) for proof in storm["evidence"]] == [("c1:9", [31, 32]), ("c1:0", [])]
     assert storm["evidence"][0]["error_name"] == "NOT_LEADER_OR_FOLLOWER"
-    assert storm["client_id"] == "svc"
+    assert storm["clients"] == ["svc"]
     assert lost["evidence"] == [
-        {"id": "c3", "api_name": None, "error_name": None, "ts_ns": None, "capture_id": None, "packets": []}
+        {
+            **dict.fromkeys(("api_name", "error_name", "ts_ns", "capture_id", "latency_us", "node_id", "server_port")),
+            "id": "c3",
+            "packets": [],
+            "took": "",
+        }
     ]
+    assert storm["evidence"][0]["took"] == "10.0 ms"
     assert (tiny["n_evidence"], len(tiny["evidence"])) == (30, 20)
 
 
@@ -88,11 +94,11 @@ def test_older_stories_say_why_a_section_is_empty(dataset: Write, small: ModuleT
     assert "Java 17" in report_model(Dataset.open(place))["findings"]["why_not"]
 
 
-def test_the_terminal_begins_with_findings_and_tells_of_groups_and_transactions(dataset: Write) -> None:
+def test_the_terminal_begins_with_incidents_and_tells_of_groups_and_transactions(dataset: Write) -> None:
     page = page_of(render(report_model(Dataset.open(dataset()))), 80, ascii_only=False)
     for said in (
         "error    broker_lost · 00:00.031 to 00:05.100",
-        "warning  leader_storm · 3 times, 00:04.990 to 00:05.100",
+        "         warning  leader_storm · 3 times, 00:04.990 to 00:05.100",
         "do: raise retry.backoff.ms",
         "packets 31, 32",
         "seen on 1 connection",
@@ -103,7 +109,7 @@ def test_the_terminal_begins_with_findings_and_tells_of_groups_and_transactions(
         "00:00.300 aborted after 40.0 ms",
     ):
         assert said in page, page
-    order = ["Findings (3)", "What broke", "Rebalances (2)", "Transactions (4)", "Cluster", "Clients (2)"]
+    order = ["Incidents (1)", "Other findings (2)", "Rebalances (2)", "Transactions (4)", "Cluster", "Clients (2)"]
     assert sorted(order, key=page.index) == order
 
 
@@ -125,8 +131,12 @@ def test_a_long_command_is_cut_in_two_as_a_shell_reads_it(dataset: Write) -> Non
     ) in page
 
 
-def test_packets_of_several_files_name_the_file(dataset: Write) -> None:
-    model = report_model(Dataset.open(dataset()))
-    model["capture"]["files"] *= 2
-    model["findings"]["listed"][1]["evidence"][0]["capture_id"] = 1
-    assert "packets 1:31, 1:32" in page_of(render(model), 80, ascii_only=False)
+def test_packets_of_several_files_name_the_file(dataset: Write, small: ModuleType) -> None:
+    place = dataset()
+    rows = small.ingest_rows("")
+    second = rows["captures"][0] | {"capture_id": 1, "path": "second.pcap"}
+    small.write_table(place, small.TABLES["captures"], [*rows["captures"], second])
+    requests = [r | {"capture_id": 1} if r["request_id"] == "c1:9" else r for r in rows["requests"]]
+    small.write_table(place, small.TABLES["requests"], requests)
+    page = page_of(render(report_model(Dataset.open(place))), 80, ascii_only=False)
+    assert page.count("packets 1:31, 1:32") == 3  # the incident, leader_storm, tiny_batches

@@ -203,13 +203,13 @@ function prepareBands() {
         to: start.ready_ns ?? last,
         steps,
         told: start,
-        title: `start ${span(start.total_us) || words(start.outcome)}`,
+        title: `start ${span(start.total_us) || start.outcome_text}`,
       },
     );
   }
   for (const told of longestOfCauses()) {
     const steps = told.steps.filter((step) => step.ts_ns !== null).map((step) => [step.ts_ns, words(step.step)]);
-    const took = told.recovered_ns === null ? words(told.outcome) : span((told.recovered_ns - told.since_ns) / 1000);
+    const took = told.recovered_ns === null ? told.outcome_text : span((told.recovered_ns - told.since_ns) / 1000);
     add(
       told.client_instance_id,
       {

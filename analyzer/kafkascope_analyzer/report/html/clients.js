@@ -60,7 +60,7 @@ function startText(client) {
   if (!first) return "";
   return outcome(
     first.outcome,
-    `${words(first.outcome)}${first.total_us === null ? "" : ` ${span(first.total_us)}`}${first.failed_step ? ` at ${words(first.failed_step)}` : ""}`,
+    `${first.outcome_text}${first.total_us === null ? "" : ` ${span(first.total_us)}`}${first.failed_step ? ` at ${words(first.failed_step)}` : ""}`,
   );
 }
 
@@ -127,7 +127,7 @@ function episodeChoices(episodes) {
       `${clock(worst.start_ns)} ${worst.first_error_name}: `,
       outcome(
         worst.outcome,
-        `${words(worst.outcome)}${worst.time_to_recover_ms === null ? "" : ` after ${span(worst.time_to_recover_ms * 1000)}`}`,
+        `${worst.outcome_text}${worst.time_to_recover_ms === null ? "" : ` after ${span(worst.time_to_recover_ms * 1000)}`}`,
       ),
       rest.length ? ` · ${alike.length} alike` : "",
     ];
@@ -136,7 +136,7 @@ function episodeChoices(episodes) {
     const fill = () => made.open && made.childElementCount === 1 && made.append(
       episodeBlock(worst),
       ...rest.slice(0, MOST_BLOCKS).map((one) => details(
-        `${one.resource ?? "?"}: ${words(one.outcome)}`,
+        `${one.resource ?? "?"}: ${one.outcome_text}`,
         false,
         episodeBlock(one),
       )),

@@ -2,19 +2,20 @@
 
 function evidenceRow(id) {
   const told = STORY.evidence[id];
-  if (!told) return [id, "", "", "", "", ""];
+  if (!told) return [id, "", "", "", "", "", ""];
   const packets = [told.request_packet_no, told.response_packet_no].filter((packet) => packet);
   return [
     button(id, () => openEvidence(id), { class: "link" }),
     clock(told.ts_ns, 6),
     `${told.api_name} v${told.api_version}`,
     nodeName(told.node_id),
+    told.latency_us === null ? "" : span(told.latency_us),
     told.error_name ? outcome("fatal", told.error_name) : words(told.status),
     packets.join(", "),
   ];
 }
 
-const EVIDENCE_COLUMNS = [["Request"], ["Time", "num"], ["API"], ["Broker"], ["Outcome"], ["Packets", "num"]];
+const EVIDENCE_COLUMNS = [["Request"], ["Time", "num"], ["API"], ["Broker"], ["Latency", "num"], ["Outcome"], ["Packets", "num"]];
 
 // ids: of requests; others (connections) are named in a line.
 function evidenceTable(ids, title) {

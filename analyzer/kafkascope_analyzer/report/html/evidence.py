@@ -25,9 +25,9 @@ def load_evidence(dataset: Dataset, named: Iterable[str | None]) -> dict[str, Ro
 
 
 def named_by(story: dict[str, Any]) -> list[str | None]:
-    """The ids that the stories name, those of findings first."""
+    """The ids that the stories name, those of transactions first."""
     named: list[str | None] = []
-    for name in ("findings", "transactions", "rebalances"):
+    for name in ("transactions", "rebalances"):
         named += [i for row in story[name]["listed"] for i in row.get("evidence") or ()]
     for episode in story["episodes"]["listed"]:
         named += episode["evidence"]
@@ -35,3 +35,9 @@ def named_by(story: dict[str, Any]) -> list[str | None]:
     for start in story["starts"]["listed"]:
         named += [name for step in start["steps"] for name in step["request_ids"]]
     return named
+
+
+def proved_by(model: dict[str, Any]) -> list[str | None]:
+    """The ids that prove incidents and findings."""
+    incidents = [*model["incidents"]["listed"], *model["incidents"]["routine"]]
+    return [proof["id"] for row in [*incidents, *model["findings"]["listed"]] for proof in row["evidence"]]

@@ -18,8 +18,9 @@ from kafkascope_analyzer.report.words import safe, visible
 LEVEL = 6
 LONGEST_PROSE = 2_000
 """Characters of a sentence of ours, which has strangers' names in it; names alone are cut by report.words.safe."""
-_PROSE = ["sentence", "advice", "title", "radius", "trigger_why", "expected_reaction", "wrong_why", "identity_why"]
-_PROSE += ["why_not", "cut_why"]
+_PROSE = ["sentence", "advice", "title", "trigger_why", "expected_reaction", "wrong_why", "identity_why"]
+_PROSE += ["why_not", "cut_why", "details", "how_known", "sentences", "followed_text", "routine_text", "packets"]
+_PROSE += ["text", "cut", "wireshark", "explain"]
 _ALIGNED = 8
 """Columns begin at multiples of this, so that the page can lay typed arrays over the bytes."""
 _KINDS = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "i32", "float64": "f64"}
@@ -41,6 +42,8 @@ def shown(value: Any, start_ns: int) -> Any:
 def _shown_of(key: str, value: Any, start_ns: int) -> Any:
     if isinstance(value, str) and key in _PROSE:
         return visible(value[:LONGEST_PROSE])
+    if isinstance(value, list) and key in _PROSE:
+        return [_shown_of(key, part, start_ns) for part in value]
     return _since(value, start_ns) if key.endswith("_ns") else shown(value, start_ns)
 
 

@@ -1,4 +1,4 @@
-// The timeline's rows from top to bottom: the cluster's, then clients with their connections where they are open.
+// The timeline's rows from top to bottom: the cluster's, brokers with their states, then clients with their connections where they are open.
 
 const CLUSTER_ROW = 30;
 const CLIENT_ROW = 45;
@@ -8,6 +8,7 @@ let ROWS_HEIGHT = 0;
 
 function layRows() {
   ROWS = [{ kind: "cluster", height: CLUSTER_ROW }];
+  for (const lane of STORY.broker_lanes) ROWS.push({ kind: "node", lane, height: NODE_ROW });
   STORY.lanes.clients.forEach((client, number) => {
     if (!isShown(client, number)) return;
     ROWS.push({ kind: "client", client, number, height: CLIENT_ROW, conns: client.conns });
@@ -93,6 +94,7 @@ function labelOf(row) {
     el("strong", {}, "Cluster"),
     el("span", {}, "leaders, coordinators, brokers"),
   );
+  if (row.kind === "node") return nodeLabel(row);
   if (row.kind === "client") return clientLabel(row);
   const { conn } = row;
   const family = ROLE_FAMILY[conn.primary_role];

@@ -1,24 +1,23 @@
-"""Loads findings, rebalances and transactions: story tables that a dataset may lack."""
+"""Loads rebalances and transactions: story tables that a dataset may lack."""
 
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
 
-MOST_ROWS = {"findings": 500, "rebalances": 2_000, "transactions": 2_000}
+MOST_ROWS = {"rebalances": 2_000, "transactions": 2_000}
 MOST_EVIDENCE = 12
 MOST_MEMBERS = 50
 MOST_NAMES = 5
 _MOST = {"evidence": MOST_EVIDENCE, "conn_ids": MOST_EVIDENCE, "members": MOST_MEMBERS, "departed": MOST_MEMBERS}
 _MOST |= {"held_back": MOST_EVIDENCE, "partitions": 10, "offset_groups": MOST_NAMES, "refused_commits": MOST_NAMES}
 _MOST |= {"fenced": MOST_NAMES, "error_names": MOST_NAMES}
-SEVERITIES = ("error", "warning", "info")
-_ORDER = {"findings": "first_ns", "rebalances": "start_ns", "transactions": "begin_ns"}
+_ORDER = {"rebalances": "start_ns", "transactions": "begin_ns"}
 
 Row = dict[str, Any]
 
 
 def load_story(dataset: Dataset, name: str) -> Row:
-    """present, n and `listed`: the table's rows by time (findings: by severity first), at most MOST_ROWS[name].
+    """present, n and `listed`: the table's rows by time, at most MOST_ROWS[name].
 
     Raises UsageError where the table is there and cannot be read.
     """
@@ -35,9 +34,8 @@ def load_story(dataset: Dataset, name: str) -> Row:
 
 
 def _first(kept: list[Row], name: str) -> list[Row]:
-    def order(row: Row) -> tuple[int, int, str]:
-        severity = SEVERITIES.index(row["severity"]) if row.get("severity") in SEVERITIES else len(SEVERITIES)
-        return severity, row.get(_ORDER[name]) or 0, str(next(iter(row.values()), ""))
+    def order(row: Row) -> tuple[int, str]:
+        return row.get(_ORDER[name]) or 0, str(next(iter(row.values()), ""))
 
     return sorted(kept, key=order)[: MOST_ROWS[name]]
 

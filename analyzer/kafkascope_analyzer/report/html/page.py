@@ -21,6 +21,7 @@ SCRIPTS = (
     "filter.js",
     "lanes.js",
     "bars.js",
+    "waits.js",
     "timeline.js",
     "minimap.js",
     "pointer.js",

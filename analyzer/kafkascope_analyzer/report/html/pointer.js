@@ -136,9 +136,12 @@ function hideTip() {
 
 function hoverText(row, event) {
   if (row.kind === "cluster") return clusterText(timeAt(event));
-  const i = nearest(row, event);
-  if (i >= 0) return requestLines(i);
   const at = timeAt(event);
+  if (row.kind === "node") return nodeText(row.lane, at);
+  const waits = waitsAt(row.kind === "conn" ? row.conn.client : row.number, at);
+  const i = nearest(row, event);
+  if (i >= 0) return [...requestLines(i), ...waits];
+  if (waits.length) return waits;
   const band = row.kind === "client" && (BANDS.get(row.number) || []).find((one) => one.from <= at && at <= one.to);
   return band ? bandLines(band) : null;
 }
@@ -146,12 +149,12 @@ function hoverText(row, event) {
 function bandLines(band) {
   const { told } = band;
   if (band.kind === "start") return [
-    `start: ${words(told.outcome)}`,
+    `start: ${told.outcome_text}`,
     told.total_us === null ? "" : `took ${span(told.total_us)}`,
   ];
   const took = told.recovered_ns === null
-    ? words(told.outcome)
-    : `${words(told.outcome)} after ${span((told.recovered_ns - told.start_ns) / 1000)}`;
+    ? told.outcome_text
+    : `${told.outcome_text} after ${span((told.recovered_ns - told.start_ns) / 1000)}`;
   return [
     `${told.first_error_name} on ${told.resource ?? "?"}`,
     took,
@@ -216,6 +219,7 @@ function moveCursor(by) {
 
 function rowText(row) {
   if (row.kind === "cluster") return "Cluster";
+  if (row.kind === "node") return [row.lane.label, ...row.lane.failing.map(stretchText)].join(", ");
   if (row.kind === "client") return `Client ${clientName(row.client)}, ${words(row.client.kind)}, ${count(row.conns.length, "connection")}`;
   return `Connection to ${nodeName(row.conn.node_id)}, ${row.conn.to}, ${count(row.conn.n_requests, "request")}`;
 }
@@ -227,7 +231,7 @@ function openCursor() {
 
 // The next or previous request of the row by time.
 function stepRequest(by) {
-  const row = ROWS[TIMELINE.cursor ?? 1];
+  const row = TIMELINE.cursor === undefined ? ROWS.find((one) => one.conns) : ROWS[TIMELINE.cursor];
   if (!row?.conns) return;
   const from = VIEW.request >= 0 && row.conns.includes(REQ.conn[VIEW.request])
     ? REQ.start[VIEW.request]

@@ -54,6 +54,8 @@ function readInk(context) {
   ]) INK[name] = read(name);
   INK.patterns = FAMILIES.map((family, n) => canvasPattern(context, family.pattern, INK.families[n], INK.surface));
   INK.recovery = canvasPattern(context, "falling", INK.error, "transparent", 0.35);
+  INK.slow = canvasPattern(context, "falling", INK.warning, "transparent", 0.35);
+  INK.waiting = canvasPattern(context, "cross", INK.warning, "transparent", 0.5);
   INK.starting = canvasPattern(context, "rising", INK.start, "transparent", 0.35);
 }
 

@@ -23,7 +23,7 @@ function episodeBlock(episode) {
     "h4",
     { id: `episode-${episode.recovery_id}`, tabindex: "-1" },
     `${clock(episode.start_ns)} ${episode.first_error_name} on ${episode.resource ?? "?"}: `,
-    outcome(episode.outcome, words(episode.outcome) + took),
+    outcome(episode.outcome, episode.outcome_text + took),
   );
   const steps = episode.steps.filter((step) => step.ts_ns !== null);
   return el(

@@ -12,6 +12,7 @@ async function start() {
   END = Math.max(1, (STORY.capture.end_ns ?? 1) + 1);
   prepareFamilies();
   prepareBands();
+  prepareWaits();
   VIEW.brokers = STORY.lanes.clients.every((client) => client.kind === "broker");
   waiting.remove();
   build();
@@ -67,7 +68,7 @@ function listen() {
   );
   window.addEventListener(
     "beforeprint",
-    () => document.querySelectorAll("details.cause, details.finding").forEach((one) => (one.open = true)),
+    () => document.querySelectorAll("details.incident, details.finding").forEach((one) => (one.open = true)),
   );
 }
 

@@ -1,47 +1,30 @@
-// Top of the page: what broke and when, which clients felt it, how long until they worked again; then the findings.
+// Top of the page: the headline, what failed and who stood still because of it, then the findings. All words and numbers
+// are those of report.json.
 
 const SEVERITIES = {
   error: ["✕", "error", "Error"],
   warning: ["!", "warning", "Warning"],
   info: ["i", "info", "Note"],
+  none: ["✓", "good", "Ok"],
+  unknown: ["?", "info", "Unknown"],
 };
 
 function summarySection() {
-  return section("happened", "What happened", headline(), findingsBlock(), causesBlock(), notesBlock());
+  return section("happened", "What happened", headline(), incidentsBlock(), findingsBlock(), notesBlock());
+}
+
+function severityTag(severity) {
+  const [sign, tone, word] = SEVERITIES[severity] || SEVERITIES.info;
+  return el("span", { class: `tag ${tone}` }, el("span", { "aria-hidden": "true" }, `${sign} `), word);
 }
 
 function headline() {
-  const causes = STORY.causes.listed;
-  const clients = STORY.lanes.clients.filter((client) => client.kind !== "broker" && client.kind !== "unassigned");
-  const felt = new Set(causes.flatMap((cause) => cause.felt.map((one) => one.client_instance_id)));
-  const hit = clients.filter((client) => felt.has(client.client_instance_id));
-  if (!STORY.stories.present) return el(
-    "p",
-    { class: "lead" },
-    STORY.stories.why_not || "The dataset has no stories.",
-  );
-  if (!causes.length) return el(
-    "p",
-    { class: "lead" },
-    outcome(
-      "recovered",
-      `Nothing broke that the capture shows: ${count(clients.length, "client")} without an error to recover from.`,
-    ),
-  );
-  const open = causes.filter((cause) => isUnwell(cause) && cause.n_clients);
-  const first = causes[0];
-  const parted = causes.some((cause) => judged(cause).some((one) => wentOn(cause, one)));
-  const elsewhere = `Every client worked again${parted ? ", or went on without the broker that it lost" : ""}.`;
-  const last = causes.reduce((end, cause) => Math.max(end, cause.end_ns), 0);
+  const { verdict, sentence, details: more } = STORY.headline;
   return el(
-    "p",
+    "div",
     { class: "lead" },
-    `${count(STORY.causes.n, "thing")} broke between ${clock(first.since_ns)} and ${clock(last)}. `,
-    `${hit.length} of ${count(clients.length, "client")} felt it. `,
-    open.length ? outcome(
-      "fatal",
-      `In ${count(open.length, "case")} not every client worked again.`,
-    ) : outcome("recovered", elsewhere),
+    el("p", {}, severityTag(verdict), " ", el("strong", { class: "sentence" }, sentence)),
+    more.map((one) => el("p", {}, one)),
   );
 }
 
@@ -49,236 +32,123 @@ function isBroker(identity) {
   return STORY.lanes.clients[clientPlace(identity)]?.kind === "broker";
 }
 
-function causesBlock() {
-  const causes = STORY.causes.listed;
-  if (!causes.length) return null;
-  const more = STORY.causes.n > causes.length
-    ? hint(`The page has the ${causes.length} that hit most; table stories/recoveries has all.`)
-    : null;
+function incidentsBlock() {
+  const { n, listed, unassigned, n_unassigned, routine, routine_text } = STORY.incidents;
+  const rest = n > listed.length ? hint(`The page has ${listed.length} of ${grouped(n)}; table stories/incidents has all.`) : null;
   return el(
     "div",
-    { class: "causes" },
-    el("h3", {}, "What broke, who felt it, how long until they worked again"),
-    strip(causes),
-    causes.map(causeCard),
-    more,
+    { class: "incidents" },
+    n ? el("h3", {}, `Incidents (${grouped(n)})`) : null,
+    listed.map(incidentCard),
+    rest,
+    unassigned.length ? [el("h3", {}, "Stalls that belong to no incident"), waitTable(unassigned, n_unassigned)] : null,
+    routine.length ? details(routine_text, false, routine.map(incidentCard)) : null,
   );
 }
 
-// The causes on one line of time: a bar for each time that something of it lasted.
-function strip(causes) {
-  const height = causes.length * 9 + 20;
-  const name = "When each of the things below broke and how long it lasted; the same as the list says";
-  const marks = [0, 0.25, 0.5, 0.75, 1].map((share) => svg(
-    "text",
-    { x: share * 1000, y: height - 4, "text-anchor": share === 0 ? "start" : share === 1 ? "end" : "middle" },
-    clock(share * END, 0),
-  ));
-  const box = { class: "strip", viewBox: `0 0 1000 ${height}`, role: "img", "aria-label": name };
-  return svg("svg", box, causes.map((cause, n) => stripLine(cause, 4 + n * 9)), marks);
-}
-
-function stripLine(cause, y) {
-  const x = (ns) => (ns / END) * 1000;
-  const bars = stretches(cause).map(([from, to]) => svg(
-    "rect",
-    { class: `bar-${causeTone(cause)}`, x: x(from), y, width: Math.max(3, x(to) - x(from)), height: 6, rx: 2 },
-  ));
-  const cross = { class: "stroke-error", d: `M 988 ${y - 1} l 8 8 m -8 0 l 8 -8` };
-  return svg("g", {}, bars, isUnwell(cause) ? svg("path", cross) : null);
-}
-
-// The stretches of time in which an episode of the cause lasted; what overlaps is one.
-function stretches(cause) {
-  const counted = new Set(judged(cause).map((one) => one.client_instance_id));
-  const mine = STORY.episodes.listed.filter((one) => one.cause_id === cause.cause_id
-    && counted.has(one.client_instance_id));
-  const ends = mine.map((one) => [one.since_ns, one.recovered_ns ?? (isUnwell(cause) ? END : one.start_ns)]);
-  const made = [];
-  for (const [from, to] of ends.sort((a, b) => a[0] - b[0])) {
-    if (made.length && from <= made.at(-1)[1]) made.at(-1)[1] = Math.max(made.at(-1)[1], to);
-    else made.push([from, to]);
-  }
-  return made.length ? made : [[cause.since_ns, causeEnd(cause)]];
-}
-
-// Brokers count only where no client felt it.
-function judged(cause) {
-  const mine = cause.felt.filter((one) => !isBroker(one.client_instance_id));
-  return mine.length ? mine : cause.felt;
-}
-
-// Those that did not get well again. Who lost a broker, never came back to it and still moved records elsewhere is
-// well.
-function unwellOf(cause) {
-  return judged(cause).filter((one) => !one.well && !wentOn(cause, one));
-}
-
-function isUnwell(cause) {
-  return unwellOf(cause).length > 0;
-}
-
-const WENT_ON = new Map();
-
-function wentOn(cause, one) {
-  if (cause.kind !== "broker_lost" || one.well) return false;
-  const key = `${cause.cause_id} ${one.client_instance_id}`;
-  if (!WENT_ON.has(key)) WENT_ON.set(key, movedRecordsAfter(one.client_instance_id, one.start_ns));
-  return WENT_ON.get(key);
-}
-
-// Whether a request about records (Produce, Fetch, ListOffsets) after this time was answered without an error.
-function movedRecordsAfter(identity, ns) {
-  const client = STORY.lanes.clients[clientPlace(identity)];
-  for (const conn of client?.conns ?? []) {
-    for (let i = REQ.firstOf[conn + 1] - 1; i >= REQ.firstOf[conn] && REQ.start[i] > ns; i--) {
-      if (REQ.status[i] === 0 && !REQ.error[i] && FAMILY_OF_API[REQ.api[i]] === 0) return true;
-    }
-  }
-  return false;
-}
-
-function causeTone(cause) {
-  return isUnwell(cause) ? "error" : "warning";
-}
-
-function causeEnd(cause) {
-  if (isUnwell(cause)) return END;
-  return judged(cause).reduce((end, one) => Math.max(end, one.recovered_ns ?? 0), cause.since_ns + 1);
-}
-
-// Longest time to recover among clients that are no brokers, where there are any.
-function longest(cause) {
-  const told = judged(cause).filter((one) => one.took_us !== null);
-  return told.reduce((most, one) => Math.max(most, one.took_us), 0);
-}
-
-function causeCard(cause) {
-  const clients = cause.clients.map((client) => client.client_id || client.client_ip || "?");
-  const brokers = cause.n_brokers ? ` and ${count(cause.n_brokers, "broker’s client", "brokers’ clients")}` : "";
-  const who = cause.n_clients ? `felt by ${listOf([...new Set(clients)], 5)}${brokers}` : "felt by brokers only";
+function incidentCard(incident) {
+  const [, tone] = SEVERITIES[incident.severity];
   const head = el(
     "summary",
     {},
-    el("span", { class: "time" }, clock(cause.since_ns), el("span", { class: "wall" }, timeOfDay(cause.since_ns))),
-    el("span", {}, el("strong", {}, cause.title), cause.storm ? el("span", { class: "tag error storm" }, "storm") : null),
-    el("span", { class: "who" }, who),
-    ending(cause),
+    severityTag(incident.severity),
+    el("strong", { class: "title" }, incident.title),
+    el("span", { class: "time" }, incident.when),
   );
-  const made = el("details", { class: `cause ${causeTone(cause)}` }, head);
-  made.addEventListener("toggle", () => made.open && made.childElementCount === 1 && made.append(causeBody(cause)));
+  const made = el("details", { class: `incident ${tone}`, open: incident.severity === "error" }, head);
+  made.dataset.incident = incident.incident_id;
+  return filledWhenOpen(made, () => incidentBody(incident));
+}
+
+// A details element whose content is made when it is first opened.
+function filledWhenOpen(made, body) {
+  const fill = () => made.open && made.childElementCount === 1 && made.append(body());
+  made.addEventListener("toggle", fill);
+  fill();
   return made;
 }
 
-// How it ended for those who felt it.
-function ending(cause) {
-  const took = longest(cause);
-  const unwell = unwellOf(cause);
-  if (unwell.length) return outcome("fatal", endedText(unwell, took));
-  const times = stretches(cause).length;
-  const parting = judged(cause).filter((one) => wentOn(cause, one)).map(feltName);
-  const without = parting.length ? `${listOf(parting, 2)} went on without it` : "";
-  if (!took) return outcome("recovered", without);
-  const well = times > 1 ? `${times} times, each over within ${span(took)}` : `all worked again within ${span(took)}`;
-  return outcome("recovered", without ? `${well}; ${without}` : well);
-}
-
-function endedText(unwell, took) {
-  const names = [...new Set(unwell.map((one) => feltName(one)))];
-  const others = took ? `, the others within ${span(took)}` : "";
-  const how = Object.keys(unwell[0].outcomes).find((name) => name !== "recovered") || "not recovered";
-  return `${listOf(names, 3)}: ${words(how)}${others}`;
-}
-
-function feltName(one) {
-  const client = STORY.lanes.clients[clientPlace(one.client_instance_id)];
-  return client ? clientName(client) : one.client_instance_id;
-}
-
-function causeBody(cause) {
-  const columns = [
-    ["Client"],
-    ["Felt from", "num"],
-    ["Noticed", "num"],
-    ["Worked again", "num"],
-    ["After", "num"],
-    ["Errors", "num"],
-    ["What of its"],
-    ["How it ended"],
-    [""],
-  ];
-  const rows = cause.felt.map((one) => feltRow(one));
-  const errors = Object.entries(cause.errors).map(([name, n]) => `${name} (${n})`);
-  const rest = cause.n_felt > cause.felt.length
-    ? hint(`… and ${grouped(cause.n_felt - cause.felt.length)} more clients.`)
-    : null;
+function incidentBody(incident) {
+  const end = incident.end_ns ?? END;
   return el(
     "div",
     { class: "body" },
-    el(
-      "p",
-      {},
-      `It hit ${cause.radius}. ${count(cause.n_errors, "error")}, ${count(cause.n_wasted_requests, "wasted request")}: ${errors.join(", ")}.`,
-      cause.new_node_ids.length ? ` Work went on at ${cause.new_node_ids.map(nodeName).join(", ")}.` : "",
+    el("p", {}, incident.sentence),
+    incident.waits.length ? waitTable(incident.waits, incident.n_waits) : null,
+    followedBlock(incident),
+    incident.advice ? el("p", {}, el("strong", {}, "What to do: "), incident.advice) : null,
+    incident.how_known ? el("p", { class: "quiet" }, `Shown by: ${incident.how_known}`) : null,
+    details(
+      `Evidence: ${incident.packets || "no packets"}`,
+      false,
+      evidenceTable(incident.evidence.map((proof) => proof.id), "Evidence of the incident"),
     ),
-    table("Who felt it", columns, rows),
-    rest,
     el(
       "p",
       { class: "row" },
       button(
         "Show in timeline",
-        () => { showStretch(cause.since_ns, causeEnd(cause)); jump("timeline"); },
+        () => { showStretch(incident.start_ns, Math.max(end, incident.start_ns + 1e7)); jump("timeline"); },
         { class: "small" },
       ),
-      " Packets of the worst: ",
-      command(cutCommand("--recovery", cause.worst.recovery_id, cause.worst.recovery_id)),
     ),
+    [incident.cut, incident.wireshark, incident.explain].map((text) => el("p", {}, command(text))),
   );
 }
 
-function feltRow(one) {
-  const place = clientPlace(one.client_instance_id);
-  const name = place >= 0 ? button(
-    feltName(one),
-    () => showClient(place, true),
-    { class: "link" },
-  ) : one.client_instance_id;
-  const ended = Object.entries(one.outcomes).map(([kind, n]) => [outcome(kind, `${n} ${words(kind)}`), " "]);
-  return [
-    name,
-    clock(one.since_ns),
-    one.since_ns < one.start_ns ? clock(one.start_ns) : "at once",
-    one.took_us === null && !one.well ? "not in the capture" : clock(one.recovered_ns),
-    span(one.took_us),
-    one.n_errors,
-    (one.resource ?? "") + (one.n_episodes > 1 ? ` and ${one.n_episodes - 1} more` : ""),
-    ended,
-    button(
-      "Episode",
-      () => showEpisode(one.worst),
-      { class: "small", "aria-label": `Show the worst episode of ${feltName(one)}` },
-    ),
-  ];
+// Who stood still: a line for each client and service, with a sign beside the word that says whether it is over.
+function waitTable(waits, n) {
+  const columns = [["Client"], ["Waited for"], ["From", "num"], ["For", "num"], ["State"], ["Errors"], [""]];
+  const rows = waits.map((wait) => {
+    const place = clientPlace(wait.client_instance_id ?? "");
+    return [
+      place >= 0 ? button(wait.who, () => showClient(place, true), { class: "link" }) : wait.who,
+      wait.what,
+      wait.at,
+      wait.lasted,
+      outcome(wait.over ? "recovered" : "still_open", wait.state),
+      wait.error_names.join(", "),
+      button(
+        "Show",
+        () => { showStretch(wait.from_ns, wait.to_ns ?? END); jump("timeline"); },
+        { class: "small", "aria-label": `Show in the timeline how ${wait.who} waited` },
+      ),
+    ];
+  });
+  const rest = n > waits.length ? hint(`… and ${grouped(n - waits.length)} more: table stories/stalls has all.`) : null;
+  return [table("Who stood still", columns, rows), rest];
 }
 
-// Errors and warnings, in that order; notes come at the end, closed.
+function followedBlock(incident) {
+  if (!incident.followed.length) return null;
+  const under = STORY.findings.listed.filter((finding) => incident.finding_ids.includes(finding.finding_id));
+  const lists = incident.followed.filter((part) => part.kind !== "findings").map((part) => [
+    el("h5", {}, part.text),
+    el("ul", { class: "plain" }, part.sentences.map((sentence, n) => followedItem(part, sentence, n))),
+  ]);
+  return details(`What followed: ${incident.followed_text}`, false, lists, under.map(findingCard));
+}
+
+function followedItem(part, sentence, n) {
+  if (part.kind !== "recoveries") return el("li", {}, sentence);
+  return el("li", {}, button(sentence, () => showEpisode(part.ids[n]), { class: "link" }));
+}
+
+// Errors and warnings that belong to no incident, in that order; notes come at the end, closed.
 function findingsBlock() {
-  const { present, n, listed } = STORY.findings;
-  const title = el("h3", {}, "Findings");
-  const old = "This dataset has no findings: it was made before there were any, or without stories.";
-  if (!present) return el("div", {}, title, hint(`${old} The command kafkascope stories makes them.`));
-  const grave = listed.filter((finding) => finding.severity !== "info");
-  const well = n ? "No error and no warning; notes are below." : "No rule found anything.";
-  if (!grave.length) return el("div", {}, title, el("p", {}, outcome("recovered", well)));
-  const more = n > listed.length
+  const { present, n, listed, why_not } = STORY.findings;
+  const title = el("h3", {}, STORY.incidents.n ? "Other findings" : "Findings");
+  if (!present) return el("div", {}, title, hint(why_not));
+  const grave = listed.filter((finding) => finding.severity !== "info" && finding.incident_id === null);
+  const rest = n > listed.length
     ? hint(`The page has ${grouped(listed.length)} of ${grouped(n)}; table stories/findings has all.`)
     : null;
-  return el("div", { class: "findings" }, title, grave.map(findingCard), more);
+  if (!grave.length && !rest) return null;
+  return el("div", { class: "findings" }, title, grave.map(findingCard), rest);
 }
 
 function notesBlock() {
-  const notes = STORY.findings.listed.filter((finding) => finding.severity === "info");
+  const notes = STORY.findings.listed.filter((one) => one.severity === "info" && one.incident_id === null);
   return notes.length ? details(
     `${count(notes.length, "note")}: worth knowing`,
     false,
@@ -287,43 +157,34 @@ function notesBlock() {
 }
 
 function findingCard(finding) {
-  const [sign, tone, word] = SEVERITIES[finding.severity] || SEVERITIES.info;
+  const [, tone] = SEVERITIES[finding.severity] || SEVERITIES.info;
   const head = el(
     "summary",
     {},
-    el("span", { class: `tag ${tone}` }, el("span", { "aria-hidden": "true" }, `${sign} `), word),
+    severityTag(finding.severity),
     el("span", { class: "sentence" }, finding.sentence),
     el("span", { class: "time" }, finding.first_ns === null ? "" : clock(finding.first_ns)),
   );
-  const made = el(
-    "details",
-    { class: `finding ${tone}`, open: finding.severity === "error" && STORY.findings.n < 6 },
-    head,
-  );
-  const fill = () => made.open && made.childElementCount === 1 && made.append(findingBody(finding));
-  made.addEventListener("toggle", fill);
-  fill();
-  return made;
+  const open = finding.severity === "error" && finding.incident_id === null;
+  return filledWhenOpen(el("details", { class: `finding ${tone}`, open }, head), () => findingBody(finding));
 }
 
 function findingBody(finding) {
   const client = clientPlace(finding.client_instance_id ?? "");
-  const times = finding.n > 1
-    ? `${count(finding.n, "time")} from ${clock(finding.first_ns)} to ${clock(finding.last_ns)}. `
-    : "";
-  const rest = finding.n_evidence > (finding.evidence || []).length
+  const rest = finding.n_evidence > finding.evidence.length
     ? hint(`… and ${finding.n_evidence - finding.evidence.length} more in table stories/findings.`)
     : null;
   return el(
     "div",
     { class: "body" },
+    finding.sentences.length ? el("ul", {}, finding.sentences.map((one) => el("li", {}, one))) : null,
     el("p", {}, el("strong", {}, "What to do: "), finding.advice || ""),
     el(
       "p",
       { class: "quiet" },
-      `${times}Rule ${finding.rule}${finding.subject ? `, about ${finding.subject}` : ""}.`,
+      `${finding.when}. Rule ${finding.rule}${finding.subject ? `, about ${finding.subject}` : ""}.`,
     ),
-    evidenceTable([...(finding.evidence || []), ...(finding.conn_ids || [])], "Evidence"),
+    evidenceTable([...finding.evidence.map((proof) => proof.id), ...finding.conn_ids], "Evidence"),
     rest,
     el(
       "p",
@@ -339,7 +200,7 @@ function findingBody(finding) {
         { class: "small" },
       ),
     ),
-    el("p", {}, "Packets: ", command(cutCommand("--finding", finding.finding_id, finding.finding_id))),
+    el("p", {}, "Packets: ", command(finding.cut)),
     el("p", {}, "What this rule looks at: ", command(`kafkascope rules ${quoted(String(finding.rule))}`)),
   );
 }

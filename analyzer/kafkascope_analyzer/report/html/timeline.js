@@ -33,6 +33,7 @@ function timelineSection() {
     box,
     timelineKeys(),
     thinned(),
+    brokerTable(),
     inView(),
   );
 }
@@ -45,7 +46,8 @@ function legend() {
     ["⊐", "closed: server, client (⊏)", "muted"],
     ["◆", "leader or coordinator moved", "accent"],
     ["▨", "start", "start"],
-    ["▧", "recovery", "error"],
+    ["▧", "recovery; broker that does not serve", "error"],
+    ["▦", "wait of a client (1 s or longer)", "warning"],
   ];
   return el(
     "ul",
@@ -171,9 +173,11 @@ function drawRow(context, row, top, n) {
   );
   drawGrid(context, top, row.height);
   if (row.kind === "cluster") return drawCluster(context, top, width);
+  if (row.kind === "node") return drawNode(context, row, top, width);
   if (row.kind === "client") drawBands(context, row, top, width);
   drawEnds(context, row, top, width);
-  return drawRequests(context, row, top, width);
+  drawRequests(context, row, top, width);
+  return drawWaits(context, row, top, width);
 }
 
 function drawGrid(context, top, height) {

@@ -17,7 +17,7 @@ function startBlock(start) {
       "h4",
       {},
       `${number} at ${clock(start.start_ns)}: `,
-      outcome(start.outcome, words(start.outcome) + total + failed),
+      outcome(start.outcome, start.outcome_text + total + failed),
     ),
     slowestLine(steps, start),
     steps.length ? el(

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.commands import at_place
 from kafkascope_analyzer.report.html.cluster_story import load_cluster
-from kafkascope_analyzer.report.html.evidence import load_evidence, named_by
+from kafkascope_analyzer.report.html.evidence import load_evidence, named_by, proved_by
 from kafkascope_analyzer.report.html.islands import LONGEST_PROSE, packed_columns, packed_json, shown
 from kafkascope_analyzer.report.html.lanes import load_lanes
 from kafkascope_analyzer.report.html.named_partitions import load_partitions
@@ -15,12 +16,27 @@ from kafkascope_analyzer.report.html.optional_tables import load_story
 from kafkascope_analyzer.report.html.page import page
 from kafkascope_analyzer.report.html.request_columns import load_requests, packed
 from kafkascope_analyzer.report.html.thinning import BUDGET
-from kafkascope_analyzer.report.html.told import load_episodes, load_starts, told_causes
-from kafkascope_analyzer.report.words import clock, safe, span, visible
+from kafkascope_analyzer.report.html.told import load_episodes, load_starts
+from kafkascope_analyzer.report.html.waits import load_stalls
+from kafkascope_analyzer.report.incidents.broker_lanes import broker_lanes
+from kafkascope_analyzer.report.plain import plain
+from kafkascope_analyzer.report.words import safe, visible
 
 Model = dict[str, Any]
 
-_AS_IN_THE_MODEL = ["connections", "cluster", "apis", "errors", "unread", "stories", "latency", "leaders"]
+_AS_IN_THE_MODEL = [
+    "headline",
+    "incidents",
+    "findings",
+    "connections",
+    "cluster",
+    "apis",
+    "errors",
+    "unread",
+    "stories",
+    "latency",
+    "leaders",
+]
 _AS_IN_THE_MODEL += ["client_traffic", "removed_versions"]
 
 
@@ -49,7 +65,7 @@ def render_html(dataset: Dataset, model: Model, budget: int = BUDGET) -> str:
     topics = Names()
     partitions = load_partitions(dataset, conns, requests.keys, (topics, requests.errors))
     unit_ns, columns = packed(requests, start_ns, end_ns)
-    story = _story(dataset, model)
+    story = _story(dataset, at_place(model, dataset.name))
     story["capture"] = {**capture, "dataset": dataset.name, "origin": str(start_ns)}
     story["lanes"] = lanes
     story["requests"] = {
@@ -66,20 +82,21 @@ def render_html(dataset: Dataset, model: Model, budget: int = BUDGET) -> str:
         "topics": topics.listed,
     }
     title = f"kafkascope: {safe(dataset.name)}"
-    brief = [visible(sentence[:LONGEST_PROSE]) for sentence in _brief(story, start_ns)]
+    brief = [visible(sentence[:LONGEST_PROSE]) for sentence in _brief(story)]
     return page(title, brief, packed_json(shown(story, start_ns)), packed_columns(columns | partitions))
 
 
 def _story(dataset: Dataset, model: Model) -> Model:
     """What the page tells besides the requests."""
     told: Model = {"starts": load_starts(dataset), "episodes": load_episodes(dataset)}
-    told |= {name: load_story(dataset, name) for name in ("findings", "rebalances", "transactions")}
+    told |= {name: load_story(dataset, name) for name in ("rebalances", "transactions")}
     return {
         **{name: model[name] for name in _AS_IN_THE_MODEL},
-        "causes": {"n": model["causes"]["n"], "listed": told_causes(model, dataset)},
         **told,
-        "evidence": load_evidence(dataset, named_by(told)),
+        "evidence": load_evidence(dataset, [*proved_by(model), *named_by(told)]),
         "topology": load_cluster(dataset),
+        "broker_lanes": plain(broker_lanes(dataset)),
+        "stalls": load_stalls(dataset),
     }
 
 
@@ -89,10 +106,9 @@ def _without_folders(capture: Model) -> Model:
     return {**capture, "files": files}
 
 
-def _brief(story: Model, start_ns: int) -> list[str]:
+def _brief(story: Model) -> list[str]:
     """The story in a few sentences, for readers without scripts."""
-    told = [f"{row['severity']}: {row['sentence']}" for row in story["findings"]["listed"]]
-    for cause in story["causes"]["listed"]:
-        lasted = span((cause["end_ns"] - cause["since_ns"]) // 1000)
-        told.append(f"{clock(cause['since_ns'] - start_ns)} {cause['title']}, for {lasted}; it hit {cause['radius']}.")
-    return told[:50] or ["Nothing broke that the capture shows."]
+    told = [story["headline"]["sentence"], *story["headline"]["details"]]
+    told += [f"{row['severity']}: {row['title']}, {row['when']}" for row in story["incidents"]["listed"]]
+    told += [f"{row['severity']}: {row['sentence']}" for row in story["findings"]["listed"]]
+    return told[:50]

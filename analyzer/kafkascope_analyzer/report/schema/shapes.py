@@ -3,7 +3,10 @@
 Every object lists all its keys and allows no other, so that a key without a description cannot get into a report.
 """
 
-from typing import Any
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
@@ -93,3 +96,32 @@ def _arrow(kind: pa.DataType, *, clipped: bool) -> Shape:
         return {"type": ["object", "null"], "properties": keys, "required": required, "additionalProperties": False}
     name = "boolean" if pa.types.is_boolean(kind) else "integer" if pa.types.is_integer(kind) else "string"
     return {"type": [name, "null"]}
+
+
+def shape_of(kind: Any, doc: str) -> Shape:
+    """A dataclass whose fields are Annotated with a sentence each."""
+    hints = get_type_hints(kind, include_extras=True)
+    return fields(doc, {field.name: _annotated(hints[field.name]) for field in dataclass_fields(kind)})
+
+
+def _annotated(hint: Any) -> Shape:
+    """A field: its type and its sentence. Raises TypeError for one without a sentence, or of a type without a shape."""
+    if get_origin(hint) is not Annotated:
+        raise TypeError(f"{hint} has no sentence")
+    kind, doc = get_args(hint)
+    return _typed(kind, doc)
+
+
+def _typed(kind: Any, doc: str) -> Shape:
+    inner = [part for part in get_args(kind) if part is not NoneType]
+    simple = {str: "string", int: "integer", bool: "boolean"}
+    if kind in simple:
+        return _one(simple[kind], doc, null=False)
+    if NoneType in get_args(kind) and len(inner) == 1 and inner[0] in simple:
+        return _one(simple[inner[0]], doc, null=True)
+    if get_origin(kind) is tuple and inner[1:] == [...]:
+        items = shape_of(inner[0], "one of them") if is_dataclass(inner[0]) else {"type": simple[inner[0]]}
+        return listed(doc, items)
+    if get_origin(kind) is dict and inner == [str, int]:
+        return counts(doc)
+    raise TypeError(f"{kind} has no shape")

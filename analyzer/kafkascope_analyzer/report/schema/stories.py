@@ -1,9 +1,8 @@
-"""The shapes of what Spark's stories tell: findings, causes, clients, rebalances, transactions."""
+"""The shapes of what Spark's stories show: headline, incidents, findings, clients, rebalances, transactions."""
 
 from kafkascope_analyzer.dataset.stories import (
     CADENCES,
     CLIENTS,
-    FINDINGS,
     REBALANCES,
     RECOVERIES,
     RECOVERY_STEP_ROWS,
@@ -13,6 +12,8 @@ from kafkascope_analyzer.dataset.stories import (
 )
 from kafkascope_analyzer.dataset.stories.transactions import OUTCOMES
 from kafkascope_analyzer.dataset.tables import ROLES
+from kafkascope_analyzer.report.findings import Finding
+from kafkascope_analyzer.report.incidents.model import Headline, Incidents
 from kafkascope_analyzer.report.schema.shapes import (
     Shape,
     columns_of,
@@ -20,6 +21,7 @@ from kafkascope_analyzer.report.schema.shapes import (
     fields,
     flag,
     listed,
+    shape_of,
     text,
     texts,
     whole,
@@ -42,72 +44,25 @@ def _section(doc: str, keys: dict[str, Shape]) -> Shape:
     return fields(doc, {**_presence(), **keys})
 
 
+def headline() -> Shape:
+    """Key `headline`."""
+    return shape_of(Headline, "what the report says first")
+
+
+def incidents() -> Shape:
+    """Key `incidents`."""
+    return shape_of(Incidents, "what failed, who stood still because of it, and what followed")
+
+
 def findings() -> Shape:
     """Key `findings`."""
-    proof = {
-        "id": text("request id, or conn_id of a connection"),
-        "api_name": text("API of the request", null=True),
-        "error_name": text("worst error of its answer", null=True),
-        "ts_ns": whole("first byte of the request", null=True),
-        "capture_id": whole("number of the file in capture.files, from 0", null=True),
-        "packets": listed("packets of request and answer, counted from 1", {"type": "integer"}),
-    }
-    row = columns_of(FINDINGS, without=("evidence", "conn_ids"))
-    row |= {
-        "client_id": text("client id of the instance", null=True),
-        "n_connections": whole("connections that it is about"),
-        "conn_ids": texts("the first 50 of them"),
-        "n_evidence": whole("requests and connections that prove it"),
-        "evidence": listed("the first 20 of them", fields("a proof", proof)),
-        "cut": text("the command that cuts its packets out for Wireshark; OUT.kscope stands for the dataset"),
-    }
+    row = shape_of(Finding, "a finding; several rows of table findings that say the same about several clients are one")
     keys = {
         "n": whole("findings"),
         "by_severity": counts("findings by severity"),
-        "listed": listed("findings, the gravest first, at most 200", fields("a row of stories/findings", row)),
+        "listed": listed("findings, the gravest first, at most 200", row),
     }
     return _section("what is wrong, what to change, and the proof", keys)
-
-
-def causes() -> Shape:
-    """Key `causes`."""
-    client = {
-        "client_instance_id": text("client"),
-        "client_id": text("client id", null=True),
-        "client_ip": text("address", null=True),
-        "n_episodes": whole("its episodes"),
-    }
-    worst = {
-        "recovery_id": text("episode: `kafkascope explain` tells it"),
-        "client_id": text("client id", null=True),
-        "resource": text("what broke for it", null=True),
-        "outcome": text("how it ended", null=True),
-        "time_to_recover_ms": whole("first error to first success", null=True),
-    }
-    cause = {
-        "cause_id": text("the same for all episodes of one cause"),
-        "kind": text("what happened: broker_lost, leader_moved, coordinator_moved, ..."),
-        "node_id": whole("node that failed", null=True),
-        "new_node_ids": listed("nodes at which work went on", {"type": "integer"}),
-        "start_ns": whole("first error"),
-        "end_ns": whole("end of the last episode"),
-        "n_clients": whole("clients that it hit"),
-        "n_brokers": whole("clients inside brokers that it hit"),
-        "clients": listed("clients, those with most episodes first, at most 10", fields("a client", client)),
-        "n_episodes": whole("episodes"),
-        "by_resource_kind": counts("episodes by what broke"),
-        "errors": counts("errors by name"),
-        "outcomes": counts("episodes by how they ended"),
-        "n_errors": whole("errors"),
-        "n_wasted_requests": whole("requests that failed"),
-        "storm": flag("whether an episode of it is a storm"),
-        "worst": fields("the worst episode", worst),
-    }
-    keys = {
-        "n": whole("causes"),
-        "listed": listed("causes by time, at most 50: those that hit most", fields("a cause", cause)),
-    }
-    return fields("what broke, with its blast radius", keys)
 
 
 def clients() -> Shape:

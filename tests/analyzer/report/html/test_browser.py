@@ -24,14 +24,48 @@ def view(page) -> tuple[float, float]:
     return int(first), int(last)
 
 
-def test_opens_and_answers_what_broke_who_felt_it_and_for_how_long(opened, real_page, leader_move):
+def test_opens_and_answers_what_failed_who_stood_still_and_for_how_long(opened, real_page):
     found = opened(real_page)
-    causes = found.page.locator(".cause summary")
-    assert causes.count() == len({r["cause_id"] for r in rows_of(leader_move, "stories/recoveries", ["cause_id"])})
-    told = causes.filter(has_text="node 3 (10.77.0.13:9092) was lost").inner_text()
-    assert "svc-a-1" in told
-    assert "worked again within 15.7 s" in told
+    page = found.page
+    lead = page.locator(".lead").inner_text()
+    assert "Error Broker down: node 3 (10.77.0.13:9092), 00:12.677 to 00:28.407 (15.7 s)." in " ".join(lead.split())
+    assert "2 of 6 clients stood still, the longest for 15.7 s (svc-a-1); all were served again." in lead
+    incident = page.locator(".incident")
+    told = [re.sub(r"\s+", " ", text) for text in incident.locator(".body table tbody tr").all_inner_texts()]
+    assert told[0].startswith("svc-a-1 produce to clicks-leader60-0 and 1 more 00:12.700 15.7 s ✓ over")
+    assert told[1].startswith("order-api-5 fetch from clicks-leader60-0 (group billing-leader5) 00:12.690 9.02 s")
+    body = incident.first.inner_text()
+    assert "What to do: Look at the log of node 3." in body
+    assert "kafkascope cut leader_move.kscope --incident incident-00000000000000a1 -o incident.pcapng" in body
+    assert "wireshark incident.pcapng" in body
+    assert page.locator("details > summary", has_text="1 routine incident: 1 leader moved.").count() == 1
     assert found.complaints == []
+
+
+def test_what_followed_is_closed_and_leads_to_the_recoveries(opened, real_page):
+    page = opened(real_page).page
+    followed = page.locator(".incident .body details", has_text="What followed:").first
+    assert followed.get_attribute("open") is None
+    followed.locator("summary").first.click()
+    assert followed.locator(".finding", has_text="lost it").count() == 1
+    followed.locator("button", has_text="svc-a-1: CONNECTION_CLOSED").first.click()
+    page.locator("#client h3", has_text="Client svc-a-1").wait_for()
+
+
+def test_evidence_shows_how_long_the_broker_took(opened, real_page, leader_move):
+    page = opened(real_page).page
+    page.click(".incident .body details:has-text('Evidence') > summary")
+    table = page.locator(".incident table", has_text="Evidence of the incident")
+    cells = table.locator("tbody tr").first.locator("th, td").all_inner_texts()
+    (row,) = [r for r in rows_of(leader_move, "requests", None) if r["request_id"] == cells[0]]
+    assert table.locator("thead th").all_inner_texts()[4] == "Latency"
+    assert cells[4] == ("" if row["latency_us"] is None else page_span(row["latency_us"]))
+
+
+def page_span(us: int) -> str:
+    from kafkascope_analyzer.report.words import span
+
+    return span(us)
 
 
 def rows_of(dataset, table, columns):
@@ -173,7 +207,7 @@ def test_each_picture_has_a_table_and_a_name(opened, real_page):
 def test_axe_finds_no_serious_fault(opened, real_page):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page = opened(real_page).page
-    page.click(".cause summary >> nth=4")
+    page.locator(".incident details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
     page.locator("#client details").evaluate_all("all => all.slice(0, 3).forEach((one) => { one.open = true; })")
     page.locator("canvas.lanes").focus()
     page.keyboard.press("e")
@@ -193,4 +227,4 @@ def test_printed_it_has_the_text_and_no_controls(opened, real_page):
     page.emulate_media(media="print")
     assert not page.locator("nav").is_visible()
     assert not page.locator("form.filter").is_visible()
-    assert page.locator(".cause").first.is_visible()
+    assert page.locator(".incident").first.is_visible()

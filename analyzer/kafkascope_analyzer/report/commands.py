@@ -1,0 +1,47 @@
+"""The commands that a report prints: how to cut the packets out, open the piece, and read on.
+
+They name the dataset OUT.kscope; whoever prints a report for a person replaces that name (`at_place`), so that
+report.json does not depend on where the dataset is.
+"""
+
+import shlex
+from collections.abc import Iterable
+from typing import Any
+
+SOME_DATASET = "OUT.kscope"
+KAFKA_PORT = 9092
+"""The port on which Wireshark decodes Kafka by itself."""
+_COMMANDS = ("cut", "explain")
+
+
+def cut_command(option: str, identities: Iterable[str], piece: str) -> str:
+    """The command that cuts packets out: `--OPTION ID` for each identity, into PIECE.pcapng."""
+    wanted = " ".join(f"--{option} {shlex.quote(identity)}" for identity in identities)
+    return f"kafkascope cut {SOME_DATASET} {wanted} -o {piece}.pcapng"
+
+
+def wireshark_command(piece: str, ports: Iterable[int | None] = ()) -> str:
+    """The command that opens the piece in Wireshark, which decodes Kafka on other ports only where it is told to."""
+    others = sorted({port for port in ports if port is not None and port != KAFKA_PORT})
+    return " ".join([f"wireshark {piece}.pcapng", *(f"-d tcp.port=={port},kafka" for port in others)])
+
+
+def explain_command(identity: str) -> str:
+    """The command that explains what has this id."""
+    return f"kafkascope explain {SOME_DATASET} {shlex.quote(identity)}"
+
+
+def at_place(model: Any, place: str) -> Any:
+    """The model with the dataset's place, quoted for a shell, in all of its commands."""
+    if isinstance(model, list):
+        return [at_place(part, place) for part in model]
+    if isinstance(model, dict):
+        return {
+            key: _named(value, place) if key in _COMMANDS and isinstance(value, str) else at_place(value, place)
+            for key, value in model.items()
+        }
+    return model
+
+
+def _named(command: str, place: str) -> str:
+    return command.replace(f" {SOME_DATASET} ", f" {shlex.quote(place)} ", 1)

@@ -1,0 +1,82 @@
+"""What proves a sentence of the report: requests with their latency and packet numbers, or whole connections.
+
+Packet numbers are those of the capture files, counted from 1.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_analyzer.report.scan import one_of, rows
+from kafkascope_analyzer.report.words import count, span
+
+MOST_PROOFS = 20
+"""Proofs of one sentence that are in report.json; the story tables have all."""
+MOST_PACKETS = 6
+_COLUMNS = ["request_id", "api_name", "error_name", "ts_ns", "latency_us", "status", "capture_id", "node_id"]
+_COLUMNS += ["request_packet_no", "response_packet_no", "server_port"]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A request, or a connection, that proves a sentence."""
+
+    id: Annotated[str, "request id, or conn_id of a connection"]
+    api_name: Annotated[str | None, "API of the request; null for a connection"]
+    error_name: Annotated[str | None, "worst error of its answer"]
+    ts_ns: Annotated[int | None, "first byte of the request"]
+    capture_id: Annotated[int | None, "number of the file in capture.files, from 0"]
+    packets: Annotated[tuple[int, ...], "packets of request and answer, counted from 1"]
+    latency_us: Annotated[int | None, "last byte of the request to first byte of the answer"]
+    took: Annotated[str, "the same in words: 27.0 s, or that no answer came"]
+    node_id: Annotated[int | None, "broker"]
+    server_port: Annotated[int | None, "port of the broker"]
+
+
+def load_proofs(dataset: Dataset, evidence: Iterable[list[str] | None]) -> dict[str, Proof]:
+    """request_id -> the request, of the first MOST_PROOFS ids of each list."""
+    ids = sorted({identity for listed in evidence for identity in (listed or ())[:MOST_PROOFS]})
+    return {row["request_id"]: _proof(row) for row in rows(dataset, REQUESTS, _COLUMNS, one_of("request_id", ids))}
+
+
+def _proof(row: dict[str, Any]) -> Proof:
+    packets = (row["request_packet_no"], row["response_packet_no"])
+    took = "no answer" if row["status"] == "unanswered" else span(row["latency_us"])
+    return Proof(
+        id=row["request_id"],
+        api_name=row["api_name"],
+        error_name=row["error_name"],
+        ts_ns=row["ts_ns"],
+        capture_id=row["capture_id"],
+        packets=tuple(number for number in packets if number is not None),
+        latency_us=row["latency_us"],
+        took=took,
+        node_id=row["node_id"],
+        server_port=row["server_port"],
+    )
+
+
+def proofs_of(evidence: list[str] | None, known: dict[str, Proof]) -> tuple[Proof, ...]:
+    """The first MOST_PROOFS proofs; an id that is no request is a connection's."""
+    return tuple(known.get(identity) or _connection(identity) for identity in (evidence or ())[:MOST_PROOFS])
+
+
+def _connection(conn_id: str) -> Proof:
+    return Proof(conn_id, None, None, None, None, (), None, "", None, None)
+
+
+def packets_text(proofs: Iterable[Proof], n_evidence: int, n_connections: int, n_files: int) -> str:
+    """The packets by number: `packets 12, 15, 17 … and 3 more`; of several files as `0:12`, the number of the file
+    before it, as `kafkascope cut --packets` has it. Where no packet is known, on how many connections it was seen.
+    """
+    listed = list(proofs)
+    found = sorted({(proof.capture_id or 0, number) for proof in listed for number in proof.packets})
+    if not found:
+        return f"seen on {count(n_connections, 'connection')}" if n_connections else ""
+    numbers = [f"{file}:{number}" if n_files > 1 else str(number) for file, number in found]
+    left = len(numbers) - MOST_PACKETS
+    some = f" … and {left:,} more" if left > 0 else ""
+    of = f" ({n_evidence:,} requests prove it)" if n_evidence > len(listed) else ""
+    return f"packet{'s' if len(numbers) > 1 else ''} {', '.join(numbers[:MOST_PACKETS])}{some}{of}"

@@ -1,0 +1,282 @@
+"""The headline and the incidents, from rows whose truth is known: the expected words are written by hand."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.html.write import _brief
+from kafkascope_analyzer.report.incidents.families import CONSEQUENCES
+from kafkascope_analyzer.report.incidents.summary import KINDS
+from kafkascope_analyzer.report.markdown import to_markdown
+from kafkascope_analyzer.report.model import report_model
+from kafkascope_analyzer.report.terminal import page_of, render
+
+Write = Callable[..., Path]
+TITLE = "broker silent: node 1 (10.0.0.11:9092)"
+NOT_OVER = "from 00:04.900, not over when the capture ended"
+STILL = "2 of 2 clients stood still, the longest for 5.00 s (reader); reader was still waiting when the capture ended."
+
+
+def model_of(place: Path) -> dict[str, Any]:
+    return report_model(Dataset.open(place))
+
+
+def text_of(model: dict[str, Any], width: int = 80) -> str:
+    return page_of(render(model), width, ascii_only=False)
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def calm(dataset: Write, small: ModuleType) -> Path:
+    """Nothing failed: no incident, no stall, no failed start, no finding above info."""
+    place = dataset()
+    for name in ("incidents", "stalls", "startups", "findings"):
+        small.write_table(place, small.TABLES[name], [])
+    return place
+
+
+def test_the_headline_says_what_failed_who_stood_still_and_what_else_is_wrong(dataset: Write) -> None:
+    told = model_of(dataset())["headline"]
+    assert (told["verdict"], told["sentence"]) == ("error", f"Broker silent: node 1 (10.0.0.11:9092), {NOT_OVER}.")
+    assert told["details"] == [
+        STILL,
+        "1 start failed: reader at join group.",
+        "Besides, findings: 1 error (broker_lost).",
+    ]
+    assert (told["n_clients"], told["n_stalled_clients"], told["n_waiting_clients"]) == (2, 2, 1)
+    assert (told["n_stalls"], told["longest_ms"], told["n_failed_starts"]) == (3, 5000, 1)
+
+
+def test_where_nothing_failed_the_headline_says_so_and_counts_the_errors(calm: Path) -> None:
+    told = model_of(calm)["headline"]
+    assert (told["verdict"], told["sentence"]) == ("none", "Nothing failed that the capture shows.")
+    assert told["details"] == [
+        "None of 2 clients stood still for 1 s or longer, and no start failed. Brokers returned 1 error code, which "
+        "made nobody wait that long."
+    ]
+
+
+STALL = {"stall_id": "stall-9", "kind": "produce", "client_id": "svc", "client_instance_id": "p1", "topic": "clicks"}
+FINDING = {"finding_id": "f-9", "rule": "leader_storm", "sentence": "a storm", "n": 1}
+START = {"startup_id": "g1:1", "client_instance_id": "g1", "outcome": "failed", "failed_step": "join_group"}
+
+
+@pytest.mark.parametrize(
+    ("table", "row", "verdict", "sentence"),
+    [
+        (
+            "stalls",
+            {**STALL, "waited_ms": 1500, "end_ms": 1600},
+            "warning",
+            "1 of 2 clients stood still, the longest for 1.50 s (svc); all were served again.",
+        ),
+        (
+            "stalls",
+            {**STALL, "waited_ms": 10_000, "end_ms": 9_000},
+            "error",
+            "1 of 2 clients stood still, the longest for 10.0 s (svc); all were served again.",
+        ),
+        (
+            "stalls",
+            {**STALL, "waited_ms": 1500},
+            "error",
+            "1 of 2 clients stood still, the longest for 1.50 s (svc); svc was still waiting when the capture ended.",
+        ),
+        ("findings", {**FINDING, "severity": "error"}, "error", "Findings: 1 error (leader_storm)."),
+        ("findings", {**FINDING, "severity": "warning"}, "warning", "Findings: 1 warning (leader_storm)."),
+        ("startups", START, "error", "1 start failed: reader at join group."),
+    ],
+)
+def test_the_headline_never_says_that_all_is_well_above_what_is_wrong(
+    calm: Path, small: ModuleType, table: str, row: dict[str, Any], verdict: str, sentence: str
+) -> None:
+    row = dict(row)
+    if table == "stalls":
+        end_ms = row.pop("end_ms", None)
+        row |= {"from_ns": small.at(100), "to_ns": None if end_ms is None else small.at(end_ms)}
+    small.write_table(calm, small.TABLES[table], [row])
+    model = model_of(calm)
+    assert (model["headline"]["verdict"], model["headline"]["sentence"]) == (verdict, sentence)
+    page = flat(text_of(model))
+    assert f"{verdict} {sentence}" in page
+    assert "Nothing failed" not in page
+    assert ("No client stood still" in page) == (table != "stalls")
+
+
+def test_a_routine_incident_during_which_somebody_stood_still_is_none(calm: Path, small: ModuleType) -> None:
+    rows = small.incident_rows("")
+    stall = {**STALL, "from_ns": small.at(500), "to_ns": small.at(2000), "waited_ms": 1500, "incident_id": "incident-3"}
+    small.write_table(calm, small.TABLES["incidents"], rows["incidents"][2:])
+    assert model_of(calm)["headline"]["verdict"] == "none"
+    small.write_table(calm, small.TABLES["stalls"], [stall])
+    model = model_of(calm)
+    (incident,) = model["incidents"]["listed"]
+    assert (incident["severity"], incident["waits"][0]["lasted"]) == ("warning", "1.50 s")
+    assert model["incidents"]["n_routine"] == 0
+
+
+def test_who_stood_still_is_one_line_for_each_client_and_service(dataset: Write) -> None:
+    (incident,) = model_of(dataset())["incidents"]["listed"]
+    lines = [(w["who"], w["what"], w["at"], w["lasted"], w["state"], w["n_stalls"]) for w in incident["waits"]]
+    assert lines == [
+        ("reader", "fetch from clicks-0 (group readers)", "00:05.000", "5.00 s", "still waiting", 1),
+        ("svc", "produce to clicks-0 and 1 more", "00:04.990", "4.00 s", "over", 2),
+    ]
+    assert incident["waits"][1]["stall_ids"] == ["stall-1", "stall-2"]
+    assert incident["waits"][1]["n_attempts"] == 4
+
+
+def test_what_followed_is_counted_and_named(dataset: Write) -> None:
+    (incident,) = model_of(dataset())["incidents"]["listed"]
+    assert incident["followed_text"] == "1 incident, 4 recoveries from errors, 1 finding"
+    later, recoveries, findings = incident["followed"]
+    assert later["sentences"] == ["The leader of clicks-0 moved from node 1 to node 2."]
+    assert recoveries["ids"] == ["p1:r0", "p1:r1", "p1:r2", "p1:r3"]
+    assert recoveries["sentences"][3] == ("00:05.000 svc: NOT_LEADER_OR_FOLLOWER on clicks-3, recovered after 103 ms")
+    assert findings["ids"] == incident["finding_ids"] == ["f-2"]
+
+
+def test_a_finding_that_is_a_consequence_stands_under_the_incident_and_nowhere_else(dataset: Write) -> None:
+    model = model_of(dataset())
+    assert {row["finding_id"]: row["incident_id"] for row in model["findings"]["listed"]} == {
+        "f-1": None,
+        "f-2": "incident-1",
+        "f-3": None,
+    }
+    page = text_of(model)
+    assert page.count("leader_storm") == 1
+    assert page.index("Incidents (1)") < page.index("leader_storm") < page.index("Other findings (2)")
+
+
+@pytest.mark.parametrize(
+    ("change", "belongs"),
+    [
+        ({}, True),
+        ({"client_instance_id": "nobody", "conn_ids": [], "evidence": []}, False),
+        ({"rule": "tiny_batches"}, False),
+        ({"first_ns": 1000, "last_ns": 2000}, False),
+        ({"client_instance_id": None, "conn_ids": ["c0"]}, True),
+        ({"client_instance_id": None, "conn_ids": ["c2"], "evidence": []}, False),
+        ({"severity": "error"}, True),
+    ],
+    ids=["client", "other client", "other rule", "other time", "node", "other node", "severity"],
+)
+def test_a_finding_belongs_to_an_incident_by_rule_time_and_client_or_node(
+    dataset: Write, small: ModuleType, change: dict[str, Any], belongs: bool
+) -> None:
+    place = dataset()
+    row = small.later_story_rows("")["findings"][0]
+    times = {name: small.at(change[name]) for name in ("first_ns", "last_ns") if name in change}
+    small.write_table(place, small.TABLES["findings"], [{**row, **change, **times}])
+    (finding,) = model_of(place)["findings"]["listed"]
+    assert (finding["incident_id"] == "incident-1") is belongs
+
+
+def test_findings_that_say_the_same_about_many_clients_are_one(calm: Path, small: ModuleType) -> None:
+    row = {**FINDING, "severity": "warning", "advice": "do it", "first_ns": small.at(100), "last_ns": small.at(200)}
+    rows = [
+        {**row, "finding_id": "f-a", "client_instance_id": "p1", "n": 3, "evidence": ["c1:9"]},
+        {**row, "finding_id": "f-b", "client_instance_id": "g1", "n": 8, "sentence": "reader stormed"},
+        {**row, "finding_id": "f-c", "client_instance_id": "g1", "n": 1, "advice": "do something else"},
+        {**row, "finding_id": "f-d", "client_instance_id": None},
+    ]
+    small.write_table(calm, small.TABLES["findings"], rows)
+    found = {f["finding_id"]: f for f in model_of(calm)["findings"]["listed"]}
+    assert set(found) == {"f-b", "f-c", "f-d"}
+    both = found["f-b"]
+    assert both["sentence"] == "2 clients (reader, svc), for example: reader stormed"
+    assert (both["clients"], both["n"], both["finding_ids"]) == (["reader", "svc"], 11, ["f-b", "f-a"])
+    assert both["cut"] == "kafkascope cut OUT.kscope --finding f-b --finding f-a -o finding.pcapng"
+    assert both["packets"] == "packets 31, 32"
+
+
+def test_routine_is_one_line_and_listed_on_request(dataset: Write) -> None:
+    place = dataset()
+    runner = CliRunner()
+    plain = runner.invoke(app, ["report", str(place)]).stdout
+    assert "1 routine incident: 1 coordinator moved. Everybody was served within 1 s." in flat(plain)
+    assert "The coordinator of readers moved." not in plain
+    listed = runner.invoke(app, ["report", str(place), "--routine"]).stdout
+    assert "The coordinator of readers moved." in listed
+    assert "coordinator moved: group readers · 00:00.500 to 00:00.600 (100 ms)" in listed
+
+
+def test_every_form_has_the_same_names_numbers_and_verdicts(dataset: Write) -> None:
+    model = model_of(dataset())
+    incident = model["incidents"]["listed"][0]
+    pages = {"terminal": flat(text_of(model)), "wide": flat(text_of(model, 132)), "markdown": flat(to_markdown(model))}
+    pages["without scripts"] = flat(" ".join(_brief(model)))
+    for name, page in pages.items():
+        plain = page.replace("`", "")
+        for words in (model["headline"]["sentence"], *model["headline"]["details"], incident["title"], NOT_OVER):
+            assert flat(words) in plain, (name, words)
+    del pages["without scripts"]
+    for name, page in pages.items():
+        plain = page.replace("`", "")
+        for words in ("4.00 s", "5.00 s", "00:04.990", "still waiting", "svc", incident["followed_text"]):
+            assert words in plain, (name, words)
+        for words in (incident["advice"], incident["packets"], incident["wireshark"], "--incident incident-1"):
+            assert words in plain, (name, words)
+
+
+def test_the_terminal_keeps_to_80_columns_and_begins_with_the_headline(dataset: Write) -> None:
+    page = text_of(model_of(dataset()))
+    assert max(map(len, page.splitlines())) <= 80
+    order = ["error    Broker silent: node 1", "Incidents (1)", "Other findings (2)", "Rebalances (2)", "Cluster"]
+    assert sorted(order, key=page.index) == order
+    lines = page.splitlines()
+    assert any(line.split() == ["svc", "produce", "to", "clicks-0", "00:04.990", "4.00", "s", "over"] for line in lines)
+
+
+def test_older_stories_say_what_is_missing_and_still_what_is_wrong(dataset: Write, small: ModuleType) -> None:
+    place = dataset()
+    for name in ("incidents", "stalls"):
+        shutil.rmtree(place / "stories" / name)
+    small.relist(place)
+    told = model_of(place)["headline"]
+    assert told["verdict"] == "error"
+    assert "older than this part" in told["sentence"]
+    assert told["details"] == [
+        "1 start failed: reader at join group.",
+        "Findings: 1 error and 1 warning (broker_lost, leader_storm).",
+    ]
+    for name in ("startups", "findings"):
+        small.write_table(place, small.TABLES[name], [])
+    assert model_of(place)["headline"]["verdict"] == "unknown"
+
+
+def test_an_incident_whose_root_is_not_in_the_table_or_goes_in_a_circle_stands_for_itself(
+    dataset: Write, small: ModuleType
+) -> None:
+    place = dataset()
+    first, second, third = small.incident_rows("")["incidents"]
+    rows = [first | {"root_incident_id": "incident-2"}, second, third | {"root_incident_id": "gone"}]
+    small.write_table(place, small.TABLES["incidents"], rows)
+    found = model_of(place)["incidents"]
+    assert sum(len(f["followed"]) > 0 for f in found["listed"]) >= 1
+    assert found["n_routine"] == 1
+
+
+def test_hostile_names_stay_text(dataset: Write) -> None:
+    page = text_of(model_of(dataset(text="\x1b[31m\u202e")))
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+
+
+def test_every_kind_of_incident_has_words_and_every_rule_named_is_a_rule(small: ModuleType) -> None:
+    from kafkascope_analyzer.dataset.stories.incidents import INCIDENT_KINDS
+    from kafkascope_spark.findings.rules import RULES
+
+    assert set(KINDS) == set(INCIDENT_KINDS)
+    assert set(CONSEQUENCES) <= set(INCIDENT_KINDS)
+    assert set().union(*CONSEQUENCES.values()) <= {rule.name for rule in RULES}
