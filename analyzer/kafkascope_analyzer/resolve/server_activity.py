@@ -54,7 +54,10 @@ def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster) -
     concerned[lost.pair] = True
     unions = _pairs_concerned(hosts, concerned)
     signs = [
-        *((scope, layer, in_windows(union.runs(), hosts.pair_server, windows)) for (scope, layer), union in unions.items()),
+        *(
+            (scope, layer, in_windows(union.runs(), hosts.pair_server, windows))
+            for (scope, layer), union in unions.items()
+        ),
         (BY_SERVER, PAYLOAD, in_windows(wholes.served.runs(), np.arange(len(hosts.servers)), windows)),
         *((BY_PROCESS, layer, _of_processes(wholes.sent[layer].runs(), hosts, windows)) for layer in _LAYERS),
     ]

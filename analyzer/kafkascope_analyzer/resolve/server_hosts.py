@@ -100,7 +100,9 @@ def _node_id(cluster: Cluster, end: Endpoint) -> int | None:
     if node is not None:
         return node.node_id
     told = {node_id for node_id, ends in cluster.advertised.items() if end in ends}
-    told = told or {other.node_id for at, other in cluster.nodes.items() if at[0] == end[0] and other.node_id is not None}
+    told = told or {
+        other.node_id for at, other in cluster.nodes.items() if at[0] == end[0] and other.node_id is not None
+    }
     return next(iter(told)) if len(told) == 1 else None
 
 

@@ -33,9 +33,7 @@ def _is_silent(server: ServerRecord, wait: Wait, gap: Gap) -> bool:
     until = min(server.end_ns(gap.after), server.end_ns(wait.until))
     was_answered_until = since - wait.asked.ts_ns
     return (
-        until - since >= _LEAST_NS
-        and was_answered_until <= _AT_ONCE_NS
-        and wait.last_asked.ts_ns - since >= _RETRY_NS
+        until - since >= _LEAST_NS and was_answered_until <= _AT_ONCE_NS and wait.last_asked.ts_ns - since >= _RETRY_NS
     )
 
 

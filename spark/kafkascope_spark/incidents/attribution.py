@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kafkascope_spark.incidents.failure import SECOND, Failure
+from kafkascope_spark.incidents.other_failures import ERROR_KINDS
 
 Row = dict[str, Any]
 Rule = Callable[[Row, Sequence[Failure]], Failure | None]
 
 FOLLOWS_NS = 15 * SECOND
 """Longest time after which a failed broker still makes somebody wait elsewhere: a session timeout or an election."""
-NOTICED_NS = SECOND
-"""A stall may begin so long before the failure of its broker: the record that waits was created, or the last response
-received, before the last packet of the broker to somebody else."""
+LEAST_OVERLAP_NS = SECOND // 2
+"""A stall belongs to a failure that it has so much time in common with, or half of the stall if that is less."""
 
 
 def at_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | None:
@@ -29,8 +29,16 @@ def at_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | None:
 def behind_failed_replica(stall: Row, failures: Sequence[Failure]) -> Failure | None:
     """The failure of another broker while the one that was waited on served others: records wait until all in-sync
     replicas have them, and a group until its coordinator is back."""
-    others = (f for f in failures if f.kind == "replication" or (f.node_id != stall["node_id"] and not f.hosts))
-    return _longest_overlap(stall, (f for f in others if f.kind != "listener"))
+    others = (f for f in failures if f.kind == "replication" or (f.is_of_broker and f.node_id != stall["node_id"]))
+    return _longest_overlap(stall, others)
+
+
+def at_moved_resource(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """What errors tell about the topic-partition, group or transactional id that waited: its leader or coordinator
+    moved, access was denied, ..."""
+    names = _resources_of(stall)
+    about = (f for f in failures if any(r["resource"] in names for r in f.recoveries))
+    return _longest_overlap(stall, (f for f in about if f.kind in ERROR_KINDS))
 
 
 def after_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | None:
@@ -39,12 +47,14 @@ def after_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | No
     if stall["kind"] not in ("membership", "commit", "metadata", "transaction") and not stall["error_names"]:
         return None
     before = [
-        f for f in failures if not f.hosts and f.end_ns is not None and 0 <= stall["from_ns"] - f.end_ns <= FOLLOWS_NS
+        f
+        for f in failures
+        if f.is_of_broker and f.end_ns is not None and 0 <= stall["from_ns"] - f.end_ns <= FOLLOWS_NS
     ]
     return max(before, key=lambda f: f.end_ns or 0, default=None)
 
 
-RULES: tuple[Rule, ...] = (at_failed_broker, behind_failed_replica, after_failed_broker)
+RULES: tuple[Rule, ...] = (at_failed_broker, behind_failed_replica, at_moved_resource, after_failed_broker)
 """In their order."""
 
 
@@ -55,6 +65,13 @@ def failure_of(stall: Row, failures: Sequence[Failure]) -> Failure | None:
 
 def _longest_overlap(stall: Row, failures: Iterable[Failure]) -> Failure | None:
     """The failure that has the longest time in common with the stall; the earlier one of two."""
-    overlaps = [(f.overlap_ns(stall["from_ns"], stall["to_ns"], NOTICED_NS), -f.start_ns, f) for f in failures]
-    best = max((o for o in overlaps if o[0] > NOTICED_NS // 2), key=lambda o: o[:2], default=None)
+    overlaps = [(f.overlap_ns(stall["from_ns"], stall["to_ns"]), -f.start_ns, f) for f in failures]
+    least = min(LEAST_OVERLAP_NS, stall["waited_ms"] * 500_000)
+    best = max((o for o in overlaps if o[0] >= least), key=lambda o: o[:2], default=None)
     return best[2] if best is not None else None
+
+
+def _resources_of(stall: Row) -> frozenset[str]:
+    """The names that a recovery's resource may have, if it is about what waited."""
+    partition = f"{stall['topic']}-{stall['partition']}"
+    return frozenset(filter(None, (partition, stall["topic"], stall["group_id"], stall["transactional_id"])))

@@ -6,6 +6,7 @@ from typing import Any
 Row = dict[str, Any]
 
 SECOND = 1_000_000_000
+BROKER_KINDS = frozenset({"broker_down", "broker_silent", "broker_frozen", "broker_slow"})
 
 
 @dataclass(slots=True, eq=False)
@@ -33,10 +34,15 @@ class Failure:
     root: "Failure | None" = None
     """The failure that it followed from."""
 
-    def overlap_ns(self, from_ns: int, to_ns: int | None, slack_ns: int = 0) -> int:
+    @property
+    def is_of_broker(self) -> bool:
+        """Whether a broker failed for everybody."""
+        return self.kind in BROKER_KINDS
+
+    def overlap_ns(self, from_ns: int, to_ns: int | None) -> int:
         """How long a stretch of time has in common with it; below 0 where it has nothing."""
         until = min(t for t in (self.end_ns, to_ns, FOREVER) if t is not None)
-        return until + slack_ns - max(self.start_ns, from_ns)
+        return until - max(self.start_ns, from_ns)
 
     def reaches(self, client_ip: str | None) -> bool:
         """Whether it failed for the host."""

@@ -49,11 +49,11 @@ class Incidents:
     def _failures(self) -> list[Failure]:
         """All failures, with what belongs to each."""
         of_brokers = broker_failures(self._states)
-        left = _attribute_stalls(self._stalls, of_brokers)
+        errors = list(of_errors(_attribute_recoveries(self._recoveries, of_brokers)))
+        left = _attribute_stalls(self._stalls, [*of_brokers, *errors])
         of_members = list(of_rebalances((s for s in left if s["group_id"]), self._rebalances))
         explained = {s["stall_id"] for failure in of_members for s in failure.stalls}
         unexplained = list(of_unexplained(s for s in left if s["stall_id"] not in explained))
-        errors = list(of_errors(_attribute_recoveries(self._recoveries, of_brokers)))
         found = [*of_brokers, *of_members, *unexplained, *errors]
         return sorted(found, key=lambda f: (f.start_ns, f.kind, f.subject))
 
@@ -90,5 +90,5 @@ def _follows(recovery: Row, failure: Failure) -> bool:
     if failure.end_ns is not None and start > failure.end_ns + FOLLOWS_NS:
         return False
     at_node = recovery["old_node_id"] == failure.node_id and error in AT_NODE
-    follows = not failure.hosts and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
+    follows = failure.is_of_broker and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
     return at_node or follows

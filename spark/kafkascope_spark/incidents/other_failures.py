@@ -19,6 +19,7 @@ KIND_OF_ERROR: dict[str, str] = {
     **dict.fromkeys(PERMISSION_DENIED | REFUSED_CREDENTIALS, "permission"),
 }
 """The kind of the incident that an error makes by itself, where it follows from no other failure."""
+ERROR_KINDS = frozenset(KIND_OF_ERROR.values())
 SAME_NS = 2 * SECOND
 """Errors of one kind, or stalls that nothing explains, with less time between them belong to one incident."""
 
