@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_spark.findings.dataset_batches import table_batches
-from kafkascope_spark.findings.read import Read, Source, source_columns
+from kafkascope_spark.findings.read import Events, Read, Source, source_columns
 from kafkascope_spark.findings.rule import Detector
 
 MACROS = (
@@ -32,6 +32,8 @@ class Preconditions:
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
+        self._events: dict[Events, pa.Table | None] = {}
+        self._event_columns: dict[Events, list[str]] = {}
         self._database = duckdb.connect(config={"threads": 1})
         for macro in MACROS:
             self._database.execute(macro)
@@ -39,6 +41,7 @@ class Preconditions:
     def satisfied(self, detectors: Sequence[Detector]) -> list[bool]:
         """Of each detector, whether all of its reads have rows, and its candidates too."""
         reads = [read for detector in detectors for read in detector.reads.values()]
+        self._event_columns = _columns_of_events(detectors)
         present = self._without_groups(read for read in reads if not read.having)
         possible = [_all_of(detector, present, unknown=True) for detector in detectors]
         grouped = (d.reads.values() for d, it_can in zip(detectors, possible, strict=True) if it_can)
@@ -84,14 +87,38 @@ class Preconditions:
     def _execute(self, source: Source, columns: Sequence[str], query: str) -> list[tuple[object, ...]]:
         """The result of a query that selects from `rows`: these columns of the source. Where the dataset lacks the
         source, the query is not executed, and the result is empty."""
-        batches = table_batches(self._dataset, source, columns)
-        first = next(batches, None)
-        if first is None:
+        found = self._event_rows(source) if isinstance(source, Events) else self._batches(source, columns)
+        if found is None:
             return []
-        self._database.register("rows", pa.RecordBatchReader.from_batches(first.schema, _chain(first, batches)))
+        self._database.register("rows", found)
         rows: list[tuple[object, ...]] = self._database.execute(query).fetchall()
         self._database.unregister("rows")
         return rows
+
+    def _event_rows(self, source: Events) -> pa.Table | None:
+        """The events of a kind with all columns that reads need, read once: several reads select from them, and most
+        rows of the table events are of other kinds. None where the dataset has no events."""
+        if source not in self._events:
+            batches = self._batches(source, self._event_columns[source])
+            self._events[source] = None if batches is None else batches.read_all()
+        return self._events[source]
+
+    def _batches(self, source: Source, columns: Sequence[str]) -> pa.RecordBatchReader | None:
+        """These columns of a source, batch by batch; None where the dataset lacks it."""
+        batches = table_batches(self._dataset, source, columns)
+        first = next(batches, None)
+        return None if first is None else pa.RecordBatchReader.from_batches(first.schema, _chain(first, batches))
+
+
+def _columns_of_events(detectors: Iterable[Detector]) -> dict[Events, list[str]]:
+    """The columns of events that the detectors' reads and candidates name, by the kind of events."""
+    columns: dict[Events, list[str]] = {}
+    for detector in detectors:
+        for read in detector.reads.values():
+            if isinstance(read.source, Events):
+                known = columns.setdefault(read.source, [])
+                known += [name for name in columns_of(read.source, [read], detector.candidates) if name not in known]
+    return columns
 
 
 def columns_of(source: Source, reads: Iterable[Read], candidates: str = "") -> list[str]:

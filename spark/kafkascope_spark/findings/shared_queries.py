@@ -37,14 +37,12 @@ USAGE = Events("usage")
 EVENTS_BY_NAME = {USAGE.kind: USAGE}
 """Events that queries select from, by their kind."""
 
-CONNECTION_RECOVERIES = Read(RECOVERIES, "resource_kind = 'connection'")
-"""Episodes of failed connections."""
 UNANSWERED_OR_RESET = Read(
     RECOVERIES,
     "resource_kind = 'connection' and first_error_name in ('REQUEST_UNANSWERED', 'CONNECTION_RESET')",
 )
 """Episodes that begin with a request without a response, or with a reset."""
-SHARED_READS = {"connection_recoveries": CONNECTION_RECOVERIES, "unanswered_or_reset": UNANSWERED_OR_RESET}
+SHARED_READS = {"unanswered_or_reset": UNANSWERED_OR_RESET}
 
 _CONNECTION_CLIENTS = f"""
 select explode(conn_ids) as conn_id, {CLIENT} from clients"""
@@ -67,16 +65,12 @@ select concat(server_ip, ':', server_port) as server,
     count_if(protocol = 'kafka' and n_responses > 0) as n_kafka,
     count_if(protocol = 'tls' and client_bytes > 0 and server_bytes > 0) as n_tls,
     count_if(sasl_mechanism is not null) as n_sasl,
-    count_if(size(array_except(roles, array('bootstrap', 'telemetry'))) > 0) as n_worked
+    count_if(size(array_except(roles, array('bootstrap', 'telemetry'))) > 0) as n_worked,
+    collect_list(struct(conn_id, first_ns as opened_ns, coalesce(close_ns, last_ns) as ended_ns)) as all_connections
 from connections group by server_ip, server_port"""
 """One row per server address. n_there: its connections on which the server answered or data went; n_up: those with data
 both ways; n_kafka, n_tls, n_sasl, n_worked: those that answered Kafka requests, spoke TLS, used SASL, did more than ask
-for the cluster."""
-
-_CLIENT_ERRORS = f"""
-select e.*, o.client_instance_id, o.kind from errors e left join connection_clients o on e.conn_id = o.conn_id
-where {NO_BROKER}"""
-"""Errors that clients got, the brokers' own left out, with client_instance_id and kind."""
+for the cluster; all_connections: each of them, with its time."""
 
 _ADVERTISED_BROKERS = f"""
 select {CLIENT}, host, port, min_by(server, first) as from_server, min(first).ts_ns as advertised_ns,
@@ -95,21 +89,30 @@ _UNANSWERED = "first_error_name in ('REQUEST_UNANSWERED', 'RESPONSE_LATE')"
 _FELT_NS = (
     f"""if({_UNANSWERED} or first_error_name = 'CONNECTION_UNANSWERED', coalesce(failing_ns, start_ns), start_ns)"""
 )
+
+
+def _number_of(value: str) -> str:
+    """An aggregate: how many different values there are. Spark plans several `count(distinct ...)` of one query as many
+    copies of its rows."""
+    return f"size(collect_set({value}))"
+
+
 _CONNECTION_FAILURES = f"""
 with failures as (
     select r.*, {_FELT_NS} as felt_ns, c.client_id, c.client_ip, kind
-    from connection_recoveries r join clients c on r.client_instance_id = c.client_instance_id
+    from recoveries r join clients c on r.client_instance_id = c.client_instance_id
+    where resource_kind = 'connection'
 ), by_cause as (
     select cause_id, min_by(resource, struct(start_ns, recovery_id)) as server, max(old_node_id) as node_id,
-        count(distinct if(kind <> 'broker', client_instance_id, null)) as n_clients,
+        {_number_of("if(kind <> 'broker', client_instance_id, null)")} as n_clients,
         {sorted_set("if(kind <> 'broker', coalesce(nullif(client_id, ''), client_ip), null)")} as names,
-        count(distinct if(kind = 'broker', client_instance_id, null)) as n_brokers,
-        if(count(distinct client_instance_id) = 1, min(client_instance_id), null) as client_instance_id,
+        {_number_of("if(kind = 'broker', client_instance_id, null)")} as n_brokers,
+        if(min(client_instance_id) = max(client_instance_id), min(client_instance_id), null) as client_instance_id,
         sum(n_errors) as n,
         count_if(outcome = 'still_open' and kind <> 'broker') as n_open,
         count_if(arrays_overlap(error_names, array('CONNECTION_REFUSED', 'CONNECTION_UNANSWERED')))
             as n_failed_attempts,
-        count(distinct if({_UNANSWERED}, client_instance_id, null)) as n_silent,
+        {_number_of(f"if({_UNANSWERED}, client_instance_id, null)")} as n_silent,
         collect_set(if(first_error_name in ('CONNECTION_CLOSED', 'CONNECTION_RESET'),
             struct(start_ns, client_instance_id), null)) as closed,
         min_by(first_error_name, struct(felt_ns, recovery_id)) as first_error,
@@ -120,39 +123,29 @@ with failures as (
 )
 select by_cause.*, n_worked,
     size(array_distinct(filter(closed, each -> each.start_ns <= first_ns + {AT_ONCE_NS}).client_instance_id))
-        as n_at_once
+        as n_at_once,
+    filter(all_connections, c -> c.opened_ns < first_ns and c.ended_ns > first_ns + {LEFT_NS}).conn_id as left_conn_ids
 from by_cause join servers s on by_cause.server = s.server where n_up > 0"""
-"""One row per cause of connection failures at one broker: whom it affected, when, how."""
-
-_BROKER_CAUSES = f"""
-with lost as (select cause_id, server, first_ns, first_back_ns from connection_failures),
-connection_times as (
-    select conn_id, concat(server_ip, ':', server_port) as server, first_ns as opened_ns,
-        coalesce(close_ns, last_ns) as ended_ns
-    from connections
-), responses as (
-    select conn_id, response_ns from requests where response_ns is not null
-), meanwhile as (
-    select cause_id, count(distinct c.conn_id) as n_left,
-        count_if(response_ns < least(first_back_ns, first_ns + {LEFT_NS})) as n_meanwhile,
-        count(response_ns) as n_at_first
-    from lost
-    left join connection_times c on c.server = lost.server and opened_ns < first_ns
-        and ended_ns > first_ns + {LEFT_NS}
-    left join responses r on r.conn_id = c.conn_id
-        and response_ns between first_ns + {ANSWERS_MEANWHILE_NS} and first_ns + {LEFT_NS}
-    group by cause_id
-)
-select * from connection_failures join meanwhile using (cause_id)"""
-"""connection_failures with n_meanwhile (requests of others that the broker answered all the same, until the first
-client was back: some clients notice a broker's return sooner than others, RFC 6298), n_at_first (all that it answered
-in the first seconds), n_left (connections from before that went on)."""
+"""One row per cause of connection failures at one broker: whom it affected, when, how; left_conn_ids: connections from
+before that went on."""
 
 _OUTAGES = f"""
-select * from broker_causes
-where n_failed_attempts > 0 or (n_silent >= {SILENT_CLIENTS} and n_at_first = 0)
-    or (n_at_once >= {SILENT_CLIENTS} and n_left = 0 and n_worked > 0)"""
-"""One row per cause for which a lost broker is the reason; only of servers of which both directions were captured.
+with lasting as (
+    select cause_id, first_ns, first_back_ns, explode(left_conn_ids) as conn_id from connection_failures
+), meanwhile as (
+    select /*+ broadcast(lasting) */ cause_id, count(*) as n_at_first,
+        count_if(response_ns < least(first_back_ns, first_ns + {LEFT_NS})) as n_meanwhile
+    from requests join lasting using (conn_id)
+    where response_ns between first_ns + {ANSWERS_MEANWHILE_NS} and first_ns + {LEFT_NS}
+    group by cause_id
+)
+select f.* except (closed, left_conn_ids), coalesce(n_meanwhile, 0) as n_meanwhile
+from connection_failures f left join meanwhile m on f.cause_id = m.cause_id
+where n_failed_attempts > 0 or (n_silent >= {SILENT_CLIENTS} and n_at_first is null)
+    or (n_at_once >= {SILENT_CLIENTS} and size(left_conn_ids) = 0 and n_worked > 0)"""
+"""One row per cause for which a lost broker is the reason: connection_failures with n_meanwhile (requests of others
+that the broker answered all the same, until the first client was back: some clients notice a broker's return sooner
+than others, RFC 6298); only of servers of which both directions were captured.
 
 The reason is a lost broker where clients could not come back; or where several clients' requests to it were not
 answered, and nobody else's were either; or where several clients lost it at once, and no connection went on."""
@@ -162,7 +155,7 @@ with episodes as (
     select r.*, resource as server, evidence[0] as failing_id, substring_index(evidence[0], '-', 1) as conn_id
     from unanswered_or_reset r left anti join outages o on r.cause_id = o.cause_id
 ), before as (
-    select recovery_id,
+    select /*+ broadcast(episodes) */ recovery_id,
         (min(failing_ns) - max(if(response_last_ns < failing_ns, greatest(request_last_ns, response_last_ns), null)))
             div 1000000 as idle_ms,
         min(if(request_id = failing_id, api_name, null)) as api_name
@@ -180,10 +173,8 @@ SHARED_QUERIES = {
     "connection_clients": _CONNECTION_CLIENTS,
     "owned_connections": _OWNED_CONNECTIONS,
     "servers": _SERVERS,
-    "client_errors": _CLIENT_ERRORS,
     "advertised_brokers": _ADVERTISED_BROKERS,
     "connection_failures": _CONNECTION_FAILURES,
-    "broker_causes": _BROKER_CAUSES,
     "outages": _OUTAGES,
     "isolated_failures": _ISOLATED_FAILURES,
 }
