@@ -95,13 +95,15 @@ class ServerHosts:
 
 
 def _node_id(cluster: Cluster, end: Endpoint) -> int | None:
-    """The node of a server; of one that nobody reached, the only node that is advertised there or is at its address."""
+    """The node of a server; where nothing tells, the only node that is advertised there, or the only one at its
+    address."""
     node = cluster.nodes.get(end)
-    if node is not None:
+    if node is not None and node.node_id is not None:
         return node.node_id
     told = {node_id for node_id, ends in cluster.advertised.items() if end in ends}
-    told = told or {other.node_id for at, other in cluster.nodes.items() if at[0] == end[0] and other.node_id is not None}
-    return next(iter(told)) if len(told) == 1 else None
+    at_address = {other.node_id for at, other in cluster.nodes.items() if at[0] == end[0]} - {None}
+    found = told or at_address
+    return next(iter(found)) if len(found) == 1 else None
 
 
 def _host_kinds(hosts: list[str], cluster: Cluster) -> list[str]:

@@ -72,7 +72,7 @@ KIND_DOCS: Mapping[str, str] = {
     ),
     "server_host": (
         "a host that talked to the server: what runs there, first and last packet of the server to it, and whether "
-        "payload was among them (served)"
+        "payload was among them (served); is_client: the process of the server opened connections too"
     ),
     "server_connection": (
         "a connection that the server ended or did not accept, or the first that it accepted afterwards (close_kind); "
