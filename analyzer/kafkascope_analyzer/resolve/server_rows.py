@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.resolve.server_activity import Contacts
     from kafkascope_analyzer.resolve.server_hosts import ServerHosts
 
-SCOPES = ("host", "server", "process", "from_host")
+SCOPES = ("host", "server", "process", "from_host", "listeners")
 _OF_PAIRS = ("host", "from_host")
 _LAYERS = ("packet", "payload")
 

@@ -42,7 +42,19 @@ def _in_gap(server: ServerRecord, gap: Gap) -> list[Stretch]:
     for each in sorted(lost, key=lambda one: one.ended):
         if each.ended >= begin and (each.kind in _NOT_ACCEPTED or _is_torn(each)):
             hosts[each.host].append(each)
-    return [_of_host(server, gap, mine) for mine in hosts.values()]
+    end = _end(server, gap, begin, hosts)
+    return [_of_host(host, mine, end, gap) for host, mine in hosts.items()]
+
+
+def _end(server: ServerRecord, gap: Gap, begin: Moment, hosts: dict[str, list[Lost]]) -> Moment | None:
+    """The first payload to anybody. Where only brokers use the port, which may not need it for long: on any port of the
+    process, after the last connection that failed. Where nobody came back: the first that the process sent elsewhere."""
+    failed = max(each.ended for lost in hosts.values() for each in lost)
+    served = gap.after
+    if served is None or all(server.hosts[host].kind != "client" for host in hosts):
+        elsewhere = server.runs("listeners", "payload").after(failed.ts_ns)
+        served = min((moment for moment in (served, elsewhere) if moment is not None), default=None)
+    return served or _process_back(server, begin, failed)
 
 
 def _all_at_once(server: ServerRecord, gap: Gap, burst: list[Lost]) -> bool:
@@ -78,12 +90,7 @@ def _is_torn(lost: Lost) -> bool:
     return lost.kind in _CLOSED and used and lost.ended.ts_ns - lost.began.ts_ns >= _LEAST_AGE_NS
 
 
-def _of_host(server: ServerRecord, gap: Gap, lost: list[Lost]) -> Stretch:
-    """The stretch of one host, from the first connection that it lost to the first payload to anybody; where nobody came
-    back, to the first that the process sent elsewhere."""
-    end: Moment | None = gap.after
+def _of_host(host: str, lost: list[Lost], end: Moment | None, gap: Gap) -> Stretch:
+    """The stretch of one host, from the first connection that it lost."""
     moments = [each.ended for each in lost]
-    if end is None:
-        end = _process_back(server, min(moments), max(each.ended for each in server.lost))
-        return Stretch(lost[0].host, "down", lost[0].ended, end, False, len(lost), moments)
-    return Stretch(lost[0].host, "down", lost[0].ended, end, True, len(lost), moments)
+    return Stretch(host, "down", lost[0].ended, end, end is not None and end == gap.after, len(lost), moments)

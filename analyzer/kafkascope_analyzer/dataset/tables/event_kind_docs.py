@@ -85,7 +85,7 @@ KIND_DOCS: Mapping[str, str] = {
     ),
     "life_sign": (
         "packets of the server without a pause of a second, around a time in which somebody waited for it: to one "
-        "host, to all hosts (scope server), or of the whole process, what it sends as a client included; from_host: "
-        "packets of the host to the server"
+        "host, to all hosts (scope server), from all ports of the process (listeners), or of the whole process, what it "
+        "sends as a client included; from_host: packets of the host to the server"
     ),
 }
