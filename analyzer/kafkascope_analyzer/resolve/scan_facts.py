@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.resolve import transaction_picks
+from kafkascope_analyzer.resolve.broker_clients import BROKER_CLIENTS, pick_broker_clients
 from kafkascope_analyzer.resolve.failed_requests import FAILED_REQUESTS, pick_failed_requests
 from kafkascope_analyzer.resolve.group_lag import ACCEPTED_COMMITS, pick_accepted_commits
 from kafkascope_analyzer.resolve.late_responses import LATE_RESPONSES, pick_late_responses
@@ -30,6 +31,7 @@ REQUEST_PICKERS: Mapping[str, Picker] = {
     UNANSWERED: pick_unanswered,
     ACCEPTED_COMMITS: pick_accepted_commits,
     LATE_RESPONSES: pick_late_responses,
+    BROKER_CLIENTS: pick_broker_clients,
     transaction_picks.COORDINATOR_REQUESTS: transaction_picks.pick_coordinator_requests,
     transaction_picks.READERS: transaction_picks.pick_read_committed,
 }

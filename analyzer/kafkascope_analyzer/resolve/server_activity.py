@@ -34,8 +34,9 @@ SOON_NS = (500_000_000, 3_000_000_000)
 """A host that does not acknowledge is there when it was heard from elsewhere in this time after it was to."""
 _LAYERS = (PACKETS, PAYLOAD)
 NEVER_NS = np.iinfo(np.int64).max
-BY_HOST, BY_SERVER, BY_PROCESS, FROM_HOST = range(4)
-"""Whose runs: of a server to one host, to all hosts, all that the process sends; and of one host to the server."""
+BY_HOST, BY_SERVER, BY_PROCESS, FROM_HOST, BY_LISTENERS = range(5)
+"""Whose runs: of a server to one host, to all hosts, all that the process sends; of one host to the server; and of all
+servers of the process (SCOPES)."""
 
 
 def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster) -> ServerRows:
@@ -59,6 +60,7 @@ def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster) -
             for (scope, layer), union in unions.items()
         ),
         (BY_SERVER, PAYLOAD, in_windows(wholes.served.runs(), np.arange(len(hosts.servers)), windows)),
+        (BY_LISTENERS, PAYLOAD, _of_processes(wholes.listeners.runs(), hosts, windows)),
         *((BY_PROCESS, layer, _of_processes(wholes.sent[layer].runs(), hosts, windows)) for layer in _LAYERS),
     ]
     return ServerRows(host_rows(hosts, wholes.contacts), waits.table(hosts), lost.table(hosts), sign_rows(hosts, signs))
@@ -113,7 +115,7 @@ def _spilled_runs(hosts: ServerHosts) -> Iterator[_SpilledRuns]:
 class _Wholes:
     """When servers and processes as wholes were heard from, and when pairs were in contact.
 
-    served: payload of each server to anybody; sent: packets and payload of each process; heard: packets of each host to
+    served: payload of each server to anybody; listeners: of all servers of each process; sent: packets and payload of each process; heard: packets of each host to
     anybody. contacts: of each pair, first
     and last packet of the server with their times, and whether it sent payload. first_payload_ns: of each connection,
     when the server's first payload came, NEVER_NS where none did.
@@ -121,7 +123,7 @@ class _Wholes:
 
     def __init__(self, hosts: ServerHosts) -> None:
         self._hosts = hosts
-        self.served = RunUnion()
+        self.served, self.listeners = RunUnion(), RunUnion()
         self.sent = (RunUnion(), RunUnion())
         self.heard = RunUnion()
         self.contacts = Contacts(len(hosts.pair_server))
@@ -134,14 +136,16 @@ class _Wholes:
     def take(self, runs: _SpilledRuns) -> None:
         """Takes a batch of runs."""
         everything = np.ones(len(runs.pair), np.bool_)
-        self.served.add(runs.of(runs.server, runs.by_server & (runs.layer == PAYLOAD)))
+        answers = runs.by_server & (runs.layer == PAYLOAD)
+        self.served.add(runs.of(runs.server, answers))
+        self.listeners.add(runs.of(runs.process, answers))
         for layer in _LAYERS:
             self.sent[layer].add(runs.of(runs.process, everything & (runs.layer == layer)))
         self.heard.add(runs.of(runs.sender, everything & (runs.layer == PACKETS)))
-        answers = np.flatnonzero(runs.by_server & (runs.layer == PAYLOAD))
-        np.minimum.at(self.first_payload_ns, runs.conn[answers], runs.columns[0][answers])
+        rows = np.flatnonzero(answers)
+        np.minimum.at(self.first_payload_ns, runs.conn[rows], runs.columns[0][rows])
         self.contacts.take(runs.of(runs.pair, runs.by_server & (runs.layer == PACKETS)), served=False)
-        self.contacts.take(runs.of(runs.pair, runs.by_server & (runs.layer == PAYLOAD)), served=True)
+        self.contacts.take(runs.of(runs.pair, answers), served=True)
 
     def gaps(self, runs: Runs) -> Runs:
         """The pauses between the runs of each subject, with those at the ends of the capture, sorted. Packets are 0 at

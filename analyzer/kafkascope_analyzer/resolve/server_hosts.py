@@ -2,8 +2,8 @@
 
 A server is an address and port that speaks Kafka or TLS, or that the cluster advertises, or that nobody could reach on a
 port of the cluster. A pair is a server and a host that talked to it. A process is what may serve several ports: where an
-address belongs to one node of the cluster, all its servers are one process, and what this address sends as a client is
-sent by that process too.
+address belongs to one node of the cluster, all its servers are one process, which also sends what only brokers send on
+connections from this address.
 """
 
 from collections import defaultdict
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.connections.coded import Ends
 from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.connections.nodes import Endpoint
+from kafkascope_analyzer.ingest.spill import read_spill
+from kafkascope_analyzer.resolve.broker_clients import BROKER_CLIENTS
 from kafkascope_parsers.framing.layout import KAFKA, TLS
 
 Ints = NDArray[np.int64]
@@ -55,7 +57,9 @@ class ServerHosts:
         self.client_side = self.connections["client_side"].to_numpy().astype(np.int64)
         self._number_pairs()
         self._number_processes()
-        self.host_kinds = _host_kinds(self.hosts, cluster)
+        served = set(np.unique(self.server).tolist())
+        addresses_served = {end[0] for number, end in enumerate(self.servers) if number in served}
+        self.host_kinds = _host_kinds(self.hosts, addresses_served, cluster)
 
     def _is_server(self, ends: Ends, cluster: Cluster) -> NDArray[np.bool_]:
         """Whether each endpoint is a server."""
@@ -91,23 +95,33 @@ class ServerHosts:
         of_server = [alone.get(end[0], number) for number, end in enumerate(self.servers)]
         self.server_process = np.array(of_server, np.int64)
         self.process = np.where(self.server >= 0, self.server_process[self.server], NONE)
-        self.client_process = np.array([alone.get(host, NONE) for host in self.hosts], np.int64)[self.host]
+        of_host = np.array([alone.get(host, NONE) for host in self.hosts], np.int64)
+        self.client_process = np.where(self._by_broker(), of_host[self.host], NONE)
+
+    def _by_broker(self) -> NDArray[np.bool_]:
+        """Whether each connection carried what only a broker sends."""
+        found = np.zeros(len(self.server), np.bool_)
+        for spill, first in self.first_row.items():
+            for rows in read_spill(spill, BROKER_CLIENTS):
+                found[rows["conn"].to_numpy() + first] = True
+        return found
 
 
 def _node_id(cluster: Cluster, end: Endpoint) -> int | None:
-    """The node of a server; of one that nobody reached, the only node that is advertised there or is at its address."""
+    """The node of a server; where nothing tells, the only node that is advertised there, or the only one at its
+    address."""
     node = cluster.nodes.get(end)
-    if node is not None:
+    if node is not None and node.node_id is not None:
         return node.node_id
     told = {node_id for node_id, ends in cluster.advertised.items() if end in ends}
-    told = told or {
-        other.node_id for at, other in cluster.nodes.items() if at[0] == end[0] and other.node_id is not None
-    }
-    return next(iter(told)) if len(told) == 1 else None
+    at_address = {other.node_id for at, other in cluster.nodes.items() if at[0] == end[0]} - {None}
+    found = told or at_address
+    return next(iter(found)) if len(found) == 1 else None
 
 
-def _host_kinds(hosts: list[str], cluster: Cluster) -> list[str]:
-    """What runs on each host: a node that is advertised to clients is a broker, another node a controller."""
+def _host_kinds(hosts: list[str], addresses_served: set[str], cluster: Cluster) -> list[str]:
+    """What runs on each host. The address of a server is a broker's; a controller's where its nodes are known and none of
+    them is advertised to clients."""
     on_address: dict[str, set[int]] = defaultdict(set)
     for (address, _), node in cluster.nodes.items():
         if node.node_id is not None:
@@ -115,6 +129,6 @@ def _host_kinds(hosts: list[str], cluster: Cluster) -> list[str]:
     kinds = []
     for host in hosts:
         nodes = on_address.get(host, set())
-        advertised = any(node_id in cluster.advertised or not cluster.advertised for node_id in nodes)
-        kinds.append("client" if not nodes else "broker" if advertised else "controller")
+        is_controller = bool(nodes and cluster.advertised) and not nodes & set(cluster.advertised)
+        kinds.append("client" if host not in addresses_served else "controller" if is_controller else "broker")
     return kinds

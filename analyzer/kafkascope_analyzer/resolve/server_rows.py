@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.resolve.server_activity import Contacts
     from kafkascope_analyzer.resolve.server_hosts import ServerHosts
 
-SCOPES = ("host", "server", "process", "from_host")
+SCOPES = ("host", "server", "process", "from_host", "listeners")
 _OF_PAIRS = ("host", "from_host")
 _LAYERS = ("packet", "payload")
 
@@ -49,6 +49,7 @@ def host_rows(hosts: "ServerHosts", contacts: "Contacts") -> pa.Table:
         "server_port": pa.array([end[1] for end in hosts.servers], pa.int32()).take(pa.array(server)),
         "node_id": pa.array(hosts.node_ids, pa.int32()).take(pa.array(server)),
         "met_ns": pa.array(first),
+        "is_client": pa.array(np.isin(hosts.server_process, hosts.client_process)[server]),
         "served": pa.array(contacts.served),
     }
     for name in ("first_ns", "first_packet", "last_ns", "last_packet"):

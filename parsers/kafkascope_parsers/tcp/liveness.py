@@ -1,8 +1,10 @@
 """Follows on each connection when its sides were heard from, and when one waited for the other.
 
 A side waits for a packet from its first segment that needs an acknowledgment (payload, SYN, FIN, keep-alive probe) until
-the other side sends anything. It waits for payload from its first new payload until the other side sends payload, FIN or
-RST, or until it ends the connection itself.
+the other side reacts: with SYN, RST, an acknowledgment without payload, or one that moves on. What the other side sends
+or sends again without having received anything is no reaction, and is not counted while somebody waits: where one
+direction of a path is cut, TCP repeats itself in both. A side waits for payload from its first new payload until the
+other side sends new payload, FIN or RST, or until it ends the connection itself.
 
 An acknowledgment of bytes that the capture lacks shows that the other side did send: a capture may have one direction
 only, or have lost packets.
@@ -133,11 +135,24 @@ def note_numbers(seg: Any, mine: Any, theirs: Any, hidden: bool) -> None:
 
 
 @kernel
+def reacts(seg: Any, mine: Any, theirs: Any) -> Any:
+    """Whether the segment shows that its sender receives what the other side sends, or the other side waits for nothing.
+    Rows of PACKETS."""
+    if theirs.asked_packet == 0 or seg.tcp_flags & (SYN | RST):
+        return True
+    if seg.length == 0 and not seg.tcp_flags & FIN:
+        return True
+    return not mine.has_ack or distance(seg.ack, mine.last_ack) > 0
+
+
+@kernel
 def follow_sender(seg: Any, d: int, liveness: NDArray[np.void], n: Any, spans: NDArray[np.void]) -> None:
     """What the segment of direction d shows of its sender: runs go on, waits of the other side end."""
-    carries = seg.length > 0 and not seg.tcp_flags & RST
-    extend_run(seg, liveness[2 * d + PACKETS], (d, PACKETS), n, spans)
-    end_wait(seg, liveness[2 * (d ^ 1) + PACKETS], (d ^ 1, PACKETS), answer_kind(seg), n, spans)
+    mine, theirs = liveness[2 * d + PACKETS], liveness[2 * (d ^ 1) + PACKETS]
+    carries = seg.length > 0 and not seg.tcp_flags & RST and brings_new_bytes(seg, mine)
+    if reacts(seg, mine, theirs):
+        extend_run(seg, mine, (d, PACKETS), n, spans)
+        end_wait(seg, theirs, (d ^ 1, PACKETS), answer_kind(seg), n, spans)
     if carries:
         extend_run(seg, liveness[2 * d + PAYLOAD], (d, PAYLOAD), n, spans)
     if carries or seg.tcp_flags & (FIN | RST):

@@ -9,7 +9,7 @@ _CLOSED = ("fin_server", "rst_server")
 _NOT_ACCEPTED = ("refused", "unanswered", "open")
 _BURST_NS = 2 * SECOND_NS
 """A server that stops may still respond on some connections for so long after it ended the first."""
-_LEAST_BURST = 2
+_LEAST_BURST, _LEAST_HOSTS = 3, 2
 _LEAST_ALIVE_NS = 3 * SECOND_NS
 _LEAST_AGE_NS = 2 * SECOND_NS
 _MOST_IDLE_MS = 5_000
@@ -31,7 +31,7 @@ def _in_gap(server: ServerRecord, gap: Gap) -> list[Stretch]:
     lost = [each for each in server.lost if start - _BURST_NS <= each.ended.ts_ns <= end and each.kind != "accepted"]
     refused = [each for each in lost if each.kind == "refused" and each.ended.ts_ns >= start]
     burst = [each for each in lost if _is_torn(each)]
-    if not refused and (len(burst) < _LEAST_BURST or max(each.ended.ts_ns for each in burst) < start - SOON_NS):
+    if not refused and not _all_at_once(server, gap, burst):
         return []
     if refused:
         burst = [each for each in burst if each.ended.ts_ns <= refused[-1].ended.ts_ns]
@@ -42,7 +42,32 @@ def _in_gap(server: ServerRecord, gap: Gap) -> list[Stretch]:
     for each in sorted(lost, key=lambda one: one.ended):
         if each.ended >= begin and (each.kind in _NOT_ACCEPTED or _is_torn(each)):
             hosts[each.host].append(each)
-    return [_of_host(server, gap, mine) for mine in hosts.values()]
+    end = _end(server, gap, begin, hosts)
+    return [_of_host(host, mine, end, gap) for host, mine in hosts.items()]
+
+
+def _end(server: ServerRecord, gap: Gap, begin: Moment, hosts: dict[str, list[Lost]]) -> Moment | None:
+    """The first payload to anybody. Where only brokers use the port, which may not need it for long: on any port of the
+    process, after the last connection that failed. Where nobody came back: the first that the process sent elsewhere."""
+    failed = max(each.ended for lost in hosts.values() for each in lost)
+    served = gap.after
+    if served is None or all(server.hosts[host].kind != "client" for host in hosts):
+        elsewhere = server.runs("listeners", "payload").after(failed.ts_ns)
+        served = min((moment for moment in (served, elsewhere) if moment is not None), default=None)
+    return served or _process_back(server, begin, failed)
+
+
+def _all_at_once(server: ServerRecord, gap: Gap, burst: list[Lost]) -> bool:
+    """Whether the server ended connections of several hosts within moments, though nobody tried to connect meanwhile.
+    Where its process is seen elsewhere, it stopped too; else the server has to serve again later."""
+    if len({each.host for each in burst}) < _LEAST_HOSTS:
+        return False
+    first, last = min(each.ended for each in burst), max(each.ended for each in burst)
+    if last.ts_ns - first.ts_ns > SECOND_NS or last.ts_ns < server.start_ns(gap.before) - SOON_NS:
+        return False
+    if server.is_client:
+        return not _process_lives(server, first) and server.capture_ns[1] - last.ts_ns >= _LEAST_ALIVE_NS
+    return gap.after is not None and len(burst) >= _LEAST_BURST
 
 
 def _process_lives(server: ServerRecord, at: Moment) -> bool:
@@ -51,10 +76,11 @@ def _process_lives(server: ServerRecord, at: Moment) -> bool:
     return any(run.first < at and run.last.ts_ns > at.ts_ns + _LEAST_ALIVE_NS for run in runs)
 
 
-def _process_back(server: ServerRecord, failed: Moment) -> Moment | None:
-    """The first payload of the process after the last connection that it did not accept, or that connection, where the
-    process was back by then."""
-    run = next((run for run in server.runs("process", "payload") if run.last > failed), None)
+def _process_back(server: ServerRecord, begin: Moment, failed: Moment) -> Moment | None:
+    """The first payload of a process that stopped at `begin` after the last connection that it did not accept, or that
+    connection, where the process was back by then."""
+    runs = server.runs("process", "payload")
+    run = next((run for run in runs if run.first > begin and run.last > failed), None)
     return None if run is None else max(run.first, failed)
 
 
@@ -64,14 +90,7 @@ def _is_torn(lost: Lost) -> bool:
     return lost.kind in _CLOSED and used and lost.ended.ts_ns - lost.began.ts_ns >= _LEAST_AGE_NS
 
 
-def _of_host(server: ServerRecord, gap: Gap, lost: list[Lost]) -> Stretch:
-    """The stretch of one host, from the first connection that it lost. It ends with the first payload to the host, where
-    that comes soon after the first to anybody; where nobody came back, with the first that the process sent elsewhere."""
-    end: Moment | None = gap.after
+def _of_host(host: str, lost: list[Lost], end: Moment | None, gap: Gap) -> Stretch:
+    """The stretch of one host, from the first connection that it lost."""
     moments = [each.ended for each in lost]
-    if end is None:
-        end = _process_back(server, max(each.ended for each in server.lost))
-        return Stretch(lost[0].host, "down", lost[0].ended, end, False, len(lost), moments)
-    own = server.runs("host", "payload", lost[0].host).after(end.ts_ns)
-    end = own if own is not None and own.ts_ns - end.ts_ns <= SOON_NS else end
-    return Stretch(lost[0].host, "down", lost[0].ended, end, True, len(lost), moments)
+    return Stretch(host, "down", lost[0].ended, end, end is not None and end == gap.after, len(lost), moments)

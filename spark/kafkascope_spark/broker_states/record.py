@@ -115,13 +115,14 @@ class Runs:
 
 @dataclass(slots=True)
 class ServerRecord:
-    """One server. runs: by scope and layer and, for scope host, by host."""
+    """One server. is_client: its process opened connections too. runs: by scope and layer and, for scope host, by host."""
 
     key: str
     capture_ns: tuple[int, int]
     server_ip: str = ""
     server_port: int = 0
     node_id: int | None = None
+    is_client: bool = False
     hosts: dict[str, Host] = field(default_factory=dict)
     waits: list[Wait] = field(default_factory=list)
     lost: list[Lost] = field(default_factory=list)
@@ -146,6 +147,7 @@ class ServerRecord:
 
     def _take_host(self, _conn_id: str, event: Row) -> None:
         self.server_ip, self.server_port, self.node_id = event["server_ip"], event["server_port"], event["node_id"]
+        self.is_client = bool(event["is_client"])
         first, last = _moment(event, "first"), _moment(event, "last")
         self.hosts[event["host"]] = Host(event["host"], event["host_kind"], bool(event["served"]), first, last)
 

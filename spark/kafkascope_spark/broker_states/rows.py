@@ -8,7 +8,7 @@ from kafkascope_spark.broker_states.frozen import frozen_stretches
 from kafkascope_spark.broker_states.record import Host, Moment, ServerRecord
 from kafkascope_spark.broker_states.refusing import refusing_stretches
 from kafkascope_spark.broker_states.silent import silent_stretches
-from kafkascope_spark.broker_states.stretch import Stretch
+from kafkascope_spark.broker_states.stretch import SECOND_NS, Stretch
 
 Row = dict[str, Any]
 _MOST_EVIDENCE = 32
@@ -34,8 +34,18 @@ def _apart(stretches: list[Stretch]) -> list[Stretch]:
             continue
         if last is not None and last.end is not None and stretch.begin < last.end:
             stretch.begin = last.end
-        kept.append(stretch)
+        if last is not None and last.end is not None and _continues(last, stretch):
+            last.join(stretch)
+        else:
+            kept.append(stretch)
     return kept
+
+
+def _continues(last: Stretch, stretch: Stretch) -> bool:
+    """Whether a stretch is of the same state as the one before and begins at its end."""
+    return (
+        last.end is not None and last.state == stretch.state and stretch.begin.ts_ns - last.end.ts_ns <= SECOND_NS
+    )
 
 
 def _with_rest(server: ServerRecord, host: Host, bad: list[Stretch]) -> Iterator[Stretch]:

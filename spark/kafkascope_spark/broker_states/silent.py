@@ -33,8 +33,19 @@ def _is_silent(server: ServerRecord, wait: Wait, gap: Gap) -> bool:
     until = min(server.end_ns(gap.after), server.end_ns(wait.until))
     was_answered_until = since - wait.asked.ts_ns
     return (
-        until - since >= _LEAST_NS and was_answered_until <= _AT_ONCE_NS and wait.last_asked.ts_ns - since >= _RETRY_NS
+        until - since >= _LEAST_NS
+        and was_answered_until <= _AT_ONCE_NS
+        and wait.last_asked.ts_ns - since >= _RETRY_NS
+        and not _is_alone(server, wait, gap)
     )
+
+
+def _is_alone(server: ServerRecord, wait: Wait, gap: Gap) -> bool:
+    """Whether the connection went on waiting when others were served: then the fault was its own."""
+    if gap.after is None or wait.layer == "delivery":
+        return False
+    asked_later = wait.last_asked.ts_ns - gap.after.ts_ns
+    return asked_later >= _AT_ONCE_NS and server.end_ns(wait.until) - wait.last_asked.ts_ns >= _AT_ONCE_NS
 
 
 def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait]) -> Stretch:

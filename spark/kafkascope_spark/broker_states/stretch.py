@@ -23,6 +23,13 @@ class Stretch:
     moments: list[Moment] = field(default_factory=list)
     requests: list[tuple[int, str]] = field(default_factory=list)
 
+    def join(self, other: "Stretch") -> None:
+        """Goes on with a later stretch of the same state."""
+        self.end, self.resumed = other.end, other.resumed
+        self.n_waiting = max(self.n_waiting, other.n_waiting)
+        self.moments += other.moments
+        self.requests += other.requests
+
     def covers(self, ts_ns: int) -> bool:
         """Whether a time is in the stretch."""
         return self.begin.ts_ns <= ts_ns and (self.end is None or ts_ns <= self.end.ts_ns)

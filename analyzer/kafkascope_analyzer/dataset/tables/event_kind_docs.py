@@ -75,7 +75,7 @@ KIND_DOCS: Mapping[str, str] = {
     ),
     "server_host": (
         "a host that talked to the server: what runs there, first and last packet of the server to it, and whether "
-        "payload was among them (served)"
+        "payload was among them (served); is_client: the process of the server opened connections too"
     ),
     "server_connection": (
         "a connection that the server ended or did not accept, or the first that it accepted afterwards (close_kind); "
@@ -88,7 +88,7 @@ KIND_DOCS: Mapping[str, str] = {
     ),
     "life_sign": (
         "packets of the server without a pause of a second, around a time in which somebody waited for it: to one "
-        "host, to all hosts (scope server), or of the whole process, what it sends as a client included; from_host: "
-        "packets of the host to the server"
+        "host, to all hosts (scope server), from all ports of the process (listeners), or of the whole process, what it "
+        "sends as a client included; from_host: packets of the host to the server"
     ),
 }

@@ -26,6 +26,7 @@ SERVER_KINDS: Mapping[str, pa.StructType] = {
             ("host", pa.string()),
             ("host_kind", pa.string()),
             ("served", pa.bool_()),
+            ("is_client", pa.bool_()),
             *_FIRST_AND_LAST,
         ]
     ),
