@@ -25,10 +25,15 @@ from kafkascope_spark.transactions.machine import CLIENT_END
 
 TableRow = tuple[str, Row]
 """The name of a story table, or CLIENT_END, SERVICE_CLIENT or STALL, and a row."""
-Owner = NamedTuple("Owner", [("client_instance_id", str | None), ("group_id", str | None)])
-"""The client that a connection belongs to, and the group that it reads in."""
 GONE = ("closed", "died", "evicted")
 """Ends of a client whose connections have all ended."""
+
+
+class Owner(NamedTuple):
+    """The client that a connection belongs to, and the group that it reads in."""
+
+    client_instance_id: str | None
+    group_id: str | None
 
 
 class ClientStories:

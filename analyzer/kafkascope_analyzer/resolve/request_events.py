@@ -1,8 +1,8 @@
 """Events of the kind request: the single requests that decide a story.
 
 Every call of the control plane; of the calls that a healthy client makes all the time (HOT_APIS) those that failed or
-were answered late (by a coordinator: half a second later), the first success on each connection after a failure of the same call on the same group or
-transactional id, and of what a start makes several times the early ones.
+were answered late (by a coordinator: half a second later), the first success on each connection after a failure of the
+same call on the same group or transactional id, and of what a start makes several times the early ones.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,8 @@
 """When a client waited for a coordinator or for metadata: its requests failed, were slow or were not answered.
 
-Four services: commit (of offsets), membership (a place in the group), transaction, metadata. Each is served by an answer
-without error and waits from the first request that did not get one. What comes before the first success is the
-client's start. Refusals that are final (a fenced producer, a member that is out) are no waits for that service; what a
-rebalance delays is none either.
+Four services: commit (of offsets), membership (a place in the group), transaction, metadata. Each is served by an
+answer without error and waits from the first request that did not get one. What comes before the first success is the
+client's start. A refusal that is final (a fenced producer) is no wait; what a rebalance delays is none either.
 """
 
 from collections.abc import Iterator
@@ -18,10 +17,15 @@ from kafkascope_spark.stalls.stall import MOST_EVIDENCE, Subject, Wait, stall_ro
 LEAST_WAIT_NS = 500_000_000
 GIVE_UP_NS = 30_000_000_000
 """A request that is not repeated for as long was given up (request.timeout.ms of Kafka's clients)."""
+USUAL_HEARTBEAT_NS = 3_000_000_000
+"""heartbeat.interval.ms of Kafka's clients, where the capture does not show it."""
+_SLACK_NS = 500_000_000
+"""A loop comes round that much late."""
 _COMMIT = frozenset({api_keys.OFFSET_COMMIT, api_keys.TXN_OFFSET_COMMIT})
 _ROUND = frozenset({api_keys.JOIN_GROUP, api_keys.SYNC_GROUP})
 """APIs whose answers take as long as a rebalance, and say nothing about who has to wait."""
-_MEMBERSHIP = _ROUND | {api_keys.HEARTBEAT} | api_keys.GROUP_HEARTBEATS
+_HEARTBEATS = api_keys.GROUP_HEARTBEATS | {api_keys.HEARTBEAT}
+_MEMBERSHIP = _ROUND | _HEARTBEATS
 _TRANSACTION = frozenset({api_keys.INIT_PRODUCER_ID, api_keys.END_TXN}) | api_keys.TXN_APIS
 _METADATA = frozenset({api_keys.METADATA, api_keys.FIND_COORDINATOR})
 _RETRIED = COORDINATOR_MOVED | {
@@ -49,6 +53,7 @@ class _Open:
     from_ns: int
     node_id: int | None
     last_ns: int
+    is_answered: bool = False
     n_attempts: int = 0
     errors: set[str] = field(default_factory=set)
     requests: list[tuple[int, str]] = field(default_factory=list)
@@ -57,6 +62,7 @@ class _Open:
         """Another request for the same; at: its answer, or when it was sent."""
         self.from_ns = min(self.from_ns, request.ts_ns)
         self.last_ns = max(self.last_ns, at)
+        self.is_answered = at != request.ts_ns
         self.n_attempts += 1
         if len(self.requests) < MOST_EVIDENCE:
             self.requests.append((request.ts_ns, request.request_id))
@@ -70,6 +76,8 @@ class Calls:
         self._end_ns = capture_ns[1]
         began_before = any(not c.opened_in_capture for c in instance.connections)
         self._has_worked: set[str] = set(_KINDS) if began_before else set()
+        heartbeat_ms = max((c.heartbeat_interval_ms or 0 for c in instance.connections), default=0)
+        self._heartbeat_ns = max(heartbeat_ms * 1_000_000, USUAL_HEARTBEAT_NS) + _SLACK_NS
         self._open: dict[_Service, _Open] = {}
         self._waits: dict[_Service, list[Wait]] = {}
 
@@ -92,6 +100,8 @@ class Calls:
                 wait.errors |= blocking
         elif not errors or request.partly_ok or "REBALANCE_IN_PROGRESS" in errors:
             self._serve(service, request)
+            if service[0] == "commit" and ("membership", service[1]) in self._open and request.member_id:
+                self._serve(("membership", service[1]), request)
 
     def on_error_run(self, run: ErrorRun, request: Request) -> None:
         """The same error came again and again; request: the first that met it."""
@@ -106,13 +116,23 @@ class Calls:
         """A request that did not get what it wanted."""
         if service[0] not in self._has_worked:
             return None
-        wait = self._open.get(service)
-        if wait is not None and request.ts_ns - wait.last_ns > GIVE_UP_NS:
-            self._close(service, wait.last_ns)
-            wait = None
+        wait = self._going_on(service, request)
         if wait is None:
             wait = self._open[service] = _Open(request.ts_ns, request.node_id, at)
         wait.attempt(request, at)
+        return wait
+
+    def _going_on(self, service: _Service, request: Request) -> _Open | None:
+        """The wait that the request belongs to. It ended with the answer before where the client only made its usual
+        pause since then, and where it had given up."""
+        wait = self._open.get(service)
+        if wait is None:
+            return None
+        pause_ns = request.ts_ns - wait.last_ns
+        is_usual = request.api_key in _HEARTBEATS and wait.is_answered and _SLACK_NS < pause_ns <= self._heartbeat_ns
+        if is_usual or pause_ns > GIVE_UP_NS:
+            self._close(service, wait.last_ns)
+            return None
         return wait
 
     def _serve(self, service: _Service, request: Request) -> None:
@@ -120,10 +140,7 @@ class Calls:
         assert request.response_ns is not None
         if request.api_key == api_keys.JOIN_GROUP:
             return
-        wait = self._open.get(service)
-        if wait is not None and request.ts_ns - wait.last_ns > GIVE_UP_NS:
-            self._close(service, wait.last_ns)
-            wait = None
+        wait = self._going_on(service, request)
         is_slow = request.response_ns - request.ts_ns >= LEAST_WAIT_NS and request.api_key not in _ROUND
         if wait is None and is_slow and not request.throttle_ms and service[0] in self._has_worked:
             wait = self._open[service] = _Open(request.ts_ns, request.node_id, request.response_ns)

@@ -26,9 +26,7 @@ def consume_waits(events: Sequence[Row], members: Sequence[ServiceClient]) -> It
     yield from _wait(latest, progress_ns, None, members)
 
 
-def _wait(
-    latest: Row, progress_ns: int, following: Row | None, members: Sequence[ServiceClient]
-) -> Iterator[Wait]:
+def _wait(latest: Row, progress_ns: int, following: Row | None, members: Sequence[ServiceClient]) -> Iterator[Wait]:
     """The wait after a run, until the following one, which brings later records."""
     since_ns = latest["next_accepted_ns"]
     if since_ns is None:
