@@ -23,6 +23,7 @@ from kafkascope_spark.event_decoder import event_rows
 from kafkascope_spark.recoveries.causes import felt_ns
 from kafkascope_spark.stalls.clients import SERVICE_CLIENT, SERVICE_CLIENT_STRUCT, owner_of
 from kafkascope_spark.stalls.machine import FETCH_RUN
+from kafkascope_spark.stalls.stall import STALL, STALL_STRUCT
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter
 from kafkascope_spark.transactions.machine import CLIENT_END
 
@@ -42,6 +43,7 @@ SHARED_KINDS = {
     **SERVER_KINDS,
     CLIENT_END: pa.struct([("client_instance_id", pa.string()), ("left_ns", pa.int64())]),
     SERVICE_CLIENT: SERVICE_CLIENT_STRUCT,
+    STALL: STALL_STRUCT,
     RECOVERY: RECOVERY_STRUCT,
     WRITTEN_FILE: FILE,
 }
@@ -98,6 +100,8 @@ def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
         elif name == SERVICE_CLIENT:
             client = {name: row[name] for name in SERVICE_CLIENT_STRUCT.names}
             yield _row(SERVICE, row["key"], SERVICE_CLIENT, client) | {"conn_id": row["client_instance_id"]}
+        elif name == STALL:
+            yield _row(STALL, "", STALL, row) | {"ts_ns": row["from_ns"], "conn_id": row["stall_id"]}
         else:
             writer.take(name, row)
 

@@ -15,18 +15,25 @@ from kafkascope_spark.identity.client_rows import client_row
 from kafkascope_spark.identity.instances import Instance, instances_of
 from kafkascope_spark.model import Connection, ErrorRun, Lookup, Request, Row
 from kafkascope_spark.recoveries.tracker import Recoveries
+from kafkascope_spark.stalls.calls import Calls
 from kafkascope_spark.stalls.clients import SERVICE_CLIENT, group_of, service_clients
+from kafkascope_spark.stalls.stall import STALL
 from kafkascope_spark.startups.lifecycle import Startups
 from kafkascope_spark.startups.lookups import client_lookups
 from kafkascope_spark.timeline import Event, Kind, Timeline
 from kafkascope_spark.transactions.machine import CLIENT_END
 
 TableRow = tuple[str, Row]
-"""The name of a story table, or CLIENT_END or SERVICE_CLIENT, and a row."""
-Owner = NamedTuple("Owner", [("client_instance_id", str | None), ("group_id", str | None)])
-"""The client that a connection belongs to, and the group that it reads in."""
+"""The name of a story table, or CLIENT_END, SERVICE_CLIENT or STALL, and a row."""
 GONE = ("closed", "died", "evicted")
 """Ends of a client whose connections have all ended."""
+
+
+class Owner(NamedTuple):
+    """The client that a connection belongs to, and the group that it reads in."""
+
+    client_instance_id: str | None
+    group_id: str | None
 
 
 class ClientStories:
@@ -74,6 +81,7 @@ class Client:
         self.startups = Startups(instance, capture_ns)
         self.cadences = Cadences(instance)
         self.recoveries = Recoveries(instance, capture_ns)
+        self.calls = Calls(instance, capture_ns)
         self.member_ids: list[str] = []
         self.evicted_ns = 0
 
@@ -86,6 +94,7 @@ class Client:
             errors = timeline.errors_of(what)
             self.startups.on_answer(what, errors)
             self.recoveries.on_answer(what, errors)
+            self.calls.on_answer(what, errors)
         elif event.kind is Kind.LATE_ANSWER:
             self.recoveries.on_late_answer(what, event.ts_ns, timeline.errors_of(what))
         elif event.kind is Kind.ERROR_RUN:
@@ -109,6 +118,7 @@ class Client:
         if run.request is not None:
             self.cadences.on_repeated(run.request, run.n, run.last_sent_ns)
             self.recoveries.on_error_run(run, run.request)
+            self.calls.on_error_run(run, run.request)
 
     def _on_request(self, request: Request) -> None:
         if request.member_id and request.member_id not in self.member_ids:
@@ -120,6 +130,7 @@ class Client:
         if request.status == "no_response_expected":
             self.startups.on_request_without_response(request)
         self.recoveries.on_request(request)
+        self.calls.on_request(request)
 
     def finish(self, capture_ns: tuple[int, int]) -> Iterator[TableRow]:
         """The client's rows; those of CLIENT_END, one for each transactional id that it used, and of SERVICE_CLIENT."""
@@ -129,8 +140,9 @@ class Client:
         for name in sorted(set().union(*(c.transactional_ids for c in self.instance.connections))):
             ended = {"transactional_id": name, "client_instance_id": row["client_instance_id"], "left_ns": left_ns}
             yield CLIENT_END, ended
-        for key, client in service_clients(self.instance, left_ns):
+        for key, client in service_clients(self.instance, left_ns, row["end"]):
             yield SERVICE_CLIENT, {"key": key} | client
+        yield from ((STALL, stall) for stall in self.calls.finish(left_ns))
         yield from self.startups.finish()
         yield from self.cadences.finish()
         yield from self.recoveries.finish()

@@ -84,6 +84,9 @@ class SharedMachines:
     def _feed_services(self, rows: Iterable[Row]) -> None:
         self._take_stalls(self._stalls.feed(rows))
 
+    def _feed_stalls(self, rows: Iterable[Row]) -> None:
+        self._take_stalls(row[STALL] for row in rows)
+
     def _feed_servers(self, rows: Iterable[Row]) -> None:
         self._take_broker_states(self._broker_states.feed(rows))
 
@@ -121,6 +124,7 @@ class SharedMachines:
         "group": _feed_groups,
         "transaction": _feed_transactions,
         SERVICE: _feed_services,
+        STALL: _feed_stalls,
         "server": _feed_servers,
         RECOVERY: _feed_recoveries,
         WRITTEN_FILE: _feed_files,

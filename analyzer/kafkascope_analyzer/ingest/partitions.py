@@ -73,7 +73,7 @@ def part_schema(message: MessageType) -> pa.Schema:
     """The columns of `partitions` that a message can fill, topics as CODED_TEXT."""
     mentions = partition_mentions(message)
     filled = {name for mention in mentions for name in mention.fields} & set(_INTS)
-    names = ("partition", *_INTS)
+    names: tuple[str, ...] = ("partition", *_INTS)
     if any(mention.records is not None for mention in mentions):
         filled |= set(_record_columns_of(message))
         names += _record_columns_of(message)

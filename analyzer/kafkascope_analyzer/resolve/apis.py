@@ -27,6 +27,11 @@ PROMPT_APIS = frozenset(
     {FETCH, LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, HEARTBEAT, OFFSET_FOR_LEADER_EPOCH}
 )
 """APIs that wait for no other broker and no other client, or not longer than they say (max_wait_ms)."""
+COORDINATOR_APIS = (
+    frozenset({OFFSET_COMMIT, HEARTBEAT, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN, TXN_OFFSET_COMMIT})
+    | GROUP_HEARTBEATS
+)
+"""What a client asks its coordinator all the time."""
 EARLY_APIS = GROUP_HEARTBEATS | {LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, ADD_PARTITIONS_TO_TXN}
 """APIs that a start needs several times: the early requests of a connection are all events."""
 RECORD_APIS = frozenset({PRODUCE, FETCH, SHARE_FETCH, SHARE_ACKNOWLEDGE})

@@ -48,6 +48,7 @@ def gather_produce_waits(connections: Mapping[Path, pa.Table], topics: TopicName
     least, linger = _clocks(connections)
     found = [WAITS.empty_table()]
     for number, (spill, known) in enumerate(connections.items()):
+        of_bucket = [WAITS.empty_table()]
         for rows in read_spill(spill, PRODUCE_WAITS):
             conn = rows["conn"].to_numpy()
             waits = _with_times(rows, least[number][conn], linger[number][conn])
@@ -55,8 +56,9 @@ def gather_produce_waits(connections: Mapping[Path, pa.Table], topics: TopicName
             columns["conn_id"] = known["conn_id"].take(waits["conn"])
             columns["topic"] = topics.complete(waits["topic"], waits["topic_id"])
             table = pa.table([columns[name] for name in WAITS.names], schema=WAITS)
-            found.append(_in_rows(table.filter(table["topic"].is_valid())))
-    return _in_rows(pa.concat_tables(found))
+            of_bucket.append(table.filter(table["topic"].is_valid()))
+        found.append(_in_rows(pa.concat_tables(of_bucket)))  # which has all rows of its connections
+    return pa.concat_tables(found)
 
 
 _UNUSABLE = -1
@@ -76,11 +78,7 @@ def _clocks(connections: Mapping[Path, pa.Table]) -> tuple[list[NDArray[np.int64
     if not tables:
         return least, linger
     clocks, bucket = pa.concat_tables(tables), np.concatenate(buckets)
-    names = [
-        flat(clocks[name].fill_null("").dictionary_encode().unify_dictionaries()) for name in ("client_ip", "client_id")
-    ]
-    codes = names[0].indices.to_numpy().astype(np.int64) * (len(names[1].dictionary) + 1) + names[1].indices.to_numpy()
-    _, client = np.unique(codes, return_inverse=True)
+    client = _client_numbers(clocks)
     n = int(client.max()) + 1
     smallest = np.full(n, np.iinfo(np.int64).max)
     np.minimum.at(smallest, client, clocks["least_ns"].to_numpy())
@@ -95,11 +93,18 @@ def _clocks(connections: Mapping[Path, pa.Table]) -> tuple[list[NDArray[np.int64
     return least, linger
 
 
+def _client_numbers(clocks: pa.Table) -> NDArray[np.int64]:
+    """A number for each client: those of one address with the same client id are one."""
+    ips, ids = (clocks[name].combine_chunks().fill_null("").dictionary_encode() for name in ("client_ip", "client_id"))
+    codes = ips.indices.to_numpy().astype(np.int64) * len(ids.dictionary) + ids.indices.to_numpy()
+    return np.unique(codes, return_inverse=True)[1]
+
+
 def _medians(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """The edge up to which half of the distances are; UNUSABLE beyond the last."""
     half = (counts.sum(1) + 1) // 2
     place = (np.cumsum(counts, 1) >= half[:, None]).argmax(1)
-    return np.append(CLOCK_EDGES_NS, _UNUSABLE)[place]
+    return np.asarray(np.append(CLOCK_EDGES_NS, _UNUSABLE)[place])
 
 
 def _with_times(rows: pa.Table, least: NDArray[np.int64], linger: NDArray[np.int64]) -> pa.Table:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.ingest.exchanges import UNANSWERED
 from kafkascope_analyzer.resolve.apis import PRODUCE, int_column
 from kafkascope_analyzer.resolve.places import NO_PLACE, TopicPartitions
-from kafkascope_analyzer.resolve.service_kernels import LEAST_PAUSE_NS, MILLISECOND, measure_clocks
+from kafkascope_analyzer.resolve.service_kernels import LEAST_PAUSE_NS, MILLISECOND, UNKNOWN_DELAY, measure_clocks
 from kafkascope_analyzer.resolve.unanswered import is_one_of, request_numbers
 
 PRODUCE_WAITS = "facts.produce_waits"
@@ -21,9 +21,9 @@ CLOCKS = "facts.producer_clocks"
 """Spilled table: conn, client_id, and a clock: the shortest distance between creating and sending, and how many
 distances were longer than that by no more than each of CLOCK_EDGES_NS."""
 CLOCK_EDGES_NS = np.array([5, 10, 20, 50, 100, 200, 500], np.int64) * MILLISECOND
-_FIRST_REQUESTS = 16
+_FIRST_BATCHES = 16
 """Of each connection: its clock is not known yet, and it may have been opened because another failed."""
-_ABSOLUTE_REQUESTS = 1024
+_ABSOLUTE_BATCHES = 1024
 """So long the clocks of hosts are taken to be right: what was created long before it was sent waited."""
 _MOST_OPEN = 1 << 20
 """Batches whose requests are not answered yet, in a bucket."""
@@ -34,11 +34,13 @@ SENT = np.dtype(
         ("place", np.int64),
         ("sent_ns", np.int64),
         ("created_ms", np.int64),
+        ("least_ns", np.int64),
         ("ordinal", np.int64),
     ]
 )
 """A batch on its way. number: connection and request (unanswered.request_numbers); created_ms: -1 where not known;
-ordinal: how many batches its connection had sent before."""
+least_ns: the shortest distance between creating and sending on its connection so far; ordinal: 1 for the first
+batch of the connection."""
 _NUMBER_BITS = 36
 
 
@@ -79,7 +81,7 @@ class ProduceWaits:
 
     def clocks(self) -> pa.Table:
         """The clocks of all connections (CLOCKS)."""
-        conn = np.flatnonzero(self._clock[:, 1] > 0)
+        conn = np.flatnonzero(self._clock[:, 0] != UNKNOWN_DELAY)
         counts = self._clock[conn, 2:]
         return pa.table(
             {
@@ -92,9 +94,8 @@ class ProduceWaits:
 
     def _note_clients(self, rows: pa.Table) -> None:
         conns, first = np.unique(rows["conn"].to_numpy(), return_index=True)
-        fresh = [
-            (conn, at) for conn, at in zip(conns.tolist(), first.tolist(), strict=True) if conn not in self._client_ids
-        ]
+        pairs = zip(conns.tolist(), first.tolist(), strict=True)
+        fresh = [(conn, at) for conn, at in pairs if conn not in self._client_ids]
         if fresh:
             client_ids = rows["client_id"].take(pa.array([at for _, at in fresh])).to_pylist()
             self._client_ids |= dict(zip((conn for conn, _ in fresh), client_ids, strict=True))
@@ -114,12 +115,12 @@ class ProduceWaits:
         n_new = int(conn.max(initial=-1)) + 1 - len(self._clock)
         if n_new > 0:
             fresh = np.zeros((n_new, self._clock.shape[1]), np.int64)
-            fresh[:, 0] = np.iinfo(np.int64).max
+            fresh[:, 0] = UNKNOWN_DELAY
             self._clock = np.concatenate([self._clock, fresh])
-        timed = sent["created_ms"] >= 0
-        distance = sent["sent_ns"] - sent["created_ms"] * MILLISECOND
-        measure_clocks(conn[timed], distance[timed], CLOCK_EDGES_NS, self._clock)
-        sent["ordinal"] = self._clock[conn, 1]
+        distance = np.where(sent["created_ms"] >= 0, sent["sent_ns"] - sent["created_ms"] * MILLISECOND, UNKNOWN_DELAY)
+        measured = np.empty((len(conn), 2), np.int64)
+        measure_clocks(conn, distance, CLOCK_EDGES_NS, self._clock, measured)
+        sent["least_ns"], sent["ordinal"] = measured[:, 0], measured[:, 1]
 
     def _answer(self, rows: pa.Table, places: NDArray[np.int64]) -> pa.Table | None:
         """Finds the batches that responses are about."""
@@ -143,11 +144,10 @@ class ProduceWaits:
     def _may_have_waited(self, sent: NDArray[np.void], answered_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
         is_timed = sent["created_ms"] >= 0
         age = answered_ns - sent["created_ms"] * MILLISECOND
-        least = self._clock[sent["number"] >> _NUMBER_BITS, 0]
-        is_old = is_timed & (age - np.where(is_timed, least, 0) >= LEAST_PAUSE_NS)
-        is_old |= is_timed & (age >= LEAST_PAUSE_NS) & (sent["ordinal"] <= _ABSOLUTE_REQUESTS)
+        is_old = is_timed & (age - np.where(is_timed, sent["least_ns"], 0) >= LEAST_PAUSE_NS)
+        is_old |= is_timed & (age >= LEAST_PAUSE_NS) & (sent["ordinal"] <= _ABSOLUTE_BATCHES)
         is_slow = answered_ns - sent["sent_ns"] >= LEAST_PAUSE_NS
-        return np.asarray(is_slow | is_old | (sent["ordinal"] <= _FIRST_REQUESTS), np.bool_)
+        return np.asarray(is_slow | is_old | (sent["ordinal"] <= _FIRST_BATCHES), np.bool_)
 
     def _table(
         self, sent: NDArray[np.void], answered_ns: NDArray[np.int64], errors: NDArray[np.int64]

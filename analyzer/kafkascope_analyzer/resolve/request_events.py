@@ -1,8 +1,8 @@
 """Events of the kind request: the single requests that decide a story.
 
 Every call of the control plane; of the calls that a healthy client makes all the time (HOT_APIS) those that failed or
-were answered late, the first success on each connection after a failure of the same call on the same group or
-transactional id, and of what a start makes several times the early ones.
+were answered late (by a coordinator: half a second later), the first success on each connection after a failure of the
+same call on the same group or transactional id, and of what a start makes several times the early ones.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
 from kafkascope_analyzer.resolve.event_source import MessageReader
 from kafkascope_analyzer.resolve.failed_requests import has_failed, is_throttled
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FollowCounter
-from kafkascope_analyzer.resolve.late_requests import is_late
+from kafkascope_analyzer.resolve.late_requests import is_late, is_slow
 
 EARLY = 32
 """Requests of a connection among which all of EARLY_APIS are events."""
@@ -53,7 +53,7 @@ class RequestEvents:
         is_hot = _HOT.has(api_key)
         failed = has_failed(rows, int_column(rows, "status_code", 0)) | is_throttled(rows)
         early = (number < EARLY) & _EARLY.has(api_key)
-        chosen = ~is_hot | failed | early | is_late(rows, api_key)
+        chosen = ~is_hot | failed | early | is_late(rows, api_key) | is_slow(rows, api_key)
         if len(self._failures):
             succeeded = np.flatnonzero(is_hot & ~failed & (number >= 0))
             chosen[self._firsts(rows, succeeded)] = True

@@ -11,6 +11,7 @@ __all__ = [
     "CODECS",
     "CONTROL_TYPES",
     "INFLATE_LIMIT",
+    "RECORD_SET",
     "TIMESTAMP_TYPES",
     "Record",
     "RecordBatch",

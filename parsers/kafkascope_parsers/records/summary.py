@@ -39,8 +39,9 @@ RECORD_SET = np.dtype(
     ]
 )
 """A records field as its batch headers say. record_bytes: of whole batches. first_offset: of the first batch with data
-(of a compressed message of magic 0 or 1 that of its last record); last_offset: of the last batch of any kind. first_timestamp_ms: of the first record with data, or when it was appended where the broker sets
-the time; max_timestamp_ms: the greatest. producer_id, base_sequence, transactional: of the first batch with data."""
+(of a compressed message of magic 0 or 1 that of its last record); last_offset: of the last batch of any kind.
+first_timestamp_ms: of the first record with data, or when it was appended where the broker sets the time;
+max_timestamp_ms: the greatest. producer_id, base_sequence, transactional: of the first batch with data."""
 
 
 @inlined

@@ -17,23 +17,28 @@ SERVICE_CLIENT_STRUCT = pa.struct(
         ("client_ip", pa.string()),
         ("client_id", pa.string()),
         ("group_id", pa.string()),
+        ("first_ns", pa.int64()),
         ("first_accepted_ns", pa.int64()),
         ("left_ns", pa.int64()),
+        ("closed", pa.bool_()),
     ]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceClient:
-    """A client of a service. group_id: the group that it reads in. first_accepted_ns: when a broker first accepted
-    records of it, 0 where that was before the capture; left_ns: its end, None while it lives."""
+    """A client of a service. group_id: the group that it reads in. first_ns: its first packet; first_accepted_ns: when
+    a broker first accepted records of it, 0 where that was before the capture; left_ns: its end, None while it lives;
+    closed: whether it ended because it wanted to."""
 
     client_instance_id: str
     client_ip: str
     client_id: str | None
     group_id: str | None
+    first_ns: int
     first_accepted_ns: int | None
     left_ns: int | None
+    closed: bool
 
 
 def group_of(instance: Instance) -> str | None:
@@ -46,8 +51,9 @@ def owner_of(instance_id: str, group_id: str | None) -> str:
     return f"client {instance_id}" if group_id is None else f"group {group_id}"
 
 
-def service_clients(instance: Instance, left_ns: int | None) -> Iterator[tuple[str, Row]]:
-    """Rows of SERVICE_CLIENT, each with its key: for what the client writes and for what its group reads."""
+def service_clients(instance: Instance, left_ns: int | None, end: str) -> Iterator[tuple[str, Row]]:
+    """Rows of SERVICE_CLIENT, each with its key: for what the client writes and for what its group reads. left_ns: when
+    the client ended, end: how (the column of `clients`)."""
     apis: set[int] = set().union(*(c.apis for c in instance.connections))
     group_id = group_of(instance)
     row = {
@@ -55,8 +61,10 @@ def service_clients(instance: Instance, left_ns: int | None) -> Iterator[tuple[s
         "client_ip": instance.client_ip,
         "client_id": instance.client_id,
         "group_id": group_id,
+        "first_ns": min(c.first_ns for c in instance.connections),
         "first_accepted_ns": _first_accepted_ns(instance),
         "left_ns": left_ns,
+        "closed": end == "closed",
     }
     if group_id is not None:
         yield owner_of(instance.instance_id, group_id), row

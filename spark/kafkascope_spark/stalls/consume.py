@@ -1,38 +1,63 @@
 """When records of a topic-partition waited to be fetched by a group, from the events of all its members."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from kafkascope_spark.model import Row
 from kafkascope_spark.stalls.clients import ServiceClient
 from kafkascope_spark.stalls.stall import Wait
 
+AWAY_NS = 60_000_000_000
+"""So long after the death of a member somebody is expected to take its place."""
 
-def consume_waits(events: Sequence[Row], members: Iterable[ServiceClient]) -> Iterator[Wait]:
+
+def consume_waits(events: Sequence[Row], members: Sequence[ServiceClient]) -> Iterator[Wait]:
     """The waits. events: structs of fetch_run of all members. The group waits from when the first record that no member
-    has is there, but not from before its last progress, until a member gets later records."""
+    has is there, but not from before its last progress, until a member gets later records, or until its last member has
+    closed: a group without members wants nothing, and what comes then is a start."""
     runs = sorted(events, key=lambda run: (run["first_ns"], run["next_offset"]))
     latest, lowest, progress_ns = runs[0], runs[0]["first_offset"], runs[0]["last_ns"]
     for run in runs[1:]:
         is_reset = run["next_offset"] <= latest["next_offset"] and run["first_offset"] <= lowest
         if run["next_offset"] <= latest["next_offset"] and not is_reset:
             continue
-        yield from _wait(latest, progress_ns, run["first_ns"], run)
+        yield from _wait(latest, progress_ns, run, members)
         latest, lowest = run, min(lowest, run["first_offset"])
         progress_ns = max(progress_ns, run["last_ns"])
-    left = [member.left_ns for member in members]
-    yield from _wait(latest, progress_ns, None if None in left or not left else max(x for x in left if x), None)
+    yield from _wait(latest, progress_ns, None, members)
 
 
-def _wait(latest: Row, progress_ns: int, to_ns: int | None, following: Row | None) -> Iterator[Wait]:
-    """The wait after a run, for what comes next."""
+def _wait(latest: Row, progress_ns: int, following: Row | None, members: Sequence[ServiceClient]) -> Iterator[Wait]:
+    """The wait after a run, until the following one, which brings later records."""
     since_ns = latest["next_accepted_ns"]
     if since_ns is None:
         return
     from_ns = max(since_ns, progress_ns)
+    to_ns = following["first_ns"] if following is not None else _end_of_group(members)
+    void_ns = _without_members_ns(members, from_ns)
+    if void_ns is not None and (to_ns is None or void_ns < to_ns):
+        to_ns = void_ns
     if to_ns is not None and to_ns <= from_ns:
         return
     requests = [(latest["last_ns"], latest["last_request_id"])]
-    if following is not None:
+    if following is not None and to_ns == following["first_ns"]:
         requests.append((following["first_ns"], following["request_id"]))
     reader = following or latest
     yield Wait(from_ns, to_ns, reader["client_instance_id"], latest["node_id"], None, frozenset(), tuple(requests))
+
+
+def _end_of_group(members: Sequence[ServiceClient]) -> int | None:
+    """When the last member ended, however it did; None where one lives at the end of the capture."""
+    ends = [member.left_ns for member in members]
+    return None if None in ends else max((end for end in ends if end is not None), default=None)
+
+
+def _without_members_ns(members: Sequence[ServiceClient], from_ns: int) -> int | None:
+    """The first time from then on at which all members have ended, and no other has begun; None for never. One that
+    died did not want to: whoever takes over within AWAY_NS is late."""
+    covered_ns = from_ns
+    for member in sorted(members, key=lambda each: each.first_ns):
+        if member.first_ns <= covered_ns:
+            if member.left_ns is None:
+                return None
+            covered_ns = max(covered_ns, member.left_ns + (0 if member.closed else AWAY_NS))
+    return covered_ns

@@ -66,4 +66,4 @@ class _Owner:
         group_id = self.key.removeprefix("group ") if self.key.startswith("group ") else None
         for (topic, partition), runs in self._runs.items():
             subject = Subject("consume", self.key, group_id, topic=topic, partition=partition)
-            yield from stall_rows(subject, consume_waits(runs, self._clients.values()), self._clients, end_ns)
+            yield from stall_rows(subject, consume_waits(runs, list(self._clients.values())), self._clients, end_ns)

@@ -3,10 +3,17 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.contract import TIMESTAMP
+from kafkascope_analyzer.dataset.stories import STALLS
 from kafkascope_spark.model import Row
-from kafkascope_spark.stalls.clients import ServiceClient
+
+STALL = "stall"
+"""Kind of the rows that carry a stall from the stage that finds it to the next."""
+STALL_STRUCT = pa.struct([field for field in STALLS.schema if not field.type.equals(TIMESTAMP)])
 
 LEAST_STALL_NS = 1_000_000_000
 """Shorter waits are no stalls."""
@@ -42,6 +49,18 @@ class Subject:
     partition: int | None = None
 
 
+class NamedClient(Protocol):
+    """A client that waited."""
+
+    @property
+    def client_id(self) -> str | None:
+        """What it calls itself."""
+
+    @property
+    def client_ip(self) -> str:
+        """Its address."""
+
+
 @dataclass(slots=True)
 class _Joined:
     """Waits that are one."""
@@ -58,7 +77,7 @@ class _Joined:
         return True
 
 
-def stall_rows(subject: Subject, waits: Iterable[Wait], clients: Mapping[str, ServiceClient], end_ns: int) -> list[Row]:
+def stall_rows(subject: Subject, waits: Iterable[Wait], clients: Mapping[str, NamedClient], end_ns: int) -> list[Row]:
     """Rows of `stalls` (without incident_id) from waits of one subject in any order. end_ns: end of the capture."""
     joined = [_Joined()]
     for wait in sorted(waits, key=lambda w: (w.from_ns, w.to_ns or end_ns, w.requests)):
@@ -69,7 +88,7 @@ def stall_rows(subject: Subject, waits: Iterable[Wait], clients: Mapping[str, Se
     return [row | _who(row, clients) for row in rows if row["waited_ms"] * 1_000_000 >= LEAST_STALL_NS]
 
 
-def _who(row: Row, clients: Mapping[str, ServiceClient]) -> Row:
+def _who(row: Row, clients: Mapping[str, NamedClient]) -> Row:
     """The client id and address of the client of a stall."""
     client = clients.get(row["client_instance_id"])
     return {"client_id": client and client.client_id, "client_ip": client and client.client_ip}

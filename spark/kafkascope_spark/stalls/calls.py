@@ -1,0 +1,189 @@
+"""When a client waited for a coordinator or for metadata: its requests failed, were slow or were not answered.
+
+Four services: commit (of offsets), membership (a place in the group), transaction, metadata. Each is served by an
+answer without error and waits from the first request that did not get one. What comes before the first success is the
+client's start. A refusal that is final (a fenced producer) is no wait; what a rebalance delays is none either.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kafkascope_spark import api_keys
+from kafkascope_spark.error_codes import COORDINATOR_MOVED, MEMBER_REMOVED, STALE_MEMBER
+from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.model import ErrorRun, Request, Row
+from kafkascope_spark.stalls.stall import MOST_EVIDENCE, Subject, Wait, stall_rows
+
+LEAST_WAIT_NS = 500_000_000
+GIVE_UP_NS = 30_000_000_000
+"""A request that is not repeated for as long was given up (request.timeout.ms of Kafka's clients)."""
+USUAL_HEARTBEAT_NS = 3_000_000_000
+"""heartbeat.interval.ms of Kafka's clients, where the capture does not show it."""
+_SLACK_NS = 500_000_000
+"""A loop comes round that much late."""
+_COMMIT = frozenset({api_keys.OFFSET_COMMIT, api_keys.TXN_OFFSET_COMMIT})
+_ROUND = frozenset({api_keys.JOIN_GROUP, api_keys.SYNC_GROUP})
+"""APIs whose answers take as long as a rebalance, and say nothing about who has to wait."""
+_HEARTBEATS = api_keys.GROUP_HEARTBEATS | {api_keys.HEARTBEAT}
+_MEMBERSHIP = _ROUND | _HEARTBEATS
+_TRANSACTION = frozenset({api_keys.INIT_PRODUCER_ID, api_keys.END_TXN}) | api_keys.TXN_APIS
+_METADATA = frozenset({api_keys.METADATA, api_keys.FIND_COORDINATOR})
+_RETRIED = COORDINATOR_MOVED | {
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "COORDINATOR_NOT_AVAILABLE",
+    "LEADER_NOT_AVAILABLE",
+    "NETWORK_EXCEPTION",
+    "REQUEST_TIMED_OUT",
+    "CONCURRENT_TRANSACTIONS",
+    "KAFKA_STORAGE_ERROR",
+    "UNKNOWN_LEADER_EPOCH",
+}
+"""Errors after which a client asks again for the same."""
+_OUT = MEMBER_REMOVED | STALE_MEMBER
+"""Errors by which a member learns that it has no place in the group."""
+_KINDS = ("commit", "membership", "transaction", "metadata")
+_Service = tuple[str, str | None]
+"""Kind, and the group or transactional id."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """A wait that goes on. last_ns: its last attempt, or the answer to it."""
+
+    from_ns: int
+    node_id: int | None
+    last_ns: int
+    is_answered: bool = False
+    n_attempts: int = 0
+    errors: set[str] = field(default_factory=set)
+    requests: list[tuple[int, str]] = field(default_factory=list)
+
+    def attempt(self, request: Request, at: int) -> None:
+        """Another request for the same; at: its answer, or when it was sent."""
+        self.from_ns = min(self.from_ns, request.ts_ns)
+        self.last_ns = max(self.last_ns, at)
+        self.is_answered = at != request.ts_ns
+        self.n_attempts += 1
+        if len(self.requests) < MOST_EVIDENCE:
+            self.requests.append((request.ts_ns, request.request_id))
+
+
+class Calls:
+    """Follows the calls of one client. Requests and answers come in order of time (timeline)."""
+
+    def __init__(self, instance: Instance, capture_ns: tuple[int, int]) -> None:
+        self._instance = instance
+        self._end_ns = capture_ns[1]
+        began_before = any(not c.opened_in_capture for c in instance.connections)
+        self._has_worked: set[str] = set(_KINDS) if began_before else set()
+        heartbeat_ms = max((c.heartbeat_interval_ms or 0 for c in instance.connections), default=0)
+        self._heartbeat_ns = max(heartbeat_ms * 1_000_000, USUAL_HEARTBEAT_NS) + _SLACK_NS
+        self._open: dict[_Service, _Open] = {}
+        self._waits: dict[_Service, list[Wait]] = {}
+
+    def on_request(self, request: Request) -> None:
+        """A request was sent; what becomes of it is known where it is never answered."""
+        service = _service_of(request)
+        if service is not None and request.status == "unanswered":
+            self._attempt(service, request, request.ts_ns)
+
+    def on_answer(self, request: Request, failures: list[ErrorRun]) -> None:
+        """An answer arrived, with these error codes."""
+        service = _service_of(request)
+        if service is None or request.response_ns is None:
+            return
+        errors = {failure.error_name for failure in failures}
+        blocking = errors & (_RETRIED | _OUT if service[0] == "membership" else _RETRIED)
+        if blocking:
+            wait = self._attempt(service, request, request.response_ns)
+            if wait is not None:
+                wait.errors |= blocking
+        elif not errors or request.partly_ok or "REBALANCE_IN_PROGRESS" in errors:
+            self._serve(service, request)
+            if service[0] == "commit" and ("membership", service[1]) in self._open and request.member_id:
+                self._serve(("membership", service[1]), request)
+
+    def on_error_run(self, run: ErrorRun, request: Request) -> None:
+        """The same error came again and again; request: the first that met it."""
+        service = _service_of(request)
+        if service is not None and run.error_name in (_RETRIED | _OUT):
+            wait = self._attempt(service, request, run.last_ns)
+            if wait is not None:
+                wait.n_attempts += run.n - 1
+                wait.errors.add(run.error_name)
+
+    def _attempt(self, service: _Service, request: Request, at: int) -> _Open | None:
+        """A request that did not get what it wanted."""
+        if service[0] not in self._has_worked:
+            return None
+        wait = self._going_on(service, request)
+        if wait is None:
+            wait = self._open[service] = _Open(request.ts_ns, request.node_id, at)
+        wait.attempt(request, at)
+        return wait
+
+    def _going_on(self, service: _Service, request: Request) -> _Open | None:
+        """The wait that the request belongs to. It ended with the answer before where the client only made its usual
+        pause since then, and where it had given up."""
+        wait = self._open.get(service)
+        if wait is None:
+            return None
+        pause_ns = request.ts_ns - wait.last_ns
+        is_usual = request.api_key in _HEARTBEATS and wait.is_answered and _SLACK_NS < pause_ns <= self._heartbeat_ns
+        if is_usual or pause_ns > GIVE_UP_NS:
+            self._close(service, wait.last_ns)
+            return None
+        return wait
+
+    def _serve(self, service: _Service, request: Request) -> None:
+        """An answer without error. JoinGroup only begins a round."""
+        assert request.response_ns is not None
+        if request.api_key == api_keys.JOIN_GROUP:
+            return
+        wait = self._going_on(service, request)
+        is_slow = request.response_ns - request.ts_ns >= LEAST_WAIT_NS and request.api_key not in _ROUND
+        if wait is None and is_slow and not request.throttle_ms and service[0] in self._has_worked:
+            wait = self._open[service] = _Open(request.ts_ns, request.node_id, request.response_ns)
+        if wait is not None:
+            wait.attempt(request, request.response_ns)
+            self._close(service, request.response_ns)
+        self._has_worked.add(service[0])
+
+    def _close(self, service: _Service, to_ns: int | None) -> None:
+        wait = self._open.pop(service)
+        self._waits.setdefault(service, []).append(
+            Wait(
+                wait.from_ns,
+                to_ns,
+                self._instance.instance_id,
+                wait.node_id,
+                wait.n_attempts,
+                frozenset(wait.errors),
+                tuple(wait.requests),
+            )
+        )
+
+    def finish(self, left_ns: int | None) -> Iterator[Row]:
+        """Rows of `stalls`, without incident_id. left_ns: when the client ended, None while it lives."""
+        for service, wait in list(self._open.items()):
+            is_given_up = (left_ns or self._end_ns) - wait.last_ns > GIVE_UP_NS
+            self._close(service, wait.last_ns if is_given_up else left_ns)
+        clients = {self._instance.instance_id: self._instance}
+        for (kind, name), waits in self._waits.items():
+            group_id = name if kind in ("commit", "membership") else None
+            transactional_id = name if kind == "transaction" else None
+            owner = f"{self._instance.instance_id} {name or ''}"
+            subject = Subject(kind, owner, group_id, transactional_id)
+            yield from stall_rows(subject, waits, clients, self._end_ns)
+
+
+def _service_of(request: Request) -> _Service | None:
+    """The service that a request asks for."""
+    key = request.api_key
+    if key in _COMMIT and request.group_id:
+        return "commit", request.group_id
+    if key in _MEMBERSHIP and request.group_id:
+        return "membership", request.group_id
+    if key in _TRANSACTION and request.transactional_id:
+        return "transaction", request.transactional_id
+    return ("metadata", None) if key in _METADATA else None
