@@ -56,11 +56,12 @@ def timeline(
 
 def _recovery(dataset: "Dataset", name: str, client: str | None, format: Format) -> None:  # noqa: A002 - as above
     from kafkascope_analyzer.report.episode import episode_model
+    from kafkascope_analyzer.report.explain.identities import RECOVERY, identity_of
     from kafkascope_parsers.errors import UsageError
 
     if client is not None:
         raise UsageError("--recovery is one client's already: leave --client out")
-    model = episode_model(dataset, name)
+    model = episode_model(dataset, identity_of(dataset, name, RECOVERY).id)
     if format is Format.json:
         model["files"] = {str(i): path for i, path in model["files"].items()}
         sys.stdout.write(json.dumps(model, indent=2, ensure_ascii=True) + "\n")

@@ -63,3 +63,14 @@ def cadences_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, l
 
 def _without_ts(table: Any) -> list[str]:
     return [c.name for c in table.columns if not c.name.endswith("_ts") and c.name != "ts"]
+
+
+def start_with_client(dataset: Dataset, startup_id: str) -> tuple[Row, Row]:
+    """The start with its `steps`, and its client. Raises UsageError where there is no such start."""
+    found = next(rows(dataset, STARTUPS, ["client_instance_id"], one_of("startup_id", [startup_id])), None)
+    if found is None:
+        raise UsageError(f"{dataset} has no start {startup_id}; table stories/startups has them")
+    identity = found["client_instance_id"]
+    start = next(s for s in starts_of(dataset, [identity])[identity] if s["startup_id"] == startup_id)
+    client = next(rows(dataset, CLIENTS, _CLIENT, one_of("client_instance_id", [identity])), dict.fromkeys(_CLIENT))
+    return start, client
