@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from kafkascope_analyzer.report.words import span
+
 NOT_RECOVERED = ("still_open", "gave_up", "fatal", "wrong_reaction")
 """Outcomes of recoveries other than `recovered`."""
 _UNANSWERED = ("REQUEST_UNANSWERED", "RESPONSE_LATE", "CONNECTION_UNANSWERED")
@@ -13,3 +15,8 @@ def affected_since(recovery: dict[str, Any]) -> int:
     start: int = recovery["start_ns"] or 0
     unanswered = recovery["first_error_name"] in _UNANSWERED
     return min(start, recovery["failing_ns"] or start) if unanswered else start
+
+
+def took_text(recovery: dict[str, Any]) -> str:
+    """` after 103 ms`: from the first error to the first success, as table recoveries has it; empty without one."""
+    return "" if recovery["time_to_recover_ms"] is None else f" after {span(1000 * recovery['time_to_recover_ms'])}"

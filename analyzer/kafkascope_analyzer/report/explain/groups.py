@@ -59,8 +59,9 @@ def _rebalance_head(row: Row) -> str:
     what = f"Group {safe(row['group_id'])} ({row['group_protocol'] or 'unknown'} protocol, {number}{where})"
     begun = "" if row["start_ns"] is None else f" from {absolute(row['start_ns'])} on"
     took = "" if row["duration_ms"] is None else f" for {span(1000 * row['duration_ms'])}"
-    why = f": {safe(row['trigger_why'])}" if row["trigger_why"] else ""
-    return f"{what} rebalanced{begun}{took} because of {(row['trigger'] or 'unknown').replace('_', ' ')}{why}."
+    why = f" ({safe(row['trigger_why'])})" if row["trigger_why"] else ""
+    trigger = (row["trigger"] or "unknown").replace("_", " ")
+    return f"{what} rebalanced{begun}{took}. Its trigger: {trigger}{why}."
 
 
 def _member(member: Row, row: Row, names: dict[str, str]) -> str:

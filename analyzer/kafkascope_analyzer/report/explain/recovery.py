@@ -13,6 +13,7 @@ from kafkascope_analyzer.report.explain.cause import Cause, load_cause
 from kafkascope_analyzer.report.explain.identities import CAUSE, RECOVERY, Identity
 from kafkascope_analyzer.report.explain.model import Explanation
 from kafkascope_analyzer.report.plain import plain
+from kafkascope_analyzer.report.recovery_outcomes import took_text
 from kafkascope_analyzer.report.words import absolute, clock, count, list_of, node, safe, span
 
 Model = dict[str, Any]
@@ -162,7 +163,7 @@ def _end(recovery: Model) -> str:
         at = f" at node {recovery['new_node_id']}" if recovery["new_node_id"] is not None else ""
         moved = recovery["old_node_id"] not in (None, recovery["new_node_id"]) and recovery["new_node_id"] is not None
         before = f" (before: node {recovery['old_node_id']})" if moved else ""
-        return f"Recovered{at}{before} after {span((recovery['recovered_ns'] - recovery['start_ns']) // 1000)}."
+        return f"Recovered{at}{before}{took_text(recovery)}."
     return {
         "still_open": "Not recovered when the capture ended.",
         "gave_up": "Not recovered: the client went away first.",
