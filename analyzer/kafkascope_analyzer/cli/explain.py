@@ -1,4 +1,4 @@
-"""`kafkascope explain`: an episode, or a cause, in sentences with packet numbers. Starts no Spark."""
+"""`kafkascope explain`: whatever has an id, in sentences with packet numbers. Starts no Spark."""
 
 import json
 import sys
@@ -15,27 +15,30 @@ def explain(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="ID", help="recovery_id or cause_id of the table recoveries, or an unambiguous beginning of it."
+            metavar="ID",
+            help="Id of an incident, stall, finding, recovery, start, rebalance or transaction (a transactional id, or "
+            "transactional id:number), or an unambiguous beginning of it.",
         ),
     ],
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
-    """Tell what broke, what the client did about it and how long it took, with the packets that prove it."""
+    """Explain anything that a report names by an id, in full sentences, with the packets that prove it."""
     with exit_codes():
         from kafkascope_analyzer.dataset.dataset import Dataset
-        from kafkascope_analyzer.report.episode import episode_model
-        from kafkascope_analyzer.report.explained import cause_sentences, sentences
+        from kafkascope_analyzer.report.commands import at_place
+        from kafkascope_analyzer.report.explain.explanation import explain as explain_id
+        from kafkascope_analyzer.report.plain import plain
 
-        model = episode_model(Dataset.open(dataset), name)
-        text = cause_sentences(model) if model["asked_for"] == "cause" else []
-        text += sentences(model)
+        found = plain(explain_id(Dataset.open(dataset), name))
+        told = at_place({**found.pop("rows"), **found}, dataset)
         if format is Format.json:
-            model["files"] = {str(i): path for i, path in model["files"].items()}
-            sys.stdout.write(json.dumps({**model, "sentences": text}, indent=2, ensure_ascii=True) + "\n")
+            sys.stdout.write(json.dumps(told, indent=2, ensure_ascii=True) + "\n")
             return
         from kafkascope_analyzer.report.pieces import line
         from kafkascope_analyzer.report.terminal import write_parts
+        from kafkascope_analyzer.report.words import visible
 
-        parts = [line(sentence) for sentence in text]
+        parts = [line(sentence) for sentence in told["sentences"]]
         write_parts([*parts, line("For Wireshark:")], sys.stdout, plain=format is Format.plain)
-        sys.stdout.write(f"  {model['cut']}\n")
+        for command in filter(None, (told["cut"], told["wireshark"])):
+            sys.stdout.write(f"  {visible(command)}\n")

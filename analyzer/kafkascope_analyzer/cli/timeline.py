@@ -1,4 +1,6 @@
-"""`kafkascope timeline`: how clients started, or how one got over an error, as a waterfall. Starts no Spark."""
+"""`kafkascope timeline`: what happened in order of time; or starts, or one recovery, as waterfalls. Starts no Spark for
+a dataset.
+"""
 
 import json
 import sys
@@ -7,60 +9,133 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.options import DatasetUri, Format, FormatOption
+from kafkascope_analyzer.cli.options import Format, FormatOption
+from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
+    from kafkascope_analyzer.report.chronology import Wanted
 
 
 def timeline(
-    dataset: DatasetUri,
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="CAPTURE|OUT.kscope",
+            help="A dataset; or a capture, which is read into a temporary dataset first.",
+            show_default=False,
+        ),
+    ],
+    start_id: Annotated[
+        str | None,
+        typer.Argument(metavar="[ID]", help="With --start: this start alone, by its startup_id.", show_default=False),
+    ] = None,
     client: Annotated[
         str | None,
         typer.Option(
             "--client", metavar="ID", help="Only this client: its client id or client_instance_id.", show_default=False
         ),
     ] = None,
+    node: Annotated[
+        int | None, typer.Option("--node", metavar="N", help="Only this broker, by its node id.", show_default=False)
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="NAME", help="Only this group.", show_default=False)
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="TIME", help="2026-11-21T14:22:07.5Z (UTC without a zone), or +12.5s."),
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="The same; + counts from the start.")] = None,
+    starts: Annotated[
+        bool, typer.Option("--start", help="Instead: starts of clients as waterfalls, step by step, or the one of ID.")
+    ] = False,
     recovery: Annotated[
         str | None,
-        typer.Option("--recovery", metavar="ID", help="Instead: one episode, by its recovery_id.", show_default=False),
+        typer.Option("--recovery", metavar="ID", help="Instead: one recovery, by its recovery_id.", show_default=False),
     ] = None,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
-    """Draw how clients started, step by step, and whose time each step was; or how one got over an error."""
+    """Show what happened in order of time: incidents, stalls, broker states, rebalances, moves, starts and ends.
+
+    With --format json, a line of JSON for each. --start and --recovery draw waterfalls instead.
+    """
     with exit_codes():
-        from kafkascope_analyzer.dataset.dataset import Dataset
+        from kafkascope_analyzer.cli.temporary import dataset_with_stories
 
-        opened = Dataset.open(dataset)
-        if recovery is not None:
-            _recovery(opened, recovery, client, format)
-            return
-        from kafkascope_analyzer.report.starts import cadences_of, clients_of, starts_of
-
-        found = clients_of(opened, client)
-        ids = [c["client_instance_id"] for c in found]
-        starts, loops = starts_of(opened, ids), cadences_of(opened, ids)
-        for row in found:
-            row["starts"] = starts[row["client_instance_id"]]
-            row["cadences"] = loops[row["client_instance_id"]]
-        begun = [s["start_ns"] for row in found for s in row["starts"]]
-        model = {"start_ns": min(begun, default=0), "clients": found}
-        if format is Format.json:
-            sys.stdout.write(json.dumps(model, indent=2, ensure_ascii=True) + "\n")
-            return
-        from kafkascope_analyzer.report.terminal import write_parts
-        from kafkascope_analyzer.report.waterfall import render_timeline
-
-        write_parts(render_timeline(model), sys.stdout, plain=format is Format.plain)
+        filters = (node, group, start, end)
+        _check(starts, start_id, recovery, client, any(value is not None for value in filters))
+        with dataset_with_stories(place) as dataset:
+            if recovery is not None:
+                _recovery(dataset, recovery, format)
+            elif starts:
+                _starts(dataset, start_id, client, format)
+            else:
+                _chronology(dataset, _wanted(dataset, client, node, group, (start, end)), format)
 
 
-def _recovery(dataset: "Dataset", name: str, client: str | None, format: Format) -> None:  # noqa: A002 - as above
-    from kafkascope_analyzer.report.episode import episode_model
-    from kafkascope_parsers.errors import UsageError
-
-    if client is not None:
+def _check(starts: bool, start_id: str | None, recovery: str | None, client: str | None, filtered: bool) -> None:
+    if start_id is not None and not starts:
+        raise UsageError(f"{start_id}: an ID goes with --start")
+    if starts and recovery is not None:
+        raise UsageError("--start and --recovery are two different pictures: give one")
+    if recovery is not None and client is not None:
         raise UsageError("--recovery is one client's already: leave --client out")
-    model = episode_model(dataset, name)
+    if start_id is not None and client is not None:
+        raise UsageError("--start ID is one client's already: leave --client out")
+    if filtered and (starts or recovery is not None):
+        raise UsageError("--node, --group, --from and --to filter the chronology: leave --start and --recovery out")
+
+
+def _wanted(
+    dataset: "Dataset", client: str | None, node: int | None, group: str | None, span: tuple[str | None, str | None]
+) -> "Wanted":
+    from kafkascope_analyzer.cut.when import parse_moment
+    from kafkascope_analyzer.report.chronology import Wanted
+    from kafkascope_analyzer.report.starts import clients_of
+
+    first_ns, _ = dataset.capture_span or (0, 0)
+    begin, end = (None if text is None else parse_moment(text).since_epoch(first_ns) for text in span)
+    if begin is not None and end is not None and begin > end:
+        raise UsageError("--from is after --to")
+    found = None if client is None else frozenset(c["client_instance_id"] for c in clients_of(dataset, client))
+    return Wanted(found, node, group, begin, end)
+
+
+def _chronology(dataset: "Dataset", wanted: "Wanted", format: Format) -> None:  # noqa: A002 - as above
+    from kafkascope_analyzer.report.chronology import chronology
+    from kafkascope_analyzer.report.plain import plain
+    from kafkascope_analyzer.report.terminal import width_of, write_parts
+    from kafkascope_analyzer.report.terminal_chronology import render_chronology
+
+    entries = chronology(dataset, wanted)
+    if format is Format.json:
+        for entry in entries:
+            sys.stdout.write(json.dumps(plain(entry), ensure_ascii=True) + "\n")
+        return
+    write_parts(render_chronology(entries, width_of(sys.stdout)), sys.stdout, plain=format is Format.plain)
+
+
+def _starts(dataset: "Dataset", start_id: str | None, client: str | None, format: Format) -> None:  # noqa: A002 - as above
+    from kafkascope_analyzer.report.explain.identities import START, identity_of
+    from kafkascope_analyzer.report.starts import starts_model
+
+    only = None if start_id is None else identity_of(dataset, start_id, START).id
+    model = starts_model(dataset, client, only)
+    if format is Format.json:
+        sys.stdout.write(json.dumps(model, indent=2, ensure_ascii=True) + "\n")
+        return
+    from kafkascope_analyzer.report.terminal import write_parts
+    from kafkascope_analyzer.report.waterfall import render_timeline
+
+    write_parts(render_timeline(model), sys.stdout, plain=format is Format.plain)
+
+
+def _recovery(dataset: "Dataset", name: str, format: Format) -> None:  # noqa: A002 - as above
+    from kafkascope_analyzer.report.episode import episode_model
+    from kafkascope_analyzer.report.explain.identities import RECOVERY, identity_of
+
+    model = episode_model(dataset, identity_of(dataset, name, RECOVERY).id)
     if format is Format.json:
         model["files"] = {str(i): path for i, path in model["files"].items()}
         sys.stdout.write(json.dumps(model, indent=2, ensure_ascii=True) + "\n")

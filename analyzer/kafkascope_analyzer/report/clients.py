@@ -18,6 +18,7 @@ from kafkascope_analyzer.dataset.stories import (
     STARTUPS,
 )
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS
+from kafkascope_analyzer.report.recovery_outcomes import NOT_RECOVERED
 from kafkascope_analyzer.report.scan import has_table, one_of, rows
 from kafkascope_analyzer.report.words import address
 
@@ -33,8 +34,6 @@ have everything.
 """
 
 Row = dict[str, Any]
-
-_TROUBLE = ("still_open", "gave_up", "fatal", "wrong_reaction")
 
 
 def clients(dataset: Dataset) -> Row:
@@ -72,7 +71,7 @@ def _troubled(dataset: Dataset) -> Counter[str]:
     """Instances by how much there is to tell: episodes that did not end well, failed starts, other episodes."""
     found: Counter[str] = Counter()
     for row in rows(dataset, RECOVERIES, ["client_instance_id", "outcome"]):
-        found[row["client_instance_id"]] += 100 if row["outcome"] in _TROUBLE else 1
+        found[row["client_instance_id"]] += 100 if row["outcome"] in NOT_RECOVERED else 1
     for row in rows(dataset, STARTUPS, ["client_instance_id", "outcome"], one_of("outcome", ["failed", "gave_up"])):
         found[row["client_instance_id"]] += 50
     return found
@@ -218,7 +217,8 @@ def _cause(episodes: list[Row]) -> Row:
     """What a client's episodes of one cause have in common, and what the worst of them says."""
     episodes.sort(key=lambda row: (row["start_ns"] or 0, row["resource"] or "", row["recovery_id"]))
     worst = max(
-        episodes, key=lambda row: (row["outcome"] in _TROUBLE, row["time_to_recover_ms"] or 0, row["n_errors"] or 0)
+        episodes,
+        key=lambda row: (row["outcome"] in NOT_RECOVERED, row["time_to_recover_ms"] or 0, row["n_errors"] or 0),
     )
     resources = sorted({row["resource"] for row in episodes if row["resource"]})
     outcomes = Counter(row["outcome"] or "still_open" for row in episodes)

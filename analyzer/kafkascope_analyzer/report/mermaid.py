@@ -3,13 +3,13 @@
 from typing import Any
 
 from kafkascope_analyzer.report.markdown_text import label
+from kafkascope_analyzer.report.recovery_outcomes import NOT_RECOVERED
 from kafkascope_analyzer.report.words import safe, span
 
 Model = dict[str, Any]
 
 FIRST_STEPS, LAST_STEPS = 16, 8
 """Steps that are drawn of a long episode: how it began and how it ended."""
-_TROUBLE = ("still_open", "gave_up", "fatal", "wrong_reaction")
 
 
 def worst_episode(model: Model) -> tuple[Model, Model] | None:
@@ -26,7 +26,7 @@ def worst_episode(model: Model) -> tuple[Model, Model] | None:
 
 
 def _order(recovery: Model) -> tuple[bool, int, int, str]:
-    unwell = recovery["outcome"] in _TROUBLE
+    unwell = recovery["outcome"] in NOT_RECOVERED
     took = recovery["time_to_recover_ms"] or 0
     return not unwell, -(took or recovery["n_errors"]), recovery["start_ns"] or 0, recovery["told"]
 

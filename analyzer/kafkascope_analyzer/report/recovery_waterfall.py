@@ -11,6 +11,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.report.pieces import grid, heading, indented, line
+from kafkascope_analyzer.report.recovery_outcomes import took_text
 from kafkascope_analyzer.report.words import clock, node, outcome_text, safe, span
 
 Model = dict[str, Any]
@@ -30,8 +31,7 @@ def render_recovery(model: Model) -> Iterator[RenderableType]:
     kind = (client.get("kind") or "client").replace("_", " ")
     yield line(f"{kind} at {safe(client.get('client_ip') or '?')} · {recovery['recovery_id']} · {recovery['cause_id']}")
     outcome = recovery["outcome"] or "still_open"
-    ended = recovery["recovered_ns"]
-    took = f" after {span((ended - recovery['start_ns']) // 1000)}" if ended is not None else ""
+    took = took_text(recovery)
     yield line(
         (safe(recovery["first_error_name"]), "bold"),
         ": ",

@@ -33,6 +33,22 @@ def clients_of(dataset: Dataset, wanted: str | None = None) -> list[Row]:
     return found
 
 
+def starts_model(dataset: Dataset, client: str | None, startup_id: str | None) -> Row:
+    """start_ns of the first start, and `clients` with their `starts` and `cadences`: of all clients, of one, or one
+    start alone. Raises UsageError as clients_of and start_with_client do.
+    """
+    owner = None if startup_id is None else start_with_client(dataset, startup_id)[1]["client_instance_id"]
+    found = clients_of(dataset, owner or client)
+    ids = [c["client_instance_id"] for c in found]
+    starts, loops = starts_of(dataset, ids), cadences_of(dataset, ids)
+    for row in found:
+        mine = starts[row["client_instance_id"]]
+        row["starts"] = [s for s in mine if startup_id in (None, s["startup_id"])]
+        row["cadences"] = loops[row["client_instance_id"]]
+    begun = [s["start_ns"] for row in found for s in row["starts"]]
+    return {"start_ns": min(begun, default=0), "clients": found}
+
+
 def starts_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, list[Row]]:
     """client_instance_id -> its starts in order, each with its `steps` in order."""
     found: dict[str, list[Row]] = {i: [] for i in client_instance_ids}
@@ -63,3 +79,14 @@ def cadences_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, l
 
 def _without_ts(table: Any) -> list[str]:
     return [c.name for c in table.columns if not c.name.endswith("_ts") and c.name != "ts"]
+
+
+def start_with_client(dataset: Dataset, startup_id: str) -> tuple[Row, Row]:
+    """The start with its `steps`, and its client. Raises UsageError where there is no such start."""
+    found = next(rows(dataset, STARTUPS, ["client_instance_id"], one_of("startup_id", [startup_id])), None)
+    if found is None:
+        raise UsageError(f"{dataset} has no start {startup_id}; table stories/startups has them")
+    identity = found["client_instance_id"]
+    start = next(s for s in starts_of(dataset, [identity])[identity] if s["startup_id"] == startup_id)
+    client = next(rows(dataset, CLIENTS, _CLIENT, one_of("client_instance_id", [identity])), dict.fromkeys(_CLIENT))
+    return start, client

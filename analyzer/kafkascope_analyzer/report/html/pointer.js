@@ -154,7 +154,7 @@ function bandLines(band) {
   ];
   const took = told.recovered_ns === null
     ? told.outcome_text
-    : `${told.outcome_text} after ${span((told.recovered_ns - told.start_ns) / 1000)}`;
+    : `${told.outcome_text} after ${span(told.time_to_recover_ms * 1000)}`;
   return [
     `${told.first_error_name} on ${told.resource ?? "?"}`,
     took,

@@ -8,8 +8,8 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, RECOVERY_STEP_ROWS, STARTUP_STEP_ROWS, STARTUPS
-from kafkascope_analyzer.report.causes import NOT_WELL, felt_ns
 from kafkascope_analyzer.report.clients import both_ends
+from kafkascope_analyzer.report.recovery_outcomes import NOT_RECOVERED, affected_since
 from kafkascope_analyzer.report.scan import one_of, rows
 from kafkascope_analyzer.report.words import outcome_text, start_text
 
@@ -51,7 +51,7 @@ def load_episodes(dataset: Dataset) -> Row:
 
     def weight(row: Row) -> tuple[bool, int, int, str]:
         return (
-            row["outcome"] not in NOT_WELL,
+            row["outcome"] not in NOT_RECOVERED,
             -(row["time_to_recover_ms"] or 0),
             -(row["n_errors"] or 0),
             row["recovery_id"],
@@ -67,7 +67,7 @@ def load_episodes(dataset: Dataset) -> Row:
         mine = sorted(steps[row["recovery_id"]], key=lambda step: step["seq"] or 0)
         row["n_steps"], row["steps"] = len(mine), both_ends(mine)
         row["evidence"] = (row["evidence"] or [])[:6]
-        row["since_ns"] = felt_ns(row)
+        row["since_ns"] = affected_since(row)
         row["outcome_text"] = outcome_text(row["outcome"])
     chosen.sort(key=lambda row: (row["start_ns"] or 0, row["recovery_id"]))
     return {"n": len(everyone), "listed": chosen}

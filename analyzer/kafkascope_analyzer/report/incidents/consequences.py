@@ -9,9 +9,10 @@ from kafkascope_analyzer.report.findings import Finding
 from kafkascope_analyzer.report.incidents.families import Event, Family, owner_of
 from kafkascope_analyzer.report.incidents.load import Facts
 from kafkascope_analyzer.report.incidents.model import Consequence
+from kafkascope_analyzer.report.recovery_outcomes import took_text
 from kafkascope_analyzer.report.scan import rows
 from kafkascope_analyzer.report.topology import topology_model
-from kafkascope_analyzer.report.words import clock, count, outcome_text, safe, span
+from kafkascope_analyzer.report.words import clock, count, outcome_text, safe
 
 Row = dict[str, Any]
 Found = dict[str, dict[str, list[tuple[str, str, int]]]]
@@ -29,7 +30,7 @@ _NOUNS = {
 }
 """Kinds of consequence in the order in which they are shown, with their nouns."""
 _RECOVERY = ["recovery_id", "client_instance_id", "start_ns", "recovered_ns", "old_node_id", "first_error_name"]
-_RECOVERY += ["resource", "outcome"]
+_RECOVERY += ["resource", "outcome", "time_to_recover_ms"]
 _REBALANCE = ["rebalance_id", "group_id", "start_ns", "end_ns", "trigger", "generation", "stopped_ms"]
 _TRANSACTION = ["transactional_id", "transaction_no", "client_instance_id", "begin_ns", "end_ns", "outcome"]
 
@@ -83,7 +84,7 @@ def _recoveries(dataset: Dataset, facts: Facts) -> list[tuple[str, str, Event, s
             clients=frozenset([row["client_instance_id"]]),
             nodes=frozenset([] if node is None else [node]),
         )
-        took = "" if end is None else f" after {span((end - start) // 1000)}"
+        took = took_text(row)
         sentence = (
             f"{clock(start - facts.start_ns)} {safe(facts.name(row['client_instance_id']))}: "
             f"{safe(row['first_error_name'])} on {safe(row['resource'])}, {outcome_text(row['outcome'])}{took}"
@@ -124,19 +125,22 @@ def _moves(dataset: Dataset, facts: Facts) -> list[tuple[str, str, Event, str, i
     """Leaders and coordinators that moved away from a broker, partition by partition counted."""
     found = []
     for change in topology_model(dataset)["changes"] or ():
-        if change["kind"] not in ("leader", "coordinator") and not change["kind"].endswith("coordinator"):
+        is_leader = change["kind"] == "leader"
+        if change["from"] is None or not (is_leader or change["kind"].endswith("coordinator")):
             continue
-        if change["from"] is None:
-            continue
-        kind = "leaders" if change["kind"] == "leader" else "coordinators"
+        kind = "leaders" if is_leader else "coordinators"
         event = Event(change["ts_ns"], change["last_ns"], nodes=frozenset([change["from"]]))
-        found.append((kind, "", event, change_text(change, facts.start_ns), max(1, len(change["partitions"]))))
+        sentence = f"{clock(change['ts_ns'] - facts.start_ns)} {change_text(change)}"
+        found.append((kind, "", event, sentence, max(1, len(change["partitions"]))))
     return found
 
 
-def change_text(change: Row, start_ns: int) -> str:
-    """A leader or coordinator that moved, in a line: `00:34.6 leader of clicks 0 moved from node 2 to node 3`."""
+def change_text(change: Row) -> str:
+    """A change of the cluster: `leader of clicks 0, 2 moved from node 2 to node 3`, `node 2 left the broker list`."""
+    if change["kind"] == "broker":
+        gone = "left the brokers that Metadata lists" if change["what"] == "gone" else "is listed by Metadata again"
+        return f"node {change['node_id']} {gone}"
     parts = " " + ", ".join(str(n) for n in change["partitions"][:MOST_LISTED]) if change["partitions"] else ""
     to = "no node" if change["to"] is None else f"node {change['to']}"
-    what = f"{change['kind']} of {safe(change['subject'])}{parts}"
-    return f"{clock(change['ts_ns'] - start_ns)} {what} moved from node {change['from']} to {to}"
+    before = "no node" if change["from"] is None else f"node {change['from']}"
+    return f"{change['kind']} of {safe(change['subject'])}{parts} moved from {before} to {to}"

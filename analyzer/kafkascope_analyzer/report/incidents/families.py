@@ -93,6 +93,14 @@ def families_of(facts: Facts) -> list[Family]:
     return sorted(found.values(), key=lambda f: (severity_order(f.severity), f.start_ns, f.identity))
 
 
+def single_family(facts: Facts, incident_id: str) -> Family:
+    """The incident with its own stalls alone. Raises KeyError."""
+    row = {row["incident_id"]: row for row in facts.incidents}[incident_id]
+    family = Family(row, [row], stalls_by_incident(facts)[incident_id])
+    _complete(family)
+    return family
+
+
 def _roots(incidents: list[Row]) -> dict[str, Row]:
     """incident_id -> the incident that it followed from in the end; itself where that one is not in the table."""
     by_id = {row["incident_id"]: row for row in incidents}

@@ -1,13 +1,14 @@
 """Makes the summary of a dataset: the headline, the incidents with what belongs to each, and the findings."""
 
-from collections import Counter, defaultdict
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.commands import cut_command, explain_command, wireshark_command
 from kafkascope_analyzer.report.findings import WORST_FIRST, Finding, FindingSources, merged_findings
 from kafkascope_analyzer.report.incidents.consequences import Found, consequences_of, load_consequences
-from kafkascope_analyzer.report.incidents.families import Family, assigned_findings, families_of
+from kafkascope_analyzer.report.incidents.families import Family, assigned_findings, families_of, single_family
 from kafkascope_analyzer.report.incidents.headline import headline_of
 from kafkascope_analyzer.report.incidents.load import Facts, load_facts, stalls_by_incident
 from kafkascope_analyzer.report.incidents.model import INFO, Incident, Incidents, Summary
@@ -42,13 +43,44 @@ KINDS = {
 _PLURALS = {"leader_move": "leader moves", "coordinator_move": "coordinator moves"}
 
 
-def summary_of(dataset: Dataset, n_errors: int) -> Summary:
-    """The summary. n_errors: error codes in the brokers' answers. Raises UsageError where a table cannot be read."""
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The facts of a dataset with what was decided over them."""
+
+    facts: Facts
+    families: list[Family]
+    findings: tuple[Finding, ...]
+    consequences: Found
+
+    def incident(self, incident_id: str) -> tuple[Incident, Family]:
+        """The incident, with its stalls and those of what followed from it; one that followed from another one is
+        shown with its own stalls alone. Raises KeyError.
+        """
+        families = {family.identity: family for family in self.families}
+        family = families.get(incident_id) or single_family(self.facts, incident_id)
+        under = [finding for finding in self.findings if finding.incident_id == incident_id]
+        return _incident(family, self.facts, under, self.consequences), family
+
+    def root_of(self, incident_id: str) -> Row:
+        """The incident that this one followed from; itself where it followed from none."""
+        members = ((row, family) for family in self.families for row in family.members)
+        return next(family.root for row, family in members if row["incident_id"] == incident_id)
+
+
+def load_overview(dataset: Dataset) -> Overview:
+    """Reads the facts and decides what belongs to what. Raises UsageError where a table cannot be read."""
     facts = load_facts(dataset)
     families = families_of(facts)
     findings = merged_findings(assigned_findings(facts, families), _sources(facts))
-    incidents = _incidents(facts, families, findings, load_consequences(dataset, facts, families))
-    return Summary(headline_of(facts, incidents, findings, n_errors), incidents, findings)
+    return Overview(facts, families, findings, load_consequences(dataset, facts, families))
+
+
+def summary_of(dataset: Dataset, n_errors: int) -> Summary:
+    """The summary. n_errors: error codes in the brokers' answers. Raises UsageError where a table cannot be read."""
+    overview = load_overview(dataset)
+    incidents = _incidents(overview)
+    headline = headline_of(overview.facts, incidents, overview.findings, n_errors)
+    return Summary(headline, incidents, overview.findings)
 
 
 def _sources(facts: Facts) -> FindingSources:
@@ -56,18 +88,15 @@ def _sources(facts: Facts) -> FindingSources:
     return FindingSources(names, facts.proofs, facts.start_ns, facts.n_files)
 
 
-def _incidents(facts: Facts, families: list[Family], findings: tuple[Finding, ...], found: Found) -> Incidents:
-    under: dict[str, list[Finding]] = defaultdict(list)
-    for finding in findings:
-        if finding.incident_id:
-            under[finding.incident_id].append(finding)
+def _incidents(overview: Overview) -> Incidents:
+    facts, families = overview.facts, overview.families
     grave = [family for family in families if family.severity != INFO]
     routine = [family for family in families if family.severity == INFO]
     unassigned = waits_of(stalls_by_incident(facts)[None], facts)
     severities = Counter(family.severity for family in families)
 
     def shown(chosen: list[Family]) -> tuple[Incident, ...]:
-        return tuple(_incident(f, facts, under[f.identity], found) for f in chosen[:MOST_INCIDENTS])
+        return tuple(overview.incident(family.identity)[0] for family in chosen[:MOST_INCIDENTS])
 
     return Incidents(
         present=facts.has_incidents,

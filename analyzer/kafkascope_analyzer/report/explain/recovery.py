@@ -1,4 +1,4 @@
-"""An episode in sentences, each with its packet numbers: ready to paste into an incident review.
+"""A recovery in sentences, each with its packet numbers: ready to paste into an incident review.
 
 Text from the wire is made safe; times are those of the capture, the episode's own counted from its first error.
 """
@@ -6,7 +6,14 @@ Text from the wire is made safe; times are those of the capture, the episode's o
 from collections.abc import Iterator
 from typing import Any
 
-from kafkascope_analyzer.report.terminal_causes import outcomes, radius, title
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.commands import cut_command, wireshark_command
+from kafkascope_analyzer.report.episode import episode_model
+from kafkascope_analyzer.report.explain.cause import Cause, load_cause
+from kafkascope_analyzer.report.explain.identities import CAUSE, RECOVERY, Identity
+from kafkascope_analyzer.report.explain.model import Explanation
+from kafkascope_analyzer.report.plain import plain
+from kafkascope_analyzer.report.recovery_outcomes import took_text
 from kafkascope_analyzer.report.words import absolute, clock, count, list_of, node, safe, span
 
 Model = dict[str, Any]
@@ -42,16 +49,28 @@ _LOST = (
 )
 
 
-def sentences(model: Model) -> list[str]:
-    """The episode's story, one sentence or two an entry."""
+def explain_recovery(dataset: Dataset, identity: Identity) -> Explanation:
+    """A recovery; of a cause what its recoveries have in common, and the worst of them."""
+    is_cause = identity.kind == CAUSE
+    cause = load_cause(dataset, identity.id) if is_cause else None
+    model = episode_model(dataset, cause.worst_recovery_id if cause else identity.id)
     recovery = model["recovery"]
-    told = [_head(model)]
-    told += _steps(model)
-    told.append(_end(recovery))
-    told += _judgement(recovery)
-    told += _figures(recovery)
-    told += _cause(model)
-    return told
+    if cause is None and recovery["cause_id"]:
+        cause = load_cause(dataset, recovery["cause_id"])
+    told = _cause_sentences(cause, model["start_ns"]) if is_cause and cause else []
+    told += [_head(model), *_steps(model), _end(recovery), *_judgement(recovery), *_figures(recovery)]
+    told += _alike(cause) if cause and not is_cause else []
+    recovery_id = recovery["recovery_id"]
+    requests = [step["request"] for step in recovery["steps"] if step["request"]]
+    model["files"] = {str(number): path for number, path in model["files"].items()}
+    return Explanation(
+        asked_for=CAUSE if is_cause else RECOVERY,
+        id=identity.id,
+        sentences=told,
+        cut=cut_command("recovery", [recovery_id], recovery_id),
+        wireshark=wireshark_command(recovery_id, [request["server_port"] for request in requests]),
+        rows={**model, "cause": plain(cause)},
+    )
 
 
 def _head(model: Model) -> str:
@@ -134,7 +153,7 @@ def _error(step: Model, recovery: Model, api: str | None) -> str:
         return f"{_who(step)} had not answered {api or 'a request'}{since}; the client waited on"
     if name == "THROTTLED":
         told = step["request"]["throttle_ms"] if step["request"] else None
-        return f"{_who(step)} told the client to be silent for {span((told or 0) * 1000)} (quota)"
+        return f"{_who(step)} throttled the client for {span((told or 0) * 1000)} (quota)"
     return f"{_who(step)} answered {api or 'a request'} with {safe(name)}"
 
 
@@ -144,7 +163,7 @@ def _end(recovery: Model) -> str:
         at = f" at node {recovery['new_node_id']}" if recovery["new_node_id"] is not None else ""
         moved = recovery["old_node_id"] not in (None, recovery["new_node_id"]) and recovery["new_node_id"] is not None
         before = f" (before: node {recovery['old_node_id']})" if moved else ""
-        return f"Recovered{at}{before} after {span((recovery['recovered_ns'] - recovery['start_ns']) // 1000)}."
+        return f"Recovered{at}{before}{took_text(recovery)}."
     return {
         "still_open": "Not recovered when the capture ended.",
         "gave_up": "Not recovered: the client went away first.",
@@ -175,28 +194,22 @@ def _figures(recovery: Model) -> Iterator[str]:
         yield f"After the first error {n} still went to node {recovery['old_node_id']}, the last {until} after it."
 
 
-def _cause(model: Model) -> Iterator[str]:
-    cause = model["cause"]
-    if cause is None:
-        return
-    if cause["n_episodes"] > 1:
-        n, name = f"{cause['n_episodes']:,}", cause["cause_id"]
-        yield f"It is one of {n} episodes of one cause ({name}), which hit {radius(cause)}."
+def _alike(cause: Cause) -> Iterator[str]:
+    if cause.n_recoveries > 1:
+        n, name = f"{cause.n_recoveries:,}", cause.cause_id
+        yield f"It is one of {n} recoveries of one cause ({name}), which affected {cause.affected}."
 
 
-def cause_sentences(model: Model) -> list[str]:
-    """A cause as one story, before its worst episode."""
-    cause, start_ns = model["cause"], model["start_ns"]
-    lasted = span((cause["end_ns"] - cause["start_ns"]) // 1000)
-    told = [
-        f"{absolute(cause['start_ns'])} ({clock(cause['start_ns'] - start_ns)} into the capture): {title(cause, {})}; "
-        f"the last episode of it ended {lasted} later.",
-        f"It hit {radius(cause)}.",
-        f"Errors: {list_of([safe(e) for e in cause['errors']], 8)}; {count(cause['n_errors'], 'error')} in all, "
-        f"{count(cause['n_wasted_requests'], 'wasted request')}.",
-        f"Outcomes: {outcomes(cause)}.",
+def _cause_sentences(cause: Cause, start_ns: int) -> list[str]:
+    """What the recoveries of a cause have in common, before the worst of them."""
+    lasted = span((cause.end_ns - cause.start_ns) // 1000)
+    recoveries = count(cause.n_recoveries, "recovery", "recoveries")
+    since = f"{absolute(cause.start_ns)} ({clock(cause.start_ns - start_ns)} into the capture)"
+    return [
+        f"{since}: {recoveries} of one cause began; the last of them ended {lasted} later.",
+        f"It affected {cause.affected}.",
+        f"Errors: {list_of([safe(e) for e in cause.errors], 8)}; {count(cause.n_errors, 'error')} in all, "
+        f"{count(cause.n_wasted_requests, 'wasted request')}.",
+        f"Outcomes: {cause.ended}.",
+        "The worst of them:",
     ]
-    if cause["new_node_ids"]:
-        told.append(f"Work went on at {', '.join(f'node {n}' for n in cause['new_node_ids'])}.")
-    told.append("The worst of them:")
-    return told

@@ -1,0 +1,50 @@
+"""A dataset with stories for a command that was given a capture: made in a temporary folder, and removed at its end."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkascope_parsers.errors import UsageError
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.dataset.dataset import Dataset
+
+SUFFIX = ".kscope"
+
+
+@contextmanager
+def dataset_with_stories(place: str) -> Iterator["Dataset"]:
+    """The dataset at the place; of a capture (a file, a directory, - for standard input) a temporary one.
+
+    Raises UsageError where there is neither, or no Java for the stories of a capture.
+    """
+    from kafkascope_analyzer.dataset.dataset import Dataset, is_dataset
+
+    if place != "-" and (place.rstrip("/").endswith(SUFFIX) or is_dataset(place)):
+        yield Dataset.open(place)
+        return
+    with tempfile.TemporaryDirectory(prefix="kafkascope-timeline-") as scratch:
+        made = Path(scratch) / f"capture{SUFFIX}"
+        _analyze(place, made)
+        yield Dataset.open(made)
+
+
+def _analyze(capture: str, made: Path) -> None:
+    from kafkascope_analyzer.cli.early_session import early_session
+    from kafkascope_analyzer.cli.ingest import inputs_of, write_tables
+    from kafkascope_analyzer.cli.progress import note
+    from kafkascope_analyzer.cli.startup import arrow_without_pandas
+    from kafkascope_analyzer.cli.stories import java_problem, write_stories
+    from kafkascope_analyzer.ingest.options import IngestOptions
+
+    arrow_without_pandas()
+    inputs = inputs_of([capture])
+    problem = java_problem(None)
+    if problem is not None:
+        raise UsageError(f"{capture}: the stories of a capture need Java 17 or newer. {problem}")
+    note("reading the capture into a temporary dataset; kafkascope analyze keeps one", quiet=False)
+    with early_session(inputs, None, wanted=True) as open_meanwhile:
+        write_tables(inputs, made, IngestOptions(), quiet=False, after_block=open_meanwhile)
+    write_stories(made, (None, None), quiet=False, ignored=frozenset())

@@ -1,0 +1,39 @@
+"""Explains what an id names."""
+
+from collections.abc import Callable
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.explain.groups import explain_rebalance, explain_transaction
+from kafkascope_analyzer.report.explain.identities import (
+    CAUSE,
+    FINDING,
+    INCIDENT,
+    REBALANCE,
+    RECOVERY,
+    STALL,
+    START,
+    TRANSACTION,
+    Identity,
+    identity_of,
+)
+from kafkascope_analyzer.report.explain.incidents import explain_finding, explain_incident, explain_stall
+from kafkascope_analyzer.report.explain.model import Explanation
+from kafkascope_analyzer.report.explain.recovery import explain_recovery
+from kafkascope_analyzer.report.explain.start import explain_start
+
+_EXPLAINERS: dict[str, Callable[[Dataset, Identity], Explanation]] = {
+    INCIDENT: explain_incident,
+    STALL: explain_stall,
+    FINDING: explain_finding,
+    RECOVERY: explain_recovery,
+    CAUSE: explain_recovery,
+    START: explain_start,
+    REBALANCE: explain_rebalance,
+    TRANSACTION: explain_transaction,
+}
+
+
+def explain(dataset: Dataset, name: str) -> Explanation:
+    """The explanation of what has this id. Raises UsageError where nothing has it, or several things."""
+    identity = identity_of(dataset, name)
+    return _EXPLAINERS[identity.kind](dataset, identity)

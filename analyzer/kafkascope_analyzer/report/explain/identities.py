@@ -1,0 +1,102 @@
+"""The ids that a report prints, and what each one names.
+
+An id may be shortened to its beginning, with or without its prefix, as long as no other id begins so.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories import (
+    CLIENTS,
+    FINDINGS,
+    INCIDENTS,
+    REBALANCES,
+    RECOVERIES,
+    STALLS,
+    STARTUPS,
+    TRANSACTIONS,
+)
+from kafkascope_analyzer.report.scan import NO_STORIES, has_table, rows
+from kafkascope_analyzer.report.words import safe
+from kafkascope_parsers.errors import UsageError
+
+INCIDENT, STALL, FINDING, RECOVERY = "incident", "stall", "finding", "recovery"
+CAUSE, START, REBALANCE, TRANSACTION = "cause", "start", "rebalance", "transaction"
+_TABLES = (
+    (INCIDENT, INCIDENTS, "incident_id"),
+    (STALL, STALLS, "stall_id"),
+    (FINDING, FINDINGS, "finding_id"),
+    (RECOVERY, RECOVERIES, "recovery_id"),
+    (CAUSE, RECOVERIES, "cause_id"),
+    (START, STARTUPS, "startup_id"),
+    (REBALANCE, REBALANCES, "rebalance_id"),
+    (TRANSACTION, TRANSACTIONS, "transactional_id"),
+)
+"""What can be explained, with the table and the column that hold its ids."""
+SHORTEST_ID = 4
+"""Characters of an id after its prefix that may stand for it when no other begins so."""
+MOST_ALIKE = 5
+"""Ids that are named to somebody who gave the beginning of several."""
+MOST_EXAMPLES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """An id of the dataset. number: of the one transaction that is meant; None for all of a transactional id."""
+
+    kind: str
+    id: str
+    number: int | None = None
+
+
+def identity_of(dataset: Dataset, name: str, *kinds: str) -> Identity:
+    """What the name, or the beginning of an id, names; kinds: only one of these. Raises UsageError where there are no
+    stories, no such id, or several.
+    """
+    if not has_table(dataset, CLIENTS):
+        raise UsageError(f"{dataset}: {NO_STORIES}")
+    known = dict(_ids(dataset, kinds))
+    if name in known:
+        return Identity(known[name], name)
+    transaction, _, number = name.rpartition(":")
+    if number.isdecimal() and known.get(transaction) == TRANSACTION:
+        return Identity(TRANSACTION, transaction, int(number))
+    alike = sorted(identity for identity in known if _begins(identity, name))
+    if len(alike) == 1:
+        return Identity(known[alike[0]], alike[0])
+    shown = safe(name)
+    if alike:
+        some = ", ".join(safe(one) for one in alike[:MOST_ALIKE]) + (", ..." if len(alike) > MOST_ALIKE else "")
+        raise UsageError(f"{dataset}: {shown} is ambiguous: {len(alike)} ids begin so ({some}); give more of it")
+    raise UsageError(f"{dataset} has no {_wanted(kinds)} with the id {shown}; {_examples(known)}")
+
+
+def _ids(dataset: Dataset, kinds: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """(id, kind) of everything; where two kinds share an id, the earlier kind counts."""
+    for kind, table, column in reversed(_TABLES):
+        if not kinds or kind in kinds:
+            for row in rows(dataset, table, [column]):
+                if row[column]:
+                    yield row[column], kind
+
+
+def _begins(identity: str, name: str) -> bool:
+    """Whether the name is a beginning of the id, with its prefix or without it, that is long enough to stand for it."""
+    prefix, dash, rest = identity.partition("-")
+    whole = name.startswith(prefix + dash) if dash else False
+    shorter = name[len(prefix) + 1 :] if whole else name
+    return len(shorter) >= SHORTEST_ID and (rest if dash else identity).startswith(shorter)
+
+
+def _wanted(kinds: tuple[str, ...]) -> str:
+    named = [kind for kind, _, _ in _TABLES if not kinds or kind in kinds]
+    return f"{', '.join(named[:-1])} or {named[-1]}" if len(named) > 1 else named[0]
+
+
+def _examples(known: dict[str, str]) -> str:
+    first: dict[str, str] = {}
+    for identity, kind in sorted(known.items()):
+        first.setdefault(kind, identity)
+    some = [f"{kind} {safe(first[kind])}" for kind, _, _ in _TABLES if kind in first][:MOST_EXAMPLES]
+    return f"it has, for example, {', '.join(some)}" if some else "it has none"
