@@ -18,6 +18,15 @@ LEAST_OVERLAP_NS = SECOND // 2
 """A stall belongs to a failure that it has so much time in common with, or half of the stall if that is less."""
 
 
+def under_quota(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """The quota that made brokers hold the client back meanwhile."""
+    quotas = (f for f in failures if f.kind == "quota")
+    of_client = (
+        f for f in quotas if any(r["client_instance_id"] == stall["client_instance_id"] for r in f.recoveries)
+    )
+    return _longest_overlap(stall, of_client)
+
+
 def at_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | None:
     """The failure of the broker that was waited on, while it did not serve the host that waited."""
     if stall["node_id"] is None:
@@ -54,7 +63,7 @@ def after_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | No
     return max(before, key=lambda f: f.end_ns or 0, default=None)
 
 
-RULES: tuple[Rule, ...] = (at_failed_broker, behind_failed_replica, at_moved_resource, after_failed_broker)
+RULES: tuple[Rule, ...] = (under_quota, at_failed_broker, behind_failed_replica, at_moved_resource, after_failed_broker)
 """In their order."""
 
 

@@ -5,7 +5,7 @@ are two failures where those who suffered were served in between.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -23,6 +23,8 @@ KIND_OF_STATE = {
     "slow": "broker_slow",
 }
 """The kind of an incident of a broker that was in such a state for everybody."""
+ENDED_STATES = frozenset({"down", "refusing"})
+"""States that begin with the end of connections, and not with a silence."""
 MOSTLY = 0.5
 """Share of a bad stretch in which the broker must have served other hosts, if it was the path that failed: clients
 notice late that a broker is back, so that a bad stretch may end long after the failure."""
@@ -58,12 +60,12 @@ def _of_broker(rows: list[Row]) -> Iterator[Failure]:
     partial = [s for s in bad if _share_served(s, served) >= MOSTLY]
     whole = [s for s in bad if s not in partial]
     ever_served = bool(served)
-    for cluster in _overlapping(whole):
-        late = [s for s in partial if _overlap(s, cluster) > 0]
+    for clusters in _without_service_between(_overlapping(whole), served):
+        late = [s for s in partial if any(_overlap(s, cluster) > 0 for cluster in clusters)]
         partial = [s for s in partial if s not in late]
-        yield _failure(cluster, frozenset(), late) if ever_served else _unreachable(cluster)
+        yield _failure(clusters, frozenset(), late) if ever_served else _unreachable(clusters)
     for cluster in _overlapping(partial):
-        yield _failure(cluster, frozenset(s.host for s in cluster), [])
+        yield _failure([cluster], frozenset(s.host for s in cluster), [])
 
 
 def _bad_stretches(rows: list[Row]) -> list[BadStretch]:
@@ -109,23 +111,43 @@ def _overlapping(stretches: list[BadStretch]) -> Iterator[list[BadStretch]]:
         yield group
 
 
+def _without_service_between(
+    clusters: Iterable[list[BadStretch]], served: dict[str, list[Span]]
+) -> Iterator[list[list[BadStretch]]]:
+    """Groups of stretches between which the broker served nobody: nobody may have waited for it meanwhile."""
+    spans = [span for of_host in served.values() for span in of_host]
+    run: list[list[BadStretch]] = []
+    for cluster in clusters:
+        since, until = (max(s.to_ns for s in run[-1]) if run else 0), min(s.from_ns for s in cluster)
+        if run and any(min(hi, until) > max(lo, since) for lo, hi in spans):
+            yield run
+            run = []
+        run.append(cluster)
+    if run:
+        yield run
+
+
 def _overlap(stretch: BadStretch, cluster: list[BadStretch]) -> int:
     return min(stretch.to_ns, max(s.to_ns for s in cluster)) - max(stretch.from_ns, min(s.from_ns for s in cluster))
 
 
-def _failure(cluster: list[BadStretch], hosts: frozenset[str], late: list[BadStretch]) -> Failure:
-    """The failure that a group of stretches shows. late: those of hosts that noticed late that it was over."""
-    first_served = min(s.to_ns for s in cluster)
-    start = max(s.from_ns for s in cluster if s.from_ns <= first_served)
-    states = [row for s in (*cluster, *late) for row in s.states]
+def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: list[BadStretch]) -> Failure:
+    """The failure that groups of stretches show. It begins with the broker's last packet to anybody, or where
+    connections ended, with the first of them. late: the stretches of hosts that noticed late that it was over."""
+    first, last = clusters[0], clusters[-1]
+    noticed = [s.from_ns for s in first if s.from_ns <= min(s.to_ns for s in first)]
+    is_ending = all(s.states[0]["state"] in ENDED_STATES for s in first)
+    first_served, last_served = min(s.to_ns for s in last), max(s.to_ns for s in (*last, *late))
+    states = [row for s in (*(s for cluster in clusters for s in cluster), *late) for row in s.states]
     kind = "path" if hosts else KIND_OF_STATE[_dominant_state(states)]
-    if hosts and all(s.host_kind != "client" for s in cluster):
+    if hosts and all(row["host_kind"] != "client" for row in states):
         kind = "replication"
     return Failure(
         kind,
         subject=broker_name(states[0]),
-        start_ns=start,
+        start_ns=min(noticed) if is_ending else max(noticed),
         end_ns=None if first_served == FOREVER else first_served,
+        felt_until_ns=None if last_served == FOREVER else last_served,
         node_id=states[0]["node_id"],
         server=_server(states[0]),
         hosts=hosts,
@@ -133,9 +155,9 @@ def _failure(cluster: list[BadStretch], hosts: frozenset[str], late: list[BadStr
     )
 
 
-def _unreachable(cluster: list[BadStretch]) -> Failure:
+def _unreachable(clusters: Sequence[list[BadStretch]]) -> Failure:
     """An address that never served anybody: it is not known that a broker is there at all."""
-    failure = _failure(cluster, frozenset(), [])
+    failure = _failure(clusters, frozenset(), [])
     failure.kind, failure.node_id, failure.subject = "listener", None, failure.server or ""
     return failure
 

@@ -22,6 +22,8 @@ class Failure:
     subject: str
     start_ns: int
     end_ns: int | None
+    felt_until_ns: int | None = None
+    """Of a broker: when it served the last of the hosts that it had not served."""
     node_id: int | None = None
     server: str | None = None
     hosts: frozenset[str] = frozenset()
@@ -40,8 +42,10 @@ class Failure:
         return self.kind in BROKER_KINDS
 
     def overlap_ns(self, from_ns: int, to_ns: int | None) -> int:
-        """How long a stretch of time has in common with it; below 0 where it has nothing."""
-        until = min(t for t in (self.end_ns, to_ns, FOREVER) if t is not None)
+        """How long a stretch of time has in common with the time in which it was felt; below 0 where it has
+        nothing."""
+        felt = self.end_ns if self.felt_until_ns is None or self.end_ns is None else self.felt_until_ns
+        until = min(t for t in (felt, to_ns, FOREVER) if t is not None)
         return until - max(self.start_ns, from_ns)
 
     def reaches(self, client_ip: str | None) -> bool:

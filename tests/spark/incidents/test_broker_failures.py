@@ -14,11 +14,17 @@ def summary(failure: Failure) -> tuple[str, int | None, list[str], float, float 
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"),
-    [("down", "broker_down"), ("silent", "broker_silent"), ("frozen", "broker_frozen"), ("slow", "broker_slow")],
+    ("name", "kind", "start"),
+    [
+        ("down", "broker_down", 4.0),
+        ("silent", "broker_silent", 5.0),
+        ("frozen", "broker_frozen", 5.0),
+        ("slow", "broker_slow", 5.0),
+    ],
 )
-def test_a_broker_that_fails_for_everybody_failed(state: MakeRow, name: str, kind: str) -> None:
-    """It began with the broker's last packet to anybody, and ended when it served the first host."""
+def test_a_broker_that_fails_for_everybody_failed(state: MakeRow, name: str, kind: str, start: float) -> None:
+    """It began with the broker's last packet to anybody, or the first connection that it ended; it was over when the
+    broker served the first host."""
     rows = [state(1, 20, "serving", 0, 50)]
     for host, last_packet, first_packet in ((21, 4.0, 20.0), (22, 5.0, 22.0)):
         rows += [
@@ -26,7 +32,7 @@ def test_a_broker_that_fails_for_everybody_failed(state: MakeRow, name: str, kin
             state(2, host, name, last_packet, first_packet),
             state(2, host, "serving", first_packet, 50),
         ]
-    assert [summary(f) for f in broker_failures(rows)] == [(kind, 2, [], 5.0, 20.0)]
+    assert [summary(f) for f in broker_failures(rows)] == [(kind, 2, [], start, 20.0)]
 
 
 def test_a_broker_that_serves_others_meanwhile_is_cut_from_some_hosts(state: MakeRow) -> None:
@@ -64,6 +70,17 @@ def test_two_bad_stretches_with_service_between_are_two_failures(state: MakeRow)
         ("path", 2, ["10.0.0.21"], 5.0, 10.0),
         ("path", 2, ["10.0.0.21"], 20.0, 25.0),
     ]
+
+
+def test_a_broker_that_nobody_needs_for_a_while_is_still_down(state: MakeRow) -> None:
+    rows = [
+        state(2, 21, "serving", 0, 5),
+        state(2, 21, "down", 5, 6),
+        state(2, 21, "unknown", 6, 10),
+        state(2, 21, "down", 10, 12),
+        state(2, 21, "serving", 12, 50),
+    ]
+    assert [summary(f) for f in broker_failures(rows)] == [("broker_down", 2, [], 5.0, 12.0)]
 
 
 def test_states_that_follow_on_each_other_are_one_failure(state: MakeRow) -> None:

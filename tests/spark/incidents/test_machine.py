@@ -109,6 +109,27 @@ def test_errors_that_follow_from_a_broker_belong_to_it(silent_broker: list[Row],
     ]
 
 
+def test_a_stall_after_a_leader_moved_belongs_to_the_move(
+    silent_broker: list[Row], stall: MakeRow, recovery: MakeRow
+) -> None:
+    incidents, kinds = tell(
+        silent_broker,
+        [stall("consume", 22, 1, 40.1, 42, group_id="orders-app")],
+        [recovery("NOT_LEADER_OR_FOLLOWER", 22, 1, 40, 41.9)],
+    )
+    assert kinds == {"stall-consume-22-40.1": "leader_move"}
+    (moved,) = [i for i in incidents if i["kind"] == "leader_move"]
+    assert (moved["severity"], moved["end_ns"]) == ("warning", 42 * NS)
+
+
+def test_what_a_quota_holds_back_belongs_to_the_quota(
+    silent_broker: list[Row], stall: MakeRow, recovery: MakeRow
+) -> None:
+    throttled = recovery("THROTTLED", 21, 2, 4, 19, resource_kind="connection", resource="quota: Produce")
+    _, kinds = tell(silent_broker, [stall("produce", 21, 2, 6, 14)], [throttled])
+    assert kinds == {"stall-produce-21-6": "quota"}
+
+
 def test_a_leader_that_moves_without_a_stall_is_routine(recovery: MakeRow) -> None:
     (incident,), _ = tell(recoveries=[recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 9, 9.2)])
     assert (incident["kind"], incident["node_id"], incident["severity"]) == ("leader_move", None, "info")
@@ -124,7 +145,15 @@ def test_rows_do_not_depend_on_their_order(silent_broker: list[Row], stall: Make
 
 @pytest.mark.parametrize("kind", INCIDENT_KINDS)
 def test_every_kind_has_a_sentence_and_advice(kind: str) -> None:
-    failure = Failure(kind, "node 2 (10.0.0.2:9092)", NS, 2 * NS, 2, "10.0.0.2:9092", frozenset({"10.0.0.21"}))
+    failure = Failure(
+        kind,
+        "node 2 (10.0.0.2:9092)",
+        NS,
+        2 * NS,
+        node_id=2,
+        server="10.0.0.2:9092",
+        hosts=frozenset({"10.0.0.21"}),
+    )
     sentence = sentence_of(failure, failure.end_ns)
     assert "00:00:01.000 UTC" in sentence
     assert how_known(failure)
