@@ -92,9 +92,10 @@ def _wanted(
 ) -> "Wanted":
     from kafkascope_analyzer.cut.when import parse_moment
     from kafkascope_analyzer.report.chronology import Wanted
+    from kafkascope_analyzer.report.scan import capture_span
     from kafkascope_analyzer.report.starts import clients_of
 
-    first_ns, _ = dataset.capture_span or (0, 0)
+    first_ns, _ = capture_span(dataset)
     begin, end = (None if text is None else parse_moment(text).since_epoch(first_ns) for text in span)
     if begin is not None and end is not None and begin > end:
         raise UsageError("--from is after --to")

@@ -46,6 +46,8 @@ def report_model(dataset: Dataset) -> dict[str, Any]:
     found = clients.clients(dataset)
     present = found.pop("present")
     summary = summary_of(dataset, model["errors"]["n"])
+    for client in found["listed"]:
+        client["stood_still"] = summary.stood_still.get(client["client_instance_id"])
     return {
         **model,
         "stories": {"present": present, "why_not": None if present else NO_STORIES},

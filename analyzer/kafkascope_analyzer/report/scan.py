@@ -13,6 +13,7 @@ import pyarrow.dataset as ds
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
+from kafkascope_analyzer.dataset.tables import CAPTURES
 
 OLD_STORIES = "the stories are older than this part of the report: `kafkascope stories` makes them anew"
 NO_STORIES = "the dataset has no stories yet: `kafkascope stories` makes them (it needs Java 17 or newer)"
@@ -43,6 +44,14 @@ def rows(
     """The same rows as dicts: for tables and filters that let few through."""
     for batch in scan(dataset, table, columns, only):
         yield from batch.to_pylist()
+
+
+def capture_span(dataset: Dataset) -> tuple[int, int]:
+    """First and last packet of all captures, nanoseconds since the epoch; (0, 0) where there is no packet."""
+    found = list(rows(dataset, CAPTURES, ["first_ns", "last_ns"]))
+    begun = (row["first_ns"] for row in found if row["first_ns"] is not None)
+    ended = (row["last_ns"] for row in found if row["last_ns"] is not None)
+    return min(begun, default=0), max(ended, default=0)
 
 
 def one_of(column: str, values: list[str]) -> ds.Expression:

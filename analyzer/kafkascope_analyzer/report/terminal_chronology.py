@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from kafkascope_analyzer.report.chronology import KINDS, Entry
@@ -13,6 +12,7 @@ from kafkascope_analyzer.report.words import safe
 
 WIDE = 110
 """Columns from which on the ids are shown, which `kafkascope explain` takes."""
+_GAP = 2
 
 
 def render_chronology(entries: list[Entry], width: int) -> Iterator[RenderableType]:
@@ -20,14 +20,13 @@ def render_chronology(entries: list[Entry], width: int) -> Iterator[RenderableTy
     if not entries:
         yield line("nothing of this is in the capture")
         return
-    table = Table(box=None, show_header=False, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, justify="right", min_width=max(len(entry.at) for entry in entries))
-    table.add_column(no_wrap=True, min_width=max(map(len, KINDS)))
-    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
-    if width >= WIDE:
-        table.add_column(no_wrap=True, min_width=max(len(safe(entry.id or "")) for entry in entries))
+    times = max(len(entry.at) for entry in entries)
+    kinds = max(map(len, KINDS)) + _GAP
+    ids = max(len(safe(entry.id or "")) for entry in entries) + _GAP if width >= WIDE else 0
+    room = width - times - _GAP - kinds - ids
     for entry in entries:
         style = STYLE.get(entry.severity or "", "bold yellow" if entry.kind in ("stall", "broker") else "")
-        cells = [Text(entry.at, style="dim"), Text(entry.kind, style=style), Text(entry.text)]
-        table.add_row(*cells, *([Text(safe(entry.id or ""), style="dim")] if width >= WIDE else []))
-    yield table
+        text = Text(entry.text)
+        text.truncate(room, overflow="ellipsis", pad=ids > 0)
+        head = Text.assemble((f"{entry.at:>{times}}  ", "dim"), (f"{entry.kind:<{kinds}}", style), text)
+        yield head.append(f"  {safe(entry.id or '')}", style="dim") if ids else head

@@ -105,9 +105,12 @@ def _start_in_short(start: Model | None) -> Text:
 
 def _trouble(client: Model) -> Text:
     causes = client["recoveries"]
+    still = Text(client["stood_still"] or "", style="bold yellow")
     if not causes:
-        return Text("none")
-    told = Text(count(client["n_causes"], "time"))
+        return still if client["stood_still"] else Text("none")
+    told = (still.append("; ", style="") if client["stood_still"] else Text("")).append(
+        count(client["n_causes"], "recovery", "recoveries"), style=""
+    )
     longest_ms = max(cause["time_to_recover_ms"] or 0 for cause in causes)
     if longest_ms:
         told.append(f", up to {span(longest_ms * 1000)}")

@@ -219,6 +219,15 @@ def stories(dataset: Path, here: Path) -> tuple[Path, dict, dict]:
             },
             {"finding_id": "G", "conn_ids": [ids[0]], "first_ns": 1, "last_ns": 1 << 61, "evidence": []},
         ],
+        "incidents": [
+            {"incident_id": "I", **window, "end_ns": fifth["response_ns"], "evidence": [third["request_id"]]}
+            | {"root_incident_id": None},
+            {"incident_id": "J", **window, "end_ns": None, "evidence": [ids[0]], "root_incident_id": None},
+        ],
+        "stalls": [
+            {"stall_id": "T", "from_ns": third["ts_ns"], "to_ns": None, "evidence": [third["request_id"]]}
+            | {"incident_id": "I"}
+        ],
     }
     for name, content in tables.items():
         (told / "stories" / name).mkdir(parents=True)
@@ -234,7 +243,13 @@ def relist(place: Path) -> None:
 
 @pytest.mark.parametrize(
     ("option", "until"),
-    [(("--recovery", "R"), "fifth"), (("--startup", "S"), "fifth"), (("--finding", "F"), "third")],
+    [
+        (("--recovery", "R"), "fifth"),
+        (("--startup", "S"), "fifth"),
+        (("--finding", "F"), "third"),
+        (("--incident", "I"), "third"),
+        (("--stall", "T"), "third"),
+    ],
 )
 def test_a_story_is_its_connections_in_its_time(files, original, stories, option, until):
     told, third, fifth = stories
@@ -247,6 +262,15 @@ def test_a_story_is_its_connections_in_its_time(files, original, stories, option
         p for p in stream if third["ts_ns"] <= p.ts_ns <= end
     ]
     assert piece.plain[0] == stream[0]
+
+
+def test_an_incident_that_connections_prove_is_these_from_its_begin_to_its_end(files, original, stories):
+    told, third, _ = stories
+    stream = of_ends(
+        files, original, (third["client_ip"], third["client_port"]), (third["server_ip"], third["server_port"])
+    )
+    piece = cut(files, told, "--incident", "J", "--capture", LEADER_MOVE)
+    assert [p for p in piece.plain if p.ts_ns >= third["ts_ns"]] == [p for p in stream if p.ts_ns >= third["ts_ns"]]
 
 
 def test_a_client_instance_and_a_finding_without_requests_are_connections(files, original, stories):

@@ -88,14 +88,14 @@ def test_an_episode_in_sentences_with_its_packets_and_the_command_for_them(prove
     assert "the client paused 1.50 ms" in text
     assert "[packet 600]: it connected to node 2" in text
     assert "Recovered at node 2 (before: node 1) after 103 ms" in text
-    assert "one of 4 episodes of one cause (move)" in text
-    assert text.endswith(f"kafkascope cut {proven} --recovery p1:r3 -o p1:r3.pcapng")
+    assert "one of 4 recoveries of one cause (move), which affected 1 client (svc): 4 partitions." in text
+    assert text.endswith(f"kafkascope cut {proven} --recovery p1:r3 -o p1:r3.pcapng wireshark p1:r3.pcapng")
 
 
-def test_a_cause_is_one_story_with_its_blast_radius(proven: Path) -> None:
+def test_a_cause_is_what_its_recoveries_have_in_common_and_the_worst_of_them(proven: Path) -> None:
     text = " ".join(run("explain", proven, "move", "--format", "plain").split())
-    assert "node 1 gave up leadership" in text
-    assert "It hit 1 client (svc): 4 partitions." in text
+    assert "(00:05.000 into the capture): 4 recoveries of one cause began; the last of them ended 103 ms later." in text
+    assert "It affected 1 client (svc): 4 partitions." in text
     assert "Outcomes: 4 recovered." in text
     assert "The worst of them:" in text
     assert "partition clicks-3" in text
@@ -104,7 +104,8 @@ def test_a_cause_is_one_story_with_its_blast_radius(proven: Path) -> None:
 def test_the_same_as_json(proven: Path) -> None:
     told = json.loads(run("explain", proven, "p1:r3", "--format", "json"))
     assert told["recovery"]["steps"][0]["packets"] == [501, 512]
-    assert told["cause"]["n_episodes"] == 4
+    assert told["cause"]["n_recoveries"] == 4
+    assert told["cut"] == f"kafkascope cut {proven} --recovery p1:r3 -o p1:r3.pcapng"
     assert any("Recovered" in sentence for sentence in told["sentences"])
 
 
@@ -133,7 +134,10 @@ def test_an_unknown_id_is_said_with_some_that_are_there(dataset: Write, args: li
     command, *rest = args
     result = CliRunner().invoke(app, [command, str(dataset()), *rest])
     assert result.exit_code == 2
-    assert "no recovery_id or cause_id rec-none (it has 4 episodes, as p1:r0" in " ".join(result.output.split())
+    said = " ".join(result.output.split())
+    assert "with the id rec-none; it has, for example," in said
+    assert "recovery p1:r0" in said
+    assert len(result.output.splitlines()) == 1
 
 
 def test_without_stories_it_says_how_to_make_them(dataset: Write) -> None:
@@ -171,8 +175,8 @@ def test_the_beginning_of_an_id_is_enough(numbered: Path, command: list[str], na
     [
         ("rec-3fa2", "rec-3fa2 is ambiguous: 2 ids begin so (rec-3fa2b7c1d0e94f58, rec-3fa2b7ff00112233)"),
         ("3fa2b7", "3fa2b7 is ambiguous: 2 ids begin so"),
-        ("77a", "no recovery_id or cause_id 77a"),
-        ("rec-", "no recovery_id or cause_id rec-"),
+        ("77a", "with the id 77a; it has, for example,"),
+        ("rec-", "with the id rec-; it has, for example,"),
     ],
 )
 def test_what_begins_several_ids_or_is_too_short_is_said(numbered: Path, name: str, why: str) -> None:

@@ -48,8 +48,8 @@ def test_a_bar_is_as_wide_as_it_should_be(start: int, took: int, wait: int, brok
 
 
 @pytest.mark.parametrize("how", ["plain", "rich"])
-def test_timeline_fits_80_columns_and_is_ascii_when_plain(dataset: Write, how: str) -> None:
-    told = run("timeline", dataset(text="\x1b[31mé"), "--format", how)
+def test_starts_fit_80_columns_and_is_ascii_when_plain(dataset: Write, how: str) -> None:
+    told = run("timeline", dataset(text="\x1b[31mé"), "--start", "--format", how)
     assert told.returncode == 0, told.stderr
     lines = told.stdout.splitlines()
     assert max(map(len, lines)) <= 80
@@ -60,8 +60,9 @@ def test_timeline_fits_80_columns_and_is_ascii_when_plain(dataset: Write, how: s
         assert told.stdout.isascii()
 
 
-def test_timeline_of_one_client_as_json(dataset: Write) -> None:
-    told = run("timeline", dataset(), "--client", "reader", "--format", "json")
+@pytest.mark.parametrize("which", [("--client", "reader"), ("g1:1",)])
+def test_starts_of_one_client_or_one_start_as_json(dataset: Write, which: tuple[str, ...]) -> None:
+    told = run("timeline", dataset(), "--start", *which, "--format", "json")
     (client,) = json.loads(told.stdout)["clients"]
     assert (client["client_instance_id"], client["starts"][0]["outcome"]) == ("g1", "failed")
 

@@ -11,7 +11,7 @@ from kafkascope_analyzer.report.commands import SOME_DATASET, cut_command, wires
 from kafkascope_analyzer.report.explain.identities import REBALANCE, TRANSACTION, Identity
 from kafkascope_analyzer.report.explain.model import Explanation, proof_sentences
 from kafkascope_analyzer.report.proofs import load_proofs, proofs_of
-from kafkascope_analyzer.report.scan import one_of, rows
+from kafkascope_analyzer.report.scan import capture_span, one_of, rows
 from kafkascope_analyzer.report.words import absolute, count, list_of, safe, span
 from kafkascope_parsers.errors import UsageError
 
@@ -43,7 +43,7 @@ def explain_rebalance(dataset: Dataset, identity: Identity) -> Explanation:
     sentences.append(_ENDS.get(row["outcome"] or "unseen", _ENDS["unseen"]))
     proofs = proofs_of(row["evidence"], load_proofs(dataset, [row["evidence"]]))
     sentences += proof_sentences(proofs, len(row["evidence"] or ()), several_files=False)
-    first_ns, last_ns = dataset.capture_span or (row["start_ns"] or 0, row["start_ns"] or 0)
+    first_ns, last_ns = capture_span(dataset)
     begin, end = row["start_ns"] or first_ns, row["end_ns"] or last_ns
     window = f"--from +{(begin - first_ns) / 1e9:.6f}s --to +{(end - first_ns) / 1e9 + 0.001:.6f}s"
     cut = f"kafkascope cut {SOME_DATASET} --group {shlex.quote(row['group_id'] or '')} {window} -o rebalance.pcapng"

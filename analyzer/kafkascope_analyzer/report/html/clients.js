@@ -40,7 +40,7 @@ function clientTable() {
       [client.software_name, client.software_version].filter(Boolean).join(" "),
       clock(client.first_ns),
       startText(client),
-      met.length ? `${count(met.length, "episode")}, up to ${span(took * 1000)}` : outcome("recovered", "none"),
+      troubleText(client, met.length ? `${count(met.length, "recovery", "recoveries")}, up to ${span(took * 1000)}` : ""),
       words(client.end),
       grouped(client.n_requests),
     ];
@@ -49,6 +49,12 @@ function clientTable() {
     ? hint(`… and ${grouped(mine.length - MOST_CLIENT_ROWS)} more: the timeline has them all.`)
     : null;
   return [table("Clients by the time they were first seen", columns, rows), more];
+}
+
+// What a client met: how long it stood still, and its recoveries from errors.
+function troubleText(client, recoveries) {
+  if (!client.stood_still) return recoveries || outcome("recovered", "none");
+  return [outcome("still_open", client.stood_still), recoveries ? `; ${recoveries}` : ""];
 }
 
 function startsOf(client) {

@@ -44,7 +44,7 @@ function hatchText(context, text, [left, wide], { y, colour }) {
   const x = Math.max(0, left) + 5;
   const room = left + wide - x - 3;
   const short = text.replace(/ \(.*\)$/, "");
-  const shown = [text, short, text.split(" ")[0]].find((one) => textWidth(context, one) <= room);
+  const shown = [text, short, text.split(/[:(]/)[0].trim(), text.split(" ")[0]].find((one) => textWidth(context, one) <= room);
   if (shown) bandText(context, shown, x, { y, colour, room });
 }
 

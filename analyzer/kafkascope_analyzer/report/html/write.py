@@ -60,6 +60,9 @@ def render_html(dataset: Dataset, model: Model, budget: int = BUDGET) -> str:
     capture = _without_folders(model["capture"])
     start_ns, end_ns = capture["start_ns"] or 0, capture["end_ns"] or 0
     lanes = load_lanes(dataset)
+    still = {client["client_instance_id"]: client["stood_still"] for client in model["clients"]["listed"]}
+    for client in lanes["clients"]:
+        client["stood_still"] = still.get(client["client_instance_id"])
     conns = {row["conn_id"]: number for number, row in enumerate(lanes["connections"])}
     requests = load_requests(dataset, conns, (start_ns, end_ns), budget)
     topics = Names()

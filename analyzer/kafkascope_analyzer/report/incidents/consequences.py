@@ -12,7 +12,7 @@ from kafkascope_analyzer.report.incidents.model import Consequence
 from kafkascope_analyzer.report.recovery_outcomes import took_text
 from kafkascope_analyzer.report.scan import rows
 from kafkascope_analyzer.report.topology import topology_model
-from kafkascope_analyzer.report.words import clock, count, outcome_text, safe
+from kafkascope_analyzer.report.words import clock, count, outcome_text, safe, visible
 
 Row = dict[str, Any]
 Found = dict[str, dict[str, list[tuple[str, str, int]]]]
@@ -42,7 +42,7 @@ def load_consequences(dataset: Dataset, facts: Facts, families: list[Family]) ->
         return found
     for family in families:
         later = [row for row in family.members if row is not family.root]
-        found[family.identity]["incidents"] = [(r["incident_id"], r["sentence"] or "", 1) for r in later]
+        found[family.identity]["incidents"] = [(r["incident_id"], visible(r["sentence"] or ""), 1) for r in later]
     for kind, identity, event, sentence, n in _events(dataset, facts):
         owner = owner_of(event, families, facts.end_ns)
         if owner is not None:
@@ -53,7 +53,7 @@ def load_consequences(dataset: Dataset, facts: Facts, families: list[Family]) ->
 def consequences_of(family: Family, found: Found, findings: list[Finding]) -> tuple[Consequence, ...]:
     """What followed from the incident, kind by kind."""
     mine = dict(found.get(family.identity, {}))
-    mine["findings"] = [(f.finding_id, f"{f.rule}: {f.sentence}", 1) for f in findings]
+    mine["findings"] = [(f.finding_id, visible(f"{f.rule}: {f.sentence}"), 1) for f in findings]
     made = []
     for kind, (one, many) in _NOUNS.items():
         listed = mine.get(kind, [])

@@ -8,7 +8,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS, INCIDENTS, STALLS, STARTUPS
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS
 from kafkascope_analyzer.report.proofs import Proof, load_proofs
-from kafkascope_analyzer.report.scan import has_table, one_of, rows
+from kafkascope_analyzer.report.scan import capture_span, has_table, one_of, rows
 
 Row = dict[str, Any]
 
@@ -44,7 +44,7 @@ class Facts:
 
 def load_facts(dataset: Dataset) -> Facts:
     """Everything at once. Raises UsageError where a table cannot be read."""
-    captures = list(rows(dataset, CAPTURES, ["first_ns", "last_ns"]))
+    start_ns, end_ns = capture_span(dataset)
     clients = {row["client_instance_id"]: row for row in rows(dataset, CLIENTS, _CLIENT)}
     incidents = sorted(_rows(dataset, INCIDENTS), key=lambda row: (row["start_ns"] or 0, row["incident_id"]))
     stalls = sorted(_rows(dataset, STALLS), key=lambda row: (row["from_ns"] or 0, row["stall_id"]))
@@ -60,9 +60,9 @@ def load_facts(dataset: Dataset) -> Facts:
         failed_starts=_failed_starts(dataset, clients),
         nodes_of_connections=_nodes(dataset, findings) if incidents else {},
         proofs=load_proofs(dataset, [row["evidence"] for row in (*incidents, *findings)]),
-        start_ns=min((row["first_ns"] for row in captures if row["first_ns"] is not None), default=0),
-        end_ns=max((row["last_ns"] for row in captures if row["last_ns"] is not None), default=0),
-        n_files=len(captures),
+        start_ns=start_ns,
+        end_ns=end_ns,
+        n_files=sum(1 for _ in rows(dataset, CAPTURES, ["capture_id"])),
     )
 
 

@@ -120,3 +120,5 @@ class Summary:
     headline: Headline
     incidents: Incidents
     findings: tuple[Finding, ...]
+    stood_still: dict[str, str]
+    """client_instance_id -> how long the client stood still, in words; only clients that did."""

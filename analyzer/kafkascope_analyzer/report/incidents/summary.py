@@ -12,7 +12,7 @@ from kafkascope_analyzer.report.incidents.families import Family, assigned_findi
 from kafkascope_analyzer.report.incidents.headline import headline_of
 from kafkascope_analyzer.report.incidents.load import Facts, load_facts, stalls_by_incident
 from kafkascope_analyzer.report.incidents.model import INFO, Incident, Incidents, Summary
-from kafkascope_analyzer.report.incidents.waits import MOST_WAITS, waits_of
+from kafkascope_analyzer.report.incidents.waits import MOST_WAITS, stood_still, waits_of
 from kafkascope_analyzer.report.proofs import packets_text, proofs_of
 from kafkascope_analyzer.report.scan import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.words import clock, count, list_of, safe, span, visible
@@ -80,7 +80,7 @@ def summary_of(dataset: Dataset, n_errors: int) -> Summary:
     overview = load_overview(dataset)
     incidents = _incidents(overview)
     headline = headline_of(overview.facts, incidents, overview.findings, n_errors)
-    return Summary(headline, incidents, overview.findings)
+    return Summary(headline, incidents, overview.findings, stood_still(overview.facts))
 
 
 def _sources(facts: Facts) -> FindingSources:

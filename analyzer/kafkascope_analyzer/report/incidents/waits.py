@@ -33,6 +33,20 @@ def waits_of(stalls: Iterable[Row], facts: Facts) -> tuple[Wait, ...]:
     return tuple(sorted(made, key=lambda wait: (wait.over, -wait.waited_ms, wait.from_ns, wait.who, wait.kind)))
 
 
+def stood_still(facts: Facts) -> dict[str, str]:
+    """client_instance_id -> its longest stall in words: `stood still 29.1 s`, or that it is still waiting."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    for stall in facts.stalls:
+        if stall["client_instance_id"]:
+            found[stall["client_instance_id"]].append(stall)
+    told = {}
+    for identity, stalls in found.items():
+        longest = span(1000 * max(stall["waited_ms"] or 0 for stall in stalls))
+        waiting = any(stall["to_ns"] is None for stall in stalls)
+        told[identity] = f"stood still {longest}{', still waiting' if waiting else ''}"
+    return told
+
+
 def _wait(alike: list[Row], facts: Facts) -> Wait:
     alike = sorted(alike, key=lambda s: (s["to_ns"] is not None, -(s["waited_ms"] or 0), s["from_ns"], s["stall_id"]))
     longest = alike[0]

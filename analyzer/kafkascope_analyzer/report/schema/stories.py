@@ -69,6 +69,7 @@ def clients() -> Shape:
     """Key `clients`."""
     row = columns_of(CLIENTS, without=("conn_ids",))
     row |= {
+        "stood_still": text("its longest stall in words; null where it never stood still", null=True),
         "n_connections": whole("its connections"),
         "connections": listed("the first 100 of them", _connection()),
         "n_starts": whole("its starts"),

@@ -228,3 +228,58 @@ def test_printed_it_has_the_text_and_no_controls(opened, real_page):
     assert not page.locator("nav").is_visible()
     assert not page.locator("form.filter").is_visible()
     assert page.locator(".incident").first.is_visible()
+
+
+def test_a_lane_for_each_broker_says_when_it_did_not_serve(opened, real_page):
+    found = opened(real_page)
+    page = found.page
+    lane = page.locator(".label.node", has_text="node 3 (10.77.0.13:9092)")
+    assert "✕ 1 failure" in lane.inner_text()
+    page.click("text=Table of broker states other than serving (1)")
+    row = page.locator("table", has_text="Broker states").locator("tbody tr").first.inner_text().split("\t")
+    assert row == ["node 3 (10.77.0.13:9092)", "down to all 2 hosts", "00:12.677", "00:27.900", "15.2 s"]
+    page.locator("canvas.lanes").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    announced = page.locator("#announcer").inner_text()
+    assert announced == "node 3 (10.77.0.13:9092), down to all 2 hosts, 00:12.677 to 00:27.900"
+    assert found.complaints == []
+
+
+def colours_at(page, y: float) -> list[int]:
+    """How many colours the canvas has at this height, at 20 s (of a wait) and at 31 s (after it)."""
+    return page.evaluate(
+        """([y]) => {
+          const canvas = document.querySelector("canvas.lanes");
+          const context = canvas.getContext("2d");
+          const ratio = canvas.width / canvas.clientWidth;
+          const x = (seconds) => Math.round((seconds / 34.7125792) * canvas.width);
+          const of = (from) => {
+            const data = context.getImageData(from, Math.round(y * ratio), Math.round(40 * ratio), 14).data;
+            const found = new Set();
+            for (let i = 0; i < data.length; i += 4) found.add(`${data[i]},${data[i + 1]},${data[i + 2]}`);
+            return found.size;
+          };
+          return [of(x(20)), of(x(31))];
+        }""",
+        [y],
+    )
+
+
+def test_a_wait_is_hatched_over_the_requests_and_says_what_it_waited_for(opened, real_page):
+    page = opened(real_page).page
+    label = page.locator(".label.client", has_text="svc-a-1")
+    box, canvas = label.bounding_box(), page.locator("canvas.lanes").bounding_box()
+    waiting, after = colours_at(page, box["y"] - canvas["y"] + 16)
+    assert waiting > 4, "hatching has its strokes and their smoothing"
+    page.locator("canvas.lanes").scroll_into_view_if_needed()
+    box, canvas = label.bounding_box(), page.locator("canvas.lanes").bounding_box()
+    page.mouse.move(canvas["x"] + canvas["width"] * 20 / 34.7, box["y"] + 24)
+    page.locator(".tip", has_text="waited 15.7 s: produce to clicks-leader60-0").wait_for()
+    assert waiting > after
+
+
+def test_the_table_of_clients_agrees_with_the_headline(opened, real_page):
+    page = opened(real_page).page
+    row = page.locator("#clients table").first.locator("tbody tr", has_text="svc-a-1")
+    assert "stood still 15.7 s" in row.inner_text()

@@ -1,0 +1,131 @@
+"""`kafkascope timeline`: what happened in order of time, from rows whose truth is known."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.chronology import KINDS, Wanted, chronology
+from kafkascope_analyzer.report.incidents.broker_lanes import broker_lanes
+from kafkascope_analyzer.report.model import report_model
+
+Write = Callable[..., Path]
+SILENT = "broker silent: node 1 (10.0.0.11:9092)"
+ALL = [
+    ("00:00.000", "start", "svc starts: ready"),
+    ("00:00.020", "start", "reader starts: failed at join group"),
+    ("00:00.060", "rebalance", "group readers rebalances: first, generation 1, 30.0 ms"),
+    ("00:00.500", "incident", "coordinator moved: group readers begins (info)"),
+    ("00:00.500", "rebalance", "group readers rebalances: member joined, generation 2, 3.00 s"),
+    ("00:00.600", "incident", "coordinator moved: group readers is over after 100 ms"),
+    ("00:04.900", "incident", f"{SILENT} begins (error), not over when the capture ended"),
+    ("00:04.900", "broker", "node 1 (10.0.0.11:9092) silent to 10.0.0.101 for 4.10 s"),
+    ("00:04.990", "stall", "svc waits 4.00 s: produce to clicks-0"),
+    ("00:04.990", "stall", "svc waits 2.00 s: produce to clicks-1"),
+    ("00:05.000", "incident", "leader moved: node 1 (10.0.0.11:9092) begins (warning)"),
+    ("00:05.000", "stall", "reader waits 5.00 s, still waiting: fetch from clicks-0 (group readers)"),
+    ("00:09.000", "incident", "leader moved: node 1 (10.0.0.11:9092) is over after 4.00 s"),
+    ("00:09.000", "client", "svc closed its connections"),
+    ("00:09.000", "client", "reader closed its connections"),
+]
+
+
+def run(*args: object) -> Result:
+    return CliRunner().invoke(app, ["timeline", *(str(arg) for arg in args)])
+
+
+def entries(result: Result) -> list[tuple[str, str, str]]:
+    assert result.exit_code == 0, result.output
+    told = [json.loads(one) for one in result.stdout.splitlines()]
+    return [(entry["at"], entry["kind"], entry["text"]) for entry in told]
+
+
+def test_everything_stands_in_order_of_time(dataset: Write) -> None:
+    found = entries(run(dataset(), "--format", "json"))
+    assert sorted(found) == sorted(ALL)
+    assert [at for at, _, _ in found] == [at for at, _, _ in ALL]
+
+
+@pytest.mark.parametrize(
+    ("options", "texts"),
+    [
+        (("--node", "2"), ["coordinator moved", "readers rebalances", "coordinator moved", "readers rebalances"]),
+        (
+            ("--client", "svc", "--from", "+4.95s"),
+            ["svc waits 4", "svc waits 2", "leader moved", "leader moved", "svc"],
+        ),
+        (("--group", "readers", "--to", "+0.1s"), ["reader starts", "group readers"]),
+        (("--from", "2026-11-21T04:28:16Z", "--client", "reader"), ["leader moved", "reader closed"]),
+        (("--node", "9"), []),
+    ],
+)
+def test_it_is_filtered(dataset: Write, options: tuple[str, ...], texts: list[str]) -> None:
+    found = [text for _, _, text in entries(run(dataset(), *options, "--format", "json"))]
+    assert len(found) == len(texts), found
+    assert all(any(one.startswith(text) or text in one for one in found) for text in texts)
+
+
+def test_each_is_a_line_of_80_columns_at_most(dataset: Write) -> None:
+    page = run(dataset(), "--format", "plain").stdout
+    lines = page.splitlines()
+    assert len(lines) == len(ALL)
+    assert page.isascii()
+    assert max(map(len, lines)) <= 80
+    assert f"00:04.900  incident   {SILENT} begins (error), ~" not in page
+    assert any(line.startswith("00:04.990  stall      svc waits 4.00 s: produce to clicks-0") for line in lines)
+    assert run(dataset(), "--node", "9").stdout == "nothing of this is in the capture\n"
+
+
+def test_its_words_are_those_of_the_report(dataset: Write) -> None:
+    opened = Dataset.open(dataset())
+    incident = report_model(opened)["incidents"]["listed"][0]
+    texts = [entry.text for entry in chronology(opened, Wanted())]
+    assert any(text.startswith(f"{incident['title']} begins") for text in texts)
+    for wait in incident["waits"]:
+        assert any(f"{wait['who']} waits {wait['lasted']}" in text for text in texts)
+
+
+def test_every_kind_of_line_is_known(dataset: Write) -> None:
+    assert {entry.kind for entry in chronology(Dataset.open(dataset()), Wanted())} <= set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--client", "nobody"), "no client nobody"),
+        (("--from", "+2s", "--to", "+1s"), "--from is after --to"),
+        (("--from", "noon"), "not a time"),
+        (("p1:1",), "an ID goes with --start"),
+        (("--start", "--node", "1"), "filter the chronology"),
+        (("--start", "--recovery", "p1:r3"), "two different pictures"),
+        (("--start", "nothing"), "has no start with the id nothing"),
+    ],
+)
+def test_what_does_not_fit_together_is_said(dataset: Write, args: tuple[str, ...], said: str) -> None:
+    result = run(dataset(), *args)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_a_broker_is_silent_to_those_hosts_that_it_does_not_serve(dataset: Write, small: object) -> None:
+    place = dataset()
+    at = small.at  # type: ignore[attr-defined]
+    state = {"node_id": 1, "server_ip": "10.0.0.11", "server_port": 9092, "host_kind": "client", "n_waiting": 1}
+    rows = [
+        {**state, "host": "a", "state": "silent", "from_ns": at(1000), "to_ns": at(3000)},
+        {**state, "host": "b", "state": "silent", "from_ns": at(2000), "to_ns": at(5000)},
+        {**state, "host": "c", "state": "serving", "from_ns": at(0), "to_ns": None},
+        {**state, "host": "a", "state": "slow", "from_ns": at(6000), "to_ns": None},
+        {**state, "host": "a", "state": "unknown", "from_ns": at(3000), "to_ns": at(6000)},
+    ]
+    small.write_table(place, small.TABLES["broker_states"], rows)  # type: ignore[attr-defined]
+    (lane,) = broker_lanes(Dataset.open(place))
+    assert [(s.text, s.from_ns, s.to_ns) for s in lane.failing] == [
+        ("silent to 2 of 3 hosts (a, b)", at(1000), at(5000)),
+        ("slow to 1 of 3 hosts (a)", at(6000), None),
+    ]
+    assert [(s.from_ns, s.to_ns) for s in lane.serving] == [(at(0), None)]

@@ -1,0 +1,170 @@
+"""`kafkascope explain`: full sentences for every id that a report prints, with packets and the cut command."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.model import report_model
+
+Write = Callable[..., Path]
+
+
+def explained(place: Path, name: str, *more: str) -> str:
+    result = CliRunner().invoke(app, ["explain", str(place), name, *more])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+EXPECTED: dict[str, tuple[str, ...]] = {
+    "incident-1": (
+        "Error: broker silent: node 1 (10.0.0.11:9092), from 00:04.900, not over when the capture ended, since "
+        "2026-11-21 04:28:12.900 UTC.",
+        "Node 1 sent nothing from 4.9 s on.",
+        "3 stalls of 2 clients belong to it:",
+        "reader waited 5.00 s from 00:05.000 on (fetch from clicks-0 (group readers)) and was still waiting when the "
+        "capture ended (stall-3).",
+        "svc waited 4.00 s from 00:04.990 on (produce to clicks-0) and was served then (stall-1).",
+        "What followed: 1 incident. The leader of clicks-0 moved from node 1 to node 2 (incident-2).",
+        "What followed: 4 recoveries from errors.",
+        "00:05.000 svc: NOT_LEADER_OR_FOLLOWER on clicks-3, recovered after 103 ms (p1:r3).",
+        "What to change: Look at the host of node 1.",
+        "Shown by: no segment came.",
+        "Produce to unknown node [packets 31 and 32] was answered after 10.0 ms with NOT_LEADER_OR_FOLLOWER.",
+        "--incident incident-1 -o incident.pcapng",
+    ),
+    "incident-2": (
+        "It followed from incident-1: broker silent: node 1 (10.0.0.11:9092).",
+        "1 stall of 2 clients belong to it:",
+        "--incident incident-2 -o incident.pcapng",
+    ),
+    "incident-3": ("Info: coordinator moved: group readers", "Nobody stood still for 1 s or longer because of it."),
+    "stall-1": (
+        "svc waited 4.00 s from 00:04.990 on (produce to clicks-0) and was served then.",
+        "It waited from 2026-11-21 04:28:12.990 UTC until 2026-11-21 04:28:16.990 UTC.",
+        "It waited on node 1 first.",
+        "Meanwhile 2 requests for it were sent; the errors were NOT_LEADER_OR_FOLLOWER.",
+        "It belongs to incident-1: broker silent: node 1 (10.0.0.11:9092).",
+        "[packets 31 and 32]",
+        "--stall stall-1 -o stall.pcapng",
+    ),
+    "f-2": (
+        "Warning, rule leader_storm: svc met it.",
+        "It was seen 3 times, 00:04.990 to 00:05.100.",
+        "It is a consequence of incident-1: broker silent: node 1 (10.0.0.11:9092).",
+        "--finding f-2 -o finding.pcapng",
+    ),
+    "f-1": ("Error, rule broker_lost: node 1 was lost.",),
+    "p1:r3": (
+        "met NOT_LEADER_OR_FOLLOWER on partition clicks-3.",
+        "Recovered at node 2 (before: node 1) after 103 ms.",
+    ),
+    "p1:1": (
+        "svc (producer at 10.0.0.101) began its start number 1 at 2026-11-21 04:28:08.000 UTC: ready",
+        "+310 ms: first produce (clicks-0) at node 1 took 90.0 ms, of it the broker 36.0 ms, after a wait of 300 ms.",
+        "--startup p1:1 -o start.pcapng",
+    ),
+    "g1:1": ("reader (consumer at 10.0.0.101) began its start number 1", "failed at join group."),
+    "r2": (
+        "Group readers (classic protocol, generation 2, coordinator node 2) rebalanced from 2026-11-21 04:28:08.500 "
+        "UTC on for 3.00 s. Its trigger: member joined.",
+        "Member reader joined 0 µs after its begin and stood still for 2.90 s; it was assigned 0 partitions.",
+        "The others waited for m-2, which joined last.",
+        "--group readers --from +0.500000s --to +3.501000s -o rebalance.pcapng",
+    ),
+    "pay:2": (
+        "Transactional id pay: 1 transaction.",
+        "Number 2 of svc began at 2026-11-21 04:28:08.200 UTC, wrote 5 records to 12 partitions, and was hanging.",
+    ),
+    "pay": ("Transactional id pay: 3 transactions.", "Number 3 of svc began", "and was aborted."),
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_id_is_explained_in_sentences(dataset: Write, name: str) -> None:
+    text = flat(explained(dataset(), name, "--format", "rich"))
+    for sentence in EXPECTED[name]:
+        assert sentence in text, text
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_same_as_json_with_the_rows_behind_it(dataset: Write, name: str) -> None:
+    told = json.loads(explained(dataset(), name, "--format", "json"))
+    text = flat(explained(dataset(), name))
+    assert all(flat(sentence) in text for sentence in told["sentences"])
+    assert told["id"] == name.removesuffix(":2")
+    assert set(told) > {"asked_for", "id", "sentences", "cut", "wireshark"}
+
+
+def ids_in(model: Any) -> set[tuple[str, str]]:
+    """(key, id) of everything in report.json that explain should take."""
+    keys = {"incident_id", "finding_id", "startup_id", "recovery_id", "cause_id", "rebalance_id", "told"}
+    found: set[tuple[str, str]] = set()
+    if isinstance(model, list):
+        return set().union(*map(ids_in, model)) if model else found
+    if isinstance(model, dict):
+        for key, value in model.items():
+            if key in keys and isinstance(value, str):
+                found.add((key, value))
+            elif key in ("stall_ids", "finding_ids") or (key == "ids" and "sentences" in model):
+                found |= {(key, one) for one in value}
+            else:
+                found |= ids_in(value)
+    return found
+
+
+def test_every_id_of_the_report_can_be_explained(dataset: Write) -> None:
+    place = dataset()
+    ids = ids_in(report_model(Dataset.open(place)))
+    assert {key for key, _ in ids} >= {"incident_id", "finding_id", "startup_id", "rebalance_id", "stall_ids", "ids"}
+    for _, identity in sorted(ids):
+        assert explained(place, identity)
+
+
+def test_the_report_and_the_explanation_have_the_same_words_and_numbers(dataset: Write) -> None:
+    place = dataset()
+    incident = report_model(Dataset.open(place))["incidents"]["listed"][0]
+    told = json.loads(explained(place, "incident-1", "--format", "json"))
+    assert told["incident"] == {
+        key: value.replace("OUT.kscope", str(place)) if key in ("cut", "explain") else value
+        for key, value in incident.items()
+    }
+
+
+def test_an_unknown_id_is_one_sentence_that_names_ids_that_there_are(dataset: Write) -> None:
+    result = CliRunner().invoke(app, ["explain", str(dataset()), "nothing"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    (sentence,) = result.stderr.splitlines()
+    kinds = "incident, stall, finding, recovery, cause, start, rebalance or transaction"
+    assert f"has no {kinds} with the id nothing; it has, for example, incident incident-1, stall stall-1," in sentence
+
+
+def test_a_transaction_that_the_id_did_not_have_is_said(dataset: Write) -> None:
+    result = CliRunner().invoke(app, ["explain", str(dataset()), "pay:77"])
+    assert result.exit_code == 2
+    assert "has no transaction 77 of pay" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["incident-1", "stall-1", "f-2", "p1:1", "r2", "p1:r3"])
+def test_hostile_names_stay_text(dataset: Write, name: str) -> None:
+    text = explained(dataset(text="\x1b[31m\u202e"), name)
+    assert not re.search("[\x1b\u202e]", text)
+    sentences, _, _ = text.partition("For Wireshark:")
+    assert max(map(len, sentences.splitlines())) <= 80
+
+
+def test_without_stories_it_says_how_to_make_them(dataset: Write, small: ModuleType) -> None:
+    result = CliRunner().invoke(app, ["explain", str(dataset(stories=False)), "incident-1"])
+    assert result.exit_code == 2
+    assert "kafkascope stories" in result.stderr
