@@ -54,7 +54,12 @@ def _host_events(rows: pa.Table) -> pa.Table:
 
 
 def _connection_events(rows: pa.Table) -> pa.Table:
-    names = {"began_ns": "first_ns", "began_packet": "first_packet", "ended_ns": "last_ns", "ended_packet": "last_packet"}
+    names = {
+        "began_ns": "first_ns",
+        "began_packet": "first_packet",
+        "ended_ns": "last_ns",
+        "ended_packet": "last_packet",
+    }
     rows = rows.rename_columns([names.get(name, name) for name in rows.column_names])
     return _events("server_connection", rows, {"ts_ns": rows["last_ns"], "packet_no": rows["last_packet"]})
 
@@ -89,7 +94,10 @@ def _events(kind: str, rows: pa.Table, keys: Mapping[str, pa.ChunkedArray | pa.A
         **{name: flat(keys[name]).fill_null(0) if name in keys else zero for name in ("ts_ns", "packet_no", "seq")},
     }
     columns["seq"] = columns["seq"].cast(pa.int32())
-    body = {name.replace("_packet", "_packet_no") if name.endswith("_packet") else name: rows[name] for name in rows.column_names}
+    body = {
+        name.replace("_packet", "_packet_no") if name.endswith("_packet") else name: rows[name]
+        for name in rows.column_names
+    }
     fields = list(KINDS[kind])
     arrays = [flat(body[field.name]).cast(field.type) for field in fields]
     return event_table(kind, columns, pa.StructArray.from_arrays(arrays, fields=fields))
