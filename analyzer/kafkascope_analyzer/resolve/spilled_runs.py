@@ -1,4 +1,4 @@
-"""Runs that the buckets spilled, put together over all connections: when servers, processes and hosts were heard from."""
+"""Runs that the buckets spilled, put together over all connections: when servers and hosts were heard from."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
