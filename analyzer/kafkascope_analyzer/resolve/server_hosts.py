@@ -1,8 +1,8 @@
 """Servers of the capture, the hosts that talked to each, and which process a server is.
 
-A server is an address and port that speaks Kafka or TLS, or that the cluster advertises, or that nobody could reach on a
-port of the cluster. A pair is a server and a host that talked to it. A process is what may serve several ports: where an
-address belongs to one node of the cluster, all its servers are one process, which also sends what only brokers send on
+A server is an address and port that speaks Kafka or TLS, or that the cluster advertises, or that nobody could reach on
+a port of the cluster. A pair is a server and a host that talked to it. A process may serve several ports: where an
+address belongs to one node of the cluster, all its servers are one process, which also sends what brokers send on
 connections from this address.
 """
 
@@ -34,8 +34,9 @@ class ServerHosts:
 
     connections: those of all buckets, with CONTACT_COLUMNS; first_row: of each spill, its first row in them.
     servers, keys, node_ids: of each server, its endpoint, the same as text, and its node.
-    server, host, pair, process: of each connection, NONE where its server is none. client_process: the process that
-    sends what the connection's client sends, or NONE. host_of_server: the host that has the address of each server.
+    server, host, pair, process: of each connection, NONE where its server is none; server_host: the host that has the
+    address of its server. client_process: the process that
+    sends what the connection's client sends, or NONE.
     """
 
     def __init__(self, connections: Mapping[Path, pa.Table], cluster: Cluster) -> None:
@@ -53,7 +54,8 @@ class ServerHosts:
         self.hosts = [address or "" for address in addresses.dictionary.to_pylist()]
         self.host = addresses.indices.to_numpy().astype(np.int64)
         numbers = {host: number for number, host in enumerate(self.hosts)}
-        self.host_of_server = np.array([numbers.get(end[0], NONE) for end in self.servers], np.int64)
+        of_server = np.array([numbers.get(end[0], NONE) for end in self.servers], np.int64)
+        self.server_host = np.where(self.server >= 0, of_server[self.server], NONE)
         self.client_side = self.connections["client_side"].to_numpy().astype(np.int64)
         self._number_pairs()
         self._number_processes()
@@ -120,8 +122,8 @@ def _node_id(cluster: Cluster, end: Endpoint) -> int | None:
 
 
 def _host_kinds(hosts: list[str], addresses_served: set[str], cluster: Cluster) -> list[str]:
-    """What runs on each host. The address of a server is a broker's; a controller's where its nodes are known and none of
-    them is advertised to clients."""
+    """What runs on each host. The address of a server is a broker's; a controller's where its nodes are known and none
+    of them is advertised to clients."""
     on_address: dict[str, set[int]] = defaultdict(set)
     for (address, _), node in cluster.nodes.items():
         if node.node_id is not None:

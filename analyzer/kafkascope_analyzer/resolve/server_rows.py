@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.resolve.run_union import Ints, Runs
 
 if TYPE_CHECKING:
-    from kafkascope_analyzer.resolve.server_activity import Contacts
     from kafkascope_analyzer.resolve.server_hosts import ServerHosts
+    from kafkascope_analyzer.resolve.spilled_runs import Contacts
 
 SCOPES = ("host", "server", "process", "from_host", "listeners")
 _OF_PAIRS = ("host", "from_host")

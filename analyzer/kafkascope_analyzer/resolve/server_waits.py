@@ -91,9 +91,9 @@ class Waits(_Rows):
 
 @dataclass(frozen=True, slots=True)
 class LostConnections(_Rows):
-    """Connections that the server ended or did not accept (kind: index in LOST_KINDS), and the first ones accepted after
-    one that was not. accepted_ns: of the SYN-ACK, 0 where there is none; idle_ms: NONE if not known; served: 1 where the
-    server sent payload on it."""
+    """Connections that the server ended or did not accept (kind: index in LOST_KINDS), and the first ones accepted
+    after one that was not. accepted_ns: of the SYN-ACK, 0 where there is none; idle_ms: NONE if not known; served: 1
+    where the server sent payload on it."""
 
     conn: Ints
     pair: Ints
@@ -165,6 +165,17 @@ def _spilled_waits(hosts: ServerHosts, first_payload_ns: Ints) -> Iterator[Waits
                 (has_syn[conn] & (first_payload_ns[conn] >= over)).astype(np.int64),
                 np.full(len(conn), NONE),
             )
+
+
+def hosts_that_did_not_acknowledge(hosts: ServerHosts) -> NDArray[np.bool_]:
+    """Whether a server waited long for an acknowledgment of each host."""
+    found = np.zeros(len(hosts.hosts), np.bool_)
+    for spill, first in hosts.first_row.items():
+        for rows in read_spill(spill, WAITS):
+            conn = rows["conn"].to_numpy() + first
+            by_server = rows["side"].to_numpy() != hosts.client_side[conn]
+            found[hosts.host[conn[by_server & _is_delivery(rows, rows["layer"].to_numpy())]]] = True
+    return found
 
 
 def _is_delivery(rows: pa.Table, layer: NDArray[np.int8]) -> NDArray[np.bool_]:

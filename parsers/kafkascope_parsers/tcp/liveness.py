@@ -1,16 +1,16 @@
 """Follows on each connection when its sides were heard from, and when one waited for the other.
 
-A side waits for a packet from its first segment that needs an acknowledgment (payload, SYN, FIN, keep-alive probe) until
-the other side reacts: with SYN, RST, an acknowledgment without payload, or one that moves on. What the other side sends
-or sends again without having received anything is no reaction, and is not counted while somebody waits: where one
+A side waits for a packet from its first segment that needs an acknowledgment (payload, SYN, FIN, keep-alive probe)
+until the other side reacts: with SYN, RST, an acknowledgment without payload, or one that moves on. What the other side
+sends or sends again without having received anything is no reaction, and is not counted while somebody waits: where one
 direction of a path is cut, TCP repeats itself in both. A side waits for payload from its first new payload until the
 other side sends new payload, FIN or RST, or until it ends the connection itself.
 
 An acknowledgment of bytes that the capture lacks shows that the other side did send: a capture may have one direction
 only, or have lost packets.
 
-Arguments are records: seg a SEGMENT_ROW, n the COUNTERS, row, mine and theirs rows of LIVENESS. place: the direction and
-the layer of the row. spans: rows of SPAN that are written, with room for SPANS_PER_SEGMENT.
+Arguments are records: seg a SEGMENT_ROW, n the COUNTERS, row, mine and theirs rows of LIVENESS. place: the direction
+and the layer of the row. spans: rows of SPAN that are written, with room for SPANS_PER_SEGMENT.
 """
 
 from typing import Any
@@ -136,8 +136,8 @@ def note_numbers(seg: Any, mine: Any, theirs: Any, hidden: bool) -> None:
 
 @kernel
 def reacts(seg: Any, mine: Any, theirs: Any) -> Any:
-    """Whether the segment shows that its sender receives what the other side sends, or the other side waits for nothing.
-    Rows of PACKETS."""
+    """Whether the segment shows that its sender receives what the other side sends, or the other side waits for
+    nothing. Rows of PACKETS."""
     if theirs.asked_packet == 0 or seg.tcp_flags & (SYN | RST):
         return True
     if seg.length == 0 and not seg.tcp_flags & FIN:

@@ -35,20 +35,21 @@ def _in_gap(server: ServerRecord, gap: Gap) -> list[Stretch]:
         return []
     if refused:
         burst = [each for each in burst if each.ended.ts_ns <= refused[-1].ended.ts_ns]
-    begin = min(each.ended for each in (*burst, *refused))
+    begin = min(each.ended for each in [*burst, *refused])
     if gap.before is None and _process_lives(server, begin):
         return []
     hosts: dict[str, list[Lost]] = defaultdict(list)
     for each in sorted(lost, key=lambda one: one.ended):
         if each.ended >= begin and (each.kind in _NOT_ACCEPTED or _is_torn(each)):
             hosts[each.host].append(each)
-    end = _end(server, gap, begin, hosts)
-    return [_of_host(host, mine, end, gap) for host, mine in hosts.items()]
+    over = _end(server, gap, begin, hosts)
+    return [_of_host(host, mine, over, gap) for host, mine in hosts.items()]
 
 
 def _end(server: ServerRecord, gap: Gap, begin: Moment, hosts: dict[str, list[Lost]]) -> Moment | None:
-    """The first payload to anybody. Where only brokers use the port, which may not need it for long: on any port of the
-    process, after the last connection that failed. Where nobody came back: the first that the process sent elsewhere."""
+    """The first payload to anybody. Where only brokers use the port, which may not need it for long: the first on any
+    port of the process after the last connection that failed. Where nobody came back: the first payload of the process
+    to another server."""
     failed = max(each.ended for lost in hosts.values() for each in lost)
     served = gap.after
     if served is None or all(server.hosts[host].kind != "client" for host in hosts):

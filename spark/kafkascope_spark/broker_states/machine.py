@@ -28,8 +28,8 @@ class BrokerStates:
         self._last: tuple[Any, ...] = ()
 
     def feed(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """States of the servers that the events complete. Rows are sorted (client_stage.SHARED_ORDER). Raises ValueError
-        when they are not."""
+        """States of the servers that the events complete. Rows are sorted (client_stage.SHARED_ORDER); ValueError when
+        they are not."""
         for row in rows:
             place = tuple(row[name] for name in _ORDER)
             if place < self._last:

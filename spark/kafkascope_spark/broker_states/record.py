@@ -34,8 +34,8 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A host waited for the server from `asked` on; `last_asked`: its last packet that asked. until: what ended it, None
-    for the end of the capture."""
+    """A host waited for the server from `asked` on; `last_asked`: its last packet that asked. until: what ended it,
+    None for the end of the capture."""
 
     host: str
     conn_id: str
@@ -51,8 +51,8 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A connection that the server ended or did not accept (kind: see the event server_connection), or the first that it
-    accepted after that. accepted: its SYN-ACK."""
+    """A connection that the server ended or did not accept (kind: see the event server_connection), or the first that
+    it accepted after that. accepted: its SYN-ACK."""
 
     host: str
     conn_id: str
@@ -115,7 +115,7 @@ class Runs:
 
 @dataclass(slots=True)
 class ServerRecord:
-    """One server. is_client: its process opened connections too. runs: by scope and layer and, for scope host, by host."""
+    """One server. is_client: its process opened connections too. runs: by scope and layer, and by host."""
 
     key: str
     capture_ns: tuple[int, int]

@@ -78,8 +78,9 @@ KIND_DOCS: Mapping[str, str] = {
         "payload was among them (served); is_client: the process of the server opened connections too"
     ),
     "server_connection": (
-        "a connection that the server ended or did not accept, or the first that it accepted afterwards (close_kind); "
-        "first packet of it, SYN-ACK (accepted) and what ended it (last); idle_ms: since the last payload; served: the server had sent payload"
+        "a connection that the server ended or did not accept, or the first that it accepted afterwards (close_kind): "
+        "its first packet, its SYN-ACK (accepted) and what ended it (last); idle_ms: since the last payload; served: "
+        "the server had sent payload on it"
     ),
     "server_wait": (
         "time in which a host waited for the server: for any packet (layer packet), for bytes of the application "
@@ -88,7 +89,7 @@ KIND_DOCS: Mapping[str, str] = {
     ),
     "life_sign": (
         "packets of the server without a pause of a second, around a time in which somebody waited for it: to one "
-        "host, to all hosts (scope server), from all ports of the process (listeners), or of the whole process, what it "
-        "sends as a client included; from_host: packets of the host to the server"
+        "host, to all hosts (scope server), from all ports of its process (listeners), or all that the process sends "
+        "(process); from_host: packets of the host to the server"
     ),
 }
