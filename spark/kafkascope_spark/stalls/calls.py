@@ -2,7 +2,8 @@
 
 Four services: commit (of offsets), membership (a place in the group), transaction, metadata. Each is served by an
 answer without error and waits from the first request that did not get one. What comes before the first success is the
-client's start. A refusal that is final (a fenced producer) is no wait; what a rebalance delays is none either.
+client's start. A refusal that is final (a fenced producer) is no wait; what a rebalance delays is none either. A member
+keeps its place while it waits for the answer to a heartbeat, so only an answer that it is out begins a wait.
 """
 
 from collections.abc import Iterator
@@ -17,10 +18,6 @@ from kafkascope_spark.stalls.stall import MOST_EVIDENCE, Subject, Wait, stall_ro
 LEAST_WAIT_NS = 500_000_000
 GIVE_UP_NS = 30_000_000_000
 """A request that is not repeated for as long was given up (request.timeout.ms of Kafka's clients)."""
-USUAL_HEARTBEAT_NS = 3_000_000_000
-"""heartbeat.interval.ms of Kafka's clients, where the capture does not show it."""
-_SLACK_NS = 500_000_000
-"""A loop comes round that much late."""
 _COMMIT = frozenset({api_keys.OFFSET_COMMIT, api_keys.TXN_OFFSET_COMMIT})
 _ROUND = frozenset({api_keys.JOIN_GROUP, api_keys.SYNC_GROUP})
 """APIs whose answers take as long as a rebalance, and say nothing about who has to wait."""
@@ -53,16 +50,13 @@ class _Open:
     from_ns: int
     node_id: int | None
     last_ns: int
-    is_answered: bool = False
     n_attempts: int = 0
     errors: set[str] = field(default_factory=set)
     requests: list[tuple[int, str]] = field(default_factory=list)
 
     def attempt(self, request: Request, at: int) -> None:
         """Another request for the same; at: its answer, or when it was sent."""
-        self.from_ns = min(self.from_ns, request.ts_ns)
         self.last_ns = max(self.last_ns, at)
-        self.is_answered = at != request.ts_ns
         self.n_attempts += 1
         if len(self.requests) < MOST_EVIDENCE:
             self.requests.append((request.ts_ns, request.request_id))
@@ -76,15 +70,13 @@ class Calls:
         self._end_ns = capture_ns[1]
         began_before = any(not c.opened_in_capture for c in instance.connections)
         self._has_worked: set[str] = set(_KINDS) if began_before else set()
-        heartbeat_ms = max((c.heartbeat_interval_ms or 0 for c in instance.connections), default=0)
-        self._heartbeat_ns = max(heartbeat_ms * 1_000_000, USUAL_HEARTBEAT_NS) + _SLACK_NS
         self._open: dict[_Service, _Open] = {}
         self._waits: dict[_Service, list[Wait]] = {}
 
     def on_request(self, request: Request) -> None:
         """A request was sent; what becomes of it is known where it is never answered."""
         service = _service_of(request)
-        if service is not None and request.status == "unanswered":
+        if service is not None and request.status == "unanswered" and not _keeps_place(request):
             self._attempt(service, request, request.ts_ns)
 
     def on_answer(self, request: Request, failures: list[ErrorRun]) -> None:
@@ -93,7 +85,7 @@ class Calls:
         if service is None or request.response_ns is None:
             return
         errors = {failure.error_name for failure in failures}
-        blocking = errors & (_RETRIED | _OUT if service[0] == "membership" else _RETRIED)
+        blocking = errors & _blocking(service[0], request)
         if blocking:
             wait = self._attempt(service, request, request.response_ns)
             if wait is not None:
@@ -106,7 +98,7 @@ class Calls:
     def on_error_run(self, run: ErrorRun, request: Request) -> None:
         """The same error came again and again; request: the first that met it."""
         service = _service_of(request)
-        if service is not None and run.error_name in (_RETRIED | _OUT):
+        if service is not None and run.error_name in _blocking(service[0], request):
             wait = self._attempt(service, request, run.last_ns)
             if wait is not None:
                 wait.n_attempts += run.n - 1
@@ -118,19 +110,15 @@ class Calls:
             return None
         wait = self._going_on(service, request)
         if wait is None:
-            wait = self._open[service] = _Open(request.ts_ns, request.node_id, at)
+            from_ns = at if _keeps_place(request) else request.ts_ns
+            wait = self._open[service] = _Open(from_ns, request.node_id, at)
         wait.attempt(request, at)
         return wait
 
     def _going_on(self, service: _Service, request: Request) -> _Open | None:
-        """The wait that the request belongs to. It ended with the answer before where the client only made its usual
-        pause since then, and where it had given up."""
+        """The wait that the request belongs to; None where the client had given up before."""
         wait = self._open.get(service)
-        if wait is None:
-            return None
-        pause_ns = request.ts_ns - wait.last_ns
-        is_usual = request.api_key in _HEARTBEATS and wait.is_answered and _SLACK_NS < pause_ns <= self._heartbeat_ns
-        if is_usual or pause_ns > GIVE_UP_NS:
+        if wait is not None and request.ts_ns - wait.last_ns > GIVE_UP_NS:
             self._close(service, wait.last_ns)
             return None
         return wait
@@ -141,7 +129,7 @@ class Calls:
         if request.api_key == api_keys.JOIN_GROUP:
             return
         wait = self._going_on(service, request)
-        is_slow = request.response_ns - request.ts_ns >= LEAST_WAIT_NS and request.api_key not in _ROUND
+        is_slow = request.response_ns - request.ts_ns >= LEAST_WAIT_NS and service[0] != "membership"
         if wait is None and is_slow and not request.throttle_ms and service[0] in self._has_worked:
             wait = self._open[service] = _Open(request.ts_ns, request.node_id, request.response_ns)
         if wait is not None:
@@ -187,3 +175,15 @@ def _service_of(request: Request) -> _Service | None:
     if key in _TRANSACTION and request.transactional_id:
         return "transaction", request.transactional_id
     return ("metadata", None) if key in _METADATA else None
+
+
+def _keeps_place(request: Request) -> bool:
+    """Whether it is a heartbeat of a member: until the session times out it has its place."""
+    return request.api_key in _HEARTBEATS and (request.generation_or_epoch or 0) > 0
+
+
+def _blocking(kind: str, request: Request) -> frozenset[str]:
+    """The errors after which a client still wants what it asked for."""
+    if kind != "membership":
+        return _RETRIED
+    return _OUT if _keeps_place(request) else _RETRIED | _OUT

@@ -44,14 +44,14 @@ def _requests(event: Row) -> tuple[tuple[int, str], ...]:
 def _end_of_failed(event: Row, accepted: Sequence[Row], client: ServiceClient | None) -> int | None:
     """When the wait for a batch that was not accepted ended: the next batch was accepted, or the client had given up or
     left; None where it still waits at the end of the capture."""
-    last_ns = max(event["ended_ns"] or 0, event["last_sent_ns"])
+    last_ns: int = max(event["ended_ns"] or 0, event["last_sent_ns"])
     following = next((e for e in accepted if _follows(e, event, last_ns)), None)
     if event["error_name"] is not None and event["error_name"] not in _RETRIABLE:
         return min(last_ns, following["accepted_ns"]) if following is not None else last_ns
     if following is None:
         return client.left_ns if client is not None else None
     begun_ns = following["created_ns"] or following["accepted_ns"]
-    return following["accepted_ns"] if begun_ns - last_ns < GIVE_UP_NS else last_ns
+    return int(following["accepted_ns"]) if begun_ns - last_ns < GIVE_UP_NS else last_ns
 
 
 def _follows(accepted: Row, failed: Row, last_ns: int) -> bool:

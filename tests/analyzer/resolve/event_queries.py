@@ -93,6 +93,7 @@ select request_id from troubled where api_key not in ({HOT}) or trouble
     or (api_key in (2, 23, 24, 68, 76, 88) and number < 32)
     or (api_key in (1, 2, 3, 9, 10, 12, 23) and in_flight = 1
         and latency_us > coalesce(max_wait_ms, 0) * 1000 + 5000000)
+    or (api_key in (8, 12, 24, 25, 26, 28, 68, 76, 88) and latency_us >= 500000)
 union select request_id from follows where after_trouble and not trouble
 """
 )

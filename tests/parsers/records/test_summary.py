@@ -1,4 +1,5 @@
-"""Counts from batch headers: against Kafka's MemoryRecordsBuilder, and against headers that cannot be."""
+"""What record sets hold by their batch headers: against Kafka's MemoryRecordsBuilder, and against headers that cannot
+be."""
 
 import struct
 
@@ -8,14 +9,47 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkascope_parsers.records import summarize_record_sets
+from kafkascope_parsers.records.summary import UNKNOWN
+
+COUNTS = ["n_batches", "n_records", "record_bytes"]
+
+
+def summarized(*sets: bytes) -> np.ndarray:
+    buf = np.frombuffer(b"\x02".join(sets) + b"\x02", np.uint8)
+    lengths = np.array([len(s) for s in sets], np.int32)
+    return summarize_record_sets(buf, np.cumsum(lengths + 1) - lengths - 1, lengths)
 
 
 def summary(*sets: bytes) -> list[tuple[int, int, int]]:
-    buf = np.frombuffer(b"\x02".join(sets) + b"\x02", np.uint8)
-    lengths = np.array([len(s) for s in sets], np.int32)
-    offsets = np.cumsum(lengths + 1) - lengths - 1
-    out = summarize_record_sets(buf, offsets, lengths)
-    return list(zip(*(column.tolist() for column in out), strict=True))
+    return [tuple(int(row[name]) for name in COUNTS) for row in summarized(*sets)]
+
+
+def headers_of(batches: list[dict]) -> dict:
+    """What the headers say, from the batches as Kafka's classes read them."""
+    data = [b for b in batches if not b["is_control"]]
+    first = data[0] if data else {}
+    if first.get("timestamp_type") == "LogAppendTime":
+        time = first["max_timestamp"]
+    elif first.get("magic") == 2:
+        time = UNKNOWN if first["delete_horizon_ms"] is not None else first["base_timestamp"]
+    else:
+        time = first.get("max_timestamp", UNKNOWN)
+    return {
+        "first_offset": _first_offset(first),
+        "last_offset": batches[-1]["last_offset"] if batches else UNKNOWN,
+        "first_timestamp_ms": UNKNOWN if time is None else time,
+        "max_timestamp_ms": max((b["max_timestamp"] for b in data), default=UNKNOWN),
+        "producer_id": first.get("producer_id", UNKNOWN),
+        "base_sequence": first.get("base_sequence", UNKNOWN),
+        "transactional": first.get("is_transactional", False),
+    }
+
+
+def _first_offset(first: dict) -> int:
+    """Of a compressed message of magic 0 or 1 the header has the offset of its last record."""
+    if first.get("compressed") and first["magic"] < 2:
+        return first["last_offset"]
+    return first.get("base_offset", UNKNOWN)
 
 
 def batch_v2(
@@ -38,6 +72,27 @@ def test_batches_and_records_are_those_kafka_reads(vectors):
     assert summary(*raws) == want
     assert {b["magic"] for v in vectors for b in v["batches"]} == {0, 1, 2}
     assert any(v["truncated_tail_bytes"] for v in vectors)
+
+
+def test_headers_are_those_kafka_reads(vectors):
+    found = summarized(*(bytes.fromhex(v["records_hex"]) for v in vectors))
+    for row, vector in zip(found, vectors, strict=True):
+        want = headers_of(vector["batches"])
+        assert {name: row[name].item() for name in want} == want, vector["name"]
+    batches = [b for v in vectors for b in v["batches"]]
+    for seen in ("is_control", "is_transactional", "compressed"):
+        assert {b[seen] for b in batches} == {True, False}
+    assert {b["timestamp_type"] for b in batches} >= {"CreateTime", "LogAppendTime"}
+
+
+def test_a_set_of_control_batches_alone_has_no_first_offset():
+    marker = bytearray(GOOD)
+    marker[22] |= 32 | 16
+    (row,) = summarized(bytes(marker))
+    assert (row["first_offset"], row["last_offset"], row["n_batches"]) == (UNKNOWN, 0, 1)
+    assert (row["first_timestamp_ms"], row["max_timestamp_ms"], bool(row["transactional"])) == (UNKNOWN, UNKNOWN, False)
+    (row,) = summarized(bytes(marker) + GOOD)
+    assert row["first_offset"] == 0
 
 
 @pytest.mark.parametrize("length", [-(2**31), -12, -1, 0, 1, 48, 60, 10_000, 2**31 - 12, 2**31 - 1])
@@ -66,7 +121,8 @@ def test_bytes_after_the_set_are_not_read():
     buf = np.frombuffer(GOOD + GOOD, np.uint8)
     lengths = np.array([len(GOOD), len(GOOD) - 1, -1, 0], np.int32)
     out = summarize_record_sets(buf, np.zeros(4, np.int64), lengths)
-    assert out[0].tolist() == [1, 0, 0, 0]
+    assert out["n_batches"].tolist() == [1, 0, 0, 0]
+    assert out["last_offset"].tolist() == [0, UNKNOWN, UNKNOWN, UNKNOWN]
 
 
 def test_a_magic_above_2_ends_the_set():

@@ -1,0 +1,87 @@
+"""When records waited for a group, from hand-made runs of its members."""
+
+from kafkascope_spark.stalls.clients import ServiceClient
+from kafkascope_spark.stalls.consume import AWAY_NS, consume_waits
+
+S = 1_000_000_000
+
+
+def member(name="ci-1", first=0, left=None, closed=True):
+    return ServiceClient(
+        name, name, "g", first * S, None, None if left is None else left * S, left is not None and closed
+    )
+
+
+def run(first, last, offsets, accepted=None, who="ci-1"):
+    return {
+        "client_instance_id": who,
+        "node_id": 1,
+        "request_id": f"{who}-{first}",
+        "last_request_id": f"{who}-{last}",
+        "first_ns": round(first * S),
+        "last_ns": round(last * S),
+        "first_offset": offsets[0],
+        "next_offset": offsets[1],
+        "next_accepted_ns": None if accepted is None else round(accepted * S),
+    }
+
+
+def spans(runs, members=None):
+    return [
+        (w.from_ns / S, None if w.to_ns is None else w.to_ns / S) for w in consume_waits(runs, members or [member()])
+    ]
+
+
+def test_a_record_waits_from_its_acceptance_until_a_fetch_brings_it():
+    assert spans([run(0, 10, (0, 100), 12), run(15, 20, (100, 150))]) == [(12, 15)]
+
+
+def test_a_record_that_was_there_before_waits_from_the_last_progress():
+    assert spans([run(0, 10, (0, 100), 3), run(15, 20, (100, 150))]) == [(10, 15)]
+
+
+def test_nothing_to_read_is_no_wait():
+    assert spans([run(0, 10, (0, 100), 15), run(15, 20, (100, 150))]) == []
+    assert spans([run(0, 10, (0, 100))]) == []
+
+
+def test_progress_of_another_member_is_service():
+    other = run(10.2, 20, (100, 180), 21, who="ci-2")
+    again = run(21.2, 30, (180, 200), who="ci-1")
+    assert spans([run(0, 10, (0, 100), 10.1), other, again], [member(), member("ci-2")]) == [(10.1, 10.2), (21, 21.2)]
+
+
+def test_reading_again_what_a_member_has_is_no_progress():
+    again = run(12, 13, (50, 100), 10.5, who="ci-2")
+    assert spans([run(0, 10, (0, 100), 10.5), again, run(16, 20, (100, 120))]) == [(10.5, 16)]
+
+
+def test_a_group_that_goes_back_to_the_beginning_reads_from_there():
+    runs = [run(0, 10, (0, 100), 11), run(12, 13, (0, 60), 12.5), run(15, 16, (60, 130))]
+    assert spans(runs) == [(11, 12), (13, 15)]
+
+
+def test_what_nobody_brings_waits_until_the_end_or_until_the_group_ends():
+    runs = [run(0, 10, (0, 100), 12)]
+    assert spans(runs) == [(12, None)]
+    assert spans(runs, [member(left=30)]) == [(12, 30)]
+    assert spans(runs, [member(left=11)]) == []
+
+
+def test_a_group_that_all_have_left_wants_nothing():
+    runs = [run(0, 10, (0, 100), 10.5), run(40, 50, (100, 200), who="ci-2")]
+    assert spans(runs, [member(left=11), member("ci-2", 38)]) == [(10.5, 11)]
+
+
+def test_a_member_that_died_is_waited_for():
+    runs = [run(0, 10, (0, 100), 10.5), run(40, 50, (100, 200), who="ci-2")]
+    assert spans(runs, [member(left=11, closed=False), member("ci-2", 38)]) == [(10.5, 40)]
+    away = 11 + AWAY_NS // S
+    late = [run(0, 10, (0, 100), 10.5), run(away + 100, away + 110, (100, 200), who="ci-2")]
+    assert spans(late, [member(left=11, closed=False), member("ci-2", away + 90)]) == [(10.5, away)]
+
+
+def test_the_broker_of_a_wait_is_the_one_that_was_read_before():
+    (wait,) = consume_waits([run(0, 10, (0, 9), 12), run(15, 20, (9, 20), who="ci-2")], [member()])
+    assert (wait.client_instance_id, wait.node_id) == ("ci-2", 1)
+    assert wait.requests == ((10 * S, "ci-1-10"), (15 * S, "ci-2-15"))

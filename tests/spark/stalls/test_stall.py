@@ -1,0 +1,56 @@
+"""Rows of stalls from waits."""
+
+from kafkascope_spark.stalls.stall import MOST_EVIDENCE, Subject, Wait, stall_rows
+
+S = 1_000_000_000
+SUBJECT = Subject("produce", "client ci-1", topic="t", partition=0)
+
+
+def rows(*waits, end=100):
+    return stall_rows(SUBJECT, waits, {"ci-1": "app"}, end * S)
+
+
+def wait(a, b, **more):
+    return Wait(round(a * S), None if b is None else round(b * S), "ci-1", 1, **more)
+
+
+def spans(found):
+    return [(row["from_ns"] / S, row["to_ns"] and row["to_ns"] / S) for row in found]
+
+
+def test_waits_less_than_half_a_second_apart_are_one():
+    assert spans(rows(wait(12.4, 14), wait(10, 12), wait(15, 17))) == [(10, 14), (15, 17)]
+
+
+def test_a_wait_within_another_changes_nothing():
+    assert spans(rows(wait(10, 20), wait(11, 12), wait(20.2, 21))) == [(10, 21)]
+
+
+def test_a_wait_of_less_than_a_second_is_no_stall():
+    assert rows(wait(10, 10.999)) == []
+    assert spans(rows(wait(10, 10.6), wait(10.7, 11.1))) == [(10, 11.1)]
+
+
+def test_an_open_stall_has_no_end():
+    (row,) = rows(wait(90, None), wait(91, 92))
+    assert (row["to_ns"], row["waited_ms"]) == (None, 10_000)
+
+
+def test_a_row_has_what_all_its_waits_have():
+    first = wait(10, 12, n_attempts=2, error_names=frozenset({"B"}), requests=((10, "r1"), (11, "r2")))
+    second = wait(11, 14, n_attempts=3, error_names=frozenset({"A"}), requests=((11, "r2"), (13, "r0")))
+    (row,) = rows(second, first)
+    assert (row["n_attempts"], row["error_names"], row["client_id"]) == (5, ["A", "B"], "app")
+    assert row["evidence"] == ["r1", "r2", "r0"]
+
+
+def test_evidence_has_a_limit():
+    (row,) = rows(wait(10, 20, requests=tuple((i, f"r{i}") for i in range(100))))
+    assert row["evidence"] == [f"r{i}" for i in range(MOST_EVIDENCE)]
+
+
+def test_the_id_depends_on_subject_and_time_alone():
+    (one,), (same,) = rows(wait(10, 12)), rows(wait(10, 50, n_attempts=7), end=300)
+    assert one["stall_id"] == same["stall_id"]
+    (other,) = rows(wait(11, 12))
+    assert other["stall_id"] != one["stall_id"]
