@@ -81,7 +81,7 @@ def _between(
 def _row(server: ServerRecord, host: Host, stretch: Stretch) -> Row:
     end = stretch.end
     moments = [stretch.begin, *stretch.moments, *([] if end is None else [end])]
-    packets = sorted({moment.packet_no for moment in moments} - {0})
+    packets = list(dict.fromkeys(moment.packet_no for moment in sorted(moments) if moment.packet_no))
     if len(packets) > _MOST_EVIDENCE:
         packets = [*packets[: _MOST_EVIDENCE - 1], packets[-1]]
     return {
