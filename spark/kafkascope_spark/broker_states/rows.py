@@ -42,8 +42,9 @@ def _apart(stretches: list[Stretch]) -> list[Stretch]:
 
 
 def _continues(last: Stretch, stretch: Stretch) -> bool:
-    """Whether a stretch is of the same state as the one before and begins at its end."""
-    return last.end is not None and last.state == stretch.state and stretch.begin.ts_ns - last.end.ts_ns <= SECOND_NS
+    """Whether silence goes on: what the server still sent had no effect on the wait for it."""
+    is_silent = last.state == stretch.state == "silent"
+    return is_silent and last.end is not None and stretch.begin.ts_ns - last.end.ts_ns <= SECOND_NS
 
 
 def _with_rest(server: ServerRecord, host: Host, bad: list[Stretch]) -> Iterator[Stretch]:
@@ -80,7 +81,7 @@ def _between(
 def _row(server: ServerRecord, host: Host, stretch: Stretch) -> Row:
     end = stretch.end
     moments = [stretch.begin, *stretch.moments, *([] if end is None else [end])]
-    packets = sorted({moment.packet_no for moment in moments} - {0})
+    packets = list(dict.fromkeys(moment.packet_no for moment in sorted(moments) if moment.packet_no))
     if len(packets) > _MOST_EVIDENCE:
         packets = [*packets[: _MOST_EVIDENCE - 1], packets[-1]]
     return {

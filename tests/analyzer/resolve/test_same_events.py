@@ -7,6 +7,7 @@ import pytest
 import zstandard
 
 from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
+from kafkascope_analyzer.dataset.tables.server_events import SERVER_KINDS
 from kafkascope_analyzer.ingest.limits import Limits
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
@@ -32,6 +33,15 @@ def whole(raw, tmp_path_factory):
 def events(dataset, *without):
     table = pq.read_table(dataset / "events", partitioning=None)
     return table.drop_columns(list(without)).to_pylist()
+
+
+def without_packets(rows):
+    """The rows without the packet numbers in the structs of servers."""
+    for row in rows:
+        for kind in SERVER_KINDS:
+            if row[kind] is not None:
+                row[kind] = {name: value for name, value in row[kind].items() if not name.endswith("packet_no")}
+    return rows
 
 
 def in_order(rows):
@@ -66,7 +76,7 @@ def test_cutting_the_capture_changes_nothing_but_packet_numbers(whole, raw, tmp_
         path.write_bytes(raw[:_HEADER] + raw[first:end])
     ingest(paths, tmp_path / "pieces.kscope", IngestOptions(jobs=1))
     pieces = in_order(events(tmp_path / "pieces.kscope", "packet_no"))
-    assert pieces == in_order(events(whole, "packet_no"))
+    assert without_packets(pieces) == without_packets(in_order(events(whole, "packet_no")))
 
 
 def test_a_file_is_in_order(whole):

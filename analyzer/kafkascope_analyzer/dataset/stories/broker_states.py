@@ -18,14 +18,16 @@ BROKER_STATES = Table(
         text("host_kind", "what runs on that host", *HOST_KINDS),
         text(
             "state",
-            "serving (it responds), slow (at least ten times its usual latency and 500 ms), frozen (its kernel "
-            "acknowledges data and accepts connections, and no byte of its own comes), down (its connections ended "
-            "together, and new ones are refused), silent (no packet comes while somebody waits for one), refusing "
-            "(this host's connections are refused while others are served), unknown (nobody waited for anything)",
+            "serving (it responds whenever it is asked), slow (at least ten times its usual latency and 500 ms), "
+            "frozen (its kernel acknowledges data and accepts connections, and no byte of the process comes), down "
+            "(its connections ended together, or new ones are refused, and nobody is served), silent (nothing that the "
+            "host waits for comes, no acknowledgment either; or the host acknowledges nothing of what the broker "
+            "sends, though it talks to others), refusing (new connections of this host are refused, while others or "
+            "older ones are served), unknown (nobody waited for anything after a bad stretch)",
             *STATES,
         ),
-        *time("from", "last packet of the state before"),
-        *time("to", "first packet of the next state; null at the end of the capture"),
+        *time("from", "last packet of the state before; of down and refusing, the first FIN or RST"),
+        *time("to", "first packet of the next state; null where none is seen before the end of the capture"),
         i64("n_waiting", "connections, and attempts to connect, that waited meanwhile"),
         Column("packets", pa.list_(pa.int64()), "packets that prove it, in order; at most 32"),
         texts("requests", "request ids that waited, in order of time; at most 32"),

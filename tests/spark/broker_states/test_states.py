@@ -1,0 +1,184 @@
+"""Which packets make which state, from events by hand."""
+
+import pytest
+
+
+def test_a_host_that_is_served(trace):
+    trace.host("a")
+    assert trace.states() == [("a", "serving", 0.1, None)]
+
+
+def test_silent_from_the_last_packet_to_the_next(trace):
+    trace.host("a")
+    trace.signs((0.1, 10.0), (20.5, 59.0), host="a")
+    trace.wait("a", 10.2, 20.5, last=20.0)
+    assert trace.states() == [("a", "serving", 0.1, 10.0), ("a", "silent", 10.0, 20.5), ("a", "serving", 20.5, None)]
+
+
+def test_a_host_that_asks_late_finds_it_silent_only_then(trace):
+    trace.host("a", last=5.0)
+    trace.signs((0.1, 5.0), host="a")
+    trace.wait("a", 30.0, None, last=59.0)
+    assert trace.states()[1:] == [("a", "silent", 30.0, None)]
+
+
+def test_a_host_that_gives_up_knows_nothing_any_more(trace):
+    trace.host("a", last=58.0)
+    trace.signs((0.1, 10.0), (58.0, 58.0), host="a")
+    trace.wait("a", 10.2, None, last=13.0)
+    assert trace.states()[1:] == [
+        ("a", "silent", 10.0, 13.0),
+        ("a", "unknown", 13.0, 58.0),
+        ("a", "serving", 58.0, None),
+    ]
+
+
+def test_one_packet_that_was_lost_is_no_silence(trace):
+    """The host did not send again: the capture lacks the acknowledgment."""
+    trace.host("a")
+    trace.signs((0.1, 10.0), (20.5, 59.0), host="a")
+    trace.wait("a", 10.2, 20.5, last=10.2)
+    assert [state for _, state, _, _ in trace.states()] == ["serving"]
+
+
+def test_a_connection_that_stays_dead_while_others_are_served(trace):
+    trace.host("a")
+    trace.signs((0.1, 10.0), (13.5, 59.0), host="a")
+    trace.wait("a", 10.2, None, last=40.0)
+    assert [state for _, state, _, _ in trace.states()] == ["serving"]
+
+
+def test_what_a_living_host_does_not_acknowledge(trace):
+    """The server sends and sends again: between the two nothing arrives."""
+    trace.host("a", "broker")
+    trace.signs((0.1, 59.0), host="a")
+    trace.signs((0.1, 10.0), (25.0, 59.0), host="a", scope="from_host", layer="packet")
+    trace.wait("a", 10.1, 25.0, "delivery", last=20.0, is_proof=True)
+    assert trace.states()[1] == ("a", "silent", 10.0, 25.0)
+
+
+def frozen(trace, proof=True, hosts=("a", "b")):
+    for host in hosts:
+        trace.host(host)
+        trace.signs((0.1, 10.0), (22.0, 59.0), host=host)
+        trace.signs((15.0, 15.0), host=host, layer="packet")
+        trace.wait(host, 10.1, 22.0, "request", is_proof=proof, request_id=f"{host}-1")
+    trace.signs((15.0, 15.0), scope="process", layer="packet")
+    trace.payload((0.1, 10.0), (22.0, 59.0))
+
+
+def test_frozen_while_its_kernel_answers(trace):
+    frozen(trace)
+    rows = [row for row in trace.table() if row["state"] == "frozen"]
+    assert [(row["host"], row["from_ns"], row["to_ns"]) for row in rows] == [
+        (host, 10_000_000_000, 22_000_000_000) for host in "ab"
+    ]
+    assert rows[0]["requests"] == ["a-1"]
+    assert rows[0]["packets"] == [100, 101, 220]
+
+
+def test_requests_that_wait_for_other_brokers_prove_nothing(trace):
+    frozen(trace, proof=False)
+    assert {state for _, state, _, _ in trace.states()} == {"serving"}
+
+
+def test_whoever_is_served_shows_that_the_process_runs(trace):
+    frozen(trace)
+    trace.signs((15.0, 15.0), scope="process", layer="payload")
+    ends = [(begin, end) for _, state, begin, end in trace.states() if state == "frozen"]
+    assert all(end <= 15.0 or begin >= 15.0 for begin, end in ends)
+
+
+@pytest.mark.parametrize(("hosts", "found"), [("a", False), ("abc", True)])
+def test_encrypted_requests_prove_it_together(trace, hosts, found):
+    for host in hosts:
+        trace.host(host)
+        trace.signs((0.1, 10.0), (22.0, 59.0), host=host)
+        trace.wait(host, 10.1, 22.0, "payload")
+    trace.payload((0.1, 10.0), (22.0, 59.0))
+    assert any(state == "frozen" for _, state, _, _ in trace.states()) == found
+
+
+def test_long_polls_of_encrypted_clients_are_usual(trace):
+    """No topic has news: every poll takes 5 s."""
+    times = [5.0 * i for i in range(12)]
+    for host in "abc":
+        trace.host(host)
+        trace.signs(*((at, at + 0.1) for at in times), host=host)
+        for at in times:
+            trace.wait(host, at + 0.1, at + 5.0, "payload")
+    trace.payload(*((at, at + 0.1) for at in times))
+    assert {state for _, state, _, _ in trace.states()} == {"serving"}
+
+
+def stopped(trace, *hosts):
+    for host in hosts:
+        trace.host(host)
+        trace.signs((0.1, 10.0), (30.0, 59.0), host=host)
+        trace.lost(host, "fin_server", 0.0, 10.1)
+    trace.payload((0.1, 10.0), (30.0, 59.0))
+
+
+def test_down_from_the_first_fin_until_it_serves(trace):
+    stopped(trace, "a", "b")
+    trace.lost("a", "refused", 12.0, 12.0)
+    assert trace.states() == [
+        ("a", "serving", 0.1, 10.1),
+        ("a", "down", 10.1, 30.0),
+        ("a", "serving", 30.0, None),
+        ("b", "serving", 0.1, 10.1),
+        ("b", "down", 10.1, 30.0),
+        ("b", "serving", 30.0, None),
+    ]
+
+
+def test_a_restart_that_nobody_noticed_ended_everything_at_once(trace):
+    stopped(trace, "a", "b", "c")
+    assert [row[1:] for row in trace.states() if row[1] == "down"] == [("down", 10.1, 30.0)] * 3
+
+
+def test_closing_idle_connections_is_no_state(trace):
+    for host in "abc":
+        trace.host(host)
+        trace.signs((0.1, 1.0), (30.0, 59.0), host=host)
+        trace.lost(host, "fin_server", 0.0, 10.1, idle_ms=9_100)
+    trace.payload((0.1, 1.0), (30.0, 59.0))
+    assert {state for _, state, _, _ in trace.states()} == {"serving"}
+
+
+def test_refusing_one_host_while_another_is_served(trace):
+    for host in "ab":
+        trace.host(host)
+    trace.signs((0.1, 10.0), (16.0, 59.0), host="a")
+    trace.lost("a", "rst_server", 0.0, 10.1)
+    for at in (10.2, 12.0, 15.0):
+        trace.lost("a", "refused", at, at)
+    trace.lost("a", "accepted", 15.9, 16.0, accepted_ns=16_000_000_000, accepted_packet_no=160)
+    trace.payload((0.1, 59.0))
+    assert trace.states() == [
+        ("a", "serving", 0.1, 10.1),
+        ("a", "refusing", 10.1, 16.0),
+        ("a", "serving", 16.0, None),
+        ("b", "serving", 0.1, None),
+    ]
+
+
+def test_accepting_once_in_between_makes_two_stretches(trace):
+    trace.host("a")
+    trace.signs((0.1, 59.0), host="a")
+    for at in (10.0, 12.0, 20.0, 21.0):
+        trace.lost("a", "refused", at, at)
+    for at in (13.0, 22.0):
+        trace.lost("a", "accepted", at, at, accepted_ns=int(at * 1e9), accepted_packet_no=int(at * 10))
+    trace.payload((0.1, 59.0))
+    assert [row[2:] for row in trace.states() if row[1] == "refusing"] == [(10.0, 13.0), (20.0, 22.0)]
+
+
+def test_events_out_of_order_are_refused(trace):
+    trace.host("a")
+    trace.host("b", first=1.0)
+    trace.rows.reverse()
+    from kafkascope_spark.broker_states.machine import BrokerStates
+
+    with pytest.raises(ValueError, match="out of order"):
+        list(BrokerStates((0, 1)).feed(trace.rows))
