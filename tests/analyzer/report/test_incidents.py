@@ -63,6 +63,16 @@ def test_the_headline_says_what_failed_who_stood_still_and_what_else_is_wrong(da
     assert (told["n_stalls"], told["longest_ms"], told["n_failed_starts"]) == (3, 5000, 1)
 
 
+def test_of_several_incidents_the_headline_counts_all_and_names_the_worst(dataset: Write, small: ModuleType) -> None:
+    place = dataset()
+    first, second, _ = small.incident_rows("")["incidents"]
+    small.write_table(place, small.TABLES["incidents"], [second | {"root_incident_id": None}, first])
+    found = model_of(place)
+    assert found["headline"]["sentence"] == f"2 incidents (2 errors). The worst: {TITLE}, {NOT_OVER}."
+    assert [row["incident_id"] for row in found["incidents"]["listed"]] == ["incident-1", "incident-2"]
+    assert [row["n_stalls"] for row in found["incidents"]["listed"]] == [2, 1]
+
+
 def test_where_nothing_failed_the_headline_says_so_and_counts_the_errors(calm: Path) -> None:
     told = model_of(calm)["headline"]
     assert (told["verdict"], told["sentence"]) == ("none", "Nothing failed that the capture shows.")

@@ -76,7 +76,7 @@ def _incidents(incidents: Incidents) -> str:
     if incidents.n == 1:
         return worst[:1].upper() + worst[1:]
     counts = [count(n, severity) for severity, n in incidents.by_severity.items() if n and severity != INFO]
-    return f"{count(incidents.n, 'incident')} ({', '.join(counts)}). First: {worst}"
+    return f"{count(incidents.n, 'incident')} ({', '.join(counts)}). The worst: {worst}"
 
 
 def _stalls(facts: Facts, incidents: Incidents) -> str:
