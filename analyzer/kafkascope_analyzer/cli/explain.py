@@ -30,15 +30,15 @@ def explain(
         from kafkascope_analyzer.report.plain import plain
 
         found = plain(explain_id(Dataset.open(dataset), name))
-        told = at_place({**found.pop("rows"), **found}, dataset)
+        shown = at_place({**found.pop("rows"), **found}, dataset)
         if format is Format.json:
-            sys.stdout.write(json.dumps(told, indent=2, ensure_ascii=True) + "\n")
+            sys.stdout.write(json.dumps(shown, indent=2, ensure_ascii=True) + "\n")
             return
         from kafkascope_analyzer.report.pieces import line
         from kafkascope_analyzer.report.terminal import write_parts
         from kafkascope_analyzer.report.words import visible
 
-        parts = [line(sentence) for sentence in told["sentences"]]
+        parts = [line(sentence) for sentence in shown["sentences"]]
         write_parts([*parts, line("For Wireshark:")], sys.stdout, plain=format is Format.plain)
-        for command in filter(None, (told["cut"], told["wireshark"])):
+        for command in filter(None, (shown["cut"], shown["wireshark"])):
             sys.stdout.write(f"  {visible(command)}\n")

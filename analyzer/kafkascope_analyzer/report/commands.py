@@ -21,7 +21,7 @@ def cut_command(option: str, identities: Iterable[str], piece: str) -> str:
 
 
 def wireshark_command(piece: str, ports: Iterable[int | None] = ()) -> str:
-    """The command that opens the piece in Wireshark, which decodes Kafka on other ports only where it is told to."""
+    """The command that opens the piece in Wireshark, which decodes Kafka on other ports only with -d."""
     others = sorted({port for port in ports if port is not None and port != KAFKA_PORT})
     return " ".join([f"wireshark {piece}.pcapng", *(f"-d tcp.port=={port},kafka" for port in others)])
 

@@ -17,9 +17,12 @@ _VERDICT = {"error": "Error", "warning": "Warning", "none": "Ok", "unknown": "Un
 
 def markdown_headline(model: Model) -> Iterator[str]:
     """The verdict in a word, and why."""
-    told = model["headline"]
-    details = [prose(sentence(detail)) for detail in told["details"]]
-    yield from ("", " ".join([f"**{_VERDICT[told['verdict']]}.** {prose(sentence(told['sentence']))}", *details]))
+    headline = model["headline"]
+    details = [prose(sentence(detail)) for detail in headline["details"]]
+    yield from (
+        "",
+        " ".join([f"**{_VERDICT[headline['verdict']]}.** {prose(sentence(headline['sentence']))}", *details]),
+    )
 
 
 def markdown_incidents(model: Model) -> Iterator[str]:

@@ -1,6 +1,4 @@
-"""The part of the terminal report that tells of clients: what they are, where they connect, how they started, how
-they recovered.
-"""
+"""The clients on a terminal: what they are, where they connect, how they started, how they recovered."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -20,11 +20,11 @@ _STYLE = {**STYLE, "none": "bold green", "unknown": "bold"}
 
 def render_headline(model: Model) -> Iterator[RenderableType]:
     """The verdict in a word, and why."""
-    told = model["headline"]
-    label = _VERDICT[told["verdict"]], _STYLE[told["verdict"]]
+    headline = model["headline"]
+    label = _VERDICT[headline["verdict"]], _STYLE[headline["verdict"]]
     yield line("")
-    yield labelled(label, INDENT, (sentence(told["sentence"]), "bold"))
-    for detail in told["details"]:
+    yield labelled(label, INDENT, (sentence(headline["sentence"]), "bold"))
+    for detail in headline["details"]:
         yield line(sentence(detail), indent=INDENT)
 
 

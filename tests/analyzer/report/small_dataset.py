@@ -46,46 +46,18 @@ def at(ms: float) -> int:
 
 def request(conn: str, number: int, api: tuple[int, str, int], ms: float, **more: Any) -> dict[str, Any]:
     key, name, version = api
-    row = {
-        "request_id": f"{conn}:{number}",
-        "conn_id": conn,
-        "api_key": key,
-        "api_name": name,
-        "api_version": version,
-        "ts_ns": at(ms),
-        "status": "ok",
-    }
-    return {
-        **row,
-        "latency_us": 1000 * (number + 1),
-        "error_code": 0,
-        "n_errors": 0,
-        "request_bytes": 60,
-        "response_bytes": 90,
-        **more,
-    }
+    row = {"request_id": f"{conn}:{number}", "conn_id": conn, "api_key": key, "api_name": name, "api_version": version}
+    row |= {"ts_ns": at(ms), "status": "ok", "latency_us": 1000 * (number + 1), "error_code": 0, "n_errors": 0}
+    return {**row, "request_bytes": 60, "response_bytes": 90, **more}
 
 
 METADATA, PRODUCE, FETCH, JOIN = (3, "Metadata", 13), (0, "Produce", 12), (1, "Fetch", 17), (11, "JoinGroup", 9)
 
 
 def connection(conn: str, port: int, node: int, ms: float, **more: Any) -> dict[str, Any]:
-    row = {
-        "conn_id": conn,
-        "capture_id": 0,
-        "client_ip": "10.0.0.101",
-        "client_port": port,
-        "server_ip": f"10.0.0.1{node}",
-        "server_port": 9092,
-    }
-    row |= {
-        "protocol": "kafka",
-        "opened_by": "syn",
-        "syn_ns": at(ms),
-        "first_ns": at(ms),
-        "last_ns": at(ms + 9000),
-        "close_kind": "fin_client",
-    }
+    row = {"conn_id": conn, "capture_id": 0, "client_ip": "10.0.0.101", "client_port": port}
+    row |= {"server_ip": f"10.0.0.1{node}", "server_port": 9092, "protocol": "kafka", "opened_by": "syn"}
+    row |= {"syn_ns": at(ms), "first_ns": at(ms), "last_ns": at(ms + 9000), "close_kind": "fin_client"}
     row |= {"node_id": node, "n_requests": 3, "n_responses": 3, "n_errors": 0, "missing_bytes": 0, "undecoded_bytes": 0}
     return {**row, "client_segments": 5, "server_segments": 5, **more}
 

@@ -1,6 +1,10 @@
 """The headline and the incidents, from rows whose truth is known: the expected words are written by hand."""
 
+import base64
+import json
+import re
 import shutil
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +15,8 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.commands import at_place
+from kafkascope_analyzer.report.html import write_html
 from kafkascope_analyzer.report.html.write import _brief
 from kafkascope_analyzer.report.incidents.families import CONSEQUENCES
 from kafkascope_analyzer.report.incidents.summary import KINDS
@@ -55,6 +61,16 @@ def test_the_headline_says_what_failed_who_stood_still_and_what_else_is_wrong(da
     ]
     assert (told["n_clients"], told["n_stalled_clients"], told["n_waiting_clients"]) == (2, 2, 1)
     assert (told["n_stalls"], told["longest_ms"], told["n_failed_starts"]) == (3, 5000, 1)
+
+
+def test_of_several_incidents_the_headline_counts_all_and_names_the_worst(dataset: Write, small: ModuleType) -> None:
+    place = dataset()
+    first, second, _ = small.incident_rows("")["incidents"]
+    small.write_table(place, small.TABLES["incidents"], [second | {"root_incident_id": None}, first])
+    found = model_of(place)
+    assert found["headline"]["sentence"] == f"2 incidents (2 errors). The worst: {TITLE}, {NOT_OVER}."
+    assert [row["incident_id"] for row in found["incidents"]["listed"]] == ["incident-1", "incident-2"]
+    assert [row["n_stalls"] for row in found["incidents"]["listed"]] == [2, 1]
 
 
 def test_where_nothing_failed_the_headline_says_so_and_counts_the_errors(calm: Path) -> None:
@@ -227,6 +243,42 @@ def test_every_form_has_the_same_names_numbers_and_verdicts(dataset: Write) -> N
             assert words in plain, (name, words)
         for words in (incident["advice"], incident["packets"], incident["wireshark"], "--incident incident-1"):
             assert words in plain, (name, words)
+
+
+def page_data(page: str) -> dict[str, Any]:
+    """What the page's script draws: the JSON that is packed in its first data element."""
+    (packed,) = re.findall(r'id="data-story">([^<]*)<', page)
+    story: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed)))
+    return story
+
+
+def test_the_page_has_the_words_and_numbers_of_report_json(dataset: Write, tmp_path: Path) -> None:
+    place = dataset()
+    model = model_of(place)
+    write_html(Dataset.open(place), model, tmp_path / "page.html")
+    story = page_data((tmp_path / "page.html").read_text())
+    start = model["capture"]["start_ns"]
+    for name in ("headline", "incidents"):
+        expected = json.loads(json.dumps(at_place(model[name], "small.kscope")))
+        assert story[name] == without_origin(expected, start)
+    assert [f["finding_id"] for f in story["findings"]["listed"]] == ["f-1", "f-2", "f-3"]
+    assert {s["stall_id"]: s["text"] for s in story["stalls"]} == {
+        "stall-1": "waited 4.00 s: produce to clicks-0",
+        "stall-2": "waited 2.00 s: produce to clicks-1",
+        "stall-3": "waited 5.00 s, still waiting: fetch from clicks-0 (group readers)",
+    }
+
+
+def without_origin(value: Any, start_ns: int) -> Any:
+    """The value with its times counted from the capture's start, as the page has them."""
+    if isinstance(value, list):
+        return [without_origin(part, start_ns) for part in value]
+    if isinstance(value, dict):
+        return {
+            key: part - start_ns if key.endswith("_ns") and part is not None else without_origin(part, start_ns)
+            for key, part in value.items()
+        }
+    return value
 
 
 def test_the_terminal_keeps_to_80_columns_and_begins_with_the_headline(dataset: Write) -> None:

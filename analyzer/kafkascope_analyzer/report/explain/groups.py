@@ -99,8 +99,8 @@ def explain_transaction(dataset: Dataset, identity: Identity) -> Explanation:
     sentences += proof_sentences(proofs, len(evidence), several_files=False)
     cut = cut_command("request", evidence[:MOST_REQUESTS], "transaction") if evidence else ""
     ports = [proof.server_port for proof in proofs]
-    told = {"transactions": found[:MOST_TRANSACTIONS]}
-    return Explanation(TRANSACTION, identity.id, sentences, cut, wireshark_command("transaction", ports), told)
+    behind = {"transactions": found[:MOST_TRANSACTIONS]}
+    return Explanation(TRANSACTION, identity.id, sentences, cut, wireshark_command("transaction", ports), behind)
 
 
 def _transaction(row: Row, names: dict[str, str]) -> str:

@@ -57,16 +57,16 @@ def explain_recovery(dataset: Dataset, identity: Identity) -> Explanation:
     recovery = model["recovery"]
     if cause is None and recovery["cause_id"]:
         cause = load_cause(dataset, recovery["cause_id"])
-    told = _cause_sentences(cause, model["start_ns"]) if is_cause and cause else []
-    told += [_head(model), *_steps(model), _end(recovery), *_judgement(recovery), *_figures(recovery)]
-    told += _alike(cause) if cause and not is_cause else []
+    sentences = _cause_sentences(cause, model["start_ns"]) if is_cause and cause else []
+    sentences += [_head(model), *_steps(model), _end(recovery), *_judgement(recovery), *_figures(recovery)]
+    sentences += _alike(cause) if cause and not is_cause else []
     recovery_id = recovery["recovery_id"]
     requests = [step["request"] for step in recovery["steps"] if step["request"]]
     model["files"] = {str(number): path for number, path in model["files"].items()}
     return Explanation(
         asked_for=CAUSE if is_cause else RECOVERY,
         id=identity.id,
-        sentences=told,
+        sentences=sentences,
         cut=cut_command("recovery", [recovery_id], recovery_id),
         wireshark=wireshark_command(recovery_id, [request["server_port"] for request in requests]),
         rows={**model, "cause": plain(cause)},

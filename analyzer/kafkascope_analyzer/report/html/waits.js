@@ -1,5 +1,5 @@
 // Lanes of brokers with the states that their packets show, and waits of clients on their lanes. A state or a wait is
-// hatched and has its words; it is never told by its colour alone.
+// hatched and has its words, so that its colour alone never decides.
 
 const NODE_ROW = 22;
 const WAITS = new Map();

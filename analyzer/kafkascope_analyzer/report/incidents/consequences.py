@@ -1,6 +1,9 @@
 """What followed from each incident: later incidents, recoveries, rebalances, transactions, moves, findings."""
 
 from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
@@ -15,10 +18,22 @@ from kafkascope_analyzer.report.topology import topology_model
 from kafkascope_analyzer.report.words import clock, count, outcome_text, safe, visible
 
 Row = dict[str, Any]
-Found = dict[str, dict[str, list[tuple[str, str, int]]]]
-"""incident_id -> kind of consequence -> (id, sentence, how many it counts for)."""
-
 MOST_LISTED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """Something that may have followed from an incident. n: how many things it counts for; sentence: makes its line."""
+
+    kind: str
+    id: str
+    event: Event
+    sentence: Callable[[], str]
+    n: int = 1
+
+
+Found = dict[str, dict[str, list[Following]]]
+"""incident_id -> kind of consequence -> what followed, by time."""
 _NOUNS = {
     "incidents": ("incident", "incidents"),
     "recoveries": ("recovery from errors", "recoveries from errors"),
@@ -41,98 +56,109 @@ def load_consequences(dataset: Dataset, facts: Facts, families: list[Family]) ->
     if not families:
         return found
     for family in families:
-        later = [row for row in family.members if row is not family.root]
-        found[family.identity]["incidents"] = [(r["incident_id"], visible(r["sentence"] or ""), 1) for r in later]
-    for kind, identity, event, sentence, n in _events(dataset, facts):
-        owner = owner_of(event, families, facts.end_ns)
+        found[family.identity]["incidents"] = [_later(row) for row in family.members if row is not family.root]
+    all_of_them = [*_recoveries(dataset, facts), *_rebalances(dataset, facts)]
+    all_of_them += [*_transactions(dataset, facts), *_moves(dataset, facts)]
+    for one in sorted(all_of_them, key=lambda one: (one.event.start_ns, one.kind, one.id)):
+        owner = owner_of(one.event, families, facts.end_ns)
         if owner is not None:
-            found[owner.identity][kind].append((identity, sentence, n))
+            found[owner.identity][one.kind].append(one)
     return found
 
 
 def consequences_of(family: Family, found: Found, findings: list[Finding]) -> tuple[Consequence, ...]:
     """What followed from the incident, kind by kind."""
     mine = dict(found.get(family.identity, {}))
-    mine["findings"] = [(f.finding_id, visible(f"{f.rule}: {f.sentence}"), 1) for f in findings]
+    mine["findings"] = [_finding(finding) for finding in findings]
     made = []
     for kind, (one, many) in _NOUNS.items():
         listed = mine.get(kind, [])
-        n = sum(part for _, _, part in listed)
+        n = sum(part.n for part in listed)
         if n:
-            ids = tuple(identity for identity, _, _ in listed[:MOST_LISTED] if identity)
-            sentences = tuple(sentence for _, sentence, _ in listed[:MOST_LISTED])
+            ids = tuple(part.id for part in listed[:MOST_LISTED] if part.id)
+            sentences = tuple(part.sentence() for part in listed[:MOST_LISTED])
             made.append(Consequence(kind, n, count(n, one, many), ids, sentences))
     return tuple(made)
 
 
-def _events(dataset: Dataset, facts: Facts) -> list[tuple[str, str, Event, str, int]]:
-    """Kind, id, event, sentence and count of everything that may have followed from an incident, by time."""
-    found = [*_recoveries(dataset, facts), *_rebalances(dataset, facts)]
-    found += [*_transactions(dataset, facts), *_moves(dataset, facts)]
-    return sorted(found, key=lambda part: (part[2].start_ns, part[0], part[1]))
+def _later(row: Row) -> Following:
+    """An incident that followed from another one."""
+    begin = row["start_ns"] or 0
+    return Following("incidents", row["incident_id"], Event(begin, begin), lambda: visible(row["sentence"] or ""))
 
 
-def _recoveries(dataset: Dataset, facts: Facts) -> list[tuple[str, str, Event, str, int]]:
-    found = []
+def _finding(finding: Finding) -> Following:
+    begin = finding.first_ns or 0
+    event = Event(begin, begin)
+    return Following("findings", finding.finding_id, event, lambda: visible(f"{finding.rule}: {finding.sentence}"))
+
+
+def _recoveries(dataset: Dataset, facts: Facts) -> Iterator[Following]:
     for row in rows(dataset, RECOVERIES, _RECOVERY):
-        start = row["start_ns"] or 0
-        end = row["recovered_ns"]
-        node = row["old_node_id"]
+        start, end, node = row["start_ns"] or 0, row["recovered_ns"], row["old_node_id"]
         event = Event(
             start_ns=start,
             end_ns=facts.end_ns if end is None else end,
             clients=frozenset([row["client_instance_id"]]),
             nodes=frozenset([] if node is None else [node]),
         )
-        took = took_text(row)
-        sentence = (
-            f"{clock(start - facts.start_ns)} {safe(facts.name(row['client_instance_id']))}: "
-            f"{safe(row['first_error_name'])} on {safe(row['resource'])}, {outcome_text(row['outcome'])}{took}"
-        )
-        found.append(("recoveries", row["recovery_id"], event, sentence, 1))
-    return found
+        yield Following("recoveries", row["recovery_id"], event, partial(_recovery_text, row, facts))
 
 
-def _rebalances(dataset: Dataset, facts: Facts) -> list[tuple[str, str, Event, str, int]]:
-    found = []
+def _recovery_text(row: Row, facts: Facts) -> str:
+    who = f"{clock((row['start_ns'] or 0) - facts.start_ns)} {safe(facts.name(row['client_instance_id']))}"
+    what = f"{safe(row['first_error_name'])} on {safe(row['resource'])}"
+    return f"{who}: {what}, {outcome_text(row['outcome'])}{took_text(row)}"
+
+
+def _rebalances(dataset: Dataset, facts: Facts) -> Iterator[Following]:
+    members: dict[str, set[str]] = defaultdict(set)
+    for identity, client in facts.clients.items():
+        members[client["group_id"] or ""].add(identity)
     for row in rows(dataset, REBALANCES, _REBALANCE):
         if row["start_ns"] is None or row["trigger"] == "first":
             continue
-        start, end = row["start_ns"], row["end_ns"]
-        members = (i for i, client in facts.clients.items() if client["group_id"] == row["group_id"])
-        event = Event(start, end or start, clients=frozenset(members), groups=frozenset([row["group_id"] or ""]))
-        because = (row["trigger"] or "unknown").replace("_", " ")
-        sentence = f"{clock(start - facts.start_ns)} group {safe(row['group_id'])} rebalanced: {because}"
-        found.append(("rebalances", row["rebalance_id"], event, sentence, 1))
-    return found
+        group = row["group_id"] or ""
+        clients = frozenset(members[group]) if group else frozenset()
+        event = Event(row["start_ns"], row["end_ns"] or row["start_ns"], clients, frozenset([group]))
+        yield Following("rebalances", row["rebalance_id"], event, partial(_rebalance_text, row, facts))
 
 
-def _transactions(dataset: Dataset, facts: Facts) -> list[tuple[str, str, Event, str, int]]:
-    found = []
+def _rebalance_text(row: Row, facts: Facts) -> str:
+    because = (row["trigger"] or "unknown").replace("_", " ")
+    return f"{clock(row['start_ns'] - facts.start_ns)} group {safe(row['group_id'])} rebalanced: {because}"
+
+
+def _transactions(dataset: Dataset, facts: Facts) -> Iterator[Following]:
+    """Transactions that were not committed; one belongs to the incident in which it ended."""
     for row in rows(dataset, TRANSACTIONS, _TRANSACTION):
-        if row["begin_ns"] is None or row["outcome"] in ("committed", "cut"):
+        if row["begin_ns"] is None or row["transactional_id"] is None or row["outcome"] in ("committed", "cut"):
             continue
-        start = row["begin_ns"]
-        ended = row["end_ns"] or start
+        ended = row["end_ns"] or row["begin_ns"]
         event = Event(ended, ended, clients=frozenset([row["client_instance_id"] or ""]))
         identity = f"{row['transactional_id']}:{row['transaction_no']}"
-        sentence = f"{clock(start - facts.start_ns)} transaction {safe(identity)}: {row['outcome']}"
-        found.append(("transactions", identity, event, sentence, 1))
-    return found
+        yield Following("transactions", identity, event, partial(_transaction_text, row, facts))
 
 
-def _moves(dataset: Dataset, facts: Facts) -> list[tuple[str, str, Event, str, int]]:
+def _transaction_text(row: Row, facts: Facts) -> str:
+    identity = safe(f"{row['transactional_id']}:{row['transaction_no']}")
+    return f"{clock(row['begin_ns'] - facts.start_ns)} transaction {identity}: {row['outcome']}"
+
+
+def _moves(dataset: Dataset, facts: Facts) -> Iterator[Following]:
     """Leaders and coordinators that moved away from a broker, partition by partition counted."""
-    found = []
     for change in topology_model(dataset)["changes"] or ():
         is_leader = change["kind"] == "leader"
         if change["from"] is None or not (is_leader or change["kind"].endswith("coordinator")):
             continue
         kind = "leaders" if is_leader else "coordinators"
         event = Event(change["ts_ns"], change["last_ns"], nodes=frozenset([change["from"]]))
-        sentence = f"{clock(change['ts_ns'] - facts.start_ns)} {change_text(change)}"
-        found.append((kind, "", event, sentence, max(1, len(change["partitions"]))))
-    return found
+        n = max(1, len(change["partitions"]))
+        yield Following(kind, "", event, partial(_move_text, change, facts), n)
+
+
+def _move_text(change: Row, facts: Facts) -> str:
+    return f"{clock(change['ts_ns'] - facts.start_ns)} {change_text(change)}"
 
 
 def change_text(change: Row) -> str:

@@ -140,9 +140,10 @@ def owner_of(event: Event, families: Iterable[Family], capture_end_ns: int) -> F
     """The family that the event belongs to; None where it shares time and a client, group or broker with none."""
     best: tuple[int, Family] | None = None
     for family in families:
-        shared = event.clients & family.clients or event.groups & family.groups or event.nodes & family.nodes
         overlap = family.overlap_ns(event.start_ns, event.end_ns, capture_end_ns)
-        if shared and overlap >= 0 and (best is None or overlap > best[0]):
+        if overlap < 0 or (best is not None and overlap <= best[0]):
+            continue
+        if event.clients & family.clients or event.groups & family.groups or event.nodes & family.nodes:
             best = overlap, family
     return best[1] if best else None
 

@@ -46,15 +46,15 @@ def headline_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...
 def _sentences(facts: Facts, incidents: Incidents, alone: list[Finding], n_errors: int) -> tuple[str, list[str]]:
     """The sentence that comes first, and those after it."""
     if not facts.has_incidents:
-        told = [_starts(facts), _findings(alone, besides=False)]
-        return incidents.why_not or "", [text for text in told if text]
-    told = [
+        known = [_starts(facts), _findings(alone, besides=False)]
+        return incidents.why_not or "", [text for text in known if text]
+    parts = [
         _incidents(incidents),
         _stalls(facts, incidents),
         _starts(facts),
         _findings(alone, besides=bool(incidents.n)),
     ]
-    kept = [text for text in told if text]
+    kept = [text for text in parts if text]
     if not incidents.n and not facts.stalls and not facts.failed_starts and not alone:
         return "Nothing failed that the capture shows.", [_calm(facts, n_errors)]
     if not facts.stalls:
@@ -76,7 +76,7 @@ def _incidents(incidents: Incidents) -> str:
     if incidents.n == 1:
         return worst[:1].upper() + worst[1:]
     counts = [count(n, severity) for severity, n in incidents.by_severity.items() if n and severity != INFO]
-    return f"{count(incidents.n, 'incident')} ({', '.join(counts)}). First: {worst}"
+    return f"{count(incidents.n, 'incident')} ({', '.join(counts)}). The worst: {worst}"
 
 
 def _stalls(facts: Facts, incidents: Incidents) -> str:
@@ -113,8 +113,8 @@ def _starts(facts: Facts) -> str:
     failed = facts.failed_starts
     if not failed:
         return ""
-    told = list(dict.fromkeys(_start(row, facts) for row in failed))
-    return f"{count(len(failed), 'start')} failed: {list_of(told, NAMED)}."
+    which = list(dict.fromkeys(_start(row, facts) for row in failed))
+    return f"{count(len(failed), 'start')} failed: {list_of(which, NAMED)}."
 
 
 def _start(row: Row, facts: Facts) -> str:
@@ -127,6 +127,6 @@ def _findings(alone: list[Finding], *, besides: bool) -> str:
     if not alone:
         return ""
     counts = Counter(finding.severity for finding in alone)
-    told = " and ".join(count(counts[severity], severity) for severity in (ERROR, WARNING) if counts[severity])
+    how_many = " and ".join(count(counts[severity], severity) for severity in (ERROR, WARNING) if counts[severity])
     rules = list_of(list(dict.fromkeys(safe(finding.rule) for finding in alone)), NAMED)
-    return f"{'Besides, findings' if besides else 'Findings'}: {told} ({rules})."
+    return f"{'Besides, findings' if besides else 'Findings'}: {how_many} ({rules})."

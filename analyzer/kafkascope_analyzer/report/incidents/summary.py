@@ -170,9 +170,9 @@ def _routine_text(routine: list[Family]) -> str:
     if not routine:
         return ""
     kinds = Counter(family.root["kind"] or "unexplained" for family in routine)
-    told = []
+    texts = []
     for kind, n in sorted(kinds.items(), key=lambda item: (-item[1], item[0])):
         words = KINDS.get(kind, "unexplained")
-        told.append(f"{n:,} {words if n == 1 else _PLURALS.get(kind, words)}")
+        texts.append(f"{n:,} {words if n == 1 else _PLURALS.get(kind, words)}")
     n_text = count(len(routine), "routine incident")
-    return f"{n_text}: {list_of(told, 6)}. Everybody was served within 1 s."
+    return f"{n_text}: {list_of(texts, 6)}. Everybody was served within 1 s."

@@ -39,12 +39,12 @@ def stood_still(facts: Facts) -> dict[str, str]:
     for stall in facts.stalls:
         if stall["client_instance_id"]:
             found[stall["client_instance_id"]].append(stall)
-    told = {}
+    texts = {}
     for identity, stalls in found.items():
         longest = span(1000 * max(stall["waited_ms"] or 0 for stall in stalls))
         waiting = any(stall["to_ns"] is None for stall in stalls)
-        told[identity] = f"stood still {longest}{', still waiting' if waiting else ''}"
-    return told
+        texts[identity] = f"stood still {longest}{', still waiting' if waiting else ''}"
+    return texts
 
 
 def _wait(alike: list[Row], facts: Facts) -> Wait:
