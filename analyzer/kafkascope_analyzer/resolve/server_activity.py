@@ -27,6 +27,7 @@ from kafkascope_analyzer.resolve.server_waits import (
     hosts_that_did_not_acknowledge,
     lost_connections,
 )
+from kafkascope_analyzer.resolve.slow_responses import with_slow_responses
 from kafkascope_analyzer.resolve.spilled_runs import LAYERS, Activity, spilled_runs
 from kafkascope_parsers.tcp.spans import PACKETS, PAYLOAD
 
@@ -49,7 +50,8 @@ def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster) -
     activity = Activity(hosts, hosts_that_did_not_acknowledge(hosts))
     for runs in spilled_runs(hosts):
         activity.take(runs)
-    waits = _of_interest(gather_waits(hosts, activity.first_payload_ns), activity, hosts)
+    waits = with_slow_responses(gather_waits(hosts, activity.first_payload_ns), hosts)
+    waits = _of_interest(waits, activity, hosts)
     lost = lost_connections(hosts, activity.first_payload_ns)
     windows = _windows(waits, lost, activity)
     concerned = np.zeros(len(hosts.pair_server), np.bool_)
@@ -80,8 +82,8 @@ def _pairs_concerned(hosts: ServerHosts, concerned: NDArray[np.bool_]) -> dict[t
 
 
 def _of_interest(waits: Waits, activity: Activity, hosts: ServerHosts) -> Waits:
-    """All waits for packets; of those for the application, the ones of which the process sent no payload for
-    LEAST_GAP_NS; of those for acknowledgments, the ones in which the host was heard from."""
+    """All waits for packets; of those for the application, the slow ones and those in which the process sent no payload
+    for LEAST_GAP_NS; of those for acknowledgments, the ones in which the host was heard from."""
     gaps = activity.gaps(activity.sent[PAYLOAD].runs())
     until = np.where(waits.until_ns > 0, waits.until_ns, activity.capture_ns[1])
     at = first_ending_after(gaps, waits.process, waits.due_ns + LEAST_GAP_NS)
@@ -93,7 +95,7 @@ def _of_interest(waits: Waits, activity: Activity, hosts: ServerHosts) -> Waits:
     never_sent = ~np.isin(waits.process, gaps.subject) & (until - waits.due_ns >= LEAST_GAP_NS)
     soon = (waits.asked_ns + SOON_NS[0], np.minimum(waits.asked_ns + SOON_NS[1], until))
     heard = _is_heard(activity.heard.runs(), hosts.host[waits.conn], soon)
-    application = (waits.layer != PACKETS) & (waits.layer != DELIVERY) & (inside | never_sent)
+    application = (waits.layer != PACKETS) & (waits.layer != DELIVERY) & (inside | never_sent | (waits.is_slow > 0))
     return waits.taken(np.flatnonzero((waits.layer == PACKETS) | application | ((waits.layer == DELIVERY) & heard)))
 
 

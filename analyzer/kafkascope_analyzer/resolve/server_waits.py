@@ -59,7 +59,7 @@ class Waits(_Rows):
     due_ns   when the answer was to come at the latest
     until_ns, until_packet, ended_by   what ended the wait (tcp.spans.ENDED_BY); 0 where nothing did
     is_proof   1 where the server could have answered at once by itself, or the host is there (DELIVERY)
-    number   of the request, or NONE
+    number, api_key   of the request, or NONE; is_slow: 1 where its response came much later than usual
     """
 
     conn: Ints
@@ -77,11 +77,13 @@ class Waits(_Rows):
     ended_by: Ints
     is_proof: Ints
     number: Ints
+    api_key: Ints
+    is_slow: Ints
 
     def table(self, hosts: ServerHosts) -> pa.Table:
         """The rows as a table, with texts, in an order that does not depend on the buckets."""
         columns = _keys(hosts, self.conn, self.server)
-        names = ("asked_ns", "asked_packet", "last_ns", "last_packet", "due_ns", "is_proof", "number")
+        names = ("asked_ns", "asked_packet", "last_ns", "last_packet", "due_ns", "is_proof", "number", "is_slow")
         columns |= {name: pa.array(getattr(self, name)) for name in names}
         columns |= {name: _positive(getattr(self, name)) for name in ("until_ns", "until_packet")}
         columns["layer"] = pa.array(LAYERS).take(pa.array(self.layer))
@@ -164,6 +166,8 @@ def _spilled_waits(hosts: ServerHosts, first_payload_ns: Ints) -> Iterator[Waits
                 rows["ended_by"].to_numpy().astype(np.int64),
                 (has_syn[conn] & (first_payload_ns[conn] >= over)).astype(np.int64),
                 np.full(len(conn), NONE),
+                np.full(len(conn), NONE),
+                np.zeros(len(conn), np.int64),
             )
 
 
@@ -208,6 +212,8 @@ def _late_responses(hosts: ServerHosts) -> Iterator[Waits]:
                 ended_by.astype(np.int64),
                 rows["is_alone"].to_numpy(zero_copy_only=False).astype(np.int64),
                 rows["number"].to_numpy(),
+                rows["api_key"].to_numpy().astype(np.int64),
+                np.zeros(len(conn), np.int64),
             )
 
 

@@ -4,6 +4,7 @@ down       its connections ended within moments, new ones are refused, and nobod
 silent     no packet comes while the host waits for one (silent)
 refusing   the host's connections are refused while others are served (refusing)
 frozen     packets come, and nothing of the process, while somebody waits for it (frozen)
+slow       responses come, on several connections at once much later than usual (slow)
 serving, unknown   the rest (rows)
 
 Memory is that of one server's events, which are few: only those of times in which somebody waited for it.

@@ -42,6 +42,7 @@ class Wait:
     layer: str
     request_id: str | None
     is_proof: bool
+    is_slow: bool
     asked: Moment
     last_asked: Moment
     due_ns: int
@@ -164,6 +165,7 @@ class ServerRecord:
                 event["layer"],
                 event["request_id"],
                 bool(event["is_proof"]),
+                bool(event["is_slow"]),
                 _some(event, "first"),
                 _some(event, "last"),
                 event["due_ns"],

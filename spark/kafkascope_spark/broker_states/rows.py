@@ -8,6 +8,7 @@ from kafkascope_spark.broker_states.frozen import frozen_stretches
 from kafkascope_spark.broker_states.record import Host, Moment, ServerRecord
 from kafkascope_spark.broker_states.refusing import refusing_stretches
 from kafkascope_spark.broker_states.silent import silent_stretches
+from kafkascope_spark.broker_states.slow import slow_stretches
 from kafkascope_spark.broker_states.stretch import SECOND_NS, Stretch
 
 Row = dict[str, Any]
@@ -19,6 +20,7 @@ def state_rows(server: ServerRecord) -> Iterator[Row]:
     down = down_stretches(server)
     silent = silent_stretches(server, down)
     bad = down + silent + refusing_stretches(server, down) + frozen_stretches(server, down + silent)
+    bad += slow_stretches(server, bad)
     for name in sorted(server.hosts):
         host = server.hosts[name]
         for stretch in _with_rest(server, host, _apart([each for each in bad if each.host == name])):

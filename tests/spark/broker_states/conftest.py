@@ -42,7 +42,14 @@ class Trace:
 
     def wait(self, host: str, asked: float, until: float | None, layer: str = "packet", **more: Any) -> None:
         """Somebody waited; `last`: when it asked last, half a second later if not given."""
-        body = {"host": host, "layer": layer, "request_id": None, "is_proof": False, "ended_by": "ack"}
+        body = {
+            "host": host,
+            "layer": layer,
+            "request_id": None,
+            "is_proof": False,
+            "is_slow": False,
+            "ended_by": "ack",
+        }
         body |= {**_span(asked, more.pop("last", asked + 0.5)), "due_ns": int(asked * S)}
         body |= {"until_ns": None if until is None else int(until * S), "until_packet_no": None}
         if until is not None:

@@ -111,6 +111,15 @@ def test_long_polls_of_encrypted_clients_are_usual(trace):
     assert {state for _, state, _, _ in trace.states()} == {"serving"}
 
 
+@pytest.mark.parametrize(("n", "found"), [(1, []), (2, [("slow", 10.0, 14.0)])])
+def test_slow_on_several_connections_at_once(trace, n, found):
+    trace.host("a")
+    trace.payload((0.1, 59.0))
+    for at in (10.0, 11.0)[:n]:
+        trace.wait("a", at, at + 3.0, "request", is_proof=True, is_slow=True, request_id=f"r{at}")
+    assert [row[1:] for row in trace.states() if row[1] == "slow"] == found
+
+
 def stopped(trace, *hosts):
     for host in hosts:
         trace.host(host)

@@ -85,7 +85,8 @@ KIND_DOCS: Mapping[str, str] = {
     "server_wait": (
         "time in which a host waited for the server: for any packet (layer packet), for bytes of the application "
         "(payload), or for a response (request); or in which the server waited for the host to acknowledge what it "
-        "sent (delivery); first and last packet that asked; is_proof: the server could have answered at once by itself"
+        "sent (delivery); first and last packet that asked; is_proof: the server could have answered at once by "
+        "itself; is_slow: the response took ten times as long as usual"
     ),
     "life_sign": (
         "packets of the server without a pause of a second, around a time in which somebody waited for it: to one "

@@ -47,6 +47,7 @@ SERVER_KINDS: Mapping[str, pa.StructType] = {
             ("layer", pa.string()),
             ("request_id", pa.string()),
             ("is_proof", pa.bool_()),
+            ("is_slow", pa.bool_()),
             *_FIRST_AND_LAST,
             ("due_ns", pa.int64()),
             ("until_ns", pa.int64()),

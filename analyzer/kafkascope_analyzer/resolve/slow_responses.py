@@ -1,0 +1,43 @@
+"""Which late responses make a server look slow: they took ten times as long as usual, on several connections."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.resolve.run_union import Ints
+from kafkascope_analyzer.resolve.server_hosts import ServerHosts
+from kafkascope_analyzer.resolve.server_waits import REQUEST, Waits
+from kafkascope_analyzer.resolve.usual_latency import usual_latency_ns
+from kafkascope_parsers.tcp.spans import BY_DATA
+
+TIMES_USUAL = 10
+_TOGETHER_NS = 2_000_000_000
+"""Responses that are late within so much of each other belong together."""
+
+
+def with_slow_responses(waits: Waits, hosts: ServerHosts) -> Waits:
+    """The waits with is_slow. Only responses count that the server could have given by itself."""
+    rows = np.flatnonzero((waits.layer == REQUEST) & (waits.is_proof > 0) & (waits.ended_by == BY_DATA))
+    rows = rows[_beside_others(waits.taken(rows))]
+    if not len(rows):
+        return waits
+    in_question = np.zeros(len(hosts.servers), np.bool_)
+    in_question[waits.server[rows]] = True
+    usual = usual_latency_ns(hosts, in_question)[waits.server[rows], waits.api_key[rows]]
+    is_slow: Ints = np.zeros(len(waits.conn), np.int64)
+    is_slow[rows] = waits.until_ns[rows] - waits.due_ns[rows] >= TIMES_USUAL * usual
+    return replace(waits, is_slow=is_slow)
+
+
+def _beside_others(waits: Waits) -> NDArray[np.bool_]:
+    """Whether another connection of the same server had a late response at nearly the same time."""
+    order = np.lexsort((waits.conn, waits.asked_ns, waits.server))
+    server, conn = waits.server[order], waits.conn[order]
+    asked, until = waits.asked_ns[order], waits.until_ns[order]
+    beside = np.zeros(len(order), np.bool_)
+    near = (server[1:] == server[:-1]) & (asked[1:] <= until[:-1] + _TOGETHER_NS)
+    group = np.concatenate([[0], np.cumsum(~near)])[: len(order)]
+    pairs = np.unique(np.stack([group, conn], 1), axis=0)[:, 0] if len(order) else group
+    beside[order] = np.bincount(pairs, minlength=1)[group] > 1
+    return beside
