@@ -37,7 +37,7 @@ _MINUS_ONE_IS_NONE = frozenset(_INTS) - {"offset", "error_code"}
 earliest).
 """
 _RECORD_COUNTS = ("record_bytes", "n_batches", "n_records")
-_RECORD_HEADERS = ("first_timestamp_ms", "max_timestamp_ms", "producer_id", "base_sequence", "transactional")
+_RECORD_HEADERS = ("first_timestamp_ms", "max_timestamp_ms")
 _RECORD_OFFSETS = ("first_offset", "last_offset")
 """Of records that a producer sends no offset is known yet."""
 Kept = NDArray[np.int64] | slice
@@ -153,8 +153,7 @@ def _record_columns(columns: Columns, node: Node, kept: Kept) -> dict[str, pa.Ar
     lengths = np.maximum(columns.lengths(node)[kept].astype(np.int64), 0)
     sets = summarize_record_sets(columns.buf, columns.offsets(node)[kept], lengths)
     out = {name: pa.array(np.ascontiguousarray(sets[name])) for name in _RECORD_COUNTS}
-    is_empty = sets["n_batches"] == 0
     for name in _record_columns_of(columns.message)[len(_RECORD_COUNTS) :]:
         values = np.ascontiguousarray(sets[name])
-        out[name] = pa.array(values, mask=is_empty if values.dtype == np.bool_ else values == UNKNOWN)
+        out[name] = pa.array(values, mask=values == UNKNOWN)
     return out

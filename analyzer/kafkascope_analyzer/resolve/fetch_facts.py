@@ -18,6 +18,7 @@ from kafkascope_analyzer.resolve.apis import FETCH, PRODUCE
 from kafkascope_analyzer.resolve.fetch_runs import FETCH_RUNS
 from kafkascope_analyzer.resolve.offset_times import NEVER, OffsetTimes
 from kafkascope_analyzer.resolve.service_kernels import LEAST_PAUSE_NS
+from kafkascope_analyzer.resolve.transaction_picks import READERS
 
 RUNS = pa.schema(
     [
@@ -39,7 +40,7 @@ RUNS = pa.schema(
 where the capture does not tell."""
 _ORDER = [(name, "ascending") for name in ("conn_id", "topic", "partition", "first_ns", "number")]
 _ACCEPTED = ["topic", "topic_id", "partition", "offset", "error_code", "ts_ns"]
-_ENDS = ["topic", "topic_id", "partition", "high_watermark", "ts_ns"]
+_ENDS = ["topic", "topic_id", "partition", "high_watermark", "last_stable_offset", "ts_ns"]
 
 
 def gather_fetch_runs(connections: Mapping[Path, pa.Table], topics: TopicNames) -> pa.Table:
@@ -48,8 +49,18 @@ def gather_fetch_runs(connections: Mapping[Path, pa.Table], topics: TopicNames) 
     runs = pa.concat_tables([RUNS.empty_table(), *found]).sort_by(_ORDER).combine_chunks()
     if not runs.num_rows:
         return runs
-    accepted = _accepted_ns(connections, topics, runs)
-    return _joined(runs, accepted)
+    return _joined(runs, _accepted_ns(connections, topics, runs, _read_committed(connections, runs)))
+
+
+def _read_committed(connections: Mapping[Path, pa.Table], runs: pa.Table) -> NDArray[np.bool_]:
+    """Whether each run is of a consumer that reads committed records only."""
+    found = [
+        rows["conn_id"].take(conns["conn"])
+        for spill, rows in connections.items()
+        for conns in read_spill(spill, READERS)
+    ]
+    readers = pa.concat_arrays([pa.array([], pa.string()), *(each.combine_chunks() for each in found)])
+    return np.asarray(pc.is_in(runs["conn_id"], readers).combine_chunks().to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _runs_of(spill: Path, conn_ids: pa.ChunkedArray, topics: TopicNames) -> pa.Table:
@@ -64,8 +75,11 @@ def _runs_of(spill: Path, conn_ids: pa.ChunkedArray, topics: TopicNames) -> pa.T
     return table.filter(table["topic"].is_valid())
 
 
-def _accepted_ns(connections: Mapping[Path, pa.Table], topics: TopicNames, runs: pa.Table) -> NDArray[np.int64]:
-    """When the record after each run was accepted, or shown to be there; NEVER where the capture does not tell."""
+def _accepted_ns(
+    connections: Mapping[Path, pa.Table], topics: TopicNames, runs: pa.Table, is_committed: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Since when there is a record after each run: it was accepted, or shown to be there; for who reads committed
+    records only not before the last stable offset was beyond it. NEVER where the capture does not tell."""
     partitions = runs["partition"].to_numpy().astype(np.int64)
     times = OffsetTimes(runs["topic"].combine_chunks(), partitions, runs["next_offset"].to_numpy())
     for names, rows in _responses(connections, topics, PRODUCE, _ACCEPTED):
@@ -73,7 +87,13 @@ def _accepted_ns(connections: Mapping[Path, pa.Table], topics: TopicNames, runs:
         times.take_accepted(names.filter(is_accepted.combine_chunks()), rows.filter(is_accepted))
     for names, rows in _responses(connections, topics, FETCH, _ENDS):
         times.take_ends(names, rows, "high_watermark")
-    return times.first_ns()
+        if is_committed.any():
+            times.take_stable(names, rows)
+    first_ns = times.first_ns()
+    if not is_committed.any():
+        return first_ns
+    stable_ns = np.maximum(first_ns, times.blocked_ns())
+    return np.where(is_committed, stable_ns, first_ns)
 
 
 def _responses(

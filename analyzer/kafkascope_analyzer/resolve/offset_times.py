@@ -1,7 +1,7 @@
 """When offsets of topic-partitions were accepted or readable, as far as any message of the capture shows it.
 
 A point is a topic-partition and an offset that is looked for. Points are found first, from all buckets; then Produce
-and Fetch responses of all buckets are read once. Memory: three numbers for each point.
+and Fetch responses of all buckets are read once. Memory: four numbers for each point.
 """
 
 import numpy as np
@@ -28,6 +28,7 @@ class OffsetTimes:
         self._keys, self._point_slots = np.unique(keys, return_inverse=True)
         self._places = self._keys // max(len(self._offsets), 1)
         self._first_ns = np.full(len(self._keys), NEVER)
+        self._blocked_ns = np.zeros(len(self._keys), np.int64)
 
     def take_accepted(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
         """Takes batches that brokers accepted (partition, offset of the first record, ts_ns)."""
@@ -41,6 +42,23 @@ class OffsetTimes:
         slots, chosen = self._up_to(topics, rows, column)
         np.minimum.at(self._first_ns, slots, rows["ts_ns"].to_numpy()[chosen])
 
+    def take_stable(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
+        """Takes last stable offsets (partition, last_stable_offset, ts_ns): records at or after them belong to
+        transactions that are open, or come after such."""
+        places, chosen, offsets = self._known(topics, rows, "last_stable_offset")
+        rank = np.searchsorted(self._offsets, offsets)
+        slots = np.searchsorted(self._keys, places * len(self._offsets) + rank)
+        is_there = slots < len(self._keys)
+        is_there[is_there] = self._places[slots[is_there]] == places[is_there]
+        np.maximum.at(self._blocked_ns, slots[is_there], rows["ts_ns"].to_numpy()[chosen[is_there]])
+
+    def blocked_ns(self) -> Longs:
+        """Until when responses show that the last stable offset is not beyond each point; 0 where none does."""
+        distinct, ranks = np.unique(self._blocked_ns, return_inverse=True)
+        _, group = np.unique(self._places, return_inverse=True)
+        latest = np.maximum.accumulate(group * len(distinct) + ranks) % max(len(distinct), 1)
+        return np.asarray(distinct[latest][self._point_slots])
+
     def first_ns(self) -> Longs:
         """Since when a record at the offset of each point, or at a later one, is there: it was accepted, or a response
         shows that the partition is so long; NEVER where the capture does not tell. Records with acks=1 are accepted
@@ -50,18 +68,23 @@ class OffsetTimes:
     def _up_to(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> tuple[Longs, Longs]:
         """For each row the slot of the last point of its topic-partition with an offset up to that of the column, and
         the rows that have one."""
+        places, chosen, offsets = self._known(topics, rows, column)
+        rank = np.searchsorted(self._offsets, offsets, side="right") - 1
+        slots = np.searchsorted(self._keys, places * len(self._offsets) + rank, side="right") - 1
+        is_there = (slots >= 0) & (rank >= 0)
+        is_there[is_there] = self._places[slots[is_there]] == places[is_there]
+        return slots[is_there], chosen[is_there]
+
+    def _known(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> tuple[Longs, Longs, Longs]:
+        """Of the rows that are about a topic-partition with points and have an offset in the column: the
+        topic-partition, the row, and the offset."""
         of_code = pc.fill_null(pc.index_in(topics.dictionary, self._topics), -1).to_numpy().astype(np.int64)
         codes = np.append(of_code, -1)[pc.fill_null(topics.indices, len(of_code)).to_numpy()]
         partition = rows["partition"].to_numpy().astype(np.int64)
         offsets = flat(rows[column]).fill_null(-1).to_numpy()
-        rank = np.searchsorted(self._offsets, offsets, side="right") - 1
-        is_known = (codes >= 0) & (partition >= 0) & (partition < self._n_partitions) & (offsets >= 0) & (rank >= 0)
+        is_known = (codes >= 0) & (partition >= 0) & (partition < self._n_partitions) & (offsets >= 0)
         chosen = np.flatnonzero(is_known)
-        places = codes[chosen] * self._n_partitions + partition[chosen]
-        slots = np.searchsorted(self._keys, places * len(self._offsets) + rank[chosen], side="right") - 1
-        is_there = slots >= 0
-        is_there[is_there] = self._places[slots[is_there]] == places[is_there]
-        return slots[is_there], chosen[is_there]
+        return codes[chosen] * self._n_partitions + partition[chosen], chosen, offsets[chosen]
 
 
 def _least_from_here(groups: Longs, times: Longs) -> Longs:

@@ -22,8 +22,9 @@ CLOCKS = "facts.producer_clocks"
 distances were longer than that by no more than each of CLOCK_EDGES_NS."""
 CLOCK_EDGES_NS = np.array([5, 10, 20, 50, 100, 200, 500], np.int64) * MILLISECOND
 _FIRST_BATCHES = 16
-"""Of each connection: its clock is not known yet, and it may have been opened because another failed."""
-_ABSOLUTE_BATCHES = 1024
+"""Of each connection: those of a clock that is ahead of the capture's, which is not known yet. The connection may have
+been opened because another failed."""
+_ABSOLUTE_BATCHES = 256
 """So long the clocks of hosts are taken to be right: what was created long before it was sent waited."""
 _MOST_OPEN = 1 << 20
 """Batches whose requests are not answered yet, in a bucket."""
@@ -59,12 +60,11 @@ class ProduceWaits:
         outcome."""
         if api_key != PRODUCE or not rows.num_rows:
             return None
-        places = self._partitions.of(rows)
-        rows, places = rows.filter(pa.array(places != NO_PLACE)), places[places != NO_PLACE]
         if direction == "request":
-            self._send(rows, places)
+            self._send(rows)
             return None
-        return self._answer(rows, places)
+        decides = self._decides(rows)
+        return self._answer(rows.filter(pa.array(decides))) if decides.any() else None
 
     def settle(self, settled: pa.Table) -> pa.Table | None:
         """Takes settled requests (ingest.exchanges.SETTLED_SCHEMA); gives the batches that were not answered."""
@@ -100,7 +100,9 @@ class ProduceWaits:
             client_ids = rows["client_id"].take(pa.array([at for _, at in fresh])).to_pylist()
             self._client_ids |= dict(zip((conn for conn, _ in fresh), client_ids, strict=True))
 
-    def _send(self, rows: pa.Table, places: NDArray[np.int64]) -> None:
+    def _send(self, rows: pa.Table) -> None:
+        places = self._partitions.of(rows)
+        rows, places = rows.filter(pa.array(places != NO_PLACE)), places[places != NO_PLACE]
         conn = int_column(rows, "conn", 0)
         sent = np.empty(len(places), SENT)
         sent["number"], sent["place"] = request_numbers(rows), places
@@ -122,9 +124,19 @@ class ProduceWaits:
         measure_clocks(conn, distance, CLOCK_EDGES_NS, self._clock, measured)
         sent["least_ns"], sent["ordinal"] = measured[:, 0], measured[:, 1]
 
-    def _answer(self, rows: pa.Table, places: NDArray[np.int64]) -> pa.Table | None:
+    def _decides(self, rows: pa.Table) -> NDArray[np.bool_]:
+        """Whether responses are about batches that were refused, or that may have waited: half of the time before they
+        were sent, or half of it after."""
+        decides = int_column(rows, "error_code", 0) != 0
+        decides |= int_column(rows, "ts_ns", 0) - int_column(rows, "asked_ns", 0) >= LEAST_PAUSE_NS // 2
+        is_old = self._may_have_waited(self._open, self._open["sent_ns"] + LEAST_PAUSE_NS // 2)
+        if is_old.any():
+            decides |= is_one_of(request_numbers(rows), np.sort(self._open["number"][is_old]))
+        return np.asarray(decides, np.bool_)
+
+    def _answer(self, rows: pa.Table) -> pa.Table | None:
         """Finds the batches that responses are about."""
-        numbers = request_numbers(rows)
+        places, numbers = self._partitions.of(rows), request_numbers(rows)
         keys = np.concatenate([self._open["number"], numbers])
         at = np.lexsort((np.concatenate([self._open["place"], places]), keys))
         both = np.concatenate([self._open["place"], places])
@@ -146,8 +158,9 @@ class ProduceWaits:
         age = answered_ns - sent["created_ms"] * MILLISECOND
         is_old = is_timed & (age - np.where(is_timed, sent["least_ns"], 0) >= LEAST_PAUSE_NS)
         is_old |= is_timed & (age >= LEAST_PAUSE_NS) & (sent["ordinal"] <= _ABSOLUTE_BATCHES)
+        is_ahead = is_timed & (age < 0) & (sent["ordinal"] <= _FIRST_BATCHES)
         is_slow = answered_ns - sent["sent_ns"] >= LEAST_PAUSE_NS
-        return np.asarray(is_slow | is_old | (sent["ordinal"] <= _FIRST_BATCHES), np.bool_)
+        return np.asarray(is_slow | is_old | is_ahead, np.bool_)
 
     def _table(
         self, sent: NDArray[np.void], answered_ns: NDArray[np.int64], errors: NDArray[np.int64]

@@ -3,7 +3,7 @@ decompressed.
 
 A compressed message of magic 0 or 1 is a wrapper around messages that only decompression can count: it counts as 1.
 Control batches (transaction markers) are counted and move the last offset, but are not records that somebody waits for:
-the first offset, the timestamps and the producer are those of batches with data.
+the first offset and the timestamps are those of batches with data.
 """
 
 import numpy as np
@@ -15,7 +15,6 @@ from kafkascope_parsers.records.layout import (
     CONTROL_BIT,
     DELETE_HORIZON_BIT,
     LOG_APPEND_BIT,
-    TRANSACTIONAL_BIT,
     batch_size,
     read_int32,
     read_int64,
@@ -23,7 +22,7 @@ from kafkascope_parsers.records.layout import (
 )
 
 UNKNOWN = -1
-"""Stands for an offset, a time or a producer that the headers do not give, as on the wire."""
+"""Stands for an offset or a time that the headers do not give, as on the wire."""
 RECORD_SET = np.dtype(
     [
         ("n_records", np.int64),
@@ -32,16 +31,13 @@ RECORD_SET = np.dtype(
         ("last_offset", np.int64),
         ("first_timestamp_ms", np.int64),
         ("max_timestamp_ms", np.int64),
-        ("producer_id", np.int64),
-        ("base_sequence", np.int32),
         ("n_batches", np.int32),
-        ("transactional", np.bool_),
     ]
 )
 """A records field as its batch headers say. record_bytes: of whole batches. first_offset: of the first batch with data
 (of a compressed message of magic 0 or 1 that of its last record); last_offset: of the last batch of any kind.
 first_timestamp_ms: of the first record with data, or when it was appended where the broker sets the time;
-max_timestamp_ms: the greatest. producer_id, base_sequence, transactional: of the first batch with data."""
+max_timestamp_ms: the greatest."""
 
 
 @inlined
@@ -53,9 +49,6 @@ def _read_v2(buf, p, row):  # type: ignore[no-untyped-def]
         latest = read_int64(buf, p + 35)
         if row["first_offset"] == UNKNOWN:
             row["first_offset"] = read_int64(buf, p)
-            row["producer_id"] = read_int64(buf, p + 43)
-            row["base_sequence"] = read_int32(buf, p + 53)
-            row["transactional"] = attributes & TRANSACTIONAL_BIT != 0
             if attributes & LOG_APPEND_BIT:
                 row["first_timestamp_ms"] = latest
             elif attributes & DELETE_HORIZON_BIT == 0:
@@ -105,9 +98,8 @@ def summarize_record_sets(
     """RECORD_SET per records field buf[offsets[i]:+lengths[i]]; no batches, and all else UNKNOWN, for null (length
     -1)."""
     out = np.zeros(len(offsets), RECORD_SET)
-    for name in ("first_offset", "last_offset", "first_timestamp_ms", "max_timestamp_ms", "producer_id"):
+    for name in ("first_offset", "last_offset", "first_timestamp_ms", "max_timestamp_ms"):
         out[name] = UNKNOWN
-    out["base_sequence"] = UNKNOWN
     spans = read_only(np.asarray(offsets, np.int64)), read_only(np.asarray(lengths, np.int32))
     _summarize(read_only(np.asarray(buf, np.uint8)), *spans, out)
     return out

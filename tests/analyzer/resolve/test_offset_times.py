@@ -37,3 +37,17 @@ def test_a_point_is_there_with_the_first_record_at_or_after_it(points, accepted,
         known = [t for where, base, t in accepted if where == place and base is not None and base >= max(offset, 0)]
         known += [t for where, end, t in ends if where == place and end is not None and end > offset]
         assert found == min(known, default=NEVER)
+
+
+@settings(deadline=None)
+@given(st.lists(POINT, min_size=1, max_size=12), st.lists(SEEN, max_size=20))
+def test_a_point_is_blocked_until_the_last_stable_offset_is_beyond_it(points, stable):
+    topics = pa.array([topic for (topic, _), _ in points])
+    partitions = np.array([p for (_, p), _ in points], np.int64)
+    times = OffsetTimes(topics, partitions, np.array([o for _, o in points], np.int64))
+    for part in (stable[:7], stable[7:]):
+        names, rows = table(part)
+        times.take_stable(names, rows.rename_columns(["partition", "last_stable_offset", "ts_ns"]))
+    for (place, offset), found in zip(points, times.blocked_ns().tolist(), strict=True):
+        known = [t for where, end, t in stable if where == place and end is not None and 0 <= end <= offset]
+        assert found == max(known, default=0)

@@ -39,9 +39,6 @@ def headers_of(batches: list[dict]) -> dict:
         "last_offset": batches[-1]["last_offset"] if batches else UNKNOWN,
         "first_timestamp_ms": UNKNOWN if time is None else time,
         "max_timestamp_ms": max((b["max_timestamp"] for b in data), default=UNKNOWN),
-        "producer_id": first.get("producer_id", UNKNOWN),
-        "base_sequence": first.get("base_sequence", UNKNOWN),
-        "transactional": first.get("is_transactional", False),
     }
 
 
@@ -90,7 +87,7 @@ def test_a_set_of_control_batches_alone_has_no_first_offset():
     marker[22] |= 32 | 16
     (row,) = summarized(bytes(marker))
     assert (row["first_offset"], row["last_offset"], row["n_batches"]) == (UNKNOWN, 0, 1)
-    assert (row["first_timestamp_ms"], row["max_timestamp_ms"], bool(row["transactional"])) == (UNKNOWN, UNKNOWN, False)
+    assert (row["first_timestamp_ms"], row["max_timestamp_ms"]) == (UNKNOWN, UNKNOWN)
     (row,) = summarized(bytes(marker) + GOOD)
     assert row["first_offset"] == 0
 

@@ -89,9 +89,6 @@ PARTITIONS = Table(
         i64("last_offset", "last offset of the batches that Fetch brings, transaction markers included"),
         i64("first_timestamp_ms", "when the first record was created (or appended), milliseconds since the epoch"),
         i64("max_timestamp_ms", "latest time of a record, milliseconds since the epoch"),
-        i64("producer_id", "producer id of the first batch"),
-        i32("base_sequence", "sequence number of its first record"),
-        flag("transactional", "whether the first batch is part of a transaction"),
     ),
 )
 
