@@ -8,7 +8,7 @@ S = 1_000_000_000
 
 def member(name="ci-1", first=0, left=None, closed=True):
     return ServiceClient(
-        name, name, "g", first * S, None, None if left is None else left * S, left is not None and closed
+        name, "10.0.0.1", name, "g", first * S, None, None if left is None else left * S, left is not None and closed
     )
 
 

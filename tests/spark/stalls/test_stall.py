@@ -1,5 +1,6 @@
 """Rows of stalls from waits."""
 
+from kafkascope_spark.stalls.clients import ServiceClient
 from kafkascope_spark.stalls.stall import MOST_EVIDENCE, Subject, Wait, stall_rows
 
 S = 1_000_000_000
@@ -7,7 +8,8 @@ SUBJECT = Subject("produce", "client ci-1", topic="t", partition=0)
 
 
 def rows(*waits, end=100):
-    return stall_rows(SUBJECT, waits, {"ci-1": "app"}, end * S)
+    client = ServiceClient("ci-1", "10.0.0.1", "app", None, 0, 0, None, closed=False)
+    return stall_rows(SUBJECT, waits, {"ci-1": client}, end * S)
 
 
 def wait(a, b, **more):
