@@ -71,8 +71,8 @@ def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait]) -> Stretch:
 
 
 def _silent_to_all(server: ServerRecord, host: str, begin: Moment, last: Moment) -> Moment | None:
-    """The first packet of the process to anybody, if it sent none since `begin` and other hosts went on asking when this
-    one had given up."""
+    """The first packet of the process to anybody, if it sent none since `begin` and other hosts went on asking when
+    this one had given up."""
     gap = server.runs("process", "packet").gap_from(last.ts_ns)
     if gap.before is None or gap.after is None or gap.before.ts_ns > begin.ts_ns + SECOND_NS:
         return None
