@@ -34,8 +34,8 @@ _LATE = pa.schema(
 )
 LATE_COLUMNS = _LATE.names
 """conn, number; sent_ns: last byte of the request; due_ns: when the response was to come at the latest; the packets;
-response_ns: null where none came; is_alone: the broker could have answered by itself, and no other request of the
-connection was before it."""
+response_ns: null where none came; is_alone: the broker could have answered by itself, no other request of the
+connection was before it, and no quota delayed it."""
 
 
 def pick_late_responses(settled: pa.Table) -> pa.Table | None:
@@ -53,5 +53,6 @@ def pick_late_responses(settled: pa.Table) -> pa.Table | None:
     chosen = settled.take(pa.array(rows))
     columns = {name: chosen[name] for name in LATE_COLUMNS if name in chosen.column_names}
     columns["sent_ns"], columns["due_ns"] = chosen["request_last_ns"], pa.array(due[rows])
-    columns["is_alone"] = pa.array(_ALONE.has(api_key) & (int_column(chosen, "in_flight", 0) <= 1))
+    is_first = (int_column(chosen, "in_flight", 0) <= 1) & (int_column(chosen, "throttle_ms", 0) <= 0)
+    columns["is_alone"] = pa.array(_ALONE.has(api_key) & is_first)
     return pa.table([columns[name] for name in LATE_COLUMNS], _LATE)

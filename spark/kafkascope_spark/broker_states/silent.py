@@ -24,20 +24,23 @@ def silent_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]
         gap = server.runs(_SCOPES[wait.layer], "packet", wait.host).gap_from(wait.asked.ts_ns)
         if _is_silent(server, wait, gap):
             gaps[wait.host, gap].append(wait)
-    return [_stretch(server, gap, waits) for (_, gap), waits in gaps.items()]
+    return [_stretch(server, gap, waits) for (_, gap), waits in gaps.items() if _tried_again(waits)]
 
 
 def _is_silent(server: ServerRecord, wait: Wait, gap: Gap) -> bool:
-    """Whether somebody waited long in the gap, and sent again meanwhile."""
+    """Whether somebody waited long in the gap."""
     since = max(wait.asked.ts_ns, server.start_ns(gap.before))
     until = min(server.end_ns(gap.after), server.end_ns(wait.until))
     was_answered_until = since - wait.asked.ts_ns
-    return (
-        until - since >= _LEAST_NS
-        and was_answered_until <= _AT_ONCE_NS
-        and wait.last_asked.ts_ns - since >= _RETRY_NS
-        and not _is_alone(server, wait, gap)
-    )
+    return until - since >= _LEAST_NS and was_answered_until <= _AT_ONCE_NS and not _is_alone(server, wait, gap)
+
+
+def _tried_again(waits: list[Wait]) -> bool:
+    """Whether somebody who waited sent again, or tried another connection: else the capture may lack the answer."""
+    if any(wait.last_asked.ts_ns - wait.asked.ts_ns >= _RETRY_NS for wait in waits):
+        return True
+    asked = [wait.asked.ts_ns for wait in waits]
+    return max(asked) - min(asked) >= _AT_ONCE_NS
 
 
 def _is_alone(server: ServerRecord, wait: Wait, gap: Gap) -> bool:
@@ -60,11 +63,21 @@ def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait]) -> Stretch:
         begin = gap.before
     end: Moment | None = gap.after
     if server.end_ns(gap.after) - last.ts_ns > patience_ns(asked.ts_ns, last.ts_ns):
-        end = last
+        end = _silent_to_all(server, host, begin, last) or last
     moments = [moment for wait in waits for moment in (wait.asked, wait.last_asked)]
     requests = [(wait.asked.ts_ns, wait.request_id) for wait in more if wait.request_id is not None]
     n = len({wait.conn_id for wait in (*waits, *more)})
     return Stretch(host, "silent", begin, end, end is not None and end == gap.after, n, moments, requests)
+
+
+def _silent_to_all(server: ServerRecord, host: str, begin: Moment, last: Moment) -> Moment | None:
+    """The first packet of the process to anybody, if it sent none since `begin` and other hosts went on asking when
+    this one had given up."""
+    gap = server.runs("process", "packet").gap_from(last.ts_ns)
+    if gap.before is None or gap.after is None or gap.before.ts_ns > begin.ts_ns + SECOND_NS:
+        return None
+    others = (wait for wait in server.waits if wait.host != host and wait.layer == "packet")
+    return gap.after if any(last < wait.last_asked < gap.after for wait in others) else None
 
 
 def _waits_for_response(server: ServerRecord, wait: Wait, gap: Gap) -> bool:

@@ -33,6 +33,24 @@ def test_a_host_that_gives_up_knows_nothing_any_more(trace):
     ]
 
 
+def test_others_show_that_it_stays_silent(trace):
+    for host, last in (("a", 13.0), ("b", 39.0)):
+        trace.host(host, last=58.0)
+        trace.signs((0.1, 10.0), (40.0, 58.0), host=host)
+        trace.wait(host, 10.2, 40.0, last=last)
+    trace.signs((0.1, 10.0), (40.0, 58.0), scope="process", layer="packet")
+    assert [row[2:] for row in trace.states() if row[1] == "silent"] == [(10.0, 40.0)] * 2
+
+
+def test_each_attempt_is_a_connection_of_its_own(trace):
+    """An ICMP message ends each attempt at once; no packet of TCP comes."""
+    trace.host("a")
+    trace.signs((0.1, 10.0), (40.0, 59.0), host="a")
+    for at in (20.0, 24.0, 30.0, 38.0):
+        trace.wait("a", at, None, last=at)
+    assert [row[2:] for row in trace.states() if row[1] == "silent"] == [(20.0, 40.0)]
+
+
 def test_one_packet_that_was_lost_is_no_silence(trace):
     """The host did not send again: the capture lacks the acknowledgment."""
     trace.host("a")
