@@ -40,7 +40,7 @@ RUNS = pa.schema(
 where the capture does not tell."""
 _ORDER = [(name, "ascending") for name in ("conn_id", "topic", "partition", "first_ns", "number")]
 _ACCEPTED = ["topic", "topic_id", "partition", "offset", "error_code", "ts_ns"]
-_ENDS = ["topic", "topic_id", "partition", "high_watermark", "last_stable_offset", "ts_ns"]
+_ENDS = ["topic", "topic_id", "partition", "high_watermark", "ts_ns"]
 
 
 def gather_fetch_runs(connections: Mapping[Path, pa.Table], topics: TopicNames) -> pa.Table:
@@ -85,12 +85,13 @@ def _accepted_ns(
     for names, rows in _responses(connections, topics, PRODUCE, _ACCEPTED):
         is_accepted = pc.fill_null(pc.equal(rows["error_code"], 0), False)
         times.take_accepted(names.filter(is_accepted.combine_chunks()), rows.filter(is_accepted))
-    for names, rows in _responses(connections, topics, FETCH, _ENDS):
+    stable = ["last_stable_offset"] if is_committed.any() else []
+    for names, rows in _responses(connections, topics, FETCH, [*_ENDS, *stable]):
         times.take_ends(names, rows, "high_watermark")
-        if is_committed.any():
+        if stable:
             times.take_stable(names, rows)
     first_ns = times.first_ns()
-    if not is_committed.any():
+    if not stable:
         return first_ns
     stable_ns = np.maximum(first_ns, times.blocked_ns())
     return np.where(is_committed, stable_ns, first_ns)

@@ -42,7 +42,7 @@ SENT = np.dtype(
 """A batch on its way. number: connection and request (unanswered.request_numbers); created_ms: -1 where not known;
 least_ns: the shortest distance between creating and sending on its connection so far; ordinal: 1 for the first
 batch of the connection."""
-_NUMBER_BITS = 36
+_NUMBER_BITS, _PLACE_BITS = 36, 40
 
 
 class ProduceWaits:
@@ -137,18 +137,12 @@ class ProduceWaits:
     def _answer(self, rows: pa.Table) -> pa.Table | None:
         """Finds the batches that responses are about."""
         places, numbers = self._partitions.of(rows), request_numbers(rows)
-        keys = np.concatenate([self._open["number"], numbers])
-        at = np.lexsort((np.concatenate([self._open["place"], places]), keys))
-        both = np.concatenate([self._open["place"], places])
-        n_open = len(self._open)
-        is_pair = (keys[at[1:]] == keys[at[:-1]]) & (both[at[1:]] == both[at[:-1]])
-        is_pair &= (at[:-1] < n_open) & (at[1:] >= n_open)
-        batch, answer = at[:-1][is_pair], at[1:][is_pair] - n_open
+        batch, answer = _pairs(self._open["number"], self._open["place"], numbers, places)
         sent = self._open[batch]
         answered_ns = int_column(rows, "ts_ns", 0)[answer]
         errors = int_column(rows, "error_code", 0)[answer]
         chosen = (errors != 0) | self._may_have_waited(sent, answered_ns)
-        still_open = np.ones(n_open, np.bool_)
+        still_open = np.ones(len(self._open), np.bool_)
         still_open[batch] = False
         self._open = self._open[still_open]
         return self._table(sent[chosen], answered_ns[chosen], errors[chosen])
@@ -177,3 +171,19 @@ class ProduceWaits:
             "error_code": pa.array(errors.astype(np.int16)),
         }
         return pa.table(columns)
+
+
+def _pairs(
+    numbers: NDArray[np.int64], places: NDArray[np.int64], answered: NDArray[np.int64], named: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which batches (request number and place) which answers (answered, named) are about: two indices. Requests come
+    nearly in order, which makes sorting by them first fast."""
+    by_number = np.concatenate([numbers, answered])
+    order = np.argsort(by_number, kind="stable")
+    request = np.cumsum(np.diff(by_number[order], prepend=by_number[order[:1]]) != 0)
+    joint = request << _PLACE_BITS | np.concatenate([places, named])[order]
+    again = np.argsort(joint, kind="stable")
+    joint, at = joint[again], order[again]
+    n = len(numbers)
+    is_pair = (joint[1:] == joint[:-1]) & (at[:-1] < n) & (at[1:] >= n)
+    return at[:-1][is_pair], at[1:][is_pair] - n

@@ -23,6 +23,9 @@ KIND_OF_STATE = {
     "slow": "broker_slow",
 }
 """The kind of an incident of a broker that was in such a state for everybody."""
+FAILED_STATES = frozenset(KIND_OF_STATE) - {"slow"}
+SLOW_STATES = frozenset({"slow"})
+"""A broker is also slow because another one failed, and is no cause then; nor does a path fail that is slow."""
 ENDED_STATES = frozenset({"down", "refusing"})
 """States that begin with the end of connections, and not with a silence."""
 MOSTLY = 0.5
@@ -46,17 +49,20 @@ def broker_failures(states: Iterable[Row]) -> list[Failure]:
     by_broker: dict[Any, list[Row]] = defaultdict(list)
     for row in states:
         by_broker[row["server_ip"] if row["node_id"] is None else row["node_id"]].append(row)
-    failures = [failure for rows in by_broker.values() for failure in _of_broker(rows)]
-    return sorted(_without_mirrored(failures), key=lambda f: (f.start_ns, f.subject))
+    failures = [failure for rows in by_broker.values() for failure in _of_broker(rows, FAILED_STATES)]
+    failures = list(_without_mirrored(failures))
+    slow = [failure for rows in by_broker.values() for failure in _of_broker(rows, SLOW_STATES)]
+    failures += [s for s in slow if s.is_of_broker and not any(_overlap_of(s, f) > 0 for f in failures)]
+    return sorted(failures, key=lambda f: (f.start_ns, f.subject))
 
 
-def _of_broker(rows: list[Row]) -> Iterator[Failure]:
-    """The failures of one broker."""
+def _of_broker(rows: list[Row], bad_states: frozenset[str]) -> Iterator[Failure]:
+    """The failures of one broker, as such states show them."""
     served: dict[str, list[Span]] = defaultdict(list)
     for row in rows:
         if row["state"] == "serving":
             served[row["host"]].append((row["from_ns"], _until(row)))
-    bad = _bad_stretches(rows)
+    bad = _bad_stretches(rows, bad_states)
     partial = [s for s in bad if _share_served(s, served) >= MOSTLY]
     whole = [s for s in bad if s not in partial]
     ever_served = bool(served)
@@ -68,14 +74,14 @@ def _of_broker(rows: list[Row]) -> Iterator[Failure]:
         yield _failure([cluster], frozenset(s.host for s in cluster), [])
 
 
-def _bad_stretches(rows: list[Row]) -> list[BadStretch]:
+def _bad_stretches(rows: list[Row], bad_states: frozenset[str]) -> list[BadStretch]:
     """The bad stretches of each host, in order of time: states that follow on each other are one."""
     found: list[BadStretch] = []
     ordered = sorted(rows, key=lambda row: (row["host"], row["from_ns"]))
     for host, of_host in groupby(ordered, key=lambda row: row["host"]):
         last: BadStretch | None = None
         for row in of_host:
-            if row["state"] not in KIND_OF_STATE:
+            if row["state"] not in bad_states:
                 continue
             if last is None or row["from_ns"] > last.to_ns:
                 last = BadStretch(host, row["host_kind"], row["from_ns"], _until(row))
@@ -132,8 +138,8 @@ def _overlap(stretch: BadStretch, cluster: list[BadStretch]) -> int:
 
 
 def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: list[BadStretch]) -> Failure:
-    """The failure that groups of stretches show. It begins with the broker's last packet to anybody, or where
-    connections ended, with the first of them. late: the stretches of hosts that noticed late that it was over."""
+    """The failure that groups of stretches show. It begins with the broker's last packet to anybody; where connections
+    ended or paths were cut, with the first of them. late: the stretches of hosts that noticed late that it was over."""
     first, last = clusters[0], clusters[-1]
     noticed = [s.from_ns for s in first if s.from_ns <= min(s.to_ns for s in first)]
     is_ending = all(s.states[0]["state"] in ENDED_STATES for s in first)
@@ -145,7 +151,7 @@ def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: 
     return Failure(
         kind,
         subject=broker_name(states[0]),
-        start_ns=min(noticed) if is_ending else max(noticed),
+        start_ns=min(noticed) if is_ending or hosts else max(noticed),
         end_ns=None if first_served == FOREVER else first_served,
         felt_until_ns=None if last_served == FOREVER else last_served,
         node_id=states[0]["node_id"],
@@ -169,6 +175,10 @@ def _dominant_state(states: list[Row]) -> str:
     for row in states:
         lasted[row["state"]] += max(min(_until(row), max(last, row["from_ns"] + 1)) - row["from_ns"], 0)
     return max(sorted(lasted), key=lambda state: lasted[state])
+
+
+def _overlap_of(failure: Failure, other: Failure) -> int:
+    return failure.overlap_ns(other.start_ns, other.end_ns)
 
 
 def _without_mirrored(failures: list[Failure]) -> Iterator[Failure]:
