@@ -15,8 +15,8 @@ from kafkascope_analyzer.resolve.group_events import GroupEvents
 from kafkascope_analyzer.resolve.loop_events import LoopEvents
 from kafkascope_analyzer.resolve.partition_events import PartitionEvents
 from kafkascope_analyzer.resolve.request_events import RequestEvents
-from kafkascope_analyzer.resolve.service_events import ServiceEvents
 from kafkascope_analyzer.resolve.server_events import ServerEvents
+from kafkascope_analyzer.resolve.service_events import ServiceEvents
 from kafkascope_analyzer.resolve.transaction_source import TransactionEvents
 from kafkascope_analyzer.resolve.usage_events import UsageEvents
 

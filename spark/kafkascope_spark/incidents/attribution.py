@@ -21,9 +21,7 @@ LEAST_OVERLAP_NS = SECOND // 2
 def under_quota(stall: Row, failures: Sequence[Failure]) -> Failure | None:
     """The quota that made brokers hold the client back meanwhile."""
     quotas = (f for f in failures if f.kind == "quota")
-    of_client = (
-        f for f in quotas if any(r["client_instance_id"] == stall["client_instance_id"] for r in f.recoveries)
-    )
+    of_client = (f for f in quotas if any(r["client_instance_id"] == stall["client_instance_id"] for r in f.recoveries))
     return _longest_overlap(stall, of_client)
 
 
