@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_parsers.kernels import kernel
+from kafkascope_parsers.kernels import inlined, kernel
 
 MILLISECOND = 1_000_000
 LEAST_PAUSE_NS = 500 * MILLISECOND
@@ -39,6 +39,22 @@ the last one; least_delay_ns: the shortest time between the time of a record and
 where there was none yet."""
 
 
+@inlined
+def _extend(run, row):  # type: ignore[no-untyped-def]
+    """Adds a response to a run, or begins it where n is 0."""
+    next_offset = row["last_offset"] + 1
+    if run["n"] == 0:
+        run["first_ns"] = row["ts_ns"]
+        run["number"] = row["number"]
+        run["first_offset"] = row["first_offset"]
+        run["next_offset"] = next_offset
+    run["n"] += 1
+    run["n_records"] += row["n_records"]
+    run["last_ns"] = row["ts_ns"]
+    run["last_number"] = row["number"]
+    run["next_offset"] = max(run["next_offset"], next_offset)
+
+
 @kernel
 def follow_fetched(slots, rows, runs, ended, ended_slots):  # type: ignore[no-untyped-def]
     """Adds responses to the runs of their connections and topic-partitions; returns how many runs ended.
@@ -69,16 +85,7 @@ def follow_fetched(slots, rows, runs, ended, ended_slots):  # type: ignore[no-un
                 run["n_records"] = 0
         elif run["n"] == 0:
             run["least_delay_ns"] = UNKNOWN_DELAY
-        if run["n"] == 0:
-            run["first_ns"] = row["ts_ns"]
-            run["number"] = row["number"]
-            run["first_offset"] = row["first_offset"]
-            run["next_offset"] = next_offset
-        run["n"] += 1
-        run["n_records"] += row["n_records"]
-        run["last_ns"] = row["ts_ns"]
-        run["last_number"] = row["number"]
-        run["next_offset"] = max(run["next_offset"], next_offset)
+        _extend(run, row)
         run["least_delay_ns"] = min(run["least_delay_ns"], delay)
     return n_ended
 

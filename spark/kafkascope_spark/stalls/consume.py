@@ -13,7 +13,9 @@ AWAY_NS = 60_000_000_000
 def consume_waits(events: Sequence[Row], members: Sequence[ServiceClient]) -> Iterator[Wait]:
     """The waits. events: structs of fetch_run of all members. The group waits from when the first record that no member
     has is there, but not from before its last progress, until a member gets later records, or until its last member has
-    closed: a group without members wants nothing, and what comes then is a start."""
+    closed: a group without members wants nothing, and what comes then is a start. A consumer without a group chooses
+    its partitions (Kafka Streams reads a changelog until its store is restored): what it never fetches it does not
+    want."""
     runs = sorted(events, key=lambda run: (run["first_ns"], run["next_offset"]))
     latest, lowest, progress_ns = runs[0], runs[0]["first_offset"], runs[0]["last_ns"]
     for run in runs[1:]:
@@ -23,7 +25,8 @@ def consume_waits(events: Sequence[Row], members: Sequence[ServiceClient]) -> It
         yield from _wait(latest, progress_ns, run, members)
         latest, lowest = run, min(lowest, run["first_offset"])
         progress_ns = max(progress_ns, run["last_ns"])
-    yield from _wait(latest, progress_ns, None, members)
+    if any(member.group_id is not None for member in members):
+        yield from _wait(latest, progress_ns, None, members)
 
 
 def _wait(latest: Row, progress_ns: int, following: Row | None, members: Sequence[ServiceClient]) -> Iterator[Wait]:

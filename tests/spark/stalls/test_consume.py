@@ -1,5 +1,7 @@
 """When records waited for a group, from hand-made runs of its members."""
 
+from dataclasses import replace
+
 from kafkascope_spark.stalls.clients import ServiceClient
 from kafkascope_spark.stalls.consume import AWAY_NS, consume_waits
 
@@ -66,6 +68,12 @@ def test_what_nobody_brings_waits_until_the_end_or_until_the_group_ends():
     assert spans(runs) == [(12, None)]
     assert spans(runs, [member(left=30)]) == [(12, 30)]
     assert spans(runs, [member(left=11)]) == []
+
+
+def test_a_consumer_without_a_group_wants_only_what_it_fetches():
+    alone = replace(member(), group_id=None)
+    assert spans([run(0, 10, (0, 100), 12)], [alone]) == []
+    assert spans([run(0, 10, (0, 100), 12), run(15, 20, (100, 150))], [alone]) == [(12, 15)]
 
 
 def test_a_group_that_all_have_left_wants_nothing():

@@ -1,0 +1,134 @@
+"""When a client waited for its coordinator or for metadata, from hand-made requests."""
+
+import pytest
+
+from kafkascope_spark import api_keys
+from kafkascope_spark.model import ErrorRun
+from kafkascope_spark.stalls.calls import GIVE_UP_NS, Calls
+
+S = 1_000_000_000
+END = 1_000
+
+
+@pytest.fixture
+def calls(instance, request_of):
+    """Takes (API key, sent, answered or None, error or None, more) and gives spans of the stalls by kind."""
+
+    def make(steps, left=None):
+        machine = Calls(instance(), (0, END * S))
+        for number, (key, sent, answered, error, *more) in enumerate(steps):
+            request = request_of(number, key, sent, answered, **(more[0] if more else {}))
+            machine.on_request(request)
+            if answered is not None:
+                machine.on_answer(request, [ErrorRun(request.request_id, key, error)] if error else [])
+        rows = machine.finish(None if left is None else left * S)
+        return [(r["kind"], r["from_ns"] / S, r["to_ns"] and r["to_ns"] / S, r["n_attempts"]) for r in rows]
+
+    return make
+
+
+@pytest.fixture
+def instance(connection):
+    from kafkascope_spark.identity.grouping import Group
+    from kafkascope_spark.identity.instances import Instance
+    from kafkascope_spark.identity.kinds import kind_of
+
+    def make():
+        connections = [connection("c1", 0, None)]
+        return Instance("ci-1", "10.0.0.9", "app", kind_of(connections), Group(connections), connections)
+
+    return make
+
+
+@pytest.fixture
+def request_of(request_sent):
+    def make(number, key, sent, answered, **more):
+        row = request_sent(f"c1-{number}", "c1", key)
+        row.ts_ns = row.request_last_ns = round(sent * S)
+        row.response_ns = None if answered is None else round(answered * S)
+        row.status = "unanswered" if answered is None else "ok"
+        row.group_id, row.transactional_id, row.generation_or_epoch, row.member_id = "g", "tx", 3, "m"
+        for name, value in more.items():
+            setattr(row, name, value)
+        return row
+
+    return make
+
+
+@pytest.fixture
+def request_sent():
+    from kafkascope_spark.model import Request
+
+    def make(request_id, conn_id, key):
+        empty = dict.fromkeys(Request.__dataclass_fields__)
+        known = {"request_id": request_id, "conn_id": conn_id, "api_key": key, "error_code": 0, "node_id": 1}
+        return Request(**empty | known)
+
+    return make
+
+
+COMMIT, HEARTBEAT, JOIN, SYNC = (
+    api_keys.OFFSET_COMMIT,
+    api_keys.HEARTBEAT,
+    api_keys.JOIN_GROUP,
+    api_keys.SYNC_GROUP,
+)
+GOOD = (COMMIT, 1, 1.01, None)
+
+
+def test_a_slow_answer_is_a_wait(calls):
+    assert calls([GOOD, (COMMIT, 10, 13, None)]) == [("commit", 10, 13, 1)]
+
+
+def test_errors_after_which_the_client_asks_again_are_one_wait(calls):
+    steps = [GOOD, (COMMIT, 10, 10.1, "NOT_COORDINATOR"), (COMMIT, 11, 12, "COORDINATOR_LOAD_IN_PROGRESS")]
+    assert calls([*steps, (COMMIT, 13, 13.5, None)]) == [("commit", 10, 13.5, 3)]
+
+
+def test_a_request_without_an_answer_waits_for_the_next_that_has_one(calls):
+    assert calls([GOOD, (COMMIT, 10, None, None), (COMMIT, 20, 20.1, None)]) == [("commit", 10, 20.1, 2)]
+
+
+def test_what_comes_before_the_first_success_is_the_start(calls):
+    assert calls([(COMMIT, 10, 10.1, "NOT_COORDINATOR"), (COMMIT, 15, 15.1, None)]) == []
+
+
+def test_a_rebalance_is_no_wait(calls):
+    assert calls([GOOD, (COMMIT, 10, 10.1, "REBALANCE_IN_PROGRESS"), (COMMIT, 15, 15.1, None)]) == []
+    joined = [(SYNC, 1, 1.1, None), (JOIN, 10, 40, None), (SYNC, 40, 41.5, None)]
+    assert calls(joined) == []
+
+
+def test_a_member_keeps_its_place_while_a_heartbeat_waits(calls):
+    assert calls([(HEARTBEAT, 1, 1.1, None), (HEARTBEAT, 10, 18, None), (HEARTBEAT, 20, None, None)]) == []
+    moved = [(HEARTBEAT, 1, 1.1, None), (HEARTBEAT, 10, 10.1, "NOT_COORDINATOR"), (HEARTBEAT, 13, 13.1, None)]
+    assert calls(moved) == []
+
+
+def test_a_member_that_is_out_waits_until_it_is_in_again(calls):
+    steps = [(HEARTBEAT, 1, 1.1, None), (HEARTBEAT, 10, 10.5, "UNKNOWN_MEMBER_ID"), (JOIN, 11, 14, None)]
+    assert calls([*steps, (SYNC, 14, 14.2, None)]) == [("membership", 10.5, 14.2, 2)]
+
+
+def test_a_join_that_is_not_answered_is_a_wait(calls):
+    steps = [(SYNC, 1, 1.1, None), (JOIN, 10, None, None), (JOIN, 20, 20.1, None), (SYNC, 20.1, 20.2, None)]
+    assert calls(steps) == [("membership", 10, 20.2, 2)]
+
+
+def test_what_is_not_repeated_was_given_up(calls):
+    late = 10.1 + GIVE_UP_NS // S + 1
+    assert calls([GOOD, (COMMIT, 8, 10.1, "NOT_COORDINATOR"), (COMMIT, late, late + 0.1, None)]) == [
+        ("commit", 8, 10.1, 1)
+    ]
+
+
+def test_a_wait_at_the_end_is_open_while_the_client_lives(calls):
+    lost = [GOOD, (COMMIT, END - 5, None, None)]
+    assert calls(lost) == [("commit", END - 5, None, 1)]
+    assert calls(lost, left=END - 3) == [("commit", END - 5, END - 3, 1)]
+
+
+def test_each_transactional_id_waits_by_itself(calls):
+    key, other = api_keys.END_TXN, {"transactional_id": "other"}
+    steps = [(key, 1, 1.1, None), (key, 10, 10.1, "CONCURRENT_TRANSACTIONS"), (key, 11, 11.1, None, other)]
+    assert calls([*steps, (key, 12, 12.1, None)]) == [("transaction", 10, 12.1, 2)]
