@@ -47,6 +47,8 @@ def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster) -
     if not connections:
         return ServerRows()
     hosts = ServerHosts(connections, cluster)
+    if not len(hosts.pair_server):
+        return ServerRows()
     activity = Activity(hosts, hosts_that_did_not_acknowledge(hosts))
     for runs in spilled_runs(hosts):
         activity.take(runs)

@@ -50,7 +50,7 @@ class ServerEvents:
 
 
 def _host_events(rows: pa.Table) -> pa.Table:
-    return _events("server_host", rows, {"ts_ns": rows["met_ns"]})
+    return _events("server_host", rows, {"ts_ns": rows["met_ns"], "packet_no": rows["first_packet"]})
 
 
 def _connection_events(rows: pa.Table) -> pa.Table:

@@ -37,7 +37,7 @@ class ServerRows:
 
 
 def host_rows(hosts: "ServerHosts", contacts: "Contacts") -> pa.Table:
-    """One row per server and host: who they are, first and last packet of the server, whether it sent payload."""
+    """One row per server and host: who they are, when the server was heard from, whether it sent payload."""
     server, heard = hosts.pair_server, contacts.last_ns >= 0
     first, conn_ids = _first_connections(hosts, hosts.pair, len(server))
     columns = {
@@ -52,7 +52,7 @@ def host_rows(hosts: "ServerHosts", contacts: "Contacts") -> pa.Table:
         "is_client": pa.array(np.isin(hosts.server_process, hosts.client_process)[server]),
         "served": pa.array(contacts.served),
     }
-    for name in ("first_ns", "first_packet", "last_ns", "last_packet"):
+    for name in ("first_ns", "first_packet", "last_ns"):
         columns[name] = pa.array(getattr(contacts, name), mask=~heard)
     return pa.table(columns)
 

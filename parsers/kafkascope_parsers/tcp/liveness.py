@@ -2,8 +2,8 @@
 
 A side waits for a packet from its first segment that needs an acknowledgment (payload, SYN, FIN, keep-alive probe)
 until the other side reacts: with SYN, RST, an acknowledgment without payload, or one that moves on. What the other side
-sends or sends again without having received anything is no reaction, and is not counted while somebody waits: where one
-direction of a path is cut, TCP repeats itself in both. A side waits for payload from its first new payload until the
+sends without having received anything is no reaction, and is not counted while somebody waits; nor is what it only
+sends again: where one direction of a path is cut, TCP repeats itself in both. A side waits for payload from its first new payload until the
 other side sends new payload, FIN or RST, or until it ends the connection itself.
 
 An acknowledgment of bytes that the capture lacks shows that the other side did send: a capture may have one direction
@@ -136,11 +136,14 @@ def note_numbers(seg: Any, mine: Any, theirs: Any, hidden: bool) -> None:
 
 @kernel
 def reacts(seg: Any, mine: Any, theirs: Any) -> Any:
-    """Whether the segment shows that its sender receives what the other side sends, or the other side waits for
-    nothing. Rows of PACKETS."""
-    if theirs.asked_packet == 0 or seg.tcp_flags & (SYN | RST):
+    """Whether the segment shows that its sender receives what the other side sends, or that the other side waits for
+    nothing and the sender does not merely repeat itself. Rows of PACKETS."""
+    if seg.tcp_flags & (SYN | RST):
         return True
     if seg.length == 0 and not seg.tcp_flags & FIN:
+        return True
+    repeats = seg.length > 0 and not brings_new_bytes(seg, mine) and not is_keepalive(seg, mine)
+    if theirs.asked_packet == 0 and not repeats:
         return True
     return not mine.has_ack or distance(seg.ack, mine.last_ack) > 0
 

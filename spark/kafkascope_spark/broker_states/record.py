@@ -67,13 +67,11 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host that talked to the server. first, last: packets of the server to it, None where none came."""
+    """A host that talked to the server. first: packet of the server to it, None where none came."""
 
     host: str
     kind: str
-    served: bool
     first: Moment | None
-    last: Moment | None
 
 
 class Runs:
@@ -132,7 +130,10 @@ class ServerRecord:
     def take(self, row: Row) -> None:
         """Takes the next event of the server (client_stage.SHARED_ORDER)."""
         event = row[row["kind"]]
-        _TAKE[row["kind"]](self, row["conn_id"], event)
+        if row["kind"] == "server_host":
+            self._take_host(row["packet_no"], event)
+        else:
+            _TAKE[row["kind"]](self, row["conn_id"], event)
 
     def runs(self, scope: str, layer: str, host: str = ANYBODY) -> Runs:
         """When the server was heard from; scope and layer as in the event life_sign."""
@@ -146,11 +147,11 @@ class ServerRecord:
         """The time of a moment, the begin of the capture for none."""
         return self.capture_ns[0] if moment is None else moment.ts_ns
 
-    def _take_host(self, _conn_id: str, event: Row) -> None:
+    def _take_host(self, packet_no: int, event: Row) -> None:
         self.server_ip, self.server_port, self.node_id = event["server_ip"], event["server_port"], event["node_id"]
         self.is_client = bool(event["is_client"])
-        first, last = _moment(event, "first"), _moment(event, "last")
-        self.hosts[event["host"]] = Host(event["host"], event["host_kind"], bool(event["served"]), first, last)
+        first = None if event["first_ns"] is None else Moment(event["first_ns"], packet_no)
+        self.hosts[event["host"]] = Host(event["host"], event["host_kind"], first)
 
     def _take_connection(self, conn_id: str, event: Row) -> None:
         began, ended = _some(event, "first"), _some(event, "last")
@@ -180,7 +181,6 @@ class ServerRecord:
 
 
 _TAKE = {
-    "server_host": ServerRecord._take_host,
     "server_connection": ServerRecord._take_connection,
     "server_wait": ServerRecord._take_wait,
     "life_sign": ServerRecord._take_sign,

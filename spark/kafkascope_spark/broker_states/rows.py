@@ -75,9 +75,7 @@ def _between(
         if heard is None:
             return
         begin = heard
-    last = end or host.last
-    moments = [] if last is None else [last]
-    yield Stretch(host.host, "serving", begin, end, True, 0, moments)
+    yield Stretch(host.host, "serving", begin, end, True, 0)
 
 
 def _row(server: ServerRecord, host: Host, stretch: Stretch) -> Row:

@@ -63,7 +63,7 @@ def test_a_server_that_is_silent(wire):
         wire.packet(0, 101, b"q" * 10, ack=501, ts_ns=900 * MS),
     ]
     assert spans_of(wire, packets) == [
-        (0, "run packet", 1, 6, 0, "open"),
+        (0, "run packet", 1, 4, 0, "open"),
         (0, "run payload", 4, 4, 0, "open"),
         (0, "wait packet", 4, 6, 0, "open"),
         (0, "wait payload", 4, 6, 0, "open"),
@@ -93,6 +93,18 @@ def test_what_a_server_repeats_without_receiving_anything_is_no_reaction(wire):
     spans = spans_of(wire, packets)
     assert (0, "wait packet", 6, 8, 10, "ack") in spans
     assert (1, "run payload", 5, 5, 0, "open") in spans
+
+
+def test_what_a_server_repeats_while_nobody_waits_is_no_sign_of_it(wire):
+    """The client's acknowledgments are lost on their way."""
+    packets = [
+        *handshake(wire),
+        wire.packet(0, 101, b"q" * 10, ack=501, ts_ns=10 * MS),
+        wire.packet(1, 501, b"a" * 5, ack=111, ts_ns=20 * MS),
+        wire.packet(0, 111, ack=506, ts_ns=21 * MS),
+        wire.packet(1, 501, b"a" * 5, ack=111, ts_ns=3 * S),
+    ]
+    assert (1, "run packet", 2, 5, 0, "open") in spans_of(wire, packets)
 
 
 def test_an_acknowledgment_shows_what_the_capture_lacks(wire):
@@ -143,7 +155,8 @@ class Twin:
         end = p.seq + size + bool(p.flags & SYN) + bool(p.flags & FIN)
         fresh = size > 0 and (me.high is None or p.seq + size > me.high)
         moved = p.ack is not None and (me.ack is None or p.ack > me.ack)
-        idle = not peer.asked["packet"]
+        probes = me.high is not None and size <= 1 and not p.flags & (SYN | FIN | RST) and p.seq == me.high - 1
+        idle = not peer.asked["packet"] and (size == 0 or fresh or probes)
         if idle or p.flags & (SYN | RST) or (size == 0 and not p.flags & FIN) or moved:
             me.sent["packet"].append(at)
             self.answer(1 - p.side, "packet", at, self.kind(p))

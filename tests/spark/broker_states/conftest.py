@@ -23,9 +23,9 @@ class Trace:
     def host(self, host: str, kind: str = "client", first: float | None = 0.1, last: float = 59.0, **more: Any) -> None:
         """A host that talked to the server."""
         body = {"server_ip": "10.0.0.1", "server_port": 9092, "node_id": 1, "host": host, "host_kind": kind}
-        heard = {} if first is None else _span(first, last)
-        body |= {"served": first is not None, "is_client": False, **dict.fromkeys(_span(0, 0)), **heard, **more}
-        self._add("server_host", host, first or 0.0, 0, body)
+        heard = {"first_ns": None, "last_ns": None} if first is None else _span(first, last)
+        body |= {"served": first is not None, "is_client": False, **heard, **more}
+        self._add("server_host", host, first or 0.0, first or 0.0, body)
 
     def signs(self, *runs: tuple[float, float], host: str | None = None, scope: str = "host", layer: str = "") -> None:
         """When the server was heard from; at both layers, unless one is named."""

@@ -74,8 +74,9 @@ KIND_DOCS: Mapping[str, str] = {
         "between them; next_accepted_ns: when the first record that they did not bring had been accepted"
     ),
     "server_host": (
-        "a host that talked to the server: what runs there, first and last packet of the server to it, and whether "
-        "payload was among them (served); is_client: the process of the server opened connections too"
+        "a host that talked to the server: what runs there, when the server's first packet (packet_no) and last packet "
+        "came to it, and whether payload was among them (served); is_client: the process of the server opened "
+        "connections too"
     ),
     "server_connection": (
         "a connection that the server ended or did not accept, or the first that it accepted afterwards (close_kind): "

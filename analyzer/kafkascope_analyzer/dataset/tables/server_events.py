@@ -27,7 +27,8 @@ SERVER_KINDS: Mapping[str, pa.StructType] = {
             ("host_kind", pa.string()),
             ("served", pa.bool_()),
             ("is_client", pa.bool_()),
-            *_FIRST_AND_LAST,
+            ("first_ns", pa.int64()),
+            ("last_ns", pa.int64()),
         ]
     ),
     "server_connection": pa.struct(
