@@ -47,3 +47,30 @@ def test_a_kernel_that_makes_an_array_is_refused() -> None:
 
     with pytest.raises(NumbaError):
         copied(np.arange(3))
+
+
+CALLS_ANOTHER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pair.outer import twice
+print(twice(5))
+"""
+
+
+def test_a_kernel_is_compiled_again_when_one_that_it_calls_has_changed(tmp_path: Path) -> None:
+    """numba itself looks only at the file of the kernel that is called."""
+    package = tmp_path / "pair"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "outer.py").write_text(
+        "from kafkascope_parsers.kernels import kernel\nfrom pair.inner import factor\n\n\n"
+        "@kernel\ndef twice(n):\n    return factor() * n\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    for factor in (2, 30):
+        (package / "inner.py").write_text(
+            f"from kafkascope_parsers.kernels import kernel\n\n\n@kernel\ndef factor():\n    return {factor}\n"
+        )
+        command = [sys.executable, "-c", CALLS_ANOTHER, str(tmp_path)]
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+        assert ran.stdout.split() == [str(5 * factor)]

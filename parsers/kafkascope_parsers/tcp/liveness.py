@@ -3,8 +3,8 @@
 A side waits for a packet from its first segment that needs an acknowledgment (payload, SYN, FIN, keep-alive probe)
 until the other side reacts: with SYN, RST, an acknowledgment without payload, or one that moves on. What the other side
 sends without having received anything is no reaction, and is not counted while somebody waits; nor is what it only
-sends again: where one direction of a path is cut, TCP repeats itself in both. A side waits for payload from its first new payload until the
-other side sends new payload, FIN or RST, or until it ends the connection itself.
+sends again: where one direction of a path is cut, TCP repeats itself in both. A side waits for payload from its first
+new payload until the other side sends new payload, FIN or RST, or until it ends the connection itself.
 
 An acknowledgment of bytes that the capture lacks shows that the other side did send: a capture may have one direction
 only, or have lost packets.
