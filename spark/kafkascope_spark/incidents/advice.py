@@ -1,15 +1,22 @@
 """What to change about an incident: complete commands and settings."""
 
+import shlex
+
 from kafkascope_spark.incidents.failure import Failure
+from kafkascope_spark.incidents.permissions import grants, topic_of
 
 
 def advice_for(failure: Failure) -> str:
     """What to change."""
+    commands = grants(failure.recoveries)
+    if failure.kind == "permission" and commands:
+        return f"Grant what was denied: {'; '.join(commands)}"
     return _ADVICE[failure.kind].format(
         node=failure.node_id if failure.node_id is not None else "NODE",
         server=failure.server or "BROKER:9092",
         hosts=", ".join(sorted(failure.hosts)),
         subject=failure.subject,
+        topic=shlex.quote(topic_of(failure.subject)),
     )
 
 
@@ -60,10 +67,12 @@ _ADVICE = {
         "group.instance.id and partition.assignment.strategy=CooperativeStickyAssignor the others read on meanwhile."
     ),
     "permission": (
-        "Grant what was denied: kafka-acls.sh --bootstrap-server BROKER:9092 --add --allow-principal User:PRINCIPAL "
-        "--operation OPERATION, for {subject}."
+        "Check user name, password and mechanism of these clients ({subject}): kafka-configs.sh --bootstrap-server "
+        "BROKER:9092 --describe --entity-type users lists the users that brokers know by SCRAM."
     ),
-    "missing_topic": "Create the topic, or correct its name: kafka-topics.sh --create --topic {subject}",
+    "missing_topic": (
+        "Create the topic, or correct its name: kafka-topics.sh --bootstrap-server BROKER:9092 --create --topic {topic}"
+    ),
     "quota": (
         "Raise the quota, or send less: kafka-configs.sh --bootstrap-server BROKER:9092 --describe --entity-type "
         "clients"

@@ -76,6 +76,7 @@ def recovery() -> MakeRow:
             "resource_kind": "partition",
             "resource": "orders-0",
             "first_error_name": error,
+            "first_api_key": 1,
             "outcome": "still_open" if end is None else "recovered",
             "start_ns": ns(start),
             "failing_ns": None,

@@ -130,6 +130,25 @@ def test_what_a_quota_holds_back_belongs_to_the_quota(
     assert kinds == {"stall-produce-21-6": "quota"}
 
 
+@pytest.mark.parametrize(
+    ("error", "api_key", "resource", "expected"),
+    [
+        ("TOPIC_AUTHORIZATION_FAILED", 0, "orders-0", "--operation Write --topic orders"),
+        ("TOPIC_AUTHORIZATION_FAILED", 3, "it's", "--operation Describe --topic 'it'\"'\"'s'"),
+        ("GROUP_AUTHORIZATION_FAILED", 11, "orders-app", "--operation Read --group orders-app"),
+        ("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", 22, "pay-1", "--operation Write --transactional-id pay-1"),
+        ("CLUSTER_AUTHORIZATION_FAILED", 22, "cluster", "--operation IdempotentWrite --cluster"),
+    ],
+)
+def test_advice_grants_what_was_denied(
+    recovery: MakeRow, error: str, api_key: int, resource: str, expected: str
+) -> None:
+    """Operations as Kafka's documentation lists them for each protocol."""
+    (incident,), _ = tell(recoveries=[recovery(error, 21, 1, 9, None, first_api_key=api_key, resource=resource)])
+    assert incident["kind"] == "permission"
+    assert incident["advice"].endswith(expected)
+
+
 def test_a_leader_that_moves_without_a_stall_is_routine(recovery: MakeRow) -> None:
     (incident,), _ = tell(recoveries=[recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 9, 9.2)])
     assert (incident["kind"], incident["node_id"], incident["severity"]) == ("leader_move", None, "info")

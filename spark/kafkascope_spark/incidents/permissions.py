@@ -1,0 +1,68 @@
+"""The commands that grant what brokers denied, from the recoveries that were denied it.
+
+Which operation an API needs: Kafka's documentation, "Operations and Resources on Protocols".
+"""
+
+import shlex
+from collections.abc import Iterable
+from typing import Any
+
+from kafkascope_spark import api_keys
+from kafkascope_spark.error_codes import PERMISSION_DENIED
+
+Row = dict[str, Any]
+
+MOST_COMMANDS = 5
+_OPERATION = {
+    api_keys.PRODUCE: "Write",
+    api_keys.FETCH: "Read",
+    api_keys.SHARE_FETCH: "Read",
+    api_keys.OFFSET_COMMIT: "Read",
+    api_keys.JOIN_GROUP: "Read",
+    api_keys.SYNC_GROUP: "Read",
+    api_keys.HEARTBEAT: "Read",
+    **dict.fromkeys(api_keys.GROUP_HEARTBEATS, "Read"),
+    api_keys.INIT_PRODUCER_ID: "Write",
+    api_keys.ADD_PARTITIONS_TO_TXN: "Write",
+    api_keys.ADD_OFFSETS_TO_TXN: "Write",
+    api_keys.END_TXN: "Write",
+    api_keys.TXN_OFFSET_COMMIT: "Read",
+}
+_LEAST = "Describe"
+"""What every other API needs at least."""
+
+
+def grants(recoveries: Iterable[Row]) -> list[str]:
+    """The commands, sorted; the principal is not on the wire, unless SASL shows it."""
+    commands = {_grant(row) for row in recoveries if row["first_error_name"] in PERMISSION_DENIED}
+    return sorted(commands)[:MOST_COMMANDS]
+
+
+def _grant(row: Row) -> str:
+    option, name = _resource(row)
+    operation = _OPERATION.get(row["first_api_key"], _LEAST)
+    if option == "--cluster" and row["first_api_key"] == api_keys.INIT_PRODUCER_ID:
+        operation = "IdempotentWrite"
+    resource = option if name is None else f"{option} {shlex.quote(name)}"
+    return (
+        "kafka-acls.sh --bootstrap-server BROKER:9092 --add --allow-principal User:PRINCIPAL "
+        f"--operation {operation} {resource}"
+    )
+
+
+def _resource(row: Row) -> tuple[str, str | None]:
+    """The option of kafka-acls.sh for what was denied, and its name."""
+    error, name = row["first_error_name"], row["resource"]
+    if error == "CLUSTER_AUTHORIZATION_FAILED":
+        return "--cluster", None
+    if error == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED":
+        return "--transactional-id", name
+    if error == "GROUP_AUTHORIZATION_FAILED":
+        return "--group", name
+    return "--topic", topic_of(name)
+
+
+def topic_of(resource: str) -> str:
+    """The topic of a topic-partition, or of a topic."""
+    topic, _, partition = resource.rpartition("-")
+    return topic if topic and partition.isdigit() else resource
