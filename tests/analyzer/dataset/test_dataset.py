@@ -72,10 +72,10 @@ def test_a_table_is_read_as_arrow_reads_its_files(leader_move: Path) -> None:
 def test_a_file_that_the_manifest_does_not_list_is_no_part_of_it(leader_move: Path) -> None:
     n = Dataset.open(leader_move).read("requests").num_rows
     shutil.copy(leader_move / "requests" / "part-0.parquet", leader_move / "requests" / "part-9.parquet")
-    shutil.copytree(leader_move / "requests", leader_move / "stories" / "incidents")
+    shutil.copytree(leader_move / "requests", leader_move / "stories" / "others")
     dataset = Dataset.open(leader_move)
     assert dataset.read("requests").num_rows == dataset.rows("requests") == n
-    assert not dataset.has("stories/incidents")
+    assert not dataset.has("stories/others")
 
 
 def test_a_table_that_it_lacks(leader_move: Path) -> None:

@@ -39,14 +39,14 @@ function incidentsBlock() {
     "div",
     { class: "incidents" },
     n ? el("h3", {}, `Incidents (${grouped(n)})`) : null,
-    listed.map(incidentCard),
+    listed.map((incident, place) => incidentCard(incident, place === 0)),
     rest,
     unassigned.length ? [el("h3", {}, "Stalls that belong to no incident"), waitTable(unassigned, n_unassigned)] : null,
-    routine.length ? details(routine_text, false, routine.map(incidentCard)) : null,
+    routine.length ? details(routine_text, false, routine.map((incident) => incidentCard(incident, false))) : null,
   );
 }
 
-function incidentCard(incident) {
+function incidentCard(incident, isFirst) {
   const [, tone] = SEVERITIES[incident.severity];
   const head = el(
     "summary",
@@ -55,7 +55,7 @@ function incidentCard(incident) {
     el("strong", { class: "title" }, incident.title),
     el("span", { class: "time" }, incident.when),
   );
-  const made = el("details", { class: `incident ${tone}`, open: incident.severity === "error" }, head);
+  const made = el("details", { class: `incident ${tone}`, open: isFirst || incident.severity === "error" }, head);
   made.dataset.incident = incident.incident_id;
   return filledWhenOpen(made, () => incidentBody(incident));
 }

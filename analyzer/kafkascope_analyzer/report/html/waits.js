@@ -101,7 +101,7 @@ function stretchText(one) {
 function nodeLabel(row) {
   const bad = row.lane.failing.length;
   const what = bad ? outcome("failed", count(bad, "failure")) : outcome("recovered", "serving");
-  return el("div", { class: "label node", title: row.lane.label }, el("strong", {}, row.lane.label), what);
+  return el("div", { class: "label node", title: row.lane.label }, el("strong", {}, row.lane.short_label), what);
 }
 
 // The lanes of brokers as text.

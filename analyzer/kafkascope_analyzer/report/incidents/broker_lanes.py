@@ -38,6 +38,8 @@ class BrokerLane:
 
     node_id: int | None
     label: str
+    short_label: str
+    """The label where there is little room: a broker's ports have lanes of their own."""
     serving: tuple[Stretch, ...]
     failing: tuple[Stretch, ...]
 
@@ -61,6 +63,7 @@ def _lane(place: str, states: list[Row]) -> BrokerLane:
     return BrokerLane(
         node_id=node_id,
         label=node(node_id, place),
+        short_label=place if node_id is None else f"node {node_id} :{place.rpartition(':')[2]}",
         serving=tuple(_joined([row for row in states if row["state"] == SERVING], hosts)[:MOST_STRETCHES]),
         failing=tuple(failing[:MOST_STRETCHES]),
     )

@@ -36,7 +36,6 @@ CONSEQUENCES: dict[str, frozenset[str]] = {
     "quota": frozenset({"throttled"}),
     "permission": frozenset({"access_denied", "auth_failed"}),
     "missing_topic": frozenset({"missing_topic"}),
-    "client": frozenset({"auth_failed", "oversize_request", "wrong_protocol", "old_versions", "fenced_producer"}),
 }
 """Kind of incident -> rules whose findings are consequences of such an incident."""
 

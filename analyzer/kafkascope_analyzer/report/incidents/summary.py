@@ -36,7 +36,6 @@ KINDS = {
     "quota": "quota exceeded",
     "permission": "permission denied",
     "missing_topic": "topic missing",
-    "client": "client failed",
     "unexplained": "unexplained",
 }
 """Kinds of incident in words."""

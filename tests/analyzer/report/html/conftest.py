@@ -24,56 +24,12 @@ def chromium() -> str | None:
 
 
 @pytest.fixture(scope="session")
-def leader_move(tmp_path_factory: pytest.TempPathFactory, small: Any) -> Path:
-    """The tables of fixtures/captures/leader_move.pcap.zst, and what its truth says of node 3 as incident rows."""
+def leader_move(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables of fixtures/captures/leader_move.pcap.zst."""
     folder = tmp_path_factory.mktemp("html")
     with tarfile.open(FIXTURES / "datasets" / "leader_move.kscope.tar.xz") as archive:
         archive.extractall(folder, filter="data")
-    for name, rows in incident_rows().items():
-        small.write_table(folder / "leader_move.kscope", small.TABLES[name], rows)
     return folder / "leader_move.kscope"
-
-
-START = 1_795_235_314_577_032_028
-NODE_3 = "node 3 (10.77.0.13:9092)"
-
-
-def incident_rows() -> dict[str, list[dict[str, Any]]]:
-    """Node 3 is down from 12.677 s to 28.407 s; three clients stand still, one is not served again."""
-
-    def after(seconds: float) -> int:
-        return START + round(seconds * 1_000_000_000)
-
-    incident = {"incident_id": "incident-00000000000000a1", "kind": "broker_down", "node_id": 3, "subject": NODE_3}
-    incident |= {"start_ns": after(12.677), "end_ns": after(28.407), "severity": "error", "hosts": []}
-    incident |= {"sentence": "Node 3 closed its connections at 04:28:47.254 UTC and refused new ones for 15.7 s."}
-    incident |= {"advice": "Look at the log of node 3.", "how_known": "6 clients were refused", "n_stalls": 3}
-    incident |= {"clients": ["ci-3de7d4f5aec9d736", "ci-4a96b5cf2d8f53a3", "ci-9e862011a797631b"]}
-    incident |= {"evidence": ["63d022c7493f2356-52", "539ed4af9487ba3c-94", "41117c5bdf655554"]}
-    routine = {**incident, "incident_id": "incident-00000000000000a2", "kind": "leader_move", "severity": "info"}
-    routine |= {"start_ns": after(6.82), "end_ns": after(7.35), "node_id": 2, "evidence": [], "clients": []}
-    stall = {"kind": "produce", "client_id": "svc-a-1", "client_instance_id": "ci-3de7d4f5aec9d736", "node_id": 3}
-    stall |= {"topic": "clicks-leader60", "partition": 0, "incident_id": incident["incident_id"], "n_attempts": 7}
-    stall |= {"error_names": ["CONNECTION_REFUSED"], "evidence": ["41117c5bdf655554-44"]}
-    reader = {"kind": "consume", "client_id": "order-api-5", "client_instance_id": "ci-4a96b5cf2d8f53a3"}
-    reader |= {"group_id": "billing-leader5"}
-    state = {"node_id": 3, "server_ip": "10.77.0.13", "server_port": 9092, "host_kind": "client", "n_waiting": 0}
-    states = []
-    for host in ("10.77.0.101", "10.77.0.103"):
-        for name, begin, end in (("serving", 0.0, 12.677), ("down", 12.677, 27.9), ("serving", 27.9, None)):
-            row = {**state, "host": host, "state": name, "from_ns": after(begin)}
-            states.append({**row, "to_ns": None if end is None else after(end)})
-    return {
-        "incidents": [incident, {**routine, "subject": "node 2", "sentence": "Leaders moved."}],
-        "stalls": [
-            {**stall, "stall_id": "stall-1", "from_ns": after(12.7), "to_ns": after(28.405), "waited_ms": 15705},
-            {**stall, "stall_id": "stall-2", "partition": 4, "from_ns": after(12.8), "to_ns": after(16.0)}
-            | {"waited_ms": 3200},
-            {**stall, **reader, "stall_id": "stall-3", "from_ns": after(12.69), "to_ns": after(21.71)}
-            | {"waited_ms": 9020},
-        ],
-        "broker_states": states,
-    }
 
 
 def write_page(dataset: Path, place: Path, **options: Any) -> Path:
