@@ -6,12 +6,12 @@ from kafkascope_spark import api_keys
 from kafkascope_spark.error_codes import NORMAL_ERRORS, SERVER_CLOSED, errors_about
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Connection, ErrorRun, PartitionAccess, Request, Row
-from kafkascope_spark.recoveries.episode import Episode
 from kafkascope_spark.recoveries.episodes import Episodes
 from kafkascope_spark.recoveries.failures import failure_of_end, given_up, late_since, overdue
 from kafkascope_spark.recoveries.journal import EpisodeStep
+from kafkascope_spark.recoveries.outcomes import open_outcome
 from kafkascope_spark.recoveries.resources import AUTHENTICATION, Resource, proven_by, resource_of, retry_key
-from kafkascope_spark.recoveries.states import State, Trigger
+from kafkascope_spark.recoveries.states import Trigger
 
 STEP_OF_API = {
     api_keys.METADATA: "metadata",
@@ -36,8 +36,6 @@ SESSION_ERRORS = errors_about("fetch session") & NORMAL_ERRORS
 """A fetch session that a broker lost with its memory."""
 LONG_THROTTLE_MS = 1_000
 """A quota that silences a client for so long looks like an outage."""
-GAVE_UP_NS = 1_000_000_000
-"""A client that does other work for so long after an error, and does not try again, has given up."""
 MAX_UNANSWERED_PARTITIONS = 10_000
 """Topic-partitions kept of a connection's unanswered requests: as many as episodes may be open."""
 MAX_UNANSWERED_REQUESTS = 100
@@ -364,31 +362,8 @@ class Recoveries:
             if late and connection is not None and connection.close_ns is None:
                 step = _step_of("error", late[0], end, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
                 self._episodes.error(("connection", connection.server), step)
-        return self._episodes.finish(self._outcome_of, end)
-
-    def _outcome_of(self, episode: Episode) -> str:
-        """The outcome of an episode that is open at the end of the client or of the capture.
-
-        A lost broker that the client did not need again, as others served it, is no failure that goes on. A client
-        gave up only where it went on with other work for a while and did not try again.
-        """
-        if episode.is_fatal:
-            return "fatal"
-        kind, name = episode.resource
-        later = [c for c in self._connections.values() if self._served_after(c, episode.last_error_ns)]
-        is_server = any(c.server == name for c in self._connections.values())
-        if kind == "connection" and is_server and any(c.server != name for c in later):
-            return "served_elsewhere"
-        went_on = any((c.last_request_ns or 0) > episode.last_error_ns + GAVE_UP_NS for c in later)
-        if kind != "connection" and went_on and episode.state is not State.TRYING:
-            is_member = any(c.groups for c in self._connections.values())
-            return "served_elsewhere" if kind == "partition" and is_member else "gave_up"
-        is_alive = any(c.close_ns is None and not c.failed_to_open for c in self._instance.connections)
-        return "still_open" if is_alive else "client_ended"
-
-    def _served_after(self, connection: Connection, ns: int) -> bool:
-        """Whether the client used the connection after that time; it had responses to more than the handshake."""
-        return connection.conn_id in self._worked and (connection.last_request_ns or 0) > ns
+        connections = list(self._connections.values())
+        return self._episodes.finish(lambda episode: open_outcome(episode, connections, self._worked), end)
 
     def _node(self, conn_id: str) -> int | None:
         connection = self._connections.get(conn_id)
