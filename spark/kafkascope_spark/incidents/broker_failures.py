@@ -46,14 +46,38 @@ class BadStretch:
 
 def broker_failures(states: Iterable[Row]) -> list[Failure]:
     """The failures of all brokers and paths, in order of time. states: rows of broker_states."""
+    brokers, strangers = _brokers(list(states))
     by_broker: dict[Any, list[Row]] = defaultdict(list)
-    for row in states:
+    for row in brokers:
         by_broker[row["server_ip"] if row["node_id"] is None else row["node_id"]].append(row)
     failures = [failure for rows in by_broker.values() for failure in _of_broker(rows, FAILED_STATES)]
     failures = list(_without_mirrored(failures))
+    failures += [f for f in _never_served(strangers) if not any(_is_port_of(f, other) for other in failures)]
     slow = [failure for rows in by_broker.values() for failure in _of_broker(rows, SLOW_STATES)]
     failures += [s for s in slow if s.is_of_broker and not any(_overlap_of(s, f) > 0 for f in failures)]
     return sorted(failures, key=lambda f: (f.start_ns, f.subject))
+
+
+def _brokers(states: list[Row]) -> tuple[list[Row], list[Row]]:
+    """The states of addresses that served somebody in the capture, and those of addresses that did not: it is not known
+    that a broker is there, whatever Metadata says."""
+    served = {_server(row) for row in states if row["state"] == "serving"}
+    return [row for row in states if _server(row) in served], [row for row in states if _server(row) not in served]
+
+
+def _never_served(rows: list[Row]) -> Iterator[Failure]:
+    """One failure for each address."""
+    for _, of_address in groupby(sorted(rows, key=_server), key=_server):
+        stretches = _bad_stretches(list(of_address), FAILED_STATES)
+        if stretches:
+            yield _unreachable([stretches])
+
+
+def _is_port_of(failure: Failure, other: Failure) -> bool:
+    """Whether the address is another port of a broker that failed at that time."""
+    addresses = {row["server_ip"] for row in other.states}
+    same_address = any(row["server_ip"] in addresses for row in failure.states)
+    return other.is_of_broker and same_address and _overlap_of(failure, other) > 0
 
 
 def _of_broker(rows: list[Row], bad_states: frozenset[str]) -> Iterator[Failure]:
@@ -65,11 +89,10 @@ def _of_broker(rows: list[Row], bad_states: frozenset[str]) -> Iterator[Failure]
     bad = _bad_stretches(rows, bad_states)
     partial = [s for s in bad if _share_served(s, served) >= MOSTLY]
     whole = [s for s in bad if s not in partial]
-    ever_served = bool(served)
     for clusters in _without_service_between(_overlapping(whole), served):
         late = [s for s in partial if any(_overlap(s, cluster) > 0 for cluster in clusters)]
         partial = [s for s in partial if s not in late]
-        yield _failure(clusters, frozenset(), late) if ever_served else _unreachable(clusters)
+        yield _failure(clusters, frozenset(), late)
     for cluster in _overlapping(partial):
         yield _failure([cluster], frozenset(s.host for s in cluster), [])
 

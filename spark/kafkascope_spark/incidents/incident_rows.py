@@ -6,7 +6,7 @@ from typing import Any
 from kafkascope_spark.error_codes import FATAL
 from kafkascope_spark.incidents.advice import advice_for
 from kafkascope_spark.incidents.failure import Failure
-from kafkascope_spark.incidents.sentences import how_known, sentence_of
+from kafkascope_spark.incidents.sentences import UNSERVED, how_known, sentence_of
 
 Row = dict[str, Any]
 
@@ -59,6 +59,8 @@ def severity_of(failure: Failure) -> str:
     if any(stall["to_ns"] is None or stall["waited_ms"] >= SEVERE_MS for stall in stalls):
         return "error"
     if any(r["outcome"] == "fatal" and r["first_error_name"] in FATAL for r in failure.recoveries):
+        return "error"
+    if failure.kind == "listener" and any(r["outcome"] in UNSERVED for r in failure.recoveries):
         return "error"
     return "warning" if stalls else "info"
 

@@ -89,6 +89,8 @@ def _follows(recovery: Row, failure: Failure) -> bool:
         return False
     if failure.end_ns is not None and start > failure.end_ns + FOLLOWS_NS:
         return False
+    if failure.kind == "listener":
+        return bool(recovery["resource"] == failure.server)
     at_node = recovery["old_node_id"] == failure.node_id and error in AT_NODE
     follows = failure.is_of_broker and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
     return at_node or follows

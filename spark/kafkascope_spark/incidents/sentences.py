@@ -8,6 +8,9 @@ from kafkascope_spark.incidents.failure import Failure
 
 Row = dict[str, Any]
 
+UNSERVED = frozenset({"still_open", "gave_up", "client_ended", "fatal"})
+"""Outcomes of recoveries whose clients were not served, there or elsewhere."""
+
 
 def sentence_of(failure: Failure, end_ns: int | None) -> str:
     """What failed, from when to when, and who stood still because of it."""
@@ -24,12 +27,20 @@ def _impact(failure: Failure, end_ns: int | None) -> str:
     """Who stood still, and whether it is over."""
     stalls = failure.stalls
     if not stalls:
-        return "Nobody stood still for a second because of it."
+        return _impact_without_stalls(failure)
     who = sorted({str(stall["group_id"] or stall["client_id"] or stall["client_ip"]) for stall in stalls})
     stood = f"{listed(who)} stood still, for {duration(max(s['waited_ms'] for s in stalls) * 1_000_000)} at the longest"
     if end_ns is None:
         return f"{stood}; somebody still did at the end of the capture."
     return f"{stood}; the last was served again at {clock(end_ns)}."
+
+
+def _impact_without_stalls(failure: Failure) -> str:
+    """Who could not work, as far as errors tell."""
+    failed = {r["client_instance_id"] for r in failure.recoveries if r["outcome"] in UNSERVED}
+    if failed:
+        return f"{counted(len(failed), 'client')} could not work because of it."
+    return "Nobody stood still for a second because of it."
 
 
 def _period(failure: Failure) -> str:
@@ -79,7 +90,7 @@ def _replication(failure: Failure) -> str:
 
 
 def _listener(failure: Failure) -> str:
-    return f"Nobody was served at {failure.subject} {_period(failure)}: the address never responded in the capture"
+    return f"Nobody was served at {failure.subject} {_period(failure)}: no connection was accepted there in the capture"
 
 
 def _member(failure: Failure) -> str:
@@ -109,7 +120,8 @@ def _missing_topic(failure: Failure) -> str:
 
 
 def _quota(failure: Failure) -> str:
-    return f"A quota held back {_resources(failure)} {_period(failure)}"
+    apis = sorted({r["resource"].removeprefix("quota: ") for r in failure.recoveries})
+    return f"A quota held back {listed(apis)} requests {_period(failure)}"
 
 
 def _unexplained(failure: Failure) -> str:

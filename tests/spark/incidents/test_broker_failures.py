@@ -117,6 +117,16 @@ def test_an_address_that_never_served_anybody_is_no_broker_that_failed(state: Ma
     assert [summary(f) for f in broker_failures(rows)] == [("listener", None, [], 5.0, None)]
 
 
+def test_a_port_that_never_served_fails_with_its_broker_or_by_itself(state: MakeRow) -> None:
+    """The controller's port is refused while the broker is down; a wrong port is refused all the time."""
+    broker = [state(2, 21, "serving", 0, 5), state(2, 21, "down", 5, 20), state(2, 21, "serving", 20, 50)]
+    controller = state(2, 3, "down", 7, 18, "broker") | {"server_port": 9093}
+    wrong = state(2, 22, "refusing", 30, None) | {"server_port": 9182}
+    found = broker_failures([*broker, controller, wrong])
+    assert [summary(f) for f in found] == [("broker_down", 2, [], 5.0, 20.0), ("listener", None, [], 30.0, None)]
+    assert found[1].subject == "10.0.0.2:9182"
+
+
 def test_a_failure_that_lasts_to_the_end_of_the_capture_has_no_end(state: MakeRow) -> None:
     rows = [state(2, 21, "serving", 0, 5), state(2, 21, "silent", 5, None)]
     assert [summary(f) for f in broker_failures(rows)] == [("broker_silent", 2, [], 5.0, None)]

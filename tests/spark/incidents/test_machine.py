@@ -126,8 +126,10 @@ def test_what_a_quota_holds_back_belongs_to_the_quota(
     silent_broker: list[Row], stall: MakeRow, recovery: MakeRow
 ) -> None:
     throttled = recovery("THROTTLED", 21, 2, 4, 19, resource_kind="connection", resource="quota: Produce")
-    _, kinds = tell(silent_broker, [stall("produce", 21, 2, 6, 14)], [throttled])
+    incidents, kinds = tell(silent_broker, [stall("produce", 21, 2, 6, 14)], [throttled])
     assert kinds == {"stall-produce-21-6": "quota"}
+    (quota,) = [i for i in incidents if i["kind"] == "quota"]
+    assert quota["sentence"].startswith("A quota held back Produce requests from 00:00:04.000 UTC")
 
 
 @pytest.mark.parametrize(
@@ -147,6 +149,18 @@ def test_advice_grants_what_was_denied(
     (incident,), _ = tell(recoveries=[recovery(error, 21, 1, 9, None, first_api_key=api_key, resource=resource)])
     assert incident["kind"] == "permission"
     assert incident["advice"].endswith(expected)
+
+
+def test_who_is_never_served_at_an_address_makes_its_incident_an_error(state: MakeRow, recovery: MakeRow) -> None:
+    """The node id may be known, from Metadata: it is not known that this node is there."""
+    refused = recovery("CONNECTION_REFUSED", 21, 7, 5, None, resource_kind="connection", outcome="client_ended")
+    address = {"server_ip": "10.0.0.99", "server_port": 9099}
+    (incident,), _ = tell(
+        [state(None, 21, "silent", 5, None) | address], recoveries=[refused | {"resource": "10.0.0.99:9099"}]
+    )
+    assert (incident["kind"], incident["node_id"], incident["severity"]) == ("listener", None, "error")
+    assert (incident["clients"], incident["subject"]) == (["ci-21"], "10.0.0.99:9099")
+    assert incident["sentence"].endswith("1 client could not work because of it.")
 
 
 def test_a_leader_that_moves_without_a_stall_is_routine(recovery: MakeRow) -> None:
