@@ -24,6 +24,7 @@ class Incidents:
         self._stalls: list[Row] = []
         self._recoveries: list[Row] = []
         self._rebalances: list[Row] = []
+        self._by_choice: set[str] = set()
         self._rows = {
             "broker_state": self._states,
             "stall": self._stalls,
@@ -42,7 +43,8 @@ class Incidents:
         for state in self._states:
             yield "broker_states", state
         for stall in self._stalls:
-            yield "stalls", stall | {"incident_id": incident_of[stall["stall_id"]]}
+            if stall["stall_id"] not in self._by_choice:
+                yield "stalls", stall | {"incident_id": incident_of[stall["stall_id"]]}
         for failure in failures:
             yield "incidents", incident_row(failure)
 
@@ -53,9 +55,17 @@ class Incidents:
         left = _attribute_stalls(self._stalls, [*of_brokers, *errors])
         of_members = list(of_rebalances((s for s in left if s["group_id"]), self._rebalances))
         explained = {s["stall_id"] for failure in of_members for s in failure.stalls}
-        unexplained = list(of_unexplained(s for s in left if s["stall_id"] not in explained))
+        left = [s for s in left if s["stall_id"] not in explained]
+        self._by_choice = {s["stall_id"] for s in left if _may_be_by_choice(s)}
+        unexplained = list(of_unexplained(s for s in left if s["stall_id"] not in self._by_choice))
         found = [*of_brokers, *of_members, *unexplained, *errors]
         return sorted(found, key=lambda f: (f.start_ns, f.kind, f.subject))
+
+
+def _may_be_by_choice(stall: Row) -> bool:
+    """Whether a stall that nothing explains may be none: a consumer without a group reads what it likes, and may have
+    put a partition aside (the restore consumer of Kafka Streams does)."""
+    return stall["kind"] == "consume" and stall["group_id"] is None
 
 
 def _attribute_stalls(stalls: Iterable[Row], failures: Sequence[Failure]) -> list[Row]:

@@ -135,7 +135,9 @@ def _unexplained(failure: Failure) -> str:
         "metadata": "metadata did not come",
     }
     said = " and ".join(what[kind] for kind in what if kind in kinds)
-    return f"{said[:1].upper()}{said[1:]} {_period(failure)}; nothing in the capture shows why"
+    errors = sorted({name for stall in failure.stalls for name in stall["error_names"]})
+    why = f"the errors were {listed(errors)}" if errors else "nothing in the capture shows why"
+    return f"{said[:1].upper()}{said[1:]} {_period(failure)}; {why}"
 
 
 def _resources(failure: Failure) -> str:

@@ -65,6 +65,19 @@ def test_a_stall_long_before_is_explained_by_nothing(silent_broker: list[Row], s
     assert unexplained["sentence"].startswith("Records were not accepted from 00:00:01.000 UTC to 00:00:02.500 UTC")
 
 
+def test_what_is_not_explained_names_its_errors(stall: MakeRow) -> None:
+    (incident,), _ = tell(stalls=[stall("commit", 21, 2, 1, 2.5, error_names=["CONCURRENT_TRANSACTIONS"])])
+    assert "; the errors were CONCURRENT_TRANSACTIONS." in incident["sentence"]
+
+
+def test_a_consumer_without_a_group_stands_still_only_where_something_failed(
+    silent_broker: list[Row], stall: MakeRow
+) -> None:
+    chosen, forced = stall("consume", 21, 1, 30, 50), stall("consume", 21, 2, 6, 14)
+    _, kinds = tell(silent_broker, [chosen, forced])
+    assert kinds == {"stall-consume-21-6": "broker_silent"}
+
+
 def test_a_cut_path_takes_only_stalls_of_its_host(state: MakeRow, stall: MakeRow, recovery: MakeRow) -> None:
     states = [state(2, 21, "silent", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
     stalls = [stall("produce", 21, 2, 5, 15), stall("produce", 22, 2, 5, 9)]
