@@ -20,9 +20,8 @@ LEAST_OVERLAP_NS = SECOND // 2
 
 def under_quota(stall: Row, failures: Sequence[Failure]) -> Failure | None:
     """The quota that made brokers hold the client back meanwhile."""
-    quotas = (f for f in failures if f.kind == "quota")
-    of_client = (f for f in quotas if any(r["client_instance_id"] == stall["client_instance_id"] for r in f.recoveries))
-    return _longest_overlap(stall, of_client)
+    client = stall["client_instance_id"]
+    return _longest_overlap(stall, (f for f in failures if f.kind == "quota" and client in f.client_instance_ids))
 
 
 def at_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | None:
@@ -44,8 +43,8 @@ def at_moved_resource(stall: Row, failures: Sequence[Failure]) -> Failure | None
     """What errors tell about the topic-partition, group or transactional id that waited: its leader or coordinator
     moved, access was denied, ..."""
     names = _resources_of(stall)
-    about = (f for f in failures if any(r["resource"] in names for r in f.recoveries))
-    return _longest_overlap(stall, (f for f in about if f.kind in ERROR_KINDS))
+    about = (f for f in failures if f.kind in ERROR_KINDS and not names.isdisjoint(f.resources))
+    return _longest_overlap(stall, about)
 
 
 def after_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | None:

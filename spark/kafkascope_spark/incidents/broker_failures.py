@@ -4,10 +4,11 @@ A broker that failed for some hosts while it served others did not fail: the pat
 are two failures where those who suffered were served in between.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, islice, takewhile
 from typing import Any
 
 from kafkascope_spark.incidents.failure import FOREVER, Failure
@@ -29,7 +30,7 @@ SLOW_STATES = frozenset({"slow"})
 ENDED_STATES = frozenset({"down", "refusing"})
 """States that begin with the end of connections, and not with a silence."""
 MOSTLY = 0.5
-"""Share of a bad stretch in which the broker must have served other hosts, if it was the path that failed: clients
+"""Share of a bad stretch in which the broker must have served somebody, if it was the path that failed: clients
 notice late that a broker is back, so that a bad stretch may end long after the failure."""
 
 
@@ -46,19 +47,19 @@ class BadStretch:
 
 def broker_failures(states: Iterable[Row]) -> list[Failure]:
     """The failures of all brokers and paths, in order of time. states: rows of broker_states."""
-    brokers, strangers = _brokers(list(states))
+    brokers, others = _by_service(list(states))
     by_broker: dict[Any, list[Row]] = defaultdict(list)
     for row in brokers:
         by_broker[row["server_ip"] if row["node_id"] is None else row["node_id"]].append(row)
     failures = [failure for rows in by_broker.values() for failure in _of_broker(rows, FAILED_STATES)]
     failures = list(_without_mirrored(failures))
-    failures += [f for f in _never_served(strangers) if not any(_is_port_of(f, other) for other in failures)]
+    failures += [f for f in _never_served(others) if not any(_is_port_of(f, other) for other in failures)]
     slow = [failure for rows in by_broker.values() for failure in _of_broker(rows, SLOW_STATES)]
     failures += [s for s in slow if s.is_of_broker and not any(_overlap_of(s, f) > 0 for f in failures)]
     return sorted(failures, key=lambda f: (f.start_ns, f.subject))
 
 
-def _brokers(states: list[Row]) -> tuple[list[Row], list[Row]]:
+def _by_service(states: list[Row]) -> tuple[list[Row], list[Row]]:
     """The states of addresses that served somebody in the capture, and those of addresses that did not: it is not known
     that a broker is there, whatever Metadata says."""
     served = {_server(row) for row in states if row["state"] == "serving"}
@@ -82,17 +83,15 @@ def _is_port_of(failure: Failure, other: Failure) -> bool:
 
 def _of_broker(rows: list[Row], bad_states: frozenset[str]) -> Iterator[Failure]:
     """The failures of one broker, as such states show them."""
-    served: dict[str, list[Span]] = defaultdict(list)
-    for row in rows:
-        if row["state"] == "serving":
-            served[row["host"]].append((row["from_ns"], _until(row)))
-    bad = _bad_stretches(rows, bad_states)
-    partial = [s for s in bad if _share_served(s, served) >= MOSTLY]
-    whole = [s for s in bad if s not in partial]
+    served = _united((row["from_ns"], _until(row)) for row in rows if row["state"] == "serving")
+    whole: list[BadStretch] = []
+    partial: list[BadStretch] = []
+    for stretch in _bad_stretches(rows, bad_states):
+        (partial if _share_served(stretch, served) >= MOSTLY else whole).append(stretch)
     for clusters in _without_service_between(_overlapping(whole), served):
-        late = [s for s in partial if any(_overlap(s, cluster) > 0 for cluster in clusters)]
-        partial = [s for s in partial if s not in late]
-        yield _failure(clusters, frozenset(), late)
+        late = [any(_overlap(s, cluster) > 0 for cluster in clusters) for s in partial]
+        yield _failure(clusters, frozenset(), [s for s, is_late in zip(partial, late, strict=True) if is_late])
+        partial = [s for s, is_late in zip(partial, late, strict=True) if not is_late]
     for cluster in _overlapping(partial):
         yield _failure([cluster], frozenset(s.host for s in cluster), [])
 
@@ -114,16 +113,25 @@ def _bad_stretches(rows: list[Row], bad_states: frozenset[str]) -> list[BadStret
     return sorted(found, key=lambda s: (s.from_ns, s.host))
 
 
-def _share_served(stretch: BadStretch, served: dict[str, list[Span]]) -> float:
-    """In which share of the stretch the broker served other hosts."""
-    spans = sorted(span for host, of_host in served.items() if host != stretch.host for span in of_host)
-    covered, at = 0, stretch.from_ns
-    for lo, hi in spans:
-        at, end = max(at, lo), min(hi, stretch.to_ns)
-        if end > at:
-            covered += end - at
-            at = end
-    return covered / max(min(stretch.to_ns, max((hi for _, hi in spans), default=0)) - stretch.from_ns, 1)
+def _united(spans: Iterable[Span]) -> list[Span]:
+    """The time that spans cover, as spans without overlaps, in order."""
+    united: list[Span] = []
+    for lo, hi in sorted(spans):
+        if united and lo <= united[-1][1]:
+            united[-1] = united[-1][0], max(united[-1][1], hi)
+        else:
+            united.append((lo, hi))
+    return united
+
+
+def _share_served(stretch: BadStretch, served: Sequence[Span]) -> float:
+    """In which share of the stretch the broker served somebody, as far as the capture shows that it served at all."""
+    until = min(stretch.to_ns, served[-1][1] if served else 0)
+    first = max(bisect_right(served, (stretch.from_ns, FOREVER)) - 1, 0)
+    covered = 0
+    for lo, hi in takewhile(lambda span: span[0] < stretch.to_ns, islice(served, first, None)):
+        covered += max(min(hi, stretch.to_ns) - max(lo, stretch.from_ns), 0)
+    return covered / max(until - stretch.from_ns, 1)
 
 
 def _overlapping(stretches: list[BadStretch]) -> Iterator[list[BadStretch]]:
@@ -141,14 +149,13 @@ def _overlapping(stretches: list[BadStretch]) -> Iterator[list[BadStretch]]:
 
 
 def _without_service_between(
-    clusters: Iterable[list[BadStretch]], served: dict[str, list[Span]]
+    clusters: Iterable[list[BadStretch]], served: Sequence[Span]
 ) -> Iterator[list[list[BadStretch]]]:
     """Groups of stretches between which the broker served nobody: nobody may have waited for it meanwhile."""
-    spans = [span for of_host in served.values() for span in of_host]
     run: list[list[BadStretch]] = []
     for cluster in clusters:
         since, until = (max(s.to_ns for s in run[-1]) if run else 0), min(s.from_ns for s in cluster)
-        if run and any(min(hi, until) > max(lo, since) for lo, hi in spans):
+        if run and any(min(hi, until) > max(lo, since) for lo, hi in served):
             yield run
             run = []
         run.append(cluster)

@@ -32,9 +32,19 @@ class Failure:
     """Rows of broker_states that show it."""
     stalls: list[Row] = field(default_factory=list)
     recoveries: list[Row] = field(default_factory=list)
+    resources: set[str] = field(default_factory=set)
+    """The resources of the recoveries: a failure may have as many recoveries as a fleet has clients."""
+    client_instance_ids: set[str] = field(default_factory=set)
+    """The clients of the recoveries."""
     rebalances: list[Row] = field(default_factory=list)
     root: "Failure | None" = None
     """The failure that it followed from."""
+
+    def take_recovery(self, recovery: Row) -> None:
+        """Add a recovery that belongs to it."""
+        self.recoveries.append(recovery)
+        self.resources.add(recovery["resource"])
+        self.client_instance_ids.add(recovery["client_instance_id"])
 
     @property
     def is_of_broker(self) -> bool:

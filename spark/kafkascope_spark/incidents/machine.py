@@ -24,7 +24,6 @@ class Incidents:
         self._stalls: list[Row] = []
         self._recoveries: list[Row] = []
         self._rebalances: list[Row] = []
-        self._by_choice: set[str] = set()
         self._rows = {
             "broker_state": self._states,
             "stall": self._stalls,
@@ -43,7 +42,7 @@ class Incidents:
         for state in self._states:
             yield "broker_states", state
         for stall in self._stalls:
-            if stall["stall_id"] not in self._by_choice:
+            if stall["stall_id"] in incident_of:
                 yield "stalls", stall | {"incident_id": incident_of[stall["stall_id"]]}
         for failure in failures:
             yield "incidents", incident_row(failure)
@@ -55,9 +54,8 @@ class Incidents:
         left = _attribute_stalls(self._stalls, [*of_brokers, *errors])
         of_members = list(of_rebalances((s for s in left if s["group_id"]), self._rebalances))
         explained = {s["stall_id"] for failure in of_members for s in failure.stalls}
-        left = [s for s in left if s["stall_id"] not in explained]
-        self._by_choice = {s["stall_id"] for s in left if _may_be_by_choice(s)}
-        unexplained = list(of_unexplained(s for s in left if s["stall_id"] not in self._by_choice))
+        left = [s for s in left if s["stall_id"] not in explained and not _may_be_by_choice(s)]
+        unexplained = list(of_unexplained(left))
         found = [*of_brokers, *of_members, *unexplained, *errors]
         return sorted(found, key=lambda f: (f.start_ns, f.kind, f.subject))
 
@@ -88,7 +86,7 @@ def _attribute_recoveries(recoveries: Iterable[Row], failures: Sequence[Failure]
         if failure is None:
             left.append(recovery)
         else:
-            failure.recoveries.append(recovery)
+            failure.take_recovery(recovery)
     return left
 
 

@@ -80,7 +80,7 @@ def of_errors(recoveries: Iterable[Row]) -> Iterator[Failure]:
         if failure is None or (failure.end_ns is not None and row["start_ns"] > failure.end_ns + SAME_NS):
             failure = last_of[key] = Failure(kind, row["resource"], row["start_ns"], row["start_ns"])
             yield failure
-        failure.recoveries.append(row)
+        failure.take_recovery(row)
         failure.error_names.add(row["first_error_name"])
         over = failure.end_ns is not None and row["outcome"] == "recovered"
         failure.end_ns = max(failure.end_ns or 0, row["recovered_ns"] or row["start_ns"]) if over else None

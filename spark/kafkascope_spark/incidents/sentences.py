@@ -84,8 +84,8 @@ def _path(failure: Failure) -> str:
 def _replication(failure: Failure) -> str:
     hosts = listed(sorted(failure.hosts))
     return (
-        f"{_subject(failure)} and {hosts} did not reach each other {_period(failure)}, while both served clients: "
-        "records waited for their replicas"
+        f"{_subject(failure)} and {hosts} did not reach each other {_period(failure)}, while the broker served other "
+        "hosts"
     )
 
 
@@ -134,10 +134,10 @@ def _unexplained(failure: Failure) -> str:
         "transaction": "a transaction did not go on",
         "metadata": "metadata did not come",
     }
-    said = " and ".join(what[kind] for kind in what if kind in kinds)
+    waited = " and ".join(what[kind] for kind in what if kind in kinds)
     errors = sorted({name for stall in failure.stalls for name in stall["error_names"]})
     why = f"the errors were {listed(errors)}" if errors else "nothing in the capture shows why"
-    return f"{said[:1].upper()}{said[1:]} {_period(failure)}; {why}"
+    return f"{waited[:1].upper()}{waited[1:]} {_period(failure)}; {why}"
 
 
 def _resources(failure: Failure) -> str:
