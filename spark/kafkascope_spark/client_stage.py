@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.dataset.contract import TIMESTAMP
-from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES
+from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES, STALLS
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS
 from kafkascope_analyzer.dataset.tables.server_events import SERVER_KINDS
 from kafkascope_analyzer.dataset.tables.service_events import SERVICE_KINDS
@@ -23,8 +22,8 @@ from kafkascope_spark.event_decoder import event_rows
 from kafkascope_spark.recoveries.causes import felt_ns
 from kafkascope_spark.stalls.clients import SERVICE_CLIENT, SERVICE_CLIENT_STRUCT, owner_of
 from kafkascope_spark.stalls.machine import FETCH_RUN
-from kafkascope_spark.stalls.stall import STALL, STALL_STRUCT
-from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter
+from kafkascope_spark.stalls.stall import STALL
+from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, row_struct
 from kafkascope_spark.transactions.machine import CLIENT_END
 
 Row = dict[str, Any]
@@ -34,8 +33,8 @@ GC_OBJECTS = 200_000
 """The machines make many objects and no cycles: looking for cycles after each 700 costs a third of the time."""
 CLIENT, RECOVERY, WRITTEN_FILE = "client", "recovery", "file"
 SERVICE, PARTITION = "service", "partition"
-"""A key kind: how a client, or the group that it is in, was served at a topic-partition."""
-RECOVERY_STRUCT = pa.struct([field for field in RECOVERIES.schema if not field.type.equals(TIMESTAMP)])
+"""Key kinds. What happened at a topic-partition becomes what happened to a service: how a client, or the group that it
+is in, was served there."""
 SHARED_KINDS = {
     **GROUP_KINDS,
     **TRANSACTION_KINDS,
@@ -43,8 +42,8 @@ SHARED_KINDS = {
     **SERVER_KINDS,
     CLIENT_END: pa.struct([("client_instance_id", pa.string()), ("left_ns", pa.int64())]),
     SERVICE_CLIENT: SERVICE_CLIENT_STRUCT,
-    STALL: STALL_STRUCT,
-    RECOVERY: RECOVERY_STRUCT,
+    STALL: row_struct(STALLS),
+    RECOVERY: row_struct(RECOVERIES),
     WRITTEN_FILE: FILE,
 }
 SHARED_ORDER = ("key_kind", "key", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.contract import TIMESTAMP, Table
 from kafkascope_analyzer.dataset.stories import BROKER_STATES, INCIDENTS, REBALANCES, RECOVERIES, STALLS
 from kafkascope_spark.incidents.machine import Incidents
-from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter
+from kafkascope_spark.stalls.stall import STALL
+from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, row_struct
 
 Row = dict[str, Any]
 Batches = Iterable[pa.RecordBatch]
@@ -20,17 +20,12 @@ FILES = pa.schema(list(FILE))
 _WRITTEN = (STALLS, BROKER_STATES, INCIDENTS)
 
 
-def _struct(table: Table) -> pa.StructType:
-    """A row of the table, without the columns that are made from others."""
-    return pa.struct([field for field in table.schema if not field.type.equals(TIMESTAMP)])
-
-
-STALL, BROKER_STATE, RECOVERY, REBALANCE, WRITTEN_FILE = "stall", "broker_state", "recovery", "rebalance", "file"
+BROKER_STATE, RECOVERY, REBALANCE, WRITTEN_FILE = "broker_state", "recovery", "rebalance", "file"
 FOUND_KINDS = {
-    BROKER_STATE: _struct(BROKER_STATES),
-    RECOVERY: pa.struct([*_struct(RECOVERIES), ("client_ip", pa.string())]),
-    REBALANCE: _struct(REBALANCES),
-    STALL: _struct(STALLS),
+    BROKER_STATE: row_struct(BROKER_STATES),
+    RECOVERY: pa.struct([*row_struct(RECOVERIES), ("client_ip", pa.string())]),
+    REBALANCE: row_struct(REBALANCES),
+    STALL: row_struct(STALLS),
     WRITTEN_FILE: FILE,
 }
 FOUND = pa.schema(
@@ -59,7 +54,7 @@ _EMPTY: Row = dict.fromkeys(FOUND.names)
 def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """The function that a Spark worker runs over the second stage's rows, in FOUND_ORDER; it gives FILES."""
 
-    def tell_incidents(batches: Batches) -> Iterator[pa.RecordBatch]:
+    def write_incidents(batches: Batches) -> Iterator[pa.RecordBatch]:
         writer, files = StoryWriter(run, _WRITTEN), []
         incidents = Incidents()
         for batch in batches:
@@ -74,7 +69,7 @@ def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch
         if files:
             yield pa.RecordBatch.from_pylist(files, FILES)
 
-    return tell_incidents
+    return write_incidents
 
 
 def _structs(batch: pa.RecordBatch) -> Iterator[Row]:

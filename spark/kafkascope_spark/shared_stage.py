@@ -17,9 +17,10 @@ from kafkascope_analyzer.dataset.stories import REBALANCES, RECOVERIES, TRANSACT
 from kafkascope_spark.broker_states.machine import BrokerStates
 from kafkascope_spark.client_stage import GC_OBJECTS, RECOVERY, SERVICE, SHARED_KINDS, WRITTEN_FILE, Batches
 from kafkascope_spark.groups.stories import GroupStories
-from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, STALL, found
+from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, found
 from kafkascope_spark.recoveries.causes import Causes, felt_ns
 from kafkascope_spark.stalls.machine import Stalls
+from kafkascope_spark.stalls.stall import STALL
 from kafkascope_spark.story_writer import StoryRun, StoryWriter
 from kafkascope_spark.transactions.machine import Transactions
 

@@ -5,15 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import pyarrow as pa
-
-from kafkascope_analyzer.dataset.contract import TIMESTAMP
-from kafkascope_analyzer.dataset.stories import STALLS
 from kafkascope_spark.model import Row
 
 STALL = "stall"
 """Kind of the rows that carry a stall from the stage that finds it to the next."""
-STALL_STRUCT = pa.struct([field for field in STALLS.schema if not field.type.equals(TIMESTAMP)])
 
 LEAST_STALL_NS = 1_000_000_000
 """Shorter waits are no stalls."""
