@@ -253,6 +253,19 @@ def test_a_lane_for_each_broker_says_when_it_did_not_serve(opened, real_page):
     assert found.complaints == []
 
 
+def places(page, client: str) -> dict[str, float]:
+    """Where this client's lane and the canvas are, read in one step: a redraw makes the labels anew."""
+    return page.wait_for_function(
+        """(client) => {
+          const labels = [...document.querySelectorAll(".label.client")];
+          const label = labels.find((one) => one.textContent.includes(client))?.getBoundingClientRect();
+          const canvas = document.querySelector("canvas.lanes").getBoundingClientRect();
+          return label && { top: label.top, left: canvas.left, width: canvas.width, canvas: canvas.top };
+        }""",
+        arg=client,
+    ).json_value()
+
+
 def colours_at(page, y: float) -> list[int]:
     """How many colours the canvas has at this height, at 18 s (of a wait) and at 31 s (after it)."""
     return page.evaluate(
@@ -275,15 +288,14 @@ def colours_at(page, y: float) -> list[int]:
 
 def test_a_wait_is_hatched_over_the_requests_and_says_what_it_waited_for(opened, real_page):
     page = opened(real_page).page
-    label = page.locator(".label.client", has_text="order-api-5")
-    box, canvas = label.bounding_box(), page.locator("canvas.lanes").bounding_box()
-    waiting, after = colours_at(page, box["y"] - canvas["y"] + 16)
+    place = places(page, "order-api-5")
+    waiting, after = colours_at(page, place["top"] - place["canvas"] + 16)
     assert waiting > 4, "hatching has its strokes and their smoothing"
-    page.locator("canvas.lanes").scroll_into_view_if_needed()
-    box, canvas = label.bounding_box(), page.locator("canvas.lanes").bounding_box()
-    page.mouse.move(canvas["x"] + canvas["width"] * 18.5 / 34.7, box["y"] + 24)
-    page.locator(".tip", has_text="fetch from clicks-leader60-0").wait_for()
     assert waiting > after
+    page.locator("canvas.lanes").scroll_into_view_if_needed()
+    place = places(page, "order-api-5")
+    page.mouse.move(place["left"] + place["width"] * 18.5 / 34.7, place["top"] + 24)
+    page.locator(".tip", has_text="fetch from clicks-leader60-0").wait_for()
 
 
 def test_the_table_of_clients_agrees_with_the_headline(opened, real_page):
