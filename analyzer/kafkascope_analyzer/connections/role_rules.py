@@ -1,17 +1,21 @@
-"""Which API asks a connection for which role, and which answers deny it. Source: Kafka's clients and brokers
-(NetworkClient, KafkaApis).
+"""Which roles a connection has by the APIs that are sent on it, and which errors of a response deny a role.
+
+Which API is sent to which role is a fact of the catalogue (kafkascope_parsers.schema.catalogue). Source of the errors:
+Kafka's clients and brokers (NetworkClient, KafkaApis).
 """
 
 import re
 from dataclasses import dataclass
 from typing import Literal
 
+from kafkascope_parsers.schema import api_catalogue, apis_for_role
+
 Subject = Literal["partition", "group", "transactional_id", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class RoleRule:
-    """A role, the APIs that ask for it, what it is for, and the errors of an answer that deny it."""
+    """A role, what it is about, the APIs that are sent to it, and the errors of a response that deny it."""
 
     role: str
     subject: Subject
@@ -30,141 +34,19 @@ _NOT_LEADER = frozenset(
 _NOT_COORDINATOR = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"})
 """COORDINATOR_LOAD_IN_PROGRESS does not deny it: the broker is the coordinator, and not ready yet."""
 
-PARTITION_LEADER = RoleRule(
-    "partition_leader",
-    "partition",
-    frozenset(
-        {"Produce", "Fetch", "ListOffsets", "OffsetForLeaderEpoch", "DeleteRecords", "ShareFetch", "ShareAcknowledge"}
-    ),
-    _NOT_LEADER,
-)
-GROUP_COORDINATOR = RoleRule(
-    "group_coordinator",
-    "group",
-    frozenset(
-        {
-            "JoinGroup",
-            "SyncGroup",
-            "Heartbeat",
-            "LeaveGroup",
-            "OffsetCommit",
-            "OffsetFetch",
-            "TxnOffsetCommit",
-            "ConsumerGroupHeartbeat",
-            "ShareGroupHeartbeat",
-            "StreamsGroupHeartbeat",
-            "OffsetDelete",
-            "DescribeGroups",
-            "DeleteGroups",
-            "ConsumerGroupDescribe",
-            "ShareGroupDescribe",
-            "StreamsGroupDescribe",
-            "DescribeShareGroupOffsets",
-            "AlterShareGroupOffsets",
-            "DeleteShareGroupOffsets",
-        }
-    ),
-    _NOT_COORDINATOR,
-)
-TRANSACTION_COORDINATOR = RoleRule(
-    "transaction_coordinator",
-    "transactional_id",
-    frozenset({"InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn", "DescribeTransactions"}),
-    _NOT_COORDINATOR,
-)
-SHARE_COORDINATOR = RoleRule(
-    "share_coordinator",
-    "group",
-    frozenset(
-        {
-            "InitializeShareGroupState",
-            "ReadShareGroupState",
-            "WriteShareGroupState",
-            "DeleteShareGroupState",
-            "ReadShareGroupStateSummary",
-        }
-    ),
-    frozenset({"NOT_COORDINATOR"}),
-)
-CONTROLLER = RoleRule(
-    "controller",
-    "none",
-    frozenset(
-        {
-            "BrokerRegistration",
-            "BrokerHeartbeat",
-            "AlterPartition",
-            "AllocateProducerIds",
-            "ControllerRegistration",
-            "Vote",
-            "BeginQuorumEpoch",
-            "EndQuorumEpoch",
-            "FetchSnapshot",
-            "UpdateRaftVoter",
-            "AssignReplicasToDirs",
-        }
-    ),
-    frozenset({"NOT_CONTROLLER"}),
-)
-INTER_BROKER = RoleRule(
-    "inter_broker",
-    "none",
-    frozenset(
-        {"WriteTxnMarkers", "LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown", "Envelope"}
-        | SHARE_COORDINATOR.apis
-    ),
-)
-ADMIN = RoleRule(
-    "admin",
-    "none",
-    frozenset(
-        {
-            "CreateTopics",
-            "DeleteTopics",
-            "CreatePartitions",
-            "DescribeConfigs",
-            "AlterConfigs",
-            "IncrementalAlterConfigs",
-            "DescribeAcls",
-            "CreateAcls",
-            "DeleteAcls",
-            "DescribeClientQuotas",
-            "AlterClientQuotas",
-            "DescribeUserScramCredentials",
-            "AlterUserScramCredentials",
-            "CreateDelegationToken",
-            "RenewDelegationToken",
-            "ExpireDelegationToken",
-            "DescribeDelegationToken",
-            "ElectLeaders",
-            "AlterPartitionReassignments",
-            "ListPartitionReassignments",
-            "AlterReplicaLogDirs",
-            "DescribeLogDirs",
-            "DescribeGroups",
-            "ListGroups",
-            "DeleteGroups",
-            "ConsumerGroupDescribe",
-            "ShareGroupDescribe",
-            "StreamsGroupDescribe",
-            "DescribeProducers",
-            "DescribeTransactions",
-            "ListTransactions",
-            "DescribeQuorum",
-            "UpdateFeatures",
-            "UnregisterBroker",
-            "AddRaftVoter",
-            "RemoveRaftVoter",
-            "ListConfigResources",
-            "DescribeShareGroupOffsets",
-            "AlterShareGroupOffsets",
-            "DeleteShareGroupOffsets",
-            "DescribeTopicPartitions",
-            "OffsetDelete",
-        }
-    ),
-)
-TELEMETRY = RoleRule("telemetry", "none", frozenset({"GetTelemetrySubscriptions", "PushTelemetry"}))
+
+def _rule(role: str, subject: Subject, refused_by: frozenset[str] = frozenset()) -> RoleRule:
+    return RoleRule(role, subject, apis_for_role(role), refused_by)
+
+
+PARTITION_LEADER = _rule("partition_leader", "partition", _NOT_LEADER)
+GROUP_COORDINATOR = _rule("group_coordinator", "group", _NOT_COORDINATOR)
+TRANSACTION_COORDINATOR = _rule("transaction_coordinator", "transactional_id", _NOT_COORDINATOR)
+SHARE_COORDINATOR = _rule("share_coordinator", "group", frozenset({"NOT_COORDINATOR"}))
+CONTROLLER = _rule("controller", "none", frozenset({"NOT_CONTROLLER"}))
+INTER_BROKER = _rule("inter_broker", "none")
+ADMIN = _rule("admin", "none")
+TELEMETRY = _rule("telemetry", "none")
 
 FOLLOWER_FETCH = RoleRule("follower_fetch", "partition", frozenset({"Fetch"}), PARTITION_LEADER.refused_by)
 """A consumer's Fetch that a replica answers although another node leads (KIP-392): confirmed where a broker had sent
@@ -183,8 +65,8 @@ REQUEST_RULES = (
 """Rules that the request row alone decides; partition_leader needs the partitions, bootstrap the client's whole
 history.
 """
-BOOTSTRAP_APIS = frozenset({"Metadata", "FindCoordinator", "DescribeCluster"})
-HANDSHAKE_APIS = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})
+BOOTSTRAP_APIS = apis_for_role("bootstrap")
+HANDSHAKE_APIS = frozenset(api.name for api in api_catalogue().values() if api.family == "connection")
 
 _BROKER_CLIENT_ID = re.compile(
     r"broker-(?P<fetcher>\d+)-(?:fetcher-\d+|txn-marker-sender)"

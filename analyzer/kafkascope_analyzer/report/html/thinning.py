@@ -2,9 +2,9 @@
 
 Every request begins on its own. Where they are more than the budget, those of one connection, API, error and status in
 one stretch of time become one: the slowest stands for all, its weight is their number. So the weights add up to all
-requests, whatever part of them is looked at. Successful requests of the data plane are merged first, in ever longer
-stretches; the others (errors, the control plane) only when they alone are too many. The first and the last request of
-each connection and API stay apart. Memory: one and a half times the budget.
+requests, whatever part of them is looked at. Successful requests of APIs that are repeated all the time are merged
+first, in ever longer stretches; the others only when they alone are too many. The first and the last request of each
+connection and API stay apart. Memory: one and a half times the budget.
 """
 
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_parsers.api_keys import STEADY_APIS
+
 BUDGET = 500_000
 """Requests in a page: it then has some 12 MB and opens in two seconds."""
 FIRST_STRETCHES = 8192
 """Stretches of time that the capture is divided into when merging begins; halved until the budget holds."""
-DATA_PLANE = (0, 1, 8, 12, 63, 68, 76, 78, 79, 88)
-"""Produce, Fetch, OffsetCommit, Heartbeat, BrokerHeartbeat, other groups' heartbeats, ShareFetch, ShareAcknowledge."""
 
 Ints = NDArray[np.int64]
 Columns = dict[str, NDArray[Any]]
@@ -102,9 +102,9 @@ class Kept:
 
 
 def is_data(rows: Columns) -> NDArray[np.bool_]:
-    """Which requests are of the data plane and went well."""
+    """Which requests are of an API that is repeated all the time, and succeeded."""
     well: NDArray[np.bool_] = (rows["error_code"] == 0) & (rows["status"] == 0)
-    return well & np.isin(rows["api_key"], DATA_PLANE)
+    return well & np.isin(rows["api_key"], list(STEADY_APIS))
 
 
 def _is_edge(rows: Columns) -> NDArray[np.bool_]:

@@ -1,0 +1,22 @@
+"""Kafka's API keys by name, and the sets of them that several packages need.
+
+What an API is for is a fact of the catalogue (schema.catalogue); a set that one module alone needs stands there.
+"""
+
+from kafkascope_parsers.schema import api_catalogue, keys_of_families
+
+PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
+OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 8, 9, 10, 11, 12, 13, 14
+SASL_HANDSHAKE, API_VERSIONS, DELETE_RECORDS, INIT_PRODUCER_ID, OFFSET_FOR_LEADER_EPOCH = 17, 18, 21, 22, 23
+ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN, WRITE_TXN_MARKERS, TXN_OFFSET_COMMIT = 24, 25, 26, 27, 28
+SASL_AUTHENTICATE, CONSUMER_GROUP_HEARTBEAT, GET_TELEMETRY_SUBSCRIPTIONS, PUSH_TELEMETRY = 36, 68, 71, 72
+SHARE_GROUP_HEARTBEAT, SHARE_FETCH, SHARE_ACKNOWLEDGE, STREAMS_GROUP_HEARTBEAT = 76, 78, 79, 88
+
+GROUP_HEARTBEATS = frozenset({CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT})
+"""The heartbeats of groups whose coordinator assigns (KIP-848, KIP-932, KIP-1071)."""
+HANDSHAKE_APIS = keys_of_families({"connection"})
+BROKER_APIS = frozenset(key for key, api in api_catalogue().items() if api.sender == "broker")
+"""What only brokers and controllers send."""
+STEADY_APIS = frozenset(key for key, api in api_catalogue().items() if api.is_steady)
+"""What healthy clients, brokers and controllers repeat as long as they run: of the successes only those that decide
+something are events."""

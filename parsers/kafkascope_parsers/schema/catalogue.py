@@ -1,0 +1,59 @@
+"""The catalogue of Kafka's APIs: what each is for, who sends it, and which role its sender expects of the server.
+
+The facts are in apis.tsv. They are kept by hand from Kafka's clients and brokers (KafkaApis, ControllerApis,
+NetworkClient); names and versions of the APIs come from the message definitions (facts/). Whatever depends on the kind
+of an API (roles, topology, colours, what a large page leaves out, which requests become events) takes it from here.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal, cast, get_args
+
+Family = Literal["records", "discovery", "connection", "group", "transaction", "broker", "admin"]
+"""What an API is for: records of partitions; who serves what; version and login of a connection; a group's members and
+offsets; transactions; brokers and controllers among themselves; administration, telemetry and all others."""
+Sender = Literal["client", "broker", "both"]
+FAMILIES: tuple[Family, ...] = get_args(Family)
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One API.
+
+    sender: who sends its requests; is_steady: whether a healthy sender repeats it as long as it runs; roles: what a
+    client that sends it takes the server for (as in the table roles), the most telling first.
+    """
+
+    api_key: int
+    name: str
+    family: Family
+    sender: Sender
+    is_steady: bool
+    roles: tuple[str, ...]
+
+
+@cache
+def api_catalogue() -> dict[int, Api]:
+    """Every API by key, ascending."""
+    lines = (files(__package__) / "apis.tsv").read_text("utf-8").splitlines()
+    return {api.api_key: api for api in (_api(line.split("\t")) for line in lines[1:])}
+
+
+def apis_for_role(role: str) -> frozenset[str]:
+    """The names of the APIs that are sent to a server in this role."""
+    return frozenset(api.name for api in api_catalogue().values() if role in api.roles)
+
+
+def keys_of_families(families: Collection[Family]) -> frozenset[int]:
+    """The keys of the APIs of these families."""
+    return frozenset(key for key, api in api_catalogue().items() if api.family in families)
+
+
+def _api(fields: list[str]) -> Api:
+    key, name, family, sender, steady, roles = fields
+    if family not in FAMILIES or sender not in get_args(Sender) or steady not in ("yes", "no"):
+        raise ValueError(f"apis.tsv, {name}: {family}, {sender}, {steady} are not all known")
+    known = cast("Family", family), cast("Sender", sender)
+    return Api(int(key), name, *known, steady == "yes", tuple(roles.split(",")) if roles else ())
