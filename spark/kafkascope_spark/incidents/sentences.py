@@ -40,7 +40,7 @@ def _impact_without_stalls(failure: Failure) -> str:
     failed = {r["client_instance_id"] for r in failure.recoveries if r["outcome"] in UNSERVED}
     if failed:
         return f"{counted(len(failed), 'client')} could not work because of it."
-    return "Nobody stood still for a second because of it."
+    return "Nobody stood still because of it."
 
 
 def _period(failure: Failure) -> str:

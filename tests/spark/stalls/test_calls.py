@@ -5,6 +5,7 @@ import pytest
 from kafkascope_spark import api_keys
 from kafkascope_spark.model import ErrorRun
 from kafkascope_spark.stalls.calls import GIVE_UP_NS, Calls
+from kafkascope_spark.stalls.stall import StallLimits
 
 S = 1_000_000_000
 END = 1_000
@@ -15,7 +16,7 @@ def calls(instance, request_of):
     """Takes (API key, sent, answered or None, error or None, more) and gives spans of the stalls by kind."""
 
     def make(steps, left=None):
-        machine = Calls(instance(), (0, END * S))
+        machine = Calls(instance(), StallLimits(END * S, S))
         for number, (key, sent, answered, error, *more) in enumerate(steps):
             request = request_of(number, key, sent, answered, **(more[0] if more else {}))
             machine.on_request(request)
