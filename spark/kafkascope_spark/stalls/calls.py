@@ -2,8 +2,9 @@
 
 Four services: commit (of offsets), membership (a place in the group), transaction, metadata. Each is served by an
 answer without error and waits from the first request that did not get one. What comes before the first success is the
-client's start. A refusal that is final (a fenced producer) is no wait; what a rebalance delays is none either. A member
-keeps its place while it waits for the answer to a heartbeat, so only an answer that it is out begins a wait.
+client's start. A refusal that is final (a fenced producer) is no wait; what a rebalance delays is none either, nor what
+is refused for a moment in the protocol's normal course (error_codes.BRIEFLY_NORMAL). A member keeps its place while it
+waits for the answer to a heartbeat, so only an answer that it is out begins a wait.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stall_limit import LEAST_STALL_MS
 from kafkascope_spark import api_keys
-from kafkascope_spark.error_codes import COORDINATOR_MOVED, MEMBER_REMOVED, STALE_MEMBER
+from kafkascope_spark.error_codes import BRIEF_NS, BRIEFLY_NORMAL, COORDINATOR_MOVED, MEMBER_REMOVED, STALE_MEMBER
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import ErrorRun, Request, Row
 from kafkascope_spark.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, join_waits, stall_rows
@@ -141,6 +142,10 @@ class Calls:
 
     def _close(self, service: _Service, to_ns: int | None) -> None:
         wait = self._open.pop(service)
+        brief_ns = min(BRIEF_NS, self._limits.least_ns)
+        is_brief = to_ns is not None and to_ns - wait.from_ns < brief_ns
+        if is_brief and wait.errors and BRIEFLY_NORMAL.issuperset(wait.errors):
+            return
         self._waits.setdefault(service, []).append(
             Wait(
                 wait.from_ns,

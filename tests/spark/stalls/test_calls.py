@@ -129,6 +129,16 @@ def test_a_wait_at_the_end_is_open_while_the_client_lives(calls):
     assert calls(lost, left=END - 3) == [("commit", END - 5, END - 3, 1)]
 
 
+def test_the_end_of_the_transaction_before_is_waited_for_in_the_normal_course(calls):
+    """Twenty transactions, 120 ms apart: the first request of each is refused, and accepted 100 ms later."""
+    key = api_keys.END_TXN
+    steps = [(key, 1, 1.1, None)]
+    for at in (10 + 0.12 * n for n in range(20)):
+        steps += [(key, at, at + 0.005, "CONCURRENT_TRANSACTIONS"), (key, at + 0.1, at + 0.105, None)]
+    assert calls(steps) == []
+    assert calls([*steps[:2], (key, 11.1, 11.2, None)]) == [("transaction", 10, 11.2, 2)]
+
+
 def test_each_transactional_id_waits_by_itself(calls):
     key, other = api_keys.END_TXN, {"transactional_id": "other"}
     steps = [(key, 1, 1.1, None), (key, 10, 10.1, "CONCURRENT_TRANSACTIONS"), (key, 11, 11.1, None, other)]
