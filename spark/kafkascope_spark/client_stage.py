@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES, STALLS
+from kafkascope_analyzer.dataset.tables.events import WHOLE
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS
 from kafkascope_analyzer.dataset.tables.server_events import SERVER_KINDS
 from kafkascope_analyzer.dataset.tables.service_events import SERVICE_KINDS
@@ -20,7 +21,7 @@ from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KI
 from kafkascope_spark.client_stories import ClientStories, Owner, TableRow
 from kafkascope_spark.event_decoder import event_rows
 from kafkascope_spark.recoveries.causes import felt_ns
-from kafkascope_spark.stalls.clients import SERVICE_CLIENT, SERVICE_CLIENT_STRUCT, owner_of
+from kafkascope_spark.stalls.clients import SERVICE_CLIENT, SERVICE_CLIENT_STRUCT, service_key
 from kafkascope_spark.stalls.machine import FETCH_RUN
 from kafkascope_spark.stalls.stall import STALL
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, row_struct
@@ -28,13 +29,13 @@ from kafkascope_spark.transactions.machine import CLIENT_END
 
 Row = dict[str, Any]
 Batches = Iterable[pa.RecordBatch]
+Columns = dict[str, pa.Array]
 
 GC_OBJECTS = 200_000
 """The machines make many objects and no cycles: looking for cycles after each 700 costs a third of the time."""
 CLIENT, RECOVERY, WRITTEN_FILE = "client", "recovery", "file"
-SERVICE, PARTITION = "service", "partition"
-"""Key kinds. What happened at a topic-partition becomes what happened to a service: how a client, or the group that it
-is in, was served there."""
+PARTITION = "partition"
+"""Key kinds of the events, and of what only this stage adds."""
 SHARED_KINDS = {
     **GROUP_KINDS,
     **TRANSACTION_KINDS,
@@ -74,7 +75,7 @@ def client_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]
 
     def tell_clients(batches: Batches) -> Iterator[pa.RecordBatch]:
         gc.set_threshold(GC_OBJECTS, 50, 50)
-        stories = ClientStories(run.capture_ns)
+        stories = ClientStories(run.capture_ns, run.stall_limits)
         writer = StoryWriter(run, _WRITTEN)
         for batch in batches:
             shared = list(_written(stories.feed(event_rows(batch)), writer))
@@ -98,7 +99,7 @@ def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
             yield _row("transaction", row["transactional_id"], CLIENT_END, row) | {"conn_id": row["client_instance_id"]}
         elif name == SERVICE_CLIENT:
             client = {name: row[name] for name in SERVICE_CLIENT_STRUCT.names}
-            yield _row(SERVICE, row["key"], SERVICE_CLIENT, client) | {"conn_id": row["client_instance_id"]}
+            yield _row(row["key_kind"], row["key"], SERVICE_CLIENT, client) | {"conn_id": row["client_instance_id"]}
         elif name == STALL:
             yield _row(STALL, "", STALL, row) | {"ts_ns": row["from_ns"], "conn_id": row["stall_id"]}
         else:
@@ -123,27 +124,29 @@ def _passed_on(batch: pa.RecordBatch, owners: dict[str, Owner]) -> pa.RecordBatc
     rows = batch.filter(pc.not_equal(batch.column("key_kind"), CLIENT))
     conn_ids = rows.column("conn_id").dictionary_encode()
     of_conn = [owners.get(conn_id, _NOBODY) for conn_id in conn_ids.dictionary.to_pylist()]
+    is_service = pc.equal(rows.column("key_kind"), PARTITION)
     clients = pa.array([owner.client_instance_id for owner in of_conn], pa.string()).take(conn_ids.indices)
     columns = {name: rows.column(name) for name in SHARED.names if name in rows.schema.names}
-    columns |= _service_keys(rows, of_conn, conn_ids.indices)
+    columns |= _service_keys(rows, is_service, of_conn, conn_ids.indices)
     columns["client_instance_id"] = clients
     arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(rows.num_rows, f.type) for f in SHARED]
     passed_on = pa.RecordBatch.from_arrays(arrays, schema=SHARED)
-    is_known = pc.or_(pc.not_equal(columns["key_kind"], SERVICE), clients.is_valid())
-    return passed_on.filter(is_known)
+    return passed_on.filter(pc.or_(pc.invert(is_service), clients.is_valid()))
 
 
 _NOBODY = Owner(None, None)
 
 
-def _service_keys(rows: pa.RecordBatch, owners: list[Owner], conn: pa.Array) -> dict[str, pa.Array]:
-    """key_kind and key of the rows: those of a topic-partition go to the group that reads it, or to the client."""
-    is_service = pc.equal(rows.column("key_kind"), PARTITION)
-    of_client = pa.array([owner_of(each.client_instance_id or "", None) for each in owners], pa.string())
-    of_group = pa.array([owner_of(each.client_instance_id or "", each.group_id) for each in owners], pa.string())
+def _service_keys(rows: pa.RecordBatch, is_service: pa.Array, owners: list[Owner], conn: pa.Array) -> Columns:
+    """key_kind, key and section of the rows: those of a topic-partition go to the group that reads it, before what its
+    members asked of their coordinator, or to the client."""
+    of_client = [service_key(each.client_instance_id or "", None) for each in owners]
+    of_group = [service_key(each.client_instance_id or "", each.group_id) for each in owners]
     reads = pc.equal(rows.column("kind"), FETCH_RUN)
-    key = pc.if_else(reads, of_group.take(conn), of_client.take(conn))
-    return {
-        "key_kind": pc.if_else(is_service, SERVICE, rows.column("key_kind")),
-        "key": pc.if_else(is_service, key, rows.column("key")),
-    }
+    columns = {}
+    for number, name in enumerate(("key_kind", "key")):
+        client, group = (pa.array([key[number] for key in keys], pa.string()) for keys in (of_client, of_group))
+        service = pc.if_else(reads, group.take(conn), client.take(conn))
+        columns[name] = pc.if_else(is_service, service, rows.column(name))
+    section = rows.column("section")
+    return columns | {"section": pc.if_else(is_service, pa.scalar(WHOLE, section.type), section)}

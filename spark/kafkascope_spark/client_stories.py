@@ -17,7 +17,7 @@ from kafkascope_spark.model import Connection, ErrorRun, Lookup, Request, Row
 from kafkascope_spark.recoveries.tracker import Recoveries
 from kafkascope_spark.stalls.calls import Calls
 from kafkascope_spark.stalls.clients import SERVICE_CLIENT, group_of, service_clients
-from kafkascope_spark.stalls.stall import STALL
+from kafkascope_spark.stalls.stall import STALL, StallLimits
 from kafkascope_spark.startups.lifecycle import Startups
 from kafkascope_spark.startups.lookups import client_lookups
 from kafkascope_spark.timeline import Event, Kind, Timeline
@@ -37,10 +37,12 @@ class Owner(NamedTuple):
 
 
 class ClientStories:
-    """Rows of events in, rows of story tables out. capture_ns: first and last packet of the capture."""
+    """Rows of events in, rows of story tables out. capture_ns: first and last packet of the capture; limits: which
+    waits are stalls."""
 
-    def __init__(self, capture_ns: tuple[int, int]) -> None:
+    def __init__(self, capture_ns: tuple[int, int], limits: StallLimits) -> None:
         self._capture_ns = capture_ns
+        self._limits = limits
         self._address: Address | None = None
         self._last: Key = ("", 0, 0, 0)
         self._owners: dict[str, Owner] = {}
@@ -54,7 +56,7 @@ class ClientStories:
             self._last = last = key
             if address is None or address.client_ip != key[0]:
                 yield from self.finish()
-                self._address = address = Address(key[0], self._capture_ns)
+                self._address = address = Address(key[0], self._capture_ns, self._limits)
             address.take(key, body)
         if self._address is not None:
             yield from self._address.ready()
@@ -76,12 +78,12 @@ class ClientStories:
 class Client:
     """One instance and what follows it."""
 
-    def __init__(self, instance: Instance, capture_ns: tuple[int, int]) -> None:
+    def __init__(self, instance: Instance, capture_ns: tuple[int, int], limits: StallLimits) -> None:
         self.instance = instance
         self.startups = Startups(instance, capture_ns)
         self.cadences = Cadences(instance)
         self.recoveries = Recoveries(instance, capture_ns)
-        self.calls = Calls(instance, capture_ns)
+        self.calls = Calls(instance, limits)
         self.member_ids: list[str] = []
         self.evicted_ns = 0
 
@@ -141,7 +143,7 @@ class Client:
             ended = {"transactional_id": name, "client_instance_id": row["client_instance_id"], "left_ns": left_ns}
             yield CLIENT_END, ended
         for key, client in service_clients(self.instance, left_ns, row["end"]):
-            yield SERVICE_CLIENT, {"key": key} | client
+            yield SERVICE_CLIENT, {"key_kind": key.kind, "key": key.key} | client
         yield from ((STALL, stall) for stall in self.calls.finish(left_ns))
         yield from self.startups.finish()
         yield from self.cadences.finish()
@@ -151,9 +153,10 @@ class Client:
 class Address:
     """The events of one client address: first all its connections, then what happened on them."""
 
-    def __init__(self, client_ip: str, capture_ns: tuple[int, int]) -> None:
+    def __init__(self, client_ip: str, capture_ns: tuple[int, int], limits: StallLimits) -> None:
         self.client_ip = client_ip
         self._capture_ns = capture_ns
+        self._limits = limits
         self._connections: dict[str, Connection] = {}
         self._clients: dict[str, Client] = {}
         self._timeline: Timeline | None = None
@@ -198,7 +201,7 @@ class Address:
             clients = {}
             for conn_id, instance in instances_of(self.client_ip, connections).items():
                 if instance.instance_id not in clients:
-                    clients[instance.instance_id] = Client(instance, self._capture_ns)
+                    clients[instance.instance_id] = Client(instance, self._capture_ns, self._limits)
                 self._clients[conn_id] = clients[instance.instance_id]
             for lookup in client_lookups(self._lookups, [c.instance for c in clients.values()]):
                 clients[lookup.instance_id].startups.lookups.append(lookup)

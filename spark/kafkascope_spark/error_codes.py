@@ -60,8 +60,11 @@ class ErrorCode:
     """What the error is about."""
 
     normal: Literal["never", "briefly", "always"] = "never"
-    """Whether the error is the protocol's normal course. `always`: wherever it is sent; `briefly`: for some tens of
-    milliseconds, and a failure when it lasts."""
+    """Whether the error is the protocol's normal course. `always`: wherever it is sent; `briefly`: for less than
+    BRIEF_NS, and a failure when it lasts."""
+
+    waits_for: str | None = None
+    """What the broker waits for before it accepts the request, in words."""
 
     informs_at: str | None = None
     """API at which the response with this error carries what the client asked for (its member id, the versions that
@@ -182,7 +185,13 @@ _MEMBERSHIP = (
     ErrorCode("OFFSET_METADATA_TOO_LARGE", "committed offsets"),
 )
 _PRODUCER = (
-    ErrorCode("CONCURRENT_TRANSACTIONS", "transaction", normal="briefly", follows_broker_loss="any client"),
+    ErrorCode(
+        "CONCURRENT_TRANSACTIONS",
+        "transaction",
+        normal="briefly",
+        waits_for="the end of the transaction before",
+        follows_broker_loss="any client",
+    ),
     ErrorCode("INVALID_TXN_STATE", "transaction"),
     ErrorCode("TRANSACTION_ABORTABLE", "transaction"),
     ErrorCode("INVALID_TRANSACTION_TIMEOUT", "transaction", fatal=True),
@@ -306,8 +315,14 @@ NORMAL_ERRORS = _names(lambda e: e.normal == "always")
 """The protocol's normal course wherever they are sent: a first join, a rebalance, a lost fetch session, a batch that
 is in the log already. They begin no episode and fail no start."""
 BRIEFLY_NORMAL = _names(lambda e: e.normal == "briefly")
-"""Normal for some tens of milliseconds: CONCURRENT_TRANSACTIONS while the markers of the transaction before are
-written."""
+"""Normal for less than BRIEF_NS: CONCURRENT_TRANSACTIONS while the markers of the transaction before are written. Then
+they begin no episode and no wait."""
+BRIEF_NS = 1_000_000_000
+"""The coordinator has the markers written within some tens of milliseconds, and clients ask again after 20 ms (Kafka's,
+for the first partition), 100 ms (retry.backoff.ms) or 500 ms (librdkafka): what takes longer than all of that together
+is not the usual end of a transaction."""
+WAITS_FOR = {e.name: e.waits_for for e in ERROR_CODES if e.waits_for is not None}
+"""What brokers wait for while they return an error, in words."""
 FATAL = _names(lambda e: e.fatal)
 """Errors that no client overcomes by trying again."""
 PERMISSION_DENIED = _names(lambda e: e.denies_permission)

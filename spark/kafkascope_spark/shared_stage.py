@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.stories import REBALANCES, RECOVERIES, TRANSACTIONS
 from kafkascope_spark.broker_states.machine import BrokerStates
-from kafkascope_spark.client_stage import GC_OBJECTS, RECOVERY, SERVICE, SHARED_KINDS, WRITTEN_FILE, Batches
-from kafkascope_spark.groups.stories import GroupStories
+from kafkascope_spark.client_stage import GC_OBJECTS, RECOVERY, SHARED_KINDS, WRITTEN_FILE, Batches
+from kafkascope_spark.groups.stories import GroupStories, TableRow
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, found
 from kafkascope_spark.recoveries.causes import Causes, felt_ns
+from kafkascope_spark.stalls.clients import GROUP, SERVICE
 from kafkascope_spark.stalls.machine import Stalls
 from kafkascope_spark.stalls.stall import STALL
 from kafkascope_spark.story_writer import StoryRun, StoryWriter
@@ -50,10 +51,10 @@ class SharedMachines:
 
     def __init__(self, run: StoryRun) -> None:
         self._writer = StoryWriter(run, _WRITTEN)
-        self._groups = GroupStories(run.capture_ns)
+        self._groups = GroupStories(run.stall_limits)
         self._transactions = Transactions(run.capture_ns)
         self._causes = Causes()
-        self._stalls = Stalls(run.capture_ns)
+        self._stalls = Stalls(run.stall_limits)
         self._broker_states = BrokerStates(run.capture_ns)
         self._found: list[Row] = []
 
@@ -70,14 +71,14 @@ class SharedMachines:
 
     def finish(self) -> None:
         """End the last key of each kind, and write what is left."""
-        self._take_rebalances(self._groups.finish())
+        self._take_of_groups(self._groups.finish())
         self._write(TRANSACTIONS.name, self._transactions.finish())
         self._take_stalls(self._stalls.finish())
         self._take_broker_states(self._broker_states.finish())
         self._feed_written(self._writer.close())
 
     def _feed_groups(self, rows: Iterable[Row]) -> None:
-        self._take_rebalances(self._groups.feed(rows))
+        self._take_of_groups(self._groups.feed(rows))
 
     def _feed_transactions(self, rows: Iterable[Row]) -> None:
         self._write(TRANSACTIONS.name, self._transactions.feed(rows))
@@ -104,8 +105,11 @@ class SharedMachines:
     def _feed_written(self, files: Iterable[Row]) -> None:
         self._found += [found(WRITTEN_FILE, 0, file["path"], file) for file in files]
 
-    def _take_rebalances(self, rows: Iterable[Row]) -> None:
-        for row in rows:
+    def _take_of_groups(self, rows: Iterable[TableRow]) -> None:
+        for name, row in rows:
+            if name == STALL:
+                self._take_stalls([row])
+                continue
             self._writer.take(REBALANCES.name, row)
             self._found.append(found(REBALANCE, row["start_ns"] or 0, row["rebalance_id"], row))
 
@@ -122,7 +126,7 @@ class SharedMachines:
             self._writer.take(name, row)
 
     _feeders: dict[str, Callable[["SharedMachines", Iterable[Row]], None]] = {
-        "group": _feed_groups,
+        GROUP: _feed_groups,
         "transaction": _feed_transactions,
         SERVICE: _feed_services,
         STALL: _feed_stalls,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
+from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.session import connector_for, open_session, size_for_requests
@@ -29,13 +30,19 @@ number, not the rows, would take the time."""
 
 
 def write_stories(
-    uri: str | Path, *, master: str | None = None, remote: str | None = None, ignored: Collection[str] = ()
+    uri: str | Path,
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    ignored: Collection[str] = (),
+    stall_ms: int = DEFAULT_STALL_MS,
 ) -> None:
     """Write the story tables of a dataset (dataset.stories.STORY_TABLES); older ones are replaced at the end, at once.
 
     uri: the dataset, a local path or a URI that Spark's executors reach too. master: a Spark master; remote: a Spark
     Connect server; neither: `SPARK_REMOTE` where that is set, else Spark inside this process. ignored: rules that are
-    not asked. Raises UsageError when there is no such dataset or no session can be opened.
+    not asked; stall_ms: from which length on a wait is a stall. Raises UsageError when there is no such dataset or no
+    session can be opened.
     """
     dataset = Dataset.open(uri)
     size = size_for_requests(dataset.rows(REQUESTS.name))
@@ -43,12 +50,12 @@ def write_stories(
     from kafkascope_spark.story_job import write_client_and_group_stories
     from kafkascope_spark.tables import Tables
 
-    run = StoryRun(dataset, dataset.capture_span or (0, 0), new_run_id())
+    run = StoryRun(dataset, dataset.capture_span or (0, 0), new_run_id(), stall_ms)
     files = write_client_and_group_stories(session, run)
     tables = Tables(
         session, replace(dataset, manifest=dataset.manifest.with_files({**dataset.manifest.files, **files}))
     )
-    dataset.commit_stories({**files, **write_findings(tables, run, ignored)})
+    dataset.commit_stories({**files, **write_findings(tables, run, ignored)}, stall_ms)
 
 
 def write_findings(tables: "Tables", run: StoryRun, ignored: Collection[str] = ()) -> "Files":

@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.contract import TIMESTAMP, Table
 from kafkascope_analyzer.dataset.dataset import STORIES, Dataset, story_file
 from kafkascope_analyzer.dataset.manifest import DatasetFile
+from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
+from kafkascope_spark.stalls.stall import StallLimits
 
 Row = dict[str, Any]
 
@@ -49,11 +51,17 @@ FILE = pa.struct([("table", pa.string()), ("path", pa.string()), ("rows", pa.int
 @dataclass(frozen=True, slots=True)
 class StoryRun:
     """What every task of a run knows. capture_ns: first and last packet of the capture; run_id: unlike any other
-    run's."""
+    run's; stall_ms: from which length on a wait is a stall."""
 
     dataset: Dataset
     capture_ns: tuple[int, int]
     run_id: str
+    stall_ms: int = DEFAULT_STALL_MS
+
+    @property
+    def stall_limits(self) -> StallLimits:
+        """What makes a wait a stall."""
+        return StallLimits(self.capture_ns[1], self.stall_ms * 1_000_000)
 
 
 class StoryWriter:

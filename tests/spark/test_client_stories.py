@@ -7,6 +7,7 @@ import pytest
 from kafkascope_spark.client_stories import ClientStories
 from kafkascope_spark.event_decoder import CONNECTION, EventRow, event_row
 from kafkascope_spark.model import Connection, ErrorRun, PartitionAccess, Request
+from kafkascope_spark.stalls.stall import StallLimits
 from kafkascope_spark.timeline import Kind, Timeline
 
 MS = 1_000_000
@@ -30,11 +31,11 @@ def events() -> list[EventRow]:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_batches_do_not_matter(size: int) -> None:
-    stories = ClientStories((0, 9_000 * MS))
+    stories = ClientStories((0, 9_000 * MS), StallLimits(9_000 * MS, 1_000 * MS))
     rows = events()
     made = [r for at in range(0, len(rows), size) for r in stories.feed(rows[at : at + size])]
     made += stories.finish()
-    whole = ClientStories((0, 9_000 * MS))
+    whole = ClientStories((0, 9_000 * MS), StallLimits(9_000 * MS, 1_000 * MS))
     assert made == [*whole.feed(rows), *whole.finish()]
     assert [r["client_ip"] for table, r in made if table == "clients"] == ["10.0.0.1", "10.0.0.2"]
 
@@ -44,7 +45,7 @@ def test_rows_out_of_order_are_refused(swap: tuple[int, int]) -> None:
     rows = events()
     rows[swap[0]], rows[swap[1]] = rows[swap[1]], rows[swap[0]]
     with pytest.raises(ValueError, match="out of order"):
-        list(ClientStories((0, 9_000 * MS)).feed(rows))
+        list(ClientStories((0, 9_000 * MS), StallLimits(9_000 * MS, 1_000 * MS)).feed(rows))
 
 
 def test_answers_and_ends_are_told_at_their_own_time(

@@ -11,7 +11,7 @@ from typing import Any
 from kafkascope_analyzer.cli.early_session import early_session
 from kafkascope_analyzer.cli.exits import complain, exit_codes
 from kafkascope_analyzer.cli.forms import Forms, write_forms
-from kafkascope_analyzer.cli.found import end_if_found, known_rules
+from kafkascope_analyzer.cli.found import end_if_found
 from kafkascope_analyzer.cli.ingest import (
     host_names,
     inputs_of,
@@ -40,12 +40,13 @@ from kafkascope_analyzer.cli.options import (
     RecordBatches,
     Records,
     Remote,
+    Stall,
 )
 from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
 from kafkascope_analyzer.cli.progress import note
 from kafkascope_analyzer.cli.show import show
 from kafkascope_analyzer.cli.startup import arrow_without_pandas
-from kafkascope_analyzer.cli.stories import java_problem, write_stories
+from kafkascope_analyzer.cli.stories import StoryChoice, java_problem, story_choice, write_stories
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_parsers.errors import SparkError, UsageError
 
@@ -66,6 +67,7 @@ def analyze(
     hosts: Hosts = None,
     fail_on: FailOn = None,
     ignore: Ignore = None,
+    stall: Stall = None,
     html: Html = None,
     markdown: Markdown = None,
     perfetto: Perfetto = None,
@@ -73,7 +75,7 @@ def analyze(
     """Write the whole dataset, tables and stories and report.json, and print the report."""
     with exit_codes():
         arrow_without_pandas()
-        ignored = known_rules(ignore)
+        choice = story_choice(ignore, stall)
         place = out or default_out(captures[0])
         check_out(place, overwrite=overwrite)
         forms = Forms(html, markdown, None, perfetto)
@@ -92,7 +94,7 @@ def analyze(
             say_what_was_cut(staged.work)
             failure = None
             if problem is None:
-                failure = _try_stories(staged.work, (master, remote), quiet=quiet, ignored=ignored)
+                failure = _try_stories(staged.work, (master, remote), choice, quiet=quiet)
             model = _write_report(staged.work)
         from kafkascope_analyzer.dataset.dataset import Dataset
 
@@ -108,11 +110,11 @@ def analyze(
 
 
 def _try_stories(
-    dataset: Path, where: tuple[str | None, str | None], *, quiet: bool, ignored: frozenset[str]
+    dataset: Path, where: tuple[str | None, str | None], choice: StoryChoice, *, quiet: bool
 ) -> SparkError | None:
     """Writes the stories; gives the error when Spark fails, so that the tables are kept and reported."""
     try:
-        write_stories(dataset, where, quiet=quiet, ignored=ignored)
+        write_stories(dataset, where, choice, quiet=quiet)
     except SparkError as error:
         return error
     return None

@@ -63,6 +63,15 @@ Remote = Annotated[
         show_default=False,
     ),
 ]
+Stall = Annotated[
+    str | None,
+    typer.Option(
+        "--stall",
+        metavar="DURATION",
+        help="Waits from this length on are stalls, as 500ms, 2s or 1min; 500ms is the shortest. [default: 1s]",
+        show_default=False,
+    ),
+]
 Jobs = Annotated[
     int | None,
     typer.Option(

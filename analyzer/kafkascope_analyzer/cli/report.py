@@ -28,7 +28,7 @@ def report(
     quiet: Quiet = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
     routine: Annotated[
-        bool, typer.Option("--routine", help="On the terminal, list routine incidents too: nobody waited for 1 s.")
+        bool, typer.Option("--routine", help="On the terminal, list routine incidents too: nobody stood still.")
     ] = False,
 ) -> None:
     """Show a dataset's report, incidents first. With --html, --markdown, --json or --perfetto, write that instead."""

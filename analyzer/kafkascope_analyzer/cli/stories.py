@@ -1,15 +1,27 @@
 """`kafkascope stories`: the part of the analysis that needs Spark, on an existing dataset."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.found import end_if_found, known_rules
-from kafkascope_analyzer.cli.options import DatasetUri, FailOn, Format, FormatOption, Ignore, Master, Quiet, Remote
+from kafkascope_analyzer.cli.options import (
+    DatasetUri,
+    FailOn,
+    Format,
+    FormatOption,
+    Ignore,
+    Master,
+    Quiet,
+    Remote,
+    Stall,
+)
 from kafkascope_analyzer.cli.progress import note, waiting
 from kafkascope_analyzer.cli.show import show
 from kafkascope_analyzer.cli.startup import arrow_without_pandas
+from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS, parse_stall
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,18 +36,19 @@ def stories(
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
     fail_on: FailOn = None,
     ignore: Ignore = None,
+    stall: Stall = None,
 ) -> None:
     """Rebuild clients, their starts and recoveries on Spark, find what is wrong; rewrite report.json; print it."""
     with exit_codes():
         arrow_without_pandas()
         from kafkascope_analyzer.dataset.dataset import Dataset
 
-        ignored = known_rules(ignore)
+        choice = story_choice(ignore, stall)
         Dataset.open(dataset)
         problem = java_problem(remote)
         if problem:
             raise UsageError(problem)
-        write_stories(dataset, (master, remote), quiet=quiet, ignored=ignored)
+        write_stories(dataset, (master, remote), choice, quiet=quiet)
         written = Dataset.open(dataset)
         show_report(written, format)
         note(f"dataset: {dataset}, report: {written.uri_of('report.json')}", quiet=quiet)
@@ -51,10 +64,23 @@ def java_problem(remote: str | None = None) -> str | None:
     return problem()
 
 
+@dataclass(frozen=True, slots=True)
+class StoryChoice:
+    """What the user chose of the stories. ignored: rules; stall_ms: from which length on a wait is a stall."""
+
+    ignored: frozenset[str] = frozenset()
+    stall_ms: int = DEFAULT_STALL_MS
+
+
+def story_choice(ignore: list[str] | None, stall: str | None) -> StoryChoice:
+    """The choice that options make. Raises UsageError where one of them is wrong."""
+    return StoryChoice(known_rules(ignore), DEFAULT_STALL_MS if stall is None else parse_stall(stall))
+
+
 def write_stories(
-    dataset: str | Path, where: tuple[str | None, str | None], *, quiet: bool, ignored: frozenset[str] = frozenset()
+    dataset: str | Path, where: tuple[str | None, str | None], choice: StoryChoice, *, quiet: bool
 ) -> None:
-    """Runs Spark over the tables and writes the stories. where: master, remote; ignored: rules.
+    """Runs Spark over the tables and writes the stories. where: master, remote.
 
     Raises UsageError as write_stories of Spark does, SparkError when Spark fails; then the old stories are kept.
     """
@@ -64,7 +90,7 @@ def write_stories(
     master, remote = where
     what = "stories: clients, starts, recoveries, findings (Spark)"
     with waiting(what, quiet=quiet), spark_failures():
-        run_stories(dataset, master=master, remote=remote, ignored=ignored)
+        run_stories(dataset, master=master, remote=remote, ignored=choice.ignored, stall_ms=choice.stall_ms)
 
 
 def show_report(dataset: "Dataset", how: Format) -> None:

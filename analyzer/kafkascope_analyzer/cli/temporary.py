@@ -36,7 +36,7 @@ def _analyze(capture: str, made: Path) -> None:
     from kafkascope_analyzer.cli.ingest import inputs_of, write_tables
     from kafkascope_analyzer.cli.progress import note
     from kafkascope_analyzer.cli.startup import arrow_without_pandas
-    from kafkascope_analyzer.cli.stories import java_problem, write_stories
+    from kafkascope_analyzer.cli.stories import StoryChoice, java_problem, write_stories
     from kafkascope_analyzer.ingest.options import IngestOptions
 
     arrow_without_pandas()
@@ -47,4 +47,4 @@ def _analyze(capture: str, made: Path) -> None:
     note("reading the capture into a temporary dataset; kafkascope analyze keeps one", quiet=False)
     with early_session(inputs, None, wanted=True) as open_meanwhile:
         write_tables(inputs, made, IngestOptions(), quiet=False, after_block=open_meanwhile)
-    write_stories(made, (None, None), quiet=False, ignored=frozenset())
+    write_stories(made, (None, None), StoryChoice(), quiet=False)

@@ -14,13 +14,14 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.manifest import MANIFEST, DatasetFile, Manifest, parse_manifest
+from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
@@ -194,9 +195,17 @@ class Dataset:
         self.storage.write_bytes(relative, data)
         return DatasetFile(relative, table.num_rows, len(data))
 
-    def commit_stories(self, files: Mapping[str, Sequence[DatasetFile]]) -> "Dataset":
+    @property
+    def stall_ms(self) -> int:
+        """From which length on a wait is a stall in the stories."""
+        return DEFAULT_STALL_MS if self.manifest.stall_ms is None else self.manifest.stall_ms
+
+    def commit_stories(
+        self, files: Mapping[str, Sequence[DatasetFile]], stall_ms: int = DEFAULT_STALL_MS
+    ) -> "Dataset":
         """Replaces all stories by these files, in one atomic write of the manifest, and then removes the story files
-        that are no longer listed. files: `stories/<table>` -> its files; a table without rows may have none.
+        that are no longer listed. files: `stories/<table>` -> its files; a table without rows may have none. stall_ms:
+        from which length on a wait is a stall in them.
 
         Returns the dataset as it is now. Raises UsageError where the dataset has changed since it was opened.
         """
@@ -207,6 +216,7 @@ class Dataset:
             raise UsageError(f"{self} was changed by another run meanwhile: run kafkascope stories again")
         kept = {name: listed for name, listed in self.manifest.files.items() if not name.startswith(f"{STORIES}/")}
         manifest = self.manifest.with_files(kept | {name: tuple(listed) for name, listed in files.items()})
+        manifest = replace(manifest, stall_ms=stall_ms)
         self.storage.write_bytes(MANIFEST, manifest.to_json().encode())
         now = Dataset(self.storage, manifest)
         now.remove_unlisted_stories()

@@ -36,7 +36,8 @@ class Manifest:
     """The manifest of a dataset.
 
     options: of the ingest run; inputs: one entry a capture file; ledger: the byte ledger over all TCP directions;
-    limits_hit: how much was left out at each limit that was hit (dataset.limits_hit).
+    limits_hit: how much was left out at each limit that was hit (dataset.limits_hit); stall_ms: from which length on a
+    wait is a stall in the stories, None where there are none.
     """
 
     files: Files
@@ -45,6 +46,7 @@ class Manifest:
     options: Mapping[str, Any] = field(default_factory=dict)
     limits_hit: Mapping[str, int] = field(default_factory=dict)
     tool_version: str | None = None
+    stall_ms: int | None = None
 
     @property
     def capture_span(self) -> tuple[int, int] | None:
@@ -66,6 +68,7 @@ class Manifest:
             "inputs": list(self.inputs),
             "ledger": dict(self.ledger),
             "limits_hit": dict(self.limits_hit),
+            "stall_ms": self.stall_ms,
             "files": {name: [asdict(file) for file in listed] for name, listed in self.files.items()},
         }
         return json.dumps(content, indent=2) + "\n"
@@ -119,6 +122,7 @@ def parse_manifest(content: Any, dataset: str) -> Manifest:
         content["options"],
         content["limits_hit"],
         content.get("tool_version"),
+        content.get("stall_ms"),
     )
 
 

@@ -17,6 +17,7 @@ from kafkascope_analyzer.report.incidents.summary import title_of
 from kafkascope_analyzer.report.incidents.waits import what_waited, who_waited
 from kafkascope_analyzer.report.scan import NO_STORIES, rows
 from kafkascope_analyzer.report.topology import topology_model
+from kafkascope_analyzer.report.unread_partitions import member_names, unread_text
 from kafkascope_analyzer.report.words import clock, safe, span, start_text
 from kafkascope_parsers.errors import UsageError
 
@@ -123,18 +124,21 @@ def _broker_states(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
 
 def _rebalances(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
     columns = ["rebalance_id", "group_id", "node_id", "generation", "trigger", "start_ns", "duration_ms", "members"]
-    for row in rows(dataset, REBALANCES, columns):
+    found = list(rows(dataset, REBALANCES, [*columns, "departed", "partitions"]))
+    names = member_names(found)
+    for row in found:
         if row["start_ns"] is None:
             continue
         number = "" if row["generation"] is None else f", generation {row['generation']}"
         took = "" if row["duration_ms"] is None else f", {span(1000 * row['duration_ms'])}"
         because = (row["trigger"] or "unknown").replace("_", " ")
         members = {member["client_instance_id"] for member in row["members"] or ()} - {None}
+        unread = unread_text(row, names, facts.start_ns)
         yield Entry(
             row["start_ns"],
             _at(row["start_ns"], facts),
             "rebalance",
-            f"group {safe(row['group_id'])} rebalances: {because}{number}{took}",
+            f"group {safe(row['group_id'])} rebalances: {because}{number}{took}{f'; {unread}' if unread else ''}",
             id=row["rebalance_id"],
             clients=tuple(sorted(members)),
             nodes=() if row["node_id"] is None else (row["node_id"],),

@@ -101,11 +101,12 @@ def _rebalances(model: Model) -> Iterator[str]:
     found = model["rebalances"]
     if not found["n"]:
         return
-    yield from ("", "## Rebalances", "", "| group | how many | because | longest | members stood still |")
+    yield from ("", "## Rebalances", "", "| group | how many | because | longest | unread for up to |")
     yield "|---|--:|---|--:|--:|"
     for group in found["groups"][:MOST_GROUPS]:
         because = ", ".join(f"{n:,} {trigger.replace('_', ' ')}" for trigger, n in group["triggers"].items())
-        times = f"{span(1000 * group['longest_ms'])} | {span(1000 * group['stopped_ms'])}"
+        unread = "" if group["unread_ms"] is None else span(1000 * group["unread_ms"])
+        times = f"{span(1000 * group['longest_ms'])} | {unread}"
         yield f"| {code(group['group_id'])} | {group['n']:,} | {because} | {times} |"
     yield from _more(found["n_groups"] - min(MOST_GROUPS, len(found["groups"])), "group")
 

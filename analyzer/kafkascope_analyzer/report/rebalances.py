@@ -1,4 +1,4 @@
-"""How often each group rebalanced, why, who came last, and for how long its members stood still."""
+"""How often each group rebalanced, why, who came last, and for how long nobody read its partitions."""
 
 from collections import Counter, defaultdict
 from typing import Any
@@ -6,7 +6,14 @@ from typing import Any
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES
 from kafkascope_analyzer.report.clipped import clipped, list_columns
-from kafkascope_analyzer.report.scan import has_table, one_of, rows
+from kafkascope_analyzer.report.scan import capture_span, has_table, one_of, rows
+from kafkascope_analyzer.report.unread_partitions import (
+    Names,
+    member_names,
+    most_unread_text,
+    unread_partitions,
+    unread_text,
+)
 
 Row = dict[str, Any]
 
@@ -19,12 +26,13 @@ _COLUMNS = [c.name for c in REBALANCES.columns if not c.name.endswith("_ts")]
 
 
 def rebalances(dataset: Dataset) -> Row:
-    """Groups with their rebalances by time; those that stood still longest where there are too many."""
+    """Groups with their rebalances by time; those whose partitions were unread longest where there are too many."""
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows(dataset, REBALANCES, _COLUMNS):
         groups[row["group_id"] or "", row["group_protocol"] or ""].append(row)
-    told = [_group(group_id, protocol, of_group) for (group_id, protocol), of_group in groups.items()]
-    told.sort(key=lambda group: (-group["stopped_ms"], -group["n"], group["group_id"], group["group_protocol"]))
+    start_ns, _ = capture_span(dataset)
+    told = [_group(*names, of_group, start_ns) for names, of_group in groups.items()]
+    told.sort(key=_gravest_first)
     chosen = told[:MOST_GROUPS]
     _name_members(dataset, chosen)
     return {
@@ -35,31 +43,39 @@ def rebalances(dataset: Dataset) -> Row:
     }
 
 
-def _group(group_id: str, protocol: str, of_group: list[Row]) -> Row:
+def _gravest_first(group: Row) -> tuple[int, int, str, str]:
+    return -(group["unread_ms"] or 0), -group["n"], group["group_id"], group["group_protocol"] or ""
+
+
+def _group(group_id: str, protocol: str, of_group: list[Row], start_ns: int) -> Row:
     of_group.sort(key=lambda row: (row["start_ns"] or 0, row["generation"] or 0, row["rebalance_id"]))
-    listed = [_rebalance(row) for row in of_group]
+    names = member_names(of_group)
+    listed = [_rebalance(row, names, start_ns) for row in of_group[:MOST_REBALANCES]]
+    unread_ms = max((row["unread_ms"] for row in of_group if row["unread_ms"] is not None), default=None)
     triggers = Counter(row["trigger"] or "unknown" for row in of_group)
     return {
         "group_id": group_id,
         "group_protocol": protocol or None,
-        "n": len(listed),
+        "n": len(of_group),
         "triggers": dict(sorted(triggers.items())),
-        "stopped_ms": sum(row["stopped_ms"] or 0 for row in listed),
+        "unread_ms": unread_ms,
+        "unread_text": most_unread_text(unread_ms),
         "longest_ms": max((row["duration_ms"] or 0 for row in of_group), default=0),
         "first_ns": min((row["start_ns"] for row in of_group if row["start_ns"] is not None), default=None),
         "last_ns": max((row["end_ns"] for row in of_group if row["end_ns"] is not None), default=None),
-        "listed": listed[:MOST_REBALANCES],
+        "listed": listed,
     }
 
 
-def _rebalance(row: Row) -> Row:
-    """A rebalance; `stopped_ms` is how long the member stood still that stood still longest."""
+def _rebalance(row: Row, names: Names, start_ns: int) -> Row:
+    """A rebalance, with its partitions those that were unread longest first, and what that comes to in words."""
     members = sorted(row["members"] or (), key=lambda m: (m["joined_ns"] or 0, m["member_id"] or ""))
-    stopped = [member["stopped_ms"] for member in members if member["stopped_ms"] is not None]
+    unread = unread_partitions(row)
+    others = [entry for entry in row["partitions"] or () if entry["unread_ms"] is None]
+    row = row | {"partitions": unread + others}
     own = {name: row[name] for name in _COLUMNS if name not in ("group_id", "group_protocol", "members")}
     told = clipped({name: [] if value is None and name in _LISTS else value for name, value in own.items()})
-    if told.get("stopped_ms") is None:
-        told["stopped_ms"] = max(stopped, default=None)
+    told["unread_text"] = unread_text(row, names, start_ns)
     return {**told, "members": [clipped(member) for member in members[:MOST_MEMBERS]]}
 
 

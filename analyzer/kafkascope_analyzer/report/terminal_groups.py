@@ -1,4 +1,4 @@
-"""The part of the terminal report that tells of groups and transactions: who made whom stand still, what hung."""
+"""The part of the terminal report about groups and transactions: rebalances, unread partitions, what hung."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +25,7 @@ _STYLE = {"hanging": "bold red", "fenced": "bold red", "aborted": "yellow", "ope
 
 
 def render_rebalances(model: Model) -> Iterator[RenderableType]:
-    """Groups, those that stood still longest first, each with its rebalances by time."""
+    """Groups, those whose partitions were unread longest first, each with its rebalances by time."""
     found, start_ns = model["rebalances"], model["capture"]["start_ns"] or 0
     if not found["n"]:
         return
@@ -40,14 +40,14 @@ def render_rebalances(model: Model) -> Iterator[RenderableType]:
 def _group(group: Model, start_ns: int) -> Iterator[RenderableType]:
     protocol = PROTOCOL.get(group["group_protocol"] or "", "")
     word = "generation" if group["group_protocol"] == "classic" else "group epoch"
-    still = f" · stood still {span(1000 * group['stopped_ms'])}" if group["stopped_ms"] else ""
+    still = f" · {group['unread_text']}" if group["unread_text"] else ""
     name = safe(group["group_id"]) or "(no group id)"
     yield line((name, "bold"), f" · {protocol}" if protocol else "", f" · {count(group['n'], word)}{still}")
-    figures = (("members", "rn"), ("took", "rn"), ("stood still", "rn"))
+    figures = (("members", "rn"), ("took", "rn"), ("unread", "rn"))
     number = "gen" if word == "generation" else "epoch"
     table = grid(("at", "n"), (number, "rn"), ("because", "n"), *figures, ("last to join", ""))
     for row in _told(group["listed"]):
-        stopped = "" if row["stopped_ms"] is None else span(1000 * row["stopped_ms"])
+        unread = "" if row["unread_ms"] is None else span(1000 * row["unread_ms"])
         took = "" if row["duration_ms"] is None else span(1000 * row["duration_ms"])
         table.add_row(
             "" if row["start_ns"] is None else clock(row["start_ns"] - start_ns),
@@ -55,13 +55,19 @@ def _group(group: Model, start_ns: int) -> Iterator[RenderableType]:
             Text((row["trigger"] or "unknown").replace("_", " ")),
             "" if row["n_members"] is None else f"{row['n_members']:,}",
             took,
-            stopped,
+            unread,
             Text(safe(row["last_joiner_client_id"] or row["last_joiner"] or "")),
         )
     yield indented(table, 2)
     yield from more(group["n"] - min(len(group["listed"]), MOST_REBALANCES), "rebalance", "table stories/rebalances")
     for row in _told(group["listed"]):
         yield from _departed(row, start_ns)
+        if row["unread_text"]:
+            yield line((_at(row, start_ns), "bold"), row["unread_text"], indent=2)
+
+
+def _at(row: Model, start_ns: int) -> str:
+    return "" if row["start_ns"] is None else f"{clock(row['start_ns'] - start_ns)} "
 
 
 def _departed(row: Model, start_ns: int) -> Iterator[RenderableType]:
@@ -75,15 +81,14 @@ def _departed(row: Model, start_ns: int) -> Iterator[RenderableType]:
                 else ""
             )
             silent = f" after {span(1000 * member['silent_ms'])} of silence{limit}" if member["silent_ms"] else ""
-            at = "" if row["start_ns"] is None else f"{clock(row['start_ns'] - start_ns)} "
-            yield line((at, "bold"), (member["how"], "bold yellow"), f" {name}{silent}", indent=2)
+            yield line((_at(row, start_ns), "bold"), (member["how"], "bold yellow"), f" {name}{silent}", indent=2)
 
 
 def _told(listed: list[Model]) -> list[Model]:
     """The rebalances that are shown, by time: where there are many, the longest."""
     if len(listed) <= MOST_REBALANCES:
         return listed
-    order = sorted(range(len(listed)), key=lambda i: (-(listed[i]["stopped_ms"] or listed[i]["duration_ms"] or 0), i))
+    order = sorted(range(len(listed)), key=lambda i: (-(listed[i]["unread_ms"] or listed[i]["duration_ms"] or 0), i))
     return [listed[i] for i in sorted(order[:MOST_REBALANCES])]
 
 

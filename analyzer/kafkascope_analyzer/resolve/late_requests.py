@@ -4,13 +4,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.stall_limit import LEAST_STALL_MS
 from kafkascope_analyzer.resolve.apis import COORDINATOR_APIS, PROMPT_APIS, ApiSet, int_column
 
 OVERDUE_US = 5_000_000
 """An answer that comes so much later than its request allows is late: clients wait 10 s (connection set-up) to 60 s
 (librdkafka)."""
-SLOW_US = 500_000
-"""A client that waits so long for its coordinator may have to wait a second: a stall."""
+SLOW_US = LEAST_STALL_MS * 1_000
+"""A client that waits so long for its coordinator may stand still."""
 _PROMPT, _COORDINATOR = ApiSet(PROMPT_APIS), ApiSet(COORDINATOR_APIS)
 
 

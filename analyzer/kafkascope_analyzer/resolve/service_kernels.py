@@ -3,11 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.stall_limit import LEAST_STALL_MS
 from kafkascope_parsers.kernels import inlined, kernel
 
 MILLISECOND = 1_000_000
-LEAST_PAUSE_NS = 500 * MILLISECOND
-"""Shorter pauses and waits are no events: half of the shortest stall."""
+LEAST_PAUSE_NS = LEAST_STALL_MS * MILLISECOND
+"""Shorter pauses and waits are no events."""
 UNKNOWN_DELAY = np.iinfo(np.int64).max
 FETCHED = np.dtype(
     [

@@ -36,8 +36,6 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         """Member id given by MEMBER_ID_REQUIRED -> the request that it was given for."""
         self._prompted: set[str] = set()
         """Members that have to join again and have not had an assignment since."""
-        self._stopped: dict[str, int] = {}
-        """Members that joined again and have had no assignment since: when they first did."""
         self._lookup: tuple[str, int] | None = None
         self._early_refusals: list[GroupRequest] = []
         """Commits refused because the group has moved on to a generation that nothing else shows yet."""
@@ -97,7 +95,6 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
     def _forget_all_but(self, member_ids: set[str]) -> None:
         """Member ids are new each time: those that are no member any more would add up."""
         self._prompted &= member_ids
-        self._stopped = {m: at_ns for m, at_ns in self._stopped.items() if m in member_ids}
 
     def _row(self, generation: Generation, *, last: bool = False) -> Row:
         before = (self._before, self._was_empty)
@@ -131,7 +128,6 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
             member.reason = join_reason(x)
             if x.member in self._new_ids:
                 now.prove(self._new_ids.pop(x.member), x.ts_ns)
-        self._stopped.setdefault(x.member, x.ts_ns)
         take_join(member, now, x)
 
     def _joined(self, x: GroupRequest) -> Iterator[Row]:
@@ -178,7 +174,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         now.members = {m: replace(old.members[m]) for m in now.listed if m in old.members}
         for member in now.members.values():
             member.begin_round()
-            member.stopped_ns, member.fresh, member.prompted, member.reason = None, False, True, None
+            member.fresh, member.prompted, member.reason = False, True, None
         self._ownership.hand_over(replaced, x.member)
         self._on(ClassicEvent.TAKE_OVER)
 
@@ -227,9 +223,7 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         member = given.member(x.member)
         if member.synced_ns is None:
             member.synced_ns = x.response_ns
-            member.stopped_ns = self._stopped.get(x.member, member.join_sent_ns)
         assign(member, given, x.response.get("assignment") or b"")
-        self._stopped.pop(x.member, None)
         given.settled = True
         if given is self._now:
             self._prompted.discard(x.member)
@@ -304,7 +298,6 @@ class ClassicGroup(GroupMachine[ClassicState, ClassicEvent]):
         self._now = self._before = None
         self._was_empty = True
         self._ownership = Ownership()
-        self._stopped.clear()
         self._prompted.clear()
 
     def _coordinator_looked_up(self, x: GroupRequest) -> None:

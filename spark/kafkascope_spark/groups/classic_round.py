@@ -20,7 +20,6 @@ def classic_row(now: Generation, past: Past, capture_end_ns: int | None, ownersh
     departed, mode = _departures(now, before), _mode(now)
     revoked = ownership.revoked if mode == "cooperative" else frozenset()
     _release(departed, ownership)
-    readers = ownership.members | _readers(before)
     ownership.settle(now.present.values())
     # What cooperative members give up is nobody's until the next round: it is not missing.
     n_more = ownership.n_added or (-ownership.n_missing if mode == "eager" else 0)
@@ -36,7 +35,7 @@ def classic_row(now: Generation, past: Past, capture_end_ns: int | None, ownersh
             departed=departed,
             gone_by_ns=now.rejoin.ts_ns if now.rejoin is not None else _given_up_ns(now),
             changes=ownership.changes,
-            readers=readers,
+            moves=ownership.take_moves(),
             is_complete=now.listed is not None,
             last_joiner=last_entered(now),
         )
@@ -54,16 +53,9 @@ def _mode(now: Generation) -> str | None:
 def _release(departed: list[Departure], ownership: Ownership) -> None:
     for departure in departed:
         if departure.how != "replaced":
-            ownership.release(departure.member.member_id, departure.ts_ns or departure.member.last_seen_ns)
+            ownership.release(departure.member.member_id)
         elif departure.why is not None:
             ownership.hand_over(departure.member.member_id, departure.why)
-
-
-def _readers(before: Generation | None) -> frozenset[str]:
-    """Members of a generation that had their assignments, whether the capture shows what they had or not."""
-    if before is None or not (before.settled or before.start_ns is None):
-        return frozenset()
-    return frozenset(before.present)
 
 
 def _departures(now: Generation, before: Generation | None) -> list[Departure]:

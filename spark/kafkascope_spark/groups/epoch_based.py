@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from kafkascope_spark.groups import model
 from kafkascope_spark.groups.causes import Cause
-from kafkascope_spark.groups.epoch_round import epoch_row
+from kafkascope_spark.groups.epoch_round import Observed, epoch_row
 from kafkascope_spark.groups.epoch_states import EPOCH_TRANSITIONS, EpochEvent, EpochState
 from kafkascope_spark.groups.event_order import Phase
 from kafkascope_spark.groups.generation import MOST_EVIDENCE, Departure, Generation, Items, Member
@@ -95,7 +95,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         if joins:
             member.fresh, member.join_sent_ns, member.topics = True, x.ts_ns, _topics(x)
             member.rebalance_timeout_ms = x.body.get("rebalance_timeout_ms") or member.rebalance_timeout_ms
-            self._assign(member, (), x)
+            self._assign(member, ())
         self._reach(member, epoch, x.response_ns)
         if x.response.get("has_assignment"):
             yield from self._assigned(member, x)
@@ -148,7 +148,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
             self._current().number, self._current().took_over = epoch, replaced.member_id
             self._on(EpochEvent.TAKE_OVER)
             self._pending = [(ts, cause) for ts, cause in self._pending if cause.request_ids != (x.request_id,)]
-        self._depart(Departure(replaced, "replaced", x.member, x.request_id), x.ts_ns)
+        self._depart(Departure(replaced, "replaced", x.member, x.request_id))
 
     def _assigned(self, member: Member, x: GroupRequest) -> Iterator[Row]:
         """A response carries an assignment."""
@@ -157,18 +157,14 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         gives_up = bool(set(member.assigned or ()) - set(items))
         if settled and gives_up and x.response.get("member_epoch") == x.body.get("member_epoch"):
             yield from self._open(x.ts_ns)
-        self._assign(member, items, x)
+        self._assign(member, items)
         member.standby = standby
         member.synced_ns = x.response_ns
 
-    def _assign(self, member: Member, items: Items, x: GroupRequest) -> None:
+    def _assign(self, member: Member, items: Items) -> None:
         """What a member has from now on."""
-        self._ownership.assign(member.member_id, items, x.response_ns or x.ts_ns, self._last_seen)
+        self._ownership.assign(member.member_id, items)
         member.assigned = tuple(sorted(set(items)))
-
-    def _last_seen(self, member_id: str) -> int | None:
-        member = self._members.get(member_id)
-        return member.last_seen_ns if member is not None else None
 
     def _left(self, x: GroupRequest) -> Iterator[Row]:
         member = self._members.get(x.member)
@@ -183,7 +179,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         self._observe(x, "member_left", f"{member.name} left")
         if self.state is not EpochState.ASSIGNING:
             yield from self._open(x.ts_ns)
-        self._depart(Departure(member, "left", None, x.request_id, x.ts_ns), x.response_ns)
+        self._depart(Departure(member, "left", None, x.request_id, x.ts_ns))
 
     def _empty(self) -> None:
         self._on(EpochEvent.LAST_LEAVE)
@@ -193,12 +189,12 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         self._epochs.clear()
         self._pending.clear()
 
-    def _depart(self, departure: Departure, at_ns: int | None) -> None:
+    def _depart(self, departure: Departure) -> None:
         """A member is in the current round no more."""
         member_id = departure.member.member_id
         self._members.pop(member_id, None)
         self._epochs.pop(member_id, None)
-        self._ownership.release(member_id, at_ns)
+        self._ownership.release(member_id)
         self._current().left[member_id] = departure
 
     def _refused(self, x: GroupRequest) -> None:
@@ -209,7 +205,7 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
             now.fence(x)
         if x.error == model.UNKNOWN_MEMBER_ID and member is not None:
             now.prove(x.request_id, x.ts_ns)
-            self._depart(self._evicted(member, x.ts_ns, x.request_id), member.last_seen_ns)
+            self._depart(self._evicted(member, x.ts_ns, x.request_id))
 
     def _evicted(self, member: Member, at_ns: int, request_id: str | None = None) -> Departure:
         now = self._now
@@ -249,14 +245,16 @@ class EpochGroup(GroupMachine[EpochState, EpochEvent]):
         for member in list(self._members.values()):
             behind = now.number is not None and self._epochs.get(member.member_id, 0) < now.number
             if behind and now.start_ns is not None and self._is_silent(member, at_ns):
-                self._depart(self._evicted(member, at_ns), member.last_seen_ns)
+                self._depart(self._evicted(member, at_ns))
         now.members = dict(self._members)
         now.settled = now.number is not None and all(m.joined_ns is not None for m in now.members.values())
         now.had_assignments = any(m.assigned for m in now.members.values())
         observed = self._made_by or (self._pending if now.number is None else [])
         changes = {m: self._ownership.changes.get(m, Change()) for m in now.members}
         past = (self._before, self._was_empty)
-        row = epoch_row(now, past, self._end_ns if last else None, ([cause for _, cause in observed], changes))
+        causes = [cause for _, cause in observed]
+        shown = Observed(causes, changes, self._ownership.take_moves())
+        row = epoch_row(now, past, self._end_ns if last else None, shown)
         self._before, self._was_empty = now, False
         return row
 

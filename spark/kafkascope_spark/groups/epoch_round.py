@@ -1,24 +1,35 @@
 """What a group epoch is compared with and concluded from when its row is due."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from kafkascope_spark.groups.causes import Cause, Explanations, cause_of, first_eviction
 from kafkascope_spark.groups.generation import Generation
 from kafkascope_spark.groups.model import Row
-from kafkascope_spark.groups.ownership import Change
-from kafkascope_spark.groups.rebalance_row import Round, is_new, last_entered, rebalance_row
+from kafkascope_spark.groups.ownership import Change, Move
+from kafkascope_spark.groups.rebalance_row import Round, last_entered, rebalance_row
 
 MODE = "incremental"
 """The coordinator moves partitions one by one; nobody stops for the others (KIP-848)."""
 Past = tuple[Generation | None, bool]
 """The epoch before, and whether the group was seen to have no members since."""
-Observed = tuple[list[Cause], Mapping[str, Change]]
-"""What was observed that made the epoch, the most likely first, and what it changed for its members."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was observed of an epoch."""
+
+    causes: list[Cause]
+    """What made it, the most likely first."""
+    changes: Mapping[str, Change]
+    """What it changed for its members."""
+    moves: Sequence[Move]
+    """What has another owner than before."""
 
 
 def epoch_row(now: Generation, past: Past, capture_end_ns: int | None, observed: Observed) -> Row:
     """The row of an epoch."""
-    (before, was_empty), (causes, changes) = past, observed
+    before, was_empty = past
     members = now.members.values()
     return rebalance_row(
         Round(
@@ -26,12 +37,12 @@ def epoch_row(now: Generation, past: Past, capture_end_ns: int | None, observed:
             previous=before,
             was_empty=was_empty,
             capture_end_ns=capture_end_ns,
-            cause=cause_of(now, _explanations(now, before, causes)),
+            cause=cause_of(now, _explanations(now, before, observed.causes)),
             mode=MODE,
             departed=sorted(now.left.values(), key=lambda d: (d.member.last_seen_ns or 0, d.member.member_id)),
             gone_by_ns=now.start_ns,
-            changes=changes,
-            readers=frozenset(m.member_id for m in members if not is_new(m, before, was_empty=was_empty)),
+            changes=observed.changes,
+            moves=observed.moves,
             is_complete=bool(members) and all(m.fresh for m in members),
             last_joiner=last_entered(now) if now.start_ns is not None else None,
         )

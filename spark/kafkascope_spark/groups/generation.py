@@ -29,8 +29,6 @@ class Member:
     """Its SyncGroup was sent (classic), it reached the epoch."""
     synced_ns: int | None = None
     """It had its assignment."""
-    stopped_ns: int | None = None
-    """Since when it does not read: its first join since it had an assignment."""
     session_timeout_ms: int | None = None
     rebalance_timeout_ms: int | None = None
     topics: Items | None = None

@@ -1,13 +1,14 @@
 """The row of `rebalances` of one generation or group epoch, the same for every group protocol."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kafkascope_spark.groups.causes import Cause
+from kafkascope_spark.groups.embedded_data import USUAL_TYPE
 from kafkascope_spark.groups.generation import Departure, Generation, Member
 from kafkascope_spark.groups.model import Row
-from kafkascope_spark.groups.ownership import Change
+from kafkascope_spark.groups.ownership import Change, Move
 
 MS = 1_000_000
 
@@ -29,15 +30,15 @@ class Round:
     """By when the group went on without the departed."""
     changes: Mapping[str, Change]
     """What changed for its members, by id; without those whose assignment is not known."""
-    readers: frozenset[str]
-    """Members that had an assignment before."""
+    moves: Sequence[Move]
+    """What has another owner than before."""
     is_complete: bool
     """Whether the capture shows all members."""
     last_joiner: str | None
 
 
 def rebalance_row(round_: Round) -> Row:
-    """The row, without the columns of lag."""
+    """The row, without the columns of lag, and without the times in which partitions were unread."""
     now, outcome = round_.now, outcome_of(round_)
     members = [_member(m, round_) for m in in_order(now)]
     ends = [m["synced_ns"] for m in members if m["synced_ns"] is not None]
@@ -56,8 +57,9 @@ def rebalance_row(round_: Round) -> Row:
         "members": members,
         "members_complete": round_.is_complete,
         "last_joiner": round_.last_joiner,
-        "stopped_ms": max((m["stopped_ms"] for m in members if m["stopped_ms"] is not None), default=None),
         "n_moved": sum(round_.changes[m["member_id"]].n_moved for m in members if m["member_id"] in round_.changes),
+        "unread_ms": None,
+        "partitions": _moved_partitions(round_),
         "departed": [_departed(d, round_.gone_by_ns) for d in round_.departed],
     }
 
@@ -139,23 +141,33 @@ def _member(member: Member, round_: Round) -> Row:
         "synced_ns": member.synced_ns,
         "join_ms": between_ms(member.join_sent_ns, member.joined_ns),
         "sync_ms": between_ms(member.sync_sent_ns, member.synced_ns),
-        "stopped_ms": _stopped_ms(member, change, round_),
         "is_new": is_new(member, round_.previous, was_empty=round_.was_empty),
         "gained": None if change is None else sorted(change.gained),
         "lost": None if change is None else sorted(change.lost),
     }
 
 
-def _stopped_ms(member: Member, change: Change | None, round_: Round) -> int | None:
-    """How long the member did not read (eager), or something that it gained was read by nobody; None where that does
-    not show, or a new member had nothing to stop."""
-    reads = member.member_id in round_.readers
-    if round_.mode not in ("cooperative", "incremental"):
-        since = member.stopped_ns if member.synced_ns is not None else member.join_sent_ns
-        return between_ms(since, member.synced_ns or round_.capture_end_ns) if reads else None
-    if change is not None and change.unread_ns is not None:
-        return change.unread_ns // MS
-    return 0 if member.synced_ns is not None and reads else None
+def _moved_partitions(round_: Round) -> list[Row]:
+    """The topic-partitions that changed their owner; the tasks and connectors of other groups are none."""
+    now = round_.now
+    if now.protocol not in ("classic", "consumer") or now.protocol_type not in (None, "", USUAL_TYPE):
+        return []
+    return [partition_entry(move.item, move.before, move.after) for move in round_.moves]
+
+
+def partition_entry(item: str, before: str | None, after: str | None) -> Row:
+    """A topic-partition, by its name in assignments, as an element of the column partitions. before, after: its owners
+    as member ids."""
+    topic, _, partition = item.rpartition("-")
+    return {
+        "topic": topic,
+        "partition": int(partition),
+        "owner_before": before,
+        "owner_after": after,
+        "unread_from_ns": None,
+        "unread_to_ns": None,
+        "unread_ms": None,
+    }
 
 
 def _departed(departure: Departure, gone_by_ns: int | None) -> Row:

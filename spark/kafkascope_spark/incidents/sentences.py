@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from kafkascope_spark.error_codes import WAITS_FOR
 from kafkascope_spark.findings.wording import clock, counted, duration, listed
 from kafkascope_spark.incidents.failure import Failure
 
@@ -40,7 +41,7 @@ def _impact_without_stalls(failure: Failure) -> str:
     failed = {r["client_instance_id"] for r in failure.recoveries if r["outcome"] in UNSERVED}
     if failed:
         return f"{counted(len(failed), 'client')} could not work because of it."
-    return "Nobody stood still for a second because of it."
+    return "Nobody stood still because of it."
 
 
 def _period(failure: Failure) -> str:
@@ -137,7 +138,17 @@ def _unexplained(failure: Failure) -> str:
     waited = " and ".join(what[kind] for kind in what if kind in kinds)
     errors = sorted({name for stall in failure.stalls for name in stall["error_names"]})
     why = f"the errors were {listed(errors)}" if errors else "nothing in the capture shows why"
-    return f"{waited[:1].upper()}{waited[1:]} {_period(failure)}; {why}"
+    return f"{waited[:1].upper()}{waited[1:]} {_period(failure)}; {why}{_waited_for(failure)}"
+
+
+def _waited_for(failure: Failure) -> str:
+    """What brokers waited for while they returned the errors, and which brokers did."""
+    waiting = [(stall, name) for stall in failure.stalls for name in stall["error_names"] if name in WAITS_FOR]
+    if not waiting:
+        return ""
+    nodes = sorted({stall["node_id"] for stall, _ in waiting if stall["node_id"] is not None})
+    who = listed([f"node {node}" for node in nodes]) if nodes else "the broker"
+    return f": {who} waited for {listed(sorted({WAITS_FOR[name] for _, name in waiting}))}"
 
 
 def _resources(failure: Failure) -> str:

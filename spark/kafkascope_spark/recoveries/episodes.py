@@ -7,6 +7,7 @@ episode holds.
 import hashlib
 from collections.abc import Callable, Iterator
 
+from kafkascope_spark.error_codes import BRIEF_NS, BRIEFLY_NORMAL
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import ErrorRun, Row
 from kafkascope_spark.recoveries.episode import FIRST_TIMES, NO_NODE_APIS, STORM_TOTAL, Episode
@@ -151,9 +152,12 @@ class Episodes:
     def _write(self, episode: Episode, outcome: str, end: EpisodeStep | None, api_key: int | None) -> None:
         if self._is_brokers_course(episode):
             return
+        until_ns = episode.last_ns if end is None else end.ts_ns
         is_pestering = episode.is_fast and episode.n_errors > STORM_TOTAL and episode.reaction.is_denied
         if episode.reaction_check.wrong or is_pestering:
             outcome = "wrong_reaction"
+        elif BRIEFLY_NORMAL.issuperset(episode.errors) and until_ns - episode.first.ts_ns < BRIEF_NS:
+            return
         recovery_id = _digest("rec", self._instance.instance_id, *episode.resource, str(episode.number))
         row: Row = {
             "recovery_id": recovery_id,

@@ -2,20 +2,23 @@
 
 Four services: commit (of offsets), membership (a place in the group), transaction, metadata. Each is served by an
 answer without error and waits from the first request that did not get one. What comes before the first success is the
-client's start. A refusal that is final (a fenced producer) is no wait; what a rebalance delays is none either. A member
-keeps its place while it waits for the answer to a heartbeat, so only an answer that it is out begins a wait.
+client's start. A refusal that is final (a fenced producer) is no wait; what a rebalance delays is none either, nor what
+is refused for a moment in the protocol's normal course (error_codes.BRIEFLY_NORMAL). A member keeps its place while it
+waits for the answer to a heartbeat, so only an answer that it is out begins a wait.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from kafkascope_analyzer.dataset.stall_limit import LEAST_STALL_MS
 from kafkascope_spark import api_keys
-from kafkascope_spark.error_codes import COORDINATOR_MOVED, MEMBER_REMOVED, STALE_MEMBER
+from kafkascope_spark.error_codes import BRIEF_NS, BRIEFLY_NORMAL, COORDINATOR_MOVED, MEMBER_REMOVED, STALE_MEMBER
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import ErrorRun, Request, Row
-from kafkascope_spark.stalls.stall import MOST_EVIDENCE, Subject, Wait, stall_rows
+from kafkascope_spark.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, join_waits, stall_rows
 
-LEAST_WAIT_NS = 500_000_000
+LEAST_WAIT_NS = LEAST_STALL_MS * 1_000_000
+"""A slower answer is a wait; one that is long enough is a stall."""
 GIVE_UP_NS = 30_000_000_000
 """A request that is not repeated for as long was given up (request.timeout.ms of Kafka's clients)."""
 _COMMIT = frozenset({api_keys.OFFSET_COMMIT, api_keys.TXN_OFFSET_COMMIT})
@@ -65,9 +68,9 @@ class _Open:
 class Calls:
     """Follows the calls of one client. Requests and answers come in order of time (timeline)."""
 
-    def __init__(self, instance: Instance, capture_ns: tuple[int, int]) -> None:
+    def __init__(self, instance: Instance, limits: StallLimits) -> None:
         self._instance = instance
-        self._end_ns = capture_ns[1]
+        self._limits = limits
         began_before = any(not c.opened_in_capture for c in instance.connections)
         self._has_worked: set[str] = set(_KINDS) if began_before else set()
         self._open: dict[_Service, _Open] = {}
@@ -139,6 +142,10 @@ class Calls:
 
     def _close(self, service: _Service, to_ns: int | None) -> None:
         wait = self._open.pop(service)
+        brief_ns = min(BRIEF_NS, self._limits.least_ns)
+        is_brief = to_ns is not None and to_ns - wait.from_ns < brief_ns
+        if is_brief and wait.errors and BRIEFLY_NORMAL.issuperset(wait.errors):
+            return
         self._waits.setdefault(service, []).append(
             Wait(
                 wait.from_ns,
@@ -154,7 +161,7 @@ class Calls:
     def finish(self, left_ns: int | None) -> Iterator[Row]:
         """Rows of `stalls`, without incident_id. left_ns: when the client ended, None while it lives."""
         for service, wait in list(self._open.items()):
-            is_given_up = (left_ns or self._end_ns) - wait.last_ns > GIVE_UP_NS
+            is_given_up = (left_ns or self._limits.end_ns) - wait.last_ns > GIVE_UP_NS
             self._close(service, wait.last_ns if is_given_up else left_ns)
         clients = {self._instance.instance_id: self._instance}
         for (kind, name), waits in self._waits.items():
@@ -162,7 +169,8 @@ class Calls:
             transactional_id = name if kind == "transaction" else None
             owner = f"{self._instance.instance_id} {name or ''}"
             subject = Subject(kind, owner, group_id, transactional_id)
-            yield from stall_rows(subject, waits, clients, self._end_ns)
+            joined = join_waits(waits, self._limits.end_ns)
+            yield from stall_rows(subject, joined, clients, self._limits)
 
 
 def _service_of(request: Request) -> _Service | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -9,6 +10,9 @@ from kafkascope_spark import api_keys
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Row
 
+GROUP, SERVICE = "group", "service"
+"""Key kinds of the rows that the first stage passes on. What happened at a topic-partition becomes what happened to a
+service: how a client, or the group that it is in, was served there."""
 SERVICE_CLIENT = "service_client"
 """Kind of the rows that the clients' state machines add: one for each client of a service."""
 SERVICE_CLIENT_STRUCT = pa.struct(
@@ -46,12 +50,24 @@ def group_of(instance: Instance) -> str | None:
     return min(set().union(*(c.groups for c in instance.connections)), default=None)
 
 
+class ServiceKey(NamedTuple):
+    """Under which key the events of a service travel: those of a group with its other events."""
+
+    kind: str
+    key: str
+
+
+def service_key(instance_id: str, group_id: str | None) -> ServiceKey:
+    """The key of what a group reads, or of what a client writes, or reads without a group."""
+    return ServiceKey(SERVICE, instance_id) if group_id is None else ServiceKey(GROUP, group_id)
+
+
 def owner_of(instance_id: str, group_id: str | None) -> str:
-    """The key of the services of a group, or of a client without one."""
+    """Who wants the service, as ids of stalls are made from it."""
     return f"client {instance_id}" if group_id is None else f"group {group_id}"
 
 
-def service_clients(instance: Instance, left_ns: int | None, end: str) -> Iterator[tuple[str, Row]]:
+def service_clients(instance: Instance, left_ns: int | None, end: str) -> Iterator[tuple[ServiceKey, Row]]:
     """Rows of SERVICE_CLIENT, each with its key: for what the client writes and for what its group reads. left_ns: when
     the client ended, end: how (the column of `clients`)."""
     apis: set[int] = set().union(*(c.apis for c in instance.connections))
@@ -67,9 +83,9 @@ def service_clients(instance: Instance, left_ns: int | None, end: str) -> Iterat
         "closed": end == "closed",
     }
     if group_id is not None:
-        yield owner_of(instance.instance_id, group_id), row
+        yield service_key(instance.instance_id, group_id), row
     if api_keys.PRODUCE in apis or api_keys.FETCH in apis:
-        yield owner_of(instance.instance_id, None), row
+        yield service_key(instance.instance_id, None), row
 
 
 def _first_accepted_ns(instance: Instance) -> int | None:

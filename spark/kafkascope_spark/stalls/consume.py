@@ -45,7 +45,14 @@ def _wait(latest: Row, progress_ns: int, following: Row | None, members: Sequenc
     if following is not None and to_ns == following["first_ns"]:
         requests.append((following["first_ns"], following["request_id"]))
     reader = following or latest
-    yield Wait(from_ns, to_ns, reader["client_instance_id"], latest["node_id"], None, frozenset(), tuple(requests))
+    yield Wait(
+        from_ns,
+        to_ns,
+        reader["client_instance_id"],
+        latest["node_id"],
+        requests=tuple(requests),
+        progress_ns=progress_ns,
+    )
 
 
 def _end_of_group(members: Sequence[ServiceClient]) -> int | None:

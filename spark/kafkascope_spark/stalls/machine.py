@@ -1,69 +1,84 @@
 """The state machine over services: events of the topic-partitions of one client or group in, rows of `stalls` out.
 
-Rows come sorted (client_stage.SHARED_ORDER), first those of SERVICE_CLIENT, which tell who the clients of the service
+Rows come sorted (client_stage.SHARED_ORDER), first those of SERVICE_CLIENT, which say who the clients of the service
 are. Memory is that of one client or group: its waits, and the ends of its runs.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from kafkascope_spark.model import Row
-from kafkascope_spark.stalls.clients import SERVICE_CLIENT, ServiceClient
+from kafkascope_spark.stalls.clients import SERVICE_CLIENT, ServiceClient, owner_of
 from kafkascope_spark.stalls.consume import consume_waits
 from kafkascope_spark.stalls.produce import produce_waits
-from kafkascope_spark.stalls.stall import Subject, stall_rows
+from kafkascope_spark.stalls.stall import JoinedWaits, StallLimits, Subject, join_waits, stall_rows
 
 PRODUCE_WAIT, FETCH_RUN = "produce_wait", "fetch_run"
-_Place = tuple[str, int]
+Place = tuple[str, int]
+"""Topic and partition."""
 
 
 class Stalls:
-    """Follows services one after the other. capture_ns: first and last packet of the capture."""
+    """Follows what clients write, and what clients without a group read, one client after the other."""
 
-    def __init__(self, capture_ns: tuple[int, int]) -> None:
-        self._end_ns = capture_ns[1]
-        self._owner: _Owner | None = None
+    def __init__(self, limits: StallLimits) -> None:
+        self._limits = limits
+        self._key: str | None = None
+        self._service = Service()
 
     def feed(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Stalls that the events end, without incident_id. Rows are sorted (client_stage.SHARED_ORDER)."""
         for row in rows:
-            if self._owner is None or self._owner.key != row["key"]:
+            if self._key != row["key"]:
                 yield from self.finish()
-                self._owner = _Owner(row["key"])
-            self._owner.take(row)
+                self._key = row["key"]
+            self._service.take(row)
 
     def finish(self) -> Iterator[Row]:
-        """Stalls of the last service."""
-        if self._owner is not None:
-            yield from self._owner.stalls(self._end_ns)
-        self._owner = None
+        """Stalls of the last client."""
+        yield from self._service.stalls(self._limits)
+        self._service = Service()
 
 
-class _Owner:
-    """A client or group, and how it was served at each topic-partition."""
+class Service:
+    """How one client was served at each topic-partition, or the members of one group together."""
 
-    def __init__(self, key: str) -> None:
-        self.key = key
+    def __init__(self, group_id: str | None = None) -> None:
+        self._group_id = group_id
         self._clients: dict[str, ServiceClient] = {}
-        self._waits: dict[_Place, list[Row]] = defaultdict(list)
-        self._runs: dict[_Place, list[Row]] = defaultdict(list)
+        self._produced: dict[Place, list[Row]] = defaultdict(list)
+        self._fetched: dict[Place, list[Row]] = defaultdict(list)
 
     def take(self, row: Row) -> None:
-        """The next row."""
+        """The next row: a client of the service, or an event."""
         body = row[row["kind"]]
         if row["kind"] == SERVICE_CLIENT:
             self._clients[body["client_instance_id"]] = ServiceClient(**body)
             return
-        places = self._waits if row["kind"] == PRODUCE_WAIT else self._runs
+        places = self._produced if row["kind"] == PRODUCE_WAIT else self._fetched
         places[body["topic"], body["partition"]].append(body | {"client_instance_id": row["client_instance_id"]})
 
-    def stalls(self, end_ns: int) -> Iterator[Row]:
+    def unread(self, end_ns: int) -> Mapping[Place, list[JoinedWaits]]:
+        """The waits for records of each topic-partition, whatever their length. end_ns: end of the capture."""
+        members = list(self._clients.values())
+        return {place: join_waits(consume_waits(runs, members), end_ns) for place, runs in self._fetched.items()}
+
+    def fetched(self) -> Iterator[Row]:
+        """The runs of all topic-partitions (fetch_run), with the client of each."""
+        for runs in self._fetched.values():
+            yield from runs
+
+    def stalls(self, limits: StallLimits) -> Iterator[Row]:
         """The stalls of all topic-partitions."""
-        for (topic, partition), events in self._waits.items():
+        for (topic, partition), events in self._produced.items():
             client = self._clients.get(events[0]["client_instance_id"])
-            subject = Subject("produce", self.key, topic=topic, partition=partition)
-            yield from stall_rows(subject, produce_waits(events, client), self._clients, end_ns)
-        group_id = self.key.removeprefix("group ") if self.key.startswith("group ") else None
-        for (topic, partition), runs in self._runs.items():
-            subject = Subject("consume", self.key, group_id, topic=topic, partition=partition)
-            yield from stall_rows(subject, consume_waits(runs, list(self._clients.values())), self._clients, end_ns)
+            subject = Subject("produce", self._owner(events), topic=topic, partition=partition)
+            joined = join_waits(produce_waits(events, client), limits.end_ns)
+            yield from stall_rows(subject, joined, self._clients, limits)
+        for (topic, partition), joined in self.unread(limits.end_ns).items():
+            owner = self._owner(self._fetched[topic, partition])
+            subject = Subject("consume", owner, self._group_id, topic=topic, partition=partition)
+            yield from stall_rows(subject, joined, self._clients, limits)
+
+    def _owner(self, events: list[Row]) -> str:
+        return owner_of(events[0]["client_instance_id"], self._group_id)

@@ -1,7 +1,7 @@
 """A stall as a row of the table `stalls`."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -10,8 +10,6 @@ from kafkascope_spark.model import Row
 STALL = "stall"
 """Kind of the rows that carry a stall from the stage that finds it to the next."""
 
-LEAST_STALL_NS = 1_000_000_000
-"""Shorter waits are no stalls."""
 JOIN_NS = 500_000_000
 """Waits of one subject that are less than this apart are one."""
 MOST_EVIDENCE = 32
@@ -20,7 +18,8 @@ MOST_EVIDENCE = 32
 @dataclass(frozen=True, slots=True)
 class Wait:
     """A time in which a subject was not served. to_ns: None where it was not served again by the end of the capture.
-    requests: (time, request id) that prove it; n_attempts: None where they are not counted."""
+    requests: (time, request id) that prove it; n_attempts: None where they are not counted; progress_ns: of a wait for
+    records, when some were last brought."""
 
     from_ns: int
     to_ns: int | None
@@ -29,6 +28,7 @@ class Wait:
     n_attempts: int | None = None
     error_names: frozenset[str] = frozenset()
     requests: tuple[tuple[int, str], ...] = ()
+    progress_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,20 @@ class NamedClient(Protocol):
 
 
 @dataclass(slots=True)
-class _Joined:
-    """Waits that are one."""
+class JoinedWaits:
+    """Waits that are one, the earliest first."""
 
     waits: list[Wait] = field(default_factory=list)
     to_ns: int | None = 0
+
+    @property
+    def from_ns(self) -> int:
+        """When the first of them began."""
+        return self.waits[0].from_ns
+
+    def waited_ms(self, end_ns: int) -> int:
+        """How long it was. end_ns: end of the capture."""
+        return ((end_ns if self.to_ns is None else self.to_ns) - self.from_ns) // 1_000_000
 
     def take(self, wait: Wait) -> bool:
         """Adds a wait that belongs to these; returns whether it does."""
@@ -72,15 +81,31 @@ class _Joined:
         return True
 
 
-def stall_rows(subject: Subject, waits: Iterable[Wait], clients: Mapping[str, NamedClient], end_ns: int) -> list[Row]:
-    """Rows of `stalls` (without incident_id) from waits of one subject in any order. end_ns: end of the capture."""
-    joined = [_Joined()]
+def join_waits(waits: Iterable[Wait], end_ns: int) -> list[JoinedWaits]:
+    """Waits of one subject in any order, joined where they are less than JOIN_NS apart. end_ns: end of the capture."""
+    joined = [JoinedWaits()]
     for wait in sorted(waits, key=lambda w: (w.from_ns, w.to_ns or end_ns, w.requests)):
         if not joined[-1].take(wait):
-            joined.append(_Joined())
+            joined.append(JoinedWaits())
             joined[-1].take(wait)
-    rows = (_row(subject, each.waits, each.to_ns, end_ns) for each in joined if each.waits)
-    return [row | _who(row, clients) for row in rows if row["waited_ms"] * 1_000_000 >= LEAST_STALL_NS]
+    return [each for each in joined if each.waits]
+
+
+@dataclass(frozen=True, slots=True)
+class StallLimits:
+    """What makes a wait a stall. end_ns: end of the capture; least_ns: shorter waits are no stalls."""
+
+    end_ns: int
+    least_ns: int
+
+
+def stall_rows(
+    subject: Subject, joined: Iterable[JoinedWaits], clients: Mapping[str, NamedClient], limits: StallLimits
+) -> list[Row]:
+    """Rows of `stalls` (without incident_id) from the waits of one subject."""
+    stalls = (each for each in joined if each.waited_ms(limits.end_ns) * 1_000_000 >= limits.least_ns)
+    rows = (_row(subject, each, limits.end_ns) for each in stalls)
+    return [row | _who(row, clients) for row in rows]
 
 
 def _who(row: Row, clients: Mapping[str, NamedClient]) -> Row:
@@ -89,12 +114,12 @@ def _who(row: Row, clients: Mapping[str, NamedClient]) -> Row:
     return {"client_id": client and client.client_id, "client_ip": client and client.client_ip}
 
 
-def _row(subject: Subject, waits: Sequence[Wait], to_ns: int | None, end_ns: int) -> Row:
-    from_ns = waits[0].from_ns
+def _row(subject: Subject, joined: JoinedWaits, end_ns: int) -> Row:
+    waits = joined.waits
     counted = [wait.n_attempts for wait in waits if wait.n_attempts is not None]
     requests = sorted({request for wait in waits for request in wait.requests})
     row: dict[str, Any] = {
-        "stall_id": _stall_id(subject, from_ns),
+        "stall_id": _stall_id(subject, joined.from_ns),
         "kind": subject.kind,
         "client_instance_id": next((w.client_instance_id for w in waits if w.client_instance_id), None),
         "group_id": subject.group_id,
@@ -102,9 +127,9 @@ def _row(subject: Subject, waits: Sequence[Wait], to_ns: int | None, end_ns: int
         "topic": subject.topic,
         "partition": subject.partition,
         "node_id": next((w.node_id for w in waits if w.node_id is not None), None),
-        "from_ns": from_ns,
-        "to_ns": to_ns,
-        "waited_ms": ((end_ns if to_ns is None else to_ns) - from_ns) // 1_000_000,
+        "from_ns": joined.from_ns,
+        "to_ns": joined.to_ns,
+        "waited_ms": joined.waited_ms(end_ns),
         "n_attempts": sum(counted) if counted else None,
         "error_names": sorted(frozenset().union(*(wait.error_names for wait in waits))),
         "incident_id": None,

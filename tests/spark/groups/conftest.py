@@ -10,6 +10,8 @@ from kafkascope_analyzer.dataset.tables.events import RANKS
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_SECTIONS
 from kafkascope_spark.groups import model
 from kafkascope_spark.groups.stories import GroupStories
+from kafkascope_spark.stalls.clients import SERVICE_CLIENT
+from kafkascope_spark.stalls.stall import STALL, StallLimits
 
 MS = 1_000_000
 TOPIC = "t"
@@ -146,6 +148,25 @@ class Trace:
         self._event(at, "a", "group_lag", lag | {"committed_offset": committed, "high_watermark": high_watermark})
         return self
 
+    def consumer(self, who: str, left: int | None = None, *, closed: bool = False) -> "Trace":
+        """A client that reads in the group."""
+        client = {"client_instance_id": f"ci-{who}", "client_ip": "10.0.0.1", "client_id": who, "group_id": "g"}
+        client |= {"first_ns": 0, "first_accepted_ns": None, "left_ns": None if left is None else left * MS}
+        self._event(0, who, SERVICE_CLIENT, client | {"closed": closed})
+        return self
+
+    def reads(self, at: int, until: int, who: str, offsets: tuple[int, int], **more: Any) -> "Trace":
+        """Responses to Fetch that brought the records from the first offset up to the second. more: partition, and when
+        the next record was accepted."""
+        accepted = more.pop("accepted", None)
+        run = {"topic": TOPIC, "partition": more.pop("partition", 0), "node_id": 1, "n": 1, "n_records": 1}
+        run |= {"first_ns": at * MS, "last_ns": until * MS, "first_offset": offsets[0], "next_offset": offsets[1]}
+        run |= {"next_accepted_ns": None if accepted is None else accepted * MS}
+        run |= {"request_id": f"fetch-{who}-{at}", "last_request_id": f"fetch-{who}-{until}"}
+        assert not more, more
+        self._event(at, who, "fetch_run", run)
+        return self
+
     def epoch(
         self, at: int, who: str, asks: int, epoch: int, has: tuple[int, ...] | None = None, **more: Any
     ) -> "Trace":
@@ -167,8 +188,18 @@ class Trace:
 
     def rebalances(self) -> list[Row]:
         """The rows of the table, in order of time."""
-        stories = GroupStories((0, self.end * MS))
-        return [*stories.feed(self.events()), *stories.finish()]
+        return self.tables()["rebalances"]
+
+    def tables(self, batch: int = 1_000) -> dict[str, list[Row]]:
+        """The rows of the tables rebalances and stall, from so many events at a time."""
+        events, stories = self.events(), GroupStories(StallLimits(self.end * MS, 1_000 * MS))
+        found: dict[str, list[Row]] = {"rebalances": [], STALL: []}
+        for at in range(0, len(events), batch):
+            for name, row in stories.feed(events[at : at + batch]):
+                found[name].append(row)
+        for name, row in stories.finish():
+            found[name].append(row)
+        return found
 
 
 @pytest.fixture
@@ -179,7 +210,7 @@ def trace() -> Callable[..., Trace]:
 
 def event_order(row: Row) -> tuple[Any, ...]:
     kind = row["kind"]
-    moment = (row["key"], GROUP_SECTIONS[kind], row["ts_ns"], RANKS[kind])
+    moment = (row["key"], GROUP_SECTIONS.get(kind, 0), row["ts_ns"], RANKS.get(kind, 0))
     return (*moment, row["packet_no"], row["conn_id"], row["seq"])
 
 

@@ -14,6 +14,7 @@ from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS, GROUP_S
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_spark.groups.stories import GroupStories
+from kafkascope_spark.stalls.stall import StallLimits
 
 GROUPS = pathlib.Path(__file__).parents[3] / "fixtures" / "groups"
 RECORDED = sorted(GROUPS.glob("*.json.gz"))
@@ -53,8 +54,9 @@ def place(row: Row) -> tuple[Any, ...]:
 
 
 def stories(recorded: Row) -> list[Row]:
-    machine = GroupStories(tuple(recorded["capture_ns"]))
-    return [*machine.feed(recorded["events"]), *machine.finish()]
+    machine = GroupStories(StallLimits(recorded["capture_ns"][1], 1_000_000_000))
+    found = [*machine.feed(recorded["events"]), *machine.finish()]
+    return [row for name, row in found if name == "rebalances"]
 
 
 def has(row: Row) -> dict[str, set[str]]:
@@ -138,8 +140,9 @@ def rows_of_capture(dataset: pathlib.Path) -> list[Row]:
     table = pq.read_table(dataset / "events", filters=[("key_kind", "=", "group")])
     last_ns = pc.max(pq.read_table(dataset / "captures")["last_ns"]).as_py()
     events = [row | {"client_instance_id": None} for row in table.to_pylist()]
-    machine = GroupStories((0, last_ns))
-    rows = [*machine.feed(sorted(events, key=place)), *machine.finish()]
+    machine = GroupStories(StallLimits(last_ns, 1_000_000_000))
+    found = [*machine.feed(sorted(events, key=place)), *machine.finish()]
+    rows = [row for name, row in found if name == "rebalances"]
     return sorted(rows, key=lambda r: (r["start_ns"], r["rebalance_id"]))
 
 

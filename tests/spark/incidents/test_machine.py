@@ -66,8 +66,14 @@ def test_a_stall_long_before_is_explained_by_nothing(silent_broker: list[Row], s
 
 
 def test_what_is_not_explained_names_its_errors(stall: MakeRow) -> None:
-    (incident,), _ = tell(stalls=[stall("commit", 21, 2, 1, 2.5, error_names=["CONCURRENT_TRANSACTIONS"])])
-    assert "; the errors were CONCURRENT_TRANSACTIONS." in incident["sentence"]
+    (incident,), _ = tell(stalls=[stall("commit", 21, 2, 1, 2.5, error_names=["KAFKA_STORAGE_ERROR"])])
+    assert "; the errors were KAFKA_STORAGE_ERROR." in incident["sentence"]
+
+
+def test_an_error_by_which_a_broker_waits_says_for_what(stall: MakeRow) -> None:
+    (incident,), _ = tell(stalls=[stall("transaction", 21, 2, 1, 2.5, error_names=["CONCURRENT_TRANSACTIONS"])])
+    waited = "the errors were CONCURRENT_TRANSACTIONS: node 2 waited for the end of the transaction before."
+    assert f"; {waited}" in incident["sentence"]
 
 
 def test_a_consumer_without_a_group_stands_still_only_where_something_failed(

@@ -15,6 +15,7 @@ from kafkascope_spark import api_keys
 from kafkascope_spark.client_stories import ClientStories
 from kafkascope_spark.event_decoder import CONNECTION, ERROR_RUN, PARTITION, REQUEST, USAGE, EventRow
 from kafkascope_spark.model import ErrorRun, PartitionAccess, Request
+from kafkascope_spark.stalls.stall import StallLimits
 
 MS = 1_000_000
 EDGE = 32
@@ -61,7 +62,7 @@ def episodes(groups: list[list[EventRow]], others: list[EventRow]) -> list[dict[
     facts = sorted(
         [*connection_row("c1", api_keys.FETCH), *connection_row("c2", api_keys.METADATA)], key=lambda row: row[0]
     )
-    stories = ClientStories((0, END_NS))
+    stories = ClientStories((0, END_NS), StallLimits(END_NS, 1_000_000_000))
     rows = [*stories.feed([*facts, *moments]), *stories.finish()]
     return [row for table, row in rows if table == "recoveries"]
 

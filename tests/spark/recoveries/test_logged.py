@@ -9,6 +9,7 @@ import pytest
 
 from kafkascope_spark.client_stories import ClientStories
 from kafkascope_spark.event_decoder import event_row
+from kafkascope_spark.stalls.stall import StallLimits
 
 LOGGED = sorted((pathlib.Path(__file__).parents[3] / "fixtures" / "recoveries" / "logged").glob("*.json.gz"))
 MS = 1_000_000
@@ -22,7 +23,7 @@ def load(path: pathlib.Path) -> dict[str, Any]:
 
 
 def episodes(recorded: dict[str, Any]) -> list[dict[str, Any]]:
-    machine = ClientStories(tuple(recorded["capture_ns"]))
+    machine = ClientStories(tuple(recorded["capture_ns"]), StallLimits(recorded["capture_ns"][1], 1_000_000_000))
     rows = [*machine.feed(event_row(row) for row in recorded["events"]), *machine.finish()]
     return [row for table, row in rows if table == "recoveries" and row["first_error_name"] == recorded["error"]]
 

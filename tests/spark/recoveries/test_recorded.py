@@ -10,6 +10,7 @@ import pytest
 
 from kafkascope_spark.client_stories import ClientStories
 from kafkascope_spark.event_decoder import event_row
+from kafkascope_spark.stalls.stall import StallLimits
 
 RECORDED = sorted((pathlib.Path(__file__).parents[3] / "fixtures" / "recoveries").glob("*.json.gz"))
 MS = 1_000_000
@@ -22,7 +23,7 @@ def load(path: pathlib.Path) -> dict[str, Any]:
 
 
 def stories(recorded: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    machine = ClientStories(tuple(recorded["capture_ns"]))
+    machine = ClientStories(tuple(recorded["capture_ns"]), StallLimits(recorded["capture_ns"][1], 1_000_000_000))
     rows: dict[str, list[dict[str, Any]]] = {"recoveries": [], "recovery_steps": [], "clients": []}
     for table, row in (*machine.feed(recorded["events"]), *machine.finish()):
         rows.setdefault(table, []).append(row)

@@ -9,6 +9,7 @@ import pytest
 
 from kafkascope_spark.client_stories import ClientStories
 from kafkascope_spark.event_decoder import event_row
+from kafkascope_spark.stalls.stall import StallLimits
 
 SILENT = pathlib.Path(__file__).parents[3] / "fixtures" / "recoveries" / "silent"
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -20,7 +21,7 @@ def load(name: str) -> dict[str, Any]:
 
 
 def stories(recorded: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    machine = ClientStories(tuple(recorded["capture_ns"]))
+    machine = ClientStories(tuple(recorded["capture_ns"]), StallLimits(recorded["capture_ns"][1], 1_000_000_000))
     rows: dict[str, list[dict[str, Any]]] = {}
     for table, row in (*machine.feed(event_row(row) for row in recorded["events"]), *machine.finish()):
         rows.setdefault(table, []).append(row)

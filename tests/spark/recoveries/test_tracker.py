@@ -81,6 +81,22 @@ def test_the_protocols_normal_course_is_no_episode(watch: Recoveries, request_ro
     assert episodes(watch) == []
 
 
+@pytest.mark.parametrize(("accepted", "found"), [(900, []), (1_100, ["recovered"])])
+def test_the_transaction_before_may_take_a_moment_to_end(
+    watch: Recoveries, request_row: MakeRequest, accepted: int, found: list[str]
+) -> None:
+    refused = ErrorRun("", api_keys.END_TXN, "CONCURRENT_TRANSACTIONS", transactional_id="tx")
+    told = {"transactional_id": "tx", "error_code": 51, "error_name": "CONCURRENT_TRANSACTIONS"}
+    for at in (10, 200):
+        request = request_row(api_keys.END_TXN, at, at + 1, **told)
+        watch.on_request(request)
+        watch.on_answer(request, [refused])
+    again = request_row(api_keys.END_TXN, accepted - 1, accepted, transactional_id="tx")
+    watch.on_request(again)
+    watch.on_answer(again, [])
+    assert [row["outcome"] for row in episodes(watch)] == found
+
+
 def test_a_lost_coordinator_ends_with_the_groups_next_answer(watch: Recoveries, request_row: MakeRequest) -> None:
     beat = request_row(api_keys.HEARTBEAT, 10, 11, group_id="g", error_code=16, error_name="NOT_COORDINATOR")
     watch.on_answer(beat, [failed("NOT_COORDINATOR", api_keys.HEARTBEAT, None, None, "g")])

@@ -5,6 +5,7 @@ import pytest
 from kafkascope_spark import api_keys
 from kafkascope_spark.model import ErrorRun
 from kafkascope_spark.stalls.calls import GIVE_UP_NS, Calls
+from kafkascope_spark.stalls.stall import StallLimits
 
 S = 1_000_000_000
 END = 1_000
@@ -15,7 +16,7 @@ def calls(instance, request_of):
     """Takes (API key, sent, answered or None, error or None, more) and gives spans of the stalls by kind."""
 
     def make(steps, left=None):
-        machine = Calls(instance(), (0, END * S))
+        machine = Calls(instance(), StallLimits(END * S, S))
         for number, (key, sent, answered, error, *more) in enumerate(steps):
             request = request_of(number, key, sent, answered, **(more[0] if more else {}))
             machine.on_request(request)
@@ -126,6 +127,16 @@ def test_a_wait_at_the_end_is_open_while_the_client_lives(calls):
     lost = [GOOD, (COMMIT, END - 5, None, None)]
     assert calls(lost) == [("commit", END - 5, None, 1)]
     assert calls(lost, left=END - 3) == [("commit", END - 5, END - 3, 1)]
+
+
+def test_the_end_of_the_transaction_before_is_waited_for_in_the_normal_course(calls):
+    """Twenty transactions, 120 ms apart: the first request of each is refused, and accepted 100 ms later."""
+    key = api_keys.END_TXN
+    steps = [(key, 1, 1.1, None)]
+    for at in (10 + 0.12 * n for n in range(20)):
+        steps += [(key, at, at + 0.005, "CONCURRENT_TRANSACTIONS"), (key, at + 0.1, at + 0.105, None)]
+    assert calls(steps) == []
+    assert calls([*steps[:2], (key, 11.1, 11.2, None)]) == [("transaction", 10, 11.2, 2)]
 
 
 def test_each_transactional_id_waits_by_itself(calls):

@@ -1,15 +1,16 @@
 """Rows of stalls from waits."""
 
 from kafkascope_spark.stalls.clients import ServiceClient
-from kafkascope_spark.stalls.stall import MOST_EVIDENCE, Subject, Wait, stall_rows
+from kafkascope_spark.stalls.stall import MOST_EVIDENCE, StallLimits, Subject, Wait, join_waits, stall_rows
 
 S = 1_000_000_000
 SUBJECT = Subject("produce", "client ci-1", topic="t", partition=0)
 
 
-def rows(*waits, end=100):
+def rows(*waits, end=100, least=1):
     client = ServiceClient("ci-1", "10.0.0.1", "app", None, 0, 0, None, closed=False)
-    return stall_rows(SUBJECT, waits, {"ci-1": client}, end * S)
+    limits = StallLimits(end * S, round(least * S))
+    return stall_rows(SUBJECT, join_waits(waits, end * S), {"ci-1": client}, limits)
 
 
 def wait(a, b, **more):
@@ -31,6 +32,12 @@ def test_a_wait_within_another_changes_nothing():
 def test_a_wait_of_less_than_a_second_is_no_stall():
     assert rows(wait(10, 10.999)) == []
     assert spans(rows(wait(10, 10.6), wait(10.7, 11.1))) == [(10, 11.1)]
+
+
+def test_the_limit_decides_which_waits_are_stalls():
+    waits = wait(10, 10.6), wait(20, 21.9), wait(30, 32)
+    assert spans(rows(*waits, least=0.5)) == [(10, 10.6), (20, 21.9), (30, 32)]
+    assert spans(rows(*waits, least=2)) == [(30, 32)]
 
 
 def test_an_open_stall_has_no_end():

@@ -35,7 +35,7 @@ INCIDENTS = Table(
         text(
             "severity",
             "error: somebody stood still for 10 s or more, or was never served; warning: somebody stood still; info: "
-            "everybody was served within a second",
+            "nobody stood still",
             *SEVERITIES,
         ),
         text("sentence", "what failed, from when to when, and how the packets show it"),

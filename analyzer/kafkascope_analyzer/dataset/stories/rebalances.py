@@ -26,7 +26,6 @@ MEMBER = pa.struct(
         ("client_instance_id", pa.string()),
         ("joined_ns", pa.int64()),
         ("synced_ns", pa.int64()),
-        ("stopped_ms", pa.int64()),
         ("client_id", pa.string()),
         ("group_instance_id", pa.string()),
         ("conn_id", pa.string()),
@@ -39,6 +38,17 @@ MEMBER = pa.struct(
         ("standby", STRINGS),
         ("gained", STRINGS),
         ("lost", STRINGS),
+    ]
+)
+PARTITION = pa.struct(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("owner_before", pa.string()),
+        ("owner_after", pa.string()),
+        ("unread_from_ns", pa.int64()),
+        ("unread_to_ns", pa.int64()),
+        ("unread_ms", pa.int64()),
     ]
 )
 DEPARTED = pa.struct(
@@ -85,15 +95,24 @@ REBALANCES = Table(
         Column(
             "members",
             pa.list_(MEMBER),
-            "members: joined_ns (its join was sent; epoch reached), synced_ns (it had its assignment), stopped_ms "
-            "(time that it, or with cooperative ones a partition it gained, was not read), join_ms and sync_ms (the "
-            "coordinator's time for its join and sync), partitions assigned (tasks for streams, connectors and tasks "
-            "for connect), gained and lost since the generation before",
+            "members: joined_ns (its join was sent; epoch reached), synced_ns (it had its assignment), join_ms and "
+            "sync_ms (the coordinator's time for its join and sync), partitions assigned (tasks for streams, "
+            "connectors and tasks for connect), gained and lost since the generation before",
         ),
         flag("members_complete", "whether the capture shows all members (the leader's traffic), not some"),
         text("last_joiner", "member that joined last: who the others waited for"),
-        i64("stopped_ms", "longest stopped_ms of a member"),
         i32("n_moved", "partitions that changed their owner"),
+        i64("unread_ms", "longest unread_ms of a partition; null where none was unread"),
+        Column(
+            "partitions",
+            pa.list_(PARTITION),
+            "topic-partitions that changed their owner, or that nobody in the group read meanwhile, by name: "
+            "owner_before and owner_after (member ids; null for nobody, or where the capture does not show it), and "
+            "the time in which accepted records waited and no Fetch of the group brought any: unread_from_ns, "
+            "unread_to_ns (null: until the capture ended) and unread_ms; all null where nothing waited for longer "
+            "than the group's usual pause. It is the wait of a row of stalls of the kind consume, shorter ones "
+            "included; one that lasts through several rebalances is in each of them",
+        ),
         Column(
             "departed",
             pa.list_(DEPARTED),

@@ -6,7 +6,7 @@ STALL_KINDS = ("produce", "consume", "commit", "membership", "transaction", "met
 
 STALLS = Table(
     "stalls",
-    "wait of a client or group for a service of the cluster, of at least a second",
+    "wait of a client or group for a service of the cluster, at least as long as --stall says (1 s)",
     (
         text("stall_id", "the stall: the same for the same capture"),
         text(

@@ -12,12 +12,14 @@ from kafkascope_analyzer.report.explain.identities import REBALANCE, TRANSACTION
 from kafkascope_analyzer.report.explain.model import Explanation, proof_sentences
 from kafkascope_analyzer.report.proofs import load_proofs, proofs_of
 from kafkascope_analyzer.report.scan import capture_span, one_of, rows
+from kafkascope_analyzer.report.unread_partitions import member_names, partition_text, unread_partitions
 from kafkascope_analyzer.report.words import absolute, count, list_of, safe, span
 from kafkascope_parsers.errors import UsageError
 
 Row = dict[str, Any]
 
 MOST_MEMBERS = 20
+MOST_PARTITIONS = 20
 MOST_TRANSACTIONS = 10
 MOST_REQUESTS = 10
 _ENDS = {
@@ -38,6 +40,7 @@ def explain_rebalance(dataset: Dataset, identity: Identity) -> Explanation:
     sentences = [_rebalance_head(row)]
     sentences += [_member(member, row, names) for member in members[:MOST_MEMBERS]]
     sentences += [_departed(member) for member in (row["departed"] or ())[:MOST_MEMBERS]]
+    sentences += _partitions(dataset, row)
     if row["last_joiner"] and len(members) > 1:
         sentences.append(f"The others waited for {safe(row['last_joiner'])}, which joined last.")
     sentences.append(_ENDS.get(row["outcome"] or "unseen", _ENDS["unseen"]))
@@ -69,9 +72,21 @@ def _member(member: Row, row: Row, names: dict[str, str]) -> str:
     begun = row["start_ns"]
     joined = member["joined_ns"]
     after = "" if joined is None or begun is None else f" joined {span(max(0, joined - begun) // 1000)} after its begin"
-    stood = "" if member["stopped_ms"] is None else f" and stood still for {span(1000 * member['stopped_ms'])}"
     got = f"; it was assigned {count(len(member['assigned'] or ()), 'partition')}"
-    return f"Member {safe(who)}{after}{stood}{got}."
+    return f"Member {safe(who)}{after}{got}."
+
+
+def _partitions(dataset: Dataset, row: Row) -> list[str]:
+    """A sentence for each partition that changed its owner or was unread, those that were unread longest first."""
+    of_group = rows(dataset, REBALANCES, ["members", "departed"], ds.field("group_id") == row["group_id"])
+    names, (start_ns, _) = member_names(of_group), capture_span(dataset)
+    unread = unread_partitions(row)
+    if not row["partitions"]:
+        return []
+    others = [entry for entry in row["partitions"] if entry["unread_ms"] is None]
+    listed = [f"Partition {partition_text(entry, names, start_ns)}." for entry in (unread + others)[:MOST_PARTITIONS]]
+    left = len(row["partitions"]) - len(listed)
+    return listed + ([f"… and {count(left, 'more partition')} (table stories/rebalances)."] if left else [])
 
 
 def _departed(member: Row) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stall_limit import limit_text
 from kafkascope_analyzer.dataset.stories import STALLS
 from kafkascope_analyzer.report.commands import cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.identities import FINDING, INCIDENT, STALL, Identity
@@ -44,7 +45,7 @@ def explain_incident(dataset: Dataset, identity: Identity) -> Explanation:
 def _who_stood_still(incident: Incident, family: Family, facts: Facts) -> list[str]:
     """A sentence for each stall, the longest first."""
     if not incident.n_stalls:
-        return ["Nobody stood still for 1 s or longer because of it."]
+        return [f"Nobody stood still for {limit_text(facts.stall_ms)} or longer because of it."]
     longest = sorted(family.stalls, key=lambda s: (s["to_ns"] is not None, -(s["waited_ms"] or 0), s["stall_id"]))
     made = [f"{count(incident.n_stalls, 'stall')} of {count(incident.n_clients, 'client')} belong to it:"]
     made += [f"{_stall(stall, facts)} ({stall['stall_id']})." for stall in longest[:MOST_STALLS]]

@@ -1,4 +1,5 @@
-// Groups: each rebalance as a bar on the capture's time, each member's wait under it.
+// Groups: each rebalance as a bar on the capture's time, under it each member's way to its assignment, and when nobody
+// read the partitions that it has.
 
 const GROUP_LANE = 15;
 const MOST_GROUPS = 30;
@@ -31,17 +32,17 @@ function groupsSection() {
 }
 
 function groupBlock(name, rebalances, open) {
-  const stopped = rebalances.reduce((sum, one) => sum + (one.duration_ms || 0), 0);
+  const lasted = rebalances.reduce((sum, one) => sum + (one.duration_ms || 0), 0);
   const title = [
     el("strong", {}, name),
-    ` · ${words(rebalances[0].group_protocol)} · ${count(rebalances.length, "rebalance")}, ${span(stopped * 1000)} in all`,
+    ` · ${words(rebalances[0].group_protocol)} · ${count(rebalances.length, "rebalance")}, ${span(lasted * 1000)} in all`,
   ];
   return details(
     title,
     open,
     groupPicture(rebalances),
     hint(
-      "Outlined: from a member’s join to its assignment; ▸ the last to join; solid: its partitions were not read.",
+      "Outlined: from a member’s join to its assignment; ▸ the last to join; solid: partitions were unread that it had next.",
     ),
     details("Table of the rebalances", false, rebalanceTable(rebalances)),
   );
@@ -74,6 +75,7 @@ function groupPicture(rebalances) {
   const height = (members.length + 1) * GROUP_LANE + 46;
   const names = members.map((member, n) => groupName(memberName(member), 46 + n * GROUP_LANE));
   const waits = rebalances.map((one) => (one.members || []).map((member) => memberWait(one, member, members)));
+  const unread = rebalances.map((one) => (one.partitions || []).map((entry) => unreadBar(one, entry, members)));
   const name = `${count(rebalances.length, "rebalance")} over the time of the capture; the table below says the same`;
   return picture(
     "group",
@@ -82,6 +84,7 @@ function groupPicture(rebalances) {
     groupName("rebalances (generation below)", 17),
     rebalances.map(rebalanceBar),
     names,
+    unread,
     waits,
   );
 }
@@ -106,21 +109,31 @@ function memberName(member) {
   return place >= 0 ? clientName(STORY.lanes.clients[place]) : member.member_id || "?";
 }
 
-// From join to assignment: outlined; the time that its partitions were not read: solid.
+// When nobody read a partition, on the lane of the member that had it next; without one, of who had it before.
+function unreadBar(rebalance, entry, members) {
+  const owner = entry.owner_after ?? entry.owner_before;
+  const member = [...(rebalance.members || []), ...(rebalance.departed || [])].find((one) => one.member_id === owner);
+  const n = member ? members.findIndex((one) => memberKey(one) === memberKey(member)) : -1;
+  if (n < 0) return null;
+  const x = groupX(entry.unread_from_ns);
+  const width = Math.max(1.5, groupX(entry.unread_to_ns ?? END) - x);
+  return svg(
+    "rect",
+    { class: "unread", x, y: 39 + n * GROUP_LANE, width, height: 6 },
+    svg("title", {}, rebalance.unread_text),
+  );
+}
+
+// From join to assignment.
 function memberWait(rebalance, member, members) {
   const n = members.findIndex((one) => memberKey(one) === memberKey(member));
   if (n < 0 || member.joined_ns === null) return null;
   const y = 37 + n * GROUP_LANE;
   const to = member.synced_ns ?? rebalance.end_ns ?? member.joined_ns;
-  const stop = member.stopped_ms ? to - member.stopped_ms * 1e6 : null;
   const last = joinedLast(rebalance, member);
   return svg(
     "g",
     {},
-    stop === null ? null : svg(
-      "rect",
-      { class: "stopped", x: groupX(stop), y: y + 2, width: Math.max(1.5, groupX(to) - groupX(stop)), height: 6 },
-    ),
     svg(
       "rect",
       {
@@ -143,14 +156,13 @@ function rebalanceTable(rebalances) {
     ["Trigger"],
     ["Members", "num"],
     ["Last joiner"],
-    ["Longest stop", "num"],
+    ["Unread"],
     ["Left it"],
     ["Coordinator"],
     ["Packets", "num"],
   ];
   const rows = rebalances.map((one) => {
     const last = (one.members || []).find((member) => joinedLast(one, member));
-    const stop = (one.members || []).reduce((most, member) => Math.max(most, member.stopped_ms ?? 0), 0);
     return [
       one.generation ?? "",
       clock(one.start_ns),
@@ -158,7 +170,7 @@ function rebalanceTable(rebalances) {
       [words(one.trigger), one.trigger_why ? `: ${one.trigger_why}` : ""],
       one.n_members ?? "",
       last ? memberName(last) : one.last_joiner ?? "",
-      span(stop * 1000),
+      one.unread_text,
       (one.departed || []).map(departedText).join("; "),
       nodeName(one.node_id),
       packetLinks((one.evidence || []).slice(0, 3)),

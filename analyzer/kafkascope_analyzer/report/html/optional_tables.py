@@ -1,8 +1,13 @@
 """Loads rebalances and transactions: story tables that a dataset may lack."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
+from kafkascope_analyzer.dataset.stories import REBALANCES
+from kafkascope_analyzer.report.scan import capture_span, rows
+from kafkascope_analyzer.report.unread_partitions import Names, member_names, unread_partitions, unread_text
 
 MOST_ROWS = {"rebalances": 2_000, "transactions": 2_000}
 MOST_EVIDENCE = 12
@@ -16,8 +21,23 @@ _ORDER = {"rebalances": "start_ns", "transactions": "begin_ns"}
 Row = dict[str, Any]
 
 
-def load_story(dataset: Dataset, name: str) -> Row:
-    """present, n and `listed`: the table's rows by time, at most MOST_ROWS[name].
+def load_rebalances(dataset: Dataset) -> Row:
+    """As load_story; of the partitions of a row those that were unread, longest first, and `unread_text` about them."""
+    names = member_names(rows(dataset, REBALANCES, ["members", "departed"]))
+    start_ns, _ = capture_span(dataset)
+    return load_story(dataset, REBALANCES.name, partial(_with_unread, names=names, start_ns=start_ns))
+
+
+def _with_unread(row: Row, names: Names, start_ns: int) -> Row:
+    return row | {"unread_text": unread_text(row, names, start_ns), "partitions": unread_partitions(row)}
+
+
+def _as_it_is(row: Row) -> Row:
+    return row
+
+
+def load_story(dataset: Dataset, name: str, prepared: Callable[[Row], Row] = _as_it_is) -> Row:
+    """present, n and `listed`: the table's rows by time, at most MOST_ROWS[name]; prepared: what is done to each.
 
     Raises UsageError where the table is there and cannot be read.
     """
@@ -27,7 +47,7 @@ def load_story(dataset: Dataset, name: str) -> Row:
     kept: list[Row] = []
     columns = [c for c in dataset.arrow(table).schema.names if not c.endswith("_ts") and c != "ts"]
     for batch in dataset.batches(table, columns):
-        kept += [_bounded(row) for row in batch.to_pylist()]
+        kept += [_bounded(prepared(row)) for row in batch.to_pylist()]
         if len(kept) > 4 * MOST_ROWS[name]:
             kept = _first(kept, name)
     return {"present": True, "n": dataset.rows(table), "listed": _first(kept, name)}

@@ -47,7 +47,7 @@ function legend() {
     ["◆", "leader or coordinator moved", "accent"],
     ["▨", "start", "start"],
     ["▧", "recovery; broker that does not serve", "error"],
-    ["▦", "wait of a client (1 s or longer)", "warning"],
+    ["▦", "wait of a client that stood still", "warning"],
   ];
   return el(
     "ul",

@@ -12,7 +12,7 @@ from kafkascope_analyzer.report.html.islands import LONGEST_PROSE, packed_column
 from kafkascope_analyzer.report.html.lanes import load_lanes
 from kafkascope_analyzer.report.html.named_partitions import load_partitions
 from kafkascope_analyzer.report.html.names import Names
-from kafkascope_analyzer.report.html.optional_tables import load_story
+from kafkascope_analyzer.report.html.optional_tables import load_rebalances, load_story
 from kafkascope_analyzer.report.html.page import page
 from kafkascope_analyzer.report.html.request_columns import load_requests, packed
 from kafkascope_analyzer.report.html.thinning import BUDGET
@@ -92,7 +92,7 @@ def render_html(dataset: Dataset, model: Model, budget: int = BUDGET) -> str:
 def _story(dataset: Dataset, model: Model) -> Model:
     """What the page tells besides the requests."""
     told: Model = {"starts": load_starts(dataset), "episodes": load_episodes(dataset)}
-    told |= {name: load_story(dataset, name) for name in ("rebalances", "transactions")}
+    told |= {"rebalances": load_rebalances(dataset), "transactions": load_story(dataset, "transactions")}
     return {
         **{name: model[name] for name in _AS_IN_THE_MODEL},
         **told,

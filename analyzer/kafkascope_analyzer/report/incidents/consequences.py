@@ -15,6 +15,7 @@ from kafkascope_analyzer.report.incidents.model import Consequence
 from kafkascope_analyzer.report.recovery_outcomes import took_text
 from kafkascope_analyzer.report.scan import rows
 from kafkascope_analyzer.report.topology import topology_model
+from kafkascope_analyzer.report.unread_partitions import most_unread_text
 from kafkascope_analyzer.report.words import clock, count, outcome_text, safe, visible
 
 Row = dict[str, Any]
@@ -46,7 +47,7 @@ _NOUNS = {
 """Kinds of consequence in the order in which they are shown, with their nouns."""
 _RECOVERY = ["recovery_id", "client_instance_id", "start_ns", "recovered_ns", "old_node_id", "first_error_name"]
 _RECOVERY += ["resource", "outcome", "time_to_recover_ms"]
-_REBALANCE = ["rebalance_id", "group_id", "start_ns", "end_ns", "trigger", "generation", "stopped_ms"]
+_REBALANCE = ["rebalance_id", "group_id", "start_ns", "end_ns", "trigger", "generation", "unread_ms"]
 _TRANSACTION = ["transactional_id", "transaction_no", "client_instance_id", "begin_ns", "end_ns", "outcome"]
 
 
@@ -126,7 +127,9 @@ def _rebalances(dataset: Dataset, facts: Facts) -> Iterator[Following]:
 
 def _rebalance_text(row: Row, facts: Facts) -> str:
     because = (row["trigger"] or "unknown").replace("_", " ")
-    return f"{clock(row['start_ns'] - facts.start_ns)} group {safe(row['group_id'])} rebalanced: {because}"
+    unread = most_unread_text(row["unread_ms"])
+    what = f"group {safe(row['group_id'])} rebalanced: {because}{f', {unread}' if unread else ''}"
+    return f"{clock(row['start_ns'] - facts.start_ns)} {what}"
 
 
 def _transactions(dataset: Dataset, facts: Facts) -> Iterator[Following]:

@@ -6,6 +6,7 @@ It never says that all is well where one of them is above info, and never that n
 from collections import Counter
 from typing import Any
 
+from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS, limit_text
 from kafkascope_analyzer.report.findings import Finding, severity_order
 from kafkascope_analyzer.report.incidents.families import stall_severity
 from kafkascope_analyzer.report.incidents.load import Facts
@@ -58,14 +59,15 @@ def _sentences(facts: Facts, incidents: Incidents, alone: list[Finding], n_error
     if not incidents.n and not facts.stalls and not facts.failed_starts and not alone:
         return "Nothing failed that the capture shows.", [_calm(facts, n_errors)]
     if not facts.stalls:
-        kept.append("No client stood still for 1 s or longer.")
+        kept.append(f"No client stood still for {limit_text(facts.stall_ms)} or longer.")
     return kept[0], kept[1:]
 
 
 def _calm(facts: Facts, n_errors: int) -> str:
     n_clients = sum(client["kind"] != "broker" for client in facts.clients.values())
     errors = f" Brokers returned {count(n_errors, 'error code')}, which made nobody wait that long." if n_errors else ""
-    return f"None of {count(n_clients, 'client')} stood still for 1 s or longer, and no start failed.{errors}"
+    still = f"stood still for {limit_text(facts.stall_ms)} or longer"
+    return f"None of {count(n_clients, 'client')} {still}, and no start failed.{errors}"
 
 
 def _incidents(incidents: Incidents) -> str:
@@ -85,7 +87,8 @@ def _stalls(facts: Facts, incidents: Incidents) -> str:
     who, waiting = _stalled(facts), _waiting(facts)
     longest = max(facts.stalls, key=lambda stall: stall["waited_ms"] or 0)
     n_clients = sum(client["kind"] != "broker" for client in facts.clients.values())
-    some = f"{len(who):,} of {count(max(n_clients, len(who)), 'client')} stood still"
+    limit = "" if facts.stall_ms == DEFAULT_STALL_MS else f" for {limit_text(facts.stall_ms)} or longer"
+    some = f"{len(who):,} of {count(max(n_clients, len(who)), 'client')} stood still{limit}"
     lasted = f"{span(1000 * (longest['waited_ms'] or 0))} ({safe(who_waited(longest, facts))})"
     if not waiting:
         again = "; all were served again" if all(incident.over for incident in incidents.listed) else ""

@@ -35,6 +35,8 @@ class Facts:
     start_ns: int
     end_ns: int
     n_files: int
+    stall_ms: int
+    """From which length on a wait is a stall."""
 
     def name(self, client_instance_id: str | None) -> str:
         """The client's client id, else its address, else its own id."""
@@ -63,6 +65,7 @@ def load_facts(dataset: Dataset) -> Facts:
         start_ns=start_ns,
         end_ns=end_ns,
         n_files=sum(1 for _ in rows(dataset, CAPTURES, ["capture_id"])),
+        stall_ms=dataset.stall_ms,
     )
 
 

@@ -103,10 +103,11 @@ class Incidents:
 
     present: Annotated[bool, "whether the dataset has the tables incidents and stalls"]
     why_not: Annotated[str | None, "why it has not, and what to do"]
+    stall_ms: Annotated[int, "waits from this length on are stalls (--stall), milliseconds"]
     n: Annotated[int, "incidents above info that followed from no other"]
     by_severity: Annotated[dict[str, int], "these and the routine ones by severity"]
     listed: Annotated[tuple[Incident, ...], "those above info by severity, then by time: at most 100"]
-    n_routine: Annotated[int, "incidents of severity info: everybody was served within a second"]
+    n_routine: Annotated[int, "incidents of severity info: nobody stood still"]
     routine_text: Annotated[str, "the routine incidents in one line; empty where there are none"]
     routine: Annotated[tuple[Incident, ...], "the routine incidents by time: at most 100"]
     n_unassigned: Annotated[int, "lines of stalls that belong to no incident"]

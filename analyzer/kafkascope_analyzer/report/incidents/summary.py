@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stall_limit import limit_text
 from kafkascope_analyzer.report.commands import cut_command, explain_command, wireshark_command
 from kafkascope_analyzer.report.findings import WORST_FIRST, Finding, FindingSources, merged_findings
 from kafkascope_analyzer.report.incidents.consequences import Found, consequences_of, load_consequences
@@ -100,11 +101,12 @@ def _incidents(overview: Overview) -> Incidents:
     return Incidents(
         present=facts.has_incidents,
         why_not=None if facts.has_incidents else OLD_STORIES if facts.has_stories else NO_STORIES,
+        stall_ms=facts.stall_ms,
         n=len(grave),
         by_severity={severity: severities[severity] for severity in WORST_FIRST},
         listed=shown(grave),
         n_routine=len(routine),
-        routine_text=_routine_text(routine),
+        routine_text=_routine_text(routine, facts.stall_ms),
         routine=shown(routine),
         n_unassigned=len(unassigned),
         unassigned=unassigned[:MOST_WAITS],
@@ -164,7 +166,7 @@ def when_text(start: int, end: int | None, capture_ns: int) -> str:
     return f"{clock(start - capture_ns)} to {clock(end - capture_ns)} ({span((end - start) // 1000)})"
 
 
-def _routine_text(routine: list[Family]) -> str:
+def _routine_text(routine: list[Family], stall_ms: int) -> str:
     """All routine incidents in one line, by kind."""
     if not routine:
         return ""
@@ -174,4 +176,4 @@ def _routine_text(routine: list[Family]) -> str:
         words = KINDS.get(kind, "unexplained")
         texts.append(f"{n:,} {words if n == 1 else _PLURALS.get(kind, words)}")
     n_text = count(len(routine), "routine incident")
-    return f"{n_text}: {list_of(texts, 6)}. Everybody was served within 1 s."
+    return f"{n_text}: {list_of(texts, 6)}. Everybody was served within {limit_text(stall_ms)}."

@@ -161,12 +161,12 @@ def _recovery() -> Shape:
 
 def rebalances() -> Shape:
     """Key `rebalances`."""
-    row = columns_of(REBALANCES, without=("group_id", "group_protocol", "members", "stopped_ms"), clipped=True)
+    row = columns_of(REBALANCES, without=("group_id", "group_protocol", "members"), clipped=True)
     member = columns_of(REBALANCES, clipped=True)["members"]["items"]
     member = {**member, "type": "object", "description": "a member"}
     member["properties"] = {**member["properties"], "client_id": text("client id of its instance", null=True)}
     row |= {
-        "stopped_ms": whole("longest time that a member stood still, milliseconds", null=True),
+        "unread_text": text("the partitions that were unread, in words; empty where none was"),
         "members": listed("members, the first 50 by joining", member),
         "last_joiner_client_id": text("client id of the last to join", null=True),
     }
@@ -175,7 +175,8 @@ def rebalances() -> Shape:
         "group_protocol": text("protocol", null=True),
         "n": whole("its rebalances"),
         "triggers": counts("rebalances by trigger"),
-        "stopped_ms": whole("time that members stood still: the longest of each rebalance together, milliseconds"),
+        "unread_ms": whole("longest time that a partition was unread; null where none was, milliseconds", null=True),
+        "unread_text": text("the same in words; empty where none was"),
         "longest_ms": whole("longest rebalance, milliseconds"),
         "first_ns": whole("start of the first", null=True),
         "last_ns": whole("end of the last", null=True),
@@ -184,7 +185,9 @@ def rebalances() -> Shape:
     keys = {
         "n": whole("rebalances"),
         "n_groups": whole("groups that rebalanced"),
-        "groups": listed("groups, those that stood still longest first, at most 100", fields("a group", group)),
+        "groups": listed(
+            "groups, those whose partitions were unread longest first, at most 100", fields("a group", group)
+        ),
     }
     return _section("generations and group epochs", keys)
 
