@@ -1,7 +1,8 @@
 """The coordinators of a client, and which of them it lost when a connection failed.
 
-A client that loses the connection to a coordinator may have no work for it any more. It has, if it looks for the
-coordinator again; requests that were in flight show it too (waiting.Unanswered.coordinators).
+A client that loses the connection to a coordinator may have no work for it then. It has, if requests were in flight
+(waiting.Unanswered.coordinators), and a member of a group always has: it is to send heartbeats. Any other client has
+work for a coordinator again when it looks for it.
 """
 
 from typing import NamedTuple
@@ -18,7 +19,7 @@ class LostCoordinator(NamedTuple):
     """The coordinator of a group or transactional id, and the failure of the connection to it."""
 
     resource: Resource
-    end: EpisodeStep
+    failure: EpisodeStep
 
 
 class Coordinators:
@@ -27,6 +28,8 @@ class Coordinators:
     def __init__(self) -> None:
         self._connections: dict[str, str] = {}
         """Group or transactional id -> the connection on which its coordinator responded last."""
+        self._members: set[str] = set()
+        """Groups of which the client is a member."""
         self._lost: dict[str, EpisodeStep] = {}
         """Group or transactional id -> the failure of that connection."""
 
@@ -34,17 +37,32 @@ class Coordinators:
         """A response arrived: from a coordinator, if the request was about a group or a transactional id."""
         if not request.ok or not (request.group_id or request.transactional_id):
             return
-        for kind, name in proven_by(request):
-            if kind == "coordinator" and (name in self._connections or len(self._connections) < MAX_COORDINATORS):
+        for name in _coordinated(request):
+            if name in self._connections or len(self._connections) < MAX_COORDINATORS:
                 self._connections[name] = request.conn_id
                 self._lost.pop(name, None)
+                if request.member_id and name == request.group_id:
+                    self._members.add(name)
 
-    def on_failure(self, end: EpisodeStep) -> None:
+    def on_failure(self, failure: EpisodeStep) -> None:
         """A connection failed: with it, the client lost the coordinators that responded on it."""
-        lost = [name for name, conn_id in self._connections.items() if conn_id == end.conn_id]
-        self._lost |= dict.fromkeys(lost, end)
+        lost = [name for name, conn_id in self._connections.items() if conn_id == failure.conn_id]
+        self._lost |= dict.fromkeys(lost, failure)
 
-    def looked_for(self, request: Request) -> LostCoordinator | None:
-        """The lost coordinator that a request asks for (FindCoordinator); None where it asks for none."""
-        end = self._lost.pop(request.coordinator_key, None) if request.coordinator_key else None
-        return None if end is None else LostCoordinator(("coordinator", request.coordinator_key or ""), end)
+    def looked_for(self, request: Request) -> list[LostCoordinator]:
+        """The lost coordinators that a request asks for: by FindCoordinator, or by a call to the coordinator itself."""
+        if not self._lost:
+            return []
+        wanted = [name for name in (request.coordinator_key, *_coordinated(request)) if name in self._lost]
+        return [self._lost_coordinator(name, request) for name in dict.fromkeys(filter(None, wanted))]
+
+    def _lost_coordinator(self, name: str, request: Request) -> LostCoordinator:
+        failure = self._lost.pop(name)
+        if name not in self._members:
+            failure = failure._replace(ts_ns=max(failure.ts_ns, request.ts_ns - 1))
+        return LostCoordinator(("coordinator", name), failure)
+
+
+def _coordinated(request: Request) -> list[str]:
+    """The groups and transactional ids about which the request asks their coordinators."""
+    return [name for kind, name in proven_by(request) if kind == "coordinator"]

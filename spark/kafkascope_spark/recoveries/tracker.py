@@ -93,9 +93,9 @@ class Recoveries:
                 self._waiting.add_request(request)
             else:
                 self._lose_after_close(request, closed)
-        lost = self._coordinators.looked_for(request)
-        if lost is not None and self._episodes.get(lost.resource) is None:
-            self._episodes.error(lost.resource, lost.end)
+        for lost in self._coordinators.looked_for(request):
+            if self._episodes.get(lost.resource) is None:
+                self._episodes.error(lost.resource, lost.failure)
         if not self._episodes:
             return
         step_name = STEP_OF_API.get(request.api_key)
