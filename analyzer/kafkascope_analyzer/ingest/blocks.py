@@ -81,6 +81,7 @@ class RequestBlock:
             "client_id": self.client_ids,
             "decoded": pa.array(self.decoded.decoded),
             "silent": pa.array(self.silent),
+            "response_lost": pa.array(np.zeros(len(self.silent), np.bool_)),
         }
         return pa.table([columns[f.name] for f in OPEN_SCHEMA], OPEN_SCHEMA)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES, REQUESTS
 from kafkascope_analyzer.ingest.request_facts import REQUEST_INTS, REQUEST_TEXTS
+from kafkascope_parsers.tcp import Streams
 
 _FACTS = tuple(fact.column for fact in REQUEST_INTS + REQUEST_TEXTS)
 
@@ -33,9 +34,11 @@ OPEN_SCHEMA = pa.schema(
         ("record_bytes", pa.int64()),
         ("decoded", pa.bool_()),
         ("silent", pa.bool_()),
+        ("response_lost", pa.bool_()),
     ]
 )
-"""Columns of a request whose answer is not known yet; `conn` is the connection's number in the bucket."""
+"""Columns of a request whose answer is not known yet; `conn` is the connection's number in the bucket; `response_lost`:
+the broker has responded, and the capture lacks the response, or may lack it."""
 
 ANSWER_SCHEMA = pa.schema(
     [
@@ -57,7 +60,7 @@ ANSWER_SCHEMA = pa.schema(
 )
 """Columns of a response."""
 
-OK, SILENT, UNANSWERED, ORPHAN, UNDECODED = range(len(REQUEST_STATUSES))
+OK, SILENT, UNANSWERED, ORPHAN, UNDECODED, NOT_CAPTURED = range(len(REQUEST_STATUSES))
 SETTLED_SCHEMA = pa.schema([*OPEN_SCHEMA, *ANSWER_SCHEMA, ("status", pa.int8())])
 """Columns of a settled request: `status` indexes REQUEST_STATUSES."""
 
@@ -85,6 +88,7 @@ class Exchanges:
         answer_of = np.full(n, -1, np.int64)
         paired = np.flatnonzero(answered >= 0)
         answer_of[answered[paired]] = paired
+        self._note_lost_responses(answer_of >= 0)
         silent = _bools(self.open["silent"])
         known = (answer_of >= 0) | (abandoned > 0) | silent | final
         rows = np.flatnonzero(known)
@@ -95,16 +99,58 @@ class Exchanges:
         self.open = self.open.take(pa.array(kept)).combine_chunks()
         return settled, new_row
 
+    def note_gaps(self, conns: NDArray[np.int64], times_ns: NDArray[np.int64]) -> None:
+        """Takes gaps in the responses of connections: a response to what was sent before a gap may have been in it.
+
+        conns: number of the connection of each gap; times_ns: the first packet after it.
+        """
+        if not len(conns) or not self.open.num_rows:
+            return
+        latest = np.zeros(max(int(conns.max()), int(self._conns().max())) + 1, np.int64)
+        np.maximum.at(latest, conns, times_ns)
+        self._mark_lost(self.open["request_last_ns"].to_numpy() < latest[self._conns()])
+
+    def _note_lost_responses(self, answered: NDArray[np.bool_]) -> None:
+        """Marks the requests that precede an answered one of their connection: brokers respond in order."""
+        if not answered.any() or answered.all():
+            return
+        conns, numbers = self._conns(), self.open["number"].to_numpy()
+        latest = np.full(int(conns.max()) + 1, -1, np.int64)
+        np.maximum.at(latest, conns[answered], numbers[answered])
+        self._mark_lost(numbers < latest[conns])
+
+    def _mark_lost(self, lost: NDArray[np.bool_]) -> None:
+        if lost.any():
+            lost |= _bools(self.open["response_lost"])
+            self.open = self.open.set_column(len(OPEN_SCHEMA) - 1, OPEN_SCHEMA.field("response_lost"), pa.array(lost))
+
+    def _conns(self) -> NDArray[np.int64]:
+        return np.asarray(self.open["conn"].to_numpy(), np.int64)
+
     def _settled(self, rows: NDArray[np.int64], answer_of: NDArray[np.int64], answers: pa.Table) -> pa.Table:
         requests = self.open.take(pa.array(rows))
         responses = answers.take(pa.array(answer_of, mask=answer_of < 0))
         silent, decoded = _bools(requests["silent"]), _bools(requests["decoded"])
         answer_decoded = _bools(responses["answer_decoded"])
+        without = np.where(_bools(requests["response_lost"]), NOT_CAPTURED, UNANSWERED)
         status = np.where(
-            answer_of >= 0, np.where(decoded & answer_decoded, OK, UNDECODED), np.where(decoded, UNANSWERED, UNDECODED)
+            answer_of >= 0, np.where(decoded & answer_decoded, OK, UNDECODED), np.where(decoded, without, UNDECODED)
         )
         status = np.where(silent, SILENT, status).astype(np.int8)
         return pa.table([*requests.columns, *responses.columns, pa.array(status)], SETTLED_SCHEMA)
+
+
+def response_gaps(streams: Streams, connections: NDArray[np.void]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The gaps in the responses of a block: number of the connection, time of the first packet after the gap.
+
+    connections: CONNECTION rows of framing.
+    """
+    runs = np.flatnonzero((streams.gap_before > 0) & (streams.end > streams.start))
+    directions = streams.direction[runs]
+    client_sides = connections["client_side"][directions >> 1]
+    runs = runs[(client_sides >= 0) & (client_sides != directions & 1)]
+    pieces = np.searchsorted(streams.piece_start, streams.start[runs], side="right") - 1
+    return streams.direction[runs] >> 1, streams.piece_ts_ns[pieces]
 
 
 def orphan_rows(answers: pa.Table, orphans: pa.Table) -> pa.Table:

@@ -25,7 +25,7 @@ from kafkascope_analyzer.ingest.blocks import (
 from kafkascope_analyzer.ingest.connection_notes import ConnectionNotes
 from kafkascope_analyzer.ingest.connection_state import connection_table
 from kafkascope_analyzer.ingest.dns import DnsExchanges
-from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows
+from kafkascope_analyzer.ingest.exchanges import Exchanges, orphan_rows, response_gaps
 from kafkascope_analyzer.ingest.limits import Limits
 from kafkascope_analyzer.ingest.liveness_spans import spill_spans
 from kafkascope_analyzer.ingest.messages import MessageWriters
@@ -167,6 +167,7 @@ class BucketScan:
         n_open = self._exchanges.open.num_rows
         answered, abandoned = self.framer.responses(streams, frames, requests.silent, n_open, final=final)
         self._exchanges.add(requests.rows(frames.frames))
+        self._exchanges.note_gaps(*response_gaps(streams, self.framer.connections))
         responses = read_responses(
             streams.data, answered.frames, self._exchanges.open, self._write_responses, batch_bytes=size
         )

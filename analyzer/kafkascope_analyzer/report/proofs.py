@@ -41,9 +41,13 @@ def load_proofs(dataset: Dataset, evidence: Iterable[list[str] | None]) -> dict[
     return {row["request_id"]: _proof(row) for row in rows(dataset, REQUESTS, _COLUMNS, one_of("request_id", ids))}
 
 
+_TOOK = {"unanswered": "no answer", "not_captured": "answer not in the capture"}
+"""What stands for the time of requests without a response, by their status."""
+
+
 def _proof(row: dict[str, Any]) -> Proof:
     packets = (row["request_packet_no"], row["response_packet_no"])
-    took = "no answer" if row["status"] == "unanswered" else span(row["latency_us"])
+    took = _TOOK.get(row["status"]) or span(row["latency_us"])
     return Proof(
         id=row["request_id"],
         api_name=row["api_name"],

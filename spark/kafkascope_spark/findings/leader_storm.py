@@ -18,7 +18,8 @@ MOVED = (
 _QUERY = f"""
 select * from (
     select client_instance_id, {sorted_set("resource")} as resources, {sorted_set("first_error_name")} as error_names,
-        sum(n_errors) as n, min(start_ns) as first_ns, max(coalesce(recovered_ns, start_ns)) as last_ns,
+        sum(n_errors) as n_errors, greatest(sum(n_errors), sum(n_wasted_requests)) as n,
+        min(start_ns) as first_ns, max(coalesce(recovered_ns, start_ns)) as last_ns,
         count_if(recovered_ns is null) as n_open, null as conn_ids,
         {joined_lists("evidence", "start_ns, recovery_id")} as evidence
     from storms group by client_instance_id
@@ -30,14 +31,19 @@ left anti join (
 
 def _sentence(f: Facts) -> str:
     end = "and had not recovered at the end" if f.n_open > 0 else f"for {duration(f.last_ns - f.first_ns)}"
+    what = f"got {f.n} errors" if f.n == f.n_errors else f"sent {f.n} requests in vain"
     return (
-        f"{client(f.client_id, f.client_ip)} got {f.n} errors ({listed(f.error_names)}) for {listed(f.resources)} "
+        f"{client(f.client_id, f.client_ip)} {what} ({listed(f.error_names)}) for {listed(f.resources)} "
         f"from {clock(f.first_ns)} on, {end}"
     )
 
 
+_LOOKUPS = "resource_kind = 'coordinator' and n_wasted_requests > n_errors"
+"""Storms of FindCoordinator: its answers have no error, and name a coordinator that does not respond."""
+
+
 DETECTOR = Detector(
-    reads={"storms": Read(RECOVERIES, f"storm and first_error_name in {literals(MOVED)}")},
+    reads={"storms": Read(RECOVERIES, f"storm and (first_error_name in {literals(MOVED)} or {_LOOKUPS})")},
     query=_QUERY,
     subject=lambda f: listed(f.resources),
     sentence=_sentence,
@@ -48,10 +54,12 @@ RULE = Rule(
     severity="warning",
     meaning="Leadership of a topic-partition, or a group's coordinator, is elsewhere, and the client goes on "
     "asking at the wrong broker instead of learning where. Each try costs the broker a request and the "
-    "application time.",
+    "application time. A client that lost its coordinator may ask FindCoordinator again and again without a pause: "
+    "until the cluster has noticed, the answer names the lost one.",
     looks_at="Episodes of NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, LEADER_NOT_AVAILABLE "
-    "or NOT_COORDINATOR with more than 10 errors in a second, or more than 50. A move of leadership that clients "
-    "follow within a few errors is none.",
+    "or NOT_COORDINATOR with more than 10 errors in a second, or more than 50; or of a lost coordinator with more than "
+    "50 answers to FindCoordinator that did not help. A move of leadership that clients follow within a few errors is "
+    "none.",
     advice="Raise the client's retry.backoff.ms (100 ms by default) and retry.backoff.max.ms, upgrade it to one "
     "that takes the new leader from the answer (KIP-951: Java 3.7, librdkafka 2.4), and see why leadership moved "
     "(auto.leader.rebalance.enable, a broker that was lost).",

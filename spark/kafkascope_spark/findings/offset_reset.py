@@ -11,10 +11,14 @@ from kafkascope_spark.findings.wording import client, clock, counted
 
 OUTSIDE = "OFFSET_OUT_OF_RANGE"
 _WHO = "client_instance_id, client_id, client_ip, group_id, topic"
-_IS_FETCH = f"api_key = {api_keys.FETCH} and request_id = lost_id"
+_IS_LOST = f"api_key = {api_keys.FETCH} and request_id = lost_id"
+_IS_FETCH = f"api_key = {api_keys.FETCH}"
 _IS_LOOKUP = f"api_key = {api_keys.LIST_OFFSETS}"
 # One finding per client and topic. `lost`: the first Fetch outside the log of each client and partition (its offset is
-# null where an incremental Fetch did not repeat it). `resets`: the first ListOffsets of the client after it.
+# null where an incremental Fetch did not repeat it). A client may look up both ends of the log (sarama does), so that
+# not the answer to ListOffsets tells where it went on, but the next Fetch of the partition. `matching`: the answers
+# with its offset, which tell the policy unless both ends are the same. Where no Fetch follows: all answers, if they
+# agree.
 _QUERY = f"""
 with lost as (
     select {_WHO}, partition, conn_ids as own_conns, min(ts_ns) as lost_ns,
@@ -25,30 +29,46 @@ with lost as (
     ) using (conn_id)
     where {NO_BROKER}
     group by {_WHO}, partition, conn_ids
-), offsets as (
-    select request_id, conn_id, ts_ns, api_key, topic, partition, offset from partitions
-    where (api_key = {api_keys.FETCH} and direction = 'request') or (api_key = {api_keys.LIST_OFFSETS}
-        and direction = 'response' and coalesce(error_code, 0) = 0 and offset >= 0)
-), resets as (
-    select /*+ broadcast(lost) */ {_WHO}, partition, lost_ns, lost_id, lost_conn,
-        max(if({_IS_FETCH}, offset, null)) as old_offset,
-        min(if({_IS_LOOKUP}, struct(ts_ns, request_id, conn_id, offset), null)) as new
-    from offsets join lost using (topic, partition)
-    where ({_IS_FETCH}) or ({_IS_LOOKUP} and array_contains(own_conns, conn_id)
-        and ts_ns between lost_ns and lost_ns + {limit.RESET_AFTER_MS} * 1000000L)
-    group by {_WHO}, partition, lost_ns, lost_id, lost_conn
 ), policies as (
-    select request_id as lookup_id, case get(get(topics, 0).partitions, 0).timestamp when -2 then 'earliest'
-        when -1 then 'latest' else 'by_duration' end as policy
-    from list_offsets_requests
+    select request_id, topic.name as topic, asked.partition_index as partition,
+        case asked.timestamp when -2 then 'earliest' when -1 then 'latest' else 'by_duration' end as policy
+    from list_offsets_requests lateral view explode(topics) as topic lateral view explode(topic.partitions) as asked
+), offsets as (
+    select request_id, conn_id, ts_ns, api_key, topic, partition, offset, policy from partitions
+    left join policies using (request_id, topic, partition)
+    where ({_IS_FETCH} and direction = 'request') or ({_IS_LOOKUP}
+        and direction = 'response' and coalesce(error_code, 0) = 0 and offset >= 0)
+), following as (
+    select /*+ broadcast(lost) */ {_WHO}, partition, lost_ns, lost_id, lost_conn, request_id, conn_id, ts_ns, api_key,
+        offset, policy,
+        min(if({_IS_LOOKUP}, ts_ns, null)) over (partition by client_instance_id, topic, partition) as looked_up_ns
+    from offsets join lost using (topic, partition)
+    where ({_IS_LOST}) or (array_contains(own_conns, conn_id)
+        and ts_ns between lost_ns and lost_ns + {limit.RESET_AFTER_MS} * 1000000L)
+), resets as (
+    select {_WHO}, partition, lost_ns, lost_id, lost_conn, max(if({_IS_LOST}, offset, null)) as old_offset,
+        min(if({_IS_FETCH} and ts_ns > looked_up_ns and offset is not null, struct(ts_ns, offset), null)) as next,
+        array_sort(collect_list(
+            if({_IS_LOOKUP}, struct(ts_ns, request_id, conn_id, offset, policy), null)
+        )) as lookups
+    from following group by {_WHO}, partition, lost_ns, lost_id, lost_conn
+), moves as (
+    select *, coalesce(next.offset, get(matching, 0).offset) as new_offset,
+        coalesce(get(matching, 0), lookups[0]) as new,
+        if(size(array_distinct(matching.policy)) = 1, matching[0].policy, null) as policy
+    from (
+        select *, if(next is null, if(size(array_distinct(lookups.offset)) = 1, lookups, array()),
+            filter(lookups, l -> l.ts_ns < next.ts_ns and l.offset = next.offset)) as matching
+        from resets where size(lookups) > 0
+    )
 )
 select {_WHO}, count(*) as n, min(lost_ns) as first_ns, max(new.ts_ns) as last_ns,
-    min(struct(lost_ns, partition, old_offset, new.offset as new_offset, policy)) as move,
-    sum(greatest(new.offset - old_offset, 0)) as n_skipped,
+    min(struct(lost_ns, partition, old_offset, new_offset, policy)) as move,
+    sum(greatest(new_offset - old_offset, 0)) as n_skipped,
     {joined_lists("array(lost_id, new.request_id)", "lost_ns, partition")} as evidence,
     flatten(collect_list(array(lost_conn, new.conn_id))) as conn_ids
-from resets left join policies on resets.new.request_id = policies.lookup_id
-where new is not null
+from moves
+where new_offset is not null
 group by {_WHO}"""
 
 

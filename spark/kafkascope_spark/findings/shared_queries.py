@@ -29,7 +29,9 @@ MESSAGES = {
         "ConsumerGroupHeartbeat/request", f"{WHOSE}, member_epoch bigint, rebalance_timeout_ms bigint"
     ),
     "list_offsets_requests": Messages(
-        "ListOffsets/request", "request_id string, topics array<struct<partitions: array<struct<timestamp: bigint>>>>"
+        "ListOffsets/request",
+        "request_id string, "
+        "topics array<struct<name: string, partitions: array<struct<partition_index: bigint, timestamp: bigint>>>>",
     ),
 }
 

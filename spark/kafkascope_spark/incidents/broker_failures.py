@@ -83,17 +83,37 @@ def _is_port_of(failure: Failure, other: Failure) -> bool:
 
 def _of_broker(rows: list[Row], bad_states: frozenset[str]) -> Iterator[Failure]:
     """The failures of one broker, as such states show them."""
-    served = _united((row["from_ns"], _until(row)) for row in rows if row["state"] == "serving")
+    serving = [row for row in rows if row["state"] == "serving"]
+    served = _united((row["from_ns"], _until(row)) for row in serving)
+    at_addresses: dict[frozenset[str], list[Span]] = {}
     whole: list[BadStretch] = []
     partial: list[BadStretch] = []
     for stretch in _bad_stretches(rows, bad_states):
-        (partial if _share_served(stretch, served) >= MOSTLY else whole).append(stretch)
+        others = _served_beside(stretch, serving, at_addresses) if _is_closed(stretch) else served
+        (partial if _share_served(stretch, others) >= MOSTLY else whole).append(stretch)
     for clusters in _without_service_between(_overlapping(whole), served):
         late = [any(_overlap(s, cluster) > 0 for cluster in clusters) for s in partial]
         yield _failure(clusters, frozenset(), [s for s, is_late in zip(partial, late, strict=True) if is_late])
         partial = [s for s, is_late in zip(partial, late, strict=True) if not is_late]
     for cluster in _overlapping(partial):
         yield _failure([cluster], frozenset(s.host for s in cluster), [])
+
+
+def _is_closed(stretch: BadStretch) -> bool:
+    """Whether the broker ended the connections of the host, or refused them. Then it is of no account whom it served at
+    its other addresses: that of the brokers may stay open, or look so, because nobody needs it meanwhile."""
+    return all(row["state"] in ENDED_STATES for row in stretch.states)
+
+
+def _served_beside(
+    stretch: BadStretch, serving: Iterable[Row], known: dict[frozenset[str], list[Span]]
+) -> Sequence[Span]:
+    """When the broker served somebody at the addresses at which the host was not served. known: by these addresses;
+    what is not there yet is added."""
+    addresses = frozenset(_server(row) for row in stretch.states)
+    if addresses not in known:
+        known[addresses] = _united((r["from_ns"], _until(r)) for r in serving if _server(r) in addresses)
+    return known[addresses]
 
 
 def _bad_stretches(rows: list[Row], bad_states: frozenset[str]) -> list[BadStretch]:

@@ -60,6 +60,8 @@ class Episode:
     reactions: list[str] = field(default_factory=list)
     evidence: list[str] = field(default_factory=list)
     n_wasted: int = 0
+    n_lookups: int = 0
+    """Answers to FindCoordinator after which the coordinator did not respond either."""
     n_to_old: int = 0
     old_until_ns: int | None = None
     old_node_id: int | None = None
@@ -83,7 +85,7 @@ class Episode:
     @property
     def storm(self) -> bool:
         """Whether it is one."""
-        return self.is_fast or self.n_errors > STORM_TOTAL
+        return self.is_fast or max(self.n_errors, self.n_lookups) > STORM_TOTAL
 
     def move(self, trigger: Trigger, ts_ns: int) -> None:
         """The transition; the time since the one before is somebody's."""

@@ -206,7 +206,7 @@ def _costs(episode: Episode, end: EpisodeStep | None, api_key: int | None) -> Ro
     moved, until = _moved(episode, end, api_key), episode.old_until_ns
     return {
         **{f"lost_{who}_us": ns // 1000 for who, ns in episode.lost_ns.items()},
-        "n_wasted_requests": episode.n_wasted,
+        "n_wasted_requests": episode.n_wasted + max(0, episode.n_lookups - 1),
         "n_stale_requests": episode.n_to_old if moved else 0,
         "stale_us": (until - episode.first.ts_ns) // 1000 if moved and until else None,
         "old_node_id": episode.old_node_id,

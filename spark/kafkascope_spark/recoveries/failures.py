@@ -16,6 +16,8 @@ OVERDUE_NS = 5_000_000_000
 (librdkafka)."""
 PATIENCE_NS = 1_000_000_000
 """Shortest time that clients are configured to wait for the response to a Produce (request.timeout.ms)."""
+CLOSED_BY_SERVER = {"fin_server": "CONNECTION_CLOSED", "rst_server": "CONNECTION_RESET"}
+"""Ends of connections by the server, and their names where they are failures."""
 _REBALANCE_APIS = frozenset({api_keys.JOIN_GROUP, api_keys.SYNC_GROUP})
 """APIs whose response may take as long as a rebalance."""
 PROMPT = frozenset(
@@ -42,7 +44,7 @@ def failure_of_end(connection: Connection, unanswered: list[Request], client_goe
         return "CONNECTION_REFUSED"
     if kind == "unanswered":
         return "CONNECTION_UNANSWERED"
-    if kind in ("fin_server", "rst_server"):
+    if kind in CLOSED_BY_SERVER:
         return _failure_of_server_close(connection, unanswered)
     if kind in CLOSED_BY_CLIENT and client_goes_on and connection.close_ns is not None:
         return "REQUEST_UNANSWERED" if given_up(unanswered, connection.close_ns) else None
@@ -50,10 +52,9 @@ def failure_of_end(connection: Connection, unanswered: list[Request], client_goe
 
 
 def _failure_of_server_close(connection: Connection, unanswered: list[Request]) -> str | None:
-    error = "CONNECTION_RESET" if connection.close_kind == "rst_server" else "CONNECTION_CLOSED"
     idle = [i for i in (connection.idle_ms, connection.near_idle_ms) if i is not None]
     busy = not idle or min(idle) < BUSY_MS
-    return error if unanswered or busy or connection.refused_after else None
+    return CLOSED_BY_SERVER[connection.close_kind] if unanswered or busy or connection.refused_after else None
 
 
 def overdue(unanswered: list[Request], now_ns: int) -> list[Request]:

@@ -6,40 +6,20 @@ from kafkascope_spark import api_keys
 from kafkascope_spark.error_codes import NORMAL_ERRORS, SERVER_CLOSED, errors_about
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Connection, ErrorRun, PartitionAccess, Request, Row
+from kafkascope_spark.recoveries.coordinators import Coordinators
 from kafkascope_spark.recoveries.episodes import Episodes
-from kafkascope_spark.recoveries.failures import failure_of_end, given_up, late_since, overdue
+from kafkascope_spark.recoveries.failures import CLOSED_BY_SERVER, failure_of_end, given_up, late_since, overdue
 from kafkascope_spark.recoveries.journal import EpisodeStep
 from kafkascope_spark.recoveries.outcomes import open_outcome
+from kafkascope_spark.recoveries.request_steps import BY_ANSWER, STEP_OF_API, step_of
 from kafkascope_spark.recoveries.resources import AUTHENTICATION, Resource, proven_by, resource_of, retry_key
 from kafkascope_spark.recoveries.states import Trigger
+from kafkascope_spark.recoveries.waiting import Unanswered, WaitingRequests
 
-STEP_OF_API = {
-    api_keys.METADATA: "metadata",
-    api_keys.FIND_COORDINATOR: "find_coordinator",
-    api_keys.API_VERSIONS: "api_versions",
-    api_keys.SASL_HANDSHAKE: "authenticate",
-    api_keys.SASL_AUTHENTICATE: "authenticate",
-    api_keys.JOIN_GROUP: "join_group",
-    api_keys.SYNC_GROUP: "sync_group",
-    api_keys.HEARTBEAT: "heartbeat",
-    api_keys.CONSUMER_GROUP_HEARTBEAT: "heartbeat",
-    api_keys.SHARE_GROUP_HEARTBEAT: "heartbeat",
-    api_keys.STREAMS_GROUP_HEARTBEAT: "heartbeat",
-    api_keys.INIT_PRODUCER_ID: "init_producer_id",
-    api_keys.LIST_OFFSETS: "list_offsets",
-    api_keys.OFFSET_FOR_LEADER_EPOCH: "offset_for_leader_epoch",
-    api_keys.END_TXN: "end_txn",
-}
-_BY_ANSWER = frozenset({"metadata", "find_coordinator"})
-"""Steps whose time is that of the answer: what the client learned."""
 SESSION_ERRORS = errors_about("fetch session") & NORMAL_ERRORS
 """A fetch session that a broker lost with its memory."""
 LONG_THROTTLE_MS = 1_000
 """A quota that silences a client for so long looks like an outage."""
-MAX_UNANSWERED_PARTITIONS = 10_000
-"""Topic-partitions kept of a connection's unanswered requests: as many as episodes may be open."""
-MAX_UNANSWERED_REQUESTS = 100
-"""Unanswered requests kept of a connection: the oldest show since when it was silent."""
 
 
 class Recoveries:
@@ -51,11 +31,13 @@ class Recoveries:
         self._episodes = Episodes(instance)
         self._connections = {c.conn_id: c for c in instance.connections}
         self._last_activity_ns = instance.last_activity_ns
-        self._unanswered: dict[str, list[Request]] = {}
+        self._waiting = WaitingRequests()
         mechanism = next((c.sasl_mechanism for c in instance.connections if c.sasl_mechanism), None)
         self._authentication: Resource = ("authentication", mechanism or AUTHENTICATION[1])
         self._hints: list[PartitionAccess] = []
-        self._unanswered_partitions: dict[str, list[PartitionAccess]] = {}
+        self._coordinators = Coordinators()
+        self._closed: dict[str, EpisodeStep] = {}
+        """Connections that the server closed -> how: what is sent on them later is lost."""
         self._quotas: set[int] = set()
         """APIs whose answers silence the client."""
         self._worked: set[str] = set()
@@ -71,7 +53,7 @@ class Recoveries:
 
     def on_open(self, connection: Connection) -> None:
         """A connection is tried: a retry of its server."""
-        if self._unanswered:
+        if self._waiting:
             self._give_up(connection)
         if self._episodes:
             step = EpisodeStep("retry", connection.begin_ns, connection.conn_id, connection.node_id)
@@ -85,16 +67,15 @@ class Recoveries:
         """
         at = opened.begin_ns
         waited_for = given_up if api_keys.PRODUCE in opened.apis else overdue
-        for conn_id in list(self._unanswered):
+        for conn_id, waiting in self._waiting.of_connections():
             old = self._connections.get(conn_id)
             if old is None or old.server != opened.server or (old.last_request_ns or 0) >= at:
                 continue
-            late = waited_for(self._unanswered[conn_id], at)
+            late = waited_for(waiting.requests, at)
             if late:
-                del self._unanswered[conn_id]
-                error = _step_of("error", late[0], at - 1, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
+                error = step_of("error", late[0], at - 1, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
                 self._episodes.error(("connection", old.server), error)
-                self._lose_partitions(_of_requests(self._unanswered_partitions.pop(conn_id, []), late), error)
+                self._lose(self._waiting.take(conn_id).only(late), error)
                 self._ended.add(conn_id)
 
     def on_up(self, connection: Connection) -> None:
@@ -107,18 +88,23 @@ class Recoveries:
     def on_request(self, request: Request) -> None:
         """A request was sent."""
         if request.status == "unanswered":
-            waiting = self._unanswered.setdefault(request.conn_id, [])
-            if len(waiting) < MAX_UNANSWERED_REQUESTS:
-                waiting.append(request)
+            closed = self._closed.get(request.conn_id)
+            if closed is None:
+                self._waiting.add_request(request)
+            else:
+                self._lose_after_close(request, closed)
+        for lost in self._coordinators.looked_for(request):
+            if self._episodes.get(lost.resource) is None:
+                self._episodes.error(lost.resource, lost.failure)
         if not self._episodes:
             return
         step_name = STEP_OF_API.get(request.api_key)
         if step_name:
             joins = step_name == "heartbeat" and request.generation_or_epoch == 0
-            step = _step_of("heartbeat_join" if joins else step_name, request, request.ts_ns)
+            step = step_of("heartbeat_join" if joins else step_name, request, request.ts_ns)
             greets = request.api_key in api_keys.HANDSHAKE_APIS
             trigger = Trigger.GREETED if greets else Trigger.ASKED
-            self._episodes.react(trigger, step._replace(is_reported=step_name not in _BY_ANSWER))
+            self._episodes.react(trigger, step._replace(is_reported=step_name not in BY_ANSWER))
         for resource in proven_by(request):
             if resource[0] == "found":
                 resource = ("coordinator", resource[1])
@@ -126,7 +112,7 @@ class Recoveries:
                 if not self._asks_again(resource):
                     continue
             if self._episodes.get(resource) is not None:
-                step = _step_of("retry", request, request.ts_ns, None, retry_key(resource, request))
+                step = step_of("retry", request, request.ts_ns, None, retry_key(resource, request))
                 self._episodes.retry(resource, step)
 
     def _asks_again(self, resource: Resource) -> bool:
@@ -137,9 +123,11 @@ class Recoveries:
     def on_access(self, access: PartitionAccess) -> None:
         """A topic-partition was named: a retry in a request, a success in an answer."""
         if access.unanswered:
-            waiting = self._unanswered_partitions.setdefault(access.conn_id, [])
-            if len(waiting) < MAX_UNANSWERED_PARTITIONS:
-                waiting.append(access)
+            closed = self._closed.get(access.conn_id)
+            if closed is None:
+                self._waiting.add_partition(access)
+            else:
+                self._lose(Unanswered(partitions=[access]), closed._replace(ts_ns=access.ts_ns))
             return
         if access.hints:
             self._hints.append(access)
@@ -179,13 +167,14 @@ class Recoveries:
         assert at is not None
         if request.api_key not in api_keys.HANDSHAKE_APIS:
             self._worked.add(request.conn_id)
+            self._coordinators.on_answer(request)
         due_ns = late_since(request)
         if due_ns is not None:
             self._came_late(request, due_ns, at)
         step_name = STEP_OF_API.get(request.api_key)
         if self._episodes and step_name and request.ok:
             self._episodes.react(
-                Trigger.ANSWERED, _step_of(step_name, request, at)._replace(is_reported=step_name in _BY_ANSWER)
+                Trigger.ANSWERED, step_of(step_name, request, at)._replace(is_reported=step_name in BY_ANSWER)
             )
         broken: set[Resource] = set()
         for failure in failures:
@@ -197,7 +186,7 @@ class Recoveries:
                 self._denied.add(request.conn_id)
                 resource = self._authentication
             broken.add(resource)
-            step = _step_of("error", request, at, failure.error_name, retry_key(resource, request))
+            step = step_of("error", request, at, failure.error_name, retry_key(resource, request))
             self._episodes.error(resource, step, failure.api_key)
         if self._hints:
             self._hinted(request)
@@ -213,7 +202,7 @@ class Recoveries:
             return
         for failure in failures:
             if self._is_worth(failure):
-                step = _step_of("error", request, at, failure.error_name)
+                step = step_of("error", request, at, failure.error_name)
                 self._episodes.late_error(("connection", connection.server), step)
 
     def _came_late(self, request: Request, due_ns: int, at: int) -> None:
@@ -227,9 +216,9 @@ class Recoveries:
             return
         self._silent_until[connection.server] = at
         if self._episodes.get(resource) is None:
-            error = _step_of("error", request, due_ns, "RESPONSE_LATE")
+            error = step_of("error", request, due_ns, "RESPONSE_LATE")
             self._episodes.error(resource, error._replace(duration_us=None, since_ns=request.ts_ns))
-        self._episodes.success(resource, _step_of("success", request, at))
+        self._episodes.success(resource, step_of("success", request, at))
 
     def on_error_run(self, run: ErrorRun, request: Request) -> None:
         """The same error came again and again; request: the first that met it."""
@@ -259,24 +248,24 @@ class Recoveries:
     def _note(self, failure: ErrorRun, request: Request, at: int) -> None:
         """A fetch session that a broker lost with its memory is a step of its return, not an episode."""
         if failure.error_name in SESSION_ERRORS and self._episodes:
-            self._episodes.note(_step_of("error", request, at, failure.error_name))
+            self._episodes.note(step_of("error", request, at, failure.error_name))
 
     def _throttled(self, request: Request, at: int) -> None:
         """A quota that silences the client; over with the next answer to that API that does not."""
         resource = ("connection", f"quota: {request.api_name}")
         if (request.throttle_ms or 0) >= LONG_THROTTLE_MS:
             self._quotas.add(request.api_key)
-            self._episodes.error(resource, _step_of("error", request, at, "THROTTLED"), request.api_key)
+            self._episodes.error(resource, step_of("error", request, at, "THROTTLED"), request.api_key)
         elif request.api_key in self._quotas:
             self._quotas.remove(request.api_key)
-            self._episodes.success(resource, _step_of("success", request, at), request.api_key)
+            self._episodes.success(resource, step_of("success", request, at), request.api_key)
 
     def _is_worth(self, failure: ErrorRun) -> bool:
         """An administrator's question about what is not there is no episode; a refusal is."""
         return self._instance.kind.kind != "admin" or "AUTHORIZATION" in failure.error_name
 
     def _report_success(self, request: Request, at: int, broken: set[Resource]) -> None:
-        step = _step_of("success", request, at)
+        step = step_of("success", request, at)
         connection = self._connections.get(request.conn_id)
         if connection is not None:
             self._report_answer_on(connection, step)
@@ -301,8 +290,12 @@ class Recoveries:
     def _report_found_coordinator(self, name: str, step: EpisodeStep) -> None:
         """FindCoordinator's answer ends an episode only when all its errors were FindCoordinator's own."""
         episode = self._episodes.get(("coordinator", name))
-        if episode is not None and episode.api_key == api_keys.FIND_COORDINATOR:
+        if episode is None:
+            return
+        if episode.api_key == api_keys.FIND_COORDINATOR:
             self._episodes.success(episode.resource, step, api_keys.FIND_COORDINATOR)
+        else:
+            episode.n_lookups += 1
 
     def _report_answer_on(self, connection: Connection, step: EpisodeStep) -> None:
         """An answer on a connection opened after the failure proves its server."""
@@ -316,10 +309,15 @@ class Recoveries:
         """A connection ended."""
         if connection.conn_id in self._ended:
             return
-        unanswered = self._unanswered.pop(connection.conn_id, [])
-        unanswered_partitions = self._unanswered_partitions.pop(connection.conn_id, [])
+        waiting = self._waiting.take(connection.conn_id)
+        unanswered = waiting.requests
         goes_on = self._last_activity_ns > at
         error = failure_of_end(connection, unanswered, goes_on)
+        if connection.close_kind in CLOSED_BY_SERVER:
+            how = CLOSED_BY_SERVER[connection.close_kind]
+            self._closed[connection.conn_id] = EpisodeStep(
+                "error", at, connection.conn_id, connection.node_id, error_name=how, retry_key=connection.node_id
+            )
         if error is None or connection.conn_id in self._denied:
             return
         resource: Resource = ("connection", connection.server)
@@ -339,15 +337,32 @@ class Recoveries:
             (self._shallow.add if shallow else self._shallow.discard)(connection.server)
         self._episodes.error(resource, step)
         if error != "AUTHENTICATION_CLOSED":
-            lost = unanswered_partitions if error != "REQUEST_UNANSWERED" else _of_requests(unanswered_partitions, late)
-            self._lose_partitions(lost, step)
+            self._lose(waiting if error != "REQUEST_UNANSWERED" else waiting.only(late), step)
+            self._coordinators.on_failure(step)
 
-    def _lose_partitions(self, unanswered_partitions: list[PartitionAccess], step: EpisodeStep) -> None:
-        """What the client asked of a broker that it lost: an error on each topic-partition."""
-        for access in unanswered_partitions:
+    def _lose(self, unanswered: Unanswered, step: EpisodeStep) -> None:
+        """What the client asked of a broker that it lost: an error on each topic-partition, and on each coordinator."""
+        for access in unanswered.partitions:
             name = access.topic if access.partition is None else f"{access.topic}-{access.partition}"
             lost = step._replace(request_id=access.request_id, since_ns=access.ts_ns, retry_key=step.node_id)
             self._episodes.error(("partition", name), lost, access.api_key)
+        for resource, request in unanswered.coordinators():
+            lost = step._replace(request_id=request.request_id, since_ns=request.ts_ns, retry_key=step.node_id)
+            self._episodes.error(resource, lost, request.api_key)
+
+    def _lose_after_close(self, request: Request, closed: EpisodeStep) -> None:
+        """A request was sent on a connection that the server had closed before: the client had not noticed."""
+        connection = self._connections[request.conn_id]
+        step = closed._replace(ts_ns=request.ts_ns, request_id=request.request_id, since_ns=request.ts_ns)
+        resource = ("connection", connection.server)
+        if self._episodes.get(resource) is None and not self._is_replaced(connection, request.ts_ns):
+            self._episodes.error(resource, step)
+        self._lose(Unanswered([request]), step)
+
+    def _is_replaced(self, connection: Connection, at: int) -> bool:
+        """Whether the client had opened another connection to the server since."""
+        others = (c for c in self._connections.values() if c.server == connection.server)
+        return any(connection.begin_ns < other.begin_ns <= at for other in others)
 
     def ready(self) -> list[tuple[str, Row]]:
         """Rows of the episodes that have ended."""
@@ -356,27 +371,16 @@ class Recoveries:
     def finish(self) -> Iterator[tuple[str, Row]]:
         """End of the client or of the capture."""
         end = self._capture_ns[1]
-        for conn_id, requests in sorted(self._unanswered.items()):
-            late = overdue(requests, end)
+        for conn_id, waiting in self._waiting.of_connections():
+            late = overdue(waiting.requests, end)
             connection = self._connections.get(conn_id)
             if late and connection is not None and connection.close_ns is None:
-                step = _step_of("error", late[0], end, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
+                step = step_of("error", late[0], end, "REQUEST_UNANSWERED")._replace(since_ns=late[0].ts_ns)
                 self._episodes.error(("connection", connection.server), step)
+                self._lose(Unanswered(waiting.only(late).requests), step)
         connections = list(self._connections.values())
         return self._episodes.finish(lambda episode: open_outcome(episode, connections, self._worked), end)
 
     def _node(self, conn_id: str) -> int | None:
         connection = self._connections.get(conn_id)
         return connection.node_id if connection else None
-
-
-def _of_requests(accesses: list[PartitionAccess], requests: list[Request]) -> list[PartitionAccess]:
-    ids = {request.request_id for request in requests}
-    return [access for access in accesses if access.request_id in ids]
-
-
-def _step_of(
-    name: str, request: Request, at: int, error_name: str | None = None, retry_key: object = None
-) -> EpisodeStep:
-    took = (request.response_ns - request.ts_ns) // 1000 if request.response_ns is not None else None
-    return EpisodeStep(name, at, request.conn_id, request.node_id, request.request_id, took, error_name, retry_key)

@@ -71,6 +71,10 @@ REPEATABLE = (
 )
 """Steps that a client takes once for each connection, broker, partition or heartbeat: taking one again is a new attempt
 only after a failure."""
+_OUTCOMES = {"ok": "ok", "no_response_expected": "ok", "not_captured": "cut"}
+"""The outcome of a step without an error, by the status of its request; of any other status: unanswered."""
+_DONE = frozenset({"ok", "cut"})
+"""Outcomes after which the client goes on; what the capture lacks of a response, the client has."""
 _INFORMING_STEPS = frozenset(
     (step, error) for key, step in STEP_OF_API.items() for api, error in INFORMING if api == api_name(key)
 )
@@ -110,7 +114,7 @@ class Step:
     @property
     def failed(self) -> bool:
         """Whether the client has to take the step again."""
-        return self.outcome != "ok"
+        return self.outcome not in _DONE
 
     @property
     def is_informed(self) -> bool:
@@ -128,7 +132,7 @@ class Step:
         """The step with that name made from a request. It ends with the last byte of the response."""
         end = request.answered_ns
         error = request.error_name if request.error_code and not serves(request) else None
-        outcome = "error" if error else "ok" if request.status in ("ok", "no_response_expected") else "unanswered"
+        outcome = "error" if error else _OUTCOMES.get(request.status, "unanswered")
         return cls(
             name=name,
             order_key=request.request_id,

@@ -56,11 +56,15 @@ def thrown_out(last_success_s: float, refused_s: float, *between: Rows, api: int
     }
 
 
+def asked_offset(timestamp: int) -> Rows:
+    return {"name": "t", "partitions": [{"partition_index": 0, "timestamp": timestamp}]}
+
+
 def outside(old: int, new: int, policy: int = -2, listed: str = "c1") -> Rows:
     """A Fetch at an offset outside the log, and ListOffsets on a connection after it."""
     place: Rows = {"topic": "t", "partition": 0}
     fetch, found = {**at(3, 1), **place, "api_key": FETCH}, {**at(3.1, 2, listed), **place, "api_key": LIST_OFFSETS}
-    asked = {"request_id": f"{listed}-2", "topics": [{"partitions": [{"timestamp": policy}]}]}
+    asked = {"request_id": f"{listed}-2", "topics": [asked_offset(policy)]}
     return {
         "clients": [ONE, TWO],
         "errors": [error("OFFSET_OUT_OF_RANGE", 3, FETCH, **place)],
@@ -249,3 +253,36 @@ def rules_by_case(found_in: Callable[..., Any]) -> dict[str, set[str]]:
 @pytest.mark.parametrize("case", CASES)
 def test_finds_what_is_there_and_nothing_else(case: str, rules_by_case: dict[str, set[str]]) -> None:
     assert rules_by_case[case] == CASES[case][1]
+
+
+def looks_up_both_ends(next_fetch: int | None, earliest: int = 0, latest: int = 23) -> Rows:
+    """A consumer whose offset 39 is outside the log asks for the log's end, then for its begin, as sarama does, and
+    fetches at the one or the other."""
+    rows = outside(39, latest, -1)
+    place: Rows = {"topic": "t", "partition": 0}
+    found = {**at(3.2, 3), **place, "api_key": LIST_OFFSETS, "direction": "response", "error_code": 0}
+    rows["partitions"] += [{**found, "offset": earliest}]
+    if next_fetch is not None:
+        rows["partitions"] += [{**at(3.3, 4), **place, "api_key": FETCH, "direction": "request", "offset": next_fetch}]
+    asked = {"request_id": "c1-3", "topics": [asked_offset(-2)]}
+    return {**rows, "messages/ListOffsets/request": [*rows["messages/ListOffsets/request"], asked]}
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (looks_up_both_ends(0), "t-0 went from offset 39 to 0 (auto.offset.reset=earliest)"),
+        (looks_up_both_ends(23), "t-0 went from offset 39 to 23 (auto.offset.reset=latest)"),
+        (looks_up_both_ends(0, latest=0), "t-0 went from offset 39 to 0; "),
+        (looks_up_both_ends(7), "t-0 went from offset 39 to 7; "),
+        (outside(100, 140), "t-0 went from offset 100 to 140 (auto.offset.reset=earliest)"),
+    ],
+    ids=["earliest", "latest", "empty log", "the application chose", "asked once, never fetched"],
+)
+def test_the_next_fetch_tells_where_a_consumer_went_on(rows: Rows, told: str, found_in: Callable[..., Any]) -> None:
+    (finding,) = [row for row in found_in(rows) if row["rule"] == "offset_reset"]
+    assert told in finding["sentence"]
+
+
+def test_a_consumer_that_looked_up_both_ends_and_never_fetched_says_nothing(found_in: Callable[..., Any]) -> None:
+    assert [row for row in found_in(looks_up_both_ends(None)) if row["rule"] == "offset_reset"] == []

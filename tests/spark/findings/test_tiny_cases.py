@@ -36,6 +36,14 @@ def broken(**changes: Any) -> dict[str, Any]:
     return {"clients": [{**ONE}], "connections": [{"conn_id": "c1"}], "recoveries": [episode]}
 
 
+def lookups(n: int, *, storm: bool) -> dict[str, Any]:
+    """A client that lost its coordinator, and asked FindCoordinator so many times until another one responded."""
+    lost = {"resource_kind": "coordinator", "resource": "tx", "first_error_name": "CONNECTION_CLOSED", "n_errors": 1}
+    found = broken(**lost, n_wasted_requests=n, storm=storm, recovered_ns=20 * S)
+    found["recoveries"][0]["error_names"] = ["CONNECTION_CLOSED"]
+    return found
+
+
 def lost_by(n: int) -> dict[str, Any]:
     """So many clients lose a broker, the last of them first; in between it answers the first, on another connection."""
     numbers = range(1, n + 1)
@@ -229,6 +237,8 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         broken(resource_kind="partition", resource="t-0", first_error_name="NOT_LEADER_OR_FOLLOWER", storm=True),
         {"leader_storm"},
     ),
+    "storm of lookups": (lookups(7_232, storm=True), {"leader_storm"}),
+    "some lookups": (lookups(40, storm=False), set()),
     "no storm": (broken(resource_kind="partition", resource="t-0", first_error_name="NOT_LEADER_OR_FOLLOWER"), set()),
     "one address for two": (denied("NOT_LEADER_OR_FOLLOWER", **BEHIND), {"shared_vip"}),
     "an address each": (denied("NOT_LEADER_OR_FOLLOWER"), set()),

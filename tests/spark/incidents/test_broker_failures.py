@@ -45,6 +45,15 @@ def test_a_broker_that_serves_others_meanwhile_is_cut_from_some_hosts(state: Mak
     assert [summary(f) for f in broker_failures(rows)] == [("path", 2, ["10.0.0.21"], 5.0, 15.0)]
 
 
+def test_a_broker_that_refuses_all_clients_is_down_whatever_its_port_for_brokers_shows(state: MakeRow) -> None:
+    """A controlled shutdown stops the fetchers of the other brokers first: they lose nothing, and need nothing of the
+    broker until it leads again (recorded of Kafka 2.8 with ZooKeeper)."""
+    rows = [state(2, 3, "serving", 0, None, "broker") | {"server_port": 9093}]
+    for host in (21, 22):
+        rows += [state(2, host, "serving", 0, 5), state(2, host, "down", 5, 20), state(2, host, "serving", 20, None)]
+    assert [summary(f) for f in broker_failures(rows)] == [("broker_down", 2, [], 5.0, 20.0)]
+
+
 def test_a_client_that_notices_late_that_a_broker_is_back_makes_no_failure_of_its_path(state: MakeRow) -> None:
     rows = [
         state(2, 21, "serving", 0, 5),

@@ -341,3 +341,109 @@ def test_an_error_that_came_after_the_client_had_left_is_a_step_of_the_lost_conn
     (row,) = rows(last_request_ms=9_000)
     assert row["error_names"] == ["REQUEST_UNANSWERED", "NOT_LEADER_OR_FOLLOWER"]
     assert (row["resource_kind"], row["n_errors"], row["outcome"]) == ("connection", 1, "still_open")
+
+
+def test_a_request_sent_after_the_servers_close_is_lost_at_once(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    """As recorded of an aiokafka consumer: FIN at 41.906 s, Fetch at 41.980 s, RST; it fetched elsewhere from 42.3 s
+    on, and the server was back at 60.4 s."""
+    closed = connection("c1", 0, 41_906, close_kind="fin_server", idle_ms=7, last_request_ns=41_980 * MS)
+    other = {"server": "10.0.0.2:9092", "node_id": 2}
+    watch = Recoveries(instance(closed, connection("c2", 0, None, **other), connection("c3", 60_424, None)), CAPTURE)
+    watch.on_answer(request_row(api_keys.FETCH, 41_900, 41_905), [])
+    watch.on_close(closed, 41_906 * MS)
+    lost = request_row(api_keys.FETCH, 41_980)
+    watch.on_request(lost)
+    watch.on_access(PartitionAccess(lost.request_id, "c1", lost.ts_ns, api_keys.FETCH, False, "t", 0, unanswered=True))
+    for at, answered in ((42_300, False), (42_310, True)):
+        watch.on_access(PartitionAccess("c2-1-42300", "c2", at * MS, api_keys.FETCH, answered, "t", 0))
+    watch.on_open(connection("c3", 60_424, None))
+    rows = {row["resource"]: row for row in episodes(watch)}
+    assert (rows["t-0"]["first_error_name"], rows["t-0"]["outcome"]) == ("CONNECTION_CLOSED", "recovered")
+    assert (rows["t-0"]["start_ns"], rows["t-0"]["recovered_ns"]) == (41_980 * MS, 42_310 * MS)
+    assert rows["10.0.0.1:9092"]["start_ns"] == 41_906 * MS
+
+
+def test_a_request_that_crosses_the_close_of_an_idle_connection_is_lost(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    idle = connection("c1", 0, 600_000, close_kind="fin_server", idle_ms=590_000, near_idle_ms=590_000)
+    watch = Recoveries(instance(idle, connection("c2", 600_200, None)), (0, 700_000 * MS))
+    watch.on_close(idle, 600_000 * MS)
+    watch.on_request(request_row(api_keys.PRODUCE, 600_005))
+    watch.on_open(connection("c2", 600_200, None))
+    watch.on_answer(request_row(api_keys.PRODUCE, 600_250, 600_260, conn_id="c2"), [])
+    (row,) = episodes(watch)
+    assert (row["start_ns"], row["recovered_ns"]) == (600_005 * MS, 600_260 * MS)
+    assert row["n_wasted_requests"] == 1
+
+
+COORDINATOR = {"group_id": "g", "member_id": "m", "generation_or_epoch": 3}
+
+
+def lose_coordinator(
+    watch: Recoveries, died: Connection, request_row: MakeRequest, in_flight_since: int | None = None
+) -> None:
+    """A heartbeat is answered, then the connection to the coordinator ends, with a heartbeat in flight or without."""
+    watch.on_answer(request_row(api_keys.HEARTBEAT, 10, 11, **COORDINATOR), [])
+    if in_flight_since is not None:
+        watch.on_request(request_row(api_keys.HEARTBEAT, in_flight_since, **COORDINATOR))
+    watch.on_close(died, died.close_ns or 0)
+
+
+def coordinators(watch: Recoveries) -> list[dict[str, Any]]:
+    return [row for row in episodes(watch) if row["resource_kind"] == "coordinator"]
+
+
+def test_a_coordinator_is_lost_with_the_requests_that_it_owes(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    """A member that never gets its group back has not recovered, whatever connections it opens."""
+    died = connection("c1", 0, 100, close_kind="fin_server", idle_ms=1)
+    watch = Recoveries(instance(died, connection("c2", 400, None)), CAPTURE)
+    lose_coordinator(watch, died, request_row, in_flight_since=95)
+    watch.on_open(connection("c2", 400, None))
+    watch.on_answer(request_row(api_keys.METADATA, 410, 411, conn_id="c2"), [])
+    (row,) = coordinators(watch)
+    assert (row["resource"], row["first_error_name"], row["outcome"]) == ("g", "CONNECTION_CLOSED", "still_open")
+    assert (row["start_ns"], row["failing_ns"]) == (100 * MS, 95 * MS)
+
+
+def test_a_member_without_a_request_in_flight_lost_its_coordinator_when_the_connection_ended(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    died = connection("c1", 0, 100, close_kind="fin_server", idle_ms=1)
+    other = {"conn_id": "c2", "node_id": 2}
+    watch = Recoveries(instance(died, connection("c2", 0, None, server="10.0.0.2:9092", node_id=2)), CAPTURE)
+    lose_coordinator(watch, died, request_row)
+    for i in range(60):
+        find = request_row(api_keys.FIND_COORDINATOR, 120 + i, 120 + i, coordinator_key="g", **other)
+        watch.on_request(find)
+        watch.on_answer(find, [])
+    beat = request_row(api_keys.HEARTBEAT, 7_000, 7_001, **COORDINATOR, **other)
+    watch.on_request(beat)
+    watch.on_answer(beat, [])
+    (row,) = coordinators(watch)
+    assert (row["start_ns"], row["recovered_ns"], row["outcome"]) == (100 * MS, 7_001 * MS, "recovered")
+    assert (row["n_errors"], row["n_wasted_requests"], row["storm"]) == (1, 59, True)
+
+
+def test_a_coordinator_that_nobody_needs_is_not_missed(
+    instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
+) -> None:
+    """A producer between two transactions: it has work for its coordinator when it looks for it again."""
+    died = connection("c1", 0, 100, close_kind="fin_server", idle_ms=1)
+    clients = instance(died, connection("c2", 0, None, server="10.0.0.2:9092", node_id=2))
+    ended = request_row(api_keys.END_TXN, 10, 11, transactional_id="tx")
+    find = request_row(api_keys.FIND_COORDINATOR, 60_000, 60_001, coordinator_key="tx", conn_id="c2")
+    begun = request_row(api_keys.INIT_PRODUCER_ID, 60_010, 60_020, transactional_id="tx", conn_id="c2")
+    for later in ([], [find, begun]):
+        watch = Recoveries(clients, CAPTURE)
+        watch.on_answer(ended, [])
+        watch.on_close(died, 100 * MS)
+        for request in later:
+            watch.on_request(request)
+            watch.on_answer(request, [])
+        spans = [(row["start_ns"] // MS, row["recovered_ns"] // MS) for row in coordinators(watch)]
+        assert spans == ([(59_999, 60_020)] if later else [])

@@ -3,7 +3,7 @@
 from kafkascope_analyzer.dataset.contract import Table, flag, i16, i32, i64, required, text, time
 from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CONN, COORDINATOR_TYPES, ENDPOINTS, PACKET, REQUEST
 
-REQUEST_STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded")
+REQUEST_STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded", "not_captured")
 
 REQUESTS = Table(
     "requests",
@@ -56,7 +56,15 @@ REQUESTS = Table(
         i32("n_partitions", "topic-partitions named in request and response, the larger of the two"),
         i64("n_records", "records in Produce, or in the response of Fetch and ShareFetch"),
         i64("record_bytes", "bytes of their record batches"),
-        *required(text("status", "what became of it", *REQUEST_STATUSES), CAPTURE),
+        *required(
+            text(
+                "status",
+                "what became of it; not_captured: the broker responded, as it did to later requests of the connection, "
+                "or bytes of the connection are missing in which the response may have been",
+                *REQUEST_STATUSES,
+            ),
+            CAPTURE,
+        ),
         i64("request_packet_no", "packet of the request's first byte"),
         i64("response_packet_no", "packet of the response's first byte"),
     ),

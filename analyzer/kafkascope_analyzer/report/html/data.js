@@ -4,7 +4,7 @@ let STORY = null;
 let REQ = null;
 const NO_TIME = 4294967295;
 const ORPHANS = 2147483648;
-const STATUSES = ["ok", "no response expected", "unanswered", "orphan response", "undecoded", "unknown"];
+const STATUSES = ["ok", "no response expected", "unanswered", "orphan response", "undecoded", "not captured", "unknown"];
 const ARRAYS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, i32: Int32Array, f64: Float64Array };
 
 async function inflated(id) {

@@ -18,7 +18,7 @@ from kafkascope_analyzer.report.html.names import Names
 from kafkascope_analyzer.report.html.thinning import BUDGET, Columns, Ints, Kept, integers
 from kafkascope_analyzer.report.scan import scan
 
-STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded")
+STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded", "not_captured")
 ORPHANS = 2**31
 NO_TIME = 2**32 - 1
 """In the columns of durations: there was no answer."""
