@@ -1,8 +1,8 @@
 """The second stage of the story job: what several clients share, one group, transactional id, topic-partition, server
 or cause after the other.
 
-It writes the tables rebalances, transactions, recoveries and partition_flow, and passes on what stood still or failed, and the files
-that were written.
+It writes the tables rebalances, transactions, recoveries and partition_flow, and passes on what stood still or failed,
+and the files that were written.
 """
 
 import gc

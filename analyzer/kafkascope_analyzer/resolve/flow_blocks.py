@@ -1,7 +1,7 @@
 """Reads what producers and consumers of a bucket were answered, from its spill, one block of the capture at a time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +26,8 @@ _COLUMNS = {
     SENT: [*_PLACE, "n_records", "record_bytes", "first_timestamp_ms", "max_timestamp_ms"],
     ACCEPTED: [*_PLACE, "ts_ns", "offset", "error_code"],
     FETCHED: [
-        *(_PLACE + ["ts_ns", "first_offset", "last_offset", "n_records", "record_bytes", "high_watermark"]),
-        *("last_stable_offset", "from_replica"),
+        *_PLACE,
+        *("ts_ns", "first_offset", "last_offset", "n_records", "record_bytes", "high_watermark", "from_replica"),
     ],
 }
 
@@ -63,7 +63,7 @@ class _Rows:
 
     batches: Iterator[pa.Table]
     topics: TopicNames
-    n_read: int = field(default=0)
+    n_read: int = 0
 
     def until(self, end: int) -> Iterator[NamedRows]:
         """The batches up to that row."""

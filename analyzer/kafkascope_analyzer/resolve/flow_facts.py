@@ -203,8 +203,9 @@ class Flow:
             rows = rows[(rows["cell"] < MOST_CELLS) & (rows["place"] < MOST_PLACES)]
             self.n_left_out += n - len(rows)
             sides.append(rows)
-        keys = (cells.keys[:MOST_CELLS] for cells in self._cells)
-        return FlowRows(*sides, *keys, min(len(self._places), MOST_PLACES), len(self._readers))
+        produce_keys, fetch_keys = (cells.keys[:MOST_CELLS] for cells in self._cells)
+        n_places = min(len(self._places), MOST_PLACES)
+        return FlowRows(sides[0], sides[1], produce_keys, fetch_keys, n_places, len(self._readers))
 
 
 def _matches(sent: NDArray[np.void], numbers: Longs, places: Longs) -> Longs:

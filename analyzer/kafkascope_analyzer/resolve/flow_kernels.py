@@ -95,7 +95,7 @@ class FlowState(NamedTuple):
 
 
 @kernel
-def latency_class(latency_us: int) -> int:
+def latency_class(latency_us):  # type: ignore[no-untyped-def]
     """The number of the class of a latency (dataset.latency_histogram); a negative one counts as 0."""
     value = max(np.int64(latency_us), np.int64(0))
     shift = np.int64(0)
@@ -286,4 +286,3 @@ def match_requests(sent, answered, table, matches):  # type: ignore[no-untyped-d
                 matches[i] = k
                 break
             at = (at + 1) & mask
-

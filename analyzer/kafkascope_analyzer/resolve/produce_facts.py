@@ -55,12 +55,10 @@ class ProducerClocks:
     @property
     def is_usable(self) -> NDArray[np.bool_]:
         """Whether the times in the batches of each connection are create times."""
-        return self.linger_ns != _UNUSABLE
+        return np.asarray(self.linger_ns != _UNUSABLE)
 
 
-def gather_produce_waits(
-    connections: Mapping[Path, pa.Table], topics: TopicNames, clocks: ProducerClocks
-) -> pa.Table:
+def gather_produce_waits(connections: Mapping[Path, pa.Table], topics: TopicNames, clocks: ProducerClocks) -> pa.Table:
     """The waits of all producers (WAITS). connections: by the directory of a bucket's spill, with conn_id and
     client_ip."""
     found, n_before = [WAITS.empty_table()], 0

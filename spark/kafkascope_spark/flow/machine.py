@@ -7,7 +7,7 @@ each of its readers is, and the slice that is being added up.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from kafkascope_spark.flow.slices import Produced, Read, flow_row
+from kafkascope_spark.flow.slices import Produced, Read, flow_row, highest
 from kafkascope_spark.model import Row
 
 FLOW = "flow"
@@ -71,7 +71,7 @@ class _Partition:
         """The next row of the slice."""
         body = row[row["kind"]]
         self.place = {name: body[name] for name in ("topic", "partition", "slice_ms")}
-        self.end_offset = max((each for each in (self.end_offset, body["end_offset"]) if each is not None), default=None)
+        self.end_offset = highest(self.end_offset, body["end_offset"])
         if row["kind"] == PRODUCE_SLICE:
             self.produced.add(body)
         else:
@@ -79,8 +79,8 @@ class _Partition:
 
     def end_slice(self) -> Iterator[Row]:
         """Rows of the slice: one for each reader so far for whom something was there."""
-        readers = dict(sorted(self.readers.items(), key=_by_name)) or {NOBODY: None}
-        for reader, read in readers.items():
+        readers: list[tuple[Reader, Read | None]] = [*sorted(self.readers.items(), key=_by_name)]
+        for reader, read in readers or [(NOBODY, None)]:
             if read is not None:
                 read.end_slice(self.end_offset)
             if self.produced.n_records or (read is not None and read.has_news):

@@ -47,8 +47,8 @@ class Read:
         self.record_bytes += body["record_bytes"]
         self.latencies += added_up([body["latencies"]])
         self.node = _latest(self.node, (body["last_ns"], body["node_id"]))
-        self.high_watermark = _highest(self.high_watermark, body["end_offset"])
-        self.lag_max = _highest(self.lag_max, body["lag_max"])
+        self.high_watermark = highest(self.high_watermark, body["end_offset"])
+        self.lag_max = highest(self.lag_max, body["lag_max"])
         if body["lag_first"] is not None:
             first, last = (body["first_ns"], body["lag_first"]), (body["last_ns"], body["lag_last"])
             self.lag_first = min(self.lag_first or first, first)
@@ -119,5 +119,6 @@ def _latest(known: tuple[int, int | None], other: tuple[int, int | None]) -> tup
     return known if other[1] is None or other[0] < known[0] else other
 
 
-def _highest(known: int | None, other: int | None) -> int | None:
+def highest(known: int | None, other: int | None) -> int | None:
+    """The higher of two numbers, either of which may not be known."""
     return max((each for each in (known, other) if each is not None), default=None)
