@@ -25,7 +25,7 @@ PRODUCE_SLICES, FETCH_SLICES = "facts.produce_slices", "facts.fetch_slices"
 """Spilled tables: conn, topic, partition, ts_ns (begin of the slice), fields of CELL, and latencies."""
 CONN_SHIFT = 40
 """The key of a cell is the number of the connection, above that of the topic-partition."""
-_LATE_NS = 250_000_000
+LATE_NS = 250_000_000
 """A consumer may get records so long before the producer gets its response: both wait for the replicas."""
 _LOWEST_US = pa.array([lowest_us(number) for number in range(N_CLASSES)], pa.int64())
 _OFFSETS = ("end_offset", "next_offset", "lag_first", "lag_last", "lag_max")
@@ -71,7 +71,7 @@ class FlowCounts:
         """Takes the rows of some time; those of a time before were taken."""
         self._make_room(rows)
         self._keys = (rows.produce_keys, rows.fetch_keys)
-        times, places = np.array([self._slice_ns, _LATE_NS], np.int64), np.zeros(2, np.int64)
+        times, places = np.array([self._slice_ns, LATE_NS], np.int64), np.zeros(2, np.int64)
         while ended := follow_flow(rows.accepted, rows.fetched, times, places, self._state):
             self._empty(ended - 1)
 

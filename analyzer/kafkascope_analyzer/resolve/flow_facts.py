@@ -18,7 +18,7 @@ from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.resolve.apis import int_column
 from kafkascope_analyzer.resolve.flow_blocks import ACCEPTED, FETCHED, SENT, Block, NamedRows, blocks
 from kafkascope_analyzer.resolve.flow_clients import readers
-from kafkascope_analyzer.resolve.flow_counts import CONN_SHIFT, FlowCounts, FlowRows
+from kafkascope_analyzer.resolve.flow_counts import CONN_SHIFT, LATE_NS, FlowCounts, FlowRows
 from kafkascope_analyzer.resolve.flow_kernels import ACCEPTED as ACCEPTED_ROW
 from kafkascope_analyzer.resolve.flow_kernels import FETCHED as FETCHED_ROW
 from kafkascope_analyzer.resolve.flow_kernels import NONE, US, match_requests
@@ -34,6 +34,9 @@ _MOST_SLICES = 60
 MOST_CELLS, MOST_PLACES = 1 << 16, 1 << 14
 """Pairs of connection and topic-partition on each side, and topic-partitions, that are followed: 1.2 kB and 8 kB each.
 What is beyond has no rows in partition_flow."""
+_END = np.iinfo(np.int64).max
+_STRADDLING_NS = 1_000_000_000
+"""A response that begins in one block and ends in the next is read so much later than its time at most, as a rule."""
 _MOST_OPEN = 1 << 18
 """Batches of a bucket whose requests are not answered yet. Those with acks=0 never are."""
 _OPEN = np.dtype(
@@ -91,7 +94,7 @@ class _Bucket:
 
 def _in_order(buckets: list[_Bucket], flow: "Flow") -> Iterator[tuple[NDArray[np.void], NDArray[np.void]]]:
     """Accepted and fetched records of all buckets, stretch by stretch of time, each sorted by time. A stretch ends
-    where the rows of some bucket do that were read."""
+    a little before the rows of some bucket do that were read."""
     while not all(bucket.is_read for bucket in buckets):
         behind = min((each for each in buckets if not each.is_read), key=lambda each: each.until_ns)
         block = next(behind.blocks, None)
@@ -99,8 +102,8 @@ def _in_order(buckets: list[_Bucket], flow: "Flow") -> Iterator[tuple[NDArray[np
             behind.is_read = True
         else:
             flow.add(behind, block)
-        until_ns = min((each.until_ns for each in buckets if not each.is_read), default=np.iinfo(np.int64).max)
-        yield _until(buckets, "accepted", until_ns), _until(buckets, "fetched", until_ns)
+        until_ns = min((each.until_ns for each in buckets if not each.is_read), default=_END) - _STRADDLING_NS
+        yield _until(buckets, "accepted", until_ns), _until(buckets, "fetched", until_ns - LATE_NS)
 
 
 def _until(buckets: list[_Bucket], name: str, until_ns: int) -> NDArray[np.void]:
