@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, RECOVERIES, STALLS
 from kafkascope_analyzer.dataset.tables.events import WHOLE
+from kafkascope_analyzer.dataset.tables.flow_events import FLOW_KINDS
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS
 from kafkascope_analyzer.dataset.tables.server_events import SERVER_KINDS
 from kafkascope_analyzer.dataset.tables.service_events import SERVICE_KINDS
@@ -41,6 +42,7 @@ SHARED_KINDS = {
     **TRANSACTION_KINDS,
     **SERVICE_KINDS,
     **SERVER_KINDS,
+    **FLOW_KINDS,
     CLIENT_END: pa.struct([("client_instance_id", pa.string()), ("left_ns", pa.int64())]),
     SERVICE_CLIENT: SERVICE_CLIENT_STRUCT,
     STALL: row_struct(STALLS),
@@ -61,11 +63,13 @@ SHARED = pa.schema(
         ("kind", pa.string()),
         ("client_ip", pa.string()),
         ("client_instance_id", pa.string()),
+        ("group_id", pa.string()),
         *((kind, pa.list_(struct)) for kind, struct in SHARED_KINDS.items()),
     ]
 )
 """What goes from the first stage to the second: rows in SHARED_ORDER, each with a list of one struct, that of its kind.
-conn_id: the connection; of a recovery its id, which makes the order total."""
+conn_id: the connection; of a recovery its id, which makes the order total. group_id: the group that the client reads
+in."""
 _WRITTEN = tuple(table for table in CLIENT_TABLES if table is not RECOVERIES)
 
 
@@ -120,7 +124,8 @@ def _batch(rows: list[Row]) -> pa.RecordBatch:
 
 
 def _passed_on(batch: pa.RecordBatch, owners: dict[str, Owner]) -> pa.RecordBatch:
-    """The events of groups, transactions and services of a batch, with the client instance of each."""
+    """The events of groups, transactions, services, servers and topic-partitions of a batch, with the client instance
+    of each."""
     rows = batch.filter(pc.not_equal(batch.column("key_kind"), CLIENT))
     conn_ids = rows.column("conn_id").dictionary_encode()
     of_conn = [owners.get(conn_id, _NOBODY) for conn_id in conn_ids.dictionary.to_pylist()]
@@ -129,6 +134,7 @@ def _passed_on(batch: pa.RecordBatch, owners: dict[str, Owner]) -> pa.RecordBatc
     columns = {name: rows.column(name) for name in SHARED.names if name in rows.schema.names}
     columns |= _service_keys(rows, is_service, of_conn, conn_ids.indices)
     columns["client_instance_id"] = clients
+    columns["group_id"] = pa.array([owner.group_id for owner in of_conn], pa.string()).take(conn_ids.indices)
     arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(rows.num_rows, f.type) for f in SHARED]
     passed_on = pa.RecordBatch.from_arrays(arrays, schema=SHARED)
     return passed_on.filter(pc.or_(pc.invert(is_service), clients.is_valid()))

@@ -1,8 +1,8 @@
 """The second stage of the story job: what several clients share, one group, transactional id, topic-partition, server
 or cause after the other.
 
-It writes the tables rebalances, transactions and recoveries, and passes on what stood still or failed, and the files
-that were written.
+It writes the tables rebalances, transactions, recoveries and partition_flow, and passes on what stood still or failed,
+and the files that were written.
 """
 
 import gc
@@ -13,9 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.stories import REBALANCES, RECOVERIES, TRANSACTIONS
+from kafkascope_analyzer.dataset.stories import PARTITION_FLOW, REBALANCES, RECOVERIES, TRANSACTIONS
 from kafkascope_spark.broker_states.machine import BrokerStates
 from kafkascope_spark.client_stage import GC_OBJECTS, RECOVERY, SHARED_KINDS, WRITTEN_FILE, Batches
+from kafkascope_spark.flow.machine import FLOW, PartitionFlow
 from kafkascope_spark.groups.stories import GroupStories, TableRow
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, found
 from kafkascope_spark.recoveries.causes import Causes, felt_ns
@@ -26,7 +27,7 @@ from kafkascope_spark.story_writer import StoryRun, StoryWriter
 from kafkascope_spark.transactions.machine import Transactions
 
 Row = dict[str, Any]
-_WRITTEN = (REBALANCES, TRANSACTIONS, RECOVERIES)
+_WRITTEN = (REBALANCES, TRANSACTIONS, RECOVERIES, PARTITION_FLOW)
 
 
 def shared_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
@@ -56,6 +57,7 @@ class SharedMachines:
         self._causes = Causes()
         self._stalls = Stalls(run.stall_limits)
         self._broker_states = BrokerStates(run.capture_ns)
+        self._flow = PartitionFlow()
         self._found: list[Row] = []
 
     def feed(self, batch: pa.RecordBatch) -> None:
@@ -75,6 +77,7 @@ class SharedMachines:
         self._write(TRANSACTIONS.name, self._transactions.finish())
         self._take_stalls(self._stalls.finish())
         self._take_broker_states(self._broker_states.finish())
+        self._write(PARTITION_FLOW.name, self._flow.finish())
         self._feed_written(self._writer.close())
 
     def _feed_groups(self, rows: Iterable[Row]) -> None:
@@ -91,6 +94,9 @@ class SharedMachines:
 
     def _feed_servers(self, rows: Iterable[Row]) -> None:
         self._take_broker_states(self._broker_states.feed(rows))
+
+    def _feed_flow(self, rows: Iterable[Row]) -> None:
+        self._write(PARTITION_FLOW.name, self._flow.feed(rows))
 
     def _feed_recoveries(self, rows: Iterable[Row]) -> None:
         for row in rows:
@@ -131,6 +137,7 @@ class SharedMachines:
         SERVICE: _feed_services,
         STALL: _feed_stalls,
         "server": _feed_servers,
+        FLOW: _feed_flow,
         RECOVERY: _feed_recoveries,
         WRITTEN_FILE: _feed_files,
     }

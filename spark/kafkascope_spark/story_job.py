@@ -16,6 +16,7 @@ from kafkascope_analyzer.dataset.stories import (
     BROKER_STATES,
     CLIENT_TABLES,
     INCIDENTS,
+    PARTITION_FLOW,
     REBALANCES,
     STALLS,
     TRANSACTIONS,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from kafkascope_analyzer.dataset.manifest import DatasetFile
 
-TABLES = (*CLIENT_TABLES, REBALANCES, TRANSACTIONS, STALLS, BROKER_STATES, INCIDENTS)
+TABLES = (*CLIENT_TABLES, REBALANCES, TRANSACTIONS, STALLS, BROKER_STATES, INCIDENTS, PARTITION_FLOW)
 KEYS = ("key_kind", "key", "client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq", "kind")
 CLIENT_ORDER = ("client_ip", "section", "ts_ns", "rank", "packet_no", "conn_id", "seq")
 

@@ -35,6 +35,7 @@ SORTED_BY = {
     "stalls": ["from_ns", "stall_id"],
     "broker_states": ["server_ip", "server_port", "host", "from_ns"],
     "incidents": ["start_ns", "incident_id"],
+    "partition_flow": ["topic", "partition", "group_id", "client_instance_id", "ts_ns"],
     "findings": ["first_ns", "rule", "finding_id"],
 }
 

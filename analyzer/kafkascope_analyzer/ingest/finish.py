@@ -78,7 +78,8 @@ class BucketFinish:
         self._names = Names(self._facts.names(), cluster.topics)
         connections = self._facts.raw.append_column("node_id", self._facts.node_ids)
         read_messages = FinishedFiles(bucket.dataset, bucket.part)
-        context = BucketContext(connections, cluster.topics, shared, find_error_runs(bucket.spill), read_messages)
+        runs = find_error_runs(bucket.spill)
+        context = BucketContext(connections, cluster.topics, shared, bucket.spill, runs, read_messages)
         self._events = BucketEvents(context, events)
         self._roles = RoleCounts()
         self.rows: dict[str, int] = {}

@@ -36,7 +36,9 @@ from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.records import spill_records
 from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, stretch_rows
+from kafkascope_analyzer.resolve.apis import FETCH
 from kafkascope_analyzer.resolve.fetch_runs import FETCH_RUNS, FetchRuns
+from kafkascope_analyzer.resolve.flow_blocks import BLOCK_ENDS, block_end
 from kafkascope_analyzer.resolve.produce_waits import CLOCKS, PRODUCE_WAITS, ProduceWaits
 from kafkascope_analyzer.resolve.scan_facts import (
     ERROR_PICKERS,
@@ -173,6 +175,7 @@ class BucketScan:
         )
         self._spill_requests(requests)
         self._spill_responses(responses)
+        self._spill.gather(BLOCK_ENDS, block_end(self._spill.n_rows))
         self._note_undecoded(streams, (frames, requests), (answered, responses))
         settled, new_row = self._exchanges.settle(responses.answers, answered.frames["row"], abandoned, final=final)
         self._spill.gather("requests", settled)
@@ -247,7 +250,8 @@ class BucketScan:
             if message.api_key is not None and message.direction is not None:
                 self._spill.gather("partition_counts", count_partitions(rows, message.api_key, message.direction))
                 self._spill_served(rows, message.api_key, message.direction)
-                kept = rows.drop_columns(["asked_ns", "from_replica"])
+                is_fetched = (message.api_key, message.direction) == (FETCH, "response")
+                kept = rows.drop_columns(["asked_ns"] if is_fetched else ["asked_ns", "from_replica"])
                 self._spill.write(spill_name(message.api_key, message.direction), kept)
                 for name, pick in PARTITION_PICKERS.items():
                     self._gather_facts(name, pick(kept, message.api_key, message.direction))

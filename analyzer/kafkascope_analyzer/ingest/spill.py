@@ -23,6 +23,8 @@ class Spill:
         self._gathered: dict[str, list[pa.Table]] = {}
         self._gathered_rows: Counter[str] = Counter()
         self._gathered_bytes: Counter[str] = Counter()
+        self.n_rows: Counter[str] = Counter()
+        """Rows of each table that were written."""
 
     def gather(self, name: str, table: pa.Table) -> None:
         """Adds a few rows to a table, which are written when there are many, or at the end."""
@@ -45,6 +47,7 @@ class Spill:
         if name not in self._writers:
             self._writers[name] = pa.ipc.new_stream(str(self.directory / f"{name}.arrow"), table.schema)
         self._writers[name].write_table(table)
+        self.n_rows[name] += table.num_rows
 
     def close(self) -> None:
         """Ends all files."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
+from kafkascope_analyzer.report.markdown_flow import markdown_flow
 from kafkascope_analyzer.report.markdown_incidents import markdown_findings, markdown_headline, markdown_incidents
 from kafkascope_analyzer.report.markdown_text import code
 from kafkascope_analyzer.report.mermaid import sequence, worst_episode
@@ -23,7 +24,7 @@ MOST_IDS = 15
 def to_markdown(model: Model) -> str:
     """The report as GitHub's Markdown, with a last newline."""
     first = (_head, markdown_headline, markdown_incidents, markdown_findings)
-    parts = (*first, _starts, _recoveries, _rebalances, _transactions, _worst)
+    parts = (*first, _starts, _recoveries, _rebalances, _transactions, markdown_flow, _worst)
     return "\n".join(line for part in parts for line in part(model)) + "\n"
 
 

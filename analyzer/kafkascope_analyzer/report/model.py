@@ -13,6 +13,7 @@ from kafkascope_analyzer.report import clients, overview, unread
 from kafkascope_analyzer.report.broker_latency import broker_latency
 from kafkascope_analyzer.report.client_traffic import client_traffic
 from kafkascope_analyzer.report.findings import MOST_FINDINGS, Finding, counted
+from kafkascope_analyzer.report.flow import flow
 from kafkascope_analyzer.report.incidents.summary import summary_of
 from kafkascope_analyzer.report.leader_load import leader_load
 from kafkascope_analyzer.report.plain import plain
@@ -57,6 +58,7 @@ def report_model(dataset: Dataset) -> dict[str, Any]:
         "clients": found,
         "rebalances": _of_stories(rebalances(dataset), stories=present),
         "transactions": _of_stories(transactions(dataset), stories=present),
+        "flow": _of_stories(plain(flow(dataset)), stories=present),
         "latency": broker_latency(dataset),
         "leaders": leader_load(dataset),
         "client_traffic": client_traffic(dataset),

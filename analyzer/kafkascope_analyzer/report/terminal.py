@@ -14,6 +14,7 @@ from rich.text import Text
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
 from kafkascope_analyzer.report.terminal_clients import render_clients
 from kafkascope_analyzer.report.terminal_findings import render_findings
+from kafkascope_analyzer.report.terminal_flow import render_flow
 from kafkascope_analyzer.report.terminal_groups import render_rebalances, render_transactions
 from kafkascope_analyzer.report.terminal_incidents import render_headline, render_incidents
 from kafkascope_analyzer.report.terminal_traffic import (
@@ -71,6 +72,7 @@ def width_of(stream: TextIO) -> int:
 
 
 _STORIES = {"findings": render_findings, "rebalances": render_rebalances, "transactions": render_transactions}
+_STORIES |= {"flow": render_flow}
 _FIGURES = {"latency": render_latency, "leaders": render_leaders, "client_traffic": render_client_traffic}
 _FIGURES |= {"removed_versions": render_removed_versions, "clients": render_clients}
 """Parts by their key in the model: what went wrong comes before the cluster's figures, these before single clients."""

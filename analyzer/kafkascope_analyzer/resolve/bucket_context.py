@@ -1,6 +1,7 @@
 """What a source of events knows of its bucket before it sees the first row."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -13,12 +14,13 @@ from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 @dataclass(frozen=True, slots=True)
 class BucketContext:
     """connections: the bucket's connections by number, with the columns of the spill (ingest.connection_state) and
-    node_id; `conn` in the rows of other tables is the row in it. shared: facts about all
-    buckets. runs: of requests that fail alike. read_messages: reads the messages of the bucket, all of which the first
-    pass has written."""
+    node_id; `conn` in the rows of other tables is the row in it. shared: facts about all buckets. spill: the directory
+    of the bucket's spill. runs: of requests that fail alike. read_messages: reads the messages of the bucket, all of
+    which the first pass has written."""
 
     connections: pa.Table
     topics: TopicNames
     shared: SharedFacts
+    spill: Path
     runs: ErrorRuns
     read_messages: MessageReader

@@ -11,6 +11,7 @@ from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.connection_events import ConnectionEvents
 from kafkascope_analyzer.resolve.error_events import ErrorEvents
 from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
+from kafkascope_analyzer.resolve.flow_events import FlowEvents
 from kafkascope_analyzer.resolve.group_events import GroupEvents
 from kafkascope_analyzer.resolve.loop_events import LoopEvents
 from kafkascope_analyzer.resolve.partition_events import PartitionEvents
@@ -31,6 +32,7 @@ SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = (
     TransactionEvents,
     ServiceEvents,
     ServerEvents,
+    FlowEvents,
 )
 """What makes events, one kind or several each."""
 _BATCH_ROWS = 1 << 16

@@ -7,6 +7,7 @@ median is far above the smallest distance, the time is no create time: applicati
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -38,59 +39,69 @@ WAITS = pa.schema(
 )
 """Batches of a connection and topic-partition in a row that waited, or failed alike, by time. accepted_ns: null where
 they were not accepted; ended_ns: the last answer, null without one; error_code: 0 for none."""
-_LONGEST_NS = 600_000 * MILLISECOND
+LONGEST_NS = 600_000 * MILLISECOND
 """What seems to have waited longer was given its time by the application (delivery.timeout.ms is 2 minutes)."""
 
 
-def gather_produce_waits(connections: Mapping[Path, pa.Table], topics: TopicNames) -> pa.Table:
+@dataclass(frozen=True, slots=True)
+class ProducerClocks:
+    """Of each connection of all buckets, one bucket after the other: least_ns, the smallest distance of its client
+    between creating and sending; linger_ns, the usual distance above that, _UNUSABLE where the times are not create
+    times."""
+
+    least_ns: NDArray[np.int64]
+    linger_ns: NDArray[np.int64]
+
+    @property
+    def is_usable(self) -> NDArray[np.bool_]:
+        """Whether the times in the batches of each connection are create times."""
+        return np.asarray(self.linger_ns != _UNUSABLE)
+
+
+def gather_produce_waits(connections: Mapping[Path, pa.Table], topics: TopicNames, clocks: ProducerClocks) -> pa.Table:
     """The waits of all producers (WAITS). connections: by the directory of a bucket's spill, with conn_id and
     client_ip."""
-    least, linger = _clocks(connections)
-    found = [WAITS.empty_table()]
-    for number, (spill, known) in enumerate(connections.items()):
+    found, n_before = [WAITS.empty_table()], 0
+    for spill, known in connections.items():
         of_bucket = [WAITS.empty_table()]
         for rows in read_spill(spill, PRODUCE_WAITS):
-            conn = rows["conn"].to_numpy()
-            waits = _with_times(rows, least[number][conn], linger[number][conn])
+            conn = rows["conn"].to_numpy() + n_before
+            waits = _with_times(rows, clocks.least_ns[conn], clocks.linger_ns[conn])
             columns = {name: waits[name] for name in waits.column_names}
             columns["conn_id"] = known["conn_id"].take(waits["conn"])
             columns["topic"] = topics.complete(waits["topic"], waits["topic_id"])
             table = pa.table([columns[name] for name in WAITS.names], schema=WAITS)
             of_bucket.append(table.filter(table["topic"].is_valid()))
         found.append(_in_rows(pa.concat_tables(of_bucket)))  # which has all rows of its connections
+        n_before += known.num_rows
     return pa.concat_tables(found)
 
 
 _UNUSABLE = -1
 
 
-def _clocks(connections: Mapping[Path, pa.Table]) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]:
-    """For each bucket, by number of the connection: the smallest distance of its client between creating and sending,
-    and its usual linger; UNUSABLE as linger where the times are not create times."""
+def producer_clocks(connections: Mapping[Path, pa.Table]) -> ProducerClocks:
+    """The clocks of the producers of all buckets. connections: by the directory of a bucket's spill, with client_ip."""
     n_counts = len(CLOCK_EDGES_NS) + 1
-    tables, buckets = [], []
-    for number, (spill, known) in enumerate(connections.items()):
+    tables, conns, n_before = [], [], 0
+    for spill, known in connections.items():
         for rows in read_spill(spill, CLOCKS):
             tables.append(rows.append_column("client_ip", known["client_ip"].take(rows["conn"])))
-            buckets.append(np.full(rows.num_rows, number))
-    least = [np.zeros(known.num_rows, np.int64) for known in connections.values()]
-    linger = [np.full(known.num_rows, _UNUSABLE) for known in connections.values()]
+            conns.append(rows["conn"].to_numpy() + n_before)
+        n_before += known.num_rows
+    found = ProducerClocks(np.zeros(n_before, np.int64), np.full(n_before, _UNUSABLE))
     if not tables:
-        return least, linger
-    clocks, bucket = pa.concat_tables(tables), np.concatenate(buckets)
+        return found
+    clocks, conn = pa.concat_tables(tables), np.concatenate(conns)
     client = _client_numbers(clocks)
     n = int(client.max()) + 1
     smallest = np.full(n, np.iinfo(np.int64).max)
     np.minimum.at(smallest, client, clocks["least_ns"].to_numpy())
     counts = np.zeros((n, n_counts), np.int64)
     np.add.at(counts, client, flat(clocks["counts"]).flatten().to_numpy().reshape(-1, n_counts))
-    usual = _medians(counts)
-    conn = clocks["conn"].to_numpy()
-    for number in range(len(least)):
-        mine = bucket == number
-        least[number][conn[mine]] = smallest[client[mine]]
-        linger[number][conn[mine]] = usual[client[mine]]
-    return least, linger
+    found.least_ns[conn] = smallest[client]
+    found.linger_ns[conn] = _medians(counts)[client]
+    return found
 
 
 def _client_numbers(clocks: pa.Table) -> NDArray[np.int64]:
@@ -111,7 +122,7 @@ def _with_times(rows: pa.Table, least: NDArray[np.int64], linger: NDArray[np.int
     """The rows that waited or failed, with created_ns and the other times of WAITS."""
     sent, created_ms = rows["sent_ns"].to_numpy(), rows["created_ms"].to_numpy()
     before = sent - created_ms * MILLISECOND - least - linger
-    is_used = (created_ms >= 0) & (linger != _UNUSABLE) & (before > 0) & (before < _LONGEST_NS)
+    is_used = (created_ms >= 0) & (linger != _UNUSABLE) & (before > 0) & (before < LONGEST_NS)
     created = sent - np.where(is_used, before, 0)
     answered = flat(rows["answered_ns"])
     is_accepted = (rows["error_code"].to_numpy() == 0) & np.asarray(answered.is_valid())

@@ -14,6 +14,12 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.resolve import transaction_picks
 from kafkascope_analyzer.resolve.broker_clients import BROKER_CLIENTS, pick_broker_clients
 from kafkascope_analyzer.resolve.failed_requests import FAILED_REQUESTS, pick_failed_requests
+from kafkascope_analyzer.resolve.flow_clients import (
+    CONSUMERS,
+    GROUP_CLIENTS,
+    pick_consumers,
+    pick_group_clients,
+)
 from kafkascope_analyzer.resolve.group_lag import ACCEPTED_COMMITS, pick_accepted_commits
 from kafkascope_analyzer.resolve.late_responses import LATE_RESPONSES, pick_late_responses
 from kafkascope_analyzer.resolve.unanswered import UNANSWERED, pick_unanswered
@@ -32,6 +38,8 @@ REQUEST_PICKERS: Mapping[str, Picker] = {
     ACCEPTED_COMMITS: pick_accepted_commits,
     LATE_RESPONSES: pick_late_responses,
     BROKER_CLIENTS: pick_broker_clients,
+    CONSUMERS: pick_consumers,
+    GROUP_CLIENTS: pick_group_clients,
     transaction_picks.COORDINATOR_REQUESTS: transaction_picks.pick_coordinator_requests,
     transaction_picks.READERS: transaction_picks.pick_read_committed,
 }

@@ -15,10 +15,11 @@ from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.failed_requests import FAILED_REQUESTS
 from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times, with_codes
 from kafkascope_analyzer.resolve.fetch_facts import gather_fetch_runs
+from kafkascope_analyzer.resolve.flow_facts import spill_flow
 from kafkascope_analyzer.resolve.group_lag import gather_lag_points
 from kafkascope_analyzer.resolve.near_closes import CLOSE_COLUMNS, near_closes
 from kafkascope_analyzer.resolve.partition_failures import PartitionFailures, partition_failures
-from kafkascope_analyzer.resolve.produce_facts import gather_produce_waits
+from kafkascope_analyzer.resolve.produce_facts import gather_produce_waits, producer_clocks
 from kafkascope_analyzer.resolve.server_activity import gather_server_rows
 from kafkascope_analyzer.resolve.server_hosts import CONTACT_COLUMNS
 from kafkascope_analyzer.resolve.server_rows import ServerRows
@@ -48,6 +49,7 @@ class SharedFacts:
     lag_points: the last offset that each generation of a group committed for each topic-partition, and the high
     watermark of that time (LAG_POINTS). fetch_runs, produce_waits: how consumers and producers were served
     (fetch_facts.RUNS, produce_facts.WAITS). servers: how servers looked to the hosts that talked to them.
+    n_flow_left_out: responses about topic-partitions that were not counted, at the limits of flow_facts.
     """
 
     near_closes: pa.Table
@@ -58,6 +60,7 @@ class SharedFacts:
     fetch_runs: pa.Table
     produce_waits: pa.Table
     servers: ServerRows
+    n_flow_left_out: int
 
 
 def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts:
@@ -69,6 +72,8 @@ def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts
         for rows in _with_clients(connections, "errors", _ERROR_COLUMNS)
     )
     unanswered = _with_clients(connections, UNANSWERED_PARTITIONS)
+    clocks = producer_clocks(connections)
+    n_flow_left_out = spill_flow(connections, cluster.topics, clocks)
     return SharedFacts(
         near_closes(connections.values()),
         _request_failures(connections),
@@ -76,8 +81,9 @@ def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts
         gather_transaction_facts(spills, cluster.topics),
         gather_lag_points(connections, cluster.topics),
         gather_fetch_runs(connections, cluster.topics),
-        gather_produce_waits(connections, cluster.topics),
+        gather_produce_waits(connections, cluster.topics, clocks),
         gather_server_rows(connections, cluster),
+        n_flow_left_out,
     )
 
 

@@ -17,6 +17,7 @@ from kafkascope_analyzer.dataset.stories.client import (
 )
 from kafkascope_analyzer.dataset.stories.findings import FINDINGS
 from kafkascope_analyzer.dataset.stories.incidents import INCIDENTS
+from kafkascope_analyzer.dataset.stories.partition_flow import PARTITION_FLOW
 from kafkascope_analyzer.dataset.stories.rebalances import REBALANCES
 from kafkascope_analyzer.dataset.stories.stalls import STALLS
 from kafkascope_analyzer.dataset.stories.transactions import TRANSACTIONS
@@ -28,6 +29,7 @@ STORY_TABLES: tuple[Table, ...] = (
     STALLS,
     BROKER_STATES,
     INCIDENTS,
+    PARTITION_FLOW,
     FINDINGS,
 )
 
@@ -40,6 +42,7 @@ __all__ = [
     "CLIENT_TABLES",
     "FINDINGS",
     "INCIDENTS",
+    "PARTITION_FLOW",
     "REBALANCES",
     "RECOVERIES",
     "RECOVERY_STEPS",

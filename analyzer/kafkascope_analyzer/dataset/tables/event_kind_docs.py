@@ -94,4 +94,12 @@ KIND_DOCS: Mapping[str, str] = {
         "host, to all hosts (scope server), from all ports of its process (listeners), or all that the process sends "
         "(process); from_host: packets of the host to the server"
     ),
+    "produce_slice": (
+        "records of one topic-partition that brokers accepted on the connection in one slice of time: how many, their "
+        "latencies from creation to the response, the end of the partition"
+    ),
+    "fetch_slice": (
+        "records of one topic-partition that a consumer fetched on the connection in one slice of time: how many that "
+        "its group did not have yet, their latencies from the response that accepted them, the lag"
+    ),
 }

@@ -13,13 +13,14 @@ from kafkascope_analyzer.dataset.contract import Column, Table, i32, i64, requir
 from kafkascope_analyzer.dataset.tables.columns import CONN
 from kafkascope_analyzer.dataset.tables.connections import CONNECTIONS
 from kafkascope_analyzer.dataset.tables.event_kind_docs import KIND_DOCS
+from kafkascope_analyzer.dataset.tables.flow_events import FLOW_KINDS
 from kafkascope_analyzer.dataset.tables.group_events import GROUP_KINDS
 from kafkascope_analyzer.dataset.tables.requests import REQUESTS
 from kafkascope_analyzer.dataset.tables.server_events import SERVER_KINDS
 from kafkascope_analyzer.dataset.tables.service_events import SERVICE_KINDS
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
 
-KEY_KINDS = ("client", "group", "transaction", "partition", "server")
+KEY_KINDS = ("client", "group", "transaction", "partition", "server", "flow")
 WHOLE, MOMENT = 0, 1
 """Sections: facts about a connection as a whole come before what happened at a moment."""
 
@@ -233,6 +234,7 @@ KINDS: Mapping[str, pa.StructType] = {
     **TRANSACTION_KINDS,
     **SERVICE_KINDS,
     **SERVER_KINDS,
+    **FLOW_KINDS,
 }
 RANKS: Mapping[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
 """Order of what has the same time: requests, then errors, then partitions, as the state machines need it."""

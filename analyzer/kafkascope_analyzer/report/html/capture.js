@@ -41,6 +41,7 @@ function navigation() {
     ["cluster", "Cluster"],
     ["groups", "Groups"],
     ["transactions", "Transactions"],
+    ["flow", "Topics"],
     ["latency", "Latency and load"],
     ["capture", "Capture"],
   ];

@@ -35,6 +35,7 @@ SCRIPTS = (
     "topology.js",
     "groups.js",
     "transactions.js",
+    "flow.js",
     "latency.js",
     "capture.js",
     "start.js",

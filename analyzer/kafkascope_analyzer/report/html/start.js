@@ -42,6 +42,7 @@ function build() {
       topologySection(),
       groupsSection(),
       transactionsSection(),
+      flowSection(),
       latencySection(),
       captureSection(),
     ),

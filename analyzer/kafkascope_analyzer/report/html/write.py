@@ -34,6 +34,7 @@ _AS_IN_THE_MODEL = [
     "errors",
     "unread",
     "stories",
+    "flow",
     "latency",
     "leaders",
 ]

@@ -13,6 +13,7 @@ from kafkascope_analyzer.dataset.stories import (
 from kafkascope_analyzer.dataset.stories.transactions import OUTCOMES
 from kafkascope_analyzer.dataset.tables import ROLES
 from kafkascope_analyzer.report.findings import Finding
+from kafkascope_analyzer.report.flow import Flow
 from kafkascope_analyzer.report.incidents.model import Headline, Incidents
 from kafkascope_analyzer.report.schema.shapes import (
     Shape,
@@ -221,3 +222,10 @@ def transactions() -> Shape:
         "ids": listed("those in trouble first, at most 200", fields("a transactional id", of_id)),
     }
     return _section("transactions of each transactional id", keys)
+
+
+def flow() -> Shape:
+    """Key `flow`."""
+    shape = shape_of(Flow, "how records passed through topics: latency from end to end and lag, over slices of time")
+    keys = {**_presence(), **shape["properties"]}
+    return {**shape, "properties": keys, "required": list(keys)}

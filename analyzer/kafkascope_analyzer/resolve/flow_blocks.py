@@ -1,0 +1,79 @@
+"""Reads what producers and consumers of a bucket were answered, from its spill, one block of the capture at a time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.topic_names import TopicNames
+from kafkascope_analyzer.ingest.partitions import spill_name
+from kafkascope_analyzer.ingest.spill import read_spill
+from kafkascope_analyzer.resolve.apis import FETCH, PRODUCE
+
+BLOCK_ENDS = "facts.block_ends"
+"""Spilled table: how many rows of SERVED had been spilled at the end of each block of the capture."""
+SENT, ACCEPTED, FETCHED = (
+    spill_name(PRODUCE, "request"),
+    spill_name(PRODUCE, "response"),
+    spill_name(FETCH, "response"),
+)
+SERVED = (SENT, ACCEPTED, FETCHED)
+_PLACE = ["conn", "number", "topic", "topic_id", "partition"]
+_COLUMNS = {
+    SENT: [*_PLACE, "n_records", "record_bytes", "first_timestamp_ms", "max_timestamp_ms"],
+    ACCEPTED: [*_PLACE, "ts_ns", "offset", "error_code"],
+    FETCHED: [
+        *_PLACE,
+        *("ts_ns", "first_offset", "last_offset", "n_records", "record_bytes", "high_watermark", "from_replica"),
+    ],
+}
+
+
+def block_end(n_rows: dict[str, int]) -> pa.Table:
+    """A row of BLOCK_ENDS. n_rows: how many rows of each table were spilled so far."""
+    return pa.table({name: pa.array([n_rows.get(name, 0)], pa.int64()) for name in SERVED})
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRows:
+    """Rows of a spilled table with the names of their topics."""
+
+    topics: pa.DictionaryArray
+    rows: pa.Table
+
+
+Block = dict[str, list[NamedRows]]
+"""The rows of each of SERVED."""
+
+
+def blocks(spill: Path, topics: TopicNames) -> Iterator[Block]:
+    """The blocks of one bucket. topics: gives topics their names."""
+    tables = {name: _Rows(read_spill(spill, name, _COLUMNS[name]), topics) for name in SERVED}
+    for ends in read_spill(spill, BLOCK_ENDS):
+        for end in ends.to_pylist():
+            yield {name: list(tables[name].until(end[name])) for name in SERVED}
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The rows of one table; no batch of them lies in two blocks."""
+
+    batches: Iterator[pa.Table]
+    topics: TopicNames
+    n_read: int = 0
+
+    def until(self, end: int) -> Iterator[NamedRows]:
+        """The batches up to that row."""
+        while self.n_read < end:
+            rows = next(self.batches)
+            self.n_read += rows.num_rows
+            names, ids = (rows[name].combine_chunks() for name in ("topic", "topic_id"))
+            yield NamedRows(self.topics.complete_coded(names, ids), rows)
+
+
+def joined(parts: list[NDArray[np.void]], dtype: np.dtype[np.void]) -> NDArray[np.void]:
+    """All rows of the parts."""
+    return np.concatenate([np.empty(0, dtype), *parts])

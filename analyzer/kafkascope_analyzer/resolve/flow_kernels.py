@@ -1,0 +1,288 @@
+"""Kernels that follow records through topic-partitions: from the response that accepts them to the one that brings them
+to each group.
+
+Of each topic-partition it is kept which offsets were accepted when (ACCEPTANCE), in a number of pieces that does not
+grow: pieces next to each other become one as soon as they are much older than they are apart, so that a latency stays
+within a class of the histogram. Of each group and topic-partition it is kept how far it has read. Everything else is
+counted in cells, one for each connection and topic-partition, which are emptied at the end of each slice of time.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.dataset.latency_histogram import N_CLASSES, STEPS_LOG2
+from kafkascope_analyzer.resolve.places import spread
+from kafkascope_parsers.kernels import inlined, kernel
+
+NONE = -1
+"""Stands for an offset, time or latency that is not known."""
+US = 1_000
+ACCEPTED = np.dtype(
+    [
+        ("ts_ns", np.int64),
+        ("cell", np.int64),
+        ("place", np.int64),
+        ("first_offset", np.int64),
+        ("n_records", np.int64),
+        ("record_bytes", np.int64),
+        ("oldest_us", np.int64),
+        ("youngest_us", np.int64),
+    ]
+)
+"""Records of a topic-partition that a response accepted at ts_ns. oldest_us, youngest_us: how long before that the
+first and the last of them were created; NONE where it is not known."""
+FETCHED = np.dtype(
+    [
+        ("ts_ns", np.int64),
+        ("cell", np.int64),
+        ("place", np.int64),
+        ("reader", np.int64),
+        ("first_offset", np.int64),
+        ("last_offset", np.int64),
+        ("n_records", np.int64),
+        ("record_bytes", np.int64),
+        ("high_watermark", np.int64),
+    ]
+)
+"""A topic-partition in a response to Fetch. reader: number of group and topic-partition; first_offset, last_offset:
+NONE without records (first_offset: where there are only transaction markers)."""
+CELL = np.dtype(
+    [
+        ("n_responses", np.int64),
+        ("first_ns", np.int64),
+        ("last_ns", np.int64),
+        ("n_records", np.int64),
+        ("record_bytes", np.int64),
+        ("end_offset", np.int64),
+        ("next_offset", np.int64),
+        ("lag_first", np.int64),
+        ("lag_last", np.int64),
+        ("lag_max", np.int64),
+    ]
+)
+"""What flowed through a connection and topic-partition in a slice of time; the columns of flow_events."""
+READER = np.dtype([("next_offset", np.int64), ("position", np.int64)])
+"""How far a group has read a topic-partition: the first offset that no response has brought, and the offset after the
+latest response, which is lower where the group has gone back."""
+ACCEPTANCE = np.dtype(
+    [("first_offset", np.int64), ("next_offset", np.int64), ("from_ns", np.int64), ("to_ns", np.int64)]
+)
+"""Offsets of a topic-partition that were accepted between two times."""
+MOST_PIECES = 256
+"""Of a topic-partition. With an age of a day and pieces that are apart by an eighth of their age 160 suffice."""
+_AGE_SHIFT = 3
+_MOST_MARKERS = 2
+"""Offsets between two pieces that become one: a transaction marker is no record."""
+_MOST_STEPS = 8
+"""Latencies that the records of a batch are spread over, evenly from the oldest to the youngest."""
+
+
+class FlowState(NamedTuple):
+    """What the kernel goes on from. produce_cells, fetch_cells: CELL; produce_counts, fetch_counts: histograms, int32[n
+    cells, N_CLASSES]; readers: READER; pieces: ACCEPTANCE[n places, MOST_PIECES], of which n_pieces are used, by
+    offset; slices: the numbers of the slices that are being counted, of accepted and of fetched records, or NONE."""
+
+    produce_cells: NDArray[np.void]
+    produce_counts: NDArray[np.int32]
+    fetch_cells: NDArray[np.void]
+    fetch_counts: NDArray[np.int32]
+    readers: NDArray[np.void]
+    pieces: NDArray[np.void]
+    n_pieces: NDArray[np.int64]
+    slices: NDArray[np.int64]
+
+
+@kernel
+def latency_class(latency_us):  # type: ignore[no-untyped-def]
+    """The number of the class of a latency (dataset.latency_histogram); a negative one counts as 0."""
+    value = max(np.int64(latency_us), np.int64(0))
+    shift = np.int64(0)
+    while (value >> shift) >= (2 << STEPS_LOG2):
+        shift += 1
+    return min((shift << STEPS_LOG2) + (value >> shift), np.int64(N_CLASSES - 1))
+
+
+@kernel
+def follow_flow(accepted, fetched, times, places, state):  # type: ignore[no-untyped-def]
+    """Counts accepted and fetched records in order of time, until a slice of time has ended.
+
+    accepted, fetched: ACCEPTED and FETCHED by time. times: length of a slice, and by how much a response to Fetch is
+    taken later than it came, as the producer may get its response a little later than a consumer gets the records.
+    places: the row of each that comes next; brought forward. Returns 0 at the end of both, 1 where the slice of
+    state.slices[0] has ended, 2 for that of state.slices[1]: its cells have to be emptied, and its number set to NONE.
+    """
+    while places[0] < len(accepted) or places[1] < len(fetched):
+        i, j = places[0], places[1]
+        is_fetch = i >= len(accepted)
+        if not is_fetch and j < len(fetched):
+            is_fetch = fetched[j]["ts_ns"] + times[1] < accepted[i]["ts_ns"]
+        which = 1 if is_fetch else 0
+        ts_ns = fetched[j]["ts_ns"] if is_fetch else accepted[i]["ts_ns"]
+        number = ts_ns // times[0]
+        if state.slices[which] != number:
+            if state.slices[which] != NONE:
+                return which + 1
+            state.slices[which] = number
+        if is_fetch:
+            _fetch(fetched[j], state)
+        else:
+            _accept(accepted[i], state)
+        places[which] += 1
+    return 0
+
+
+@kernel
+def _accept(row, state):  # type: ignore[no-untyped-def]
+    """Counts records that were accepted."""
+    cell = state.produce_cells[row["cell"]]
+    _note_response(cell, row["ts_ns"])
+    cell["n_records"] += row["n_records"]
+    cell["record_bytes"] += row["record_bytes"]
+    if row["oldest_us"] != NONE:
+        counts = state.produce_counts[row["cell"]]
+        steps = min(row["n_records"], _MOST_STEPS)
+        for step in range(steps):
+            n = row["n_records"] * (step + 1) // steps - row["n_records"] * step // steps
+            younger = (row["oldest_us"] - row["youngest_us"]) * (2 * step + 1) // (2 * steps)
+            counts[latency_class(row["oldest_us"] - younger)] += n
+    if row["first_offset"] >= 0 and row["n_records"] > 0:
+        next_offset = row["first_offset"] + row["n_records"]
+        cell["end_offset"] = max(cell["end_offset"], next_offset)
+        _keep(row, next_offset, state)
+
+
+@inlined
+def _note_response(cell, ts_ns):  # type: ignore[no-untyped-def]
+    """One more response, in a cell that is new where it has none."""
+    if cell["n_responses"] == 0:
+        cell["first_ns"] = ts_ns
+        cell["end_offset"] = NONE
+        cell["next_offset"] = NONE
+        cell["lag_first"] = NONE
+        cell["lag_last"] = NONE
+        cell["lag_max"] = NONE
+    cell["n_responses"] += 1
+    cell["last_ns"] = ts_ns
+
+
+@kernel
+def _keep(row, next_offset, state):  # type: ignore[no-untyped-def]
+    """Keeps when offsets were accepted; a batch that was sent and accepted twice was accepted the first time."""
+    pieces, n = state.pieces[row["place"]], state.n_pieces[row["place"]]
+    if n == MOST_PIECES:
+        n = _join_pieces(pieces, n, row["ts_ns"])
+    at = n
+    while at > 0 and pieces[at - 1]["first_offset"] >= next_offset:
+        at -= 1
+    if at == 0 or pieces[at - 1]["next_offset"] <= row["first_offset"]:
+        for k in range(n, at, -1):
+            _copy(pieces[k], pieces[k - 1])
+        pieces[at]["first_offset"] = row["first_offset"]
+        pieces[at]["next_offset"] = next_offset
+        pieces[at]["from_ns"] = row["ts_ns"]
+        pieces[at]["to_ns"] = row["ts_ns"]
+        n += 1
+    state.n_pieces[row["place"]] = n
+
+
+@inlined
+def _copy(to, piece):  # type: ignore[no-untyped-def]
+    """One piece in the place of another."""
+    to["first_offset"] = piece["first_offset"]
+    to["next_offset"] = piece["next_offset"]
+    to["from_ns"] = piece["from_ns"]
+    to["to_ns"] = piece["to_ns"]
+
+
+@kernel
+def _join_pieces(pieces, n, now_ns):  # type: ignore[no-untyped-def]
+    """Joins pieces that are next to each other and older than eight times what lies between their times; without any
+    the one with the lowest offsets goes. Returns how many there are."""
+    kept = 0
+    for k in range(1, n):
+        begun_ns = min(pieces[kept]["from_ns"], pieces[k]["from_ns"])
+        ended_ns = max(pieces[kept]["to_ns"], pieces[k]["to_ns"])
+        is_next = pieces[k]["first_offset"] - pieces[kept]["next_offset"] <= _MOST_MARKERS
+        if is_next and ended_ns - begun_ns <= (now_ns - ended_ns) >> _AGE_SHIFT:
+            pieces[kept]["next_offset"] = pieces[k]["next_offset"]
+            pieces[kept]["from_ns"] = begun_ns
+            pieces[kept]["to_ns"] = ended_ns
+        else:
+            kept += 1
+            _copy(pieces[kept], pieces[k])
+    kept += 1
+    if kept == n:
+        for k in range(1, n):
+            _copy(pieces[k - 1], pieces[k])
+        kept -= 1
+    return kept
+
+
+@kernel
+def _fetch(row, state):  # type: ignore[no-untyped-def]
+    """Counts what a response to Fetch brought that its group did not have yet, and the lag after it."""
+    cell, reader = state.fetch_cells[row["cell"]], state.readers[row["reader"]]
+    _note_response(cell, row["ts_ns"])
+    if row["last_offset"] >= 0:
+        end = row["last_offset"] + 1
+        first = max(row["first_offset"], reader["next_offset"])
+        if row["first_offset"] >= 0 and first < end:
+            cell["n_records"] += min(row["n_records"], end - first)
+            cell["record_bytes"] += row["record_bytes"]
+            _count_fetched(row, first, end, state)
+        reader["next_offset"] = max(reader["next_offset"], end)
+        reader["position"] = end
+        cell["next_offset"] = end
+    if row["high_watermark"] >= 0:
+        cell["end_offset"] = max(cell["end_offset"], row["high_watermark"])
+        if reader["position"] >= 0:
+            lag = max(row["high_watermark"] - reader["position"], 0)
+            cell["next_offset"] = reader["position"]
+            cell["lag_last"] = lag
+            cell["lag_max"] = max(cell["lag_max"], lag)
+            if cell["lag_first"] == NONE:
+                cell["lag_first"] = lag
+
+
+@kernel
+def _count_fetched(row, first, end, state):  # type: ignore[no-untyped-def]
+    """Counts the latencies of offsets from first to before end, as far as it is known when they were accepted."""
+    pieces, n = state.pieces[row["place"]], state.n_pieces[row["place"]]
+    low, high = np.int64(0), n
+    while low < high:
+        middle = (low + high) // 2
+        if pieces[middle]["next_offset"] > first:
+            high = middle
+        else:
+            low = middle + 1
+    counts = state.fetch_counts[row["cell"]]
+    while low < n and pieces[low]["first_offset"] < end:
+        piece = pieces[low]
+        n_records = min(piece["next_offset"], end) - max(piece["first_offset"], first)
+        accepted_ns = (piece["from_ns"] + piece["to_ns"]) // 2
+        counts[latency_class((row["ts_ns"] - accepted_ns) // US)] += n_records
+        low += 1
+
+
+@kernel
+def match_requests(sent, answered, table, matches):  # type: ignore[no-untyped-def]
+    """Finds the request of each response: matches[i] is the row of `sent` that has both numbers of answered[i], or
+    NONE. sent, answered: int64[n, 2], connection with request, and topic-partition; table: a power of two, twice as
+    long as `sent` or more, all NONE."""
+    mask = len(table) - 1
+    for i in range(len(sent)):
+        at = spread(sent[i, 0], sent[i, 1]) & mask
+        while table[at] != NONE:
+            at = (at + 1) & mask
+        table[at] = i
+    for i in range(len(answered)):
+        at = spread(answered[i, 0], answered[i, 1]) & mask
+        matches[i] = NONE
+        while table[at] != NONE:
+            k = table[at]
+            if sent[k, 0] == answered[i, 0] and sent[k, 1] == answered[i, 1]:
+                matches[i] = k
+                break
+            at = (at + 1) & mask

@@ -1,0 +1,1 @@
+"""How records passed through topic-partitions: the table partition_flow."""
