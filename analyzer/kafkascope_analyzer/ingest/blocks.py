@@ -92,6 +92,12 @@ class RequestBlock:
             asked = Asked(numbers[part.row], asked_ns[part.row], from_replica[part.row])
             yield NamedPartitions(message, _partition_table(message, part, self.frames, asked))
 
+    def topology(self) -> pa.Table:
+        """Rows for `topology`: what the controller sends to brokers."""
+        table = self.decoded.topology_table()
+        rows = table["row"].to_numpy()
+        return with_frames(table, self.frames, rows, self.frames["number"][rows], None)
+
     def failed(self, streams: Streams) -> FailedFrames:
         """Whole frames that did not decode."""
         return _failed(self.frames, self.decoded, streams, shown=True)

@@ -92,7 +92,7 @@ def _take(out: Decoded, columns: Columns, members: NDArray[np.int64], direction:
     out.partitions += [(columns.message, rows) for rows in partition_rows(columns, frames)]
     if direction == "response":
         out.errors.append(error_rows(columns, frames))
-        out.topology.append(topology_rows(columns, frames, name))
+    out.topology.append(topology_rows(columns, frames, name, direction))
     sink(name, columns, frames)
 
 

@@ -21,9 +21,12 @@ SPILL_SCHEMA = pa.schema(
         ("transactional_id", pa.string()),
         ("error_code", pa.int16()),
         ("message", pa.string()),
+        ("is_result", pa.bool_()),
     ]
 )
-"""Columns of `error_rows`; `row` is the index of the frame."""
+"""Columns of `error_rows`; `row` is the index of the frame; is_result: whether it is the result of what was requested,
+as against a remark.
+"""
 NO_ERRORS = SPILL_SCHEMA.empty_table()
 
 
@@ -53,6 +56,7 @@ def _of_mention(
             outer_text(columns, code, mention.transactional_id, keep),
             pa.array(columns.values(code)[keep].astype(np.int16)),
             outer_text(columns, code, mention.message, keep),
+            pa.repeat(mention.is_result, len(keep)),
         ],
         SPILL_SCHEMA,
     )
@@ -103,7 +107,7 @@ def worst_errors(errors: pa.Table, n: int) -> tuple[pa.Array, pa.Array]:
     is none; and how many.
     """
     n_errors = pa.array(np.bincount(errors["row"].to_numpy(), minlength=n).astype(np.int32))
-    errors = errors.filter(pc.match_substring_regex(errors["where"], r"(^|\.)error_code$"))
+    errors = errors.filter(errors["is_result"])
     rows = errors["row"].to_numpy()
     codes = errors["error_code"].combine_chunks()
     worst, valid = np.zeros(n, np.int16), np.zeros(n, np.bool_)

@@ -240,6 +240,7 @@ class BucketScan:
 
     def _spill_requests(self, block: RequestBlock) -> None:
         self._spill_partitions(block.partitions())
+        self._spill.gather("topology", self._news.only_first(block.topology()))
 
     def _spill_partitions(self, named: Iterator[NamedPartitions]) -> None:
         for message, rows in named:
