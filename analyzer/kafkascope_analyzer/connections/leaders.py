@@ -59,8 +59,8 @@ class _Leader(NamedTuple):
 
 
 class Leaders:
-    """Leader of each topic-partition over time, as brokers and the controller said. topology: rows in time order; topics: name by
-    id.
+    """Leader of each topic-partition over time, as brokers and the controller said. topology: rows in time order;
+    topics: name by id.
     """
 
     def __init__(self, topology: pa.Table, topics: dict[str, str]) -> None:

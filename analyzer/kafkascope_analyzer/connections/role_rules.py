@@ -3,7 +3,8 @@
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 Subject = Literal["partition", "group", "transactional_id", "none"]
@@ -17,6 +18,8 @@ class RoleRule:
     subject: Subject
     apis: frozenset[str]
     refused_by: frozenset[str] = frozenset()
+    since: Mapping[str, int] = field(default_factory=dict)
+    """Versions of an API before this one do not ask for the role."""
 
 
 _NOT_LEADER = frozenset(
@@ -65,7 +68,9 @@ GROUP_COORDINATOR = RoleRule(
         }
     ),
     _NOT_COORDINATOR,
+    since={"OffsetCommit": 1, "OffsetFetch": 1},
 )
+"""OffsetCommit and OffsetFetch v0 keep offsets in ZooKeeper, which every broker does."""
 TRANSACTION_COORDINATOR = RoleRule(
     "transaction_coordinator",
     "transactional_id",

@@ -1,8 +1,8 @@
 """Rows of `topology`: what messages say about the cluster: brokers, leaders, coordinators, controllers, topic ids.
 
-Clients learn it from answers. With ZooKeeper (and while a cluster migrates to KRaft) the controller also sends it to the
-brokers: LeaderAndIsr and UpdateMetadata name leaders, epochs and every listener of every broker (KafkaController,
-ControllerChannelManager).
+Clients learn it from answers. With ZooKeeper (and while a cluster migrates to KRaft) the controller also sends it to
+the brokers: LeaderAndIsr and UpdateMetadata name leaders, epochs and every listener of every broker
+(KafkaController, ControllerChannelManager).
 """
 
 from collections.abc import Callable
@@ -45,6 +45,7 @@ _MOVED = [code for code in error_codes() if error_name(code) in ("NOT_LEADER_OR_
 
 Reader = Callable[[Columns, NDArray[np.int64]], pa.Table]
 """Takes (decoded columns, frame of each decoded row)."""
+
 
 def topology_rows(columns: Columns, frames: NDArray[np.int64], api_name: str, direction: Direction) -> pa.Table:
     """The facts that decoded messages of an API and direction contain. frames[i] is the frame of decoded row i.
@@ -309,9 +310,7 @@ _REQUEST_READERS: dict[str, tuple[Reader, ...]] = {
         _controller,
         *_topic_states(),
         _brokers(
-            _BrokerPaths(
-                "live_brokers[].id", f"{_LIVE_BROKERS}.host", f"{_LIVE_BROKERS}.port", "live_brokers[].rack"
-            )
+            _BrokerPaths("live_brokers[].id", f"{_LIVE_BROKERS}.host", f"{_LIVE_BROKERS}.port", "live_brokers[].rack")
         ),
         _brokers(_BrokerPaths("live_brokers[].id", "live_brokers[].v0_host", "live_brokers[].v0_port", "no rack")),
     ),
