@@ -41,7 +41,10 @@ request to a broker, which is never out of date as an answer may be.
 """
 NO_TOPOLOGY = SPILL_SCHEMA.empty_table()
 
-_MOVED = [code for code in error_codes() if error_name(code) in ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")]
+_MOVED = np.array(
+    [code for code in error_codes() if error_name(code) in ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")], np.int64
+)
+_NO_ERROR = 0
 
 Reader = Callable[[Columns, NDArray[np.int64]], pa.Table]
 """Takes (decoded columns, frame of each decoded row)."""
@@ -83,6 +86,15 @@ def _facts(
     known["kind"] = pa.repeat(pa.scalar(kind), n)
     known["from_controller"] = pa.repeat(columns.message.direction == "request", n)
     return pa.table([known[f.name] if f.name in known else pa.nulls(n, f.type) for f in SPILL_SCHEMA], SPILL_SCHEMA)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where a message names a topic-partition: the paths of the topic's name, its id, and the partition."""
+
+    topic: str
+    topic_id: str
+    partition: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +163,15 @@ def _cluster(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
     return _facts(columns, frames, leaf, keep, "cluster", cluster_id=_texts(columns, leaf, "cluster_id", keep))
 
 
-def _listed_leaders(topic: str, topic_id: str, partition: str, leader: str) -> Reader:
-    """A reader of the leaders that a message lists, by the paths of topic name and id, partition and leader."""
+def _listed_leaders(places: _Places, leader: str) -> Reader:
+    """A reader of the leaders that a message lists; leader: the path of the leader's id."""
 
     def read(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
         leaf = _one(columns, leader)
         if leaf is None:
             return NO_TOPOLOGY
         keep = np.flatnonzero(~columns.is_null(leaf) & (columns.values(leaf).astype(np.int64) >= 0))
-        return _leaders(columns, frames, (leaf, keep), (topic, topic_id, partition))
+        return _leaders(columns, frames, (leaf, keep), places)
 
     return read
 
@@ -167,22 +179,18 @@ def _listed_leaders(topic: str, topic_id: str, partition: str, leader: str) -> R
 def _topic_leaders(topic: str) -> Reader:
     """A reader of the leaders that an answer lists by topic; topic: the field that names the topic."""
     partition = "topics[].partitions[]"
-    return _listed_leaders(
-        f"topics[].{topic}", "topics[].topic_id", f"{partition}.partition_index", f"{partition}.leader_id"
-    )
+    places = _Places(f"topics[].{topic}", "topics[].topic_id", f"{partition}.partition_index")
+    return _listed_leaders(places, f"{partition}.leader_id")
 
 
 def _leaders(
     columns: Columns,
     frames: NDArray[np.int64],
     told: tuple[Node, NDArray[np.int64]],
-    places: tuple[str, str, str],
+    places: _Places,
 ) -> pa.Table:
-    """Leader facts. told: the leader's id, and which of its instances to take; places: paths of the topic's name, its
-    id, and the partition.
-    """
+    """Leader facts. told: the leader's id, and which of its instances to take."""
     leaf, keep = told
-    topic, topic_id, partition = places
     return _facts(
         columns,
         frames,
@@ -190,16 +198,16 @@ def _leaders(
         keep,
         "leader",
         node_id=_ints(columns, leaf, leaf.path, keep),
-        topic=_texts(columns, leaf, topic, keep),
-        topic_id=_texts(columns, leaf, topic_id, keep),
-        partition=_ints(columns, leaf, partition, keep),
+        topic=_texts(columns, leaf, places.topic, keep),
+        topic_id=_texts(columns, leaf, places.topic_id, keep),
+        partition=_ints(columns, leaf, places.partition, keep),
         leader_epoch=_ints(columns, leaf, leaf.path.removesuffix("_id") + "_epoch", keep),
     )
 
 
-def _hints(prefix: str, topic: str, topic_id: str, partition: str) -> Reader:
-    """A reader of KIP-951 hints: the current leader that an answer names beside an error that says so. (Without one,
-    ShareFetch and ShareAcknowledge hold node 0, which is nobody.)
+def _hints(prefix: str, places: _Places, codes_with_leader: NDArray[np.int64] = _MOVED) -> Reader:
+    """A reader of the current leader that an answer names beside one of these error codes: by default those that say
+    that the leader moved (KIP-951). Without one, ShareFetch and ShareAcknowledge hold node 0, which is nobody.
     """
 
     def read(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
@@ -207,10 +215,10 @@ def _hints(prefix: str, topic: str, topic_id: str, partition: str) -> Reader:
         if leaf is None:
             return NO_TOPOLOGY
         codes = [code for code in result_codes(columns.message.node(prefix)) if columns.has(code)]
-        moved = [np.isin(columns.values(code), _MOVED) for code in codes]
+        moved = [np.isin(columns.values(code), codes_with_leader) for code in codes]
         told = ~columns.is_null(leaf) & (columns.values(leaf).astype(np.int64) >= 0)
         keep = np.flatnonzero(told & np.logical_or.reduce(moved))
-        return _leaders(columns, frames, (leaf, keep), (topic, topic_id, f"{prefix}.{partition}"))
+        return _leaders(columns, frames, (leaf, keep), places)
 
     return read
 
@@ -263,13 +271,16 @@ def _topic_states() -> tuple[Reader, ...]:
     alone, nested = "ungrouped_partition_states[]", "topic_states[].partition_states[]"
     names = ((f"{alone}.topic_name", alone), ("topic_states[].topic_name", nested))
     return tuple(
-        _listed_leaders(topic, "topic_states[].topic_id", f"{state}.partition_index", f"{state}.leader")
+        _listed_leaders(_Places(topic, "topic_states[].topic_id", f"{state}.partition_index"), f"{state}.leader")
         for topic, state in names
     )
 
 
 _ENDPOINTS = _brokers(_BrokerPaths.of_list("node_endpoints", "node_id"))
-_SHARE_HINTS = _hints("responses[].partitions[]", "responses[].topic", "responses[].topic_id", "partition_index")
+_PRODUCED, _FETCHED = "responses[].partition_responses[]", "responses[].partitions[]"
+_FETCHED_PLACES = _Places("responses[].topic", "responses[].topic_id", f"{_FETCHED}.partition_index")
+_PRODUCED_PLACES = _Places("responses[].name", "responses[].topic_id", f"{_PRODUCED}.index")
+_SHARE_HINTS = _hints(_FETCHED, _FETCHED_PLACES)
 _RESPONSE_READERS: dict[str, tuple[Reader, ...]] = {
     "Metadata": (
         _brokers(_BrokerPaths.of_list("brokers", "node_id")),
@@ -284,18 +295,19 @@ _RESPONSE_READERS: dict[str, tuple[Reader, ...]] = {
     "FindCoordinator": (_coordinators,),
     "Produce": (
         _ENDPOINTS,
-        _hints("responses[].partition_responses[]", "responses[].name", "responses[].topic_id", "index"),
+        _hints(_PRODUCED, _PRODUCED_PLACES),
     ),
     "Fetch": (
         _ENDPOINTS,
-        _hints("responses[].partitions[]", "responses[].topic", "responses[].topic_id", "partition_index"),
+        _hints(_FETCHED, _FETCHED_PLACES, np.append(_MOVED, _NO_ERROR)),
     ),
     "ShareFetch": (_ENDPOINTS, _SHARE_HINTS),
     "ShareAcknowledge": (_ENDPOINTS, _SHARE_HINTS),
     "CreateTopics": (_topics,),
 }
 """Where answers name brokers, leaders, coordinators, controllers, the cluster and topics. The raft log's leader, which
-DescribeQuorum names, is the active controller.
+DescribeQuorum names, is the active controller; it names itself also in each answer to a Fetch of that log, and is all
+that shows which controller answers before 3.9, which has no endpoints in these answers (KIP-853).
 """
 _LIVE_BROKERS = "live_brokers[].endpoints[]"
 _REQUEST_READERS: dict[str, tuple[Reader, ...]] = {
