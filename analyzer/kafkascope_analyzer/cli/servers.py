@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.report.words import address
 from kafkascope_parsers.framing.header import YES, looks_like_request
-from kafkascope_parsers.framing.layout import HTTP, TLS
+from kafkascope_parsers.framing.layout import HTTP, TLS, ZOOKEEPER
 from kafkascope_parsers.framing.proof import foreign_protocol
 from kafkascope_parsers.link import Segments
 
@@ -122,7 +122,9 @@ def _look(data: NDArray[np.uint8], at: int, captured: int, versions: NDArray[np.
     """What a payload begins like: kafka, tls, http, or None."""
     if looks_like_request(data, at, at + captured, versions) == YES:
         return "kafka"
-    return {int(TLS): "tls", int(HTTP): "http"}.get(int(foreign_protocol(data, at, at + captured)))
+    return {int(TLS): "tls", int(HTTP): "http", int(ZOOKEEPER): "zookeeper"}.get(
+        int(foreign_protocol(data, at, at + captured))
+    )
 
 
 def _end(segments: Segments, i: int, side: str) -> Endpoint:

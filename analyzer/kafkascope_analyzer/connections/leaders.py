@@ -1,11 +1,13 @@
 """Who led which topic-partition when, as the brokers told it.
 
 Leader epochs only rise while a topic lives, so what a broker with old metadata says later is passed over (KIP-320); a
-topic made anew under the same name has another id and begins again.
+topic made anew under the same name has another id and begins again. What the controller itself says is never old: with
+ZooKeeper topics may have no id, and it alone shows that an epoch begins again.
 """
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,23 +31,36 @@ class _Told:
     epoch: int = -1
     topic_id: str | None = None
 
-    def add(self, ts_ns: int, node_id: int, epoch: int | None, topic_id: str | None) -> None:
+    def add(self, leader: "_Leader") -> None:
         """Takes what was told next, unless it is older than what is known."""
+        topic_id, epoch = leader.topic_id, leader.epoch
         if topic_id is not None and topic_id != self.topic_id:
             if self.topic_id is not None:
                 self.epoch = -1
             self.topic_id = topic_id
         if epoch is not None and epoch >= 0:
-            if epoch < self.epoch:
+            if epoch < self.epoch and not leader.from_controller:
                 return
             self.epoch = epoch
-        self.times.append(ts_ns)
-        self.nodes.append(node_id)
+        self.times.append(leader.ts_ns)
+        self.nodes.append(leader.node_id)
+
+
+class _Leader(NamedTuple):
+    """A row of `topology` about a topic-partition's leader; from_controller: whether the controller said so."""
+
+    topic: str | None
+    topic_id: str | None
+    partition: int
+    ts_ns: int
+    node_id: int
+    epoch: int | None
+    from_controller: bool | None
 
 
 class Leaders:
-    """Leader of each topic-partition over time, as Metadata told it. topology: rows in time order; topics: name by
-    id.
+    """Leader of each topic-partition over time, as brokers and the controller said. topology: rows in time order;
+    topics: name by id.
     """
 
     def __init__(self, topology: pa.Table, topics: dict[str, str]) -> None:
@@ -53,11 +68,11 @@ class Leaders:
         rows = topology.filter(pc.fill_null(pc.and_(is_leader, pc.greater_equal(topology["node_id"], 0)), False))
         self._topics = topics
         self._told: dict[tuple[str, int], _Told] = {}
-        names = ("topic", "topic_id", "partition", "ts_ns", "node_id", "leader_epoch")
+        names = ("topic", "topic_id", "partition", "ts_ns", "node_id", "leader_epoch", "from_controller")
         columns = (rows[name].to_pylist() for name in names)
-        for topic, topic_id, partition, ts_ns, node_id, epoch in zip(*columns, strict=True):
-            told = self._told.setdefault((topic or topics.get(topic_id, ""), partition), _Told())
-            told.add(ts_ns, node_id, epoch, topic_id)
+        for leader in map(_Leader, *columns):
+            topic = leader.topic or topics.get(leader.topic_id or "", "")
+            self._told.setdefault((topic, leader.partition), _Told()).add(leader)
         self._places = pa.array([f"{topic}-{partition}" for topic, partition in self._told], pa.string())
         only = [told.nodes[0] if len(set(told.nodes)) == 1 else _SEVERAL for told in self._told.values()]
         self._only = np.array([*only, _UNKNOWN], np.int64)

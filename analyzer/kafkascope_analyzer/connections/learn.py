@@ -6,7 +6,7 @@ it.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from kafkascope_analyzer.connections.leaders import Leaders
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, Node, resolve_nodes
 from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TOPIC_ID
 from kafkascope_analyzer.connections.role_rules import ADMIN, GROUP_COORDINATOR, broker_of
+from kafkascope_analyzer.connections.roles import asks_for
 from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.ingest.news import only_changes
 from kafkascope_analyzer.ingest.spill import read_spill
@@ -29,7 +30,7 @@ from kafkascope_parsers.schema import api_keys, api_name
 
 _KEYS = {api_name(key): key for key in api_keys()}
 _FETCH = _KEYS["Fetch"]
-_GROUP_APIS = pa.array([_KEYS[name] for name in sorted(GROUP_COORDINATOR.apis - ADMIN.apis)], pa.int16())
+_OF_MEMBERS = replace(GROUP_COORDINATOR, apis=GROUP_COORDINATOR.apis - ADMIN.apis)
 """What members ask their coordinator."""
 
 
@@ -216,9 +217,11 @@ def _note_requests(
     """Notes coordinators, replicas and what bootstrap needs. asker: of all buckets, and which this one is."""
     askers, bucket = asker
     first = int(askers.first_rows[bucket])
-    for rows in read_spill(spill, "requests", [*REQUEST_COLUMNS, "error_code", "group_id", "replica_id"]):
+    names = [*REQUEST_COLUMNS, "api_version", "error_code", "group_id", "replica_id"]
+    for rows in read_spill(spill, "requests", names):
         askers.note_requests(bucket, rows)
-        confirmed = pc.and_(pc.is_in(rows["api_key"], _GROUP_APIS), pc.equal(pc.fill_null(rows["error_code"], -1), 0))
+        of_members = asks_for(_OF_MEMBERS, rows["api_key"], rows["api_version"])
+        confirmed = pc.and_(of_members, pc.equal(pc.fill_null(rows["error_code"], -1), 0))
         for conn, group in _pairs(rows, confirmed, "group_id"):
             nodes = coordinators.get(group, set())
             if len(nodes) == 1:

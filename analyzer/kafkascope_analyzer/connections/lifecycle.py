@@ -12,7 +12,17 @@ from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.connections.nodes import Endpoint
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.ingest.messages import microseconds
-from kafkascope_parsers.framing.layout import BY_FIRST_REQUEST, BY_PORT, BY_SYN, HTTP, KAFKA, OTHER, TLS, UNKNOWN
+from kafkascope_parsers.framing.layout import (
+    BY_FIRST_REQUEST,
+    BY_PORT,
+    BY_SYN,
+    HTTP,
+    KAFKA,
+    OTHER,
+    TLS,
+    UNKNOWN,
+    ZOOKEEPER,
+)
 from kafkascope_parsers.schema import api_name
 
 _PROTOCOL_WHY = {
@@ -20,9 +30,11 @@ _PROTOCOL_WHY = {
     TLS: "its first bytes are a TLS handshake",
     HTTP: "its first bytes are an HTTP request",
     OTHER: "its first bytes are no Kafka request",
+    ZOOKEEPER: "it opens a ZooKeeper session, or keeps one open by pings",
     UNKNOWN: "no frame was recognised",
 }
 _PROTOCOLS = {KAFKA: "kafka", TLS: "tls", HTTP: "http", OTHER: "other", UNKNOWN: "other"}
+_PROTOCOLS |= {ZOOKEEPER: "zookeeper"}
 _NO_NODE = {
     KAFKA: "nothing in the capture tells which broker this is",
     TLS: "encrypted: what would tell which broker this is cannot be read",
@@ -41,11 +53,13 @@ _TEXTS: tuple[str, ...] = (
     "tls_sni",
     "tls_alpn",
 )
-_TEXTS += ("api_versions_offered",)
+_TEXTS += ("api_versions_offered", "zookeeper_session")
+_NUMBERS = ("session_lifetime_ms", "zookeeper_timeout_ms")
+"""What connections note once as a number; of several the last counts."""
 _VERSION_BITS = 16
 _LEAST_VERSION = -(1 << 15)
 """An API key and version as one number."""
-_NO_LIFETIME = -1
+_NO_NUMBER = -1
 
 SLICE_ROWS = 8192
 """Rows made at a time: each names every version that its broker offers, a kilobyte or more."""
@@ -79,7 +93,7 @@ class ConnectionFacts:
         self.used = Several()
         self.texts = {name: Coded[str | None](n, None) for name in _TEXTS}
         self._texts: dict[str, pa.Array] = {}
-        self.lifetimes_ms = np.full(n, _NO_LIFETIME, np.int64)
+        self.numbers = {name: np.full(n, _NO_NUMBER, np.int64) for name in _NUMBERS}
 
     def names(self) -> pa.Table:
         """conn_id, endpoints, node_id and client_side by connection number."""
@@ -104,8 +118,9 @@ class ConnectionFacts:
         """Takes a batch of what connections showed once (ingest.connection_notes.NOTES_SCHEMA)."""
         for name in pc.unique(notes["what"]).to_pylist():
             told = notes.filter(pc.equal(notes["what"], name)).select(["conn", "text"])
-            if name == "session_lifetime_ms":  # the last counts
-                self.lifetimes_ms[told["conn"].to_numpy()] = told["text"].cast(pa.string()).cast(pa.int64()).to_numpy()
+            if name in self.numbers:
+                values = told["text"].cast(pa.string()).cast(pa.int64()).to_numpy()
+                self.numbers[name][told["conn"].to_numpy()] = values
             else:
                 self._note_texts(name, told.rename_columns(["conn", name]), None)
 
@@ -130,8 +145,9 @@ class ConnectionFacts:
         distinct, which = np.unique(codes, return_inverse=True)
         versions = pa.array([_version_text(code) for code in distinct.tolist()], pa.string()).take(pa.array(which))
         found["api_versions_used"] = pa.ListArray.from_arrays(pa.array(ends), versions)
-        lifetimes = self.lifetimes_ms[rows]
-        return found | {"session_lifetime_ms": pa.array(lifetimes, mask=lifetimes == _NO_LIFETIME)}
+        for name, numbers in self.numbers.items():
+            found[name] = pa.array(numbers[rows], mask=numbers[rows] == _NO_NUMBER)
+        return found
 
     def _values(self, name: str) -> pa.Array:
         """The distinct texts of a column, those of versions taken apart; made when they are first asked for."""

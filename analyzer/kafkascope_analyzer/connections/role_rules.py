@@ -5,7 +5,8 @@ Kafka's clients and brokers (NetworkClient, KafkaApis).
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from kafkascope_parsers.schema import api_catalogue, apis_for_role
@@ -21,6 +22,8 @@ class RoleRule:
     subject: Subject
     apis: frozenset[str]
     refused_by: frozenset[str] = frozenset()
+    since: Mapping[str, int] = field(default_factory=dict)
+    """Versions of an API before this one do not ask for the role."""
 
 
 _NOT_LEADER = frozenset(
@@ -36,7 +39,8 @@ _NOT_COORDINATOR = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"})
 
 
 def _rule(role: str, subject: Subject, refused_by: frozenset[str] = frozenset()) -> RoleRule:
-    return RoleRule(role, subject, apis_for_role(role), refused_by)
+    apis = apis_for_role(role)
+    return RoleRule(role, subject, frozenset(apis), refused_by, {name: since for name, since in apis.items() if since})
 
 
 PARTITION_LEADER = _rule("partition_leader", "partition", _NOT_LEADER)
@@ -65,7 +69,7 @@ REQUEST_RULES = (
 """Rules that the request row alone decides; partition_leader needs the partitions, bootstrap the client's whole
 history.
 """
-BOOTSTRAP_APIS = apis_for_role("bootstrap")
+BOOTSTRAP_APIS = frozenset(apis_for_role("bootstrap"))
 HANDSHAKE_APIS = frozenset(api.name for api in api_catalogue().values() if api.family == "connection")
 
 _BROKER_CLIENT_ID = re.compile(

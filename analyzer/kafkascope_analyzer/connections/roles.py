@@ -62,6 +62,15 @@ def _refusing(rule: RoleRule) -> pa.Array:
     return pa.array([_CODES[name] for name in sorted(rule.refused_by) if name in _CODES], pa.int16())
 
 
+def asks_for(rule: RoleRule, api_keys: pa.ChunkedArray, api_versions: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whether each request, by its API key and version, asks for the role."""
+    asks = pc.is_in(api_keys, _keys(rule))
+    for name, version in rule.since.items():
+        is_earlier = pc.and_(pc.equal(api_keys, _KEYS[name]), pc.less(api_versions, version))
+        asks = pc.and_not(asks, pc.fill_null(is_earlier, False))
+    return asks
+
+
 def request_roles(requests: pa.Table) -> list[pa.Table]:
     """Counts of the roles that request rows alone decide. requests: spilled requests with columns as in
     SETTLED_SCHEMA.
@@ -78,7 +87,7 @@ _ASKING = pa.array(sorted(set().union(*_KEYS_OF.values())), pa.int16())
 
 
 def _of_rule(requests: pa.Table, rule: RoleRule) -> pa.Table:
-    rows = requests.filter(pc.is_in(requests["api_key"], _keys(rule)))
+    rows = requests.filter(asks_for(rule, requests["api_key"], requests["api_version"]))
     if not rows.num_rows:
         return PARTIAL_SCHEMA.empty_table()
     if rule.subject in _SUBJECTS:

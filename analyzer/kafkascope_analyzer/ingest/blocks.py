@@ -93,8 +93,14 @@ class RequestBlock:
             asked = Asked(numbers[part.row], asked_ns[part.row], from_replica[part.row])
             yield NamedPartitions(message, _partition_table(message, part, self.frames, asked))
 
+    def topology(self) -> pa.Table:
+        """Rows for `topology`: what the controller sends to brokers."""
+        table = self.decoded.topology_table()
+        rows = table["row"].to_numpy()
+        return with_frames(table, self.frames, rows, self.frames["number"][rows], None)
+
     def failed(self, streams: Streams) -> FailedFrames:
-        """Whole frames that did not decode."""
+        """Whole frames that did not decode, and zeros behind those that did."""
         return _failed(self.frames, self.decoded, streams, shown=True)
 
 
@@ -161,7 +167,9 @@ class ResponseBlock:
         return with_frames(table, self.frames, rows, asked["number"].to_numpy(), None)
 
     def failed(self, streams: Streams) -> FailedFrames:
-        """Whole frames that did not decode: orphans, and bodies that are not what their API says."""
+        """Whole frames that did not decode (orphans, and bodies that are not what their API says), and zeros behind
+        those that did.
+        """
         for frame in np.flatnonzero(self.frames["row"] < 0).tolist():
             if self.frames["wholeness"][frame] == WHOLE:
                 self.decoded.reasons[frame] = ("orphan_response", "its request is not in the capture")
@@ -283,7 +291,9 @@ def with_frames(
 
 def _failed(frames: NDArray[np.void], decoded: Decoded, streams: Streams, *, shown: bool) -> FailedFrames:
     index = np.array(sorted(decoded.reasons), np.int64)
-    chosen = frames[index]
+    chosen = frames[index].copy()
+    zeros = decoded.zeros_after[index]
+    chosen["start"] = np.where(zeros > 0, chosen["end"] - zeros, chosen["start"])
     run = np.searchsorted(streams.start, chosen["start"], side="right") - 1
     offsets = streams.stream_offset[run] + chosen["start"] - streams.start[run] if len(index) else np.zeros(0, np.int64)
     reasons = [decoded.reasons[i][0] for i in index.tolist()]

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.connections.principals import principal_of
 from kafkascope_analyzer.ingest.partitions import CODED_TEXT
 from kafkascope_analyzer.ingest.request_facts import nodes_of
-from kafkascope_parsers.framing.layout import REASON_SASL, TLS
+from kafkascope_parsers.framing.layout import REASON_SASL, TLS, ZOOKEEPER
 from kafkascope_parsers.framing.tls_hello import HELLO_LIMIT, read_hello
+from kafkascope_parsers.framing.zookeeper import HANDSHAKE_LIMIT, read_connect_response
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
 from kafkascope_parsers.schema import Node, api_name
@@ -65,9 +66,13 @@ class ConnectionNotes:
                 self._found.append((int(frames["direction"][row]) >> 1, "session_lifetime_ms", text))
 
     def streams(self, streams: Streams, connections: NDArray[np.void]) -> None:
-        """Takes a block's streams: the first bytes of TLS connections. connections: framing's CONNECTION rows."""
+        """Takes a block's streams: the first bytes of TLS connections and of ZooKeeper sessions. connections: framing's
+        CONNECTION rows.
+        """
         first = np.flatnonzero(streams.stream_offset == 0)
-        first = first[connections["protocol"][streams.direction[first] >> 1] == TLS]
+        protocol = connections["protocol"][streams.direction[first] >> 1]
+        self._sessions(streams, first[protocol == ZOOKEEPER], connections)
+        first = first[protocol == TLS]
         for run in first.tolist():
             start = int(streams.start[run])
             hello = read_hello(streams.data[start : min(int(streams.end[run]), start + HELLO_LIMIT)].tobytes())
@@ -75,6 +80,18 @@ class ConnectionNotes:
                 told = {"tls_version": hello.version, "tls_sni": hello.sni, "tls_alpn": hello.alpn}
                 conn = int(streams.direction[run]) >> 1
                 self._found += [(conn, what, text) for what, text in told.items() if text is not None]
+
+    def _sessions(self, streams: Streams, first: NDArray[np.int64], connections: NDArray[np.void]) -> None:
+        """Notes what the handshakes of ZooKeeper sessions say: the server's answer, as the client asks for more."""
+        for run in first.tolist():
+            start, direction = int(streams.start[run]), int(streams.direction[run])
+            of_client = int(connections["client_side"][direction >> 1]) == direction & 1
+            raw = streams.data[start : min(int(streams.end[run]), start + HANDSHAKE_LIMIT)].tobytes()
+            session = None if of_client else read_connect_response(raw)
+            if session is not None:
+                conn = direction >> 1
+                self._found.append((conn, "zookeeper_session", f"0x{session.session_id:x}"))
+                self._found.append((conn, "zookeeper_timeout_ms", str(session.timeout_ms)))
 
     def tokens(self, data: NDArray[np.uint8], stretches: NDArray[np.void]) -> None:
         """Takes what clients sent outside of requests: after SaslHandshake v0, tokens with their length before them.

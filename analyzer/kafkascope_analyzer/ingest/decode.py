@@ -27,10 +27,12 @@ class Decoded:
     """What was decoded of n frames of one direction.
 
     decoded: bool per frame; facts: columns per frame; partitions: by message; errors, topology: rows with `row`, the
-    frame; reasons, details: of the whole frames that did not decode.
+    frame; reasons, details: of the whole frames that did not decode; zeros_after: int64 per frame, zero bytes behind
+    the body of a decoded one.
     """
 
     decoded: NDArray[np.bool_]
+    zeros_after: NDArray[np.int64]
     facts: FactColumns
     partitions: list[tuple[MessageType, PartitionRows]] = field(default_factory=list)
     errors: list[pa.Table] = field(default_factory=list)
@@ -58,7 +60,7 @@ def decode_frames(
     """Decodes the whole frames of one direction; their api_key and api_version say what they are (-1: not known,
     not decoded). batch_bytes: columns that are made at a time.
     """
-    out = Decoded(np.zeros(len(frames), np.bool_), FactColumns(len(frames), *facts))
+    out = Decoded(np.zeros(len(frames), np.bool_), np.zeros(len(frames), np.int64), FactColumns(len(frames), *facts))
     whole = np.flatnonzero(frames["wholeness"] == WHOLE)
     for key, members in _by_api(frames["api_key"], whole):
         message = message_type(key, direction)
@@ -68,9 +70,11 @@ def decode_frames(
             continue
         starts, ends = frames["start"][members] + _SIZE_BYTES, frames["end"][members]
         versions = frames["api_version"][members]
-        for columns in decode_messages(message, data, starts, ends, versions, batch_bytes=batch_bytes):
+        batches = decode_messages(message, data, starts, ends, versions, batch_bytes=batch_bytes, allow_zeros=True)
+        for columns in batches:
             _take(out, columns, members, direction, sink)
             _note_failures(out, columns, members, frames)
+            _note_zeros(out, columns, members)
     return out
 
 
@@ -92,8 +96,17 @@ def _take(out: Decoded, columns: Columns, members: NDArray[np.int64], direction:
     out.partitions += [(columns.message, rows) for rows in partition_rows(columns, frames)]
     if direction == "response":
         out.errors.append(error_rows(columns, frames))
-        out.topology.append(topology_rows(columns, frames, name))
+    out.topology.append(topology_rows(columns, frames, name, direction))
     sink(name, columns, frames)
+
+
+def _note_zeros(out: Decoded, columns: Columns, members: NDArray[np.int64]) -> None:
+    """Books the zeros behind decoded bodies as undecoded bytes, each with the message that they follow."""
+    for row in np.flatnonzero(columns.zeros_after).tolist():
+        frame, n = int(members[columns.frame[row]]), int(columns.zeros_after[row])
+        out.zeros_after[frame] = n
+        name = f"{columns.message.name} v{columns.version_used[row]}"
+        out.reasons[frame] = ("trailing_zeros", f"{name}: {n} zero bytes after its end")
 
 
 def _note_failures(out: Decoded, columns: Columns, members: NDArray[np.int64], frames: NDArray[np.void]) -> None:

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.ingest.mentions import ErrorMention, error_mentions
@@ -21,10 +20,19 @@ SPILL_SCHEMA = pa.schema(
         ("transactional_id", pa.string()),
         ("error_code", pa.int16()),
         ("message", pa.string()),
+        ("is_result", pa.bool_()),
     ]
 )
-"""Columns of `error_rows`; `row` is the index of the frame."""
+"""Columns of `error_rows`; `row` is the index of the frame; is_result: whether it is the result of what was requested,
+as against a remark.
+"""
 NO_ERRORS = SPILL_SCHEMA.empty_table()
+_CODE_OF = {error_name(code): code for code in error_codes()}
+
+
+_ANSWERS_NONE = {("OffsetFetch", 0): "UNKNOWN_TOPIC_OR_PARTITION"}
+"""Codes that are no error in a version of an API: OffsetFetch v0 reads from ZooKeeper, and says so where there is no
+offset yet (KafkaApis.handleOffsetFetchRequest)."""
 
 
 def error_rows(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
@@ -33,9 +41,20 @@ def error_rows(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
     for mention in error_mentions(columns.message):
         if columns.has(mention.code):
             keep = np.flatnonzero((columns.values(mention.code) != 0) & ~columns.is_null(mention.code))
+            keep = keep[~_answers_none(columns, mention.code, keep)]
             if len(keep):
                 tables.append(_of_mention(columns, mention, frames, keep))
     return pa.concat_tables(tables) if tables else NO_ERRORS
+
+
+def _answers_none(columns: Columns, code: Node, keep: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each of these codes is one of _ANSWERS_NONE."""
+    is_none = np.zeros(len(keep), np.bool_)
+    for (name, version), none in _ANSWERS_NONE.items():
+        if columns.message.name == f"{name}Response":
+            versions = columns.version_used[columns.row(code)[keep]]
+            is_none |= (versions == version) & (columns.values(code)[keep] == _CODE_OF[none])
+    return is_none
 
 
 def _of_mention(
@@ -53,6 +72,7 @@ def _of_mention(
             outer_text(columns, code, mention.transactional_id, keep),
             pa.array(columns.values(code)[keep].astype(np.int16)),
             outer_text(columns, code, mention.message, keep),
+            pa.repeat(mention.is_result, len(keep)),
         ],
         SPILL_SCHEMA,
     )
@@ -103,7 +123,7 @@ def worst_errors(errors: pa.Table, n: int) -> tuple[pa.Array, pa.Array]:
     is none; and how many.
     """
     n_errors = pa.array(np.bincount(errors["row"].to_numpy(), minlength=n).astype(np.int32))
-    errors = errors.filter(pc.match_substring_regex(errors["where"], r"(^|\.)error_code$"))
+    errors = errors.filter(errors["is_result"])
     rows = errors["row"].to_numpy()
     codes = errors["error_code"].combine_chunks()
     worst, valid = np.zeros(n, np.int16), np.zeros(n, np.bool_)

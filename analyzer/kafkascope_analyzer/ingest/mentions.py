@@ -27,9 +27,8 @@ _FIELDS = {
     "high_watermark": ("high_watermark",),
     "last_stable_offset": ("last_stable_offset",),
     "log_start_offset": ("log_start_offset",),
-    "error_code": ("error_code", "partition_error_code"),
 }
-"""Columns of `partitions` and the fields beside the partition that they come from."""
+"""Columns of `partitions` and the fields beside the partition that they come from; its error: see `result_codes`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +44,12 @@ class PartitionMention:
 
 @dataclass(frozen=True, slots=True)
 class ErrorMention:
-    """A place that holds an error code, and what it is about, as far as the message says."""
+    """A place that holds an error code, and what it is about, as far as the message says. is_result: whether it is the
+    result of what was requested (see `result_codes`).
+    """
 
     code: Node
+    is_result: bool
     message: Node | None
     topic: Node | None
     topic_id: Node | None
@@ -99,9 +101,16 @@ def _partition_list_of(struct: Node) -> Node | None:
     return None
 
 
+def result_codes(struct: Node) -> tuple[Node, ...]:
+    """The error codes of a struct that are the result of what was requested: all but tagged ones, which Kafka uses for
+    remarks (CreateTopics made the topic, and did not show its configuration).
+    """
+    return tuple(child for child in struct.children.values() if child.is_error_code and not child.is_tagged)
+
+
 def _fields(struct: Node) -> dict[str, tuple[Node, ...]]:
     """The columns that stand beside a partition."""
-    out = {}
+    out = {"error_code": codes} if (codes := result_codes(struct)) else {}
     children = _children(struct)
     for column, names in _FIELDS.items():
         found = []
@@ -143,12 +152,13 @@ def error_mentions(message: MessageType) -> tuple[ErrorMention, ...]:
         around = (*above, struct)
         children = _children(struct)
         for name, code in children.items():
-            if code.kind == "leaf" and code.type == "int16" and name.endswith("error_code"):
+            if code.is_error_code:
                 partition = next((p for s in reversed(around) if (p := _partition_of(s)) is not None), None)
                 topic, topic_id = _nearest(around, "topicName"), _nearest(around, None, "topic_id")
                 out.append(
                     ErrorMention(
                         code,
+                        code in result_codes(struct),
                         children.get(name.replace("error_code", "error_message")),
                         topic,
                         topic_id,

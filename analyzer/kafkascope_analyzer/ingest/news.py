@@ -26,12 +26,12 @@ _VALUE = {
     "broker": ("rack",),
     "leader": ("node_id", "leader_epoch"),
     "coordinator": ("node_id", "host", "port"),
-    "controller": ("node_id",),
+    "controller": ("node_id", "leader_epoch"),
     "cluster": (),
     "topic": (),
 }
-_RETURNING = ("coordinator", "controller")
-"""Kinds that may say again what they said before something else; leaders too, where they have no epoch."""
+_WITH_EPOCH = ("leader", "controller")
+"""Kinds that carry their age in most versions."""
 _SEPARATOR = "\x1f"
 
 WINDOW_NS = 1_000_000_000
@@ -104,10 +104,15 @@ def only_changes(facts: pa.Table) -> pa.Table:
 
 
 def _returns(facts: pa.Table) -> NDArray[np.bool_]:
-    """Whether each fact is of those that say again what they said before."""
-    kinds = pc.is_in(facts["kind"], pa.array(_RETURNING))
+    """Whether each fact may be true again after something else was: a coordinator; a leader or controller without an
+    epoch; and what the controller says of a topic without an id, as a topic that is made anew begins with epoch 0.
+    """
     no_epoch = pc.less(pc.fill_null(facts["leader_epoch"], -1), 0)
-    return np.asarray(pc.or_(kinds, pc.and_(pc.equal(facts["kind"], "leader"), no_epoch)))
+    of_any_topic = pc.and_(pc.fill_null(facts["from_controller"], False), pc.is_null(facts["topic_id"]))
+    made_anew = pc.and_(pc.equal(facts["kind"], "leader"), of_any_topic)
+    with_epoch = pc.is_in(facts["kind"], pa.array(_WITH_EPOCH))
+    returns = pc.or_(pc.equal(facts["kind"], "coordinator"), pc.or_(pc.and_(with_epoch, no_epoch), made_anew))
+    return np.asarray(returns)
 
 
 def _texts(facts: pa.Table) -> pa.DictionaryArray:

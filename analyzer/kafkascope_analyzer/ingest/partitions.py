@@ -15,7 +15,7 @@ from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_analyzer.ingest.mentions import PartitionMention, instances_above, partition_mentions
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
-from kafkascope_parsers.records import summarize_record_sets
+from kafkascope_parsers.records import CODECS, summarize_record_sets
 from kafkascope_parsers.records.summary import UNKNOWN
 from kafkascope_parsers.schema import MessageType, Node
 
@@ -37,7 +37,7 @@ _MINUS_ONE_IS_NONE = frozenset(_INTS) - {"offset", "error_code"}
 earliest).
 """
 _RECORD_COUNTS = ("record_bytes", "n_batches", "n_records")
-_RECORD_HEADERS = ("first_timestamp_ms", "max_timestamp_ms")
+_RECORD_HEADERS = ("first_timestamp_ms", "max_timestamp_ms", "codec")
 _RECORD_OFFSETS = ("first_offset", "last_offset")
 """Of records that a producer sends no offset is known yet."""
 Kept = NDArray[np.int64] | slice
@@ -77,7 +77,8 @@ def part_schema(message: MessageType) -> pa.Schema:
     if any(mention.records is not None for mention in mentions):
         filled |= set(_record_columns_of(message))
         names += _record_columns_of(message)
-    numbers = [(name, PARTITIONS.column(name).type) for name in names if name in filled or name == "partition"]
+    kinds = {name: PARTITIONS.column(name).type for name in names if name in filled or name == "partition"}
+    numbers = [(name, CODED_TEXT if pa.types.is_string(kind) else kind) for name, kind in kinds.items()]
     return pa.schema([("topic", CODED_TEXT), ("topic_id", CODED_TEXT), *numbers])
 
 
@@ -155,5 +156,12 @@ def _record_columns(columns: Columns, node: Node, kept: Kept) -> dict[str, pa.Ar
     out = {name: pa.array(np.ascontiguousarray(sets[name])) for name in _RECORD_COUNTS}
     for name in _record_columns_of(columns.message)[len(_RECORD_COUNTS) :]:
         values = np.ascontiguousarray(sets[name])
-        out[name] = pa.array(values, mask=values == UNKNOWN)
+        out[name] = _codecs(values) if name == "codec" else pa.array(values, mask=values == UNKNOWN)
     return out
+
+
+def _codecs(numbers: NDArray[np.int8]) -> pa.DictionaryArray:
+    """Names of compression codecs; null for a number that Kafka does not have."""
+    known = (numbers >= 0) & (numbers < len(CODECS))
+    codes = pa.array(np.where(known, numbers, 0).astype(np.int32), mask=~known)
+    return pa.DictionaryArray.from_arrays(codes, pa.array(CODECS))

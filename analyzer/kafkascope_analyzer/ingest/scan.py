@@ -35,7 +35,7 @@ from kafkascope_analyzer.ingest.record_batches import record_sets, spill_record_
 from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.records import spill_records
 from kafkascope_analyzer.ingest.spill import Spill
-from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, stretch_rows
+from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, name_closed, stretch_rows
 from kafkascope_analyzer.resolve.apis import FETCH
 from kafkascope_analyzer.resolve.fetch_runs import FETCH_RUNS, FetchRuns
 from kafkascope_analyzer.resolve.flow_blocks import BLOCK_ENDS, block_end
@@ -176,6 +176,9 @@ class BucketScan:
         self._spill_requests(requests)
         self._spill_responses(responses)
         self._spill.gather(BLOCK_ENDS, block_end(self._spill.n_rows))
+        if final:
+            for cut in (frames, answered):
+                name_closed(cut.stretches, self.tcp.connections["close_ts_ns"] > 0)
         self._note_undecoded(streams, (frames, requests), (answered, responses))
         settled, new_row = self._exchanges.settle(responses.answers, answered.frames["row"], abandoned, final=final)
         self._spill.gather("requests", settled)
@@ -244,6 +247,7 @@ class BucketScan:
 
     def _spill_requests(self, block: RequestBlock) -> None:
         self._spill_partitions(block.partitions())
+        self._spill.gather("topology", self._news.only_first(block.topology()))
 
     def _spill_partitions(self, named: Iterator[NamedPartitions]) -> None:
         for message, rows in named:
@@ -286,7 +290,7 @@ class BucketScan:
             failed = failed_frame_rows(streams.data, block.failed(streams), self._capture_id)
             self._spill.gather("undecoded", stretches)
             self._spill.gather("undecoded", failed)
-            sizes = frames.frames["end"] - frames.frames["start"]
+            sizes = frames.frames["end"] - frames.frames["start"] - block.decoded.zeros_after
             self.ledger.decoded_bytes += int(sizes[block.decoded.decoded].sum())
             for table in (stretches, failed):
                 np.add.at(self._undecoded.rows, table["conn"].to_numpy(), table["bytes"].to_numpy())

@@ -7,6 +7,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_parsers.framing.layout import (
+    REASON_CLOSED,
+    REASON_END,
     REASON_NOT_KAFKA,
     REASON_OVERSIZE,
     REASON_TLS,
@@ -36,8 +38,8 @@ records or credentials.
 
 @dataclass(frozen=True, slots=True)
 class FailedFrames:
-    """Whole frames that are not decoded: FRAME rows, the stream offset, reason and detail of each, and whether
-    their first bytes may be shown.
+    """Whole frames that are not decoded, or their last bytes: FRAME rows, the stream offset, reason and detail of each,
+    and whether their first bytes may be shown.
     """
 
     frames: NDArray[np.void]
@@ -45,6 +47,14 @@ class FailedFrames:
     reasons: list[str]
     details: list[str | None]
     shown: bool
+
+
+def name_closed(stretches: NDArray[np.void], is_closed: NDArray[np.bool_]) -> None:
+    """Corrects the reason of the last bytes (STRETCH rows) of connections that were closed before the capture ended.
+    is_closed: by connection.
+    """
+    at_end = stretches["reason"] == REASON_END
+    stretches["reason"][at_end & is_closed[stretches["direction"] >> 1]] = REASON_CLOSED
 
 
 def stretch_rows(data: NDArray[np.uint8], stretches: NDArray[np.void], capture_id: int) -> pa.Table:

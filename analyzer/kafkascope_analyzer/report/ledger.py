@@ -67,7 +67,7 @@ def _keep_longest(known: dict[str, Any], stretches: pa.Table) -> None:
 
 def _ends(dataset: Dataset, wanted: set[str]) -> dict[str, tuple[str | None, str | None]]:
     """Client and server of these connections."""
-    only = pc.field("conn_id").isin(sorted(wanted))
+    only = pc.field("conn_id").isin(pa.array(sorted(wanted), pa.string()))
     columns = ["conn_id", "client_ip", "client_port", "server_ip", "server_port"]
     return {
         row["conn_id"]: (

@@ -201,14 +201,17 @@ _WHY_UNREAD = {
     "unknown_api": "an API that is not known",
     "unknown_version": "a version that is not known",
     "malformed_body": "a message that does not decode",
+    "trailing_zeros": "zeros behind a message, which brokers pass over",
+    "zookeeper": "ZooKeeper's protocol",
     "oversize": "a frame too large to be one",
     "truncated_by_snaplen": "packets were cut by the snap length",
     "orphan_response": "a response whose request is not in the capture",
     "capture_end": "a frame that the capture's end cut off",
+    "connection_end": "a frame that the connection's end cut off",
     "sasl_token": "a SASL exchange, kept out on purpose",
 }
 
-_WITH_DETAILS = ("unknown_api", "unknown_version", "malformed_body", "not_kafka", "oversize")
+_WITH_DETAILS = ("unknown_api", "unknown_version", "malformed_body", "trailing_zeros", "not_kafka", "oversize")
 
 
 def _unread(model: Model) -> Iterator[RenderableType]:

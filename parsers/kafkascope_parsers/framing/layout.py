@@ -60,7 +60,9 @@ STRETCH = np.dtype(
     REASON_SNAPLEN,
     REASON_SASL,
     REASON_END,
-) = range(8)
+    REASON_CLOSED,
+    REASON_ZOOKEEPER,
+) = range(10)
 REASONS = (
     "gap",
     "mid_stream_start",
@@ -70,6 +72,8 @@ REASONS = (
     "truncated_by_snaplen",
     "sasl_token",
     "capture_end",
+    "connection_end",
+    "zookeeper",
 )
 """Names of STRETCH.reason."""
 
@@ -111,7 +115,7 @@ CONNECTION = np.dtype(
 )
 BY_SYN, BY_FIRST_REQUEST, BY_PORT = range(3)
 """CONNECTION.told_by: what told client from server."""
-UNKNOWN, KAFKA, TLS, HTTP, OTHER = range(5)
+UNKNOWN, KAFKA, TLS, HTTP, OTHER, ZOOKEEPER = range(6)
 """CONNECTION.protocol."""
 
 WAITING = np.dtype(

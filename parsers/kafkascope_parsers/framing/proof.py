@@ -48,7 +48,9 @@ from kafkascope_parsers.framing.layout import (
     TLS,
     UNDECIDED_LIMIT,
     UNKNOWN,
+    ZOOKEEPER,
 )
+from kafkascope_parsers.framing.zookeeper import begins_session, ping_side
 from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.streams import Streams
 
@@ -181,7 +183,7 @@ def weigh(s: Streams, run: int, at: int, versions: NDArray[np.int16], state: tup
 
 @kernel
 def foreign_protocol(data: NDArray[np.uint8], at: int, end: int) -> int:
-    """TLS, HTTP or OTHER, by the first bytes of a packet."""
+    """TLS, HTTP, ZOOKEEPER or OTHER, by the first bytes of a packet."""
     if end - at >= 5 and 0x14 <= data[at] <= 0x17 and data[at + 1] == 0x03 and data[at + 2] <= 4:
         return TLS
     if end - at >= 4:
@@ -200,6 +202,8 @@ def foreign_protocol(data: NDArray[np.uint8], at: int, end: int) -> int:
         ):
             if word == known:
                 return HTTP
+    if begins_session(data, at, end) or ping_side(data, at, end) >= 0:
+        return ZOOKEEPER
     return OTHER
 
 
@@ -338,15 +342,35 @@ def hear_verdicts(
 
 
 @kernel
+def _pinging_side(s: Streams, run: int) -> int:
+    """0 where a packet of the run is a ping of a ZooKeeper client, 1 where one is the answer to it, else -1."""
+    piece = piece_at(s, s.start[run])
+    while piece < len(s.piece_start) and s.piece_start[piece] < s.end[run]:
+        to = s.piece_start[piece + 1] if piece + 1 < len(s.piece_start) else s.end[run]
+        side = ping_side(s.data, s.piece_start[piece], min(to, s.end[run]))
+        if side >= 0:
+            return side
+        piece += 1
+    return -1
+
+
+@kernel
 def name_foreign(s: Streams, f: Framing, begun: bool) -> None:
-    """Names TLS and HTTP by the first bytes seen of either side where no SYN told which side begins, and else (begun)
-    by those of the server.
+    """Names TLS, HTTP and ZooKeeper by the first bytes seen of either side where no SYN told which side begins, and
+    else (begun) by those of the server. ZooKeeper's pings say which side is which.
     """
     for run in range(len(s.direction)):
         k = s.direction[run]
         c = f.connections[k >> 1]
         if (c.client_side >= 0) != begun:
             continue
+        if c.protocol == UNKNOWN and not begun:
+            side = _pinging_side(s, run)
+            if side >= 0:
+                c.protocol = ZOOKEEPER
+                c.client_side = (k & 1) ^ side
+                c.told_by = BY_FIRST_REQUEST
+                continue
         if c.protocol == UNKNOWN and s.stream_offset[run] == 0 and c.client_side != k & 1:
             named = foreign_protocol(s.data, s.start[run], s.end[run])
             if named != OTHER:

@@ -31,11 +31,13 @@ from kafkascope_parsers.framing.layout import (
     REASON_OVERSIZE,
     REASON_SASL,
     REASON_TLS,
+    REASON_ZOOKEEPER,
     START,
     SYNC,
     TLS,
     TOKEN_LIMIT,
     WHOLE,
+    ZOOKEEPER,
 )
 from kafkascope_parsers.framing.proof import weigh
 from kafkascope_parsers.kernels import kernel
@@ -172,6 +174,10 @@ def pass_over_foreign(s: Streams, cut: Cut, c: NDArray[np.void]) -> None:
     for run in range(len(s.direction)):
         protocol = c[s.direction[run] >> 1].protocol
         if protocol > KAFKA:
-            reason = REASON_TLS if protocol == TLS else REASON_NOT_KAFKA
+            reason = REASON_NOT_KAFKA
+            if protocol == TLS:
+                reason = REASON_TLS
+            elif protocol == ZOOKEEPER:
+                reason = REASON_ZOOKEEPER
             add_stretch(s, cut, run, s.consumed[run], s.end[run], reason)
             s.consumed[run] = s.end[run]

@@ -56,6 +56,7 @@ class Columns:
     frame             int64      per row (decoded message): index of its input frame, ascending
     version_used      int16      per row: version it was decoded as (differs from the asked one where the fallback was
                                  taken)
+    zeros_after       int64      per row: zero bytes behind its body that are not part of it
     n_frames          input frames [first_frame, first_frame + n_frames) are in this batch: each is a row or a failure
     failures, unexpected_nulls
     counts_by_level   int64      per level: instances
@@ -65,6 +66,7 @@ class Columns:
     buf: NDArray[np.uint8]
     frame: NDArray[np.int64]
     version_used: NDArray[np.int16]
+    zeros_after: NDArray[np.int64]
     first_frame: int
     n_frames: int
     failures: tuple[Failure, ...]

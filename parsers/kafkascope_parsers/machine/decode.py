@@ -5,13 +5,14 @@ one take at most BATCH_BYTES, of one frame at most FRAME_BYTES.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.machine.columns import FAILURE_KINDS, Columns, Failure, UnexpectedNull
 from kafkascope_parsers.machine.gather import read_only
-from kafkascope_parsers.machine.kernel import OK, UNKNOWN_VERSION, Cells, Frames, Tally, run
+from kafkascope_parsers.machine.kernel import OK, TRAILING_BYTES, UNKNOWN_VERSION, Cells, Frames, Tally, run
 from kafkascope_parsers.machine.layout import empty_cells, lay_out, weights
 from kafkascope_parsers.schema.messages import UNSUPPORTED_VERSION, MessageType
 from kafkascope_parsers.schema.program import MAX_DEPTH
@@ -34,9 +35,11 @@ def decode_messages(
     versions: NDArray[np.int16],
     *,
     batch_bytes: int = BATCH_BYTES,
+    allow_zeros: bool = False,
 ) -> Iterator[Columns]:
     """Decode frames buf[starts[i]:ends[i]] (from the header on, without the size) as versions[i]; batches in input
-    order.
+    order. allow_zeros: whether a frame may have zero bytes after its body, which brokers pass over; Columns.zeros_after
+    counts them.
 
     Every frame is in exactly one batch, as a row or as a failure. Arrays are contiguous. ValueError if a frame is not
     inside the buffer or the arrays differ in length.
@@ -56,12 +59,17 @@ def decode_messages(
         used = _with_former_layout(message, buf, (starts, ends), used, (version, former))
     frames = Frames(starts, ends, _entries(message, used))
     tally = new_tally(message, frames)
-    begin = 0
+    begin, limits = 0, (batch_bytes, FRAME_BYTES)
     while begin < len(starts):
-        tally.counts[:] = 0
-        tally.reached[:] = 0
-        stop = _run(message, buf, frames, empty_cells(len(message.slots)), tally, begin, (batch_bytes, FRAME_BYTES))
-        yield _columns(message, buf, frames, used, tally, (begin, stop))
+        stop = _checked(message, buf, frames, tally, begin, limits)
+        if allow_zeros and len(padded := _zero_padded(buf, frames, tally, slice(begin, stop))):
+            shorter = frames.ends.copy()
+            shorter[padded] = tally.fail_at[padded]
+            frames = frames._replace(ends=read_only(shorter))
+            tally.status[padded] = OK
+            stop = _checked(message, buf, frames, tally, begin, limits)
+        columns = _columns(message, buf, frames, used, tally, (begin, stop))
+        yield replace(columns, zeros_after=(ends - frames.ends)[columns.frame])
         begin = stop
 
 
@@ -119,6 +127,22 @@ def _run(
     return int(run(buf, frames, programs.code, programs.tags, cells, tally, begin, limits))
 
 
+def _checked(
+    message: MessageType, buf: NDArray[np.uint8], frames: Frames, tally: Tally, begin: int, limits: tuple[int, int]
+) -> int:
+    """First run over a batch, which checks its frames and counts; gives the first frame after it."""
+    tally.counts[:] = 0
+    tally.reached[:] = 0
+    return _run(message, buf, frames, empty_cells(len(message.slots)), tally, begin, limits)
+
+
+def _zero_padded(buf: NDArray[np.uint8], frames: Frames, tally: Tally, part: slice) -> NDArray[np.int64]:
+    """The frames of a checked batch that only zero bytes follow after their body."""
+    found = np.flatnonzero(tally.status[part] == TRAILING_BYTES) + part.start
+    only_zeros = [not buf[tally.fail_at[f] : frames.ends[f]].any() for f in found.tolist()]
+    return np.asarray(found[np.array(only_zeros, np.bool_)], np.int64)
+
+
 def _columns(
     message: MessageType,
     buf: NDArray[np.uint8],
@@ -149,7 +173,10 @@ def _columns(
         _run(message, buf, batch, layout.cells, second, 0, (no_limit, no_limit))
     for version, former in message.former_layouts:
         used = np.where(used == former, version, used)
-    return Columns(message, buf, good, used.astype(np.int16), begin, stop - begin, failures, nulls, counts, layout)
+    zeros_after = np.zeros(len(good), np.int64)
+    return Columns(
+        message, buf, good, used.astype(np.int16), zeros_after, begin, stop - begin, failures, nulls, counts, layout
+    )
 
 
 def _failures(message: MessageType, tally: Tally, frames: Frames, span: tuple[int, int]) -> tuple[Failure, ...]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kafkascope_parsers.kernels import inlined, kernel
 from kafkascope_parsers.machine.gather import read_only
 from kafkascope_parsers.records.layout import (
+    CODEC_BITS,
     CONTROL_BIT,
     DELETE_HORIZON_BIT,
     LOG_APPEND_BIT,
@@ -32,12 +33,14 @@ RECORD_SET = np.dtype(
         ("first_timestamp_ms", np.int64),
         ("max_timestamp_ms", np.int64),
         ("n_batches", np.int32),
+        ("codec", np.int8),
     ]
 )
 """A records field as its batch headers say. record_bytes: of whole batches. first_offset: of the first batch with data
 (of a compressed message of magic 0 or 1 that of its last record); last_offset: of the last batch of any kind.
 first_timestamp_ms: of the first record with data, or when it was appended where the broker sets the time;
-max_timestamp_ms: the greatest."""
+max_timestamp_ms: the greatest; codec: of the first batch with data, an index of CODECS or a number that Kafka does not
+have."""
 
 
 @inlined
@@ -49,6 +52,7 @@ def _read_v2(buf, p, row):  # type: ignore[no-untyped-def]
         latest = read_int64(buf, p + 35)
         if row["first_offset"] == UNKNOWN:
             row["first_offset"] = read_int64(buf, p)
+            row["codec"] = attributes & CODEC_BITS
             if attributes & LOG_APPEND_BIT:
                 row["first_timestamp_ms"] = latest
             elif attributes & DELETE_HORIZON_BIT == 0:
@@ -63,6 +67,7 @@ def _read_message(buf, p, row):  # type: ignore[no-untyped-def]
     row["last_offset"] = read_int64(buf, p)
     if is_first:
         row["first_offset"] = row["last_offset"]
+        row["codec"] = buf[p + 17] & CODEC_BITS
     if buf[p + 16] == 1:
         latest = read_int64(buf, p + 18)
         if is_first:
@@ -98,7 +103,7 @@ def summarize_record_sets(
     """RECORD_SET per records field buf[offsets[i]:+lengths[i]]; no batches, and all else UNKNOWN, for null (length
     -1)."""
     out = np.zeros(len(offsets), RECORD_SET)
-    for name in ("first_offset", "last_offset", "first_timestamp_ms", "max_timestamp_ms"):
+    for name in ("first_offset", "last_offset", "first_timestamp_ms", "max_timestamp_ms", "codec"):
         out[name] = UNKNOWN
     spans = read_only(np.asarray(offsets, np.int64)), read_only(np.asarray(lengths, np.int32))
     _summarize(read_only(np.asarray(buf, np.uint8)), *spans, out)

@@ -23,7 +23,8 @@ class Api:
     """One API.
 
     sender: who sends its requests; is_steady: whether a healthy sender repeats it as long as it runs; roles: what a
-    client that sends it takes the server for (as in the table roles), the most telling first.
+    client that sends it takes the server for (as in the table roles), the most telling first; roles_since: the first
+    version for which that is so (OffsetCommit and OffsetFetch 0 keep offsets in ZooKeeper, which every broker does).
     """
 
     api_key: int
@@ -32,6 +33,7 @@ class Api:
     sender: Sender
     is_steady: bool
     roles: tuple[str, ...]
+    roles_since: int
 
 
 @cache
@@ -41,9 +43,9 @@ def api_catalogue() -> dict[int, Api]:
     return {api.api_key: api for api in (_api(line.split("\t")) for line in lines[1:])}
 
 
-def apis_for_role(role: str) -> frozenset[str]:
-    """The names of the APIs that are sent to a server in this role."""
-    return frozenset(api.name for api in api_catalogue().values() if role in api.roles)
+def apis_for_role(role: str) -> dict[str, int]:
+    """The names of the APIs that are sent to a server in this role, and the version since which they are."""
+    return {api.name: api.roles_since for api in api_catalogue().values() if role in api.roles}
 
 
 def keys_of_families(families: Collection[Family]) -> frozenset[int]:
@@ -52,8 +54,8 @@ def keys_of_families(families: Collection[Family]) -> frozenset[int]:
 
 
 def _api(fields: list[str]) -> Api:
-    key, name, family, sender, steady, roles = fields
+    key, name, family, sender, steady, roles, since = fields
     if family not in FAMILIES or sender not in get_args(Sender) or steady not in ("yes", "no"):
         raise ValueError(f"apis.tsv, {name}: {family}, {sender}, {steady} are not all known")
     known = cast("Family", family), cast("Sender", sender)
-    return Api(int(key), name, *known, steady == "yes", tuple(roles.split(",")) if roles else ())
+    return Api(int(key), name, *known, steady == "yes", tuple(roles.split(",")) if roles else (), int(since))

@@ -26,7 +26,7 @@ TAG_TYPE = "tag"
 @dataclass(slots=True, eq=False)
 class Node:
     """A field, an array's element, or a struct. `slot` is -1 where there is no column (the root, header, body, array
-    elements that are structs)."""
+    elements that are structs). `is_tagged`: whether the newest definition of the field makes it optional (KIP-482)."""
 
     name: str
     kafka_name: str
@@ -37,9 +37,17 @@ class Node:
     slot: int = -1
     entity_type: str | None = None
     is_secret: bool = False
+    is_tagged: bool = False
     children: dict[str, "Node"] = field(default_factory=dict)
     element: "Node | None" = None
     unknown: "Node | None" = None
+
+    @property
+    def is_error_code(self) -> bool:
+        """Whether the field holds one of Kafka's error codes: an int16 whose name ends with ErrorCode. (Kafka's message
+        definitions mark them in no other way.)
+        """
+        return self.kind == "leaf" and self.type == "int16" and self.kafka_name.endswith("ErrorCode")
 
     def walk(self) -> Iterator["Node"]:
         """The node and all below it, unknown tags included."""
@@ -116,6 +124,7 @@ class TreeBuilder:
             raise ValueError(f"{self.message}: {path} has the unknown type {facts.type}")
         node = Node(name, facts.name, "leaf", facts.type, path, struct.level, entity_type=facts.entity_type)
         node.is_secret = is_secret(self.message, path)
+        node.is_tagged = facts.tagged.low <= facts.tagged.high
         self._slot(node)
         if kind == "array":
             node.kind = "array"

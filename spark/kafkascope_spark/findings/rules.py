@@ -34,6 +34,7 @@ from kafkascope_spark.findings import (
     stuck_consumer,
     throttled,
     tiny_batches,
+    unreadable_batches,
     wrong_protocol,
 )
 from kafkascope_spark.findings.rule import Rule
@@ -72,5 +73,6 @@ RULES: tuple[Rule, ...] = (
     stuck_consumer.RULE,
     throttled.RULE,
     tiny_batches.RULE,
+    unreadable_batches.RULE,
     wrong_protocol.RULE,
 )

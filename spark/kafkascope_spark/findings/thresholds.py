@@ -63,6 +63,8 @@ TINY_BYTES = 1_024
 """A sixteenth of batch.size (default 16384)."""
 LINGER_MS = 20
 """A wait that no user of a log notices; linger.ms is 5 by default since Kafka 4.0 (KIP-1030)."""
+SAME_BATCH = 5
+"""A client that rewinds gets a batch twice or three times, and goes on."""
 CHATTY_REQUESTS = 200
 """Fewer requests show no habit."""
 CHATTY_A_SECOND = 20

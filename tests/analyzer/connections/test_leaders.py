@@ -14,6 +14,7 @@ def leaders(*rows):
     names = ("ts_ns", "topic", "topic_id", "partition", "node_id", "leader_epoch")
     types = (pa.int64(), pa.string(), pa.string(), pa.int32(), pa.int32(), pa.int32())
     columns = {n: pa.array([r[i] for r in rows], t) for i, (n, t) in enumerate(zip(names, types, strict=True))}
+    columns["from_controller"] = pa.array([len(r) > len(names) for r in rows])
     return Leaders(pa.table({"kind": pa.array(["leader"] * len(rows), pa.string()), **columns}), {"T": "t"})
 
 
@@ -27,6 +28,13 @@ def test_the_last_told_before_a_time_leads():
 def test_a_broker_with_old_metadata_changes_nothing():
     told = leaders((10, "t", "T", 0, 1, 4), (20, "t", "T", 0, 2, 3), (30, "t", "T", 0, 1, -1))
     assert told.at("t", None, 0, 25) == 1
+
+
+def test_what_the_controller_says_is_never_old():
+    """A topic without an id that is made anew: its epochs begin again, and only LeaderAndIsr shows it."""
+    told = leaders((10, "t", None, 0, 1, 4), (20, "t", None, 0, 2, 0, "controller"), (30, "t", None, 0, 2, 0))
+    assert told.at("t", None, 0, 25) == 2
+    assert told.at("t", None, 0, 35) == 2
 
 
 def test_a_topic_made_anew_begins_again():

@@ -49,5 +49,11 @@ def test_each_constant_has_the_key_of_its_api(name):
 
 
 def test_roles_are_asked_by_name():
-    assert apis_for_role("telemetry") == {"GetTelemetrySubscriptions", "PushTelemetry"}
-    assert apis_for_role("nobody") == frozenset()
+    assert apis_for_role("telemetry") == {"GetTelemetrySubscriptions": 0, "PushTelemetry": 0}
+    assert apis_for_role("nobody") == {}
+
+
+def test_offsets_in_zookeeper_are_no_matter_of_a_coordinator():
+    """KafkaApis of 0.8.2 to 3.9: version 0 of both APIs reads and writes ZooKeeper."""
+    later = {name: since for name, since in apis_for_role("group_coordinator").items() if since}
+    assert later == {"OffsetCommit": 1, "OffsetFetch": 1}

@@ -7,7 +7,7 @@ import pyarrow as pa
 from kafkascope_analyzer.dataset.contract import Column, Table, required, time
 from kafkascope_analyzer.dataset.tables.captures import CAPTURES
 from kafkascope_analyzer.dataset.tables.cluster import DNS, TOPOLOGY
-from kafkascope_analyzer.dataset.tables.columns import CONN, COORDINATOR_TYPES, REQUEST, SIDES
+from kafkascope_analyzer.dataset.tables.columns import CODECS, CONN, COORDINATOR_TYPES, REQUEST, SIDES
 from kafkascope_analyzer.dataset.tables.connections import (
     CONNECTIONS,
     ROLE_ROWS,
@@ -18,7 +18,7 @@ from kafkascope_analyzer.dataset.tables.connections import (
     UNDECODED_REASONS,
 )
 from kafkascope_analyzer.dataset.tables.events import EVENTS
-from kafkascope_analyzer.dataset.tables.records import CODECS, CONTROLS, RECORD_BATCHES, RECORDS
+from kafkascope_analyzer.dataset.tables.records import CONTROLS, RECORD_BATCHES, RECORDS
 from kafkascope_analyzer.dataset.tables.requests import ERRORS, PARTITIONS, REQUEST_STATUSES, REQUESTS
 
 __all__ = [

@@ -3,6 +3,7 @@
 from kafkascope_analyzer.dataset.contract import i32, i64, text
 
 COORDINATOR_TYPES = ("group", "transaction", "share")
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 SIDES = ("client", "server")
 CONN = text("conn_id", "connection: the same however the capture was cut or bucketed")
 CAPTURE = i32("capture_id", "input file, in the manifest's order")

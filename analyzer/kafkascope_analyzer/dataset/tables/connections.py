@@ -24,11 +24,14 @@ UNDECODED_REASONS = (
     "unknown_api",
     "unknown_version",
     "malformed_body",
+    "trailing_zeros",
     "oversize",
     "truncated_by_snaplen",
     "sasl_token",
     "orphan_response",
     "capture_end",
+    "connection_end",
+    "zookeeper",
 )
 
 CONNECTIONS = Table(
@@ -58,7 +61,7 @@ CONNECTIONS = Table(
         ),
         *time("close", "first FIN or RST"),
         i64("idle_before_close_ms", "from the last payload to the first FIN or RST, milliseconds"),
-        text("protocol", "what it speaks", "kafka", "tls", "http", "other", "empty"),
+        text("protocol", "what it speaks", "kafka", "tls", "http", "zookeeper", "other", "empty"),
         text("why", "what made us say so"),
         text("tls_version", "TLS version of the server's hello"),
         text("tls_sni", "server name in the client's hello"),
@@ -67,6 +70,11 @@ CONNECTIONS = Table(
         text("sasl_mechanism", "SASL mechanism asked for"),
         text("principal", "user name of the first SASL token, where PLAIN or SCRAM shows one"),
         i64("session_lifetime_ms", "lifetime of the SASL session that the broker set last, milliseconds"),
+        text("zookeeper_session", "ZooKeeper session that the server granted, as 0x and hex digits"),
+        i64(
+            "zookeeper_timeout_ms",
+            "session timeout that ZooKeeper granted, milliseconds; 0 where the session had expired",
+        ),
         texts("client_ids", "client ids of its requests, in order of appearance"),
         text("software_name", "client software of ApiVersions"),
         text("software_version", "version of the client software"),

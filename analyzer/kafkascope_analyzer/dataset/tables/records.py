@@ -3,9 +3,7 @@
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.contract import Column, Table, flag, i16, i32, i64, text, texts, time
-from kafkascope_analyzer.dataset.tables.columns import CONN, REQUEST
-
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+from kafkascope_analyzer.dataset.tables.columns import CODECS, CONN, REQUEST
 
 CONTROLS = (
     "abort",

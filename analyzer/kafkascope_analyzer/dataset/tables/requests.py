@@ -1,7 +1,15 @@
 """Requests with their answers, the partitions they name, the errors they got."""
 
 from kafkascope_analyzer.dataset.contract import Table, flag, i16, i32, i64, required, text, time
-from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CONN, COORDINATOR_TYPES, ENDPOINTS, PACKET, REQUEST
+from kafkascope_analyzer.dataset.tables.columns import (
+    CAPTURE,
+    CODECS,
+    CONN,
+    COORDINATOR_TYPES,
+    ENDPOINTS,
+    PACKET,
+    REQUEST,
+)
 
 REQUEST_STATUSES = ("ok", "no_response_expected", "unanswered", "orphan_response", "undecoded", "not_captured")
 
@@ -97,6 +105,7 @@ PARTITIONS = Table(
         i64("last_offset", "last offset of the batches that Fetch brings, transaction markers included"),
         i64("first_timestamp_ms", "when the first record was created (or appended), milliseconds since the epoch"),
         i64("max_timestamp_ms", "latest time of a record, milliseconds since the epoch"),
+        text("codec", "compression of the first record batch; null without one", *CODECS),
     ),
 )
 
