@@ -111,8 +111,10 @@ def _head(model: Model) -> Iterator[RenderableType]:
         missing = f"; {size(ledger['missing_bytes'])} missing from the capture" if ledger["missing_bytes"] else ""
         yield line(f"{share} of {size(ledger['stream_bytes'])} of stream decoded as Kafka{missing}")
     for section in ("stories", "findings"):
-        if model.get(section, {}).get("why_not"):
-            yield line((model[section]["why_not"], "yellow"))
+        why_not = model.get(section, {}).get("why_not")
+        if why_not:
+            if why_not != model.get("headline", {}).get("sentence"):
+                yield line((why_not, "yellow"))
             break
 
 

@@ -17,11 +17,13 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.report.scan import has_table, table_name
-from kafkascope_parsers.errors import UsageError
+from kafkascope_parsers.errors import DamagedDatasetError, UsageError
 
 ROWS_AT_A_TIME = 10_000
 MOST_OPENED = 16
 """Tables that are opened at the same time."""
+_WRONG_QUERY = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
+"""What DuckDB raises before it reads a table."""
 _CLOSED = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
@@ -40,7 +42,7 @@ class Database:
 
     def __init__(self, dataset: Dataset, *, scratch: Path | None = None, memory_limit: str | None = None) -> None:
         self.dataset = dataset
-        self._tables: set[str] = set()
+        self._tables: dict[str, str] = {}
         settings: dict[str, str | bool | int | float | list[str]] = {**_CLOSED}
         if scratch is not None and memory_limit is not None:
             settings |= {"temp_directory": str(scratch), "memory_limit": memory_limit, "threads": 1}
@@ -90,18 +92,29 @@ class Database:
             self._connection.execute(parsed[0])
             names = [str(column[0]) for column in self._connection.description or []]
         except (duckdb.Error, pa.ArrowInvalid) as error:
-            raise UsageError(self._sentence(error)) from error
-        return names, self._rows()
+            raise self._failure(error, statement) from error
+        return names, self._rows(statement)
 
-    def _rows(self) -> Iterator[tuple[Any, ...]]:
+    def _rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
         while True:
             try:
                 rows = self._connection.fetchmany(ROWS_AT_A_TIME)
             except (duckdb.Error, pa.ArrowInvalid) as error:
-                raise UsageError(self._sentence(error)) from error
+                raise self._failure(error, statement) from error
             if not rows:
                 return
             yield from rows
+
+    def _failure(self, error: Exception, statement: str) -> UsageError:
+        """The error to raise: one that names the damaged file where a table that the query names has one."""
+        if not isinstance(error, _WRONG_QUERY):
+            try:
+                for view, table in self._tables.items():
+                    if view in statement:
+                        self.dataset.check_files(table)
+            except DamagedDatasetError as damaged:
+                return damaged
+        return UsageError(self._sentence(error))
 
     def _sentence(self, error: Exception) -> str:
         """DuckDB's first line, and where to look: a table that the dataset lacks, or the list of tables."""
