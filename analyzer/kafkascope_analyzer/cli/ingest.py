@@ -111,6 +111,8 @@ def write_tables(
     with bar("reading captures", quiet=quiet) as shown:
 
         def progress(done: int, total: int) -> None:
+            if 0 < total <= done:
+                shown.name_stage("writing the tables")
             shown.at(done, total)
             if after_block is not None:
                 after_block()
