@@ -91,9 +91,11 @@ def test_one_form_that_fails_leaves_none(dataset: Path, monkeypatch: pytest.Monk
     assert sentence == "kafkascope: --perfetto a.pftrace: cannot be written: No space left on device"
 
 
-def test_without_perfettos_package_it_says_what_to_install(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    assert "pip install 'kafkascope[perfetto]'" in refused("report", dataset, "--perfetto", "a.pftrace")
+def test_a_trace_needs_no_package_besides_the_default_install(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("perfetto", "perfetto.protos", "google.protobuf"):
+        monkeypatch.setitem(sys.modules, name, None)
+    result = run("report", dataset, "--perfetto", "a.pftrace")
+    assert (result.exit_code, result.stderr) == (0, "perfetto: a.pftrace\n")
 
 
 def test_analyze_writes_the_forms_too_and_never_over_a_capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
