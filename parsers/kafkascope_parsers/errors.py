@@ -21,5 +21,9 @@ class UsageError(Exception):
     """The call cannot be carried out as asked: says what to do instead."""
 
 
+class DamagedDatasetError(UsageError):
+    """A file that a dataset lists is damaged or gone: says which file, and how to get the dataset back."""
+
+
 class SparkError(Exception):
     """Spark failed (memory, disk, a lost process): says what happened and what to do. The tables are not affected."""

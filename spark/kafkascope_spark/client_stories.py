@@ -147,7 +147,7 @@ class Client:
         yield from ((STALL, stall) for stall in self.calls.finish(left_ns))
         yield from self.startups.finish()
         yield from self.cadences.finish()
-        yield from self.recoveries.finish()
+        yield from self.recoveries.finish(left_ns)
 
 
 class Address:

@@ -29,6 +29,10 @@ FINDING_TASKS = 8
 number, not the rows, would take the time."""
 
 
+def _unheeded(stage: str) -> None:
+    """Takes the name of a stage that nobody asked for."""
+
+
 def write_stories(
     uri: str | Path,
     *,
@@ -36,13 +40,14 @@ def write_stories(
     remote: str | None = None,
     ignored: Collection[str] = (),
     stall_ms: int = DEFAULT_STALL_MS,
+    stage: "Callable[[str], None]" = _unheeded,
 ) -> None:
     """Write the story tables of a dataset (dataset.stories.STORY_TABLES); older ones are replaced at the end, at once.
 
     uri: the dataset, a local path or a URI that Spark's executors reach too. master: a Spark master; remote: a Spark
     Connect server; neither: `SPARK_REMOTE` where that is set, else Spark inside this process. ignored: rules that are
-    not asked; stall_ms: from which length on a wait is a stall. Raises UsageError when there is no such dataset or no
-    session can be opened.
+    not asked; stall_ms: from which length on a wait is a stall; stage: takes the name of each stage when it begins.
+    Raises UsageError when there is no such dataset or no session can be opened.
     """
     dataset = Dataset.open(uri)
     size = size_for_requests(dataset.rows(REQUESTS.name))
@@ -51,10 +56,12 @@ def write_stories(
     from kafkascope_spark.tables import Tables
 
     run = StoryRun(dataset, dataset.capture_span or (0, 0), new_run_id(), stall_ms)
+    stage("Spark: clients, groups, transactions, stalls, incidents")
     files = write_client_and_group_stories(session, run)
     tables = Tables(
         session, replace(dataset, manifest=dataset.manifest.with_files({**dataset.manifest.files, **files}))
     )
+    stage("Spark: findings")
     dataset.commit_stories({**files, **write_findings(tables, run, ignored)}, stall_ms)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from kafkascope_analyzer.cli.early_session import early_session
 from kafkascope_analyzer.cli.exits import complain, exit_codes
 from kafkascope_analyzer.cli.forms import Forms, write_forms
-from kafkascope_analyzer.cli.found import end_if_found
+from kafkascope_analyzer.cli.found import end_if_found, end_without_kafka
 from kafkascope_analyzer.cli.ingest import (
     host_names,
     inputs_of,
@@ -107,6 +107,7 @@ def analyze(
         if failure is not None:
             raise SparkError(f"{failure}; the tables are complete: `kafkascope stories {place}` tries again")
         end_if_found(written, fail_on)
+        end_without_kafka(written)
 
 
 def _try_stories(

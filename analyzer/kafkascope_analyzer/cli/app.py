@@ -1,8 +1,10 @@
 """The commands of `kafkascope` and their order in the help."""
 
-from typing import Annotated
+import inspect
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from kafkascope_analyzer.cli.analyze import analyze
 from kafkascope_analyzer.cli.cut import cut
@@ -20,12 +22,29 @@ from kafkascope_analyzer.cli.tables import tables
 from kafkascope_analyzer.cli.timeline import timeline
 from kafkascope_analyzer.cli.topology import topology
 
+
+class _Commands(TyperGroup):
+    """The group of all commands: its help prints the first paragraph of each command's help whole."""
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:
+        """Writes the table of commands; the default is one line of each description."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        shown = [(name, _first_paragraph(command.help)) for name, command in commands if command is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(shown)
+
+
+def _first_paragraph(text: str | None) -> str:
+    return " ".join(inspect.cleandoc(text or "").partition("\n\n")[0].split())
+
+
 app = typer.Typer(
     name="kafkascope",
+    cls=_Commands,
     help="Reads captures of Kafka traffic: connections and their roles, how clients started, how they recovered.",
-    epilog="Exit codes: 0 done, 1 findings with --fail-on, 2 usage, 3 unreadable input, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 findings with --fail-on, 2 usage, 3 unreadable input, 4 Spark failed, 5 no Kafka in "
+    "the capture, 130 interrupted, 141 the reader of the output closed it.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -3,7 +3,6 @@
 Everything that can be known before the work is checked before it. `-` is standard output, for one of them at most.
 """
 
-import importlib.util
 import os
 import shutil
 import sys
@@ -66,8 +65,6 @@ def _check_place(name: str, place: Path, *, overwrite: bool) -> None:
 
 
 def _check_perfetto(place: Path) -> None:
-    if importlib.util.find_spec("perfetto") is None:
-        raise UsageError("--perfetto needs Perfetto's protobuf classes: pip install 'kafkascope[perfetto]'")
     if place == STANDARD_OUTPUT and sys.stdout.isatty():
         raise UsageError("a trace on the terminal is of no use; write to a file, and open it in ui.perfetto.dev")
 

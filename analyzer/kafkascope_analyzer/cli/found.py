@@ -1,11 +1,11 @@
-"""`--fail-on` and `--ignore`: what findings mean for a command's end."""
+"""What was found decides how a command ends: `--fail-on`, `--ignore`, and captures without Kafka."""
 
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import typer
 
-from kafkascope_analyzer.cli.exits import FOUND, complain
+from kafkascope_analyzer.cli.exits import FOUND, NO_KAFKA, complain
 from kafkascope_analyzer.cli.options import Severity
 from kafkascope_parsers.errors import UsageError
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
 
 _ORDER = tuple(Severity)
+MOST_NAMED = 3
+"""Captures that a sentence names."""
 
 
 def known_rules(names: Sequence[str] | None) -> frozenset[str]:
@@ -45,6 +47,16 @@ def end_if_found(dataset: "Dataset", fail_on: Severity | None, ignored: Collecti
     if n:
         complain(f"{n} finding{'' if n == 1 else 's'} at {fail_on.value} or worse")
         raise typer.Exit(FOUND)
+
+
+def end_without_kafka(dataset: "Dataset") -> None:
+    """Ends the command with exit code 5, and says why, where no Kafka was read from the capture."""
+    from kafkascope_analyzer.report.incidents.preconditions import why_no_kafka
+
+    why = why_no_kafka(dataset)
+    if why is not None:
+        complain(f"{', '.join(entry['path'] for entry in dataset.manifest.inputs[:MOST_NAMED])}: {why}")
+        raise typer.Exit(NO_KAFKA)
 
 
 def n_found(dataset: "Dataset", severity: Severity, ignored: Collection[str] = ()) -> int:

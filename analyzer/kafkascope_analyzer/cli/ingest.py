@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
+from kafkascope_analyzer.cli.found import end_without_kafka
 from kafkascope_analyzer.cli.options import (
     Captures,
     Format,
@@ -54,6 +55,9 @@ def ingest(
         show_overview(place, format)
         staged.settle()
         note(f"dataset: {place}", quiet=quiet)
+        from kafkascope_analyzer.dataset.dataset import Dataset
+
+        end_without_kafka(Dataset.open(place))
 
 
 def inputs_of(captures: list[str]) -> list[Path | str]:
@@ -107,6 +111,8 @@ def write_tables(
     with bar("reading captures", quiet=quiet) as shown:
 
         def progress(done: int, total: int) -> None:
+            if 0 < total <= done:
+                shown.name_stage("writing the tables")
             shown.at(done, total)
             if after_block is not None:
                 after_block()

@@ -79,6 +79,13 @@ class Staged:
 
     def __enter__(self) -> "Staged":
         _remove_leftovers(self.work)
+        try:  # the captures may take hours to read: it is found out now whether the dataset can be written
+            self.work.mkdir()
+            self.work.rmdir()
+        except OSError as error:
+            raise UsageError(
+                f"{self._out}: cannot be written: {error.strerror or error}; -o names another place"
+            ) from error
         return self
 
     def __exit__(

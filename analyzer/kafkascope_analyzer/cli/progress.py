@@ -32,6 +32,12 @@ class Bar:
         if self._task is not None:
             self._progress.update(self._task, completed=done, total=total or None)
 
+    def name_stage(self, label: str) -> None:
+        """Says what is being done now, beside the bar."""
+        self._label = label
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, description=label)
+
     def close(self) -> None:
         """Removes the bar."""
         if self._progress is not None:
@@ -57,15 +63,21 @@ def bar(label: str, *, quiet: bool) -> Iterator[Bar]:
 
 
 @contextmanager
-def waiting(label: str, *, quiet: bool) -> Iterator[None]:
-    """Shows a spinner during the block, for work whose progress is unknown; under the same conditions as `bar`."""
+def waiting(label: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Shows a spinner during the block, for work whose progress is unknown; under the same conditions as `bar`. Gives a
+    function that names the next stage of the work.
+    """
     if quiet or not sys.stderr.isatty():
-        yield
+        yield _nowhere
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(label):
-        yield
+    with Console(stderr=True).status(label) as status:
+        yield status.update
+
+
+def _nowhere(label: str) -> None:
+    """Names a stage where nothing is shown."""
 
 
 def note(sentence: str, *, quiet: bool) -> None:

@@ -1,46 +1,132 @@
 """`kafkascope sql`: a query over all tables of a dataset, in DuckDB. Starts no Spark."""
 
 import sys
+from collections.abc import Iterator
 from enum import Enum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.options import DatasetUri
+from kafkascope_parsers.errors import UsageError
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.sql.database import Database
 
 
 class Rows(str, Enum):  # noqa: UP042 - typer's choices want the value as text on every supported Python
     """How the rows of a query are written."""
 
-    rich = "rich"
+    table = "table"
     plain = "plain"
     csv = "csv"
     json = "json"
+    jsonl = "jsonl"
     markdown = "markdown"
+    parquet = "parquet"
 
 
 def sql(
-    dataset: DatasetUri,
-    query: Annotated[str, typer.Argument(metavar="SELECT", help="A SELECT in DuckDB's SQL; - reads it from stdin.")],
+    dataset: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="OUT.kscope", help="A dataset that kafkascope wrote: its folder, or its URI.", show_default=False
+        ),
+    ] = None,
+    query: Annotated[
+        str | None,
+        typer.Argument(metavar="[SELECT]", help="A SELECT in DuckDB's SQL; - reads it from stdin.", show_default=False),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option("--run", metavar="NAME", help="Ask this saved question instead.", show_default=False),
+    ] = None,
+    list_questions: Annotated[
+        bool, typer.Option("--list", help="List the saved questions; no dataset is needed.")
+    ] = False,
+    show: Annotated[
+        str | None,
+        typer.Option("--show", metavar="NAME", help="Print a saved question as SQL.", show_default=False),
+    ] = None,
     format: Annotated[  # noqa: A002 - the option's name
-        Rows, typer.Option("--format", help="How the rows are written: rich, plain (ASCII), csv, json or markdown.")
-    ] = Rows.rich,
+        Rows,
+        typer.Option(
+            "--format",
+            help="How the rows are written: table, plain (a table in ASCII), csv, json, jsonl (a line of JSON for each "
+            "row), markdown or parquet.",
+        ),
+    ] = Rows.table,
 ) -> None:
-    """Ask a question in SQL: select ... from requests, clients, messages.Metadata_response (see kafkascope tables)."""
+    """Ask a question in SQL: select ... from requests, clients, messages.Metadata_response (see kafkascope tables).
+
+    Saved questions need no SQL: kafkascope sql --list, kafkascope sql OUT.kscope --run slow-producers.
+    """
     with exit_codes():
-        from kafkascope_analyzer.dataset.dataset import Dataset
-        from kafkascope_analyzer.sql.database import Database
-        from kafkascope_analyzer.sql.results import as_csv, as_json, as_markdown, as_table
+        from kafkascope_analyzer.sql.saved import question
 
-        statement = sys.stdin.read() if query == "-" else query
-        with Database(Dataset.open(dataset)) as database:
-            names, rows = database.query(statement)
-            if format in (Rows.rich, Rows.plain):
-                from kafkascope_analyzer.report.terminal import width_of, write_parts
+        if list_questions:
+            sys.stdout.writelines(_listed())
+            return
+        if show is not None:
+            sys.stdout.write(question(show).text)
+            return
+        if dataset is None:
+            raise UsageError("name the dataset to ask: kafkascope sql OUT.kscope SELECT; --list needs none")
+        if (query is None) == (run is None):
+            raise UsageError("give either a SELECT or --run NAME; kafkascope sql --list lists the saved questions")
+        statement = question(run).text if run is not None else sys.stdin.read() if query == "-" else query
+        _ask(dataset, str(statement), format)
 
-                write_parts(as_table(names, rows, width_of(sys.stdout)), sys.stdout, plain=format is Rows.plain)
-                return
-            written = {Rows.csv: as_csv, Rows.json: as_json, Rows.markdown: as_markdown}[format]
-            for part in written(names, rows):
-                sys.stdout.write(part)
+
+def _listed() -> Iterator[str]:
+    """The saved questions as lines: the name, and what it answers."""
+    from kafkascope_analyzer.sql.saved import questions
+
+    widest = max(len(saved.name) for saved in questions())
+    yield from (f"{saved.name:<{widest}}  {saved.description}\n" for saved in questions())
+
+
+def _ask(dataset: str, statement: str, how: Rows) -> None:
+    from kafkascope_analyzer.dataset.dataset import Dataset
+    from kafkascope_analyzer.sql.database import Database
+
+    with Database(Dataset.open(dataset)) as database:
+        if how is Rows.parquet:
+            _write_parquet(database, statement)
+            return
+        names, rows = database.query(statement)
+        if how in (Rows.table, Rows.plain):
+            _write_table(names, rows, ascii_only=how is Rows.plain)
+            return
+        from kafkascope_analyzer.sql.results import as_csv, as_json, as_json_lines, as_markdown
+
+        written = {Rows.csv: as_csv, Rows.json: as_json, Rows.jsonl: as_json_lines, Rows.markdown: as_markdown}[how]
+        for part in written(names, rows):
+            sys.stdout.write(part)
+
+
+def _write_table(names: list[str], rows: Iterator[tuple[Any, ...]], *, ascii_only: bool) -> None:
+    """A table as wide as the terminal; where the output goes elsewhere, as wide as its rows are."""
+    from kafkascope_analyzer.report.terminal import UNWRAPPED, width_of, write_parts
+    from kafkascope_analyzer.sql.results import as_table
+
+    wrap = sys.stdout.isatty()
+    parts = as_table(names, rows, width_of(sys.stdout) if wrap else UNWRAPPED)
+    write_parts(parts, sys.stdout, plain=ascii_only, wrap=wrap)
+
+
+def _write_parquet(database: "Database", statement: str) -> None:
+    """The result as one Parquet file, when it is whole. Raises UsageError on a terminal."""
+    import shutil
+    import tempfile
+
+    if sys.stdout.isatty():
+        raise UsageError("Parquet on the terminal is of no use; send it into a file: > rows.parquet")
+    from kafkascope_analyzer.sql.results import write_parquet
+
+    with tempfile.TemporaryFile(prefix="kafkascope-") as file:
+        write_parquet(database.arrow(statement), file)
+        file.seek(0)
+        sys.stdout.flush()
+        shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()

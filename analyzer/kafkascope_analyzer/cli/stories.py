@@ -88,9 +88,10 @@ def write_stories(
     from kafkascope_spark.stories import write_stories as run_stories
 
     master, remote = where
-    what = "stories: clients, starts, recoveries, findings (Spark)"
-    with waiting(what, quiet=quiet), spark_failures():
-        run_stories(dataset, master=master, remote=remote, ignored=choice.ignored, stall_ms=choice.stall_ms)
+    with waiting("starting Spark", quiet=quiet) as name_stage, spark_failures():
+        run_stories(
+            dataset, master=master, remote=remote, ignored=choice.ignored, stall_ms=choice.stall_ms, stage=name_stage
+        )
 
 
 def show_report(dataset: "Dataset", how: Format) -> None:

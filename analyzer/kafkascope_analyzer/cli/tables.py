@@ -12,6 +12,7 @@ from kafkascope_analyzer.cli.options import Format, FormatOption
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.contract import Column, Table
+    from kafkascope_analyzer.sql.saved import SavedSql
 
 _UNITS = {"_ns": "ns", "_us": "µs", "_ms": "ms", "_bytes": "bytes", "_ts": "UTC"}
 """Ends of column names -> what their numbers count."""
@@ -23,10 +24,11 @@ def tables(
     ] = None,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
-    """List the tables of a dataset; of one its columns, each with a sentence and its unit."""
+    """List the tables of a dataset and the views of kafkascope sql; of one its columns, with a sentence and a unit."""
     with exit_codes():
         from kafkascope_analyzer.dataset.stories import STORY_TABLES
         from kafkascope_analyzer.dataset.tables import INGEST_TABLES, MESSAGE_KEYS
+        from kafkascope_analyzer.sql.saved import views
 
         known = {**{t.name: t for t in INGEST_TABLES}, **{t.name: t for t in STORY_TABLES}}
         if table is None:
@@ -35,6 +37,10 @@ def tables(
         name = table.removeprefix("stories/")
         if name.startswith("messages"):
             _columns(name, "message; Kafka's own fields follow these: kafkascope protocol API", MESSAGE_KEYS, format)
+            return
+        view = next((saved for saved in views() if saved.name == name), None)
+        if view is not None:
+            _view(view, format)
             return
         if name not in known:
             from kafkascope_parsers.errors import UsageError
@@ -53,6 +59,8 @@ def unit_of(column: str) -> str:
 
 
 def _list(known: "dict[str, Table]", stories: set[str], how: Format) -> None:
+    from kafkascope_analyzer.sql.saved import views
+
     rows = [
         {"table": name, "made_by": "stories" if name in stories else "ingest", "row": table.row}
         for name, table in known.items()
@@ -60,7 +68,19 @@ def _list(known: "dict[str, Table]", stories: set[str], how: Format) -> None:
     rows.append(
         {"table": "messages.<Api>_request, _response", "made_by": "ingest", "row": "message, with Kafka's fields"}
     )
+    rows += [
+        {"table": view.name, "made_by": "view", "row": view.description.removeprefix("One row per ").rstrip(".")}
+        for view in views()
+    ]
     _write(rows, how, ("table", "made_by", "row"), "one row per")
+
+
+def _view(view: "SavedSql", how: Format) -> None:
+    """A view of `kafkascope sql`: the SELECT that it is, of which each line is a column."""
+    if how is Format.json:
+        sys.stdout.write(json.dumps({"view": view.name, "what": view.description, "sql": view.text}, indent=2) + "\n")
+        return
+    sys.stdout.write(f"{view.name}: a view of kafkascope sql\n\n{view.text}")
 
 
 def _columns(name: str, row: str, columns: "tuple[Column, ...]", how: Format) -> None:

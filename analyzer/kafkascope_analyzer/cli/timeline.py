@@ -114,7 +114,8 @@ def _chronology(dataset: "Dataset", wanted: "Wanted", format: Format) -> None:  
         for entry in entries:
             sys.stdout.write(json.dumps(plain(entry), ensure_ascii=True) + "\n")
         return
-    write_parts(render_chronology(entries, width_of(sys.stdout)), sys.stdout, plain=format is Format.plain)
+    width = width_of(sys.stdout) if sys.stdout.isatty() else None
+    write_parts(render_chronology(entries, width), sys.stdout, plain=format is Format.plain, wrap=width is not None)
 
 
 def _starts(dataset: "Dataset", start_id: str | None, client: str | None, format: Format) -> None:  # noqa: A002 - as above

@@ -14,6 +14,7 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,14 @@ from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
-from kafkascope_parsers.errors import UsageError
+from kafkascope_parsers.errors import DamagedDatasetError, UsageError
 
 BATCH_ROWS = 65_536
 MOST_REMOVED = 16
 """Files that are removed at the same time: an object store takes tens of milliseconds for each."""
 STORIES = "stories"
 MESSAGES = "messages"
+_AGAIN = "restore it from a copy, or make the dataset again with kafkascope analyze --overwrite"
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 _READ_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
 """Arrow's default is to hold 16 batches of 4 files in memory before they are used."""
@@ -200,9 +202,7 @@ class Dataset:
         """From which length on a wait is a stall in the stories."""
         return DEFAULT_STALL_MS if self.manifest.stall_ms is None else self.manifest.stall_ms
 
-    def commit_stories(
-        self, files: Mapping[str, Sequence[DatasetFile]], stall_ms: int = DEFAULT_STALL_MS
-    ) -> "Dataset":
+    def commit_stories(self, files: Mapping[str, Sequence[DatasetFile]], stall_ms: int = DEFAULT_STALL_MS) -> "Dataset":
         """Replaces all stories by these files, in one atomic write of the manifest, and then removes the story files
         that are no longer listed. files: `stories/<table>` -> its files; a table without rows may have none. stall_ms:
         from which length on a wait is a stall in them.
@@ -228,8 +228,40 @@ class Dataset:
         with ThreadPoolExecutor(MOST_REMOVED) as pool:
             list(pool.map(self.storage.remove, (path for path in self.storage.listed(STORIES) if path not in listed)))
 
-    def _reading(self, name: str) -> Any:
-        return self.storage.failures(name)
+    def check_files(self, name: str) -> None:
+        """Reads all files of a table. Raises DamagedDatasetError, which names the first that is damaged or gone."""
+        import pyarrow.parquet as pq
+
+        for path in self.files(name):
+            try:
+                with pq.ParquetFile(self.storage.inside(path), filesystem=self.filesystem) as file:
+                    for _ in file.iter_batches(BATCH_ROWS, use_threads=False):
+                        pass
+            except FileNotFoundError as error:
+                raise DamagedDatasetError(f"{self.uri_of(path)}: the file is gone; {_AGAIN}") from error
+            except (OSError, pa.ArrowException) as error:
+                if self._is_damage(error):
+                    raise DamagedDatasetError(f"{self.uri_of(path)}: the Parquet file is damaged; {_AGAIN}") from error
+                raise
+
+    def _is_damage(self, error: Exception) -> bool:
+        """Whether pyarrow failed at what is in a file, or because it is gone, rather than at the storage. A local file
+        system numbers its errors, pyarrow's Parquet reader does not.
+        """
+        if isinstance(error, FileNotFoundError | pa.ArrowInvalid):
+            return True
+        return self.storage.is_local and isinstance(error, OSError) and error.errno is None
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[None]:
+        """Turns what pyarrow and the storage raise into a UsageError; names the file where one is damaged or gone."""
+        with self.storage.failures(name):
+            try:
+                yield
+            except (OSError, pa.ArrowException) as error:
+                if self._is_damage(error):
+                    self.check_files(name)
+                raise
 
 
 def new_run_id() -> str:

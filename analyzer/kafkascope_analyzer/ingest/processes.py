@@ -166,6 +166,7 @@ class Workers:
             pipe.close()
         for process in self._processes:
             process.join()
+        gc.unfreeze()  # DuckDB's bindings report what was not collected when the interpreter ends
 
     def _place(self, block: ReadBlock) -> _Place | None:
         """The slot whose memory the block is; None where it lies elsewhere, and has to be sent."""

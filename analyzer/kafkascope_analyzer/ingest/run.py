@@ -77,9 +77,9 @@ def ingest(
     limits = limits_within(options.max_memory)
     partial = out.with_name(out.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    spill = Path(tempfile.mkdtemp(prefix=".spill-", dir=partial))
     try:
+        partial.mkdir(parents=True)
+        spill = Path(tempfile.mkdtemp(prefix=".spill-", dir=partial))
         run = _Run(partial, spill, _n_buckets(inputs, options.jobs), options, limits)
         _write_dataset(run, in_time_order([Path(path) for path in inputs]), (progress, meanwhile))
         shutil.rmtree(spill)

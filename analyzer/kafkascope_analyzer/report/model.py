@@ -12,8 +12,9 @@ from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_analyzer.report import clients, overview, unread
 from kafkascope_analyzer.report.broker_latency import broker_latency
 from kafkascope_analyzer.report.client_traffic import client_traffic
-from kafkascope_analyzer.report.findings import MOST_FINDINGS, Finding, counted
+from kafkascope_analyzer.report.findings import MOST_FINDINGS, counted
 from kafkascope_analyzer.report.flow import flow
+from kafkascope_analyzer.report.incidents.model import Summary
 from kafkascope_analyzer.report.incidents.summary import summary_of
 from kafkascope_analyzer.report.leader_load import leader_load
 from kafkascope_analyzer.report.plain import plain
@@ -54,7 +55,7 @@ def report_model(dataset: Dataset) -> dict[str, Any]:
         "stories": {"present": present, "why_not": None if present else NO_STORIES},
         "headline": plain(summary.headline),
         "incidents": plain(summary.incidents),
-        "findings": _of_stories(_findings(dataset, summary.findings), stories=present),
+        "findings": _of_stories(_findings(dataset, summary), stories=present),
         "clients": found,
         "rebalances": _of_stories(rebalances(dataset), stories=present),
         "transactions": _of_stories(transactions(dataset), stories=present),
@@ -66,9 +67,12 @@ def report_model(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _findings(dataset: Dataset, found: tuple[Finding, ...]) -> dict[str, Any]:
-    return {
-        "present": has_table(dataset, FINDINGS),
+def _findings(dataset: Dataset, summary: Summary) -> dict[str, Any]:
+    """The findings; not present where no Kafka was read: then no rule had anything to judge."""
+    found = summary.findings
+    why_not = {"why_not": summary.headline.sentence} if summary.no_kafka else {}
+    return why_not | {
+        "present": has_table(dataset, FINDINGS) and not summary.no_kafka,
         "n": len(found),
         "by_severity": counted(found),
         "listed": plain(found[:MOST_FINDINGS]),

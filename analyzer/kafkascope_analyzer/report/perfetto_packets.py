@@ -1,127 +1,196 @@
 """Perfetto's trace format, packet by packet: processes, threads, tracks, slices, instants, flows.
 
-Written with Perfetto's own classes (package `perfetto`), a few hundred packets at a time, so that memory does not grow
-with the trace. Names of events and arguments are interned. Everything is on one packet sequence; the trace processor
-sorts by time. Source: perfetto.dev, "Writing TrackEvent Protos Synthetically".
+The format is Protocol Buffers; the few messages that a trace needs are encoded here, some bytes at a time, so that
+memory does not grow with the trace. Names of events and arguments are interned. Everything is on one packet sequence;
+the trace processor sorts by time. Sources: perfetto.dev, "Writing TrackEvent Protos Synthetically"; field numbers of
+perfetto_trace.proto; protobuf.dev, "Encoding".
 """
 
+import struct
 from collections.abc import Iterable, Mapping
-from typing import Any, BinaryIO
+from enum import IntEnum
+from typing import BinaryIO
 
-from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
-
-PACKETS_AT_A_TIME = 500
+FLUSH_BYTES = 64 << 10
+"""Bytes that are gathered before they are written."""
 MOST_INTERNED = 10_000
 """Names that are interned; a name that comes later is written out each time."""
 _SEQUENCE = 1
 _REALTIME, _BOOTTIME = 1, 6
 """Perfetto's builtin clocks: UTC, and the default clock of a trace."""
+_STATE_CLEARED, _NEEDS_STATE = 1, 2
+"""TracePacket.SequenceFlags: a new sequence begins; names that were interned before are used."""
+_SLICE_BEGIN, _SLICE_END, _INSTANT = 1, 2, 3
+"""TrackEvent.Type."""
 
 Args = Mapping[str, int | str | None]
+
+
+class _Packet(IntEnum):
+    """Field numbers of TracePacket; a Trace consists of them, as its field 1."""
+
+    CLOCK_SNAPSHOT = 6
+    TIMESTAMP = 8
+    SEQUENCE_ID = 10
+    TRACK_EVENT = 11
+    INTERNED_DATA = 12
+    SEQUENCE_FLAGS = 13
+    TRACK_DESCRIPTOR = 60
+
+
+class _Track(IntEnum):
+    """Field numbers of TrackDescriptor."""
+
+    UUID = 1
+    NAME = 2
+    PROCESS = 3
+    THREAD = 4
+    PARENT_UUID = 5
+    SIBLING_ORDER_RANK = 12
+
+
+class _Event(IntEnum):
+    """Field numbers of TrackEvent."""
+
+    DEBUG_ANNOTATIONS = 4
+    TYPE = 9
+    NAME_IID = 10
+    TRACK_UUID = 11
+    NAME = 23
+    FLOW_IDS = 47
+
+
+class _Argument(IntEnum):
+    """Field numbers of DebugAnnotation."""
+
+    NAME_IID = 1
+    BOOL_VALUE = 2
+    INT_VALUE = 4
+    STRING_VALUE = 6
+
+
+class _Interned(IntEnum):
+    """Field numbers of InternedData; an entry has its number as field 1 and its name as field 2."""
+
+    EVENT_NAMES = 2
+    ARGUMENT_NAMES = 3
+
+
+def _varint(value: int) -> bytes:
+    """A number of 64 bits, seven bits a byte; a negative one as its two's complement."""
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3) + _varint(value)
+
+
+def _fixed64(field: int, value: int) -> bytes:
+    return _varint(field << 3 | 1) + struct.pack("<Q", value)
+
+
+def _bytes(field: int, value: bytes) -> bytes:
+    """A message or a text as a field."""
+    return _varint(field << 3 | 2) + _varint(len(value)) + value
+
+
+def _text(field: int, value: str) -> bytes:
+    return _bytes(field, value.encode("utf-8"))
 
 
 class TraceWriter:
     """Writes one trace. Times are nanoseconds since the epoch; uuids are this class's own, unique numbers."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._file, self._trace = file, pb.Trace()
+        self._file, self._gathered = file, bytearray()
         self._names: dict[str, int] = {}
         self._arg_names: dict[str, int] = {}
         self._last_uuid = 0
 
     def begin(self, start_ns: int) -> None:
         """The first packets: a new sequence, and what the trace's clock is in UTC."""
-        packet = self._packet()
-        packet.sequence_flags = pb.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
-        packet = self._packet()
-        packet.timestamp = start_ns
-        for clock_id in (_BOOTTIME, _REALTIME):
-            clock = packet.clock_snapshot.clocks.add()
-            clock.clock_id, clock.timestamp = clock_id, start_ns
+        self._packet(_number(_Packet.SEQUENCE_FLAGS, _STATE_CLEARED))
+        clocks = b"".join(_bytes(1, _number(1, clock) + _number(2, start_ns)) for clock in (_BOOTTIME, _REALTIME))
+        self._packet(_number(_Packet.TIMESTAMP, start_ns) + _bytes(_Packet.CLOCK_SNAPSHOT, clocks))
 
     def process(self, pid: int, name: str) -> int:
         """A process, in the order of the calls; gives its track."""
-        uuid, track = self._track(name=None, parent=None)
-        track.process.pid, track.process.process_name = pid, name
-        track.sibling_order_rank = pid
-        return uuid
+        process = _number(1, pid) + _text(6, name)
+        return self._track(_bytes(_Track.PROCESS, process) + _number(_Track.SIBLING_ORDER_RANK, pid))
 
     def thread(self, process: int, ids: tuple[int, int], name: str) -> int:
         """A thread of the process; ids: pid and tid. Gives its track."""
-        uuid, track = self._track(name=None, parent=process)
-        track.thread.pid, track.thread.tid = ids
-        track.thread.thread_name = name
-        return uuid
+        thread = _number(1, ids[0]) + _number(2, ids[1]) + _text(5, name)
+        return self._track(_number(_Track.PARENT_UUID, process) + _bytes(_Track.THREAD, thread))
 
     def track(self, parent: int, name: str) -> int:
         """A further track under a process or thread."""
-        return self._track(name=name, parent=parent)[0]
+        return self._track(_number(_Track.PARENT_UUID, parent) + _text(_Track.NAME, name))
 
-    def _track(self, name: str | None, parent: int | None) -> tuple[int, Any]:
+    def _track(self, description: bytes) -> int:
         self._last_uuid += 1
-        track = self._packet().track_descriptor
-        track.uuid = self._last_uuid
-        if parent is not None:
-            track.parent_uuid = parent
-        if name is not None:
-            track.name = name
-        return self._last_uuid, track
+        self._packet(_bytes(_Packet.TRACK_DESCRIPTOR, _number(_Track.UUID, self._last_uuid) + description))
+        return self._last_uuid
 
     def slice(self, track: int, span_ns: tuple[int, int], name: str, args: Args, flows: Iterable[int] = ()) -> None:
         """A slice from begin to end; slices of one track may nest, not overlap. flows: numbers that join slices."""
-        self._event(track, span_ns[0], name, args, flows).type = pb.TrackEvent.TYPE_SLICE_BEGIN
-        packet = self._packet()
-        packet.timestamp = max(span_ns)
-        packet.track_event.track_uuid = track
-        packet.track_event.type = pb.TrackEvent.TYPE_SLICE_END
+        self._event(_event(track, _SLICE_BEGIN), span_ns[0], name, args, flows)
+        end = _bytes(_Packet.TRACK_EVENT, _event(track, _SLICE_END))
+        self._packet(_number(_Packet.TIMESTAMP, max(span_ns)) + end)
 
     def instant(self, track: int, ts_ns: int, name: str, args: Args, flows: Iterable[int] = ()) -> None:
         """A mark."""
-        self._event(track, ts_ns, name, args, flows).type = pb.TrackEvent.TYPE_INSTANT
+        self._event(_event(track, _INSTANT), ts_ns, name, args, flows)
 
-    def _event(self, track: int, ts_ns: int, name: str, args: Args, flows: Iterable[int]) -> Any:
-        packet = self._packet()
-        packet.timestamp = ts_ns
-        event = packet.track_event
-        event.track_uuid = track
-        name_iid = self._interned(packet, self._names, name, packet.interned_data.event_names)
-        if name_iid:
-            event.name_iid = name_iid
-        else:
-            event.name = name
+    def _event(self, event: bytes, ts_ns: int, name: str, args: Args, flows: Iterable[int]) -> None:
+        """Writes an event, with the names that it is the first to use."""
+        new = bytearray()
+        iid = self._interned(self._names, name, _Interned.EVENT_NAMES, new)
+        parts = [event, _number(_Event.NAME_IID, iid) if iid else _text(_Event.NAME, name)]
         for key, value in args.items():
             if value is not None:
-                annotation = event.debug_annotations.add()
-                names = packet.interned_data.debug_annotation_names
-                annotation.name_iid = self._interned(packet, self._arg_names, key, names)
-                if isinstance(value, bool):
-                    annotation.bool_value = value
-                elif isinstance(value, int):
-                    annotation.int_value = value
-                else:
-                    annotation.string_value = value
-        event.flow_ids.extend(flows)
-        return event
+                key_iid = self._interned(self._arg_names, key, _Interned.ARGUMENT_NAMES, new)
+                parts.append(_bytes(_Event.DEBUG_ANNOTATIONS, _number(_Argument.NAME_IID, key_iid) + _value(value)))
+        parts += [_fixed64(_Event.FLOW_IDS, flow) for flow in flows]
+        packet = _number(_Packet.TIMESTAMP, ts_ns) + _bytes(_Packet.TRACK_EVENT, b"".join(parts))
+        names = _bytes(_Packet.INTERNED_DATA, bytes(new)) if new else b""
+        self._packet(packet + names + _number(_Packet.SEQUENCE_FLAGS, _NEEDS_STATE))
 
-    def _interned(self, packet: Any, known: dict[str, int], name: str, new: Any) -> int:
-        """The name's number, told to the reader where it is new; 0 where there are too many."""
-        packet.sequence_flags = pb.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
+    @staticmethod
+    def _interned(known: dict[str, int], name: str, field: int, new: bytearray) -> int:
+        """The name's number, and in `new` its entry where it is used for the first time; 0 where there are too many."""
         if name not in known:
             if len(known) >= MOST_INTERNED:
                 return 0
             known[name] = len(known) + 1
-            entry = new.add()
-            entry.iid, entry.name = known[name], name
+            new += _bytes(field, _number(1, known[name]) + _text(2, name))
         return known[name]
 
-    def _packet(self) -> Any:
-        if len(self._trace.packet) >= PACKETS_AT_A_TIME:
+    def _packet(self, content: bytes) -> None:
+        self._gathered += _bytes(1, content + _number(_Packet.SEQUENCE_ID, _SEQUENCE))
+        if len(self._gathered) >= FLUSH_BYTES:
             self.flush()
-        packet = self._trace.packet.add()
-        packet.trusted_packet_sequence_id = _SEQUENCE
-        return packet
 
     def flush(self) -> None:
         """Writes what is gathered: serialized traces one after the other are one trace."""
-        self._file.write(self._trace.SerializeToString(deterministic=True))
-        self._trace = pb.Trace()  # a message that is only cleared keeps the memory of all it ever held
+        self._file.write(self._gathered)
+        self._gathered.clear()
+
+
+def _event(track: int, kind: int) -> bytes:
+    return _number(_Event.TRACK_UUID, track) + _number(_Event.TYPE, kind)
+
+
+def _value(value: int | str) -> bytes:
+    """The value of an argument; a truth value is an int to Python too."""
+    if isinstance(value, bool):
+        return _number(_Argument.BOOL_VALUE, value)
+    if isinstance(value, int):
+        return _number(_Argument.INT_VALUE, value)
+    return _text(_Argument.STRING_VALUE, value)

@@ -52,12 +52,14 @@ def grid(*columns: tuple[str, str], header: bool = True) -> Table:
     return table
 
 
-def labelled(label: tuple[str, str], width: int, *parts: str | tuple[str, str], indent: int = 0) -> RenderableType:
+def labelled(
+    label: tuple[str, str] | Text, width: int, *parts: str | tuple[str, str], indent: int = 0
+) -> RenderableType:
     """A paragraph with a label of that width before its first line; where it wraps, it stays beside the label."""
     table = Table(box=None, show_header=False, show_edge=False, pad_edge=False, padding=0)
     table.add_column(width=width, no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row(Text(*label), Text.assemble(*parts, overflow="fold"))
+    table.add_row(label if isinstance(label, Text) else Text(*label), Text.assemble(*parts, overflow="fold"))
     return indented(table, indent)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CADENCES, CLIENTS, STARTUP_STEP_ROWS, STARTUPS
-from kafkascope_analyzer.report.scan import NO_STORIES, has_table, one_of, rows
+from kafkascope_analyzer.report.scan import NO_STORIES, capture_span, has_table, one_of, rows
 from kafkascope_parsers.errors import UsageError
 
 Row = dict[str, Any]
@@ -34,7 +34,7 @@ def clients_of(dataset: Dataset, wanted: str | None = None) -> list[Row]:
 
 
 def starts_model(dataset: Dataset, client: str | None, startup_id: str | None) -> Row:
-    """start_ns of the first start, and `clients` with their `starts` and `cadences`: of all clients, of one, or one
+    """start_ns of the capture, and `clients` with their `starts` and `cadences`: of all clients, of one, or one
     start alone. Raises UsageError as clients_of and start_with_client do.
     """
     owner = None if startup_id is None else start_with_client(dataset, startup_id)[1]["client_instance_id"]
@@ -45,8 +45,7 @@ def starts_model(dataset: Dataset, client: str | None, startup_id: str | None) -
         mine = starts[row["client_instance_id"]]
         row["starts"] = [s for s in mine if startup_id in (None, s["startup_id"])]
         row["cadences"] = loops[row["client_instance_id"]]
-    begun = [s["start_ns"] for row in found for s in row["starts"]]
-    return {"start_ns": min(begun, default=0), "clients": found}
+    return {"start_ns": capture_span(dataset)[0], "clients": found}
 
 
 def starts_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, list[Row]]:

@@ -30,6 +30,8 @@ Model = dict[str, Any]
 
 WIDEST = 132
 """Columns that are used at most: longer lines are hard to follow."""
+UNWRAPPED = 1_000_000
+"""Columns of an output whose lines are not wrapped."""
 MOST_APIS = 14
 MOST_ERRORS = 8
 MOST_FILES = 6
@@ -45,9 +47,11 @@ def render_to(model: Model, stream: TextIO, *, plain: bool, routine: bool = Fals
     write_parts(render(model, routine=routine), stream, plain=plain)
 
 
-def write_parts(parts: Iterable[RenderableType], stream: TextIO, *, plain: bool) -> None:
-    """Writes parts in the terminal's width: styled on a terminal, without blanks at line ends elsewhere."""
-    width = width_of(stream)
+def write_parts(parts: Iterable[RenderableType], stream: TextIO, *, plain: bool, wrap: bool = True) -> None:
+    """Writes parts in the terminal's width: styled on a terminal, without blanks at line ends elsewhere. wrap: whether
+    lines are wrapped at that width.
+    """
+    width = width_of(stream) if wrap else UNWRAPPED
     if not plain and stream.isatty():
         Console(file=stream, markup=False, highlight=False, emoji=False, width=width).print(*parts, sep="\n")
         return
@@ -113,8 +117,10 @@ def _head(model: Model) -> Iterator[RenderableType]:
         missing = f"; {size(ledger['missing_bytes'])} missing from the capture" if ledger["missing_bytes"] else ""
         yield line(f"{share} of {size(ledger['stream_bytes'])} of stream decoded as Kafka{missing}")
     for section in ("stories", "findings"):
-        if model.get(section, {}).get("why_not"):
-            yield line((model[section]["why_not"], "yellow"))
+        why_not = model.get(section, {}).get("why_not")
+        if why_not:
+            if why_not != model.get("headline", {}).get("sentence"):
+                yield line((why_not, "yellow"))
             break
 
 

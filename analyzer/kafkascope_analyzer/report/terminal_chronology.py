@@ -1,4 +1,6 @@
-"""The chronology on a terminal: a line each, which ends with `…` where the terminal is too narrow for it."""
+"""The chronology on a terminal: an entry each, whose text goes on below itself where the terminal is too narrow for it;
+where the output goes elsewhere, a line each.
+"""
 
 from collections.abc import Iterator
 
@@ -6,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.report.chronology import KINDS, Entry
-from kafkascope_analyzer.report.pieces import line
+from kafkascope_analyzer.report.pieces import labelled, line
 from kafkascope_analyzer.report.terminal_findings import STYLE
 from kafkascope_analyzer.report.words import safe
 
@@ -15,18 +17,22 @@ WIDE = 110
 _GAP = 2
 
 
-def render_chronology(entries: list[Entry], width: int) -> Iterator[RenderableType]:
-    """The entries in lines of so many columns."""
+def render_chronology(entries: list[Entry], width: int | None) -> Iterator[RenderableType]:
+    """The entries in lines of so many columns; None: however long they are."""
     if not entries:
         yield line("nothing of this is in the capture")
         return
     times = max(len(entry.at) for entry in entries)
     kinds = max(map(len, KINDS)) + _GAP
-    ids = max(len(safe(entry.id or "")) for entry in entries) + _GAP if width >= WIDE else 0
-    room = width - times - _GAP - kinds - ids
+    with_ids = width is None or width >= WIDE
+    ids = max(len(safe(entry.id or "")) for entry in entries) + _GAP if with_ids else 0
     for entry in entries:
         style = STYLE.get(entry.severity or "", "bold yellow" if entry.kind in ("stall", "broker") else "")
-        text = Text(entry.text)
-        text.truncate(room, overflow="ellipsis", pad=ids > 0)
-        head = Text.assemble((f"{entry.at:>{times}}  ", "dim"), (f"{entry.kind:<{kinds}}", style), text)
-        yield head.append(f"  {safe(entry.id or '')}", style="dim") if ids else head
+        head = Text.assemble((f"{entry.at:>{times}}  ", "dim"), (f"{entry.kind:<{kinds}}", style))
+        if with_ids:
+            head.append(f"{safe(entry.id or ''):<{ids}}", style="dim")
+        yield head + Text(entry.text) if width is None else labelled(head, len(head), entry.text)
+    if not with_ids:
+        yield line(
+            (f"at {WIDE} columns or more, and in a pipe, lines have the ids that kafkascope explain takes", "dim")
+        )

@@ -110,12 +110,12 @@ def address(ip: str | None, port: int | None) -> str | None:
     return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
 
 
-_OUTCOMES = {"gave_up": "client closed first"}
+_OUTCOMES = {"gave_up": "given up", "client_ended": "client ended first"}
 _STARTS = {"gave_up": "ended before it was ready"}
 
 
 def outcome_text(outcome: str | None) -> str:
-    """How a recovery ended, in words. A client that went away before it recovered did not give up: it was closed."""
+    """How a recovery ended, in words. A client that ended before it recovered did not give up."""
     known = outcome or "still_open"
     return _OUTCOMES.get(known, known.replace("_", " "))
 

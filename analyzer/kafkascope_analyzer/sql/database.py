@@ -17,11 +17,19 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.report.scan import has_table, table_name
-from kafkascope_parsers.errors import UsageError
+from kafkascope_analyzer.sql.saved import views
+from kafkascope_parsers.errors import DamagedDatasetError, UsageError
 
 ROWS_AT_A_TIME = 10_000
 MOST_OPENED = 16
 """Tables that are opened at the same time."""
+_WRONG_QUERY = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
+"""What DuckDB raises before it reads a table."""
+_ROUNDED = ("TIMESTAMP_NS", "INTERVAL")
+"""Types of DuckDB that hold more than Python's datetime and timedelta."""
+_NOT_IN_PARQUET = ("INTERVAL",)
+"""Types of DuckDB for which pyarrow's Parquet has none."""
+_TABLES = tuple(table.name for table in (*INGEST_TABLES, *STORY_TABLES))
 _CLOSED = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
@@ -40,7 +48,7 @@ class Database:
 
     def __init__(self, dataset: Dataset, *, scratch: Path | None = None, memory_limit: str | None = None) -> None:
         self.dataset = dataset
-        self._tables: set[str] = set()
+        self._tables: dict[str, str] = {}
         settings: dict[str, str | bool | int | float | list[str]] = {**_CLOSED}
         if scratch is not None and memory_limit is not None:
             settings |= {"temp_directory": str(scratch), "memory_limit": memory_limit, "threads": 1}
@@ -50,6 +58,9 @@ class Database:
         self._connection.execute("create schema messages")
         for name in dataset.messages:
             self._connection.execute(f'create view messages."{_view_of(name)}" as select * from "{name}"')
+        for view in views():
+            if all(table in self._tables for table in _TABLES if view.names(table)):
+                self._connection.execute(f"create view {view.name} as {view.text}")
         self._connection.execute("set lock_configuration=true")
 
     def __enter__(self) -> "Database":
@@ -66,12 +77,12 @@ class Database:
         """Makes each table known to DuckDB. Several are opened at a time: a message's schema is in its first file, and
         an object store takes tens of milliseconds to answer.
         """
-        views = {t.name: table_name(t) for t in (*INGEST_TABLES, *STORY_TABLES) if has_table(self.dataset, t)}
-        views |= {name: name for name in self.dataset.messages}
+        names = {t.name: table_name(t) for t in (*INGEST_TABLES, *STORY_TABLES) if has_table(self.dataset, t)}
+        names |= {name: name for name in self.dataset.messages}
         with ThreadPoolExecutor(MOST_OPENED) as pool:
-            for view, table in zip(views, pool.map(self.dataset.arrow, views.values()), strict=True):
-                self._connection.register(view, table)
-        self._tables.update(views)
+            for name, table in zip(names, pool.map(self.dataset.arrow, names.values()), strict=True):
+                self._connection.register(name, table)
+        self._tables.update(names)
 
     def has(self, table: str) -> bool:
         """Whether the dataset has the table."""
@@ -82,26 +93,67 @@ class Database:
 
         Raises UsageError in one sentence, also while the rows are read.
         """
+        names, types = self._execute(statement)
+        exact = _exact(statement, names, types, _ROUNDED)
+        if exact is not None:
+            self._execute(exact)
+        return names, self._rows(statement)
+
+    def arrow(self, statement: str) -> Iterator[pa.RecordBatch | pa.Schema]:
+        """The schema, then the batches of one SELECT in Arrow's types. Raises UsageError, also while they are read."""
+        parsed = self._select(statement)
+        try:
+            relation = self._connection.sql(parsed)
+            exact = _exact(statement, relation.columns, list(map(str, relation.types)), _NOT_IN_PARQUET)
+            relation = relation if exact is None else self._connection.sql(exact)
+            as_reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader  # before DuckDB 2
+            with as_reader(ROWS_AT_A_TIME) as reader:
+                yield reader.schema
+                yield from reader
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            raise self._failure(error, statement) from error
+
+    def _select(self, statement: str) -> Any:
+        """The one statement that the text is, a SELECT. Raises UsageError."""
         try:
             parsed = self._connection.extract_statements(statement)
-            if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
-                what = "one statement" if len(parsed) != 1 else f"a SELECT, not {parsed[0].type.name}"
-                raise UsageError(f"the query has to be {what}: a dataset is only read")
-            self._connection.execute(parsed[0])
-            names = [str(column[0]) for column in self._connection.description or []]
-        except (duckdb.Error, pa.ArrowInvalid) as error:
-            raise UsageError(self._sentence(error)) from error
-        return names, self._rows()
+        except duckdb.Error as error:
+            raise self._failure(error, statement) from error
+        if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
+            what = "one statement" if len(parsed) != 1 else f"a SELECT, not {parsed[0].type.name}"
+            raise UsageError(f"the query has to be {what}: a dataset is only read")
+        return parsed[0]
 
-    def _rows(self) -> Iterator[tuple[Any, ...]]:
+    def _execute(self, statement: str) -> tuple[list[str], list[str]]:
+        """Begins one SELECT; gives the names and the types of its columns. Raises UsageError."""
+        parsed = self._select(statement)
+        try:
+            self._connection.execute(parsed)
+        except (duckdb.Error, pa.ArrowInvalid) as error:
+            raise self._failure(error, statement) from error
+        columns = self._connection.description or []
+        return [str(column[0]) for column in columns], [str(column[1]) for column in columns]
+
+    def _rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
         while True:
             try:
                 rows = self._connection.fetchmany(ROWS_AT_A_TIME)
             except (duckdb.Error, pa.ArrowInvalid) as error:
-                raise UsageError(self._sentence(error)) from error
+                raise self._failure(error, statement) from error
             if not rows:
                 return
             yield from rows
+
+    def _failure(self, error: Exception, statement: str) -> UsageError:
+        """The error to raise: one that names the damaged file where a table that the query names has one."""
+        if not isinstance(error, _WRONG_QUERY):
+            try:
+                for name, table in self._tables.items():
+                    if any(part in statement for part in (name, *_views_over(name))):
+                        self.dataset.check_files(table)
+            except DamagedDatasetError as damaged:
+                return damaged
+        return UsageError(self._sentence(error))
 
     def _sentence(self, error: Exception) -> str:
         """DuckDB's first line, and where to look: a table that the dataset lacks, or the list of tables."""
@@ -118,3 +170,26 @@ def _view_of(name: str) -> str:
     """`Metadata_response` of `messages/Metadata/response`."""
     _, api, direction = name.split("/")
     return f"{api}_{direction}"
+
+
+def _views_over(table: str) -> Iterator[str]:
+    """The names by which a query may read the table besides its own."""
+    if table.startswith("messages/"):
+        yield _view_of(table)
+    over = [view for view in views() if view.names(table)]
+    yield from (view.name for view in views() if view in over or any(view.names(other.name) for other in over))
+
+
+def _exact(statement: str, names: list[str], types: list[str], inexact: tuple[str, ...]) -> str | None:
+    """The statement with columns of the types `inexact` as text; None where it has none, or its columns have no names
+    of their own.
+    """
+    rounded = [name for name, kind in zip(names, types, strict=True) if kind in inexact]
+    if not rounded or len(set(names)) < len(names):
+        return None
+    as_text = ", ".join(f"cast({_quoted(name)} as varchar) as {_quoted(name)}" for name in rounded)
+    return f"select * replace ({as_text}) from ({statement.rstrip().rstrip(';')}\n)"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

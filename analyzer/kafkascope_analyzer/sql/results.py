@@ -1,4 +1,4 @@
-"""Rows of a query as text: a table for people, CSV, JSON, a Markdown table.
+"""Rows of a query as text: a table for people, CSV, JSON, JSON lines, a Markdown table; and as a Parquet file.
 
 JSON holds exactly what the query gave (ASCII, other characters escaped). Elsewhere characters without a picture show
 as escapes, and lists and structs as JSON. Times are ISO 8601, UTC; bytes are hexadecimal.
@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import islice
-from typing import Any
+from typing import Any, BinaryIO
 
+import pyarrow as pa
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -96,6 +97,23 @@ def as_json(names: list[str], rows: Rows) -> Iterator[str]:
     yield "[]\n" if before == "[" else "\n]\n"
 
 
+def as_json_lines(names: list[str], rows: Rows) -> Iterator[str]:
+    """An object a row, each on a line of its own; keys as in `as_json`."""
+    keys = _unlike(names)
+    for row in rows:
+        found = {key: plain(value) for key, value in zip(keys, row, strict=True)}
+        yield json.dumps(found, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def write_parquet(parts: Iterator[pa.RecordBatch | pa.Schema], file: BinaryIO) -> None:
+    """One Parquet file in the result's own types. parts: its schema, then its batches."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(file, next(parts), compression="zstd") as writer:
+        for batch in parts:
+            writer.write_batch(batch)
+
+
 def as_markdown(names: list[str], rows: Rows) -> Iterator[str]:
     """A table of GitHub's Markdown: numbers as they are, everything else as code."""
     yield "| " + " | ".join(code(name) for name in names) + " |\n"
@@ -129,6 +147,13 @@ def _text(value: Any) -> str:
     return json.dumps(made, ensure_ascii=False)
 
 
+def _number(value: Decimal) -> int | float | str:
+    """The number where JSON's readers would see the same one, else its digits as a text."""
+    if value == value.to_integral_value():
+        return int(value)
+    return float(value) if Decimal(repr(float(value))) == value else str(value)
+
+
 def plain(value: Any) -> Any:
     """A value of DuckDB's as JSON knows it."""
     if value is None or isinstance(value, bool | int | str):
@@ -136,7 +161,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
+        return _number(value)
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, date | time):

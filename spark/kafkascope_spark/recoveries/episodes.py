@@ -162,6 +162,7 @@ class Episodes:
         row: Row = {
             "recovery_id": recovery_id,
             "client_instance_id": self._instance.instance_id,
+            "client_id": self._instance.client_id,
             "client_ip": self._instance.client_ip,
             "cause_id": None,
             "outcome": outcome,

@@ -368,8 +368,8 @@ class Recoveries:
         """Rows of the episodes that have ended."""
         return self._episodes.ready()
 
-    def finish(self) -> Iterator[tuple[str, Row]]:
-        """End of the client or of the capture."""
+    def finish(self, left_ns: int | None = None) -> Iterator[tuple[str, Row]]:
+        """End of the client or of the capture. left_ns: when the client left, after which it waits for nothing."""
         end = self._capture_ns[1]
         for conn_id, waiting in self._waiting.of_connections():
             late = overdue(waiting.requests, end)
@@ -379,7 +379,7 @@ class Recoveries:
                 self._episodes.error(("connection", connection.server), step)
                 self._lose(Unanswered(waiting.only(late).requests), step)
         connections = list(self._connections.values())
-        return self._episodes.finish(lambda episode: open_outcome(episode, connections, self._worked), end)
+        return self._episodes.finish(lambda episode: open_outcome(episode, connections, self._worked), left_ns or end)
 
     def _node(self, conn_id: str) -> int | None:
         connection = self._connections.get(conn_id)

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
-from kafkascope_parsers.errors import CaptureError, SparkError, UsageError
+from kafkascope_parsers.errors import CaptureError, DamagedDatasetError, SparkError, UsageError
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,7 @@ from kafkascope_parsers.errors import CaptureError, SparkError, UsageError
     [
         (UsageError("say --jsonl"), 2, "kafkascope: say --jsonl\n"),
         (CaptureError("not a capture", name="a.pcap", byte=7), 3, "kafkascope: a.pcap: byte 7: not a capture\n"),
+        (DamagedDatasetError("a.parquet: damaged"), 3, "kafkascope: a.parquet: damaged\n"),
         (SparkError("Spark failed: the disk is full"), 4, "kafkascope: Spark failed: the disk is full\n"),
         (KeyboardInterrupt(), 130, "kafkascope: interrupted: nothing was written\n"),
     ],
@@ -39,6 +40,21 @@ def test_sigterm_is_an_interruption() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
     assert ended.value.exit_code == 130
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def compile_and_fail() -> None:
+    """A library that answers an interruption with an exception of its own, as numba's cache does."""
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise RuntimeError("no compiled object yet") from None
+
+
+def test_an_error_that_an_interruption_caused_is_an_interruption(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as ended, exit_codes():
+        compile_and_fail()
+    assert ended.value.exit_code == 130
+    assert capsys.readouterr().err == "kafkascope: interrupted: nothing was written\n"
 
 
 def test_a_reader_that_goes_away_makes_no_noise() -> None:

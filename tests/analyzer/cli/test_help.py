@@ -1,9 +1,11 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from kafkascope_analyzer.cli import exits
 from kafkascope_analyzer.cli.app import app
 
 COMMANDS = ["analyze", "ingest", "stories", "report", "timeline", "explain", "info", "topology", "cut", "sql", "tables"]
@@ -20,6 +22,28 @@ def test_every_command_has_help(command: str) -> None:
 def test_help_lists_the_commands_that_users_need() -> None:
     text = CliRunner().invoke(app, ["--help"]).output
     assert [command for command in COMMANDS if f"\n  {command}" not in text] == []
+
+
+def test_help_prints_descriptions_whole_and_all_exit_codes() -> None:
+    text = " ".join(CliRunner().invoke(app, ["--help"]).output.split())
+    assert "..." not in text.partition("Commands:")[2].replace("select ... from", "")
+    assert "Write the whole dataset, tables and stories and report.json, and print the report." in text
+    for code in (exits.FOUND, exits.USAGE, exits.UNREADABLE, exits.SPARK_FAILED, exits.NO_KAFKA, exits.INTERRUPTED):
+        assert f" {code} " in text.partition("Exit codes:")[2]
+
+
+def test_completion_installs_and_completes(tmp_path: Path) -> None:
+    def kafkascope(*args: str, **more: str) -> str:
+        environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path), "HOME": str(tmp_path), **more}
+        command = [sys.executable, "-m", "kafkascope_analyzer.cli", *args]
+        return subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout
+
+    kafkascope("--install-completion", "bash")
+    (script,) = (tmp_path / ".bash_completions").iterdir()
+    assert str(script) in (tmp_path / ".bashrc").read_text()
+    assert script.read_text().rstrip().endswith("-F _kafkascope_completion kafkascope")
+    words = {"_KAFKASCOPE_COMPLETE": "complete_bash", "COMP_WORDS": "kafkascope t", "COMP_CWORD": "1"}
+    assert kafkascope(**words).split() == ["timeline", "topology", "tables"]
 
 
 def test_version() -> None:

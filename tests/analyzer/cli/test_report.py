@@ -1,11 +1,13 @@
 """`report`, `sql`, `tables`: what is printed, what is written, what is refused."""
 
+import io
 import json
 import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
 
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -89,9 +91,11 @@ def test_one_form_that_fails_leaves_none(dataset: Path, monkeypatch: pytest.Monk
     assert sentence == "kafkascope: --perfetto a.pftrace: cannot be written: No space left on device"
 
 
-def test_without_perfettos_package_it_says_what_to_install(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    assert "pip install 'kafkascope[perfetto]'" in refused("report", dataset, "--perfetto", "a.pftrace")
+def test_a_trace_needs_no_package_besides_the_default_install(dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("perfetto", "perfetto.protos", "google.protobuf"):
+        monkeypatch.setitem(sys.modules, name, None)
+    result = run("report", dataset, "--perfetto", "a.pftrace")
+    assert (result.exit_code, result.stderr) == (0, "perfetto: a.pftrace\n")
 
 
 def test_analyze_writes_the_forms_too_and_never_over_a_capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,12 +143,59 @@ def test_sql_prints_what_was_asked_for(dataset: Path) -> None:
     wanted = [{"api_name": "Produce", "n": 5}, {"api_name": "JoinGroup", "n": 1}, {"api_name": "Metadata", "n": 1}]
     assert json.loads(run("sql", dataset, "-", "--format", "json", stdin=query).stdout) == wanted
     assert "| `Produce` | 5 |" in run("sql", dataset, query, "--format", "markdown").stdout
+    lines = run("sql", dataset, query, "--format", "jsonl").stdout.splitlines()
+    assert [json.loads(line) for line in lines] == wanted
     assert run("sql", dataset, query, "--format", "plain").stdout.isascii()
     assert run("sql", dataset, query).stdout.splitlines()[2] == "Produce    5"
     assert refused("sql", dataset, "select foo from requests").startswith("kafkascope: the query failed: Binder Error")
 
 
-def test_tables_are_told_with_sentence_and_unit() -> None:
+def test_sql_into_a_pipe_is_a_table_however_wide(dataset: Path) -> None:
+    query = "select repeat('x', 60) as a, repeat('y', 60) as b, 1 as c, 2 as d, 3 as e from range(2)"
+    for how in ("table", "plain"):
+        head, _, *rows = run("sql", dataset, query, "--format", how).stdout.splitlines()
+        assert head.split() == ["a", "b", "c", "d", "e"]
+        assert [row.split() for row in rows] == [["x" * 60, "y" * 60, "1", "2", "3"]] * 2
+
+
+def test_sql_writes_parquet_in_the_results_own_types(dataset: Path) -> None:
+    query = "select 1::smallint as a, timestamp_ns '2026-01-01 00:00:00.123456789' as t, interval 1 month as i, [1, 2] as l"
+    result = run("sql", dataset, query, "--format", "parquet")
+    assert result.exit_code == 0, result.stderr
+    read = pq.read_table(io.BytesIO(result.stdout_bytes))
+    assert [str(field.type) for field in read.schema] == ["int16", "timestamp[ns]", "string", "list<element: int32>"]
+    assert read.column("t").cast("int64").to_pylist() == [1_767_225_600_123_456_789]
+    assert read.column("i").to_pylist() == ["1 month"]
+    assert refused("sql", dataset, "select foo from requests", "--format", "parquet").startswith("kafkascope: the query")
+
+
+def test_sql_rounds_no_time_and_no_number(dataset: Path) -> None:
+    query = (
+        "select timestamp_ns '2026-01-01 00:00:00.123456789' as t, interval '1 month' as i, "
+        "1.234567890123456789::decimal(38, 18) as d, 0.1::decimal(2, 1) as e, 9007199254740993::hugeint as h"
+    )
+    (row,) = json.loads(run("sql", dataset, query, "--format", "json").stdout)
+    assert row["t"] == "2026-01-01 00:00:00.123456789"
+    assert row["i"] == "1 month"
+    assert (row["d"], row["e"], row["h"]) == ("1.234567890123456789", 0.1, 9007199254740993)
+    assert "00:00:00.123456789" in run("sql", dataset, query).stdout
+
+
+def test_saved_questions_are_listed_shown_and_asked(dataset: Path) -> None:
+    listed = run("sql", "--list").stdout
+    assert "slow-producers         Produce latency by client" in listed
+    shown = run("sql", "--show", "slow-producers").stdout
+    assert "where api_name = 'Produce'" in shown
+    by_name = run("sql", dataset, "--run", "slow-producers", "--format", "json").stdout
+    assert json.loads(by_name)[0]["n_requests"] == 5
+    assert by_name == run("sql", dataset, "-", "--format", "json", stdin=shown).stdout
+    assert "the closest is slow-producers" in refused("sql", dataset, "--run", "slow-producer")
+    assert "either a SELECT or --run" in refused("sql", dataset)
+    assert "either a SELECT or --run" in refused("sql", dataset, "select 1", "--run", "incidents")
+    assert "name the dataset" in refused("sql")
+
+
+def test_tables_are_listed_with_sentence_and_unit() -> None:
     listed = run("tables").stdout
     assert "requests" in listed
     assert "findings" in listed
@@ -155,6 +206,8 @@ def test_tables_are_told_with_sentence_and_unit() -> None:
     assert rows["time_to_recover_ms"]["unit"] == "ms"
     assert rows["start_ns"]["unit"] == "ns"
     assert rows["outcome"]["values"][0] == "recovered"
+    assert "view" in next(line for line in listed.splitlines() if line.startswith("topics"))
+    assert "as records_written" in run("tables", "topics").stdout
     assert "did you mean requests?" in run("tables", "request").stderr
     assert "correlation_id" not in run("tables", "messages.Fetch_request").stdout
 

@@ -178,6 +178,7 @@ RECOVERIES = Table(
     (
         text("recovery_id", "episode"),
         _INSTANCE,
+        text("client_id", "client id"),
         text("cause_id", "the same for all episodes of one cause"),
         text("resource_kind", "what broke", *RESOURCE_KINDS),
         text("resource", "topic-partition, group, transactional id, coordinator key or address"),

@@ -166,7 +166,9 @@ def _end(recovery: Model) -> str:
         return f"Recovered{at}{before}{took_text(recovery)}."
     return {
         "still_open": "Not recovered when the capture ended.",
-        "gave_up": "Not recovered: the client went away first.",
+        "served_elsewhere": "The client did not need it again: others served it.",
+        "gave_up": "Not recovered: the client went on with other work and did not try again.",
+        "client_ended": "Not recovered: the client ended first.",
         "fatal": "Not recovered: the error is fatal for what the client wanted.",
     }.get(outcome, "Not recovered.")
 

@@ -1,6 +1,7 @@
 """How each broker looked over time: stretches of the table broker_states, with the hosts of each state joined.
 
-A stretch in which the broker did not serve says to how many of the hosts that talked to it.
+A broker has one lane whatever its ports. A stretch in which it did not serve says to how many of the hosts that talked
+to it, and on which port where that is not all of them.
 """
 
 from collections import defaultdict
@@ -18,6 +19,8 @@ SERVING, UNKNOWN = "serving", "unknown"
 MOST_LANES = 200
 MOST_STRETCHES = 500
 NAMED_HOSTS = 3
+_NO_NODE = 1 << 40
+"""Sorts addresses whose node is not known after all nodes."""
 _COLUMNS = [c.name for c in BROKER_STATES.columns if not c.name.endswith("_ts")]
 
 
@@ -39,7 +42,7 @@ class BrokerLane:
     node_id: int | None
     label: str
     short_label: str
-    """The label where there is little room: a broker's ports have lanes of their own."""
+    """The label where there is little room."""
     serving: tuple[Stretch, ...]
     failing: tuple[Stretch, ...]
 
@@ -48,48 +51,76 @@ def broker_lanes(dataset: Dataset) -> tuple[BrokerLane, ...]:
     """The brokers by node id, then by address, at most MOST_LANES; none where the dataset has no broker_states."""
     found: dict[tuple[int, str], list[Row]] = defaultdict(list)
     for row in rows(dataset, BROKER_STATES, _COLUMNS):
-        place = address(row["server_ip"], row["server_port"]) or "unknown address"
-        found[1 << 40 if row["node_id"] is None else row["node_id"], place].append(row)
-    return tuple(_lane(place, found[node_id, place]) for node_id, place in sorted(found)[:MOST_LANES])
+        known = row["node_id"] is not None
+        found[(row["node_id"], "") if known else (_NO_NODE, _place(row))].append(row)
+    return tuple(_lane(found[key]) for key in sorted(found)[:MOST_LANES])
 
 
-def _lane(place: str, states: list[Row]) -> BrokerLane:
-    hosts = {row["host"] for row in states}
+def _place(row: Row) -> str:
+    return address(row["server_ip"], row["server_port"]) or "unknown address"
+
+
+def _lane(states: list[Row]) -> BrokerLane:
     failing = []
     for state in sorted({row["state"] for row in states} - {SERVING, UNKNOWN}):
-        failing += _joined([row for row in states if row["state"] == state], hosts)
+        failing += _joined(state, states)
     failing.sort(key=lambda stretch: (stretch.from_ns, stretch.state))
     node_id = states[0]["node_id"]
     return BrokerLane(
         node_id=node_id,
-        label=node(node_id, place),
-        short_label=place if node_id is None else f"node {node_id} :{place.rpartition(':')[2]}",
-        serving=tuple(_joined([row for row in states if row["state"] == SERVING], hosts)[:MOST_STRETCHES]),
+        label=node(node_id, _places(states)),
+        short_label=_places(states) if node_id is None else f"node {node_id}",
+        serving=tuple(_joined(SERVING, states)[:MOST_STRETCHES]),
         failing=tuple(failing[:MOST_STRETCHES]),
     )
 
 
-def _joined(states: list[Row], everybody: set[str]) -> list[Stretch]:
-    """Rows of one state as stretches; those that overlap are one."""
-    made: list[tuple[int, int | None, set[str]]] = []
-    for row in sorted(states, key=lambda row: (row["from_ns"], row["host"] or "")):
-        begin, end = row["from_ns"], row["to_ns"]
-        if made and (made[-1][1] is None or begin <= made[-1][1]):
-            before, until, hosts = made[-1]
-            made[-1] = before, None if until is None or end is None else max(until, end), hosts | {row["host"]}
-        else:
-            made.append((begin, end, {row["host"]}))
-    state = states[0]["state"] if states else SERVING
-    return [
-        Stretch(state, begin, end, tuple(sorted(hosts)), _text(state, sorted(hosts), len(everybody)))
-        for begin, end, hosts in made
+def _places(states: list[Row]) -> str:
+    """The addresses of a broker: `10.0.0.11:9092, :9093`; of one IP address, further ports stand alone."""
+    ends = sorted({(row["server_ip"] or "", row["server_port"] or 0): _place(row) for row in states}.items())
+    shown = [
+        f":{port}" if number and ends[number - 1][0][0] == ip else place
+        for number, ((ip, port), place) in enumerate(ends)
     ]
+    return list_of(shown, NAMED_HOSTS)
 
 
-def _text(state: str, hosts: list[str], n_hosts: int) -> str:
-    """`silent to all 3 hosts`, `down to 1 of 3 hosts (10.0.0.7)`; a frozen or slow broker is so to everybody listed."""
+def _joined(state: str, states: list[Row]) -> list[Stretch]:
+    """The rows of a state as stretches; those that overlap are one. states: all rows of the broker."""
+    made: list[list[Row]] = []
+    until: int | None = 0
+    for row in sorted(states, key=lambda row: (row["from_ns"], row["host"] or "")):
+        if row["state"] != state:
+            continue
+        if made and (until is None or row["from_ns"] <= until):
+            made[-1].append(row)
+            until = None if until is None or row["to_ns"] is None else max(until, row["to_ns"])
+        else:
+            made.append([row])
+            until = row["to_ns"]
+    return [_stretch(state, rows_of_it, states) for rows_of_it in made]
+
+
+def _stretch(state: str, joined: list[Row], states: list[Row]) -> Stretch:
+    ends = [row["to_ns"] for row in joined]
+    hosts = sorted({row["host"] for row in joined})
+    until = None if None in ends else max(ends)
+    return Stretch(state, joined[0]["from_ns"], until, tuple(hosts), _text(state, joined, states))
+
+
+def _text(state: str, joined: list[Row], states: list[Row]) -> str:
+    """`silent to all 3 hosts`, `down to 1 of 3 hosts (10.0.0.7) on port 9093`; a frozen or slow broker is so to
+    everybody listed.
+    """
     if state == SERVING:
         return state
+    hosts, n_hosts = sorted({row["host"] for row in joined}), len({row["host"] for row in states})
+    ports = {row["server_port"] for row in joined}
+    on = (
+        f" on port {list_of(sorted(map(str, ports)), NAMED_HOSTS)}"
+        if ports != {r["server_port"] for r in states}
+        else ""
+    )
     if len(hosts) == n_hosts:
-        return f"{state} to all {n_hosts} hosts" if n_hosts > 1 else f"{state} to {safe(hosts[0])}"
-    return f"{state} to {len(hosts)} of {n_hosts} hosts ({list_of([safe(host) for host in hosts], NAMED_HOSTS)})"
+        return f"{state} to {f'all {n_hosts} hosts' if n_hosts > 1 else safe(hosts[0])}{on}"
+    return f"{state} to {len(hosts)} of {n_hosts} hosts ({list_of([safe(host) for host in hosts], NAMED_HOSTS)}){on}"

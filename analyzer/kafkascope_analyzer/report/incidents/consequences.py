@@ -165,11 +165,11 @@ def _move_text(change: Row, facts: Facts) -> str:
 
 
 def change_text(change: Row) -> str:
-    """A change of the cluster: `leader of clicks 0, 2 moved from node 2 to node 3`, `node 2 left the broker list`."""
+    """A change of the cluster: `leader of clicks-0, 2 moved from node 2 to node 3`, `node 2 left the broker list`."""
     if change["kind"] == "broker":
         gone = "left the brokers that Metadata lists" if change["what"] == "gone" else "is listed by Metadata again"
         return f"node {change['node_id']} {gone}"
-    parts = " " + ", ".join(str(n) for n in change["partitions"][:MOST_LISTED]) if change["partitions"] else ""
+    parts = "-" + ", ".join(str(n) for n in change["partitions"][:MOST_LISTED]) if change["partitions"] else ""
     to = "no node" if change["to"] is None else f"node {change['to']}"
     before = "no node" if change["from"] is None else f"node {change['from']}"
     return f"{change['kind']} of {safe(change['subject'])}{parts} moved from {before} to {to}"

@@ -11,6 +11,7 @@ from kafkascope_analyzer.report.findings import Finding, severity_order
 from kafkascope_analyzer.report.incidents.families import stall_severity
 from kafkascope_analyzer.report.incidents.load import Facts
 from kafkascope_analyzer.report.incidents.model import ERROR, INFO, NONE, UNKNOWN, WARNING, Headline, Incidents
+from kafkascope_analyzer.report.incidents.preconditions import missing_sentence
 from kafkascope_analyzer.report.incidents.waits import who_waited
 from kafkascope_analyzer.report.words import count, list_of, safe, span
 
@@ -27,7 +28,7 @@ def headline_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...
     severities += [finding.severity for finding in findings if finding.severity != INFO]
     severities += [ERROR] * bool(facts.failed_starts)
     verdict = min(severities, key=severity_order, default=NONE)
-    if verdict == NONE and not facts.has_incidents:
+    if verdict == NONE and (not facts.has_incidents or facts.no_kafka or facts.missing):
         verdict = UNKNOWN
     sentence, details = _sentences(facts, incidents, alone, n_errors)
     who = _stalled(facts)
@@ -46,9 +47,22 @@ def headline_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...
 
 def _sentences(facts: Facts, incidents: Incidents, alone: list[Finding], n_errors: int) -> tuple[str, list[str]]:
     """The sentence that comes first, and those after it."""
+    kept = [missing_sentence(facts.missing)] if facts.missing else []
+    if facts.no_kafka:
+        kept.append(f"{facts.no_kafka[:1].upper()}{facts.no_kafka[1:]}.")
+    kept += _what_happened(facts, incidents, alone, n_errors, known=not kept)
+    return kept[0], kept[1:]
+
+
+def _what_happened(
+    facts: Facts, incidents: Incidents, alone: list[Finding], n_errors: int, *, known: bool
+) -> list[str]:
+    """The sentences about incidents, stalls, starts and findings. known: whether the capture shows enough to say that
+    nothing failed.
+    """
     if not facts.has_incidents:
-        known = [_starts(facts), _findings(alone, besides=False)]
-        return incidents.why_not or "", [text for text in known if text]
+        found = [text for text in (_starts(facts), _findings(alone, besides=False)) if text]
+        return [incidents.why_not or "", *found] if known else found
     parts = [
         _incidents(incidents),
         _stalls(facts, incidents),
@@ -57,10 +71,10 @@ def _sentences(facts: Facts, incidents: Incidents, alone: list[Finding], n_error
     ]
     kept = [text for text in parts if text]
     if not incidents.n and not facts.stalls and not facts.failed_starts and not alone:
-        return "Nothing failed that the capture shows.", [_calm(facts, n_errors)]
+        return ["Nothing failed that the capture shows.", _calm(facts, n_errors)] if known else []
     if not facts.stalls:
         kept.append(f"No client stood still for {limit_text(facts.stall_ms)} or longer.")
-    return kept[0], kept[1:]
+    return kept
 
 
 def _calm(facts: Facts, n_errors: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS, INCIDENTS, STALLS, STARTUPS
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS
+from kafkascope_analyzer.report.incidents.preconditions import missing_tables, why_no_kafka
 from kafkascope_analyzer.report.proofs import Proof, load_proofs
 from kafkascope_analyzer.report.scan import capture_span, has_table, one_of, rows
 
@@ -37,6 +38,10 @@ class Facts:
     n_files: int
     stall_ms: int
     """From which length on a wait is a stall."""
+    no_kafka: str | None
+    """Why no Kafka was read; None where some was."""
+    missing: tuple[str, ...]
+    """Tables that the report needs and the dataset lacks."""
 
     def name(self, client_instance_id: str | None) -> str:
         """The client's client id, else its address, else its own id."""
@@ -66,6 +71,8 @@ def load_facts(dataset: Dataset) -> Facts:
         end_ns=end_ns,
         n_files=sum(1 for _ in rows(dataset, CAPTURES, ["capture_id"])),
         stall_ms=dataset.stall_ms,
+        no_kafka=why_no_kafka(dataset),
+        missing=missing_tables(dataset),
     )
 
 

@@ -123,3 +123,5 @@ class Summary:
     findings: tuple[Finding, ...]
     stood_still: dict[str, str]
     """client_instance_id -> how long the client stood still, in words; only clients that did."""
+    no_kafka: str | None
+    """Why no Kafka was read, so that no rule had anything to judge; None where some was."""

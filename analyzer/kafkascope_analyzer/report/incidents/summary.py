@@ -80,7 +80,7 @@ def summary_of(dataset: Dataset, n_errors: int) -> Summary:
     overview = load_overview(dataset)
     incidents = _incidents(overview)
     headline = headline_of(overview.facts, incidents, overview.findings, n_errors)
-    return Summary(headline, incidents, overview.findings, stood_still(overview.facts))
+    return Summary(headline, incidents, overview.findings, stood_still(overview.facts), overview.facts.no_kafka)
 
 
 def _sources(facts: Facts) -> FindingSources:

@@ -1,0 +1,6 @@
+-- The 50 requests that took longest, without those that are meant to wait (Fetch, JoinGroup, SyncGroup).
+select ts, client_id, node_id, api_name, latency_us, error_name, request_bytes, response_bytes, request_packet_no, request_id
+from requests
+where latency_us is not null and api_name not in ('Fetch', 'ShareFetch', 'JoinGroup', 'SyncGroup')
+order by latency_us desc, request_id
+limit 50
