@@ -47,6 +47,8 @@ def add_usage(connection: Connection, row: Row) -> None:
     connection.last_request_ns = _most(connection.last_request_ns, row["last_ns"])
     connection.last_id = _most(connection.last_id, row["last_correlation_id"])
     connection.max_wait_ms = _most(connection.max_wait_ms, row["max_wait_ms"])
+    if (row["correlation_id"] or 0) >= api_keys.FIRST_RESERVED_CORRELATION_ID:
+        connection.has_reserved_ids = True
     _add_api(connection, row)
     _add_names(connection, row)
 
