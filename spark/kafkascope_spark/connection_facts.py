@@ -57,6 +57,7 @@ def _add_api(connection: Connection, row: Row) -> None:
     key, version = row["api_key"], row["api_version"]
     if connection.first_api is None and key not in api_keys.HANDSHAKE_APIS:
         connection.first_api = key
+    connection.record_bytes[key] = connection.record_bytes.get(key, 0) + (row["total_record_bytes"] or 0)
     if key == api_keys.PRODUCE:
         connection.produce_span = _wider(connection.produce_span, row["ts_ns"], row["last_ns"])
         if row["status"] == "ok" and not row["failed"] and row["response_ns"] is not None:

@@ -75,6 +75,8 @@ class Connection:
     """When a broker first accepted records on it."""
     producer_ids: set[int] = field(default_factory=set)
     """Producer ids that it asked for, or wrote records with."""
+    record_bytes: dict[int, int] = field(default_factory=dict)
+    """API key -> bytes of the records that its requests moved."""
     apis: set[int] = field(default_factory=set)
     named_servers: set[str] = field(default_factory=set)
     """`host:port` of the brokers that Metadata named on it."""

@@ -18,6 +18,7 @@ from kafkascope_spark.broker_states.machine import BrokerStates
 from kafkascope_spark.client_stage import GC_OBJECTS, RECOVERY, SERVICE, SHARED_KINDS, WRITTEN_FILE, Batches
 from kafkascope_spark.groups.stories import GroupStories
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, found
+from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.recoveries.causes import Causes, felt_ns
 from kafkascope_spark.stalls.machine import Stalls
 from kafkascope_spark.stalls.stall import STALL
@@ -98,6 +99,10 @@ class SharedMachines:
             of_client = recovery | {"client_ip": row["client_ip"]}
             self._found.append(found(RECOVERY, felt_ns(recovery), recovery["recovery_id"], of_client))
 
+    def _feed_clients(self, rows: Iterable[Row]) -> None:
+        clients = (row[AFFECTED_CLIENT] for row in rows)
+        self._found += [found(AFFECTED_CLIENT, 0, client["client_instance_id"], client) for client in clients]
+
     def _feed_files(self, rows: Iterable[Row]) -> None:
         self._feed_written(row[WRITTEN_FILE] for row in rows)
 
@@ -128,6 +133,7 @@ class SharedMachines:
         STALL: _feed_stalls,
         "server": _feed_servers,
         RECOVERY: _feed_recoveries,
+        AFFECTED_CLIENT: _feed_clients,
         WRITTEN_FILE: _feed_files,
     }
 

@@ -53,9 +53,9 @@ SEQUENCES = {
     ),
 }
 
-LIBRARY_CHANGES: dict[str, dict[str, str]] = dict.fromkeys(
-    ("unknown", "librdkafka", "sarama", "kafka-python"), {"api_versions": "api_versions?"}
-)
+LIBRARY_CHANGES: dict[str, dict[str, str]] = {
+    library: {"api_versions": "api_versions?"} for library in ("unknown", "librdkafka", "sarama", "kafka-python")
+}
 """Library -> step -> its replacement in every sequence of that library. ApiVersions depends on a setting in librdkafka
 (api.version.request) and kafka-python (api_version); sarama sends none before its release 1.30."""
 
