@@ -29,7 +29,7 @@ _Cell = str | tuple[str, str] | None
 
 
 def _row(*cells: _Cell) -> dict[str, Setting]:
-    """Library -> setting, from a cell for each of ORDER: the name, or name and default; None: it has no such setting."""
+    """Library -> setting, from a cell for each of ORDER: the name, or name and default; None: there is no such one."""
     pairs = zip(ORDER, ((cell, None) if isinstance(cell, str) else cell for cell in cells), strict=True)
     return {library: Setting(*cell) for library, cell in pairs if cell is not None}
 

@@ -1,11 +1,14 @@
 """`leader_storm`: clients keep asking a broker that does not lead or coordinate what they ask for."""
 
+from collections.abc import Collection
+
 from kafkascope_analyzer.dataset.stories import RECOVERIES
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.shared_queries import BEHIND
 from kafkascope_spark.findings.sql import joined_lists, literals, sorted_set
 from kafkascope_spark.findings.wording import client, clock, duration, listed
+from kafkascope_spark.settings import settings
 
 MOVED = (
     "NOT_LEADER_OR_FOLLOWER",
@@ -36,11 +39,20 @@ def _sentence(f: Facts) -> str:
     )
 
 
+def _advice(libraries: Collection[str]) -> str:
+    return (
+        f"Raise the client's {settings(('retry_backoff',), libraries, defaults=True)}, upgrade it to one that takes "
+        "the new leader from the answer (KIP-951: Java 3.7, librdkafka 2.4), and see why leadership moved "
+        "(auto.leader.rebalance.enable of the brokers, a broker that was lost)."
+    )
+
+
 DETECTOR = Detector(
     reads={"storms": Read(RECOVERIES, f"storm and first_error_name in {literals(MOVED)}")},
     query=_QUERY,
     subject=lambda f: listed(f.resources),
     sentence=_sentence,
+    advice=lambda f: _advice(f.libraries),
 )
 RULE = Rule(
     name="leader_storm",
@@ -52,9 +64,7 @@ RULE = Rule(
     looks_at="Episodes of NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, LEADER_NOT_AVAILABLE "
     "or NOT_COORDINATOR with more than 10 errors in a second, or more than 50. A move of leadership that clients "
     "follow within a few errors is none.",
-    advice="Raise the client's retry.backoff.ms (100 ms by default) and retry.backoff.max.ms, upgrade it to one "
-    "that takes the new leader from the answer (KIP-951: Java 3.7, librdkafka 2.4), and see why leadership moved "
-    "(auto.leader.rebalance.enable, a broker that was lost).",
+    advice=_advice(()),
     sources=("KIP-951", "KIP-580", "org.apache.kafka.clients.Metadata"),
     detectors=(DETECTOR,),
     unless=("shared_vip",),

@@ -86,8 +86,10 @@ def _first(counts: Counter[str], failed: str | None) -> str | None:
     return address(usable[0]) if usable else None
 
 
-def address(server: str) -> str:
-    """An `address:port` as an argument of a command."""
+def address(server: str | None) -> str:
+    """An `address:port` as an argument of a command; NO_SERVER where it is not known."""
+    if server is None:
+        return NO_SERVER
     host, _, port = server.rpartition(":")
     return shlex.quote(f"[{host}]:{port}" if ":" in host and not host.startswith("[") else server)
 
