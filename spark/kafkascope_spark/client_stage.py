@@ -21,6 +21,7 @@ from kafkascope_analyzer.dataset.tables.service_events import SERVICE_KINDS
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
 from kafkascope_spark.client_stories import ClientStories, Owner, TableRow
 from kafkascope_spark.event_decoder import event_rows
+from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT, AFFECTED_CLIENT_STRUCT
 from kafkascope_spark.recoveries.causes import felt_ns
 from kafkascope_spark.stalls.clients import SERVICE_CLIENT, SERVICE_CLIENT_STRUCT, service_key
 from kafkascope_spark.stalls.machine import FETCH_RUN
@@ -46,6 +47,7 @@ SHARED_KINDS = {
     CLIENT_END: pa.struct([("client_instance_id", pa.string()), ("left_ns", pa.int64())]),
     SERVICE_CLIENT: SERVICE_CLIENT_STRUCT,
     STALL: row_struct(STALLS),
+    AFFECTED_CLIENT: AFFECTED_CLIENT_STRUCT,
     RECOVERY: row_struct(RECOVERIES),
     WRITTEN_FILE: FILE,
 }
@@ -104,6 +106,9 @@ def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
         elif name == SERVICE_CLIENT:
             client = {name: row[name] for name in SERVICE_CLIENT_STRUCT.names}
             yield _row(row["key_kind"], row["key"], SERVICE_CLIENT, client) | {"conn_id": row["client_instance_id"]}
+        elif name == AFFECTED_CLIENT:
+            identity = row["client_instance_id"]
+            yield _row(AFFECTED_CLIENT, identity, AFFECTED_CLIENT, row) | {"conn_id": identity}
         elif name == STALL:
             yield _row(STALL, "", STALL, row) | {"ts_ns": row["from_ns"], "conn_id": row["stall_id"]}
         else:

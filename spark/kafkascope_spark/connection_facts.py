@@ -47,6 +47,8 @@ def add_usage(connection: Connection, row: Row) -> None:
     connection.last_request_ns = _most(connection.last_request_ns, row["last_ns"])
     connection.last_id = _most(connection.last_id, row["last_correlation_id"])
     connection.max_wait_ms = _most(connection.max_wait_ms, row["max_wait_ms"])
+    if (row["correlation_id"] or 0) >= api_keys.FIRST_RESERVED_CORRELATION_ID:
+        connection.has_reserved_ids = True
     _add_api(connection, row)
     _add_names(connection, row)
 
@@ -55,6 +57,7 @@ def _add_api(connection: Connection, row: Row) -> None:
     key, version = row["api_key"], row["api_version"]
     if connection.first_api is None and key not in api_keys.HANDSHAKE_APIS:
         connection.first_api = key
+    connection.record_bytes[key] = connection.record_bytes.get(key, 0) + (row["total_record_bytes"] or 0)
     if key == api_keys.PRODUCE:
         connection.produce_span = _wider(connection.produce_span, row["ts_ns"], row["last_ns"])
         if row["status"] == "ok" and not row["failed"] and row["response_ns"] is not None:

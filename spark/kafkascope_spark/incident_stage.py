@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.stories import BROKER_STATES, INCIDENTS, REBALANCES, RECOVERIES, STALLS
+from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT, AFFECTED_CLIENT_STRUCT
 from kafkascope_spark.incidents.machine import Incidents
 from kafkascope_spark.stalls.stall import STALL
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, row_struct
@@ -26,6 +27,7 @@ FOUND_KINDS = {
     RECOVERY: pa.struct([*row_struct(RECOVERIES), ("client_ip", pa.string())]),
     REBALANCE: row_struct(REBALANCES),
     STALL: row_struct(STALLS),
+    AFFECTED_CLIENT: AFFECTED_CLIENT_STRUCT,
     WRITTEN_FILE: FILE,
 }
 FOUND = pa.schema(
@@ -38,7 +40,7 @@ FOUND = pa.schema(
     ]
 )
 """What goes from the second stage to the third: rows with a list of one struct, that of their kind. order: the place of
-the kind among FOUND_KINDS; id: makes the order total."""
+the kind among FOUND_KINDS (clients come after everything that may name them); id: makes the order total."""
 FOUND_ORDER = ("order", "ts_ns", "id")
 
 

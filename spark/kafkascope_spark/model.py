@@ -62,6 +62,8 @@ class Connection:
     ids: list[tuple[int, int]] = field(default_factory=list)
     """(ts_ns, correlation id) of the first requests and of one a second after, in time order, without SASL's
     reserved ones; of the answers where no request was seen."""
+    has_reserved_ids: bool = False
+    """Whether it numbered its SASL requests from FIRST_RESERVED_CORRELATION_ID on: only the Java client does."""
     last_id: int | None = None
     """Highest correlation id, without SASL's reserved ones."""
     first_api: int | None = None
@@ -73,6 +75,8 @@ class Connection:
     """When a broker first accepted records on it."""
     producer_ids: set[int] = field(default_factory=set)
     """Producer ids that it asked for, or wrote records with."""
+    record_bytes: dict[int, int] = field(default_factory=dict)
+    """API key -> bytes of the records that its requests moved."""
     apis: set[int] = field(default_factory=set)
     named_servers: set[str] = field(default_factory=set)
     """`host:port` of the brokers that Metadata named on it."""

@@ -19,6 +19,7 @@ from kafkascope_spark.client_stage import GC_OBJECTS, RECOVERY, SHARED_KINDS, WR
 from kafkascope_spark.flow.machine import FLOW, PartitionFlow
 from kafkascope_spark.groups.stories import GroupStories, TableRow
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, found
+from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.recoveries.causes import Causes, felt_ns
 from kafkascope_spark.stalls.clients import GROUP, SERVICE
 from kafkascope_spark.stalls.machine import Stalls
@@ -105,6 +106,10 @@ class SharedMachines:
             of_client = recovery | {"client_ip": row["client_ip"]}
             self._found.append(found(RECOVERY, felt_ns(recovery), recovery["recovery_id"], of_client))
 
+    def _feed_clients(self, rows: Iterable[Row]) -> None:
+        clients = (row[AFFECTED_CLIENT] for row in rows)
+        self._found += [found(AFFECTED_CLIENT, 0, client["client_instance_id"], client) for client in clients]
+
     def _feed_files(self, rows: Iterable[Row]) -> None:
         self._feed_written(row[WRITTEN_FILE] for row in rows)
 
@@ -139,6 +144,7 @@ class SharedMachines:
         "server": _feed_servers,
         FLOW: _feed_flow,
         RECOVERY: _feed_recoveries,
+        AFFECTED_CLIENT: _feed_clients,
         WRITTEN_FILE: _feed_files,
     }
 

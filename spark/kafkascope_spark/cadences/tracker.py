@@ -10,7 +10,6 @@ from kafkascope_spark.cadences.expectations import MIN_IDLE_MS
 from kafkascope_spark.cadences.verdicts import ClientSettings, verdict_of
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import LoopStatistics, Request, Row
-from kafkascope_spark.startups.libraries import library_of
 
 MAX_VALUES = 10_000
 """Different gaps that are kept of one loop; more are counted as the longest of the others."""
@@ -102,7 +101,7 @@ class Cadences:
     def _settings(self) -> ClientSettings:
         connections = self._instance.connections
         return ClientSettings(
-            library=library_of(connections),
+            library=self._instance.library,
             session_timeout_ms=_most(c.session_timeout_ms for c in connections),
             rebalance_timeout_ms=_most(c.rebalance_timeout_ms for c in connections),
             heartbeat_interval_ms=_most(c.heartbeat_interval_ms for c in connections),

@@ -1,10 +1,13 @@
 """`acks_zero`: a producer does not want to know whether its records arrived."""
 
+from collections.abc import Collection
+
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import USAGE
 from kafkascope_spark.findings.sql import FIRST_OF_KIND, SEVERAL_CLIENTS
 from kafkascope_spark.findings.wording import clients_with_id, clock, counted
+from kafkascope_spark.settings import setting
 
 # One finding per client id, as all its processes have the same settings.
 _QUERY = f"""
@@ -24,11 +27,16 @@ def _sentence(f: Facts) -> str:
     )
 
 
+def _advice(libraries: Collection[str]) -> str:
+    return f"Set {setting('acks', libraries)} (it is 0), unless the records may be lost."
+
+
 DETECTOR = Detector(
     reads={"unacknowledged": Read(USAGE, "is_unacknowledged")},
     query=_QUERY,
     subject=fact("client_id"),
     sentence=_sentence,
+    advice=lambda f: _advice(f.libraries),
 )
 RULE = Rule(
     name="acks_zero",
@@ -37,7 +45,7 @@ RULE = Rule(
     meaning="With acks=0 the broker answers nothing. Records are lost without a word when a leader moves, a broker "
     "dies or a batch is refused.",
     looks_at="Produce requests with acks 0.",
-    advice="Set acks=all (the default since Kafka 3.0; it is 0), unless the records may be lost.",
+    advice=_advice(()),
     sources=("KIP-679", "acks of the producer settings"),
     detectors=(DETECTOR,),
 )

@@ -7,6 +7,7 @@ from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import first_ids, literals, sorted_set
 from kafkascope_spark.findings.thresholds import UNAUTHENTICATED
 from kafkascope_spark.findings.wording import client, clock, counted, listed, times
+from kafkascope_spark.settings import setting, settings
 
 REFUSED = ("SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE")
 # The broker answered that it does not accept the client. One finding per client and error.
@@ -56,13 +57,13 @@ def _refused_advice(f: Facts) -> str:
     mechanisms = ", ".join(f.mechanisms)
     if f.error_name == "UNSUPPORTED_SASL_MECHANISM":
         return (
-            f"Set sasl.mechanism of the client (now {mechanisms}) to one that the listener has in "
+            f"Set {setting('mechanism', f.libraries)} of the client (now {mechanisms}) to one that the listener has in "
             "sasl.enabled.mechanisms, or add it there."
         )
     if f.error_name == "ILLEGAL_SASL_STATE" and f.n_proven == 0:
         return (
-            "The listener does no SASL: set security.protocol of the client to PLAINTEXT or SSL, or give it the port "
-            "of a SASL listener."
+            f"The listener does no SASL: let the client do none ({setting('security', f.libraries)}), or give it the "
+            "port of a SASL listener."
         )
     if f.error_name == "ILLEGAL_SASL_STATE":
         return (
@@ -70,8 +71,9 @@ def _refused_advice(f: Facts) -> str:
             "connections.max.reauth.ms of the broker to 0."
         )
     return (
-        "Correct user name and password of the client (sasl.jaas.config), or create the credentials on the cluster "
-        f"(SCRAM: kafka-configs.sh --alter --add-config); mechanism {mechanisms}{_named('principal', f.principals)}."
+        f"Correct user name and password of the client ({setting('credentials', f.libraries)}), or create the "
+        "credentials on the cluster (SCRAM: kafka-configs.sh --alter --add-config); mechanism "
+        f"{mechanisms}{_named('principal', f.principals)}."
     )
 
 
@@ -82,11 +84,9 @@ def _unauthenticated(f: Facts) -> str:
     )
 
 
-def _unauthenticated_advice(_: Facts) -> str:
-    return (
-        "Set security.protocol of the client (now PLAINTEXT or SSL) to SASL_PLAINTEXT or SASL_SSL, with sasl.mechanism "
-        "and sasl.jaas.config; or give it the port of a listener without SASL."
-    )
+def _unauthenticated_advice(f: Facts) -> str:
+    names = settings(("security", "mechanism", "credentials"), f.libraries)
+    return f"Let the client authenticate ({names}); or give it the port of a listener without SASL."
 
 
 REFUSED_DETECTOR = Detector(
@@ -121,8 +121,8 @@ RULE = Rule(
     "UNSUPPORTED_SASL_MECHANISM or ILLEGAL_SASL_STATE; and connections without SASL to an address where others "
     "use SASL, closed by the broker on their first request after ApiVersions. It says nothing of TLS that is not "
     "decrypted. Credentials are never shown; a user name only where PLAIN or SCRAM carries one.",
-    advice="Correct security.protocol, sasl.mechanism and sasl.jaas.config of the client, or its credentials on "
-    "the cluster.",
+    advice=f"Correct {settings(('security', 'mechanism', 'credentials'))} of the client, or its credentials on the "
+    "cluster.",
     sources=("KIP-43", "KIP-152", "KIP-368", "SaslServerAuthenticator"),
     detectors=(REFUSED_DETECTOR, UNAUTHENTICATED_DETECTOR),
 )

@@ -1,10 +1,13 @@
 """`broker_lost`: a broker died, left, or could not be reached any more."""
 
+from collections.abc import Collection
+
 from kafkascope_analyzer.dataset.stories import RECOVERIES
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.thresholds import SAME_OUTAGE_NS, SILENT_CLIENTS
 from kafkascope_spark.findings.wording import clock, counted, duration, listed, node
+from kafkascope_spark.settings import settings
 
 # One finding per outage: a cause whose failures begin before an earlier one at the same broker is over is part of it.
 _QUERY = f"""
@@ -51,10 +54,21 @@ def _meanwhile(f: Facts) -> str:
 
 def _advice(f: Facts) -> str:
     if f.n_meanwhile == 0:
-        return RULE.advice
+        return _lost(f.libraries)
     return (
         "Others reached this broker all the while: look for a firewall rule, security group, route or proxy between "
         "these clients and its address, not at the broker."
+    )
+
+
+def _lost(libraries: Collection[str]) -> str:
+    faster = settings(("reconnect_backoff",), libraries)
+    silent = settings(("request_timeout", "connect_timeout"), libraries)
+    back = f" Clients come back sooner with a lower {faster}." if faster else ""
+    vanished = f" Where hosts vanish silently, they notice sooner with a lower {silent}." if silent else ""
+    return (
+        "Look at this broker's own log and at its host for that time. If it was restarted on purpose, restart brokers "
+        f"one at a time with controlled.shutdown.enable=true, so that leaders move before it goes.{back}{vanished}"
     )
 
 
@@ -86,10 +100,7 @@ RULE = Rule(
     "time, or not before five seconds later than it should; or several clients' connections that it ended within "
     "two seconds, and not one that went on. A connection that breaks alone and is opened again at once is none. It "
     "says nothing where only one direction of the traffic was captured.",
-    advice="Look at this broker's own log and at its host for that time. If it was restarted on purpose, restart "
-    "brokers one at a time with controlled.shutdown.enable=true, so that leaders move before it goes. Clients "
-    "come back faster with a lower reconnect.backoff.max.ms and, when hosts vanish silently, a lower "
-    "request.timeout.ms and socket.connection.setup.timeout.ms.",
+    advice=_lost(()),
     sources=("org.apache.kafka.clients.NetworkClient", "KIP-144", "KIP-601"),
     detectors=(DETECTOR,),
 )

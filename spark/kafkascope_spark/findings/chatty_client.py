@@ -1,5 +1,7 @@
 """`chatty_client`: a client asks more often than it gets or sends records."""
 
+from collections.abc import Collection
+
 from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
@@ -8,6 +10,7 @@ from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.shared_queries import USAGE
 from kafkascope_spark.findings.sql import FIRST_OF_KIND, literals
 from kafkascope_spark.findings.wording import client, clock, counted, duration
+from kafkascope_spark.settings import setting, settings
 
 _SUCCEEDED = Read(
     USAGE,
@@ -67,11 +70,21 @@ def _waits(f: Facts) -> str:
     wait_ms, min_bytes = f.most["max_wait_ms"], f.most["min_bytes"]
     if wait_ms is None:
         return ""
-    return f" (fetch.max.wait.ms {wait_ms}{'' if min_bytes is None else f', fetch.min.bytes {min_bytes}'})"
+    return f" (they allow a wait of {wait_ms} ms{'' if min_bytes is None else f', for {min_bytes} bytes'})"
 
 
 def _advice(f: Facts) -> str:
-    return {"Fetch": _FETCH, "OffsetCommit": _COMMIT}.get(f.most["api_name"], RULE.advice)
+    about = {"Fetch": _fetch, "OffsetCommit": _commit}.get(f.most["api_name"])
+    return RULE.advice if about is None else about(f.libraries)
+
+
+def _fetch(libraries: Collection[str]) -> str:
+    names = settings(("fetch_wait", "fetch_min"), libraries, defaults=True)
+    return f"Raise {names} of the consumer: the broker then answers less often, with more."
+
+
+def _commit(libraries: Collection[str]) -> str:
+    return f"Commit once for many records: after each poll, or by {setting('commit_interval', libraries)}."
 
 
 DETECTOR = Detector(
@@ -89,11 +102,6 @@ DETECTOR = Detector(
     sentence=_sentence,
     advice=_advice,
 )
-_FETCH = (
-    "Raise fetch.max.wait.ms (default 500) and fetch.min.bytes (default 1) of the consumer: the broker then answers "
-    "less often, with more."
-)
-_COMMIT = "Commit once for many records: after each poll, or by enable.auto.commit and auto.commit.interval.ms."
 RULE = Rule(
     name="chatty_client",
     title="A client sends more requests than records",
@@ -103,8 +111,8 @@ RULE = Rule(
     looks_at=f"At least {limit.CHATTY_REQUESTS} requests that went well, {limit.CHATTY_A_SECOND} a second or more "
     f"over its whole life, and {limit.CHATTY_EACH} or more for each record that the client sent or got. Admin clients "
     "and brokers are left out.",
-    advice=f"Look at what it asks for most. Fetch: {_FETCH[0].lower()}{_FETCH[1:]} OffsetCommit: {_COMMIT[0].lower()}"
-    f"{_COMMIT[1:]} Metadata: keep one client open instead of many short ones.",
+    advice=f"Look at what it asks for most. For Fetch: {_fetch(())} For OffsetCommit: {_commit(())} For Metadata: keep "
+    "one client open instead of many short ones.",
     sources=("fetch.max.wait.ms and fetch.min.bytes of the consumer settings", "KIP-74"),
     detectors=(DETECTOR,),
 )

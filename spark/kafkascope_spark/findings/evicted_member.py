@@ -1,14 +1,17 @@
 """`evicted_member`: a coordinator removed a member from its group."""
 
+from collections.abc import Collection
+
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark import api_keys
 from kafkascope_spark.api_keys import GROUP_HEARTBEATS, LEAVE_GROUP
-from kafkascope_spark.findings.poll_timeouts import LEAVES_AND_REJOINS
+from kafkascope_spark.findings.poll_timeouts import LEAVES_AND_REJOINS, now, slow_polls
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.silent_members import MISSING_MEMBERS, REFUSED_MEMBER_ERRORS
 from kafkascope_spark.findings.sql import SEEN, literals, sorted_set
 from kafkascope_spark.findings.wording import client, clock, duration, times
+from kafkascope_spark.settings import setting
 
 MOVED = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
 _MEMBER_APIS = literals(
@@ -74,11 +77,10 @@ def _cause(f: Facts) -> str:
     if f.session_ms is None:
         return silence
     if _session_timed_out(f):
-        return f"{silence}, its session.timeout.ms is {f.session_ms}"
-    limit = "" if f.poll_ms is None else f" ({f.poll_ms})"
+        return f"{silence}, its session timeout is {f.session_ms} ms"
+    limit = "" if f.poll_ms is None else f" ({f.poll_ms} ms)"
     return (
-        f"it was heard {duration(f.silent_ns)} before, so it was its rebalance that took longer than "
-        f"max.poll.interval.ms{limit}"
+        f"it was heard {duration(f.silent_ns)} before, so it was its rebalance that took longer than it allows{limit}"
     )
 
 
@@ -88,23 +90,20 @@ def _session_timed_out(f: Facts) -> bool:
 
 def _advice(f: Facts) -> str:
     if f.session_ms is None or _session_timed_out(f):
-        return f"{_SILENT}{_now(f.session_ms)}{_SILENT_TOO}"
-    return f"{_SLOW}{_now(f.poll_ms)}{_SLOW_TOO}"
+        return _silent(f.libraries, f.session_ms, f.silent_ns)
+    return slow_polls(f.libraries, f.poll_ms)
 
 
-def _now(setting: int | None) -> str:
-    return "" if setting is None else f" (now {setting})"
+def _silent(libraries: Collection[str], session_ms: int | None = None, silent_ns: int | None = None) -> str:
+    longer = "" if silent_ns is None else f" above {-(-silent_ns // 1_000_000_000)}000 ms"
+    return (
+        "Find out why the member was silent (a pause of its process, its host or its network). If such pauses are "
+        f"expected, raise {setting('session_timeout', libraries)}{now(session_ms)}{longer}, with "
+        f"{setting('heartbeat_interval', libraries)} at a third of it; with the consumer protocol it is "
+        "group.consumer.session.timeout.ms of the brokers."
+    )
 
 
-_SILENT = (
-    "Find out why the member was silent (a pause of its process, its host or its network); raise session.timeout.ms"
-)
-_SILENT_TOO = (
-    " if such pauses are expected, with heartbeat.interval.ms at a third of it; with the consumer protocol it is "
-    "group.consumer.session.timeout.ms of the brokers."
-)
-_SLOW = "Let the application poll more often: a smaller max.poll.records, or a larger max.poll.interval.ms"
-_SLOW_TOO = "; move slow work out of the poll loop."
 REFUSED_MEMBERS = Detector(
     reads={"refusals": Read(ERRORS, f"error_name in {literals(REFUSED_MEMBER_ERRORS)} and api_key <> {LEAVE_GROUP}")},
     query=_QUERY,
@@ -120,11 +119,11 @@ RULE = Rule(
     "it gave the member's partitions to others. What the member does meanwhile is done twice, and its commits are "
     "refused.",
     looks_at=f"{' or '.join(REFUSED_MEMBER_ERRORS)} to a client that was a member, with the time since its last "
-    "request that went well; session.timeout.ms and max.poll.interval.ms are those of its JoinGroup. Members that "
+    "request that went well; session and rebalance timeout are those of its JoinGroup. Members that "
     "said that they leave, and groups whose coordinator moved meanwhile, are left out. Also members that leave "
     "because nobody polled them: Java clients say so in LeaveGroup, others leave and join again, twice or more. And "
     "members that are missing in the next generation and were silent for their session timeout (table rebalances).",
-    advice=f"{_SILENT}{_SILENT_TOO} {_SLOW}{_SLOW_TOO}",
+    advice=f"{_silent(())} {slow_polls(())}",
     sources=(
         "KIP-62",
         "KIP-800",

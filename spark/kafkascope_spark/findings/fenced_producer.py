@@ -5,6 +5,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.sql import joined_lists
 from kafkascope_spark.findings.wording import client, clock, counted
+from kafkascope_spark.settings import setting
 
 # One finding per transactional id, client that lost it, and client that took it over.
 _QUERY = f"""
@@ -39,8 +40,9 @@ def _sentence(f: Facts) -> str:
 
 def _advice(f: Facts) -> str:
     return (
-        f"Give each running producer a transactional.id of its own (both use {f.transactional_id}), or end the old "
-        "instance before the new one calls initTransactions. A fenced producer has to be closed: it cannot go on."
+        f"Give each running producer a transactional id of its own ({setting('transactional_id', f.libraries)}; both "
+        f"use {f.transactional_id}), or end the old instance before the new one begins. A fenced producer has to be "
+        "closed: it cannot go on."
     )
 
 
@@ -55,15 +57,15 @@ RULE = Rule(
     name="fenced_producer",
     title="Another instance took a living producer's transactional id over",
     severity="error",
-    meaning="Two producers use one transactional.id at a time. InitProducerId of the second aborts the open "
+    meaning="Two producers use one transactional id at a time. InitProducerId of the second aborts the open "
     "transaction of the first and bumps the producer's epoch: whatever the first sends after that is refused, and it "
     "has to be closed. Once, that is an instance that was thought dead (a zombie) or a restart that overlaps; by "
     "turns, the two stop each other for good: then it is an error.",
     looks_at="InitProducerId of another client instance while a transaction is open whose client is still there; "
     "requests with the old epoch (INVALID_PRODUCER_EPOCH, PRODUCER_FENCED) after that. A successor of a client that "
     "went away is none.",
-    advice="Give each running producer a transactional.id of its own, or end the old instance before the new one "
-    "calls initTransactions.",
+    advice="Give each running producer a transactional id of its own, or end the old instance before the new one "
+    "begins.",
     sources=("KIP-98", "KIP-588", "org.apache.kafka.clients.producer.internals.TransactionManager"),
     detectors=(DETECTOR,),
 )

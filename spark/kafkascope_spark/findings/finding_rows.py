@@ -23,9 +23,11 @@ def finding_writer(detectors: Mapping[str, tuple[Rule, Detector]]) -> Callable[[
     def findings_of(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             rows = []
-            for key, facts in zip(batch["detector"].to_pylist(), batch["facts"].to_pylist(), strict=True):
+            columns = (batch[name].to_pylist() for name in ("detector", "software_name", "facts"))
+            for key, software_name, facts in zip(*columns, strict=True):
                 rule, detector = detectors[key]
-                rows.append(finding_row(rule, detector, Facts(json.loads(facts))))
+                values = {"software_name": software_name} | json.loads(facts)
+                rows.append(finding_row(rule, detector, Facts(values)))
             yield pa.RecordBatch.from_pylist(rows, SCHEMA)
 
     return findings_of

@@ -4,6 +4,7 @@ from kafkascope_analyzer.dataset.stories import TRANSACTIONS
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.wording import client, clock, counted
+from kafkascope_spark.settings import setting
 
 # One finding per transaction that hung, or that the coordinator had to abort.
 _QUERY = """
@@ -32,10 +33,13 @@ def _left_open(f: Facts) -> str:
 
 def _advice(f: Facts) -> str:
     now = "" if f.transaction_timeout_ms is None else f" (now {f.transaction_timeout_ms})"
+    lower = setting("transaction_timeout", f.libraries)
+    sooner = (
+        f"Lower {lower} of the producer{now} so that the coordinator aborts sooner what a dead producer leaves, or "
+    )
     return (
-        f"Lower transaction.timeout.ms of the producer{now} so that the coordinator aborts sooner what a dead producer "
-        "leaves, or commit more often; start the producer again with the same transactional.id, which aborts it at "
-        "once. What stays open after its timeout: kafka-transactions.sh find-hanging, then abort."
+        f"{sooner if lower else ''}commit more often; start the producer again with the same transactional id, which "
+        "aborts it at once. What stays open after its timeout: kafka-transactions.sh find-hanging, then abort."
     )
 
 
@@ -51,15 +55,15 @@ RULE = Rule(
     title="A transaction stays open after its client went away, or for longer than its timeout",
     severity="error",
     meaning="Nobody who reads committed data gets past the first record of an open transaction. The coordinator "
-    "aborts it when transaction.timeout.ms is over (it looks every "
+    "aborts it when the producer's transaction timeout is over (it looks every "
     "transaction.abort.timed.out.transaction.cleanup.interval.ms, 10 s); until then the partitions' last stable offset "
     "does not move. A warning where the coordinator did so in the capture, else an error.",
     looks_at="A transaction that was begun and not ended: all connections of its client ended; or it is older than the "
     "transaction_timeout_ms of its InitProducerId (15 min, the most that brokers allow by default, where that is not "
     "in the capture); or the coordinator wrote abort markers that no EndTxn asked for. Markers that it writes to "
     "partitions which it leads itself go over its loopback: no capture of the network has them.",
-    advice="Lower transaction.timeout.ms of the producer so that the coordinator aborts sooner what a dead producer "
-    "leaves; start the producer again with the same transactional.id; kafka-transactions.sh find-hanging, then abort.",
+    advice=f"Lower {setting('transaction_timeout')} of the producer so that the coordinator aborts sooner what a dead "
+    "producer leaves; start it again with the same transactional id; kafka-transactions.sh find-hanging, then abort.",
     sources=("KIP-98", "KIP-664", "KIP-890", "org.apache.kafka.coordinator.transaction.TransactionStateManager"),
     detectors=(DETECTOR,),
 )

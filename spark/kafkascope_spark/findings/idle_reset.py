@@ -7,6 +7,7 @@ from kafkascope_spark.findings.shared_queries import UNANSWERED_OR_RESET
 from kafkascope_spark.findings.sql import joined_lists
 from kafkascope_spark.findings.thresholds import IDLE_LEAST_MS
 from kafkascope_spark.findings.wording import client, clock, duration, node, times
+from kafkascope_spark.settings import setting
 
 # One finding per client and server.
 _QUERY = f"""
@@ -32,11 +33,17 @@ def _sentence(f: Facts) -> str:
 
 
 def _advice(f: Facts) -> str:
+    own = setting("max_idle", f.libraries, defaults=True)
+    close = (
+        f"Set {own} of the client below {_idle(f)}, so that it closes idle connections itself; or raise"
+        if own
+        else ("Raise")
+    )
+    busy = setting("metadata_age", f.libraries, defaults=True)
+    keepalive = ", socket.keepalive.enable=true" if "librdkafka" in f.libraries else ""
     return (
-        f"Set connections.max.idle.ms of the client below {_idle(f)} (540000 ms by default in Java clients), so that "
-        "it closes idle connections itself; or raise the idle timeout of the load balancer, NAT gateway or firewall on "
-        "the way above 600000 ms, after which brokers close; or keep the connection busy (metadata.max.age.ms, "
-        "librdkafka: socket.keepalive.enable)."
+        f"{close} the idle timeout of the load balancer, NAT gateway or firewall on the way above 600000 ms, after "
+        f"which brokers close (their own connections.max.idle.ms); or keep the connection busy ({busy}{keepalive})."
     )
 
 
@@ -61,7 +68,7 @@ RULE = Rule(
     "timeout) or into a reset.",
     looks_at="A request that got no answer, or a reset without a FIN, on a connection that had been silent for at "
     "least a minute, while the broker was not lost.",
-    advice="Let the client close idle connections before the middlebox does (connections.max.idle.ms), or raise "
+    advice=f"Let the client close idle connections before the middlebox does ({setting('max_idle')}), or raise "
     "the middlebox's idle timeout above the brokers' 10 minutes.",
     sources=("org.apache.kafka.common.network.Selector.IdleExpiryManager", "RFC 5382"),
     detectors=(DETECTOR,),

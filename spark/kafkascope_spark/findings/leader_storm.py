@@ -1,11 +1,14 @@
 """`leader_storm`: clients keep asking a broker that does not lead or coordinate what they ask for."""
 
+from collections.abc import Collection
+
 from kafkascope_analyzer.dataset.stories import RECOVERIES
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.shared_queries import BEHIND
 from kafkascope_spark.findings.sql import joined_lists, literals, sorted_set
 from kafkascope_spark.findings.wording import client, clock, duration, listed
+from kafkascope_spark.settings import settings
 
 MOVED = (
     "NOT_LEADER_OR_FOLLOWER",
@@ -40,6 +43,12 @@ def _sentence(f: Facts) -> str:
 
 _LOOKUPS = "resource_kind = 'coordinator' and n_wasted_requests > n_errors"
 """Storms of FindCoordinator: its answers have no error, and name a coordinator that does not respond."""
+def _advice(libraries: Collection[str]) -> str:
+    return (
+        f"Raise the client's {settings(('retry_backoff',), libraries, defaults=True)}, upgrade it to one that takes "
+        "the new leader from the answer (KIP-951: Java 3.7, librdkafka 2.4), and see why leadership moved "
+        "(auto.leader.rebalance.enable of the brokers, a broker that was lost)."
+    )
 
 
 DETECTOR = Detector(
@@ -47,6 +56,7 @@ DETECTOR = Detector(
     query=_QUERY,
     subject=lambda f: listed(f.resources),
     sentence=_sentence,
+    advice=lambda f: _advice(f.libraries),
 )
 RULE = Rule(
     name="leader_storm",
@@ -60,9 +70,7 @@ RULE = Rule(
     "or NOT_COORDINATOR with more than 10 errors in a second, or more than 50; or of a lost coordinator with more than "
     "50 answers to FindCoordinator that did not help. A move of leadership that clients follow within a few errors is "
     "none.",
-    advice="Raise the client's retry.backoff.ms (100 ms by default) and retry.backoff.max.ms, upgrade it to one "
-    "that takes the new leader from the answer (KIP-951: Java 3.7, librdkafka 2.4), and see why leadership moved "
-    "(auto.leader.rebalance.enable, a broker that was lost).",
+    advice=_advice(()),
     sources=("KIP-951", "KIP-580", "org.apache.kafka.clients.Metadata"),
     detectors=(DETECTOR,),
     unless=("shared_vip",),

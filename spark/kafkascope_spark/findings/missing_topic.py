@@ -44,7 +44,7 @@ RULE = Rule(
     title="A client keeps asking for a topic that does not exist",
     severity="warning",
     meaning="Clients take an unknown topic for one that is about to exist: they ask for its metadata again and again, "
-    "and a producer holds the records back until delivery.timeout.ms or max.block.ms is over.",
+    "and a producer holds the records back until their delivery timeout is over.",
     looks_at=f"{', '.join(UNKNOWN)} about one topic to one client, more than {limit.STORM} times over "
     f"{limit.TOPIC_MISSING_MS // 1000} s or longer; a topic that is being created is not known for less.",
     advice="Create the topic, or correct its name in the client's settings; stop the clients of a topic before it is "

@@ -1,5 +1,7 @@
 """`no_compression`: a producer sends its records uncompressed."""
 
+from collections.abc import Collection
+
 from kafkascope_analyzer.dataset.tables import RECORD_BATCHES
 from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
@@ -8,6 +10,7 @@ from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import SEVERAL_CLIENTS
 from kafkascope_spark.findings.wording import clients_with_id, clock, counted, size
+from kafkascope_spark.settings import setting
 
 # One finding per client id, as all its processes have the same settings.
 _QUERY = f"""
@@ -32,6 +35,10 @@ def _sentence(f: Facts) -> str:
     )
 
 
+def _advice(libraries: Collection[str]) -> str:
+    return f"Set {setting('compression', libraries)} of the producer to zstd or lz4 (it is none)."
+
+
 DETECTOR = Detector(
     reads={
         "uncompressed": Read(
@@ -43,6 +50,7 @@ DETECTOR = Detector(
     query=_QUERY,
     subject=fact("client_id"),
     sentence=_sentence,
+    advice=lambda f: _advice(f.libraries),
 )
 RULE = Rule(
     name="no_compression",
@@ -54,7 +62,7 @@ RULE = Rule(
     f"{limit.UNCOMPRESSED_BYTES // 1024} KiB of them, {limit.COMPRESSIBLE_BYTES} bytes or more each on average. What "
     "is in the records is not looked at: encrypted or compressed content gains nothing. It needs the table "
     "record_batches (--record-batches), and says nothing without.",
-    advice="Set compression.type=zstd or lz4 of the producer (it is none).",
+    advice=_advice(()),
     sources=("KIP-110", "KIP-390", "compression.type of the producer settings"),
     detectors=(DETECTOR,),
 )

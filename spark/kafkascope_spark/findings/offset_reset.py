@@ -1,5 +1,8 @@
 """`offset_reset`: a consumer's position was outside the log, and it went on elsewhere."""
 
+import shlex
+from collections.abc import Collection
+
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
@@ -8,6 +11,7 @@ from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import joined_lists
 from kafkascope_spark.findings.wording import client, clock, counted
+from kafkascope_spark.settings import setting, settings
 
 OUTSIDE = "OFFSET_OUT_OF_RANGE"
 _WHO = "client_instance_id, client_id, client_ip, group_id, topic"
@@ -83,7 +87,7 @@ def _sentence(f: Facts) -> str:
 def _move(f: Facts) -> str:
     old, new, policy = f.move["old_offset"], f.move["new_offset"], f.move["policy"]
     moved = f"went on at {new}" if old is None else f"went from offset {old} to {new}"
-    return f"{f.topic}-{f.move['partition']} {moved}{'' if policy is None else f' (auto.offset.reset={policy})'}"
+    return f"{f.topic}-{f.move['partition']} {moved}{'' if policy is None else f' ({policy})'}"
 
 
 def _effect(f: Facts) -> str:
@@ -98,19 +102,28 @@ def _was_beyond(f: Facts) -> bool:
 
 
 def _advice(f: Facts) -> str:
-    return _BEYOND if _was_beyond(f) else _DELETED
+    return _beyond(f) if _was_beyond(f) else _deleted(f.libraries)
 
 
-_DELETED = (
-    "The records were deleted before they were read: make the consumer keep up (more partitions and members, a larger "
-    "max.poll.records or fetch.max.bytes), or raise retention.ms and retention.bytes of the topic; see who calls "
-    "DeleteRecords. auto.offset.reset decides where it goes on."
-)
-_BEYOND = (
-    "The log ends before the offset that was committed: the topic was deleted and made again, its end was lost in an "
-    "unclean election (unclean.leader.election.enable), or the offsets are of another cluster. Set the offsets of the "
-    "group anew with kafka-consumer-groups.sh --reset-offsets; auto.offset.reset decides where it goes on without."
-)
+def _deleted(libraries: Collection[str]) -> str:
+    return (
+        "The records were deleted before they were read: make the consumer keep up (more partitions and members, a "
+        f"larger {settings(('poll_records', 'fetch_max'), libraries)}), or raise retention.ms and retention.bytes of "
+        f"the topic; see who calls DeleteRecords. {setting('offset_reset', libraries)} decides where it goes on."
+    )
+
+
+def _beyond(f: Facts) -> str:
+    group = "GROUP" if f.group_id is None else shlex.quote(f.group_id)
+    return (
+        "The log ends before the offset that was committed: the topic was deleted and made again, its end was lost in "
+        "an unclean election (unclean.leader.election.enable), or the offsets are of another cluster. Set the offsets "
+        f"of the group anew: kafka-consumer-groups.sh --bootstrap-server BROKER:9092 --group {group} --topic "
+        f"{shlex.quote(f.topic)} --reset-offsets --to-latest --execute; {setting('offset_reset', f.libraries)} decides "
+        "where it goes on without."
+    )
+
+
 DETECTOR = Detector(
     reads={"outside_fetches": Read(ERRORS, f"error_name = '{OUTSIDE}' and api_key = {api_keys.FETCH}")},
     query=_QUERY,
@@ -122,11 +135,11 @@ RULE = Rule(
     name="offset_reset",
     title="A consumer lost its place in the log",
     severity="warning",
-    meaning="The offset that a consumer asked for is not in the log. By auto.offset.reset it goes on at the earliest "
+    meaning="The offset that a consumer asked for is not in the log. By its reset policy it goes on at the earliest "
     "or latest offset: records are skipped, or read twice.",
     looks_at=f"{OUTSIDE} in an answer to Fetch, followed by ListOffsets of the same client for the partition. Without "
     "that it says nothing: a follower that lags answers the same, and the consumer asks the leader.",
-    advice=_DELETED,
+    advice=_deleted(()),
     sources=(
         "KIP-392",
         "KIP-1106",

@@ -1,5 +1,7 @@
 """`oversize_request`: a batch was larger than the topic or the broker accepts."""
 
+import shlex
+
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark import api_keys
 from kafkascope_spark.findings.read import Read
@@ -7,6 +9,7 @@ from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import SEEN, literals
 from kafkascope_spark.findings.wording import client, clock, counted
+from kafkascope_spark.settings import setting, settings
 
 TOO_LARGE = ("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
 # One finding per client, topic and error.
@@ -40,11 +43,27 @@ def _size(f: Facts) -> str:
 def _advice(f: Facts) -> str:
     above = "" if f.most_bytes is None else f" above {f.most_bytes} bytes"
     alone = "" if (f.most_records or 0) > 1 else "; one record alone is too large here"
+    less = settings(("batch_size", "request_size"), f.libraries, defaults=True)
+    smaller = f" ({less})" if less else ""
     return (
         f"Raise max.message.bytes of topic {f.topic or '?'} (message.max.bytes of the brokers where the topic has none)"
-        f"{above}, or make the producer send less at once: batch.size, max.request.size{alone}; compression.type makes "
-        "batches smaller."
+        f"{above}{_command(f)}; or make the producer send less at once{smaller}{alone}; "
+        f"{setting('compression', f.libraries)} makes batches smaller."
     )
+
+
+def _command(f: Facts) -> str:
+    if f.topic is None or f.most_bytes is None:
+        return ""
+    bytes_needed = -(-f.most_bytes // 1024) * 1024 + BATCH_HEADER
+    return (
+        ": kafka-configs.sh --bootstrap-server BROKER:9092 --alter --entity-type topics --entity-name "
+        f"{shlex.quote(f.topic)} --add-config max.message.bytes={bytes_needed}"
+    )
+
+
+BATCH_HEADER = 61
+"""Bytes that a record batch has besides its records."""
 
 
 DETECTOR = Detector(
@@ -63,8 +82,8 @@ RULE = Rule(
     "batch of other clients.",
     looks_at="MESSAGE_TOO_LARGE and RECORD_LIST_TOO_LARGE, with the size of the batches that the request had for the "
     "partition.",
-    advice="Raise max.message.bytes of the topic (message.max.bytes of the brokers), or lower batch.size and "
-    "max.request.size of the producer; compression.type makes batches smaller.",
+    advice="Raise max.message.bytes of the topic (message.max.bytes of the brokers), or lower "
+    f"{settings(('batch_size', 'request_size'))} of the producer; {setting('compression')} makes batches smaller.",
     sources=("KIP-126", "org.apache.kafka.common.errors.RecordTooLargeException"),
     detectors=(DETECTOR,),
 )

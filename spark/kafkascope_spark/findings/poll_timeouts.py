@@ -1,8 +1,10 @@
-"""Members that leave their group because the application does not poll them for max.poll.interval.ms.
+"""Members that leave their group because the application does not poll them for max.poll.interval.ms (Java name).
 
 Java clients give the reason in LeaveGroup (KIP-800); others only leave, and join again at the next poll. A member that
 leaves once without a reason may have changed its subscription, so that is not reported.
 """
+
+from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_spark.findings import thresholds as limit
@@ -10,6 +12,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.wording import client, clock, times
+from kafkascope_spark.settings import setting
 
 KIP_800 = "poll timeout"
 _EVENT = "conn_id, request_id, ts_ns, group_id"
@@ -58,19 +61,25 @@ def _sentence(f: Facts) -> str:
 
 def _reason(f: Facts) -> str:
     if f.n_timeouts > 0:
-        return f" as nobody had polled it for {_setting(f)}"
-    return f" and joined it again each time, as clients do that nobody polls for {_setting(f)}"
+        return f" as nobody had polled it for {_limit(f)}"
+    return f" and joined it again each time, as clients do that nobody polls for {_limit(f)}"
 
 
-def _setting(f: Facts) -> str:
-    return "max.poll.interval.ms" if f.poll_ms is None else f"max.poll.interval.ms ({f.poll_ms})"
+def _limit(f: Facts) -> str:
+    return "the time that it allows" if f.poll_ms is None else f"the {f.poll_ms} ms that it allows"
 
 
-def _advice(f: Facts) -> str:
-    return (
-        f"Let the application poll more often: a smaller max.poll.records, or a larger {_setting(f)}; move slow work "
-        "out of the poll loop."
-    )
+def slow_polls(libraries: Collection[str], poll_ms: int | None = None) -> str:
+    """What to change where polls take longer than a member may take. poll_ms: how long it may."""
+    fewer = setting("poll_records", libraries)
+    smaller = f"a smaller {fewer}, or " if fewer else ""
+    longer = f"{setting('poll_interval', libraries)}{now(poll_ms)}"
+    return f"Let the application poll more often: {smaller}a larger {longer}; move slow work out of the poll loop."
+
+
+def now(value_ms: int | None) -> str:
+    """The value that a setting has, for a text; empty where it is not known."""
+    return "" if value_ms is None else f" (now {value_ms})"
 
 
 LEAVES_AND_REJOINS = Detector(
@@ -79,5 +88,5 @@ LEAVES_AND_REJOINS = Detector(
     query=_QUERY,
     subject=fact("group_id"),
     sentence=_sentence,
-    advice=_advice,
+    advice=lambda f: slow_polls(f.libraries, f.poll_ms),
 )

@@ -1,12 +1,15 @@
 """`rebalance_storm`: a group rebalances again and again."""
 
+from collections.abc import Collection
+
 from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import USAGE
-from kafkascope_spark.findings.sql import MOST_EVIDENCE, literals
+from kafkascope_spark.findings.sql import MOST_EVIDENCE, literals, sorted_set
 from kafkascope_spark.findings.wording import clock, counted, duration, times
+from kafkascope_spark.settings import setting, settings
 
 _GENERATION_APIS = literals({api_keys.SYNC_GROUP, api_keys.HEARTBEAT} | api_keys.GROUP_HEARTBEATS)
 _NEAR = f"{limit.STORM_APART_S} * 1000000000L"
@@ -29,7 +32,8 @@ with generations as (
     select s.group_id, n, s.first_ns, s.last_ns, evidence, s.conn_ids,
         count_if(c.first_ns between s.first_ns - {_NEAR} and s.last_ns) as n_started,
         count_if(c.end != 'open' and c.last_ns between s.first_ns - {_NEAR} and s.last_ns) as n_ended,
-        count_if(c.first_ns <= s.last_ns and c.last_ns >= s.first_ns) as n_members
+        count_if(c.first_ns <= s.last_ns and c.last_ns >= s.first_ns) as n_members,
+        {sorted_set("c.software_name")} as software_names
     from sequences s left join clients c on s.group_id = c.group_id
     group by s.group_id, n, s.first_ns, s.last_ns, evidence, s.conn_ids
 )
@@ -45,6 +49,20 @@ def _sentence(f: Facts) -> str:
     )
 
 
+def _advice(libraries: Collection[str]) -> str:
+    polls = setting("poll_records", libraries)
+    lower = f" lower {polls} where polls take long." if polls else ""
+    timeouts = " or ".join(filter(None, (setting(c, libraries) for c in ("session_timeout", "poll_interval"))))
+    one_by_one = settings(("cooperative", "group_protocol"), libraries)
+    instead = f" Use {one_by_one}, so that members do not all stop." if one_by_one else ""
+    static = setting("instance_id", libraries)
+    restarts = f" For restarts give each member a name of its own ({static})." if static else ""
+    return (
+        f"See evicted_member first: raise {timeouts} where members are thrown out;{lower}{restarts}{instead} Keep "
+        "members from restarting in a loop."
+    )
+
+
 DETECTOR = Detector(
     reads={
         "restless_groups": Read(
@@ -57,6 +75,7 @@ DETECTOR = Detector(
     query=_QUERY,
     subject=fact("group_id"),
     sentence=_sentence,
+    advice=lambda f: _advice(f.libraries),
 )
 RULE = Rule(
     name="rebalance_storm",
@@ -68,10 +87,7 @@ RULE = Rule(
     f"{limit.STORM_APART_S // 60} minutes from one to the next: at least {limit.STORM_REBALANCES} more than members "
     f"that start and end explain ({limit.REBALANCES_EACH} each), or {limit.STORM_MANY} within some minutes, whatever "
     "made them.",
-    advice="See evicted_member first: raise session.timeout.ms or max.poll.interval.ms where members are thrown out, "
-    "lower max.poll.records where polls take long. For restarts give each member a group.instance.id; use "
-    "partition.assignment.strategy=CooperativeStickyAssignor or group.protocol=consumer, so that members do not all "
-    "stop; keep members from restarting in a loop.",
+    advice=_advice(()),
     sources=("KIP-345", "KIP-429", "KIP-848", "KIP-62"),
     detectors=(DETECTOR,),
 )

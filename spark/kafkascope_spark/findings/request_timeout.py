@@ -1,11 +1,14 @@
 """`request_timeout`: a broker left one client's request without a response."""
 
+from collections.abc import Collection
+
 from kafkascope_analyzer.dataset.stories import RECOVERIES
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.sql import joined_lists, sorted_set
 from kafkascope_spark.findings.thresholds import IDLE_LEAST_MS
 from kafkascope_spark.findings.wording import client, clock, duration, listed, node, times
+from kafkascope_spark.settings import setting
 
 # One finding per client and server.
 _QUERY = f"""
@@ -28,6 +31,14 @@ def _sentence(f: Facts) -> str:
     )
 
 
+def _advice(libraries: Collection[str]) -> str:
+    return (
+        "Look for what drops packets between this client and the broker (retransmissions in tcp_events tell), and for "
+        "a stalled broker (request queue, garbage collection, disk). A lower "
+        f"{setting('request_timeout', libraries, defaults=True)} notices it sooner."
+    )
+
+
 DETECTOR = Detector(
     reads={
         "unanswered": Read(RECOVERIES, "resource_kind = 'connection' and first_error_name = 'REQUEST_UNANSWERED'"),
@@ -35,20 +46,19 @@ DETECTOR = Detector(
     query=_QUERY,
     subject=fact("server"),
     sentence=_sentence,
+    advice=lambda f: _advice(f.libraries),
 )
 RULE = Rule(
     name="request_timeout",
     title="A broker left a client's request without an answer",
     severity="warning",
     meaning="A request went out and nothing came back for longer than any broker takes. The client waits for "
-    "request.timeout.ms, drops the connection, and sends the same again: records may be written twice unless the "
+    "its request timeout, drops the connection, and sends the same again: records may be written twice unless the "
     "producer is idempotent.",
     looks_at="Requests without a response on a connection of which both directions were captured: the wait is the "
     "request's own (max_wait_ms of Fetch) and five seconds more; JoinGroup and SyncGroup may take longer. Where "
     "the whole broker was lost, broker_lost says so instead; where the connection had been idle, idle_reset.",
-    advice="Look for what drops packets between this client and the broker (retransmissions in tcp_events tell), "
-    "and for a stalled broker (request queue, garbage collection, disk). A lower request.timeout.ms (30 s by "
-    "default in Java clients, socket.timeout.ms 60 s in librdkafka) notices it sooner.",
+    advice=_advice(()),
     sources=("org.apache.kafka.clients.NetworkClient#handleTimedOutRequests", "KIP-19"),
     detectors=(DETECTOR,),
 )

@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from kafkascope_spark.findings.read import Read
+from kafkascope_spark.identity.library import library_named
 
 
 class Facts:
@@ -26,11 +27,18 @@ class Facts:
         """The column's value; None where the query has no such column."""
         return self._values.get(name)
 
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """The libraries of the clients that it is about, by software_names where the query has them, else by the
+        software name of its client."""
+        names = self.get("software_names") or [self.get("software_name")]
+        return tuple(sorted({library_named(name) for name in names}))
+
 
 Text = Callable[[Facts], str]
 REQUIRED_FACTS = ("client_instance_id", "conn_ids", "n", "first_ns", "last_ns", "evidence")
 """Columns that every detector's query has. conn_ids may be null: the connections of the evidence. A column `severity`
-is optional: the rule's own severity where the query has none."""
+is optional: the rule's own severity where the query has none; so is `software_names`: of several clients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

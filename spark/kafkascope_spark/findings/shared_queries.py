@@ -101,13 +101,14 @@ def _number_of(value: str) -> str:
 
 _CONNECTION_FAILURES = f"""
 with failures as (
-    select r.*, {_FELT_NS} as felt_ns, c.client_ip, kind
+    select r.*, {_FELT_NS} as felt_ns, c.client_ip, kind, software_name
     from recoveries r join clients c on r.client_instance_id = c.client_instance_id
     where resource_kind = 'connection'
 ), by_cause as (
     select cause_id, min_by(resource, struct(start_ns, recovery_id)) as server, max(old_node_id) as node_id,
         {_number_of("if(kind <> 'broker', client_instance_id, null)")} as n_clients,
         {sorted_set("if(kind <> 'broker', coalesce(nullif(client_id, ''), client_ip), null)")} as names,
+        {sorted_set("if(kind <> 'broker', software_name, null)")} as software_names,
         {_number_of("if(kind = 'broker', client_instance_id, null)")} as n_brokers,
         if(min(client_instance_id) = max(client_instance_id), min(client_instance_id), null) as client_instance_id,
         sum(n_errors) as n,

@@ -46,7 +46,7 @@ RULE = Rule(
     looks_at="An address that Metadata names for several node ids, or that answers for several, and on it answers "
     "with NOT_LEADER_OR_FOLLOWER or NOT_COORDINATOR. A proxy with an address or port per broker is none.",
     advice="Give every broker an advertised.listeners entry of its own (its host name, or a port per broker on the "
-    "load balancer). A shared address is good for bootstrap.servers only.",
+    "load balancer). A shared address is good for bootstrapping only.",
     sources=("KIP-103", "org.apache.kafka.clients.MetadataCache"),
     detectors=(DETECTOR,),
 )

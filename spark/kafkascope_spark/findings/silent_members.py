@@ -5,6 +5,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, fact
 from kafkascope_spark.findings.sql import literals
 from kafkascope_spark.findings.wording import client, clock, duration
+from kafkascope_spark.settings import setting
 
 REFUSED_MEMBER_ERRORS = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
 """Errors by which a member learns that it is none any more."""
@@ -29,7 +30,7 @@ from missing m join clients c on m.client_instance_id = c.client_instance_id"""
 
 
 def _sentence(f: Facts) -> str:
-    timeout = "" if f.session_timeout_ms is None else f", its session.timeout.ms is {f.session_timeout_ms}"
+    timeout = "" if f.session_timeout_ms is None else f", its session timeout is {f.session_timeout_ms} ms"
     died = "; it ended without leaving" if f.client_end == "died" else ""
     return (
         f"Group {f.group_id} went on without {client(f.client_id, f.client_ip)} at {clock(f.first_ns)}: nothing was "
@@ -41,7 +42,8 @@ def _advice(f: Facts) -> str:
     now = "" if f.session_timeout_ms is None else f" (now {f.session_timeout_ms})"
     return (
         "Find out why the member ended or was silent; let it close its consumer when it is stopped (on SIGTERM, too), "
-        f"so that the group does not wait. session.timeout.ms{now} is how long its partitions stay unread."
+        f"so that the group does not wait. {setting('session_timeout', f.libraries)}{now} is how long its partitions "
+        "stay unread."
     )
 
 

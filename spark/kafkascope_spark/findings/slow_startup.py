@@ -1,10 +1,13 @@
 """`slow_startup`: a client took long to start, and where the time went."""
 
+from collections.abc import Collection
+
 from kafkascope_analyzer.dataset.stories import STARTUPS
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.thresholds import SLOW_START_MS
 from kafkascope_spark.findings.wording import client, clock, duration
+from kafkascope_spark.settings import setting
 
 MOST_REQUESTS = 10
 """Requests of one step that are named as evidence."""
@@ -75,11 +78,23 @@ def _others(f: Facts) -> str:
     return f"; half of the {f.n_alike} starts of its kind take {duration(f.usual_ns)} or less"
 
 
+def _advice(libraries: Collection[str]) -> str:
+    connect = setting("connect_timeout", libraries, defaults=True)
+    limit = f" ({connect})" if connect else ""
+    return (
+        "Look at the step named (kafkascope timeline shows all of them): names and connecting: DNS, bootstrap "
+        f"addresses ({setting('bootstrap', libraries)}) that do not answer{limit}; coordinator and metadata: brokers "
+        f"that are still starting; join group: members that poll rarely ({setting('poll_interval', libraries)}), "
+        "group.initial.rebalance.delay.ms of the brokers."
+    )
+
+
 DETECTOR = Detector(
     reads={"slow_starts": Read(STARTUPS, f"outcome = 'ready' and total_ms >= {SLOW_START_MS}")},
     query=_QUERY,
     subject=lambda f: f"{f.worst['step']} {f.worst['subject']}",
     sentence=_sentence,
+    advice=lambda f: _advice(f.libraries),
 )
 RULE = Rule(
     name="slow_startup",
@@ -90,10 +105,7 @@ RULE = Rule(
     "time it was: the broker's, the network's, the client's own pauses, or the other members of its group.",
     looks_at="Starts that ended ready after ten seconds or more, by the steps on their critical path. It is info "
     "where the time was a rebalance's or there was nothing to read.",
-    advice="Look at the step named (kafkascope timeline shows all of them): names and connecting: DNS, addresses "
-    "in bootstrap.servers that do not answer, socket.connection.setup.timeout.ms; coordinator and metadata: "
-    "brokers that are still starting; join group: members that poll rarely (max.poll.interval.ms), "
-    "group.initial.rebalance.delay.ms.",
+    advice=_advice(()),
     sources=("KIP-601", "KIP-134", "KIP-62"),
     detectors=(DETECTOR,),
     unless=("access_denied", "auth_failed", "missing_topic", "not_enough_replicas"),

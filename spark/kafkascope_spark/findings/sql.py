@@ -41,7 +41,7 @@ SEEN = f"""
 SEVERAL_CLIENTS = f"""
     count(distinct client_instance_id) as n_clients, min(client_ip) as client_ip,
     if(count(distinct client_instance_id) > 1, null, min(client_instance_id)) as client_instance_id,
-    min(first_ns) as first_ns, max(last_ns) as last_ns,
+    {sorted_set("software_name")} as software_names, min(first_ns) as first_ns, max(last_ns) as last_ns,
     {first_ids("sample.request_id", "sample.ts_ns")} as evidence, collect_set(conn_id) as conn_ids"""
 """Aggregates over connections of one client id, with `sample` (ts_ns and request_id of the first request of interest).
 client_instance_id is null when several client instances use the id."""

@@ -1,11 +1,14 @@
 """`static_member_conflict`: two running consumers share one group.instance.id."""
 
+from collections.abc import Collection
+
 from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import SEEN, literals, sorted_set
 from kafkascope_spark.findings.wording import client, clock, listed, times
+from kafkascope_spark.settings import setting
 
 CONFLICTS = ("FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID")
 # One finding per refused client. A rival runs when the other is refused: a consumer that ended before is no conflict.
@@ -43,7 +46,7 @@ def _sentence(f: Facts) -> str:
 
 
 def _instance(f: Facts) -> str:
-    return f"group.instance.id {f.group_instance_id}" if f.group_instance_id is not None else "its group.instance.id"
+    return f"static member id {f.group_instance_id}" if f.group_instance_id is not None else "its static member id"
 
 
 def _subject(f: Facts) -> str | None:
@@ -51,23 +54,30 @@ def _subject(f: Facts) -> str | None:
     return subject
 
 
+def _advice(libraries: Collection[str]) -> str:
+    return (
+        f"Give each consumer of the group a static member id of its own ({setting('instance_id', libraries)}; the "
+        "pod's or host's name, not a constant); make sure that the old process has ended before its successor starts."
+    )
+
+
 DETECTOR = Detector(
     reads={"refusals": Read(ERRORS, f"error_name in {literals(CONFLICTS)}")},
     query=_QUERY,
     subject=_subject,
     sentence=_sentence,
+    advice=lambda f: _advice(f.libraries),
 )
 RULE = Rule(
     name="static_member_conflict",
-    title="Two consumers share one group.instance.id",
+    title="Two consumers share one static member id",
     severity="error",
-    meaning="A static member is known by its group.instance.id. When a second consumer joins with the same one, the "
+    meaning="A static member is known by its id (group instance id in the protocol). When a second consumer joins with the same one, the "
     "coordinator gives it the place of the first, and fences the first one for good (classic groups); or it refuses "
     "the second until the first has left (KIP-848).",
     looks_at="FENCED_INSTANCE_ID and UNRELEASED_INSTANCE_ID; the other consumer is the one that used the same "
-    "group.instance.id in the group at that time.",
-    advice="Give each consumer of the group a group.instance.id of its own (the pod's or host's name, not a constant); "
-    "make sure that the old process has ended before its successor starts.",
+    "static member id in the group at that time.",
+    advice=_advice(()),
     sources=("KIP-345", "KIP-848", "org.apache.kafka.common.errors.FencedInstanceIdException"),
     detectors=(DETECTOR,),
 )

@@ -6,6 +6,8 @@ from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.sql import sorted_set
 from kafkascope_spark.findings.thresholds import LONG_TRANSACTION_MS
 from kafkascope_spark.findings.wording import client, clock, duration, listed
+from kafkascope_spark.identity.library import library_named
+from kafkascope_spark.settings import setting
 
 _LONG_NS = f"{LONG_TRANSACTION_MS}000000L"
 _HOLDER = "transactional_id, holder, hangs, transaction_timeout_ms"
@@ -28,7 +30,7 @@ with waits as (
 )
 select r.*, null as conn_ids, size(waiting) as n, reader.client_instance_id is not null as has_reader,
     reader.client_id, reader.client_ip, producer.client_instance_id is not null as has_producer,
-    producer.client_id as producer_id, producer.client_ip as producer_ip
+    producer.client_id as producer_id, producer.client_ip as producer_ip, producer.software_name as producer_software
 from rated r left join clients reader on r.client_instance_id = reader.client_instance_id
 left join clients producer on r.holder = producer.client_instance_id
 where severity is not null"""
@@ -52,10 +54,10 @@ def _producer(f: Facts) -> str:
 def _advice(f: Facts) -> str:
     if f.transaction_timeout_ms is None:
         return RULE.advice
+    lower = setting("transaction_timeout", (library_named(f.producer_software),)) or "its transaction timeout"
     return (
-        "Let the producer end its transactions sooner, and lower its transaction.timeout.ms (now "
-        f"{f.transaction_timeout_ms}) so that the coordinator aborts what it leaves; kafka-transactions.sh "
-        "find-hanging shows what stays open."
+        f"Let the producer end its transactions sooner, and lower {lower} (now {f.transaction_timeout_ms}) so that the "
+        "coordinator aborts what it leaves; kafka-transactions.sh find-hanging shows what stays open."
     )
 
 

@@ -1,5 +1,8 @@
 """`throttled`: a quota made clients wait."""
 
+import shlex
+from collections.abc import Collection
+
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
@@ -7,6 +10,8 @@ from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import SEEN
 from kafkascope_spark.findings.wording import client, clock, duration, times
+from kafkascope_spark.incidents.observed import address
+from kafkascope_spark.settings import settings
 
 QUOTAS = {
     "Produce": "producer_byte_rate",
@@ -22,6 +27,7 @@ FEWEST = 3
 _QUERY = f"""
 select client_instance_id, client_id, client_ip, principal, api_name, {SEEN}, sum(throttle_ms) as throttled_ms,
     max(throttle_ms) as longest_ms, sum(record_bytes) as moved_bytes,
+    min(concat(server_ip, ':', server_port)) as server,
     if(sum(throttle_ms) >= {limit.THROTTLED_MS}, 'warning', 'info') as severity
 from throttled_requests left join (
     select conn_id, client_instance_id, kind, principal from connection_clients
@@ -50,13 +56,23 @@ def _bytes_per_second(f: Facts) -> int | None:
 
 def _advice(f: Facts) -> str:
     rate = _bytes_per_second(f)
-    user = "" if f.principal is None else f" or of user {f.principal}"
     about = "" if rate is None else f" (about {rate} bytes/s went through)"
-    client_id = "?" if f.client_id is None else f.client_id
+    quota = QUOTAS.get(f.api_name, OTHER_QUOTA)
+    user = f.principal is not None
+    name = f.principal.removeprefix("User:") if user else f.client_id or "CLIENT_ID"
+    entity = f"--entity-type {'users' if user else 'clients'} --entity-name {shlex.quote(name)}"
+    value = "RATE" if rate is None else 2 * rate
     return (
-        f"Raise the quota {QUOTAS.get(f.api_name, OTHER_QUOTA)} of client-id {client_id}{user}{about} with "
-        "kafka-configs.sh --alter --add-config, or make the client ask for less."
+        f"Raise the quota {quota} of {'user' if user else 'client id'} {name}{about}: kafka-configs.sh "
+        f"--bootstrap-server {address(f.server)} --alter {entity} --add-config {quota}={value}; or make the client ask "
+        f"for less{_less(f.api_name, f.libraries)}."
     )
+
+
+def _less(api_name: str, libraries: Collection[str]) -> str:
+    concepts = {"Produce": ("compression", "batch_size", "linger"), "Fetch": ("fetch_min", "fetch_wait")}.get(api_name)
+    names = settings(concepts, libraries) if concepts else None
+    return f" ({names})" if names else ""
 
 
 DETECTOR = Detector(
@@ -77,7 +93,7 @@ RULE = Rule(
     f"{limit.THROTTLED_MS} ms in all is for information.",
     advice="Raise the quota (producer_byte_rate for Produce, consumer_byte_rate for Fetch, controller_mutation_rate "
     "for topics, else request_percentage) of the client-id or user with kafka-configs.sh, or make the client ask for "
-    "less: compression.type, a larger batch.size and linger.ms, a larger fetch.min.bytes.",
+    "less (compression, larger batches, a larger minimum of bytes for Fetch).",
     sources=("KIP-13", "KIP-124", "KIP-219", "KIP-599", "org.apache.kafka.server.quota.ClientQuotaManager"),
     detectors=(DETECTOR,),
 )

@@ -1,5 +1,7 @@
 """`tiny_batches`: a producer sends many small requests where few large ones would do."""
 
+from collections.abc import Collection
+
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark import api_keys
 from kafkascope_spark.findings import thresholds as limit
@@ -8,6 +10,7 @@ from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER, USAGE
 from kafkascope_spark.findings.sql import FIRST_OF_KIND, SEVERAL_CLIENTS
 from kafkascope_spark.findings.wording import clients_with_id, clock, ratio, size
+from kafkascope_spark.settings import setting
 
 # One finding per client id, as all its processes have the same settings.
 _QUERY = f"""
@@ -26,6 +29,14 @@ def _sentence(f: Facts) -> str:
         f"{ratio(f.apart_ns, 1_000_000)} ms to one broker, with batches of {ratio(f.n_records, f.n_batches)} records "
         f"and {size(f.sent_bytes // f.n_batches)} on average, from {clock(f.first_ns)}"
     )
+
+
+def _advice(libraries: Collection[str]) -> str:
+    wait = setting("linger", libraries, defaults=True)
+    size_of = setting("batch_size", libraries, defaults=True)
+    linger = f"Set {wait} of the producer to 5 to {limit.LINGER_MS} ms" if wait else "Send several records in one call"
+    larger = f"; {size_of} is how large a batch may become" if size_of else ""
+    return f"{linger}, and do not call flush() or wait for the answer after each record{larger}."
 
 
 DETECTOR = Detector(
@@ -49,6 +60,7 @@ DETECTOR = Detector(
     query=_QUERY,
     subject=fact("client_id"),
     sentence=_sentence,
+    advice=lambda f: _advice(f.libraries),
 )
 RULE = Rule(
     name="tiny_batches",
@@ -59,9 +71,7 @@ RULE = Rule(
     looks_at=f"At least {limit.TINY_REQUESTS} Produce requests on a connection, less than {limit.LINGER_MS} ms apart "
     f"over its whole life, with batches below {limit.TINY_BYTES} bytes on average. Slow producers are left out: they "
     "could not fill a batch.",
-    advice=f"Set linger.ms of the producer to 5 to {limit.LINGER_MS} (0 by default before Kafka 4.0; queue.buffering."
-    "max.ms of librdkafka), and do not call flush() or wait for the answer after each record; batch.size is 16384 "
-    "bytes by default.",
+    advice=_advice(()),
     sources=("KIP-1030", "KIP-480", "linger.ms and batch.size of the producer settings"),
     detectors=(DETECTOR,),
 )

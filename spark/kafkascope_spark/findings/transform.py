@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kafkascope_analyzer.dataset.stories import FINDINGS
+from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS
 from kafkascope_spark.findings.finding_rows import SCHEMA, finding_writer
 from kafkascope_spark.findings.preconditions import Preconditions
 from kafkascope_spark.findings.rule import Detector, Rule
@@ -29,11 +29,13 @@ def findings(tables: "Tables", rules: Sequence[Rule]) -> "DataFrame":
 
 def found_facts(tables: "Tables", detectors: Mapping[str, tuple[Rule, Detector]]) -> "DataFrame | None":
     """The facts of these detectors (statement.facts) without those that another rule explains; None without any
-    detector. Lazy."""
+    detector; with the software name of their client. Lazy."""
     if not detectors:
         return None
     found = facts(tables, {key: detector for key, (_, detector) in detectors.items()})
-    return _without_explained(found, {key: rule for key, (rule, _) in detectors.items()})
+    explained = _without_explained(found, {key: rule for key, (rule, _) in detectors.items()})
+    software = tables.columns(CLIENTS, ["client_instance_id", "software_name"])
+    return explained.join(software, on="client_instance_id", how="left")
 
 
 def detectors_to_run(tables: "Tables", rules: Iterable[Rule]) -> dict[str, tuple[Rule, Detector]]:

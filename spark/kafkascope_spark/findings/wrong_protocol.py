@@ -5,6 +5,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.sql import first_ids
 from kafkascope_spark.findings.wording import client, clock, counted
+from kafkascope_spark.settings import setting
 
 _BY_SERVER = "close_kind in ('fin_server', 'rst_server')"
 # One finding per client, port and protocol.
@@ -22,12 +23,10 @@ where (protocol = 'tls' and n_kafka > 0) or (protocol = 'http' and n_kafka + n_t
 group by client_instance_id, client_id, from_ip, server, n_kafka, protocol"""
 _SPOKE = {"tls": "TLS", "http": "HTTP", "kafka": "plain Kafka"}
 _ADVICE = {
-    "tls": "Set security.protocol of the client (now SSL or SASL_SSL) to PLAINTEXT or SASL_PLAINTEXT, or give it the "
-    "port of a TLS listener.",
+    "tls": "Let the client speak without TLS ({security}), or give it the port of a TLS listener.",
     "http": "Give this client (a browser, a health check, a REST client) the address of the service that it looks for; "
     "to check a port of Kafka use a TCP check.",
-    "kafka": "Set security.protocol of the client (now PLAINTEXT or SASL_PLAINTEXT) to SSL or SASL_SSL, or give it the "
-    "port of a plain listener.",
+    "kafka": "Let the client speak TLS ({security}), or give it the port of a plain listener.",
 }
 
 
@@ -40,7 +39,7 @@ def _sentence(f: Facts) -> str:
 
 
 def _advice(f: Facts) -> str:
-    return _ADVICE[f.protocol]
+    return _ADVICE[f.protocol].format(security=setting("security", f.libraries))
 
 
 DETECTOR = Detector(
@@ -67,7 +66,7 @@ RULE = Rule(
     looks_at="Connections that begin with a TLS handshake and get no byte back from an address that answers plain "
     "Kafka to others; Kafka requests without an answer at an address where others speak TLS; HTTP at an address "
     "that speaks either. Where nobody shows what the port speaks, it says nothing.",
-    advice="Make security.protocol of the client and the port in bootstrap.servers fit to each other.",
+    advice=f"Make {setting('security')} of the client fit to the port in its {setting('bootstrap')}.",
     sources=("RFC 8446", "org.apache.kafka.common.network.NetworkReceive", "SslTransportLayer"),
     detectors=(DETECTOR,),
 )

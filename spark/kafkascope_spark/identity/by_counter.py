@@ -24,11 +24,11 @@ def counts_over_connections(members: list[Connection]) -> bool:
     software = {c.software_name for c in members} - {None}
     if software:
         return JAVA in software
-    consecutive = [_is_consecutive(c) for c in members if len(c.ids) >= MIN_IDS]
+    consecutive = [is_consecutive(c) for c in members if len(c.ids) >= MIN_IDS]
     return bool(consecutive) and 2 * sum(consecutive) < len(consecutive)
 
 
-def _is_consecutive(connection: Connection) -> bool:
+def is_consecutive(connection: Connection) -> bool:
     """Whether the first correlation ids of the connection are consecutive."""
     ids = [i for _, i in connection.ids[:COMPARED_IDS]]
     return sorted(ids) == list(range(min(ids), min(ids) + len(ids)))

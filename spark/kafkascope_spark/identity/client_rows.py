@@ -3,7 +3,7 @@
 from kafkascope_spark import api_keys
 from kafkascope_spark.identity.candidate import TOGETHER_NS, closed_by_client, end_of
 from kafkascope_spark.identity.instances import Instance
-from kafkascope_spark.identity.software import guess_software
+from kafkascope_spark.identity.library import software_name_of
 from kafkascope_spark.model import Connection, Row
 
 SILENT_NS = 60_000_000_000
@@ -21,7 +21,7 @@ def client_row(instance: Instance, member_ids: list[str], evicted_ns: int, captu
     members, transactional_ids, group_instances = instance.group.evidence()
     rest = sorted(members - set(member_ids))
     software = next((c.software_name for c in connections if c.software_name), None)
-    guess = guess_software(connections) if software is None else None
+    guess = software_name_of(instance.library) if software is None else None
     return {
         "client_instance_id": instance.instance_id,
         "client_id": instance.client_id,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from kafkascope_spark.identity.attempts import attach
 from kafkascope_spark.identity.grouping import Group, group_connections
 from kafkascope_spark.identity.kinds import Kind, kind_of
+from kafkascope_spark.identity.library import library_of
 from kafkascope_spark.model import Connection
 
 
@@ -19,6 +20,11 @@ class Instance:
     kind: Kind
     group: Group
     connections: list[Connection] = field(default_factory=list)
+    library: str = field(init=False)
+    """The client library: one of library_profiles.LIBRARIES."""
+
+    def __post_init__(self) -> None:
+        self.library = library_of(self.connections)
 
     @property
     def last_activity_ns(self) -> int:

@@ -1,81 +1,272 @@
-"""What to change about an incident: complete commands and settings."""
+"""What to change about an incident: complete commands and settings, with the values that the capture shows.
+
+Settings of clients have the names of the client libraries that were affected (settings.py). Commands are those of
+Kafka 4.x (and 3.x), with a broker that served clients in the capture. Names from the wire are quoted for a shell.
+"""
 
 import shlex
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
+from kafkascope_spark.findings.wording import duration, listed
 from kafkascope_spark.incidents.failure import Failure
-from kafkascope_spark.incidents.permissions import grants, topic_of
+from kafkascope_spark.incidents.observed import NO_SERVER, Observed, address, names_of
+from kafkascope_spark.incidents.permissions import MOST_COMMANDS, grants, topic_of
+from kafkascope_spark.settings import ORDER, setting, settings
+
+Row = dict[str, Any]
+
+_ROUND_MS = 1_000
+"""Suggested times are multiples of it."""
 
 
-def advice_for(failure: Failure) -> str:
+def advice_for(failure: Failure, observed: Observed) -> str:
     """What to change."""
-    commands = grants(failure.recoveries)
-    if failure.kind == "permission" and commands:
-        return f"Grant what was denied: {'; '.join(commands)}"
-    return _ADVICE[failure.kind].format(
-        node=failure.node_id if failure.node_id is not None else "NODE",
-        server=failure.server or "BROKER:9092",
-        hosts=", ".join(sorted(failure.hosts)),
-        subject=failure.subject,
-        topic=shlex.quote(topic_of(failure.subject)),
+    return " ".join(part for part in _ADVICE[failure.kind](failure, observed) if part)
+
+
+def lower(concepts: Collection[str], libraries: Collection[str], gain: str, observed: str = "") -> str:
+    """A sentence: clients do something sooner with lower values of these settings; empty where their libraries have
+    none of them."""
+    names = settings(concepts, libraries, defaults=True)
+    return f"Clients {gain} sooner with lower {names}{observed}." if names else ""
+
+
+def _faster(observed: Observed) -> str:
+    """How clients notice a broker that is silent sooner, and after what time they did."""
+    gave_up = [
+        f"{'Java' if library == 'java' else library} clients after {duration(waited * 1_000_000)}"
+        for library in ORDER
+        if (waited := observed.given_up_ms(library)) is not None
+    ]
+    seen = f"; requests without a response were given up by {', '.join(gave_up)}" if gave_up else ""
+    return lower(("request_timeout", "connect_timeout"), observed.libraries, "notice a silent broker", seen)
+
+
+def _under_replicated(observed: Observed) -> str:
+    return f"kafka-topics.sh {observed.tool} --describe --under-replicated-partitions"
+
+
+def _broker_down(failure: Failure, observed: Observed) -> Iterable[str]:
+    yield f"Look at the log of {failure.subject} and at its host for that time."
+    yield (
+        "If it was restarted on purpose, restart brokers one at a time with controlled.shutdown.enable=true, and wait "
+        f"until no partition is under-replicated: {_under_replicated(observed)}."
+    )
+    yield lower(("reconnect_backoff", "metadata_age"), observed.libraries, "come back")
+
+
+def _broker_silent(failure: Failure, observed: Observed) -> Iterable[str]:
+    yield f"Look at the host and the network of {failure.subject} for that time: link, power, hypervisor, firewall."
+    yield (
+        "A lower replica.lag.time.max.ms of the brokers (default 30000) lets leaders drop a silent replica sooner, a "
+        "lower broker.session.timeout.ms (default 9000) moves its leaders sooner."
+    )
+    yield _faster(observed)
+
+
+def _broker_frozen(failure: Failure, observed: Observed) -> Iterable[str]:
+    yield (
+        f"Look at the process of {failure.subject} for that time: a long garbage collection (-Xlog:gc*), a disk that "
+        "does not respond (iostat -x 1), swapping, a stopped container or virtual machine."
+    )
+    yield _faster(observed)
+
+
+def _broker_slow(failure: Failure, _: Observed) -> Iterable[str]:
+    yield (
+        f"Look at the load of {failure.subject} for that time: disk (iostat -x 1), request queue and handler threads "
+        "(RequestQueueTimeMs, RequestHandlerAvgIdlePercent; num.io.threads, num.network.threads)."
     )
 
 
-_FASTER = (
-    "Clients notice a silent broker sooner with lower request.timeout.ms (librdkafka: socket.timeout.ms) and "
-    "socket.connection.setup.timeout.ms."
-)
-_ADVICE = {
-    "broker_down": (
-        "Look at the log of {subject} and at its host for that time. If it was restarted on purpose, restart brokers "
-        "one at a time with controlled.shutdown.enable=true, and wait until no partition is under-replicated: "
-        "kafka-topics.sh --bootstrap-server BROKER:9092 --describe --under-replicated-partitions"
-    ),
-    "broker_silent": (
-        "Look at the host and the network of {subject} for that time: link, power, hypervisor, firewall. A lower "
-        "replica.lag.time.max.ms lets leaders drop a silent replica sooner, a lower broker.session.timeout.ms moves "
-        "its leaders sooner. " + _FASTER
-    ),
-    "broker_frozen": (
-        "Look at the process of {subject} for that time: a long garbage collection (-Xlog:gc*), a disk that does not "
-        "respond (iostat -x 1), swapping, a stopped container or virtual machine. " + _FASTER
-    ),
-    "broker_slow": (
-        "Look at the load of {subject} for that time: disk (iostat -x 1), request queue and handler threads "
-        "(RequestQueueTimeMs, RequestHandlerAvgIdlePercent; num.io.threads, num.network.threads)."
-    ),
-    "path": (
-        "Look at what lies between {hosts} and {server}: firewall rules, security groups, NAT, routes. The broker "
-        "itself worked. " + _FASTER
-    ),
-    "replication": (
-        "Look at the network between the brokers: they did not reach each other at {server}. A lower "
-        "replica.lag.time.max.ms lets a leader drop a replica that does not fetch sooner; see kafka-topics.sh "
-        "--bootstrap-server BROKER:9092 --describe --under-replicated-partitions"
-    ),
-    "listener": (
-        "Check that {server} is what brokers should advertise (advertised.listeners), and that clients can reach it: "
-        "kafka-broker-api-versions.sh --bootstrap-server {server}"
-    ),
-    "leader_move": (
-        "None, if leaders were moved on purpose. Clients notice sooner with lower metadata.max.age.ms and "
-        "retry.backoff.ms."
-    ),
-    "coordinator_move": "None, if brokers were restarted on purpose. Large groups load sooner on fewer partitions.",
-    "member": (
-        "Let consumers leave (close()) when they stop. A lower session.timeout.ms (group.consumer.session.timeout.ms "
-        "on brokers for the consumer protocol) hands the partitions of a dead member over sooner; with "
-        "group.instance.id and partition.assignment.strategy=CooperativeStickyAssignor the others read on meanwhile."
-    ),
-    "permission": (
-        "Check user name, password and mechanism of these clients ({subject}): kafka-configs.sh --bootstrap-server "
-        "BROKER:9092 --describe --entity-type users lists the users that brokers know by SCRAM."
-    ),
-    "missing_topic": (
-        "Create the topic, or correct its name: kafka-topics.sh --bootstrap-server BROKER:9092 --create --topic {topic}"
-    ),
-    "quota": (
-        "Raise the quota, or send less: kafka-configs.sh --bootstrap-server BROKER:9092 --describe --entity-type "
-        "clients"
-    ),
-    "unexplained": "Look at the brokers' logs for that time; capture the traffic between brokers too.",
+def _path(failure: Failure, observed: Observed) -> Iterable[str]:
+    between = f"{listed(sorted(failure.hosts), MOST_COMMANDS)} and {failure.server or failure.subject}"
+    yield f"Look at what lies between {between}: firewall rules, security groups, NAT, routes."
+    yield "The broker itself worked."
+    yield _faster(observed)
+
+
+def _replication(failure: Failure, observed: Observed) -> Iterable[str]:
+    yield f"Look at the network between the brokers: they did not reach each other at {failure.server}."
+    yield (
+        "A lower replica.lag.time.max.ms of the brokers (default 30000) lets a leader drop a replica that does not "
+        f"fetch sooner. What lacks replicas: {_under_replicated(observed)}; what takes no writes with acks=all: "
+        f"kafka-topics.sh {observed.tool} --describe --under-min-isr-partitions."
+    )
+
+
+def _listener(failure: Failure, observed: Observed) -> Iterable[str]:
+    server = failure.server or NO_SERVER
+    reached = sorted({s for c in observed.clients for s in (*c["servers"], *c["secured_servers"])} - {server})
+    if observed.is_advertised(server) or not observed.clients:
+        yield f"Brokers advertise {server} (advertised.listeners); no connection was accepted there."
+    else:
+        names = setting("bootstrap", observed.libraries)
+        yield f"Metadata did not name {server} in the capture: it stands in {names} of these clients, or did before."
+    if reached:
+        yield f"The same clients reached {listed(reached)}."
+    yield (
+        "Let each broker's advertised.listeners name an address that these clients reach, or open the way to "
+        f"{server}. To check, from a client's host: kafka-broker-api-versions.sh --bootstrap-server {address(server)}"
+    )
+
+
+def _leader_move(_: Failure, observed: Observed) -> Iterable[str]:
+    yield "None, if leaders were moved on purpose."
+    yield lower(("metadata_age", "retry_backoff"), observed.libraries, "notice")
+
+
+def _coordinator_move(failure: Failure, observed: Observed) -> Iterable[str]:
+    yield "None, if brokers were restarted on purpose."
+    groups = {r["resource"] for r in failure.recoveries if r["resource_kind"] in ("group", "coordinator")}
+    groups &= {stall["group_id"] for stall in failure.stalls}
+    commands = [
+        f"kafka-consumer-groups.sh {observed.tool} --describe --state --group {shlex.quote(group)}"
+        for group in sorted(groups)[:MOST_COMMANDS]
+    ]
+    if commands:
+        yield f"Who coordinates now: {'; '.join(commands)}"
+
+
+def _member(failure: Failure, observed: Observed) -> Iterable[str]:
+    departed = observed.departed
+    who = listed(sorted({str(d["client_id"] or d["member_id"]) for d in departed}))
+    ran_on = bool(departed) and all(_runs_on(d, observed) for d in departed)
+    if ran_on:
+        yield f"Find out why {who} was silent: a pause of its process, its host or its network."
+    else:
+        yield "Let consumers leave (close()) when they stop."
+    silent_ms = max((d.get("silent_ms") or 0 for d in departed), default=0)
+    if silent_ms:
+        yield f"Members were silent for up to {silent_ms} ms."
+    if any(c["group_protocol"] in ("consumer", "share", "streams") for c in observed.clients):
+        yield from _session_of_broker(failure, observed, silent_ms, ran_on=ran_on)
+        return
+    yield _session_of_client(observed, silent_ms, ran_on=ran_on)
+    others = settings(("instance_id", "cooperative"), observed.libraries)
+    yield f"With {others} the other members read on meanwhile." if others else ""
+
+
+def _runs_on(departed: Row, observed: Observed) -> bool:
+    client = observed.client(departed.get("client_instance_id"))
+    return client is not None and client["end"] == "open"
+
+
+_LOWER = "hands the partitions of a dead member over sooner"
+_HIGHER = "keeps members in that are silent for so long"
+
+
+def _session_of_client(observed: Observed, silent_ms: int, *, ran_on: bool) -> str:
+    """The session timeout that clients of classic groups set: its value, and what it should be."""
+    timeouts = {d.get("session_timeout_ms") for d in observed.departed}
+    timeouts |= {client["session_timeout_ms"] for client in observed.clients}
+    now_ms = max((t for t in timeouts if t), default=None)
+    name = setting("session_timeout", observed.libraries, defaults=now_ms is None)
+    now = "" if now_ms is None else f", now {now_ms} ms,"
+    heartbeat = setting("heartbeat_interval", observed.libraries)
+    if ran_on and silent_ms:
+        return f"A {name}{now} of {_rounded_up(silent_ms)} ms {_HIGHER}; keep {heartbeat} at a third of it or less."
+    return f"A lower {name}{now} {_LOWER}; keep {heartbeat} at a third of it or less."
+
+
+def _session_of_broker(failure: Failure, observed: Observed, silent_ms: int, *, ran_on: bool) -> Iterable[str]:
+    """The session timeout that brokers set for groups of the consumer protocol (KIP-848)."""
+    aim = _HIGHER if ran_on and silent_ms else _LOWER
+    yield (
+        f"A {'higher' if aim is _HIGHER else 'lower'} session timeout {aim}; brokers set it "
+        "(group.consumer.session.timeout.ms, not below group.consumer.min.session.timeout.ms)"
+    )
+    value = _rounded_up(silent_ms if aim is _HIGHER else silent_ms // 2) or "MS"
+    groups = sorted({row["group_id"] for row in (*failure.rebalances, *failure.stalls) if row["group_id"]})
+    commands = [
+        f"kafka-configs.sh {observed.tool} --alter --entity-type groups --entity-name {shlex.quote(group)} "
+        f"--add-config consumer.session.timeout.ms={value}"
+        for group in groups[:MOST_COMMANDS]
+    ]
+    yield f"for all groups, and for one: {'; '.join(commands)}" if commands else "for all groups."
+
+
+def _rounded_up(ms: int) -> int:
+    return -(-ms // _ROUND_MS) * _ROUND_MS
+
+
+def _permission(failure: Failure, observed: Observed) -> Iterable[str]:
+    commands = grants(failure, observed)
+    if commands:
+        yield f"Grant what was denied: {'; '.join(commands)}"
+        return
+    names = settings(("mechanism", "credentials"), observed.libraries)
+    yield f"Check user name, password and mechanism of these clients ({failure.subject}): {names}."
+    yield (
+        f"Users that brokers know by SCRAM: kafka-configs.sh {observed.tool} --describe --entity-type users"
+        if "SCRAM" in failure.subject
+        else ""
+    )
+
+
+def _missing_topic(failure: Failure, observed: Observed) -> Iterable[str]:
+    topics = sorted({topic_of(row) for row in failure.recoveries} - {"TOPIC"}) or [failure.subject]
+    commands = [f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(t)}" for t in topics[:MOST_COMMANDS]]
+    yield f"Create the topic, or correct its name in the client: {'; '.join(commands)}"
+
+
+_QUOTAS = (("Produce", "producer_byte_rate", "produced_per_s"), ("Fetch", "consumer_byte_rate", "fetched_per_s"))
+"""API, the quota that holds it back, and the column of affected_client with the rate that went through."""
+
+
+def _quota(failure: Failure, observed: Observed) -> Iterable[str]:
+    apis = {row["resource"].removeprefix("quota: ") for row in failure.recoveries}
+    commands = []
+    for client in observed.clients:
+        entity = _quota_entity(client)
+        raised = [f"{quota}={2 * client[rate]}" for api, quota, rate in _QUOTAS if api in apis and client[rate]]
+        if entity and raised:
+            commands.append(
+                f"kafka-configs.sh {observed.tool} --alter {entity} --add-config {','.join(raised)}"
+                f" ({listed([_rate(client, rate) for api, _, rate in _QUOTAS if api in apis and client[rate]])} now)"
+            )
+    kinds = {"users" if client["principal"] else "clients" for client in observed.clients} or {"clients"}
+    shown = (f"kafka-configs.sh {observed.tool} --describe --entity-type {kind}" for kind in sorted(kinds))
+    yield f"What the quotas are: {'; '.join(shown)}."
+    if commands:
+        yield f"To let them do twice as much: {'; '.join(sorted(set(commands))[:MOST_COMMANDS])}."
+    less = settings(("compression", "fetch_min"), observed.libraries)
+    yield f"Or let them ask for less: {less}." if less else ""
+
+
+def _rate(client: Row, column: str) -> str:
+    return f"{client[column]} bytes/s"
+
+
+def _quota_entity(client: Row) -> str:
+    """The options of kafka-configs.sh for the quotas of a client: of its user, where the capture shows one."""
+    if client["principal"]:
+        return f"--entity-type users --entity-name {shlex.quote(client['principal'].removeprefix('User:'))}"
+    if client["client_id"]:
+        return f"--entity-type clients --entity-name {shlex.quote(client['client_id'])}"
+    return ""
+
+
+def _unexplained(_: Failure, observed: Observed) -> Iterable[str]:
+    who = names_of(observed.clients)
+    logs = f" and of {listed(who)}" if who else ""
+    yield f"Look at the logs of the brokers{logs} for that time; capture the traffic between brokers too."
+
+
+_ADVICE: dict[str, Callable[[Failure, Observed], Iterable[str]]] = {
+    "broker_down": _broker_down,
+    "broker_silent": _broker_silent,
+    "broker_frozen": _broker_frozen,
+    "broker_slow": _broker_slow,
+    "path": _path,
+    "replication": _replication,
+    "listener": _listener,
+    "leader_move": _leader_move,
+    "coordinator_move": _coordinator_move,
+    "member": _member,
+    "permission": _permission,
+    "missing_topic": _missing_topic,
+    "quota": _quota,
+    "unexplained": _unexplained,
 }

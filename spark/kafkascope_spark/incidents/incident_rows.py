@@ -6,6 +6,7 @@ from typing import Any
 from kafkascope_spark.error_codes import FATAL
 from kafkascope_spark.incidents.advice import advice_for
 from kafkascope_spark.incidents.failure import Failure
+from kafkascope_spark.incidents.observed import Observed
 from kafkascope_spark.incidents.sentences import UNSERVED, how_known, sentence_of
 
 Row = dict[str, Any]
@@ -21,8 +22,8 @@ def incident_id(failure: Failure) -> str:
     return f"incident-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
-def incident_row(failure: Failure) -> Row:
-    """The row, without its times as timestamps."""
+def incident_row(failure: Failure, observed: Observed) -> Row:
+    """The row, without its times as timestamps. observed: what the capture shows of its clients and brokers."""
     stalls = failure.stalls
     longest = max((stall["waited_ms"] for stall in stalls), default=0)
     return {
@@ -36,7 +37,7 @@ def incident_row(failure: Failure) -> Row:
         "root_incident_id": incident_id(failure.root) if failure.root is not None else None,
         "severity": severity_of(failure),
         "sentence": sentence_of(failure, end_ns(failure)),
-        "advice": advice_for(failure),
+        "advice": advice_for(failure, observed),
         "clients": sorted({row["client_instance_id"] for row in (*stalls, *failure.recoveries)} - {None}),
         "n_stalls": len(stalls),
         "longest_ms": longest,

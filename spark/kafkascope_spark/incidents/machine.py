@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kafkascope_spark.error_codes import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME
+from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.incidents.attribution import FOLLOWS_NS, failure_of
 from kafkascope_spark.incidents.broker_failures import broker_failures
 from kafkascope_spark.incidents.failure import SECOND, Failure
 from kafkascope_spark.incidents.incident_rows import incident_id, incident_row
+from kafkascope_spark.incidents.observed import Observed
 from kafkascope_spark.incidents.other_failures import of_errors, of_rebalances, of_unexplained
 
 Row = dict[str, Any]
@@ -24,6 +26,8 @@ class Incidents:
         self._stalls: list[Row] = []
         self._recoveries: list[Row] = []
         self._rebalances: list[Row] = []
+        self._clients: dict[str, Row] = {}
+        self._named: set[str] | None = None
         self._rows = {
             "broker_state": self._states,
             "stall": self._stalls,
@@ -32,8 +36,19 @@ class Incidents:
         }
 
     def take(self, kind: str, row: Row) -> None:
-        """Take a row (incident_stage.FOUND_KINDS)."""
-        self._rows[kind].append(row)
+        """Take a row (incident_stage.FOUND_KINDS). Of the clients, which come last, those are kept that stood still,
+        failed or left."""
+        if kind != AFFECTED_CLIENT:
+            self._rows[kind].append(row)
+            return
+        if self._named is None:
+            self._named = self._named_clients()
+        if row["client_instance_id"] in self._named:
+            self._clients[row["client_instance_id"]] = row
+
+    def _named_clients(self) -> set[str]:
+        departed = (member for row in self._rebalances for member in row["departed"] or ())
+        return {row["client_instance_id"] for row in (*self._stalls, *self._recoveries, *departed)} - {None}
 
     def finish(self) -> Iterator[tuple[str, Row]]:
         """Rows of broker_states, stalls and incidents, each with the name of its table."""
@@ -45,7 +60,7 @@ class Incidents:
             if stall["stall_id"] in incident_of:
                 yield "stalls", stall | {"incident_id": incident_of[stall["stall_id"]]}
         for failure in failures:
-            yield "incidents", incident_row(failure)
+            yield "incidents", incident_row(failure, Observed(failure, self._clients, self._states))
 
     def _failures(self) -> list[Failure]:
         """All failures, with what belongs to each."""

@@ -1,14 +1,16 @@
 """The commands that grant what brokers denied, from the recoveries that were denied it.
 
-Which operation an API needs: Kafka's documentation, "Operations and Resources on Protocols".
+Which operation an API needs: Kafka's documentation, "Operations and Resources on Protocols". Names come from the wire
+and are quoted for a shell.
 """
 
 import shlex
-from collections.abc import Iterable
 from typing import Any
 
 from kafkascope_spark import api_keys
 from kafkascope_spark.error_codes import PERMISSION_DENIED
+from kafkascope_spark.incidents.failure import Failure
+from kafkascope_spark.incidents.observed import Observed
 
 Row = dict[str, Any]
 
@@ -32,22 +34,22 @@ _LEAST = "Describe"
 """What every other API needs at least."""
 
 
-def grants(recoveries: Iterable[Row]) -> list[str]:
-    """The commands, sorted; the principal is not on the wire, unless SASL shows it."""
-    commands = {_grant(row) for row in recoveries if row["first_error_name"] in PERMISSION_DENIED}
-    return sorted(commands)[:MOST_COMMANDS]
+def grants(failure: Failure, observed: Observed) -> list[str]:
+    """The commands, sorted; PRINCIPAL stands for a principal that the capture does not show."""
+    denied = (row for row in failure.recoveries if row["first_error_name"] in PERMISSION_DENIED)
+    return sorted({_grant(row, observed) for row in denied})[:MOST_COMMANDS]
 
 
-def _grant(row: Row) -> str:
+def _grant(row: Row, observed: Observed) -> str:
     option, name = _resource(row)
     operation = _OPERATION.get(row["first_api_key"], _LEAST)
     if option == "--cluster" and row["first_api_key"] == api_keys.INIT_PRODUCER_ID:
         operation = "IdempotentWrite"
     resource = option if name is None else f"{option} {shlex.quote(name)}"
-    return (
-        "kafka-acls.sh --bootstrap-server BROKER:9092 --add --allow-principal User:PRINCIPAL "
-        f"--operation {operation} {resource}"
-    )
+    client = observed.client(row["client_instance_id"])
+    user = (client or {}).get("principal") or "PRINCIPAL"
+    principal = shlex.quote(user if user.startswith("User:") else f"User:{user}")
+    return f"kafka-acls.sh {observed.tool} --add --allow-principal {principal} --operation {operation} {resource}"
 
 
 def _resource(row: Row) -> tuple[str, str | None]:
@@ -59,10 +61,15 @@ def _resource(row: Row) -> tuple[str, str | None]:
         return "--transactional-id", name
     if error == "GROUP_AUTHORIZATION_FAILED":
         return "--group", name
-    return "--topic", topic_of(name)
+    return "--topic", topic_of(row)
 
 
-def topic_of(resource: str) -> str:
-    """The topic of a topic-partition, or of a topic."""
+def topic_of(recovery: Row) -> str:
+    """The topic that a recovery is about; TOPIC where its resource is a group or a transactional id."""
+    resource: str = recovery["resource"]
+    if recovery["resource_kind"] != "partition":
+        return "TOPIC"
+    if recovery["first_api_key"] == api_keys.METADATA:
+        return resource
     topic, _, partition = resource.rpartition("-")
     return topic if topic and partition.isdigit() else resource

@@ -16,7 +16,6 @@ from kafkascope_spark.recoveries.reaction import Reaction
 from kafkascope_spark.recoveries.reactions import reaction_to
 from kafkascope_spark.recoveries.resources import Resource
 from kafkascope_spark.recoveries.states import Trigger
-from kafkascope_spark.startups.libraries import library_of
 
 MAX_OPEN = 10_000
 """Episodes open at one time in one instance: more topic-partitions than a broker should lead."""
@@ -31,7 +30,7 @@ class Episodes:
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
         self._is_broker = instance.kind.kind == "broker"
-        self._library = "broker" if self._is_broker else library_of(instance.connections)
+        self._library = "broker" if self._is_broker else instance.library
         self._is_transactional = any(c.transactional_ids for c in instance.connections)
         self._reactions: dict[tuple[str, int | None], Reaction] = {}
         self._open: dict[Resource, Episode] = {}

@@ -25,8 +25,8 @@ def reaction_to(
     """The reaction that is expected of a client to an error in a response.
 
     api_key: API of the response; None for a failure without a response. library: one of
-    startups.libraries.LIBRARIES, or `broker` for a broker that sends requests to another one. transactional: whether
-    the client has a transactional id.
+    identity.library_profiles.LIBRARIES, or `broker` for a broker that sends requests to another one. transactional:
+    whether the client has a transactional id.
     """
     own = BY_LIBRARY.get(library)
     if own is not None and api_key is not None:

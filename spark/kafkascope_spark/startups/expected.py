@@ -54,9 +54,10 @@ SEQUENCES = {
 }
 
 LIBRARY_CHANGES: dict[str, dict[str, str]] = {
-    "unknown": {"api_versions": "api_versions?"},
+    library: {"api_versions": "api_versions?"} for library in ("unknown", "librdkafka", "sarama", "kafka-python")
 }
-"""Library -> step -> its replacement in every sequence of that library."""
+"""Library -> step -> its replacement in every sequence of that library. ApiVersions depends on a setting in librdkafka
+(api.version.request) and kafka-python (api_version); sarama sends none before its release 1.30."""
 
 TAKEN_AGAIN: dict[str, frozenset[str]] = {
     "librdkafka": frozenset({"find_coordinator_group"}),

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from kafkascope_spark import api_keys
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Connection, ErrorRun, Request, Row
-from kafkascope_spark.startups.libraries import library_of
 from kafkascope_spark.startups.lookups import BEFORE_NS, ClientLookup, dns_step
 from kafkascope_spark.startups.outcomes import LAST_STEPS, has_failed, is_fatal
 from kafkascope_spark.startups.startup_rows import EndedStart, rows_of
@@ -66,7 +65,7 @@ class Startups:
     def __init__(self, instance: Instance, capture_ns: tuple[int, int]) -> None:
         self._instance = instance
         self._capture_ns = capture_ns
-        self._library = library_of(instance.connections)
+        self._library = instance.library
         self._servers = {c.conn_id: c.server for c in instance.connections}
         self._state = State.ABSENT
         self._start: Start | None = None

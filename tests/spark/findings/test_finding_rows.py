@@ -60,7 +60,7 @@ def test_a_column_that_the_query_does_not_have_is_an_error() -> None:
 
 
 def test_batches_of_facts_become_batches_of_findings() -> None:
-    batch = pa.record_batch({"detector": ["a_rule/0"], "facts": [json.dumps(FACTS)]})
+    batch = pa.record_batch({"detector": ["a_rule/0"], "software_name": ["kafkajs"], "facts": [json.dumps(FACTS)]})
     (made,) = finding_writer({"a_rule/0": (RULE, DETECTOR)})([batch])
     assert made.schema == SCHEMA
     assert made.to_pylist() == [row()]

@@ -89,12 +89,45 @@ def recovery() -> MakeRow:
 
 
 @pytest.fixture
+def client() -> MakeRow:
+    """What advice needs to know of the client at a host (affected_client.py)."""
+
+    def make(host: int, library: str = "java", **more: Any) -> Row:
+        return {
+            "client_instance_id": f"ci-{host}",
+            "client_id": f"client-{host}",
+            "client_ip": f"10.0.0.{host}",
+            "library": library,
+            "principal": None,
+            "group_protocol": "classic",
+            "end": "open",
+            "session_timeout_ms": None,
+            "rebalance_timeout_ms": None,
+            "produced_per_s": None,
+            "fetched_per_s": None,
+            "servers": ["10.0.0.1:9092"],
+            "secured_servers": [],
+            "advertised": [],
+        } | more
+
+    return make
+
+
+@pytest.fixture
 def rebalance() -> MakeRow:
     """A rebalance of the group orders-app; gone: client ids of members that went away silently, and when."""
 
     def make(start: float, end: float | None, gone: dict[str, float] | None = None) -> Row:
         departed = [
-            {"client_id": name, "member_id": f"{name}-1", "how": "evicted", "last_heard_ns": ns(at)}
+            {
+                "client_id": name,
+                "client_instance_id": name.replace("client", "ci"),
+                "member_id": f"{name}-1",
+                "how": "evicted",
+                "last_heard_ns": ns(at),
+                "silent_ms": 12_300,
+                "session_timeout_ms": 10_000,
+            }
             for name, at in (gone or {}).items()
         ]
         return {

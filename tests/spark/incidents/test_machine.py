@@ -9,6 +9,7 @@ from kafkascope_analyzer.dataset.stories.incidents import INCIDENT_KINDS
 from kafkascope_spark.incidents.advice import advice_for
 from kafkascope_spark.incidents.failure import Failure
 from kafkascope_spark.incidents.machine import Incidents
+from kafkascope_spark.incidents.observed import Observed
 from kafkascope_spark.incidents.sentences import how_known, sentence_of
 from kafkascope_spark.story_writer import batch_of
 
@@ -20,10 +21,12 @@ def tell(
     stalls: Iterable[Row] = (),
     recoveries: Iterable[Row] = (),
     rebalances: Iterable[Row] = (),
+    clients: Iterable[Row] = (),
 ) -> tuple[list[Row], dict[str, str]]:
     """The incidents, and the kind of the incident of each stall."""
     machine = Incidents()
     rows = {"broker_state": states, "stall": stalls, "recovery": recoveries, "rebalance": rebalances}
+    rows |= {"affected_client": clients}
     for kind, of_kind in rows.items():
         for row in of_kind:
             machine.take(kind, row)
@@ -151,25 +154,6 @@ def test_what_a_quota_holds_back_belongs_to_the_quota(
     assert quota["sentence"].startswith("A quota held back Produce requests from 00:00:04.000 UTC")
 
 
-@pytest.mark.parametrize(
-    ("error", "api_key", "resource", "expected"),
-    [
-        ("TOPIC_AUTHORIZATION_FAILED", 0, "orders-0", "--operation Write --topic orders"),
-        ("TOPIC_AUTHORIZATION_FAILED", 3, "it's", "--operation Describe --topic 'it'\"'\"'s'"),
-        ("GROUP_AUTHORIZATION_FAILED", 11, "orders-app", "--operation Read --group orders-app"),
-        ("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", 22, "pay-1", "--operation Write --transactional-id pay-1"),
-        ("CLUSTER_AUTHORIZATION_FAILED", 22, "cluster", "--operation IdempotentWrite --cluster"),
-    ],
-)
-def test_advice_grants_what_was_denied(
-    recovery: MakeRow, error: str, api_key: int, resource: str, expected: str
-) -> None:
-    """Operations as Kafka's documentation lists them for each protocol."""
-    (incident,), _ = tell(recoveries=[recovery(error, 21, 1, 9, None, first_api_key=api_key, resource=resource)])
-    assert incident["kind"] == "permission"
-    assert incident["advice"].endswith(expected)
-
-
 def test_who_is_never_served_at_an_address_makes_its_incident_an_error(state: MakeRow, recovery: MakeRow) -> None:
     """The node id may be known, from Metadata: it is not known that this node is there."""
     refused = recovery("CONNECTION_REFUSED", 21, 7, 5, None, resource_kind="connection", outcome="client_ended")
@@ -209,4 +193,4 @@ def test_every_kind_has_a_sentence_and_advice(kind: str) -> None:
     sentence = sentence_of(failure, failure.end_ns)
     assert "00:00:01.000 UTC" in sentence
     assert how_known(failure)
-    assert "{" not in advice_for(failure)
+    assert "{" not in advice_for(failure, Observed(failure, {}, []))

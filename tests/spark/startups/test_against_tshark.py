@@ -13,10 +13,10 @@ pytestmark = pytest.mark.spark
 
 LISTINGS = pathlib.Path(__file__).parents[3] / "fixtures" / "starts"
 LIBRARIES = {
-    "libraries": {"sarama", "franz-go", "kafka-python", "kafkajs", "unknown"},
+    "libraries": {"sarama", "franz-go", "kafka-python", "kafkajs"},
     "leader_move": {"java", "librdkafka", "franz-go", "aiokafka"},
 }
-"""`unknown` is kafka-python 2.0, which does not say what it is."""
+"""Of `libraries`, kafka-python 2.0 and kafkajs do not say what they are."""
 STEPS = {
     "SYN": {"tcp_connect"},
     "0": {"first_produce"},

@@ -11,7 +11,7 @@ from kafkascope_spark.startups.expected import (
     sequence_name,
     sequence_of,
 )
-from kafkascope_spark.startups.libraries import LIBRARIES
+from kafkascope_spark.identity.library_profiles import LIBRARIES
 from kafkascope_spark.startups.steps import Step
 
 

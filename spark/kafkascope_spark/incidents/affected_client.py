@@ -1,0 +1,80 @@
+"""What advice needs to know of a client: its library, its settings as the wire shows them, and where it was served.
+
+One row for each client goes to the stage that tells incidents; it keeps those that a failure names.
+"""
+
+from collections import Counter
+
+import pyarrow as pa
+
+from kafkascope_spark import api_keys
+from kafkascope_spark.identity.instances import Instance
+from kafkascope_spark.model import Connection, Row
+
+AFFECTED_CLIENT = "affected_client"
+"""Kind of the rows."""
+MOST_SERVERS, MOST_ADVERTISED = 8, 32
+_STRING, _STRINGS = pa.string(), pa.list_(pa.string())
+AFFECTED_CLIENT_STRUCT = pa.struct(
+    [
+        ("client_instance_id", _STRING),
+        ("client_id", _STRING),
+        ("client_ip", _STRING),
+        ("library", _STRING),
+        ("principal", _STRING),
+        ("group_protocol", _STRING),
+        ("end", _STRING),
+        ("session_timeout_ms", pa.int32()),
+        ("rebalance_timeout_ms", pa.int32()),
+        ("produced_per_s", pa.int64()),
+        ("fetched_per_s", pa.int64()),
+        ("servers", _STRINGS),
+        ("secured_servers", _STRINGS),
+        ("advertised", _STRINGS),
+    ]
+)
+"""library: one of library_profiles.LIBRARIES. end: as in the table `clients`. produced_per_s, fetched_per_s: bytes of
+records; null where it moved none. servers, secured_servers: addresses of brokers that answered its Metadata or
+accepted its records, without and with TLS or SASL, the most used first. advertised: addresses that Metadata gave it."""
+
+
+def affected_client(instance: Instance, client: Row) -> Row:
+    """The row of a client. client: its row of `clients`."""
+    connections = instance.connections
+    served = [c for c in connections if c.named_servers or c.first_accepted_ns is not None]
+    secured = [c for c in served if c.tls or c.sasl_mechanism is not None]
+    return {
+        **{name: client[name] for name in ("client_instance_id", "client_id", "client_ip", "principal")},
+        "group_protocol": client["group_protocol"],
+        "end": client["end"],
+        "library": instance.library,
+        "session_timeout_ms": _most(connections, "session_timeout_ms"),
+        "rebalance_timeout_ms": _most(connections, "rebalance_timeout_ms"),
+        "produced_per_s": _per_second(connections, api_keys.PRODUCE),
+        "fetched_per_s": _per_second(connections, api_keys.FETCH),
+        "servers": _most_used([c for c in served if c not in secured]),
+        "secured_servers": _most_used(secured),
+        "advertised": sorted(set().union(*(c.named_servers for c in connections)))[:MOST_ADVERTISED],
+    }
+
+
+def _most(connections: list[Connection], name: str) -> int | None:
+    return max((v for c in connections if (v := getattr(c, name)) is not None), default=None)
+
+
+def _most_used(connections: list[Connection]) -> list[str]:
+    requests: Counter[str] = Counter()
+    for connection in connections:
+        requests[connection.server] += connection.n_requests
+    return sorted(requests, key=lambda server: (-requests[server], server))[:MOST_SERVERS]
+
+
+def _per_second(connections: list[Connection], api: int) -> int | None:
+    """Bytes of records that requests of the API moved, per second of the time in which they were sent."""
+    spans = [c.produce_span if api == api_keys.PRODUCE else c.fetch_span for c in connections]
+    known = [span for span in spans if span is not None]
+    moved = sum(c.record_bytes.get(api, 0) for c in connections)
+    if not known or not moved:
+        return None
+    span_ns = max(last for _, last in known) - min(first for first, _ in known)
+    return moved * 1_000_000_000 // max(span_ns, 1_000_000_000)

@@ -1,0 +1,99 @@
+"""`Observed`: what a capture shows of the clients of a failure and of the brokers, as far as advice needs it."""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from kafkascope_spark.incidents.failure import Failure
+
+Row = dict[str, Any]
+
+NO_SERVER = "BROKER:9092"
+"""Stands for a broker where the capture shows none that served anybody."""
+GAVE_UP = "REQUEST_UNANSWERED"
+"""Error of a recovery that begins with a request whose connection the client closed before a response came."""
+
+
+class Observed:
+    """clients: client_instance_id -> row of affected_client. states: rows of broker_states."""
+
+    def __init__(self, failure: Failure, clients: Mapping[str, Row], states: Sequence[Row]) -> None:
+        self._failure = failure
+        self._known = clients
+        self._states = states
+
+    @cached_property
+    def clients(self) -> list[Row]:
+        """The rows of the clients that stood still, failed or left, by their ids."""
+        rows = (*self._failure.stalls, *self._failure.recoveries, *self.departed)
+        ids = sorted({row["client_instance_id"] for row in rows} - {None})
+        return [self._known[identity] for identity in ids if identity in self._known]
+
+    @cached_property
+    def departed(self) -> list[Row]:
+        """The members that their groups went on without, and that had not left by themselves."""
+        return [d for row in self._failure.rebalances for d in row["departed"] or () if d["how"] not in ("left", None)]
+
+    @property
+    def libraries(self) -> set[str]:
+        """The libraries of the clients."""
+        return {client["library"] for client in self.clients}
+
+    def client(self, identity: str | None) -> Row | None:
+        """The client of that id, where it is known."""
+        return self._known.get(identity) if identity else None
+
+    @cached_property
+    def tool(self) -> str:
+        """The options of Kafka's command-line tools that reach the cluster: a broker that served clients in the
+        capture, these clients if possible."""
+        plain = self._served_at("servers")
+        secured = self._served_at("secured_servers")
+        if plain or not secured:
+            return f"--bootstrap-server {plain or self._serving() or NO_SERVER}"
+        return f"--bootstrap-server {secured} --command-config CLIENT.properties"
+
+    def given_up_ms(self, library: str) -> int | None:
+        """The longest time after which clients of the library gave up a request without a response."""
+        mine = {client["client_instance_id"] for client in self.clients if client["library"] == library}
+        waited = [
+            (row["start_ns"] - row["failing_ns"]) // 1_000_000
+            for row in self._failure.recoveries
+            if row["client_instance_id"] in mine and row["first_error_name"] == GAVE_UP and row["failing_ns"]
+        ]
+        return max(waited, default=None)
+
+    def is_advertised(self, server: str | None) -> bool:
+        """Whether Metadata gave this address to one of the clients."""
+        return any(server in client["advertised"] for client in self.clients)
+
+    def _served_at(self, column: str) -> str | None:
+        """The address at which most of the clients were served; not that of the failed broker."""
+        counts = Counter(server for client in self.clients for server in client[column] or ())
+        return _first(counts, self._failure.server)
+
+    def _serving(self) -> str | None:
+        """The address at which most hosts with clients were served."""
+        serving = (row for row in self._states if row["state"] == "serving" and row["host_kind"] == "client")
+        return _first(Counter(f"{row['server_ip']}:{row['server_port']}" for row in serving), self._failure.server)
+
+
+def _first(counts: Counter[str], failed: str | None) -> str | None:
+    """The most frequent address but the failed one, as tools take it: IPv6 in brackets."""
+    usable = sorted((server for server in counts if server != failed), key=lambda s: (-counts[s], s))
+    return address(usable[0]) if usable else None
+
+
+def address(server: str | None) -> str:
+    """An `address:port` as an argument of a command; NO_SERVER where it is not known."""
+    if server is None:
+        return NO_SERVER
+    host, _, port = server.rpartition(":")
+    return shlex.quote(f"[{host}]:{port}" if ":" in host and not host.startswith("[") else server)
+
+
+def names_of(rows: Iterable[Row]) -> list[str]:
+    """Client ids, else addresses, of clients; each once, sorted."""
+    return sorted({str(row["client_id"] or row["client_ip"]) for row in rows})
