@@ -271,11 +271,11 @@ def looks_up_both_ends(next_fetch: int | None, earliest: int = 0, latest: int = 
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        (looks_up_both_ends(0), "t-0 went from offset 39 to 0 (auto.offset.reset=earliest)"),
-        (looks_up_both_ends(23), "t-0 went from offset 39 to 23 (auto.offset.reset=latest)"),
+        (looks_up_both_ends(0), "t-0 went from offset 39 to 0 (earliest)"),
+        (looks_up_both_ends(23), "t-0 went from offset 39 to 23 (latest)"),
         (looks_up_both_ends(0, latest=0), "t-0 went from offset 39 to 0; "),
         (looks_up_both_ends(7), "t-0 went from offset 39 to 7; "),
-        (outside(100, 140), "t-0 went from offset 100 to 140 (auto.offset.reset=earliest)"),
+        (outside(100, 140), "t-0 went from offset 100 to 140 (earliest)"),
     ],
     ids=["earliest", "latest", "empty log", "the application chose", "asked once, never fetched"],
 )
