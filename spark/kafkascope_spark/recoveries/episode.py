@@ -3,6 +3,7 @@ steps, the last few errors' times, the first proofs.
 """
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafkascope_spark.model import ErrorRun
@@ -79,8 +80,11 @@ class Episode:
 
     @property
     def steps(self) -> list[EpisodeStep]:
-        """Its steps, by time; of many the first and the last."""
-        return sorted([*self._steps, *self._later], key=lambda step: step.ts_ns)
+        """Its steps, by time; of many the first and the last. A retry that named the resource among others was known
+        before its response: it lasts until the step that the response is."""
+        steps = [*self._steps, *self._later]
+        answered_ns = {step.request_id: step.ts_ns for step in steps if step.name in ("error", "success")}
+        return sorted((_with_duration(step, answered_ns) for step in steps), key=lambda step: step.ts_ns)
 
     @property
     def storm(self) -> bool:
@@ -273,3 +277,10 @@ class Episode:
         most = MAX_EVIDENCE if step.name == "success" else MAX_EVIDENCE - 1
         if proof and len(self.evidence) < most and proof not in self.evidence:
             self.evidence.append(proof)
+
+
+def _with_duration(step: EpisodeStep, answered_ns: Mapping[str | None, int]) -> EpisodeStep:
+    """A retry with the time until its response, where a step of the episode is that response."""
+    if step.name != "retry" or step.duration_us is not None or step.request_id not in answered_ns:
+        return step
+    return step._replace(duration_us=(answered_ns[step.request_id] - step.ts_ns) // 1000)
