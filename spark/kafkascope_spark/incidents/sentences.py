@@ -16,12 +16,20 @@ UNSERVED = frozenset({"still_open", "gave_up", "client_ended", "fatal"})
 def sentence_of(failure: Failure, end_ns: int | None) -> str:
     """What failed, from when to when, and who stood still because of it."""
     what = _WHAT[failure.kind](failure)
-    return f"{what}. {_impact(failure, end_ns)}"
+    return f"{what}. {_impact(failure, end_ns)}{_doubt(failure)}"
 
 
 def how_known(failure: Failure) -> str:
     """What in the capture shows it."""
     return _KNOWN[failure.kind]
+
+
+def _doubt(failure: Failure) -> str:
+    """What else would look the same in the capture."""
+    hosts = {row["host"] for row in failure.states}
+    if failure.kind not in _SEEN_AS_PATH or len(hosts) != 1:
+        return ""
+    return f" Only {hosts.pop()} shows this: a firewall or a cut path between the two would look the same."
 
 
 def _impact(failure: Failure, end_ns: int | None) -> str:
@@ -176,6 +184,9 @@ _WHAT: dict[str, Callable[[Failure], str]] = {
     "quota": _quota,
     "unexplained": _unexplained,
 }
+_SEEN_AS_PATH = frozenset({"broker_down", "broker_silent"})
+"""Kinds that cannot be told from a failed path where one host alone sees them. A broker is frozen where its kernel
+responds, so the path works."""
 _STATES = "states of the broker, from the packets of its connections"
 _KNOWN: dict[str, str] = {
     **dict.fromkeys(("broker_down", "broker_silent", "broker_frozen", "broker_slow", "path", "replication"), _STATES),
