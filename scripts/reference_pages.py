@@ -246,6 +246,39 @@ def roles_page() -> str:
     return "\n".join(lines) + "\n" + ROLES_TAIL.replace("{late}", late)
 
 
+FLOW_TEXT = """\
+A slice of time has the shortest round length, of a second or more, of which 60 or fewer cover the capture; slices
+begin at round times of day (UTC). A record is *created* when its producer says so in the header of the batch, on the
+producer's clock, which is aligned with the capture's by the smallest distance between creating and sending that any
+of its batches has: what a producer always waits before it sends is not seen. Of a batch the header has the times of
+its first and last record; the others are taken to lie evenly between them. Some libraries (kafkajs) set the time anew
+when they send a batch again. Where a producer's times cannot be create times (median more than half a second above
+the smallest), latencies are null. A record is *acked* with the first byte of the response that accepts it, so records
+sent with acks=0 are not counted, and *fetched* with the first byte of the first response to any member of the group
+that brings it; responses to followers and share consumers do not count. What the capture lacks is null.
+
+Percentiles cannot be added up, histograms can: the lists `created_to_acked` and `acked_to_fetched` have the records
+of each class of latencies. Of `n_records` and `created_to_acked` every group's row has the same.
+
+Which group fell behind at this partition, by how many records, and how long had the records waited that it got
+afterwards? (`fixtures/service/frozen_broker.pcap.zst`)
+
+    kafkascope sql frozen_broker.kscope --format plain "
+      select strftime(ts, '%M:%S') as at, group_id, n_records as written, n_fetched as fetched, lag_last as lag,
+        round(acked_to_fetched_p99_us / 1e6, 1) as seconds
+      from partition_flow
+      where partition = 2 and group_id like 'mailer%' and ts_ns between 1795349996e9 and 1795350000e9 order by ts_ns"
+
+    at     group_id         written  fetched  lag  seconds
+    ------------------------------------------------------
+    19:56  mailer-frozen26        3        0   30
+    19:57  mailer-frozen26        6        0   36
+    19:58  mailer-frozen26        1        0   37
+    19:59  mailer-frozen26        4        0   41
+    20:00  mailer-frozen26        3       44    0      8.9
+"""
+
+
 def tables_page() -> str:
     from kafkascope_analyzer.dataset.stories import STORY_TABLES
     from kafkascope_analyzer.dataset.tables import INGEST_TABLES, MESSAGE_KEYS
@@ -256,7 +289,10 @@ def tables_page() -> str:
         parts += [f"## {table.name}\n\nOne row per {table.row}.\n\n{text}{columns(table.columns)}"]
     parts += [MESSAGES, columns(MESSAGE_KEYS)]
     for table in STORY_TABLES:
-        parts += [f"## stories/{table.name}\n\nOne row per {table.row}. Made by Spark.\n", columns(table.columns)]
+        text = f"{FLOW_TEXT}\n" if table.name == "partition_flow" else ""
+        parts += [
+            f"## stories/{table.name}\n\nOne row per {table.row}. Made by Spark.\n\n{text}{columns(table.columns)}"
+        ]
     return "\n".join(parts)
 
 

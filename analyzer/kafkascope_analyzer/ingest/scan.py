@@ -37,9 +37,9 @@ from kafkascope_analyzer.ingest.records import spill_records
 from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, name_closed, stretch_rows
 from kafkascope_analyzer.resolve.apis import FETCH
+from kafkascope_analyzer.resolve.clock_samples import CLOCKS, ClockSamples
 from kafkascope_analyzer.resolve.fetch_runs import FETCH_RUNS, FetchRuns
 from kafkascope_analyzer.resolve.flow_blocks import BLOCK_ENDS, block_end
-from kafkascope_analyzer.resolve.produce_waits import CLOCKS, PRODUCE_WAITS, ProduceWaits
 from kafkascope_analyzer.resolve.scan_facts import (
     ERROR_PICKERS,
     MESSAGE_PICKERS,
@@ -105,7 +105,7 @@ class BucketScan:
         self.conn_ids = id_texts(self._ids.rows)
         self._news = FirstTold()
         self._notes = ConnectionNotes()
-        self._consumers, self._producers = FetchRuns(), ProduceWaits()
+        self._consumers, self._clocks = FetchRuns(), ClockSamples()
         self.dns = DnsExchanges(spill)
         self.ledger = Ledger()
         self._undecoded = Growing(np.int64)
@@ -128,7 +128,7 @@ class BucketScan:
             self._spill.write("connections", self._connections(slice(first, first + _CONNECTION_ROWS)))
         self.dns.finish()
         self._spill.write(FETCH_RUNS, self._consumers.finish())
-        self._spill.write(CLOCKS, self._producers.clocks())
+        self._spill.write(CLOCKS, self._clocks.clocks())
         self._spill.close()
         self._gather_facts(UNANSWERED_PARTITIONS, unanswered_partitions(self._spill.directory))
         self._spill.close()
@@ -183,7 +183,7 @@ class BucketScan:
         settled, new_row = self._exchanges.settle(responses.answers, answered.frames["row"], abandoned, final=final)
         self._spill.gather("requests", settled)
         self._spill_facts(REQUEST_PICKERS, settled)
-        self._gather_facts(PRODUCE_WAITS, self._producers.settle(settled))
+        self._clocks.note_clients(settled)
         orphans = np.flatnonzero(answered.frames["row"] < 0)
         if len(orphans):
             self._spill.gather(
@@ -262,7 +262,7 @@ class BucketScan:
 
     def _spill_served(self, rows: pa.Table, api_key: int, direction: str) -> None:
         """Spills how producers and consumers were served."""
-        self._gather_facts(PRODUCE_WAITS, self._producers.take(rows, api_key, direction))
+        self._clocks.take(rows, api_key, direction)
         self._gather_facts(FETCH_RUNS, self._consumers.take(rows, api_key, direction))
 
     def _spill_responses(self, block: ResponseBlock) -> None:

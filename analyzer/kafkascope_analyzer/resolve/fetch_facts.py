@@ -3,7 +3,7 @@
 Members of a group fetch on connections of any bucket, and what they wait for is written on others.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.ingest.partitions import spill_name
 from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.apis import FETCH, PRODUCE
+from kafkascope_analyzer.resolve.client_event import flat
 from kafkascope_analyzer.resolve.fetch_runs import FETCH_RUNS
+from kafkascope_analyzer.resolve.flow_blocks import NamedRows
 from kafkascope_analyzer.resolve.offset_times import NEVER, OffsetTimes
 from kafkascope_analyzer.resolve.service_kernels import LEAST_PAUSE_NS
 from kafkascope_analyzer.resolve.transaction_picks import READERS
@@ -39,17 +39,44 @@ RUNS = pa.schema(
 """Runs by connection, topic-partition and time. next_accepted_ns: since when the record at next_offset was there, null
 where the capture does not tell."""
 _ORDER = [(name, "ascending") for name in ("conn_id", "topic", "partition", "first_ns", "number")]
-_ACCEPTED = ["topic", "topic_id", "partition", "offset", "error_code", "ts_ns"]
-_ENDS = ["topic", "topic_id", "partition", "high_watermark", "ts_ns"]
 
 
-def gather_fetch_runs(connections: Mapping[Path, pa.Table], topics: TopicNames) -> pa.Table:
-    """The runs of all buckets (RUNS). connections: by the directory of a bucket's spill, with conn_id."""
-    found = [_runs_of(spill, rows["conn_id"], topics) for spill, rows in connections.items()]
-    runs = pa.concat_tables([RUNS.empty_table(), *found]).sort_by(_ORDER).combine_chunks()
-    if not runs.num_rows:
-        return runs
-    return _joined(runs, _accepted_ns(connections, topics, runs, _read_committed(connections, runs)))
+class FetchRunEnds:
+    """The runs of all buckets, and what responses say about the records after them (flow_facts.Responses).
+    connections: by the directory of a bucket's spill, with conn_id."""
+
+    def __init__(self, connections: Mapping[Path, pa.Table], topics: TopicNames) -> None:
+        found = [_runs_of(spill, rows["conn_id"], topics) for spill, rows in connections.items()]
+        self._runs = pa.concat_tables([RUNS.empty_table(), *found]).sort_by(_ORDER).combine_chunks()
+        self._is_committed = _read_committed(connections, self._runs)
+        partitions = self._runs["partition"].to_numpy().astype(np.int64)
+        offsets = self._runs["next_offset"].to_numpy()
+        self._times = OffsetTimes(flat(self._runs["topic"]), partitions, offsets)
+
+    def take_accepted(self, named: NamedRows) -> None:
+        """Takes responses to Produce."""
+        if not self._runs.num_rows:
+            return
+        is_accepted = pc.fill_null(pc.equal(named.rows["error_code"], 0), False)
+        self._times.take_accepted(named.topics.filter(flat(is_accepted)), named.rows.filter(is_accepted))
+
+    def take_fetched(self, named: NamedRows) -> None:
+        """Takes responses to Fetch."""
+        if not self._runs.num_rows:
+            return
+        self._times.take_ends(named.topics, named.rows, "high_watermark")
+        if self._is_committed.any():
+            self._times.take_stable(named.topics, named.rows)
+
+    def runs(self) -> pa.Table:
+        """The runs (RUNS), when all responses were taken."""
+        if not self._runs.num_rows:
+            return self._runs
+        accepted_ns = self._times.first_ns()
+        if self._is_committed.any():
+            stable_ns = np.maximum(accepted_ns, self._times.blocked_ns())
+            accepted_ns = np.where(self._is_committed, stable_ns, accepted_ns)
+        return _joined(self._runs, accepted_ns)
 
 
 def _read_committed(connections: Mapping[Path, pa.Table], runs: pa.Table) -> NDArray[np.bool_]:
@@ -73,38 +100,6 @@ def _runs_of(spill: Path, conn_ids: pa.ChunkedArray, topics: TopicNames) -> pa.T
     columns["next_accepted_ns"] = pa.nulls(rows.num_rows, pa.int64())
     table = pa.table([columns[name] for name in RUNS.names], schema=RUNS)
     return table.filter(table["topic"].is_valid())
-
-
-def _accepted_ns(
-    connections: Mapping[Path, pa.Table], topics: TopicNames, runs: pa.Table, is_committed: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    """Since when there is a record after each run: it was accepted, or shown to be there; for who reads committed
-    records only not before the last stable offset was beyond it. NEVER where the capture does not tell."""
-    partitions = runs["partition"].to_numpy().astype(np.int64)
-    times = OffsetTimes(runs["topic"].combine_chunks(), partitions, runs["next_offset"].to_numpy())
-    for names, rows in _responses(connections, topics, PRODUCE, _ACCEPTED):
-        is_accepted = pc.fill_null(pc.equal(rows["error_code"], 0), False)
-        times.take_accepted(names.filter(is_accepted.combine_chunks()), rows.filter(is_accepted))
-    stable = ["last_stable_offset"] if is_committed.any() else []
-    for names, rows in _responses(connections, topics, FETCH, [*_ENDS, *stable]):
-        times.take_ends(names, rows, "high_watermark")
-        if stable:
-            times.take_stable(names, rows)
-    first_ns = times.first_ns()
-    if not stable:
-        return first_ns
-    stable_ns = np.maximum(first_ns, times.blocked_ns())
-    return np.where(is_committed, stable_ns, first_ns)
-
-
-def _responses(
-    connections: Mapping[Path, pa.Table], topics: TopicNames, api_key: int, columns: list[str]
-) -> Iterator[tuple[pa.DictionaryArray, pa.Table]]:
-    """Partitions of the responses of all buckets, and the names of their topics."""
-    for spill in connections:
-        for rows in read_spill(spill, spill_name(api_key, "response"), columns):
-            names, ids = (rows[name].combine_chunks() for name in ("topic", "topic_id"))
-            yield topics.complete_coded(names, ids), rows
 
 
 def _joined(runs: pa.Table, accepted: NDArray[np.int64]) -> pa.Table:

@@ -23,11 +23,12 @@ SENT, ACCEPTED, FETCHED = (
 SERVED = (SENT, ACCEPTED, FETCHED)
 _PLACE = ["conn", "number", "topic", "topic_id", "partition"]
 _COLUMNS = {
-    SENT: [*_PLACE, "n_records", "record_bytes", "first_timestamp_ms", "max_timestamp_ms"],
+    SENT: [*_PLACE, "ts_ns", "n_records", "record_bytes", "first_timestamp_ms", "max_timestamp_ms"],
     ACCEPTED: [*_PLACE, "ts_ns", "offset", "error_code"],
     FETCHED: [
         *_PLACE,
-        *("ts_ns", "first_offset", "last_offset", "n_records", "record_bytes", "high_watermark", "from_replica"),
+        *("ts_ns", "first_offset", "last_offset", "n_records", "record_bytes", "high_watermark"),
+        *("last_stable_offset", "from_replica"),
     ],
 }
 

@@ -2,12 +2,14 @@
 buckets in order of time.
 
 Producers, leaders and consumers of a partition are on connections of any bucket. What is counted of a connection is
-spilled in its bucket again (flow_counts), for the second pass.
+spilled in its bucket again (flow_counts), for the second pass. Whoever else needs these responses is shown them
+meanwhile: they are read once.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +17,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.resolve.apis import int_column
+from kafkascope_analyzer.ingest.spill import read_spill
+from kafkascope_analyzer.resolve.apis import PRODUCE, int_column
 from kafkascope_analyzer.resolve.flow_blocks import ACCEPTED, FETCHED, SENT, Block, NamedRows, blocks
 from kafkascope_analyzer.resolve.flow_clients import readers
 from kafkascope_analyzer.resolve.flow_counts import CONN_SHIFT, LATE_NS, FlowCounts, FlowRows
@@ -23,9 +26,9 @@ from kafkascope_analyzer.resolve.flow_kernels import ACCEPTED as ACCEPTED_ROW
 from kafkascope_analyzer.resolve.flow_kernels import FETCHED as FETCHED_ROW
 from kafkascope_analyzer.resolve.flow_kernels import NONE, US, match_requests
 from kafkascope_analyzer.resolve.places import NO_PLACE, Slots, TopicPartitions
-from kafkascope_analyzer.resolve.produce_facts import LONGEST_NS, ProducerClocks
-from kafkascope_analyzer.resolve.service_kernels import MILLISECOND
-from kafkascope_analyzer.resolve.unanswered import request_numbers
+from kafkascope_analyzer.resolve.produce_facts import CANDIDATES, LONGEST_NS, ProducerClocks
+from kafkascope_analyzer.resolve.service_kernels import LEAST_PAUSE_NS, MILLISECOND
+from kafkascope_analyzer.resolve.unanswered import MOST_NUMBER, UNANSWERED, is_one_of, request_numbers
 
 Longs = NDArray[np.int64]
 _SECOND_NS = 1_000_000_000
@@ -43,6 +46,7 @@ _OPEN = np.dtype(
     [
         ("number", np.int64),
         ("place", np.int64),
+        ("sent_ns", np.int64),
         ("n_records", np.int64),
         ("record_bytes", np.int64),
         ("first_ms", np.int64),
@@ -59,29 +63,52 @@ def slice_length_ns(capture_ns: int) -> int:
     return next(needed, _LENGTHS_S[-1]) * _SECOND_NS
 
 
-def spill_flow(connections: Mapping[Path, pa.Table], topics: TopicNames, clocks: ProducerClocks) -> int:
-    """Counts what flowed through the topic-partitions on the connections of all buckets and spills it there. Returns
-    how many rows were left out at the limits. connections: by the directory of a bucket's spill, with conn_id,
-    client_ip, first_ns and last_ns."""
+class Responses(Protocol):
+    """What needs the topic-partitions of responses of all buckets, in any order."""
+
+    def take_accepted(self, named: NamedRows) -> None:
+        """Takes responses to Produce."""
+
+    def take_fetched(self, named: NamedRows) -> None:
+        """Takes responses to Fetch."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowFacts:
+    """candidates: batches that may have waited (produce_facts.CANDIDATES), by the directory of a bucket's spill;
+    n_left_out: topic-partitions of responses that were not counted at the limits."""
+
+    candidates: dict[Path, pa.Table]
+    n_left_out: int
+
+
+def gather_flow(
+    connections: Mapping[Path, pa.Table], topics: TopicNames, clocks: ProducerClocks, others: Sequence[Responses]
+) -> FlowFacts:
+    """Counts what flowed through the topic-partitions on the connections of all buckets, and spills it there.
+    connections: by the directory of a bucket's spill, with client_ip, first_ns and last_ns; others: are shown all
+    responses."""
     if not connections:
-        return 0
+        return FlowFacts({}, 0)
     first = min(pc.min(rows["first_ns"]).as_py() for rows in connections.values())
     last = max(pc.max(rows["last_ns"]).as_py() for rows in connections.values())
     sizes = np.array([rows.num_rows for rows in connections.values()])
     first_conn = dict(zip(connections, (np.cumsum(sizes) - sizes).tolist(), strict=True))
-    flow = Flow(readers(connections), clocks)
+    flow = Flow(readers(connections), clocks, others)
     counts = FlowCounts(slice_length_ns(last - first), flow.partitions, first_conn)
     buckets = [_Bucket(blocks(spill, topics), base) for spill, base in first_conn.items()]
     for accepted, fetched in _in_order(buckets, flow):
         counts.take(flow.numbered(accepted, fetched))
     counts.finish()
-    return flow.n_left_out
+    candidates = {spill: flow.candidates(each, spill) for spill, each in zip(connections, buckets, strict=True)}
+    return FlowFacts(candidates, flow.n_left_out)
 
 
 @dataclass(slots=True)
 class _Bucket:
     """What was read of one bucket. base: number of its first connection; until_ns: the last response of the last block
-    that was read; open: requests of Produce without a response so far."""
+    that was read; open: requests of Produce without a response so far; accepted, fetched: rows that wait, by time;
+    candidates: of CANDIDATES."""
 
     blocks: Iterator[Block]
     base: int
@@ -90,6 +117,7 @@ class _Bucket:
     open: NDArray[np.void] = field(default_factory=lambda: np.empty(0, _OPEN))
     accepted: NDArray[np.void] = field(default_factory=lambda: np.empty(0, ACCEPTED_ROW))
     fetched: NDArray[np.void] = field(default_factory=lambda: np.empty(0, FETCHED_ROW))
+    candidates: list[pa.Table] = field(default_factory=list)
 
 
 def _in_order(buckets: list[_Bucket], flow: "Flow") -> Iterator[tuple[NDArray[np.void], NDArray[np.void]]]:
@@ -111,21 +139,30 @@ def _until(buckets: list[_Bucket], name: str, until_ns: int) -> NDArray[np.void]
     parts = []
     for bucket in buckets:
         rows = getattr(bucket, name)
-        is_due = rows["ts_ns"] <= until_ns
-        parts.append(rows[is_due])
-        setattr(bucket, name, rows[~is_due])
-    rows = np.concatenate(parts)
-    return rows[np.argsort(rows["ts_ns"], kind="stable")]
+        n_due = int(np.searchsorted(rows["ts_ns"], until_ns, side="right"))
+        parts.append(rows[:n_due])
+        setattr(bucket, name, rows[n_due:])
+    return _by_time(parts)
+
+
+def _by_time(parts: list[NDArray[np.void]]) -> NDArray[np.void]:
+    """The rows of the parts by time."""
+    parts = [part for part in parts if len(part)] or parts[:1]
+    rows = np.concatenate(parts) if len(parts) > 1 else parts[0]
+    ts_ns = np.ascontiguousarray(rows["ts_ns"])
+    return rows if (ts_ns[1:] >= ts_ns[:-1]).all() else rows[np.argsort(ts_ns, kind="stable")]
 
 
 class Flow:
-    """Makes rows for the kernels of what was spilled. readers: the number of the reader of each connection."""
+    """Makes rows for the kernels of what was spilled. readers: the number of the reader of each connection; others: are
+    shown all responses."""
 
-    def __init__(self, readers: Longs, clocks: ProducerClocks) -> None:
+    def __init__(self, readers: Longs, clocks: ProducerClocks, others: Sequence[Responses] = ()) -> None:
         self.partitions = TopicPartitions()
         self.n_left_out = 0
         self._reader_of = readers
         self._clocks = clocks
+        self._others = others
         self._cells = (Slots(), Slots())
         self._places, self._readers = Slots(), Slots()
 
@@ -133,42 +170,80 @@ class Flow:
         """Adds a block to what was read of a bucket."""
         sent = [self._sent(named) for named in block[SENT]]
         bucket.open = np.concatenate([bucket.open, *sent])[-_MOST_OPEN:]
-        for named in block[ACCEPTED]:
-            self._add_accepted(bucket, named)
-        for named in block[FETCHED]:
-            self._add_fetched(bucket, named)
+        accepted = [self._accepted(bucket, named) for named in block[ACCEPTED]]
+        fetched = [self._fetched(bucket, named) for named in block[FETCHED]]
+        bucket.accepted = _by_time([bucket.accepted, *accepted])
+        bucket.fetched = _by_time([bucket.fetched, *fetched])
+        for other in self._others:
+            for named in block[ACCEPTED]:
+                other.take_accepted(named)
+            for named in block[FETCHED]:
+                other.take_fetched(named)
 
     def _sent(self, named: NamedRows) -> NDArray[np.void]:
         rows = named.rows
         sent = np.empty(rows.num_rows, _OPEN)
         sent["number"], sent["place"] = request_numbers(rows), self.partitions.of_names(named.topics, rows["partition"])
+        sent["sent_ns"] = int_column(rows, "ts_ns", 0)
         for name in ("n_records", "record_bytes"):
             sent[name] = int_column(rows, name, 0)
         sent["first_ms"] = int_column(rows, "first_timestamp_ms", NONE)
         sent["last_ms"] = int_column(rows, "max_timestamp_ms", NONE)
-        return sent[sent["n_records"] > 0]
+        chosen = (sent["n_records"] > 0) & (sent["place"] != NO_PLACE)
+        return sent if chosen.all() else sent[chosen]
 
-    def _add_accepted(self, bucket: _Bucket, named: NamedRows) -> None:
+    def _accepted(self, bucket: _Bucket, named: NamedRows) -> NDArray[np.void]:
+        """The accepted ones of the batches that responses are about."""
         rows = named.rows
         numbers, places = request_numbers(rows), self.partitions.of_names(named.topics, rows["partition"])
         matches = _matches(bucket.open, numbers, places)
         ts_ns = int_column(rows, "ts_ns", 0)
         bucket.until_ns = max(bucket.until_ns, int(ts_ns.max(initial=-1)))
-        accepted = np.flatnonzero((matches != NONE) & (int_column(rows, "error_code", 0) == 0))
-        batches = bucket.open[matches[accepted]]
-        found = np.empty(len(accepted), ACCEPTED_ROW)
-        conn = int_column(rows, "conn", 0)[accepted] + bucket.base
-        found["ts_ns"], found["place"] = ts_ns[accepted], places[accepted]
-        found["cell"] = conn << CONN_SHIFT | np.maximum(places[accepted], 0)
-        found["first_offset"] = int_column(rows, "offset", NONE)[accepted]
-        found["n_records"], found["record_bytes"] = batches["n_records"], batches["record_bytes"]
-        found["oldest_us"] = self._age_us(found["ts_ns"], batches["first_ms"], conn)
-        youngest_us = np.clip(self._age_us(found["ts_ns"], batches["last_ms"], conn), 0, None)
-        found["youngest_us"] = np.minimum(youngest_us, found["oldest_us"])
+        answered = np.flatnonzero(matches != NONE)
+        batches, ts_ns, errors = (
+            bucket.open[matches[answered]],
+            ts_ns[answered],
+            int_column(rows, "error_code", 0)[answered],
+        )
         still_open = np.ones(len(bucket.open), np.bool_)
-        still_open[matches[matches != NONE]] = False
+        still_open[matches[answered]] = False
         bucket.open = bucket.open[still_open]
-        bucket.accepted = np.concatenate([bucket.accepted, found[found["place"] != NO_PLACE]])
+        conn, places = int_column(rows, "conn", 0)[answered] + bucket.base, places[answered]
+        found = np.empty(len(answered), ACCEPTED_ROW)
+        found["ts_ns"], found["place"], found["cell"] = ts_ns, places, conn << CONN_SHIFT | places
+        found["first_offset"] = int_column(rows, "offset", NONE)[answered]
+        found["n_records"], found["record_bytes"] = batches["n_records"], batches["record_bytes"]
+        oldest_us = self._age_us(ts_ns, batches["first_ms"], conn)
+        youngest_us = np.maximum(self._age_us(ts_ns, batches["last_ms"], conn), 0)
+        found["oldest_us"], found["youngest_us"] = oldest_us, np.minimum(youngest_us, oldest_us)
+        may_have_waited = (errors != 0) | (ts_ns - batches["sent_ns"] >= LEAST_PAUSE_NS)
+        may_have_waited |= oldest_us >= LEAST_PAUSE_NS // US
+        if may_have_waited.any():
+            chosen = may_have_waited
+            bucket.candidates.append(self._candidate_rows(batches[chosen], ts_ns[chosen], errors[chosen]))
+        return found if not errors.any() else found[errors == 0]
+
+    def _candidate_rows(self, batches: NDArray[np.void], answered_ns: Longs, errors: Longs) -> pa.Table:
+        """Rows of CANDIDATES. answered_ns: NONE without a response."""
+        columns = self.partitions.columns(np.ascontiguousarray(batches["place"]))
+        columns |= {
+            "conn": pa.array(batches["number"] // (MOST_NUMBER + 1)),
+            "number": pa.array(batches["number"] & MOST_NUMBER),
+            "sent_ns": pa.array(np.ascontiguousarray(batches["sent_ns"])),
+            "created_ms": pa.array(np.ascontiguousarray(batches["first_ms"])),
+            "answered_ns": pa.array(answered_ns, mask=answered_ns == NONE),
+            "error_code": pa.array(errors.astype(np.int16)),
+        }
+        return pa.table([columns[name] for name in CANDIDATES.names], schema=CANDIDATES)
+
+    def candidates(self, bucket: _Bucket, spill: Path) -> pa.Table:
+        """The batches of a bucket that may have waited, when all blocks were added; those without a response too."""
+        parts = [CANDIDATES.empty_table(), *bucket.candidates]
+        for rows in read_spill(spill, UNANSWERED):
+            numbers = np.sort(request_numbers(rows)[int_column(rows, "api_key", -1) == PRODUCE])
+            lost = bucket.open[is_one_of(np.ascontiguousarray(bucket.open["number"]), numbers)]
+            parts.append(self._candidate_rows(lost, np.full(len(lost), NONE), np.zeros(len(lost), np.int64)))
+        return pa.concat_tables(parts)
 
     def _age_us(self, ts_ns: Longs, created_ms: Longs, conn: Longs) -> Longs:
         """How long before a response records were created, on the capture's clock; NONE where it is not known."""
@@ -176,7 +251,8 @@ class Flow:
         is_known = (created_ms >= 0) & self._clocks.is_usable[conn] & (age_ns < LONGEST_NS)
         return np.where(is_known, np.maximum(age_ns, 0) // US, NONE)
 
-    def _add_fetched(self, bucket: _Bucket, named: NamedRows) -> None:
+    def _fetched(self, bucket: _Bucket, named: NamedRows) -> NDArray[np.void]:
+        """The topic-partitions that responses give to consumers."""
         rows = named.rows
         ts_ns = int_column(rows, "ts_ns", 0)
         bucket.until_ns = max(bucket.until_ns, int(ts_ns.max(initial=-1)))
@@ -192,7 +268,7 @@ class Flow:
             found[name] = int_column(rows, name, NONE)[chosen]
         for name in ("n_records", "record_bytes"):
             found[name] = int_column(rows, name, 0)[chosen]
-        bucket.fetched = np.concatenate([bucket.fetched, found])
+        return found
 
     def numbered(self, accepted: NDArray[np.void], fetched: NDArray[np.void]) -> FlowRows:
         """Rows by time with numbers in place of keys; those beyond the limits are left out."""
@@ -203,8 +279,9 @@ class Flow:
             rows["place"] = self._places.of(np.ascontiguousarray(rows["place"]))
             if rows is fetched:
                 rows["reader"] = self._readers.of(np.ascontiguousarray(rows["reader"]))
-            rows = rows[(rows["cell"] < MOST_CELLS) & (rows["place"] < MOST_PLACES)]
-            self.n_left_out += n - len(rows)
+            if max(len(cells) - MOST_CELLS, len(self._places) - MOST_PLACES) > 0:
+                rows = rows[(rows["cell"] < MOST_CELLS) & (rows["place"] < MOST_PLACES)]
+                self.n_left_out += n - len(rows)
             sides.append(rows)
         produce_keys, fetch_keys = (cells.keys[:MOST_CELLS] for cells in self._cells)
         n_places = min(len(self._places), MOST_PLACES)

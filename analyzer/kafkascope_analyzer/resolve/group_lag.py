@@ -1,6 +1,6 @@
 """How far the offsets that a group's generations committed were behind the high watermarks of their partitions.
 
-First pass: each bucket spills which of its commits were accepted. Between the passes (`gather_lag_points`) the last
+First pass: each bucket spills which of its commits were accepted. Between the passes (`LagPoints`) the last
 offset of each group, generation and topic-partition of the whole capture is found, and the highest high watermark that
 responses to Fetch had reported by the end of the second of that commit: consumers, followers and other groups fetch on
 connections of any bucket.
@@ -19,6 +19,7 @@ from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.ingest.exchanges import OK
 from kafkascope_analyzer.ingest.partitions import spill_name
 from kafkascope_analyzer.ingest.spill import read_spill
+from kafkascope_analyzer.resolve.flow_blocks import NamedRows
 from kafkascope_analyzer.resolve.group_requests import API_KEYS, COMMIT_APIS
 
 SECOND_NS = 1_000_000_000
@@ -26,8 +27,6 @@ NOT_REPORTED = -1
 """As a high watermark."""
 ACCEPTED_COMMITS = "facts.accepted_commits"
 """Spilled table: connection, number, group and generation of the commits that the coordinator accepted."""
-_FETCH = API_KEYS["Fetch"]
-_FETCHED = ["topic", "topic_id", "partition", "high_watermark", "ts_ns"]
 LAST_COMMITS = pa.schema(
     [
         ("group_id", pa.string()),
@@ -69,25 +68,32 @@ def pick_accepted_commits(settled: pa.Table) -> pa.Table | None:
     return chosen.filter(pc.fill_null(accepted, False))
 
 
-def gather_lag_points(connections: Mapping[Path, pa.Table], topics: TopicNames) -> pa.Table:
-    """The last commits of the capture (LAG_POINTS), from what the buckets spilled; those of partitions whose high
-    watermark no response had reported by then are left out.
+class LagPoints:
+    """The last commits of the capture, from what the buckets spilled, and the high watermarks of their time
+    (flow_facts.Responses). connections: by the directory of a bucket's spill, with conn_id."""
 
-    connections: by the directory of a bucket's spill, with conn_id.
-    """
-    commits = [_last_commits(spill, rows["conn_id"]) for spill, rows in connections.items()]
-    points = _last_of_names(pa.concat_tables([LAST_COMMITS.empty_table(), *commits]), topics)
-    if not points.num_rows:
-        return LAG_POINTS.empty_table()
-    watermarks = HighWatermarks(points)
-    for spill in connections:
-        for rows in read_spill(spill, spill_name(_FETCH, "response"), _FETCHED):
-            names, ids = (rows[name].combine_chunks() for name in ("topic", "topic_id"))
-            watermarks.take(topics.complete_coded(names, ids), rows)
-    points = points.append_column("high_watermark", watermarks.of_points())
-    points = points.filter(points["high_watermark"].is_valid())
-    numbered = points.append_column("number", pa.array(np.arange(points.num_rows)))
-    return numbered.select(LAG_POINTS.names).cast(LAG_POINTS).combine_chunks()
+    def __init__(self, connections: Mapping[Path, pa.Table], topics: TopicNames) -> None:
+        commits = [_last_commits(spill, rows["conn_id"]) for spill, rows in connections.items()]
+        self._points = _last_of_names(pa.concat_tables([LAST_COMMITS.empty_table(), *commits]), topics)
+        self._watermarks = HighWatermarks(self._points) if self._points.num_rows else None
+
+    def take_accepted(self, named: NamedRows) -> None:
+        """Needs no responses to Produce."""
+
+    def take_fetched(self, named: NamedRows) -> None:
+        """Takes responses to Fetch."""
+        if self._watermarks is not None:
+            self._watermarks.take(named.topics, named.rows)
+
+    def points(self) -> pa.Table:
+        """The last commits (LAG_POINTS), when all responses were taken; those of partitions whose high watermark no
+        response had reported by then are left out."""
+        if self._watermarks is None:
+            return LAG_POINTS.empty_table()
+        points = self._points.append_column("high_watermark", self._watermarks.of_points())
+        points = points.filter(points["high_watermark"].is_valid())
+        numbered = points.append_column("number", pa.array(np.arange(points.num_rows)))
+        return numbered.select(LAG_POINTS.names).cast(LAG_POINTS).combine_chunks()
 
 
 def _last_commits(directory: Path, conn_ids: pa.ChunkedArray) -> pa.Table:

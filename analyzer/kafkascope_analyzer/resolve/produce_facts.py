@@ -1,4 +1,4 @@
-"""Between the passes: how long the batches of producers waited, on the capture's clock.
+"""Between the passes: the clocks of producers, and how long the batches of producers waited, on the capture's clock.
 
 The create time in a batch's header is when its first record was handed to the library, on the producer's clock. The
 smallest distance between creating and sending, of all connections of a client, is taken for the difference between the
@@ -15,10 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.client_event import flat
-from kafkascope_analyzer.resolve.produce_waits import CLOCK_EDGES_NS, CLOCKS, PRODUCE_WAITS
+from kafkascope_analyzer.resolve.clock_samples import CLOCK_EDGES_NS, CLOCKS
 from kafkascope_analyzer.resolve.service_kernels import LEAST_PAUSE_NS, MILLISECOND
 
 WAITS = pa.schema(
@@ -58,21 +57,35 @@ class ProducerClocks:
         return np.asarray(self.linger_ns != _UNUSABLE)
 
 
-def gather_produce_waits(connections: Mapping[Path, pa.Table], topics: TopicNames, clocks: ProducerClocks) -> pa.Table:
-    """The waits of all producers (WAITS). connections: by the directory of a bucket's spill, with conn_id and
-    client_ip."""
+CANDIDATES = pa.schema(
+    [
+        ("conn", pa.int64()),
+        ("number", pa.int64()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("sent_ns", pa.int64()),
+        ("created_ms", pa.int64()),
+        ("answered_ns", pa.int64()),
+        ("error_code", pa.int16()),
+    ]
+)
+"""Batches that may have waited, or were not accepted. conn: number of the connection in its bucket, number: that of the
+request on it; created_ms: on the producer's clock, -1 where it is not known; answered_ns: null without a response."""
+
+
+def produce_waits(
+    candidates: Mapping[Path, pa.Table], connections: Mapping[Path, pa.Table], clocks: ProducerClocks
+) -> pa.Table:
+    """The waits of all producers (WAITS). candidates (CANDIDATES), connections (with conn_id and client_ip): by the
+    directory of a bucket's spill."""
     found, n_before = [WAITS.empty_table()], 0
     for spill, known in connections.items():
-        of_bucket = [WAITS.empty_table()]
-        for rows in read_spill(spill, PRODUCE_WAITS):
-            conn = rows["conn"].to_numpy() + n_before
-            waits = _with_times(rows, clocks.least_ns[conn], clocks.linger_ns[conn])
-            columns = {name: waits[name] for name in waits.column_names}
-            columns["conn_id"] = known["conn_id"].take(waits["conn"])
-            columns["topic"] = topics.complete(waits["topic"], waits["topic_id"])
-            table = pa.table([columns[name] for name in WAITS.names], schema=WAITS)
-            of_bucket.append(table.filter(table["topic"].is_valid()))
-        found.append(_in_rows(pa.concat_tables(of_bucket)))  # which has all rows of its connections
+        rows = candidates[spill]
+        conn = rows["conn"].to_numpy() + n_before
+        waits = _with_times(rows, clocks.least_ns[conn], clocks.linger_ns[conn])
+        columns = {name: waits[name] for name in waits.column_names}
+        columns["conn_id"] = known["conn_id"].take(waits["conn"])
+        found.append(_in_rows(pa.table([columns[name] for name in WAITS.names], schema=WAITS)))
         n_before += known.num_rows
     return pa.concat_tables(found)
 

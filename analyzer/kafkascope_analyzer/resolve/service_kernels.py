@@ -93,28 +93,20 @@ def follow_fetched(slots, rows, runs, ended, ended_slots):  # type: ignore[no-un
 
 @kernel
 def measure_clocks(
-    conn: NDArray[np.int64],
-    distance_ns: NDArray[np.int64],
-    edges: NDArray[np.int64],
-    clocks: NDArray[np.int64],
-    out: NDArray[np.int64],
+    conn: NDArray[np.int64], distance_ns: NDArray[np.int64], edges: NDArray[np.int64], clocks: NDArray[np.int64]
 ) -> None:
     """Adds the distances between creating and sending batches to the clocks of their connections.
 
-    distance_ns[i]: UNKNOWN_DELAY where it is not known. clocks[conn]: the shortest distance, how many batches there
-    were, and how many distances were no longer than the shortest plus each edge, and more than the edge before.
-    out[i]: the shortest distance, and how many batches there were, at that time.
+    distance_ns[i]: UNKNOWN_DELAY where it is not known. clocks[conn]: the shortest distance, and how many distances
+    were no longer than the shortest so far plus each edge, and more than the edge before.
     """
     for i in range(len(conn)):
-        clock = clocks[conn[i]]
-        clock[1] += 1
-        clock[0] = min(clock[0], distance_ns[i])
-        out[i, 0] = clock[0]
-        out[i, 1] = clock[1]
         if distance_ns[i] == UNKNOWN_DELAY:
             continue
+        clock = clocks[conn[i]]
+        clock[0] = min(clock[0], distance_ns[i])
         above = distance_ns[i] - clock[0]
         place = 0
         while place < len(edges) and above > edges[place]:
             place += 1
-        clock[2 + place] += 1
+        clock[1 + place] += 1

@@ -14,12 +14,12 @@ from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.failed_requests import FAILED_REQUESTS
 from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times, with_codes
-from kafkascope_analyzer.resolve.fetch_facts import gather_fetch_runs
-from kafkascope_analyzer.resolve.flow_facts import spill_flow
-from kafkascope_analyzer.resolve.group_lag import gather_lag_points
+from kafkascope_analyzer.resolve.fetch_facts import FetchRunEnds
+from kafkascope_analyzer.resolve.flow_facts import gather_flow
+from kafkascope_analyzer.resolve.group_lag import LagPoints
 from kafkascope_analyzer.resolve.near_closes import CLOSE_COLUMNS, near_closes
 from kafkascope_analyzer.resolve.partition_failures import PartitionFailures, partition_failures
-from kafkascope_analyzer.resolve.produce_facts import gather_produce_waits, producer_clocks
+from kafkascope_analyzer.resolve.produce_facts import produce_waits, producer_clocks
 from kafkascope_analyzer.resolve.server_activity import gather_server_rows
 from kafkascope_analyzer.resolve.server_hosts import CONTACT_COLUMNS
 from kafkascope_analyzer.resolve.server_rows import ServerRows
@@ -73,17 +73,18 @@ def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts
     )
     unanswered = _with_clients(connections, UNANSWERED_PARTITIONS)
     clocks = producer_clocks(connections)
-    n_flow_left_out = spill_flow(connections, cluster.topics, clocks)
+    lag, runs = LagPoints(connections, cluster.topics), FetchRunEnds(connections, cluster.topics)
+    flow = gather_flow(connections, cluster.topics, clocks, [lag, runs])
     return SharedFacts(
         near_closes(connections.values()),
         _request_failures(connections),
         partition_failures(errors, unanswered, cluster.topics),
         gather_transaction_facts(spills, cluster.topics),
-        gather_lag_points(connections, cluster.topics),
-        gather_fetch_runs(connections, cluster.topics),
-        gather_produce_waits(connections, cluster.topics, clocks),
+        lag.points(),
+        runs.runs(),
+        produce_waits(flow.candidates, connections, clocks),
         gather_server_rows(connections, cluster),
-        n_flow_left_out,
+        flow.n_left_out,
     )
 
 
