@@ -33,11 +33,16 @@ RUNS = pa.schema(
         ("n_records", pa.int64()),
         ("first_offset", pa.int64()),
         ("next_offset", pa.int64()),
+        ("created_ns", pa.int64()),
+        ("n_young", pa.int64()),
         ("next_accepted_ns", pa.int64()),
     ]
 )
-"""Runs by connection, topic-partition and time. next_accepted_ns: since when the record at next_offset was there, null
-where the capture does not tell."""
+"""Runs by connection, topic-partition and time. created_ns, n_young: as in service_kernels.RUN; next_accepted_ns: since
+when the record at next_offset was there, null where the capture does not tell."""
+MOSTLY_YOUNG = 0.9
+"""Share of responses whose first record is young, from which on the times of records are those of a clock: a consumer
+that is served gets records when they are new, and an application may set any time."""
 _ORDER = [(name, "ascending") for name in ("conn_id", "topic", "partition", "first_ns", "number")]
 
 
@@ -72,11 +77,23 @@ class FetchRunEnds:
         """The runs (RUNS), when all responses were taken."""
         if not self._runs.num_rows:
             return self._runs
+        self._times.take_created(*_created(self._runs))
         accepted_ns = self._times.first_ns()
         if self._is_committed.any():
             stable_ns = np.maximum(accepted_ns, self._times.blocked_ns())
             accepted_ns = np.where(self._is_committed, stable_ns, accepted_ns)
         return _joined(self._runs, accepted_ns)
+
+
+def _created(runs: pa.Table) -> tuple[pa.DictionaryArray, pa.Table]:
+    """Topics and rows (partition, offset, ts_ns) of the first records of runs, with the time at which they were
+    created, where the times of a consumer's records are those of a clock."""
+    per = ["conn_id", "topic", "partition"]
+    total = runs.group_by(per).aggregate([("n", "sum"), ("n_young", "sum")])
+    is_clock = pc.greater_equal(total["n_young_sum"], pc.multiply(pc.cast(total["n_sum"], pa.float64()), MOSTLY_YOUNG))
+    chosen = runs.join(total.filter(is_clock).select(per), per, join_type="left semi")
+    rows = chosen.select(["partition", "first_offset", "created_ns"]).rename_columns(["partition", "offset", "ts_ns"])
+    return flat(chosen["topic"].cast(pa.dictionary(pa.int32(), pa.string()))), rows
 
 
 def _read_committed(connections: Mapping[Path, pa.Table], runs: pa.Table) -> NDArray[np.bool_]:
@@ -119,7 +136,7 @@ def _joined(runs: pa.Table, accepted: NDArray[np.int64]) -> pa.Table:
     columns = {name: runs[name].take(pa.array(starts)) for name in runs.column_names}
     for name in ("last_number",):
         columns[name] = runs[name].take(pa.array(ends))
-    for name in ("n", "n_records"):
+    for name in ("n", "n_records", "n_young"):
         columns[name] = pa.array(np.add.reduceat(runs[name].to_numpy(), starts))
     columns["last_ns"] = pa.array(last_ns[ends])
     columns["next_offset"] = pa.array(next_offset[ends])

@@ -29,11 +29,21 @@ class OffsetTimes:
         self._places = self._keys // max(len(self._offsets), 1)
         self._first_ns = np.full(len(self._keys), NEVER)
         self._blocked_ns = np.zeros(len(self._keys), np.int64)
+        self._is_written = np.zeros(len(coded.dictionary) * self._n_partitions, np.bool_)
+        """By topic-partition: whether the capture shows who writes it."""
 
     def take_accepted(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
         """Takes batches that brokers accepted (partition, offset of the first record, ts_ns)."""
+        self._is_written[self._known(topics, rows, "offset")[0]] = True
         slots, chosen = self._up_to(topics, rows, "offset")
         np.minimum.at(self._first_ns, slots, rows["ts_ns"].to_numpy()[chosen])
+
+    def take_created(self, topics: pa.DictionaryArray, rows: pa.Table) -> None:
+        """Takes records and when they were created (partition, offset, ts_ns), after all batches: they count for
+        topic-partitions whose producers the capture does not show."""
+        slots, chosen = self._up_to(topics, rows, "offset")
+        is_other = ~self._is_written[self._places[slots]]
+        np.minimum.at(self._first_ns, slots[is_other], rows["ts_ns"].to_numpy()[chosen[is_other]])
 
     def take_ends(self, topics: pa.DictionaryArray, rows: pa.Table, column: str) -> None:
         """Takes ends of partitions (partition, column: the offset after the last one that is there, ts_ns)."""

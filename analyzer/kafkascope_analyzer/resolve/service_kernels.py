@@ -32,24 +32,31 @@ RUN = np.dtype(
         ("n_records", np.int64),
         ("first_offset", np.int64),
         ("next_offset", np.int64),
+        ("created_ns", np.int64),
+        ("n_young", np.int64),
         ("least_delay_ns", np.int64),
     ]
 )
 """Responses that brought records of a topic-partition on a connection without a wait between them. next_offset: after
-the last one; least_delay_ns: the shortest time between the time of a record and the response that brought it; n is 0
-where there was none yet."""
+the last one; created_ns: when the first of them was created, if the quickest record so far took no time; n_young: how
+many brought a first record that took less than LEAST_PAUSE_NS longer than that one; least_delay_ns: the shortest time
+between the time of a record and the response that brought it; n is 0 where there was none yet."""
 
 
 @inlined
-def _extend(run, row):  # type: ignore[no-untyped-def]
-    """Adds a response to a run, or begins it where n is 0."""
+def _extend(run, row, late_ns):  # type: ignore[no-untyped-def]
+    """Adds a response to a run, or begins it where n is 0. late_ns: how much longer its first record took than the
+    quickest one."""
     next_offset = row["last_offset"] + 1
     if run["n"] == 0:
         run["first_ns"] = row["ts_ns"]
         run["number"] = row["number"]
         run["first_offset"] = row["first_offset"]
         run["next_offset"] = next_offset
+        run["created_ns"] = row["ts_ns"] - late_ns
+        run["n_young"] = 0
     run["n"] += 1
+    run["n_young"] += late_ns < LEAST_PAUSE_NS
     run["n_records"] += row["n_records"]
     run["last_ns"] = row["ts_ns"]
     run["last_number"] = row["number"]
@@ -76,18 +83,19 @@ def follow_fetched(slots, rows, runs, ended, ended_slots):  # type: ignore[no-un
         delay = UNKNOWN_DELAY
         if row["timestamp_ms"] >= 0:
             delay = row["ts_ns"] - row["timestamp_ms"] * MILLISECOND
+        if run["n"] == 0:
+            run["least_delay_ns"] = UNKNOWN_DELAY
+        run["least_delay_ns"] = min(run["least_delay_ns"], delay)
+        late_ns = delay - run["least_delay_ns"]
         if run["n"] > 0 and row["ts_ns"] - run["last_ns"] >= LEAST_PAUSE_NS:
-            is_young = delay != UNKNOWN_DELAY and delay - min(delay, run["least_delay_ns"]) < LEAST_PAUSE_NS
+            is_young = delay != UNKNOWN_DELAY and late_ns < LEAST_PAUSE_NS
             if not (is_young and row["first_offset"] <= run["next_offset"]):
                 ended[n_ended] = run
                 ended_slots[n_ended] = slots[i]
                 n_ended += 1
                 run["n"] = 0
                 run["n_records"] = 0
-        elif run["n"] == 0:
-            run["least_delay_ns"] = UNKNOWN_DELAY
-        _extend(run, row)
-        run["least_delay_ns"] = min(run["least_delay_ns"], delay)
+        _extend(run, row, late_ns if delay != UNKNOWN_DELAY else 0)
     return n_ended
 
 

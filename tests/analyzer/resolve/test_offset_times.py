@@ -51,3 +51,18 @@ def test_a_point_is_blocked_until_the_last_stable_offset_is_beyond_it(points, st
     for (place, offset), found in zip(points, times.blocked_ns().tolist(), strict=True):
         known = [t for where, end, t in stable if where == place and end is not None and 0 <= end <= offset]
         assert found == max(known, default=0)
+
+
+@settings(deadline=None)
+@given(st.lists(POINT, min_size=1, max_size=12), st.lists(SEEN, max_size=20), st.lists(SEEN, max_size=20))
+def test_creation_counts_where_the_capture_shows_no_producer(points, accepted, created):
+    topics = pa.array([topic for (topic, _), _ in points])
+    partitions = np.array([p for (_, p), _ in points], np.int64)
+    times = OffsetTimes(topics, partitions, np.array([o for _, o in points], np.int64))
+    times.take_accepted(*table(accepted))
+    times.take_created(*table(created))
+    written = {where for where, base, _ in accepted if base is not None and base >= 0}
+    for (place, offset), found in zip(points, times.first_ns().tolist(), strict=True):
+        seen = accepted if place in written else created
+        known = [t for where, base, t in seen if where == place and base is not None and base >= max(offset, 0)]
+        assert found == min(known, default=NEVER)

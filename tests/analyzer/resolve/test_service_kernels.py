@@ -51,17 +51,22 @@ def runs_in_python(slots, rows):
         young = age is not None and age - min(known) < LEAST_PAUSE_NS
         waited = bool(mine) and ts - mine[-1]["times"][-1] >= LEAST_PAUSE_NS
         if not mine or (waited and not (young and first <= mine[-1]["next"])):
-            mine.append({"times": [], "first": first, "next": last + 1})
+            late = age - min(known) if age is not None else 0
+            mine.append({"times": [], "first": first, "next": last + 1, "created": ts - late, "young": 0})
         mine[-1]["times"].append(ts)
+        mine[-1]["young"] += age is None or age - min(known) < LEAST_PAUSE_NS
         mine[-1]["next"] = max(mine[-1]["next"], last + 1)
         least[slot] = min(known) if known else None
     return sorted(
-        (s, r["times"][0], r["times"][-1], len(r["times"]), r["first"], r["next"]) for s in runs for r in runs[s]
+        (s, r["times"][0], r["times"][-1], len(r["times"]), r["first"], r["next"], r["created"], r["young"])
+        for s in runs
+        for r in runs[s]
     )
 
 
 def as_tuple(slot, run):
-    return slot, *(int(run[name]) for name in ("first_ns", "last_ns", "n", "first_offset", "next_offset"))
+    fields = ("first_ns", "last_ns", "n", "first_offset", "next_offset", "created_ns", "n_young")
+    return slot, *(int(run[name]) for name in fields)
 
 
 @settings(deadline=None, max_examples=300)  # a kernel may have to be compiled first

@@ -46,4 +46,5 @@ none did); ended_ns: the last response (null: there was none); of the first batc
 any connection of the client only accepted_ns. fetch_run: responses to Fetch that brought records of one topic-partition
 (n of them), until a record waited for half a second or more: the first of them is first_ns, the last last_ns;
 next_accepted_ns: since when the record at next_offset, the first that they did not bring, was there: a producer's batch
-was accepted or a high watermark is above it (null where the capture does not show it)."""
+was accepted or a high watermark is above it; where the capture shows no producer of the topic-partition, since it was
+created, on the capture's clock (null where the capture shows none of these)."""
