@@ -6,6 +6,7 @@ WAITING_REQUESTS = "waiting_requests"
 WAITING_QUESTIONS = "waiting_questions"
 FRAGMENTS = "fragments"
 DATAGRAMS = "datagrams"
+PARTITION_FLOW = "partition_flow"
 
 MEANINGS = {
     CONNECTIONS: ("segment", "of further connections left out: the table of connections was full"),
@@ -14,5 +15,6 @@ MEANINGS = {
     WAITING_QUESTIONS: ("DNS question", "given up as unanswered: too many waited for an answer"),
     FRAGMENTS: ("IP packet", "of which too many fragments waited for the rest left out"),
     DATAGRAMS: ("DNS datagram", "not read: there were too many"),
+    PARTITION_FLOW: ("partition response", "left out of latency and lag: too many topic-partitions were in use"),
 }
 """What is counted, in the singular, and what became of it."""

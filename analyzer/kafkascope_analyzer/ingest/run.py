@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from kafkascope_analyzer.connections.hosts import HostNames
 from kafkascope_analyzer.connections.learn import Cluster, learn_cluster
+from kafkascope_analyzer.dataset.limits_hit import PARTITION_FLOW
 from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
 from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
@@ -119,6 +120,7 @@ def _write_dataset(run: _Run, inputs: tuple[Path, ...], calls: _Calls) -> None:
             write_empty(run.partial / table.name, table.schema)
     ledger = {name: sum(result.ledger[name] for result in found.results) for name in found.results[0].ledger}
     hit = Counter(found.reading.limits_hit)
+    hit[PARTITION_FLOW] = found.n_flow_left_out
     for result in found.results:
         hit.update(result.limits_hit)
     write_manifest(
@@ -131,11 +133,13 @@ def _write_dataset(run: _Run, inputs: tuple[Path, ...], calls: _Calls) -> None:
 
 
 class _Found(NamedTuple):
-    """What was read, what each bucket's scan found, and rows per table of each finish."""
+    """What was read, what each bucket's scan found, rows per table of each finish, and what was left out of the flow of
+    topic-partitions."""
 
     reading: Reading
     results: list[BucketResult]
     finished: list[dict[str, int]]
+    n_flow_left_out: int
 
 
 def _names(run: _Run, reading: Reading) -> HostNames:
@@ -152,7 +156,8 @@ def _in_this_process(run: _Run, inputs: tuple[Path, ...], calls: _Calls) -> _Fou
     result = scans.finish()
     scans.close()
     learned = _learn(run, reading, [result])
-    return _Found(reading, [result], [finish_bucket(bucket, *learned) for bucket in result.buckets])
+    finished = [finish_bucket(bucket, *learned) for bucket in result.buckets]
+    return _Found(reading, [result], finished, learned[1].n_flow_left_out)
 
 
 def _in_processes(run: _Run, jobs: list[ScanJob], inputs: tuple[Path, ...], calls: _Calls) -> _Found:
@@ -161,7 +166,8 @@ def _in_processes(run: _Run, jobs: list[ScanJob], inputs: tuple[Path, ...], call
         for block in _followed(reading, calls[0]):
             pool.push(block)
         results = pool.scanned()
-        return _Found(reading, results, pool.finished(_learn(run, reading, results), calls[1]))
+        learned = _learn(run, reading, results)
+        return _Found(reading, results, pool.finished(learned, calls[1]), learned[1].n_flow_left_out)
 
 
 def _learn(run: _Run, reading: Reading, results: list[BucketResult]) -> tuple[Cluster, SharedFacts]:

@@ -4,7 +4,7 @@ import itertools
 import math
 from collections import Counter
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.latency_histogram import (
@@ -31,6 +31,7 @@ def class_of(us):
     return max(low for low in map(lowest_us, range(N_CLASSES)) if low <= us)
 
 
+@settings(deadline=None)
 @given(LATENCIES, st.sampled_from([0.5, 0.99, 1.0]))
 def test_a_percentile_is_near_that_of_the_sorted_latencies(latencies, share):
     counts = Counter(class_of(us) for us in latencies)
@@ -38,6 +39,7 @@ def test_a_percentile_is_near_that_of_the_sorted_latencies(latencies, share):
     assert abs(percentile_us(counts, share) - true) <= max(true / 16, 0.5) + 0.5
 
 
+@settings(deadline=None)
 @given(LATENCIES, LATENCIES)
 def test_histograms_add_up(one, other):
     parts = [histogram_of(Counter(map(class_of, each))) for each in (one, other)]

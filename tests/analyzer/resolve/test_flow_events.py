@@ -124,3 +124,15 @@ def test_a_client_id_at_another_address_is_another_client(tmp_path):
     addresses = pa.chunked_array([["10.0.0.1", "10.0.0.2", "10.0.0.1"]])
     numbers = readers({tmp_path: pa.table({"client_ip": addresses})}).tolist()
     assert numbers[0] != numbers[1]
+
+
+def test_what_is_beyond_a_limit_is_counted(frozen, tmp_path, monkeypatch):
+    monkeypatch.setattr("kafkascope_analyzer.resolve.flow_rows.MOST_PLACES", 2)
+    few = ingested(FIXTURES / "service" / "frozen_broker.pcap.zst", tmp_path)
+    hit = json.loads((few / "_dataset.json").read_text())["limits_hit"]
+    assert hit["partition_flow"] > 100
+    assert "partition_flow" not in json.loads((frozen / "_dataset.json").read_text())["limits_hit"]
+    followed = {row["partition"] for row in events(few, "produce_slice")}
+    assert len(followed) == 2
+    of_followed = [row for row in events(frozen, "fetch_slice") if row["partition"] in followed]
+    assert events(few, "fetch_slice") == of_followed

@@ -159,6 +159,7 @@ def test_more_batches_than_pieces_keep_their_latency_within_a_class(n):
     assert set(found) <= {class_of(us) for us in near}
 
 
+@settings(deadline=None)
 @given(st.integers(0, 1 << 37))
 def test_the_kernel_has_the_classes_of_the_contract(us):
     number = int(latency_class(us))
@@ -168,6 +169,7 @@ def test_the_kernel_has_the_classes_of_the_contract(us):
 PAIR = st.tuples(st.integers(0, 1 << 40), st.integers(0, 6))
 
 
+@settings(deadline=None)
 @given(st.lists(PAIR, unique=True, max_size=40), st.lists(PAIR, max_size=20))
 def test_responses_find_their_requests(sent, others):
     answered = [*sent[::2], *others]
