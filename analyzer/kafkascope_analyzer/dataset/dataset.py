@@ -200,9 +200,7 @@ class Dataset:
         """From which length on a wait is a stall in the stories."""
         return DEFAULT_STALL_MS if self.manifest.stall_ms is None else self.manifest.stall_ms
 
-    def commit_stories(
-        self, files: Mapping[str, Sequence[DatasetFile]], stall_ms: int = DEFAULT_STALL_MS
-    ) -> "Dataset":
+    def commit_stories(self, files: Mapping[str, Sequence[DatasetFile]], stall_ms: int = DEFAULT_STALL_MS) -> "Dataset":
         """Replaces all stories by these files, in one atomic write of the manifest, and then removes the story files
         that are no longer listed. files: `stories/<table>` -> its files; a table without rows may have none. stall_ms:
         from which length on a wait is a stall in them.
