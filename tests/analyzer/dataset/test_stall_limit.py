@@ -29,7 +29,7 @@ def test_what_is_no_duration_is_refused(text):
         parse_stall(text)
 
 
-@pytest.mark.parametrize("text", ["499ms", "0s", "90000s"])
+@pytest.mark.parametrize("text", ["499ms", "0s", "3601s"])
 def test_a_limit_that_the_events_cannot_show_is_refused(text):
-    with pytest.raises(UsageError, match=r"must be from 500 ms \(shorter waits are not in the events\) to 1440 min"):
+    with pytest.raises(UsageError, match=r"must be from 500 ms \(shorter waits are not in the events\) to 60 min"):
         parse_stall(text)

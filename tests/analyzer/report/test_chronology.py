@@ -15,7 +15,7 @@ from kafkascope_analyzer.report.model import report_model
 
 Write = Callable[..., Path]
 SILENT = "broker silent: node 1 (10.0.0.11:9092)"
-UNREAD = "clicks-0 (reader → m-2) unread for 2.90 s from 00:00.610 to 00:03.510"
+UNREAD = "clicks-0 (reader → m-2) was unread for 2.90 s from 00:00.610 to 00:03.510"
 ALL = [
     ("00:00.000", "start", "svc starts: ready"),
     ("00:00.020", "start", "reader starts: failed at join group"),

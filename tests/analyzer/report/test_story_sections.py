@@ -12,7 +12,7 @@ from kafkascope_analyzer.report.terminal import page_of, render
 
 Write = Callable[..., Path]
 
-UNREAD = "clicks-0 (reader → m-2) unread for 2.90 s from 00:00.610 to 00:03.510"
+UNREAD = "clicks-0 (reader → m-2) was unread for 2.90 s from 00:00.610 to 00:03.510"
 
 
 def test_findings_come_gravest_first_with_their_proof(dataset: Write) -> None:
@@ -110,7 +110,7 @@ def test_the_terminal_begins_with_incidents_and_tells_of_groups_and_transactions
         "kafkascope cut OUT.kscope --finding f-2 -o finding.pcapng",
         "readers · classic protocol · 2 generations · partitions unread for up to 2.90 s",
         "00:00.500    2  member joined        2   3.00 s  2.90 s  svc",
-        "00:00.500 clicks-0 (reader → m-2) unread for 2.90 s from 00:00.610 to",
+        "00:00.500 clicks-0 (reader → m-2) was unread for 2.90 s from 00:00.610",
         "00:00.200 hanging · epoch 1, 12 partitions, 5 records",
         "00:00.300 aborted after 40.0 ms",
     ):
