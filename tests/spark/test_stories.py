@@ -277,6 +277,19 @@ def test_each_file_is_sorted_and_listed_and_the_former_stories_are_gone(
             assert mine.equals(mine.sort_by([(name, "ascending") for name in mine.column_names])), file
 
 
+def test_the_limit_decides_which_waits_are_stalls(dataset_of: DatasetOf, tmp_path: pathlib.Path) -> None:
+    again = tmp_path / "again.kscope"
+    shutil.copytree(dataset_of("frozen_broker"), again)
+    usual = {row["stall_id"]: row["waited_ms"] for row in rows(again, "stalls")}
+    write_stories(again, stall_ms=3_000)
+    assert {row["stall_id"] for row in rows(again, "stalls")} == {s for s, ms in usual.items() if ms >= 3_000}
+    assert Dataset.open(again).stall_ms == 3_000
+    write_stories(again, stall_ms=500)
+    short = {row["stall_id"]: row["waited_ms"] for row in rows(again, "stalls")}
+    assert short.items() >= usual.items()
+    assert all(500 <= ms < 1_000 for stall, ms in short.items() if stall not in usual)
+
+
 def test_a_task_that_holds_little_writes_several_files(dataset_of: DatasetOf, tmp_path: pathlib.Path) -> None:
     dataset = tmp_path / "written.kscope"
     shutil.copytree(dataset_of("healthy_basic"), dataset)

@@ -7,7 +7,7 @@ from kafkascope_parsers.errors import UsageError
 DEFAULT_STALL_MS = 1_000
 LEAST_STALL_MS = 500
 """Ingest keeps no shorter waits: with a lower limit, stalls would be missing without a word."""
-MOST_STALL_MS = 24 * 3_600_000
+MOST_STALL_MS = 3_600_000
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m)")
 
@@ -26,7 +26,7 @@ def parse_stall(text: str) -> int:
 
 
 def limit_text(stall_ms: int) -> str:
-    """The limit as reports write it: 500 ms, 1 s, 2.5 s, 1440 min."""
+    """The limit as reports write it: 500 ms, 1 s, 2.5 s, 60 min."""
     if stall_ms < 1_000:
         return f"{stall_ms} ms"
     return f"{stall_ms // 60_000} min" if stall_ms % 60_000 == 0 else f"{stall_ms / 1_000:g} s"

@@ -33,21 +33,30 @@ def unread_text(row: Row, names: Names, capture_ns: int) -> str:
     unread = unread_partitions(row)
     if not unread:
         return ""
-    longest = partition_text(unread[0], names, capture_ns)
     n = len({(entry["topic"], entry["partition"]) for entry in unread})
-    return longest if n == 1 else f"{count(n, 'partition')} unread, the longest {longest}"
+    if n == 1:
+        return partition_text(unread[0], names, capture_ns)
+    longest = f"{_name(unread[0])}{_owners(unread[0], names)} the longest: {_how_long(unread[0], capture_ns)}"
+    return f"{count(n, 'partition')} were unread, {longest}"
 
 
 def partition_text(entry: Row, names: Names, capture_ns: int) -> str:
-    """`clicks-3 (reader-1 → reader-2) unread for 5.45 s from 00:16.231 to 00:21.681`; of a partition that was read all
-    the time, who had it and has it."""
-    what = f"{safe(entry['topic'])}-{entry['partition']}{_owners(entry, names)}"
+    """`clicks-3 (reader-1 → reader-2) was unread for 5.45 s from 00:16.231 to 00:21.681`; of a partition of which
+    nothing waited, who had it and has it."""
+    what = f"{_name(entry)}{_owners(entry, names)}"
     if entry["unread_ms"] is None:
-        return what
-    begun = clock(entry["unread_from_ns"] - capture_ns)
-    until = entry["unread_to_ns"]
+        return f"{what} has another owner"
+    return f"{what} was unread {_how_long(entry, capture_ns)}"
+
+
+def _name(entry: Row) -> str:
+    return f"{safe(entry['topic'])}-{entry['partition']}"
+
+
+def _how_long(entry: Row, capture_ns: int) -> str:
+    begun, until = clock(entry["unread_from_ns"] - capture_ns), entry["unread_to_ns"]
     ended = "until the capture ended" if until is None else f"to {clock(until - capture_ns)}"
-    return f"{what} unread for {span(1000 * entry['unread_ms'])} from {begun} {ended}"
+    return f"for {span(1000 * entry['unread_ms'])} from {begun} {ended}"
 
 
 def _owners(entry: Row, names: Names) -> str:

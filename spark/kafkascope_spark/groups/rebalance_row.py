@@ -11,6 +11,10 @@ from kafkascope_spark.groups.model import Row
 from kafkascope_spark.groups.ownership import Change, Move
 
 MS = 1_000_000
+LAST_PARTITION = 2**31 - 1
+"""The largest number of a partition (int32)."""
+Place = tuple[str, int]
+"""Topic and partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +156,22 @@ def _moved_partitions(round_: Round) -> list[Row]:
     now = round_.now
     if now.protocol not in ("classic", "consumer") or now.protocol_type not in (None, "", USUAL_TYPE):
         return []
-    return [partition_entry(move.item, move.before, move.after) for move in round_.moves]
+    moved = ((topic_partition(move.item), move) for move in round_.moves)
+    return [partition_entry(place, move.before, move.after) for place, move in moved if place is not None]
 
 
-def partition_entry(item: str, before: str | None, after: str | None) -> Row:
-    """A topic-partition, by its name in assignments, as an element of the column partitions. before, after: its owners
-    as member ids."""
+def topic_partition(item: str) -> Place | None:
+    """The topic-partition that an item of an assignment names; None where it is none."""
     topic, _, partition = item.rpartition("-")
+    is_one = topic and partition.isdecimal() and int(partition) <= LAST_PARTITION
+    return (topic, int(partition)) if is_one else None
+
+
+def partition_entry(place: Place, before: str | None, after: str | None) -> Row:
+    """A topic-partition as an element of the column partitions. before, after: its owners as member ids."""
     return {
-        "topic": topic,
-        "partition": int(partition),
+        "topic": place[0],
+        "partition": place[1],
         "owner_before": before,
         "owner_after": after,
         "unread_from_ns": None,

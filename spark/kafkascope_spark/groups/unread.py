@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from kafkascope_spark.groups.model import Row
-from kafkascope_spark.groups.rebalance_row import partition_entry
-from kafkascope_spark.stalls.machine import Place, Service
+from kafkascope_spark.groups.rebalance_row import Place, partition_entry, topic_partition
+from kafkascope_spark.stalls.machine import Service
 
 _FOREVER = 1 << 62
 
@@ -67,7 +67,7 @@ class UnreadPartitions:
         entries = [entry for place, entry in moved.items() if place not in waiting]
         for each in unread:
             owner = owners.get(each.place)
-            kept = partition_entry(f"{each.place[0]}-{each.place[1]}", owner, owner)
+            kept = partition_entry(each.place, owner, owner)
             entries.append(_with_times(moved.get(each.place, kept), each))
         entries.sort(key=lambda e: (e["topic"], e["partition"], e["unread_from_ns"] or 0))
         longest = max((each.waited_ms for each in unread), default=None)
@@ -112,13 +112,8 @@ class _Times:
 
 def _owners(row: Row) -> dict[Place, str]:
     """The members of a rebalance by the topic-partitions that they are assigned."""
-    owners = {}
-    for member in row["members"]:
-        for item in member["assigned"] or ():
-            topic, _, partition = item.rpartition("-")
-            if partition.isdigit():
-                owners[topic, int(partition)] = member["member_id"]
-    return owners
+    found = ((topic_partition(item), m["member_id"]) for m in row["members"] for item in m["assigned"] or ())
+    return {place: member_id for place, member_id in found if place is not None}
 
 
 def _with_times(entry: Row, unread: Unread) -> Row:

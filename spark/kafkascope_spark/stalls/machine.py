@@ -48,6 +48,7 @@ class Service:
         self._clients: dict[str, ServiceClient] = {}
         self._produced: dict[Place, list[Row]] = defaultdict(list)
         self._fetched: dict[Place, list[Row]] = defaultdict(list)
+        self._unread: dict[Place, list[JoinedWaits]] | None = None
 
     def take(self, row: Row) -> None:
         """The next row: a client of the service, or an event."""
@@ -59,9 +60,13 @@ class Service:
         places[body["topic"], body["partition"]].append(body | {"client_instance_id": row["client_instance_id"]})
 
     def unread(self, end_ns: int) -> Mapping[Place, list[JoinedWaits]]:
-        """The waits for records of each topic-partition, whatever their length. end_ns: end of the capture."""
-        members = list(self._clients.values())
-        return {place: join_waits(consume_waits(runs, members), end_ns) for place, runs in self._fetched.items()}
+        """The waits for records of each topic-partition, whatever their length, once all events are taken. end_ns: end
+        of the capture."""
+        if self._unread is None:
+            members = list(self._clients.values())
+            waits = {place: consume_waits(runs, members) for place, runs in self._fetched.items()}
+            self._unread = {place: join_waits(found, end_ns) for place, found in waits.items()}
+        return self._unread
 
     def fetched(self) -> Iterator[Row]:
         """The runs of all topic-partitions (fetch_run), with the client of each."""

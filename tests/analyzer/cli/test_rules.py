@@ -94,3 +94,11 @@ def test_an_unknown_rule_is_refused_before_anything_is_done(command, tmp_path):
     assert result.exit_code == 2
     assert list(tmp_path.iterdir()) == []
     assert "kafkascope rules" in result.stderr or "not a dataset" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["analyze", "stories"])
+def test_a_stall_that_is_no_duration_is_refused_before_anything_is_done(command, tmp_path):
+    result = run(command, str(tmp_path), "--stall", "2 hours", "-q")
+    assert result.exit_code == 2
+    assert list(tmp_path.iterdir()) == []
+    assert "--stall 2 hours: not a duration; write it as 500ms, 2s or 1min" in result.stderr

@@ -155,6 +155,13 @@ def test_a_run_that_dies_leaves_the_former_stories_and_the_next_one_cleans_up(pl
     assert story_files() == files_before
 
 
+def test_the_manifest_keeps_which_waits_are_stalls(place) -> None:
+    uri, _ = place
+    assert Dataset.open(uri).stall_ms == 1_000
+    Dataset.open(uri).commit_stories({}, stall_ms=2_500)
+    assert Dataset.open(uri).stall_ms == 2_500
+
+
 def test_two_runs_do_not_mix(place) -> None:
     uri, _ = place
     first, second = Dataset.open(uri), Dataset.open(uri)

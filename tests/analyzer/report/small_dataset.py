@@ -305,6 +305,8 @@ def later_story_rows(text: str) -> dict[str, list[dict[str, Any]]]:
     finding = {"client_instance_id": "p1", "conn_ids": ["c1"], "n": 3, "first_ns": at(4990), "last_ns": at(5100)}
     member = {"client_instance_id": "g1", "joined_ns": at(60)}
     rebalance = {"group_id": f"readers{text}", "group_protocol": "classic", "node_id": 2, "n_members": 2}
+    moved = {"topic": f"clicks{text}", "partition": 0, "owner_before": f"m-1{text}", "owner_after": f"m-2{text}"}
+    unread = {"unread_from_ns": at(610), "unread_to_ns": at(3510), "unread_ms": 2900}
     transaction = {"transactional_id": f"pay{text}", "producer_id": 7, "producer_epoch": 1, "transactions": "v2"}
     transaction |= {"client_instance_id": "p1", "partitions": [f"clicks{text}-{n}" for n in range(12)], "n_records": 5}
     return {
@@ -327,10 +329,11 @@ def later_story_rows(text: str) -> dict[str, list[dict[str, Any]]]:
             | {"end_ns": at(3500), "duration_ms": 3000, "last_joiner": f"m-2{text}"}
             | {
                 "members": [
-                    {**member, "member_id": f"m-1{text}", "stopped_ms": 2900},
-                    {"member_id": f"m-2{text}", "joined_ns": at(3400), "client_instance_id": "p1", "stopped_ms": 100},
+                    {**member, "member_id": f"m-1{text}", "client_id": f"reader{text}"},
+                    {"member_id": f"m-2{text}", "joined_ns": at(3400), "client_instance_id": "p1"},
                 ]
-            },
+            }
+            | {"unread_ms": 2900, "partitions": [moved | unread, moved | {"partition": 1}]},
             {**rebalance, "rebalance_id": "r1", "generation": 1, "trigger": "first", "start_ns": at(60)}
             | {"end_ns": at(90), "duration_ms": 30, "members": [{**member, "member_id": f"m-1{text}"}]},
         ],

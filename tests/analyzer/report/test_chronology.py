@@ -15,12 +15,13 @@ from kafkascope_analyzer.report.model import report_model
 
 Write = Callable[..., Path]
 SILENT = "broker silent: node 1 (10.0.0.11:9092)"
+UNREAD = "clicks-0 (reader → m-2) was unread for 2.90 s from 00:00.610 to 00:03.510"
 ALL = [
     ("00:00.000", "start", "svc starts: ready"),
     ("00:00.020", "start", "reader starts: failed at join group"),
     ("00:00.060", "rebalance", "group readers rebalances: first, generation 1, 30.0 ms"),
     ("00:00.500", "incident", "coordinator moved: group readers begins (info)"),
-    ("00:00.500", "rebalance", "group readers rebalances: member joined, generation 2, 3.00 s"),
+    ("00:00.500", "rebalance", f"group readers rebalances: member joined, generation 2, 3.00 s; {UNREAD}"),
     ("00:00.600", "incident", "coordinator moved: group readers is over after 100 ms"),
     ("00:04.900", "incident", f"{SILENT} begins (error), not over when the capture ended"),
     ("00:04.900", "broker", "node 1 (10.0.0.11:9092) silent to 10.0.0.101 for 4.10 s"),

@@ -79,7 +79,9 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "r2": (
         "Group readers (classic protocol, generation 2, coordinator node 2) rebalanced from 2026-11-21 04:28:08.500 "
         "UTC on for 3.00 s. Its trigger: member joined.",
-        "Member reader joined 0 µs after its begin and stood still for 2.90 s; it was assigned 0 partitions.",
+        "Member reader joined 0 µs after its begin; it was assigned 0 partitions.",
+        "Partition clicks-0 (reader → m-2) was unread for 2.90 s from 00:00.610 to 00:03.510.",
+        "Partition clicks-1 (reader → m-2) has another owner.",
         "The others waited for m-2, which joined last.",
         "--group readers --from +0.500000s --to +3.501000s -o rebalance.pcapng",
     ),

@@ -82,6 +82,28 @@ def test_where_nothing_failed_the_headline_says_so_and_counts_the_errors(calm: P
     ]
 
 
+def with_limit(place: Path, stall_ms: int) -> None:
+    """The dataset as --stall makes it, with the same stories."""
+    opened = Dataset.open(place)
+    stories = {name: files for name, files in opened.manifest.files.items() if name.startswith("stories/")}
+    opened.commit_stories(stories, stall_ms)
+
+
+def test_the_words_name_the_limit_that_was_used(dataset: Write) -> None:
+    place = dataset()
+    with_limit(place, 2_000)
+    found = model_of(place)
+    assert found["incidents"]["stall_ms"] == 2_000
+    told = STILL.replace("stood still,", "stood still for 2 s or longer,")
+    assert told in found["headline"]["details"]
+
+
+def test_where_nobody_stood_still_the_words_name_the_limit_too(calm: Path) -> None:
+    with_limit(calm, 500)
+    (detail,) = model_of(calm)["headline"]["details"]
+    assert detail.startswith("None of 2 clients stood still for 500 ms or longer, and no start failed.")
+
+
 STALL = {"stall_id": "stall-9", "kind": "produce", "client_id": "svc", "client_instance_id": "p1", "topic": "clicks"}
 FINDING = {"finding_id": "f-9", "rule": "leader_storm", "sentence": "a storm", "n": 1}
 START = {"startup_id": "g1:1", "client_instance_id": "g1", "outcome": "failed", "failed_step": "join_group"}

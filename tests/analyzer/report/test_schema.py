@@ -70,7 +70,7 @@ def test_the_schema_notices_a_key_that_it_does_not_know(
     report = json.loads(to_json(report_model(Dataset.open(dataset()))))
     report["findings"]["listed"][0]["new"] = 1
     del report["clients"]["listed"][0]["kind"]
-    report["rebalances"]["groups"][0]["listed"][0]["members"][0]["stopped_ms"] = "long"
+    report["rebalances"]["groups"][0]["listed"][0]["members"][0]["join_ms"] = "long"
     assert len(list(validator.iter_errors(report))) == 3
 
 

@@ -12,6 +12,8 @@ from kafkascope_analyzer.report.terminal import page_of, render
 
 Write = Callable[..., Path]
 
+UNREAD = "clicks-0 (reader → m-2) was unread for 2.90 s from 00:00.610 to 00:03.510"
+
 
 def test_findings_come_gravest_first_with_their_proof(dataset: Write) -> None:
     found = report_model(Dataset.open(dataset()))["findings"]
@@ -42,14 +44,17 @@ def test_the_command_that_cuts_a_finding_names_the_dataset_only_where_it_is_show
     assert model["findings"]["listed"][0]["cut"].startswith("kafkascope cut OUT.kscope ")
 
 
-def test_a_group_tells_who_stood_still_and_who_came_last(dataset: Write) -> None:
+def test_a_group_tells_what_was_unread_and_who_came_last(dataset: Write) -> None:
     found = report_model(Dataset.open(dataset()))["rebalances"]
     (group,) = found["groups"]
-    assert (found["n"], group["n"], group["stopped_ms"], group["longest_ms"]) == (2, 2, 2900, 3000)
+    assert (found["n"], group["n"], group["unread_ms"], group["longest_ms"]) == (2, 2, 2900, 3000)
     assert group["triggers"] == {"first": 1, "member_joined": 1}
     first, second = group["listed"]
     assert [row["generation"] for row in (first, second)] == [1, 2]
-    assert (first["stopped_ms"], second["stopped_ms"]) == (None, 2900)
+    assert group["unread_text"] == "partitions unread for up to 2.90 s"
+    assert (first["unread_ms"], first["unread_text"], second["unread_ms"]) == (None, "", 2900)
+    assert second["unread_text"] == UNREAD
+    assert [(p["partition"], p["unread_ms"]) for p in second["partitions"]] == [(0, 2900), (1, None)]
     assert [member["client_id"] for member in second["members"]] == ["reader", "svc"]
     assert second["last_joiner_client_id"] == "svc"
 
@@ -103,8 +108,9 @@ def test_the_terminal_begins_with_incidents_and_tells_of_groups_and_transactions
         "packets 31, 32",
         "seen on 1 connection",
         "kafkascope cut OUT.kscope --finding f-2 -o finding.pcapng",
-        "readers · classic protocol · 2 generations · stood still 2.90 s",
-        "00:00.500    2  member joined        2   3.00 s       2.90 s  svc",
+        "readers · classic protocol · 2 generations · partitions unread for up to 2.90 s",
+        "00:00.500    2  member joined        2   3.00 s  2.90 s  svc",
+        "00:00.500 clicks-0 (reader → m-2) was unread for 2.90 s from 00:00.610",
         "00:00.200 hanging · epoch 1, 12 partitions, 5 records",
         "00:00.300 aborted after 40.0 ms",
     ):

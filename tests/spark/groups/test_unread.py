@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from kafkascope_spark.groups.rebalance_row import topic_partition
+
 MS = 1_000_000
 New = Callable[..., Any]
 
@@ -102,3 +104,9 @@ def test_the_consumer_protocol_says_it_in_the_same_way(trace: New) -> None:
     row = t.reads(18_600, 60_000, "a", (50, 90), partition=2).rebalances()[-1]
     assert owners(row)[2] == ("b", "a")
     assert unread(row)[2] == (12_200, 18_600, 6_400)
+
+
+def test_what_is_no_partition_is_left_out() -> None:
+    """Members may send what they like: a partition may have any 32 bits."""
+    assert topic_partition("orders-eu-12") == ("orders-eu", 12)
+    assert [topic_partition(item) for item in ("t--2147483648", "orders", "-1", "0_1", "t-x", "t-\u00b2")] == [None] * 6

@@ -110,8 +110,9 @@ REBALANCES = Table(
             "owner_before and owner_after (member ids; null for nobody, or where the capture does not show it), and "
             "the time in which accepted records waited and no Fetch of the group brought any: unread_from_ns, "
             "unread_to_ns (null: until the capture ended) and unread_ms; all null where nothing waited for longer "
-            "than the group's usual pause. It is the wait of a row of stalls of the kind consume, shorter ones "
-            "included; one that lasts through several rebalances is in each of them",
+            "than the group's usual pause, or where the capture does not show since when records were there (by their "
+            "producer, a follower or another reader). It is the wait of a row of stalls of the kind consume, shorter "
+            "ones included; one that lasts through several rebalances is in each of them",
         ),
         Column(
             "departed",

@@ -3,6 +3,7 @@
 
 const GROUP_LANE = 15;
 const MOST_GROUPS = 30;
+const MOST_UNREAD = 12;
 
 function by(rows, key) {
   const found = new Map();
@@ -42,10 +43,22 @@ function groupBlock(name, rebalances, open) {
     open,
     groupPicture(rebalances),
     hint(
-      "Outlined: from a member’s join to its assignment; ▸ the last to join; solid: partitions were unread that it had next.",
+      "Outlined: from a member’s join to its assignment; ▸ the last to join; solid: nobody read a partition that it had next.",
     ),
+    unreadList(rebalances),
     details("Table of the rebalances", false, rebalanceTable(rebalances)),
   );
+}
+
+// The rebalances around which partitions were unread, by time.
+function unreadList(rebalances) {
+  const unread = rebalances.filter((one) => one.unread_text);
+  if (!unread.length) return null;
+  const lines = unread.slice(0, MOST_UNREAD).map((one) => el("li", {}, `${clock(one.start_ns)} ${one.unread_text}`));
+  const more = unread.length > MOST_UNREAD
+    ? hint(`… and ${unread.length - MOST_UNREAD} more (table stories/rebalances).`)
+    : null;
+  return el("div", {}, el("ul", {}, lines), more);
 }
 
 // Where a time of the capture is in the pictures of this part, and the marks of the scale.
@@ -156,7 +169,7 @@ function rebalanceTable(rebalances) {
     ["Trigger"],
     ["Members", "num"],
     ["Last joiner"],
-    ["Unread"],
+    ["Unread", "num"],
     ["Left it"],
     ["Coordinator"],
     ["Packets", "num"],
@@ -170,7 +183,7 @@ function rebalanceTable(rebalances) {
       [words(one.trigger), one.trigger_why ? `: ${one.trigger_why}` : ""],
       one.n_members ?? "",
       last ? memberName(last) : one.last_joiner ?? "",
-      one.unread_text,
+      one.unread_ms === null || one.unread_ms === undefined ? "" : span(one.unread_ms * 1000),
       (one.departed || []).map(departedText).join("; "),
       nodeName(one.node_id),
       packetLinks((one.evidence || []).slice(0, 3)),

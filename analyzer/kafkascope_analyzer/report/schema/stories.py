@@ -166,8 +166,18 @@ def rebalances() -> Shape:
     member = columns_of(REBALANCES, clipped=True)["members"]["items"]
     member = {**member, "type": "object", "description": "a member"}
     member["properties"] = {**member["properties"], "client_id": text("client id of its instance", null=True)}
+    partition = {
+        "topic": text("topic"),
+        "partition": whole("partition"),
+        "owner_before": text("member id of who had it before; null for nobody, or where it is not known", null=True),
+        "owner_after": text("member id of who has it next; null likewise", null=True),
+        "unread_from_ns": whole("since when a record waited that nobody in the group fetched", null=True),
+        "unread_to_ns": whole("when one was fetched; null: the capture ended before", null=True),
+        "unread_ms": whole("from the one to the other; null where none waited, milliseconds", null=True),
+    }
     row |= {
         "unread_text": text("the partitions that were unread, in words; empty where none was"),
+        "partitions": listed("the first 10, those that were unread longest first", fields("a partition", partition)),
         "members": listed("members, the first 50 by joining", member),
         "last_joiner_client_id": text("client id of the last to join", null=True),
     }

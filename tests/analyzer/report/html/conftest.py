@@ -65,8 +65,9 @@ def later_rows(small: Any, text: str) -> dict[str, list[dict[str, Any]]]:
         "client_instance_id": "g1",
         "joined_ns": at(60),
         "synced_ns": at(90),
-        "stopped_ms": 20,
     }
+    unread = {"topic": f"clicks{text}", "partition": 0, "owner_before": None, "owner_after": f"m{text}"}
+    unread |= {"unread_from_ns": at(55), "unread_to_ns": at(125), "unread_ms": 70}
     rebalance = {"group_id": f"readers{text}", "group_protocol": "classic", "node_id": 2, "trigger": "member_joined"}
     transaction = {"transactional_id": f"pay{text}", "producer_id": 7, "producer_epoch": 1, "client_instance_id": "p1"}
     return {
@@ -90,6 +91,8 @@ def later_rows(small: Any, text: str) -> dict[str, list[dict[str, Any]]]:
                 "duration_ms": 45,
                 "n_members": 1,
                 "members": [member],
+                "unread_ms": 70,
+                "partitions": [unread],
                 "last_joiner": f"m{text}",
             }
             for n in range(2)
