@@ -36,7 +36,7 @@ def test_defaults_are_named_on_request() -> None:
     assert setting("session_timeout", ["aiokafka"], defaults=True) == "session_timeout_ms (aiokafka, default 10000)"
     assert setting("session_timeout", defaults=True) == "session.timeout.ms (Java name, default 45000)"
     both = setting("session_timeout", ["aiokafka", "kafka-python"], defaults=True)
-    assert both == "session_timeout_ms (kafka-python, default 45000), session_timeout_ms (aiokafka, default 10000)"
+    assert both == "session_timeout_ms (kafka-python, default 45000; aiokafka, default 10000)"
     assert setting("bootstrap", ["kafkajs"], defaults=True) == "brokers (kafkajs)"
 
 

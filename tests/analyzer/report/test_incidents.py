@@ -198,6 +198,26 @@ def test_a_finding_belongs_to_an_incident_by_rule_time_and_client_or_node(
     assert (finding["incident_id"] == "incident-1") is belongs
 
 
+def test_a_member_that_learns_late_that_it_was_thrown_out_belongs_to_the_incident_of_its_group(
+    dataset: Write, small: ModuleType
+) -> None:
+    """Another client than those that stood still, refused after the incident was over; its group and last request
+    before are those of the incident."""
+    place = dataset()
+    incident = small.incident_rows("")["incidents"][0]
+    over = {"kind": "member", "clients": ["p1"], "node_id": None, "end_ns": small.at(5000)}
+    small.write_table(place, small.TABLES["incidents"], [{**incident, **over}])
+    stall = {**small.incident_rows("")["stalls"][0], "incident_id": incident["incident_id"], "group_id": "readers"}
+    small.write_table(place, small.TABLES["stalls"], [{**stall, "to_ns": small.at(5000)}])
+    row = {**FINDING, "rule": "evicted_member", "severity": "warning", "client_instance_id": "g1", "conn_ids": []}
+    row |= {"first_ns": small.at(6000), "last_ns": small.at(6000), "evidence": ["c1:9"]}
+    mine = {"subject": "readers", "finding_id": "f-mine"}
+    other = {"subject": "writers", "finding_id": "f-other"}
+    small.write_table(place, small.TABLES["findings"], [{**row, **mine}, {**row, **other}])
+    listed = {f["finding_id"]: f["incident_id"] for f in model_of(place)["findings"]["listed"]}
+    assert listed == {"f-mine": incident["incident_id"], "f-other": None}
+
+
 def test_findings_that_say_the_same_about_many_clients_are_one(calm: Path, small: ModuleType) -> None:
     row = {**FINDING, "severity": "warning", "advice": "do it", "first_ns": small.at(100), "last_ns": small.at(200)}
     rows = [
