@@ -246,7 +246,7 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
         None,
     ),
     "cooperative": _row(
-        "partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+        "partition.assignment.strategy with org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
         "partition.assignment.strategy=cooperative-sticky",
         ("kgo.Balancers(kgo.CooperativeStickyBalancer())", "so"),
         None,
