@@ -1,7 +1,8 @@
 """The third stage of the story job: what failed, from everything that the first two stages found.
 
 One task: an incident may concern every client and every broker. Its input is what stood still or failed, never what
-went well. It writes the tables stalls, broker_states and incidents, and gives the files that all stages wrote.
+went well, and last a row for each client, of which it keeps those that stood still, failed or left. It writes the
+tables stalls, broker_states and incidents, and gives the files that all stages wrote.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -246,7 +246,7 @@ SETTINGS: Mapping[str, Mapping[str, Setting]] = {
         None,
     ),
     "cooperative": _row(
-        "partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+        "partition.assignment.strategy with org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
         "partition.assignment.strategy=cooperative-sticky",
         ("kgo.Balancers(kgo.CooperativeStickyBalancer())", "so"),
         None,
@@ -351,19 +351,21 @@ def setting(concept: str, libraries: Collection[str] = (), *, defaults: bool = F
     known = [library for library in ORDER if library in libraries]
     of_library = SETTINGS[concept]
     if not known:
-        return f"{of_library[JAVA].name} ({_in_brackets(['Java name'], of_library[JAVA], defaults)})"
-    users: dict[Setting, list[str]] = {}
+        java = of_library[JAVA]
+        return f"{java.name} ({_in_brackets(['Java name'], java.default if defaults else None)})"
+    users: dict[str, dict[str | None, list[str]]] = {}
     for library in known:
         if library in of_library:
-            found = of_library[library]
-            users.setdefault(found if defaults else Setting(found.name), []).append(library)
-    if not users:
-        return None
+            own = of_library[library]
+            default = own.default if defaults else None
+            users.setdefault(own.name, {}).setdefault(default, []).append(_SHOWN.get(library, library))
     if known == [JAVA]:
-        (own,) = users
-        return f"{own.name} (default {own.default})" if defaults and own.default else own.name
-    names = ([_SHOWN.get(each, each) for each in same] for same in users.values())
-    return ", ".join(f"{own.name} ({_in_brackets(who, own, defaults)})" for own, who in zip(users, names, strict=True))
+        return next((_java_alone(name, default) for name, same in users.items() for default in same), None)
+    listed = (
+        f"{name} ({'; '.join(_in_brackets(who, default) for default, who in same.items())})"
+        for name, same in users.items()
+    )
+    return ", ".join(listed) or None
 
 
 def settings(concepts: Collection[str], libraries: Collection[str] = (), *, defaults: bool = False) -> str | None:
@@ -372,5 +374,9 @@ def settings(concepts: Collection[str], libraries: Collection[str] = (), *, defa
     return " and ".join(dict.fromkeys(found)) or None
 
 
-def _in_brackets(words: list[str], own: Setting, defaults: bool) -> str:
-    return ", ".join([*words, *([f"default {own.default}"] if defaults and own.default else [])])
+def _java_alone(name: str, default: str | None) -> str:
+    return name if default is None else f"{name} (default {default})"
+
+
+def _in_brackets(words: list[str], default: str | None) -> str:
+    return ", ".join(words if default is None else [*words, f"default {default}"])

@@ -22,6 +22,8 @@ MOST_CLIENTS = 20
 MOST_CUT = 10
 """Limits of report.json; the table findings has everything."""
 NAMED_CLIENTS = 4
+MOST_ADVICE = 4
+"""Different advice that a finding about several clients gives; the rows have each one's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +83,37 @@ def counted(findings: tuple[Finding, ...]) -> dict[str, int]:
 
 
 def _alike(rows: list[Row]) -> list[list[Row]]:
-    """Rows of one rule, severity, advice and incident together where they are about different clients."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
+    """Rows of one rule, severity and incident together that have their subject or their advice in common, where they
+    are about different clients."""
+    groups: dict[tuple[Any, ...], list[list[Row]]] = {}
     for row in rows:
-        key = (row["rule"], row["severity"], row["advice"], row["incident_id"])
+        key = (row["rule"], row["severity"], row["incident_id"])
         own = () if row["client_instance_id"] else (row["finding_id"],)
-        groups.setdefault((*key, *own), []).append(row)
+        groups.setdefault((*key, *own), []).append([row])
     found = []
-    for alike in groups.values():
-        several = len({row["client_instance_id"] for row in alike}) > 1
-        found += [alike] if several else [[row] for row in alike]
+    for of_rule in groups.values():
+        for alike in _joined(_joined(of_rule, "advice"), "subject"):
+            several = len({row["client_instance_id"] for row in alike}) > 1
+            found += [alike] if several else [[row] for row in alike]
     return found
+
+
+def _joined(groups: list[list[Row]], column: str) -> list[list[Row]]:
+    """The groups, where those are one that have a value of the column in common."""
+    at: dict[Any, int] = {}
+    joined: list[list[Row]] = []
+    for group in groups:
+        values = {row[column] for row in group} - {None}
+        places = sorted({at[value] for value in values if value in at})
+        place = places[0] if places else len(joined)
+        if not places:
+            joined.append([])
+        for other in places[1:]:
+            joined[place] += joined[other]
+            joined[other] = []
+        joined[place] += group
+        at.update(dict.fromkeys((row[column] for row in joined[place]), place))
+    return [group for group in joined if group]
 
 
 def _finding(alike: list[Row], sources: FindingSources) -> Finding:
@@ -113,7 +135,7 @@ def _finding(alike: list[Row], sources: FindingSources) -> Finding:
         severity=most["severity"] or "info",
         sentence=_sentence(alike, names, len(ids)),
         sentences=tuple(row["sentence"] or "" for row in alike) if len(alike) > 1 else (),
-        advice=most["advice"],
+        advice=_advice(alike, sources.names),
         subject=most["subject"],
         client_instance_id=ids[0] if len(ids) == 1 else None,
         clients=tuple(names[:MOST_CLIENTS]),
@@ -138,6 +160,21 @@ def _sentence(alike: list[Row], names: list[str], n_clients: int) -> str:
         return sentence
     who = list_of([safe(name) for name in names], NAMED_CLIENTS)
     return f"{count(n_clients, 'client')} ({who}), for example: {sentence}"
+
+
+def _advice(alike: list[Row], names: dict[str, str]) -> str | None:
+    """The rows' advice; where it differs by client, because the libraries or values do, each with its clients."""
+    clients: dict[str, list[str]] = {}
+    for row in alike:
+        if row["advice"]:
+            name = names.get(row["client_instance_id"], row["client_instance_id"] or "")
+            clients.setdefault(row["advice"], []).append(safe(name))
+    if len(clients) < 2:
+        return next(iter(clients), None)
+    listed = [(advice, list_of(sorted(set(who)), NAMED_CLIENTS)) for advice, who in clients.items()]
+    more = len(listed) - MOST_ADVICE
+    told = " ".join(f"For {who}: {advice}" for advice, who in listed[:MOST_ADVICE])
+    return f"{told} Likewise for {count(more, 'other client')}." if more > 0 else told
 
 
 def times_text(n: int, first: int | None, last: int | None, start_ns: int) -> str:

@@ -9,7 +9,7 @@ from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import USAGE
 from kafkascope_spark.findings.sql import MOST_EVIDENCE, literals, sorted_set
 from kafkascope_spark.findings.wording import clock, counted, duration, times
-from kafkascope_spark.settings import setting, settings
+from kafkascope_spark.settings import setting
 
 _GENERATION_APIS = literals({api_keys.SYNC_GROUP, api_keys.HEARTBEAT} | api_keys.GROUP_HEARTBEATS)
 _NEAR = f"{limit.STORM_APART_S} * 1000000000L"
@@ -53,7 +53,7 @@ def _advice(libraries: Collection[str]) -> str:
     polls = setting("poll_records", libraries)
     lower = f" lower {polls} where polls take long." if polls else ""
     timeouts = " or ".join(filter(None, (setting(c, libraries) for c in ("session_timeout", "poll_interval"))))
-    one_by_one = settings(("cooperative", "group_protocol"), libraries)
+    one_by_one = " or ".join(filter(None, (setting(c, libraries) for c in ("cooperative", "group_protocol"))))
     instead = f" Use {one_by_one}, so that members do not all stop." if one_by_one else ""
     static = setting("instance_id", libraries)
     restarts = f" For restarts give each member a name of its own ({static})." if static else ""

@@ -72,9 +72,9 @@ RULE = Rule(
     name="static_member_conflict",
     title="Two consumers share one static member id",
     severity="error",
-    meaning="A static member is known by its id (group instance id in the protocol). When a second consumer joins with the same one, the "
-    "coordinator gives it the place of the first, and fences the first one for good (classic groups); or it refuses "
-    "the second until the first has left (KIP-848).",
+    meaning="A static member is known by its id (the protocol's group instance id). When a second consumer joins with "
+    "the same one, the coordinator gives it the place of the first, and fences the first one for good (classic "
+    "groups); or it refuses the second until the first has left (KIP-848).",
     looks_at="FENCED_INSTANCE_ID and UNRELEASED_INSTANCE_ID; the other consumer is the one that used the same "
     "static member id in the group at that time.",
     advice=_advice(()),

@@ -140,8 +140,9 @@ def _member(failure: Failure, observed: Observed) -> Iterable[str]:
     silent_ms = max((d.get("silent_ms") or 0 for d in departed), default=0)
     if silent_ms:
         yield f"Members were silent for up to {silent_ms} ms."
-    if any(c["group_protocol"] in ("consumer", "share", "streams") for c in observed.clients):
-        yield from _session_of_broker(failure, observed, silent_ms, ran_on=ran_on)
+    protocol = next((p for c in observed.clients if (p := c["group_protocol"]) in _BROKER_SESSIONS), None)
+    if protocol is not None:
+        yield from _session_of_broker(failure, observed, silent_ms, protocol=protocol, ran_on=ran_on)
         return
     yield _session_of_client(observed, silent_ms, ran_on=ran_on)
     others = settings(("instance_id", "cooperative"), observed.libraries)
@@ -153,6 +154,8 @@ def _runs_on(departed: Row, observed: Observed) -> bool:
     return client is not None and client["end"] == "open"
 
 
+_BROKER_SESSIONS = ("consumer", "share", "streams")
+"""Group protocols whose session timeout is a setting of brokers and groups (KIP-848, KIP-932, KIP-1071)."""
 _LOWER = "hands the partitions of a dead member over sooner"
 _HIGHER = "keeps members in that are silent for so long"
 
@@ -170,18 +173,20 @@ def _session_of_client(observed: Observed, silent_ms: int, *, ran_on: bool) -> s
     return f"A lower {name}{now} {_LOWER}; keep {heartbeat} at a third of it or less."
 
 
-def _session_of_broker(failure: Failure, observed: Observed, silent_ms: int, *, ran_on: bool) -> Iterable[str]:
-    """The session timeout that brokers set for groups of the consumer protocol (KIP-848)."""
+def _session_of_broker(
+    failure: Failure, observed: Observed, silent_ms: int, *, protocol: str, ran_on: bool
+) -> Iterable[str]:
+    """The session timeout that brokers set for groups of the protocol."""
     aim = _HIGHER if ran_on and silent_ms else _LOWER
     yield (
         f"A {'higher' if aim is _HIGHER else 'lower'} session timeout {aim}; brokers set it "
-        "(group.consumer.session.timeout.ms, not below group.consumer.min.session.timeout.ms)"
+        f"(group.{protocol}.session.timeout.ms, not below group.{protocol}.min.session.timeout.ms)"
     )
     value = _rounded_up(silent_ms if aim is _HIGHER else silent_ms // 2) or "MS"
     groups = sorted({row["group_id"] for row in (*failure.rebalances, *failure.stalls) if row["group_id"]})
     commands = [
         f"kafka-configs.sh {observed.tool} --alter --entity-type groups --entity-name {shlex.quote(group)} "
-        f"--add-config consumer.session.timeout.ms={value}"
+        f"--add-config {protocol}.session.timeout.ms={value}"
         for group in groups[:MOST_COMMANDS]
     ]
     yield f"for all groups, and for one: {'; '.join(commands)}" if commands else "for all groups."

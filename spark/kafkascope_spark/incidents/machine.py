@@ -1,6 +1,6 @@
 """`Incidents`: stalls, broker states, recoveries and rebalances in; incidents, and what belongs to each, out.
 
-Memory: what stood still or failed, never what went well.
+Memory: what stood still or failed, and whom that concerns; never what went well.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -220,12 +220,32 @@ def test_a_finding_belongs_to_an_incident_by_rule_time_and_client_or_node(
     assert (finding["incident_id"] == "incident-1") is belongs
 
 
+def test_a_member_that_learns_late_that_it_was_thrown_out_belongs_to_the_incident_of_its_group(
+    dataset: Write, small: ModuleType
+) -> None:
+    """Another client than those that stood still, refused after the incident was over; its group and last request
+    before are those of the incident."""
+    place = dataset()
+    incident = small.incident_rows("")["incidents"][0]
+    over = {"kind": "member", "clients": ["p1"], "node_id": None, "end_ns": small.at(5000)}
+    small.write_table(place, small.TABLES["incidents"], [{**incident, **over}])
+    stall = {**small.incident_rows("")["stalls"][0], "incident_id": incident["incident_id"], "group_id": "readers"}
+    small.write_table(place, small.TABLES["stalls"], [{**stall, "to_ns": small.at(5000)}])
+    row = {**FINDING, "rule": "evicted_member", "severity": "warning", "client_instance_id": "g1", "conn_ids": []}
+    row |= {"first_ns": small.at(6000), "last_ns": small.at(6000), "evidence": ["c1:9"]}
+    mine = {"subject": "readers", "finding_id": "f-mine"}
+    other = {"subject": "writers", "finding_id": "f-other"}
+    small.write_table(place, small.TABLES["findings"], [{**row, **mine}, {**row, **other}])
+    listed = {f["finding_id"]: f["incident_id"] for f in model_of(place)["findings"]["listed"]}
+    assert listed == {"f-mine": incident["incident_id"], "f-other": None}
+
+
 def test_findings_that_say_the_same_about_many_clients_are_one(calm: Path, small: ModuleType) -> None:
     row = {**FINDING, "severity": "warning", "advice": "do it", "first_ns": small.at(100), "last_ns": small.at(200)}
     rows = [
         {**row, "finding_id": "f-a", "client_instance_id": "p1", "n": 3, "evidence": ["c1:9"]},
         {**row, "finding_id": "f-b", "client_instance_id": "g1", "n": 8, "sentence": "reader stormed"},
-        {**row, "finding_id": "f-c", "client_instance_id": "g1", "n": 1, "advice": "do something else"},
+        {**row, "finding_id": "f-c", "client_instance_id": "g1", "n": 1, "advice": "do other", "subject": "another"},
         {**row, "finding_id": "f-d", "client_instance_id": None},
     ]
     small.write_table(calm, small.TABLES["findings"], rows)
@@ -236,6 +256,30 @@ def test_findings_that_say_the_same_about_many_clients_are_one(calm: Path, small
     assert (both["clients"], both["n"], both["finding_ids"]) == (["reader", "svc"], 11, ["f-b", "f-a"])
     assert both["cut"] == "kafkascope cut OUT.kscope --finding f-b --finding f-a -o finding.pcapng"
     assert both["packets"] == "packets 31, 32"
+
+
+def test_advice_that_differs_by_client_is_given_for_each(calm: Path, small: ModuleType) -> None:
+    """Two clients of two libraries, at one broker: one finding, though each library has its own setting."""
+    row = {
+        **FINDING,
+        "severity": "warning",
+        "subject": "10.0.0.1:9092",
+        "first_ns": small.at(100),
+        "last_ns": small.at(200),
+    }
+    rows = [
+        {**row, "finding_id": "f-a", "client_instance_id": "p1", "n": 3, "advice": "lower a"},
+        {**row, "finding_id": "f-b", "client_instance_id": "g1", "n": 8, "advice": "lower b"},
+        {**row, "finding_id": "f-c", "client_instance_id": "p1", "n": 1, "advice": "lower b", "subject": "another"},
+        {**row, "finding_id": "f-d", "client_instance_id": "p1", "n": 1, "advice": "lower c", "subject": "a third"},
+    ]
+    small.write_table(calm, small.TABLES["findings"], rows)
+    found = {f["finding_id"]: f for f in model_of(calm)["findings"]["listed"]}
+    assert {name: finding["finding_ids"] for name, finding in found.items()} == {
+        "f-b": ["f-b", "f-a", "f-c"],
+        "f-d": ["f-d"],
+    }
+    assert found["f-b"]["advice"] == "For reader, svc: lower b For svc: lower a"
 
 
 def test_routine_is_one_line_and_listed_on_request(dataset: Write) -> None:

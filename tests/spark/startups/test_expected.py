@@ -1,6 +1,7 @@
 from kafkascope_analyzer.dataset.stories import CLIENT_KINDS, CLIENTS, STARTUP_STEPS
 from kafkascope_spark import api_keys
 from kafkascope_spark.identity.kinds import Kind
+from kafkascope_spark.identity.library_profiles import LIBRARIES
 from kafkascope_spark.startups.comparison import compare
 from kafkascope_spark.startups.expected import (
     AFTER,
@@ -11,7 +12,6 @@ from kafkascope_spark.startups.expected import (
     sequence_name,
     sequence_of,
 )
-from kafkascope_spark.identity.library_profiles import LIBRARIES
 from kafkascope_spark.startups.steps import Step
 
 

@@ -83,7 +83,7 @@ CLIENTS = Table(
         text("software_version", "its version"),
         text(
             "software_from",
-            "what told the software: ApiVersions, or a guess from behaviour",
+            "what shows the software: ApiVersions, or behaviour that fits one library only",
             "api_versions",
             "behaviour",
         ),

@@ -22,6 +22,8 @@ _OF_BROKERS = frozenset(
     | {"evicted_member", "rebalance_storm", "stuck_consumer", "hanging_transaction"}
 )
 _OF_MOVES = frozenset({"leader_storm", "coordinator_loading", "request_timeout", "not_enough_replicas"})
+_OF_GROUPS = frozenset({"evicted_member", "rebalance_storm"})
+"""Rules whose findings have a group as their subject: whoever left it, its incident is the group's."""
 CONSEQUENCES: dict[str, frozenset[str]] = {
     "broker_down": _OF_BROKERS,
     "broker_silent": _OF_BROKERS,
@@ -166,12 +168,17 @@ def assigned_findings(facts: Facts, families: list[Family]) -> list[Row]:
 
 
 def _event_of(finding: Row, facts: Facts) -> Event:
+    """The time of what a finding shows, from its first proof on, and the client, group and brokers that it is about. A
+    member that was thrown out learns that late: its last request that went well is the first proof."""
     nodes = {facts.nodes_of_connections.get(conn) for conn in finding["conn_ids"] or ()}
     nodes |= {proof.node_id for name in finding["evidence"] or () if (proof := facts.proofs.get(name))}
     client = finding["client_instance_id"]
+    proofs = (facts.proofs.get(name) for name in finding["evidence"] or ())
+    proven = [proof.ts_ns for proof in proofs if proof is not None and proof.ts_ns is not None]
     return Event(
-        start_ns=finding["first_ns"],
+        start_ns=min([finding["first_ns"], *proven]),
         end_ns=finding["last_ns"] or finding["first_ns"],
         clients=frozenset([client] if client else []),
+        groups=frozenset([finding["subject"]] if finding["subject"] and finding["rule"] in _OF_GROUPS else []),
         nodes=frozenset(node for node in nodes if node is not None),
     )
