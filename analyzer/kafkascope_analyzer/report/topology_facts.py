@@ -15,6 +15,7 @@ from kafkascope_analyzer.report.scan import one_of, rows
 
 RAFT_LOG = ("__cluster_metadata", 0)
 """Its leader is the active controller (KIP-500)."""
+ACTIVE_CONTROLLER = ("active controller",)
 TOLD, CONFIRMED = "told", "confirmed"
 Key = tuple[Any, ...]
 
@@ -28,8 +29,9 @@ _KINDS = ("broker", "leader", "coordinator", "controller", "cluster")
 class Fact:
     """What is known of one thing. since_ns: since when the node is the same; request_id: what told it first.
 
-    key: ("leader", topic, partition), ("coordinator", type, key), ("broker", node, host, port), ("controller",),
-    ("cluster", id). source: told by an answer about the cluster, or confirmed by an answer of the node itself.
+    key: ("leader", topic, partition), ("coordinator", type, key), ("broker", node, host, port), ("controller",) for whom
+    Metadata names, ACTIVE_CONTROLLER for who sends requests to brokers, ("cluster", id). source: told by an answer about
+    the cluster (or by the controller), or confirmed by an answer of the node itself.
     """
 
     key: Key
@@ -102,7 +104,10 @@ def _key_of(row: dict[str, Any]) -> Key | None:
         return ("coordinator", row["coordinator_type"], row["coordinator_key"])
     if kind == "broker":
         return None if not row["host"] else ("broker", row["node_id"], row["host"], row["port"])
-    return ("cluster", row["cluster_id"]) if kind == "cluster" else ("controller",)
+    if kind == "cluster":
+        return ("cluster", row["cluster_id"])
+    has_epoch = row["leader_epoch"] is not None  # the controller's, which only its own requests have
+    return ACTIVE_CONTROLLER if has_epoch else ("controller",)
 
 
 def _confirmed(dataset: Dataset) -> Iterator[Fact]:

@@ -23,6 +23,17 @@ def advertised(*brokers: tuple[str, int]) -> dict[str, Any]:
     return {"messages/Metadata/response": [{**METADATA, "brokers": listed}], "topology": known}
 
 
+def fetches(codec: str, *offsets: int) -> dict[str, Any]:
+    """A consumer that gets batches at these offsets, one every half second."""
+    answer = {"conn_id": "c1", "api_key": 1, "direction": "response", "topic": "t", "partition": 0, "n_batches": 1}
+    rows = [
+        {**answer, "request_id": f"c1-{i}", "ts_ns": 2 * S + i * 500 * MS, "first_offset": offset, "codec": codec}
+        for i, offset in enumerate(offsets)
+    ]
+    client = {**ONE, "software_name": "librdkafka", "software_version": "1.9.2"}
+    return {"clients": [client], "connections": [{"conn_id": "c1"}], "partitions": rows}
+
+
 def asks(n: int, every_s: float, api: str = "Metadata") -> list[dict[str, Any]]:
     return [
         {"request_id": f"c1-{i}", "conn_id": "c1", "ts_ns": int((2 + i * every_s) * S), "api_name": api}
@@ -406,6 +417,10 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         },
         set(),
     ),
+    "cannot read zstd": (fetches("zstd", 0, *[9] * 25), {"unreadable_batches"}),
+    "goes on after a rewind": (fetches("zstd", *[9] * 25, 12), set()),
+    "not compressed": (fetches("none", *[9] * 25), set()),
+    "gets it four times": (fetches("zstd", *[9] * 4), set()),
     "slow broker": (started(15, broker_us=14_000_000), {"slow_startup"}),
     "quick": (started(3, broker_us=2_900_000), set()),
     "bytes missing": (
@@ -490,6 +505,8 @@ def test_sentences(found_by_case: dict[str, list[dict[str, Any]]]) -> None:
     assert sentence["bytes missing"].startswith("4.8 % of the bytes")
     assert "without traffic the connection of app (10.0." in sentence["no answer after silence"]
     assert sentence["no answer after silence"].startswith("after 90.0 s")
+    assert ", librdkafka 1.9.2, got the batch at offset 9 of t-0 25 times in 12.0 s" in sentence["cannot read zstd"]
+    assert "compressed with zstd" in sentence["cannot read zstd"]
 
 
 def test_evidence_of_a_lost_broker_begins_with_who_lost_it_first(
