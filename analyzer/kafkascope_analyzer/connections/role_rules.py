@@ -107,6 +107,7 @@ CONTROLLER = RoleRule(
             "FetchSnapshot",
             "UpdateRaftVoter",
             "AssignReplicasToDirs",
+            "ControlledShutdown",
         }
     ),
     frozenset({"NOT_CONTROLLER"}),

@@ -16,6 +16,8 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.report.ledger import full_ledger
+from kafkascope_analyzer.report.topology import topology_model
+from kafkascope_analyzer.report.zookeeper_sessions import zookeeper_sessions
 
 PIECES = Path(__file__).parents[3] / "fixtures" / "captures" / "pieces"
 NODES = {"10.88.3.11": 201, "10.88.3.12": 202, "10.88.3.13": 203}
@@ -165,3 +167,44 @@ def test_the_error_of_a_request_is_one_that_only_its_partitions_have(transaction
 def test_nothing_undecoded_is_no_failure_of_the_ledger(transactions):
     assert not transactions.rows("undecoded")
     assert full_ledger(Dataset.open(transactions.dataset))["reasons"] == []
+
+
+CLOSE_SESSION = struct.pack(">i", -11)
+SESSION_TIMEOUT_NS, TICK_NS = 6_000_000_000, 2_000_000_000
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    return Piece("zk_lost_session", tmp_path_factory.mktemp("zk_lost_session"))
+
+
+def test_brokers_that_stop_in_order_close_their_sessions(brokers):
+    fields = ("-T", "fields", "-e", "ip.src", "-e", "tcp.payload")
+    short = [line.split() for line in brokers.tshark(f"tcp.dstport=={ZOOKEEPER} && tcp.len==12", *fields).splitlines()]
+    closing = {ip for ip, raw in short if bytes.fromhex(raw)[8:] == CLOSE_SESSION}
+    assert closing == set(NODES)
+    sessions = zookeeper_sessions(Dataset.open(brokers.dataset))
+    assert [(s.client_ip in closing, s.is_closed, s.expired_ns) for s in sessions[:3]] == [(True, True, None)] * 3
+    assert all(s.ended_ns is None and s.node_id == NODES[s.client_ip] for s in sessions[3:])
+
+
+def test_the_session_of_a_killed_broker_is_lost_and_the_controller_acts_when_it_expires(killed):
+    """Node 202 was killed: ZooKeeper waits for the session's timeout, and up to a tick. Then there is a new
+    controller.
+    """
+    (lost,) = (s for s in zookeeper_sessions(Dataset.open(killed.dataset)) if s.expired_ns)
+    assert (lost.client_ip, lost.is_closed, lost.timeout_ms) == ("10.88.3.12", False, 6_000)
+    pings = f"ip.src==10.88.3.12 && tcp.dstport=={ZOOKEEPER} && tcp.len>0 && frame.time_epoch<{lost.ended_ns / 1e9}"
+    heard = killed.tshark(pings, "-T", "fields", "-e", "frame.time_epoch").split()[-1]
+    assert abs(lost.heard_ns - float(heard) * 1e9) < 1_000_000
+    assert abs(lost.expired_ns - lost.heard_ns - SESSION_TIMEOUT_NS) < 1_000_000
+    model = topology_model(Dataset.open(killed.dataset))
+    (moved,) = (change for change in model["changes"] if change["kind"] == "controller")
+    assert (moved["from"], moved["to"], moved["epochs"]) == (202, 203, [2])
+    assert lost.expired_ns - TICK_NS < moved["ts_ns"] < lost.expired_ns + 2 * TICK_NS
+
+
+def test_the_controller_of_a_zookeeper_cluster_by_what_it_sends(brokers):
+    model = topology_model(Dataset.open(brokers.dataset))
+    assert (model["controller"]["node_id"], model["controller"]["epoch"]) == (202, 3)
+    assert model["mode"] == "ZooKeeper"
