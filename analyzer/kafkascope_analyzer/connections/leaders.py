@@ -24,12 +24,15 @@ _SEVERAL, _UNKNOWN = -2, -1
 
 @dataclass(slots=True)
 class _Told:
-    """What was told of one topic-partition: times and nodes, the newest epoch and the topic's id."""
+    """What was told of one topic-partition: times and nodes, the newest epoch and the topic's id; by_controller:
+    whether the controller itself told any of it, so that an answer without an epoch is no news.
+    """
 
     times: list[int] = field(default_factory=list)
     nodes: list[int] = field(default_factory=list)
     epoch: int = -1
     topic_id: str | None = None
+    by_controller: bool = False
 
     def add(self, leader: "_Leader") -> None:
         """Takes what was told next, unless it is older than what is known."""
@@ -42,6 +45,9 @@ class _Told:
             if epoch < self.epoch and not leader.from_controller:
                 return
             self.epoch = epoch
+        elif self.by_controller and not leader.from_controller:
+            return
+        self.by_controller |= bool(leader.from_controller)
         self.times.append(leader.ts_ns)
         self.nodes.append(leader.node_id)
 

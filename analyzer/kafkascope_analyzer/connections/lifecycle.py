@@ -54,7 +54,7 @@ _TEXTS: tuple[str, ...] = (
     "tls_alpn",
 )
 _TEXTS += ("api_versions_offered", "zookeeper_session")
-_NUMBERS = ("session_lifetime_ms", "zookeeper_timeout_ms")
+_NUMBERS = ("session_lifetime_ms", "zookeeper_timeout_ms", "zookeeper_closed")
 """What connections note once as a number; of several the last counts."""
 _VERSION_BITS = 16
 _LEAST_VERSION = -(1 << 15)

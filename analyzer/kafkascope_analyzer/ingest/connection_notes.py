@@ -15,7 +15,7 @@ from kafkascope_analyzer.ingest.partitions import CODED_TEXT
 from kafkascope_analyzer.ingest.request_facts import nodes_of
 from kafkascope_parsers.framing.layout import REASON_SASL, TLS, ZOOKEEPER
 from kafkascope_parsers.framing.tls_hello import HELLO_LIMIT, read_hello
-from kafkascope_parsers.framing.zookeeper import HANDSHAKE_LIMIT, read_connect_response
+from kafkascope_parsers.framing.zookeeper import CLOSE_BYTES, HANDSHAKE_LIMIT, ends_session, read_connect_response
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
 from kafkascope_parsers.schema import Node, api_name
@@ -69,10 +69,9 @@ class ConnectionNotes:
         """Takes a block's streams: the first bytes of TLS connections and of ZooKeeper sessions. connections: framing's
         CONNECTION rows.
         """
-        first = np.flatnonzero(streams.stream_offset == 0)
-        protocol = connections["protocol"][streams.direction[first] >> 1]
-        self._sessions(streams, first[protocol == ZOOKEEPER], connections)
-        first = first[protocol == TLS]
+        protocol = connections["protocol"][streams.direction >> 1]
+        self._sessions(streams, np.flatnonzero(protocol == ZOOKEEPER), connections)
+        first = np.flatnonzero((streams.stream_offset == 0) & (protocol == TLS))
         for run in first.tolist():
             start = int(streams.start[run])
             hello = read_hello(streams.data[start : min(int(streams.end[run]), start + HELLO_LIMIT)].tobytes())
@@ -81,17 +80,18 @@ class ConnectionNotes:
                 conn = int(streams.direction[run]) >> 1
                 self._found += [(conn, what, text) for what, text in told.items() if text is not None]
 
-    def _sessions(self, streams: Streams, first: NDArray[np.int64], connections: NDArray[np.void]) -> None:
-        """Notes what the handshakes of ZooKeeper sessions say: the server's answer, as the client asks for more."""
-        for run in first.tolist():
-            start, direction = int(streams.start[run]), int(streams.direction[run])
-            of_client = int(connections["client_side"][direction >> 1]) == direction & 1
-            raw = streams.data[start : min(int(streams.end[run]), start + HANDSHAKE_LIMIT)].tobytes()
-            session = None if of_client else read_connect_response(raw)
-            if session is not None:
-                conn = direction >> 1
-                self._found.append((conn, "zookeeper_session", f"0x{session.session_id:x}"))
-                self._found.append((conn, "zookeeper_timeout_ms", str(session.timeout_ms)))
+    def _sessions(self, streams: Streams, runs: NDArray[np.int64], connections: NDArray[np.void]) -> None:
+        """Notes how ZooKeeper sessions begin, by the server's answer, and that their clients close them."""
+        for run in runs.tolist():
+            start, end, conn = int(streams.start[run]), int(streams.end[run]), int(streams.direction[run]) >> 1
+            if int(connections["client_side"][conn]) == int(streams.direction[run]) & 1:
+                if ends_session(streams.data[max(start, end - CLOSE_BYTES) : end].tobytes()):
+                    self._found.append((conn, "zookeeper_closed", "1"))
+            elif streams.stream_offset[run] == 0:
+                session = read_connect_response(streams.data[start : min(end, start + HANDSHAKE_LIMIT)].tobytes())
+                if session is not None:
+                    self._found.append((conn, "zookeeper_session", f"0x{session.session_id:x}"))
+                    self._found.append((conn, "zookeeper_timeout_ms", str(session.timeout_ms)))
 
     def tokens(self, data: NDArray[np.uint8], stretches: NDArray[np.void]) -> None:
         """Takes what clients sent outside of requests: after SaslHandshake v0, tokens with their length before them.

@@ -42,7 +42,10 @@ def _head(model: Model) -> Iterator[str]:
     clients = f"{count(model['clients']['n'], 'client')}, " if model["stories"]["present"] else ""
     yield f"- {count(model['connections']['n'], 'TCP connection')}, {clients}{brokers}, {requests}"
     if ledger["stream_bytes"]:
-        yield f"- {percent(ledger['decoded_bytes'], ledger['stream_bytes'])} of {size(ledger['stream_bytes'])} decoded"
+        kafka_bytes = ledger["stream_bytes"] - ledger["zookeeper_bytes"]
+        yield f"- {percent(ledger['decoded_bytes'], kafka_bytes)} of {size(kafka_bytes)} decoded"
+    if model["cluster"]["sentence"]:
+        yield f"- {model['cluster']['sentence']}"
     yield "- times below are mm:ss.mmm after the start"
     if model["stories"]["why_not"]:
         yield f"- {model['stories']['why_not']}"

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, ERRORS, REQUESTS, TOPOLOGY
+from kafkascope_analyzer.report.broker_releases import cluster_releases
 from kafkascope_analyzer.report.latency import Histogram
 from kafkascope_analyzer.report.scan import one_of, rows, scan
 from kafkascope_analyzer.report.words import absolute, address
@@ -60,8 +61,17 @@ def capture(dataset: Dataset) -> dict[str, Any]:
         "ledger": {
             key: dataset.manifest.ledger.get(key, 0)
             for key in ("stream_bytes", "decoded_bytes", "undecoded_bytes", "missing_bytes")
-        },
+        }
+        | {"zookeeper_bytes": _zookeeper_bytes(dataset)},
     }
+
+
+def _zookeeper_bytes(dataset: Dataset) -> int:
+    """Stream bytes of ZooKeeper's protocol, both ways, which nobody expects to be decoded as Kafka."""
+    found = 0
+    for batch in scan(dataset, CONNECTIONS, ["client_bytes", "server_bytes"], one_of("protocol", ["zookeeper"])):
+        found += sum(pc.sum(batch.column(name)).as_py() or 0 for name in ("client_bytes", "server_bytes"))
+    return found
 
 
 def counted(dataset: Dataset, table: Table, columns: list[str]) -> dict[str, Counter[Any]]:
@@ -121,12 +131,17 @@ def cluster(dataset: Dataset) -> dict[str, Any]:
                 known.advertised[address(fact["host"], fact["port"]) or ""] = None
                 known.rack = known.rack or fact["rack"]
     _add_servers(dataset, brokers, unnamed)
+    releases = cluster_releases(dataset)
     listed = [
         {
             "node_id": node_id,
             "addresses": [a for a, _ in sorted(b.addresses.items(), key=lambda item: (-item[1], item[0]))],
             "advertised": sorted(b.advertised),
             "rack": b.rack,
+            "releases": [
+                {"release": span.release.text, "first_ns": span.first_ns, "last_ns": span.last_ns}
+                for span in releases.of_node(node_id)
+            ],
             "n_connections": b.n_connections,
             "n_requests": b.n_requests,
             "n_errors": b.n_errors,
@@ -136,6 +151,8 @@ def cluster(dataset: Dataset) -> dict[str, Any]:
     return {
         "cluster_ids": sorted(cluster_ids),
         "controllers": sorted(controllers),
+        "mode": releases.mode,
+        "sentence": releases.sentence,
         "n_brokers": len(listed),
         "brokers": listed[:MOST_BROKERS],
         "servers_without_node_id": [{"address": a, "n_connections": n} for a, n in unnamed.most_common(MOST_BROKERS)],

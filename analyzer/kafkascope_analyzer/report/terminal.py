@@ -113,9 +113,11 @@ def _head(model: Model) -> Iterator[RenderableType]:
     spoken = [f"{row['n']:,} {row['protocol'] or 'unknown'}" for row in found["by_protocol"]]
     yield line(f"{count(found['n'], 'TCP connection')}: {', '.join(spoken) or 'none'}")
     if ledger["stream_bytes"]:
-        share = percent(ledger["decoded_bytes"], ledger["stream_bytes"])
+        kafka_bytes = ledger["stream_bytes"] - ledger["zookeeper_bytes"]
+        share = percent(ledger["decoded_bytes"], kafka_bytes)
+        other = f"; {size(ledger['zookeeper_bytes'])} of ZooKeeper's protocol" if ledger["zookeeper_bytes"] else ""
         missing = f"; {size(ledger['missing_bytes'])} missing from the capture" if ledger["missing_bytes"] else ""
-        yield line(f"{share} of {size(ledger['stream_bytes'])} of stream decoded as Kafka{missing}")
+        yield line(f"{share} of {size(kafka_bytes)} of stream decoded as Kafka{other}{missing}")
     for section in ("stories", "findings"):
         why_not = model.get(section, {}).get("why_not")
         if why_not:
@@ -130,6 +132,8 @@ def _cluster(cluster: Model) -> Iterator[RenderableType]:
     yield heading("Cluster")
     if cluster["cluster_ids"]:
         yield line("cluster id " + ", ".join(safe(c) for c in cluster["cluster_ids"]))
+    if cluster["sentence"]:
+        yield line(cluster["sentence"])
     if cluster["brokers"]:
         figures = (("conns", "rn"), ("requests", "rn"), ("errors", "rn"))
         table = grid(("broker", "n"), *figures, ("rack", ""), ("advertised as", ""))

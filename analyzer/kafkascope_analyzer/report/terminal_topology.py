@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.connections.broker_release import ZOOKEEPER_MODE
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
 from kafkascope_analyzer.report.words import clock, count, list_of, safe
 
@@ -24,6 +25,8 @@ def render_topology(model: Model) -> Iterator[RenderableType]:
         return
     yield from _head(model)
     yield from _brokers(model, start_ns)
+    yield from _upgrades(model["upgrades"], start_ns)
+    yield from _sessions(model["zookeeper_sessions"], start_ns)
     if model["changes"] is not None:
         yield from _changes(model, start_ns)
         return
@@ -40,11 +43,12 @@ def _head(model: Model) -> Iterator[RenderableType]:
     else:
         yield line(f"at {model['at']}, {clock(model['at_ns'] - start_ns)} after the start")
     yield line(("times below are mm:ss.mmm after the capture's start", "dim"))
+    if model["sentence"]:
+        yield line(model["sentence"])
     found = model["controller"]
     if found is not None:
-        who = (
-            "active controller" if found["by"] == "raft log" else "named controller by Metadata (in KRaft: any broker)"
-        )
+        named = "named controller by Metadata" + ("" if model["mode"] == ZOOKEEPER_MODE else " (in KRaft: any broker)")
+        who = named if found["by"] == "Metadata" else f"active controller (by the {found['by'].removeprefix('its ')})"
         epoch = f", epoch {found['epoch']}" if found["epoch"] is not None else ""
         yield line(f"node {found['node_id']} is {who}{epoch} since {clock(found['since_ns'] - start_ns)}")
 
@@ -77,6 +81,53 @@ def _brokers(model: Model, start_ns: int) -> Iterator[RenderableType]:
     yield from more(len(model["open_addresses"]) - MOST_RANGES, "address", _JSON)
 
 
+def _upgrades(upgrades: list[Model], start_ns: int) -> Iterator[RenderableType]:
+    if not upgrades:
+        return
+    yield heading("Brokers that came back with another release")
+    table = grid(("node", "rn"), ("from", ""), ("to", ""), ("last seen before", "rn"), ("first seen after", "rn"))
+    for row in upgrades[:MOST_ROWS]:
+        times = (clock(row[name] - start_ns) for name in ("last_seen_ns", "first_seen_ns"))
+        node = safe(row["address"]) if row["node_id"] is None else str(row["node_id"])
+        table.add_row(node, f"Kafka {row['from']}", f"Kafka {row['to']}", *times)
+    yield table
+    yield from more(len(upgrades) - MOST_ROWS, "change", _JSON)
+
+
+def _sessions(sessions: list[Model], start_ns: int) -> Iterator[RenderableType]:
+    if not sessions:
+        return
+    yield heading("ZooKeeper sessions")
+    figures = (("from", "rn"), ("to", "rn"))
+    table = grid(("broker", ""), ("server", ""), ("session", ""), ("timeout", "rn"), *figures, ("end", ""))
+    for row in sessions[:MOST_ROWS]:
+        node = safe(row["client_ip"]) if row["node_id"] is None else f"node {row['node_id']}"
+        timeout = "" if row["timeout_ms"] is None else f"{row['timeout_ms'] / 1000:g} s"
+        ended = "" if row["ended_ns"] is None else clock(row["ended_ns"] - start_ns)
+        begun = clock(row["first_ns"] - start_ns)
+        table.add_row(
+            Text(node),
+            Text(safe(row["server"] or "")),
+            Text(row["session"] or "before the capture"),
+            timeout,
+            begun,
+            ended,
+            _session_end(row, start_ns),
+        )
+    yield table
+    yield from more(len(sessions) - MOST_ROWS, "session", _JSON)
+
+
+def _session_end(row: Model, start_ns: int) -> str:
+    if row["ended_ns"] is None:
+        return "open"
+    if row["is_closed"]:
+        return "closed by the broker"
+    if row["expired_ns"] is None:
+        return "connection lost"
+    return f"lost; expires at {clock(row['expired_ns'] - start_ns)}"
+
+
 def _changes(model: Model, start_ns: int) -> Iterator[RenderableType]:
     yield heading("What moved")
     if not model["changes"]:
@@ -101,6 +152,8 @@ def _subject(change: Model) -> str:
     name = safe(change["subject"])
     if change["kind"] == "broker":
         return f"{name} {'left the list' if change['what'] == 'gone' else 'is listed again'}"
+    if change["kind"] == "controller" and change["subject"] == "ZooKeeper":
+        return "controller"
     return f"{change['kind']} {name}" + (f" {ranges(change['partitions'])}" if change["kind"] == "leader" else "")
 
 

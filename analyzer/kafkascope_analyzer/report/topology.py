@@ -7,10 +7,21 @@ from typing import Any
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_analyzer.report import overview
+from kafkascope_analyzer.report.broker_releases import ReleaseSpan, cluster_releases
 from kafkascope_analyzer.report.listed_brokers import broker_moves
+from kafkascope_analyzer.report.plain import plain
 from kafkascope_analyzer.report.scan import one_of, rows
-from kafkascope_analyzer.report.topology_facts import RAFT_LOG, TOLD, Change, Fact, Replay, facts_in_order
+from kafkascope_analyzer.report.topology_facts import (
+    ACTIVE_CONTROLLER,
+    RAFT_LOG,
+    TOLD,
+    Change,
+    Fact,
+    Replay,
+    facts_in_order,
+)
 from kafkascope_analyzer.report.words import absolute, address
+from kafkascope_analyzer.report.zookeeper_sessions import zookeeper_sessions
 from kafkascope_parsers.errors import UsageError
 
 SAME_MOVE_NS = 1_000_000_000
@@ -33,11 +44,16 @@ def topology_model(dataset: Dataset, at: str | None = None) -> Model:
         if change is not None and change.before is not None:
             changes.append(change)
     moves = [move for move in broker_moves(dataset) if at_ns is None or move[0] <= at_ns]
+    releases = cluster_releases(dataset)
     model = {
         "capture": {name: capture[name] for name in ("start_ns", "end_ns", "start", "duration_us")},
         "at_ns": at_ns,
         "at": None if at_ns is None else absolute(at_ns),
         "cluster_ids": sorted(key[1] for key in replay.state if key[0] == "cluster"),
+        "mode": releases.mode,
+        "sentence": releases.sentence,
+        "upgrades": [_upgrade(before, after) for before, after in releases.upgrades()],
+        "zookeeper_sessions": [plain(session) for session in zookeeper_sessions(dataset)],
         "controller": _controller(replay.state),
         "brokers": _brokers(dataset, replay.state, moves, at_ns),
         "open_addresses": _open_addresses(dataset, at_ns),
@@ -47,6 +63,13 @@ def topology_model(dataset: Dataset, at: str | None = None) -> Model:
     }
     _add_packets(dataset, model)
     return model
+
+
+def _upgrade(before: ReleaseSpan, after: ReleaseSpan) -> Model:
+    """A broker that came back with another release: between its last offer of the old one and the first of the new."""
+    known = {"node_id": after.node_id, "address": after.address}
+    times = {"last_seen_ns": before.last_ns, "first_seen_ns": after.first_ns}
+    return {**known, **times, "from": before.release.text, "to": after.release.text}
 
 
 def time_of(text: str, capture: Model) -> int:
@@ -88,10 +111,13 @@ def _known(fact: Fact) -> Model:
 
 
 def _controller(state: dict[Any, Fact]) -> Model | None:
-    """The leader of the raft log; else whom Metadata names: in KRaft any broker that is up (KIP-590)."""
-    raft = state.get(("leader", *RAFT_LOG))
-    if raft is not None:
-        return {**_known(raft), "epoch": raft.epoch, "by": "raft log"}
+    """The leader of the raft log; else who sends a controller's requests to brokers (ZooKeeper); else whom Metadata
+    names: in KRaft any broker that is up (KIP-590).
+    """
+    for key, by in ((("leader", *RAFT_LOG), "raft log"), (ACTIVE_CONTROLLER, "its requests to brokers")):
+        active = state.get(key)
+        if active is not None:
+            return {**_known(active), "epoch": active.epoch, "by": by}
     named = state.get(("controller",))
     return None if named is None else {**_known(named), "epoch": None, "by": "Metadata"}
 
@@ -165,9 +191,13 @@ def _changes(changes: list[Change], moves: list[Any]) -> list[Model]:
     open_moves: dict[tuple[Any, ...], Model] = {}
     for change in changes:
         before, after = change.before, change.after
-        if before is None or after.key[0] not in ("leader", "coordinator"):
+        if before is None or after.key[0] not in ("leader", "coordinator", *ACTIVE_CONTROLLER):
             continue
         what = {"from": before.node_id, "to": after.node_id}
+        if after.key == ACTIVE_CONTROLLER:
+            row = _change(after.since_ns, "controller", "ZooKeeper", after.node_id, "moved")
+            out.append({**row, **what, "epochs": [after.epoch], "request_id": after.request_id})
+            continue
         if after.key[0] == "coordinator":
             row = _change(after.since_ns, f"{after.key[1]} coordinator", after.key[2], after.node_id, "moved")
             out.append({**row, **what, "request_id": after.request_id})

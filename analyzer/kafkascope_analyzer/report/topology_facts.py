@@ -15,11 +15,12 @@ from kafkascope_analyzer.report.scan import one_of, rows
 
 RAFT_LOG = ("__cluster_metadata", 0)
 """Its leader is the active controller (KIP-500)."""
-TOLD, CONFIRMED = "told", "confirmed"
+ACTIVE_CONTROLLER = ("active controller",)
+TOLD, CONFIRMED, CONTROLLED = "told", "confirmed", "controller"
 Key = tuple[Any, ...]
 
 _COLUMNS = ["ts_ns", "kind", "node_id", "host", "port", "rack", "topic", "topic_id", "partition", "leader_epoch"]
-_COLUMNS += ["coordinator_key", "coordinator_type", "cluster_id", "request_id"]
+_COLUMNS += ["coordinator_key", "coordinator_type", "cluster_id", "request_id", "from_controller"]
 _COORDINATORS = {"group_coordinator": "group", "transaction_coordinator": "transaction", "share_coordinator": "share"}
 _KINDS = ("broker", "leader", "coordinator", "controller", "cluster")
 
@@ -28,8 +29,9 @@ _KINDS = ("broker", "leader", "coordinator", "controller", "cluster")
 class Fact:
     """What is known of one thing. since_ns: since when the node is the same; request_id: what told it first.
 
-    key: ("leader", topic, partition), ("coordinator", type, key), ("broker", node, host, port), ("controller",),
-    ("cluster", id). source: told by an answer about the cluster, or confirmed by an answer of the node itself.
+    key: ("leader", topic, partition), ("coordinator", type, key), ("broker", node, host, port), ("controller",) for
+    whom Metadata names, ACTIVE_CONTROLLER for who sends requests to brokers, ("cluster", id). source: told by an answer
+    about the cluster, CONTROLLED for a request of the controller, or confirmed by an answer of the node itself.
     """
 
     key: Key
@@ -67,14 +69,21 @@ class Replay:
         epoch = fact.epoch if fact.epoch is not None else known.epoch
         topic_id, rack = fact.topic_id or known.topic_id, fact.rack or known.rack
         if fact.node_id == known.node_id and (fact.epoch in (None, known.epoch) or known.epoch is None):
-            self.state[fact.key] = replace(known, epoch=epoch, topic_id=topic_id, rack=rack)
+            source = CONTROLLED if fact.source == CONTROLLED else known.source
+            self.state[fact.key] = replace(known, source=source, epoch=epoch, topic_id=topic_id, rack=rack)
             return None
         self.state[fact.key] = replace(fact, topic_id=topic_id, rack=rack)
         return Change(known, fact) if fact.node_id != known.node_id else None
 
 
 def _is_older(fact: Fact, known: Fact) -> bool:
-    """Whether a fact tells of an earlier epoch than is known, of the same topic."""
+    """Whether a fact tells of an earlier epoch than is known, of the same topic; what the controller says never does,
+    and what has no epoch is passed over after it.
+    """
+    if fact.source == CONTROLLED:
+        return False
+    if fact.epoch is None and known.source == CONTROLLED and fact.key[0] == "leader":
+        return True
     same = fact.topic_id is None or known.topic_id is None or fact.topic_id == known.topic_id
     return same and fact.epoch is not None and known.epoch is not None and fact.epoch < known.epoch
 
@@ -90,7 +99,7 @@ def _told(row: dict[str, Any]) -> Fact | None:
     if key is None or (row["node_id"] is None and row["kind"] != "cluster"):
         return None
     epoch = row["leader_epoch"] if row["leader_epoch"] is not None and row["leader_epoch"] >= 0 else None
-    told = (row["node_id"], row["ts_ns"], row["request_id"], TOLD)
+    told = (row["node_id"], row["ts_ns"], row["request_id"], CONTROLLED if row["from_controller"] else TOLD)
     return Fact(key, *told, epoch, topic_id=row["topic_id"], rack=row["rack"])
 
 
@@ -102,7 +111,10 @@ def _key_of(row: dict[str, Any]) -> Key | None:
         return ("coordinator", row["coordinator_type"], row["coordinator_key"])
     if kind == "broker":
         return None if not row["host"] else ("broker", row["node_id"], row["host"], row["port"])
-    return ("cluster", row["cluster_id"]) if kind == "cluster" else ("controller",)
+    if kind == "cluster":
+        return ("cluster", row["cluster_id"])
+    has_epoch = row["leader_epoch"] is not None  # the controller's, which only its own requests have
+    return ACTIVE_CONTROLLER if has_epoch else ("controller",)
 
 
 def _confirmed(dataset: Dataset) -> Iterator[Fact]:

@@ -3,7 +3,7 @@
 A frame is a size (int32) and a body (jute). A session begins with ConnectRequest (protocol version, last zxid, timeout,
 session id, password, and from 3.4 on whether a read-only server will do); ConnectResponse says the timeout that the
 server grants, or 0 where the session has expired. Later requests begin with xid and type, answers with xid, zxid and
-error code; a ping has xid -2 and type 11. Source: zookeeper.jute, ClientCnxn.
+error code; a ping has xid -2 and type 11, what closes a session type -11. Source: zookeeper.jute, ClientCnxn.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,9 @@ TIMEOUT_LIMIT_MS = 3_600_000
 """A session that may be silent for an hour is none."""
 HANDSHAKE_LIMIT = 4 + 29 + PASSWORD_LIMIT
 """Bytes that are enough to read either message of the handshake."""
-_PING_XID, _PING_TYPE = -2, 11
+CLOSE_BYTES = 12
+"""Bytes of the request that closes a session: size, xid, type."""
+_PING_XID, _PING_TYPE, _CLOSE_TYPE = -2, 11, -11
 _REQUEST_FIXED, _RESPONSE_FIXED = 28, 20
 """Bytes of ConnectRequest and ConnectResponse beside the password and the read-only flag."""
 
@@ -58,6 +60,13 @@ class Session:
 
     session_id: int
     timeout_ms: int
+
+
+def ends_session(raw: bytes) -> bool:
+    """Whether these are the bytes of a request that closes its session, which is the last of a connection."""
+    return (
+        len(raw) == CLOSE_BYTES and raw[:4] == b"\0\0\0\x08" and raw[8:] == _CLOSE_TYPE.to_bytes(4, "big", signed=True)
+    )
 
 
 def read_connect_response(raw: bytes) -> Session | None:

@@ -68,3 +68,10 @@ def api_releases() -> dict[int, ApiReleases]:
             old_names=row["old_names"],
         )
     return out
+
+
+@cache
+def releases() -> tuple[str, ...]:
+    """Every release of Kafka that brought a version of an API, oldest first; patch releases bring none."""
+    named = {release for api in api_releases().values() for release in api.first_release.values()}
+    return tuple(sorted(named, key=lambda release: [int(part) for part in release.split(".")]))

@@ -20,6 +20,7 @@ PARTIAL = ("mid_stream-ng", "mid_stream-any", "mid_stream-snap96")
 LOG_LATE_NS = 60_000_000
 """A line of a log comes after the wire by this much at worst; the old leader may know of the new one before it."""
 EDGE_NS = 1_000_000_000
+ADD_PARTITIONS_TO_TXN = 24
 """The first and last second of a capture are left out: the log and the capture do not begin and end at one moment."""
 
 
@@ -101,6 +102,8 @@ def test_every_request_that_a_broker_logged_is_there(datasets, name):
         assert row["api_version"] == logged["v"]
         assert row["client_id"] == logged["client_id"]
         errors = {code for code in logged["errors"] if code}
+        if logged["key"] == ADD_PARTITIONS_TO_TXN:  # of its answers the log keeps no errors of partitions
+            continue
         assert row["error_code"] in errors if errors else not row["error_code"]
         n += 1
     assert n > 1000
@@ -218,8 +221,12 @@ def test_requests_are_paired_but_for_the_edges(datasets, name):
     requests = data.rows("requests")
     statuses = Counter(row["status"] for row in requests)
     assert statuses["ok"] + statuses["no_response_expected"] >= 0.93 * statuses.total()
-    cut_at_the_end = {row["conn_id"] for row in data.rows("undecoded") if row["reason"] == "capture_end"}
-    assert {row["conn_id"] for row in requests if row["status"] == "undecoded"} <= cut_at_the_end
+    cut = {(row["conn_id"], row["reason"]) for row in data.rows("undecoded")}
+    closed = {row["conn_id"] for row in data.rows("connections") if row["close_kind"] != "open"}
+    for row in requests:
+        if row["status"] == "undecoded":
+            end = "connection_end" if row["conn_id"] in closed else "capture_end"
+            assert (row["conn_id"], end) in cut
 
 
 def test_record_batches_hold_what_the_producer_sent(datasets):

@@ -23,6 +23,17 @@ def advertised(*brokers: tuple[str, int]) -> dict[str, Any]:
     return {"messages/Metadata/response": [{**METADATA, "brokers": listed}], "topology": known}
 
 
+def fetches(codec: str, *offsets: int) -> dict[str, Any]:
+    """A consumer that gets batches at these offsets, one every half second."""
+    answer = {"conn_id": "c1", "api_key": 1, "direction": "response", "topic": "t", "partition": 0, "n_batches": 1}
+    rows = [
+        {**answer, "request_id": f"c1-{i}", "ts_ns": 2 * S + i * 500 * MS, "first_offset": offset, "codec": codec}
+        for i, offset in enumerate(offsets)
+    ]
+    client = {**ONE, "software_name": "librdkafka", "software_version": "1.9.2"}
+    return {"clients": [client], "connections": [{"conn_id": "c1"}], "partitions": rows}
+
+
 def asks(n: int, every_s: float, api: str = "Metadata") -> list[dict[str, Any]]:
     return [
         {"request_id": f"c1-{i}", "conn_id": "c1", "ts_ns": int((2 + i * every_s) * S), "api_name": api}
@@ -400,6 +411,18 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         },
         {"old_versions"},
     ),
+    "old library at a new broker": (
+        {
+            "clients": [{**ONE, "software_name": "librdkafka", "software_version": "1.0.1"}],
+            "connections": [{"conn_id": "c1", "api_versions_used": ["Fetch:3"]}]
+            + [
+                {"conn_id": f"b{n}", "node_id": n, "api_versions_offered": [f"Fetch:{low}-17", "Produce:0-12"]}
+                for n, low in ((1, 0), (2, 4), (3, 4))
+            ],
+            "requests": [{**asks(1, 1, "Fetch")[0], "api_key": 1, "api_version": 3}],
+        },
+        {"old_versions"},
+    ),
     "just new enough": (
         {
             "clients": [ONE],
@@ -416,6 +439,10 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         },
         set(),
     ),
+    "cannot read zstd": (fetches("zstd", 0, *[9] * 25), {"unreadable_batches"}),
+    "goes on after a rewind": (fetches("zstd", *[9] * 25, 12), set()),
+    "not compressed": (fetches("none", *[9] * 25), set()),
+    "gets it four times": (fetches("zstd", *[9] * 4), set()),
     "slow broker": (started(15, broker_us=14_000_000), {"slow_startup"}),
     "quick": (started(3, broker_us=2_900_000), set()),
     "bytes missing": (
@@ -500,6 +527,16 @@ def test_sentences(found_by_case: dict[str, list[dict[str, Any]]]) -> None:
     assert sentence["bytes missing"].startswith("4.8 % of the bytes")
     assert "without traffic the connection of app (10.0." in sentence["no answer after silence"]
     assert sentence["no answer after silence"].startswith("after 90.0 s")
+    assert ", librdkafka 1.9.2, got the batch at offset 9 of t-0 25 times in 12.0 s" in sentence["cannot read zstd"]
+    assert "compressed with zstd" in sentence["cannot read zstd"]
+
+
+def test_an_old_library_is_told_its_release_and_who_refuses_it(found_by_case: dict[str, list[dict[str, Any]]]) -> None:
+    (row,) = found_by_case["old library at a new broker"]
+    assert row["advice"].startswith("Upgrade librdkafka 1.0.1 to 1.8.2 or newer before the brokers get Kafka 4.0.")
+    assert row["advice"].endswith("Of the brokers here nodes 2, 3 would refuse it.")
+    (unknown,) = found_by_case["old"]
+    assert unknown["advice"].startswith("Upgrade the client library to a release that speaks the protocol of Kafka 2.1")
 
 
 def test_evidence_of_a_lost_broker_begins_with_who_lost_it_first(

@@ -1,6 +1,6 @@
 """What answers tell of the cluster and of names."""
 
-from kafkascope_analyzer.dataset.contract import Table, i32, i64, text, texts, time
+from kafkascope_analyzer.dataset.contract import Table, flag, i32, i64, text, texts, time
 from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CONN, COORDINATOR_TYPES, ENDPOINTS, PACKET, REQUEST
 
 TOPOLOGY = Table(
@@ -16,10 +16,11 @@ TOPOLOGY = Table(
         text("topic", "topic"),
         text("topic_id", "topic id"),
         i32("partition", "partition"),
-        i32("leader_epoch", "leader epoch"),
+        i32("leader_epoch", "leader epoch; of a controller, its own"),
         text("coordinator_key", "group or transactional id"),
         text("coordinator_type", "what is coordinated", *COORDINATOR_TYPES),
         text("cluster_id", "cluster id"),
+        flag("from_controller", "whether the controller said it in a request to a broker, which is never out of date"),
         REQUEST,
         CONN,
     ),

@@ -75,6 +75,7 @@ CONNECTIONS = Table(
             "zookeeper_timeout_ms",
             "session timeout that ZooKeeper granted, milliseconds; 0 where the session had expired",
         ),
+        flag("zookeeper_closed", "whether the client closed its ZooKeeper session; null where it did not"),
         texts("client_ids", "client ids of its requests, in order of appearance"),
         text("software_name", "client software of ApiVersions"),
         text("software_version", "version of the client software"),

@@ -3,8 +3,9 @@
 function pageHead() {
   const { capture, connections } = STORY;
   const ledger = capture.ledger;
-  const share = ledger.stream_bytes
-    ? `${((100 * ledger.decoded_bytes) / ledger.stream_bytes).toFixed(1)} % decoded`
+  const kafkaBytes = ledger.stream_bytes - ledger.zookeeper_bytes;
+  const share = kafkaBytes
+    ? `${((100 * ledger.decoded_bytes) / kafkaBytes).toFixed(1)} % decoded`
     : "no stream bytes";
   const facts = [
     capture.start,
@@ -13,6 +14,7 @@ function pageHead() {
     count(connections.n, "connection"),
     count(STORY.requests.n, "request"),
     share,
+    STORY.cluster.sentence,
   ];
   return el(
     "header",

@@ -1,6 +1,8 @@
 """The shapes of what the tables of `ingest` tell: capture, connections, cluster, APIs, errors, latency, traffic."""
 
+from kafkascope_analyzer.connections.broker_release import KRAFT_MODE, ZOOKEEPER_MODE
 from kafkascope_analyzer.dataset.tables import CAPTURES, UNDECODED_REASONS
+from kafkascope_analyzer.report.broker_releases import MIGRATION
 from kafkascope_analyzer.report.schema.shapes import (
     Shape,
     columns_of,
@@ -25,6 +27,7 @@ def capture() -> Shape:
         "stream_bytes": whole("bytes of all TCP directions: decoded_bytes + undecoded_bytes"),
         "decoded_bytes": whole("bytes in decoded frames"),
         "undecoded_bytes": whole("bytes that did not decode; `unread` says why"),
+        "zookeeper_bytes": whole("bytes of ZooKeeper's protocol, which are among undecoded_bytes"),
         "missing_bytes": whole("bytes that the capture lacks"),
     }
     keys = {
@@ -64,6 +67,17 @@ def cluster() -> Shape:
         "addresses": texts("addresses at which it answered, the commonest first"),
         "advertised": texts("what it advertises"),
         "rack": text("rack", null=True),
+        "releases": listed(
+            "releases of Kafka that it ran, by time",
+            fields(
+                "one of them",
+                {
+                    "release": text("the releases that offer such versions of APIs, or `unknown`"),
+                    "first_ns": whole("first connection that was told so"),
+                    "last_ns": whole("last one"),
+                },
+            ),
+        ),
         "n_connections": whole("connections to it"),
         "n_requests": whole("requests on them"),
         "n_errors": whole("non-zero error codes in its answers"),
@@ -72,6 +86,8 @@ def cluster() -> Shape:
     keys = {
         "cluster_ids": texts("cluster ids"),
         "controllers": listed("node ids that were named as controller", {"type": "integer"}),
+        "mode": text("how it keeps its metadata", ZOOKEEPER_MODE, KRAFT_MODE, MIGRATION, null=True),
+        "sentence": text("mode and releases for people", null=True),
         "n_brokers": whole("brokers"),
         "brokers": listed("brokers by node id, at most 200", fields("a broker", broker)),
         "servers_without_node_id": listed("servers of Kafka whose node id is not known", fields("a server", loose)),

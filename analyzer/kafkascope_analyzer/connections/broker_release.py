@@ -1,0 +1,94 @@
+"""Which release of Kafka a broker runs, by the versions that it offers (ApiVersions).
+
+The table of releases (parsers: releases.tsv) says with which release each version of each API came. A highest version
+fits the releases from the one that brought it to the one before that which brought the next. The releases that fit
+most APIs are the answer: not all have to fit, as a broker takes the APIs that it forwards to the controller down to
+what that speaks. Source: Kafka's message definitions, ApiVersionsResponse.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from kafkascope_parsers.schema import api_keys, api_name
+from kafkascope_parsers.schema.releases import api_releases, releases
+
+ZOOKEEPER_MODE, KRAFT_MODE = "ZooKeeper", "KRaft"
+_FIRST_WITH_KRAFT = "2.8"
+_LEAST_SHARE = 0.9
+"""Of an offer that no release fits so well the broker is no Apache Kafka, or of a release that the table lacks."""
+_KEYS = {api_name(key): key for key in api_keys()}
+Offer = Mapping[int, tuple[int, int]]
+"""Lowest and highest version by API key."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRelease:
+    """The releases that offer such versions, oldest first, and how the cluster keeps its metadata (None where the offer
+    does not say).
+    """
+
+    releases: tuple[str, ...]
+    mode: str | None
+
+    @property
+    def text(self) -> str:
+        """`2.8`, `4.2 or 4.3`, `3.0 to 3.3`."""
+        if not self.releases:
+            return "unknown"
+        first, last = self.releases[0], self.releases[-1]
+        if first == last:
+            return first
+        return f"{first} or {last}" if len(self.releases) == 2 else f"{first} to {last}"
+
+
+def parse_offer(offered: Iterable[str]) -> dict[int, tuple[int, int]]:
+    """An offer from its texts in `connections.api_versions_offered`, such as Fetch:4-17; APIs not known are left
+    out.
+    """
+    found = {}
+    for text in offered:
+        name, _, versions = text.partition(":")
+        low, _, high = versions.partition("-")
+        if name in _KEYS:
+            found[_KEYS[name]] = (int(low), int(high))
+    return found
+
+
+def release_of(offer: Offer) -> BrokerRelease:
+    """The releases that an offer fits best."""
+    n_fitting = [0] * len(releases())
+    for key, (_, high) in offer.items():
+        first, after = _first_release(key, high), _first_release(key, high + 1)
+        if first is not None:
+            for place in range(first, len(n_fitting) if after is None else after):
+                n_fitting[place] += 1
+    most = max(n_fitting)
+    if most == 0 or most < _LEAST_SHARE * len(offer):
+        return BrokerRelease((), _mode(offer, None))
+    fitting = tuple(release for release, n in zip(releases(), n_fitting, strict=True) if n == most)
+    return BrokerRelease(fitting, _mode(offer, fitting[-1]))
+
+
+def _mode(offer: Offer, latest: str | None) -> str | None:
+    """How metadata is kept. Brokers offer what the controller of a ZooKeeper cluster sends in that mode only. latest:
+    the latest release that the offer fits.
+    """
+    of_zookeeper = {key for key, api in api_releases().items() if api.listeners == ("zkBroker",)}
+    if of_zookeeper & set(offer):
+        return ZOOKEEPER_MODE
+    if latest is None:
+        return None
+    return ZOOKEEPER_MODE if _places()[latest] < _places()[_FIRST_WITH_KRAFT] else KRAFT_MODE
+
+
+def _first_release(key: int, version: int) -> int | None:
+    """The place in `releases` of the one that brought a version; None where the table does not say."""
+    api = api_releases().get(key)
+    release = api.first_release.get(version) if api is not None else None
+    return None if release is None else _places()[release]
+
+
+@cache
+def _places() -> dict[str, int]:
+    return {release: place for place, release in enumerate(releases())}

@@ -1,0 +1,142 @@
+"""Which release of Kafka each broker ran when, and how the cluster keeps its metadata: ZooKeeper, KRaft, or on the way.
+
+What an address offered (ApiVersions) says its release at that time. Of several listeners of a broker the one counts
+whose offer says most; listeners of controllers offer few APIs. Memory grows with the brokers and what they offered.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.connections.broker_release import (
+    KRAFT_MODE,
+    ZOOKEEPER_MODE,
+    BrokerRelease,
+    parse_offer,
+    release_of,
+)
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_analyzer.report.scan import scan
+from kafkascope_analyzer.report.words import address
+
+MIGRATION = "migration from ZooKeeper to KRaft"
+_SEPARATOR = ","
+_FROM_KRAFT_CONTROLLER = ("LeaderAndIsr", "UpdateMetadata", "StopReplica")
+"""Requests that say whether a KRaft controller sends them, as it does to brokers that still use ZooKeeper (KIP-866)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSpan:
+    """A broker offered the same from first_ns (the first connection that was told so) to last_ns (the last one)."""
+
+    node_id: int | None
+    address: str
+    release: BrokerRelease
+    first_ns: int
+    last_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReleases:
+    """spans: by node and time. mode: ZOOKEEPER_MODE, KRAFT_MODE, MIGRATION, or None where nothing says it."""
+
+    spans: tuple[ReleaseSpan, ...]
+    mode: str | None
+
+    @property
+    def sentence(self) -> str | None:
+        """How the cluster keeps its metadata and which releases its brokers are; None where nothing says."""
+        latest = {span.node_id: span for span in self.spans}
+        nodes: dict[str, list[str]] = {}
+        for node_id, span in latest.items():
+            nodes.setdefault(span.release.text, []).append("?" if node_id is None else str(node_id))
+        mode = None if self.mode is None else self.mode if self.mode == MIGRATION else f"{self.mode} mode"
+        kafka = None
+        if len(nodes) == 1:
+            kafka = f"Kafka {next(iter(nodes))} by what the brokers offer (ApiVersions)"
+        elif nodes:
+            each = "; ".join(f"Kafka {release} on {_nodes(ids)}" for release, ids in sorted(nodes.items()))
+            kafka = f"{each}, by what the brokers offer (ApiVersions)"
+        said = [part for part in (mode, kafka) if part]
+        return ", ".join(said) if said else None
+
+    def of_node(self, node_id: int) -> list[ReleaseSpan]:
+        """The node's releases by time."""
+        return [span for span in self.spans if span.node_id == node_id]
+
+    def upgrades(self) -> Iterator[tuple[ReleaseSpan, ReleaseSpan]]:
+        """Each change of a broker's release: what it offered before and after."""
+        for before, after in zip(self.spans, self.spans[1:], strict=False):
+            if before.node_id == after.node_id and before.release != after.release:
+                yield before, after
+
+
+def _nodes(ids: list[str]) -> str:
+    return ("node " if len(ids) == 1 else "nodes ") + ", ".join(ids)
+
+
+@cache
+def _release(offered: str) -> BrokerRelease:
+    return release_of(parse_offer(offered.split(_SEPARATOR)))
+
+
+def cluster_releases(dataset: Dataset) -> ClusterReleases:
+    """The releases of a capture's brokers. Raises UsageError where a table cannot be read."""
+    by_address: dict[tuple[int | None, str], list[ReleaseSpan]] = {}
+    for span in sorted(_spans(dataset), key=lambda span: (span.first_ns, span.address)):
+        known = by_address.setdefault((span.node_id, span.address), [])
+        if known and known[-1].release == span.release:
+            last_ns = max(known[-1].last_ns, span.last_ns)
+            known[-1] = ReleaseSpan(span.node_id, span.address, span.release, known[-1].first_ns, last_ns)
+        else:
+            known.append(span)
+    chosen: dict[object, list[ReleaseSpan]] = {}
+    for (node_id, place), spans in sorted(by_address.items(), key=lambda item: item[0][1]):
+        key = place if node_id is None else node_id
+        if key not in chosen or _precision(spans) < _precision(chosen[key]):
+            chosen[key] = spans
+    ordered = sorted(chosen.values(), key=lambda spans: (spans[0].node_id is None, spans[0].node_id, spans[0].address))
+    found = tuple(span for spans in ordered for span in spans)
+    return ClusterReleases(found, _mode(dataset, found))
+
+
+def _precision(spans: list[ReleaseSpan]) -> int:
+    """How many releases the first offer leaves open; none is the least precise."""
+    return len(spans[0].release.releases) or 1000
+
+
+def _spans(dataset: Dataset) -> Iterator[ReleaseSpan]:
+    """What each address offered on the connections of a batch, as spans."""
+    columns = ["node_id", "server_ip", "server_port", "api_versions_offered", "first_ns"]
+    for batch in scan(dataset, CONNECTIONS, columns):
+        offered = pc.binary_join(batch.column("api_versions_offered"), _SEPARATOR)
+        table = pa.Table.from_batches([batch]).drop_columns(["api_versions_offered"]).append_column("offer", offered)
+        grouped = table.filter(pc.is_valid(table["offer"])).group_by([*columns[:3], "offer"], use_threads=False)
+        for row in grouped.aggregate([("first_ns", "min"), ("first_ns", "max")]).to_pylist():
+            where = address(row["server_ip"], row["server_port"]) or ""
+            times = row["first_ns_min"], row["first_ns_max"]
+            yield ReleaseSpan(row["node_id"], where, _release(row["offer"]), *times)
+
+
+def _mode(dataset: Dataset, spans: tuple[ReleaseSpan, ...]) -> str | None:
+    modes = {span.release.mode for span in spans} - {None}
+    kraft_controller = [
+        bool(says) for api in _FROM_KRAFT_CONTROLLER for says in _said(dataset, api, "is_k_raft_controller")
+    ]
+    if any(kraft_controller) or any(_said(dataset, "BrokerRegistration", "is_migrating_zk_broker")):
+        return MIGRATION
+    if ZOOKEEPER_MODE in modes or kraft_controller:
+        return ZOOKEEPER_MODE
+    return KRAFT_MODE if modes else None
+
+
+def _said(dataset: Dataset, api: str, flag: str) -> Iterator[bool | None]:
+    """The different values of a field of an API's requests; none where the capture has no such request."""
+    name = f"messages/{api}/request"
+    if dataset.rows(name) and flag in dataset.arrow(name).schema.names:
+        for batch in dataset.batches(name, [flag]):
+            yield from pc.unique(batch.column(flag)).to_pylist()
