@@ -34,10 +34,13 @@ RUNS = pa.schema(
         ("first_offset", pa.int64()),
         ("next_offset", pa.int64()),
         ("next_accepted_ns", pa.int64()),
+        ("last_answer_offset", pa.int64()),
+        ("last_answer_accepted_ns", pa.int64()),
+        ("before_last_ns", pa.int64()),
     ]
 )
-"""Runs by connection, topic-partition and time. next_accepted_ns: since when the record at next_offset was there, null
-where the capture does not tell."""
+"""Runs by connection, topic-partition and time. next_accepted_ns: since when the record at next_offset was there,
+last_answer_accepted_ns: that at last_answer_offset; null where the capture does not tell."""
 _ORDER = [(name, "ascending") for name in ("conn_id", "topic", "partition", "first_ns", "number")]
 _ACCEPTED = ["topic", "topic_id", "partition", "offset", "error_code", "ts_ns"]
 _ENDS = ["topic", "topic_id", "partition", "high_watermark", "ts_ns"]
@@ -49,7 +52,15 @@ def gather_fetch_runs(connections: Mapping[Path, pa.Table], topics: TopicNames) 
     runs = pa.concat_tables([RUNS.empty_table(), *found]).sort_by(_ORDER).combine_chunks()
     if not runs.num_rows:
         return runs
-    return _joined(runs, _accepted_ns(connections, topics, runs, _read_committed(connections, runs)))
+    accepted = _accepted_ns(connections, topics, _points(runs), _read_committed(connections, runs))
+    return _joined(runs, accepted[: runs.num_rows], accepted[runs.num_rows :])
+
+
+def _points(runs: pa.Table) -> pa.Table:
+    """What is looked for: first the record after each run, then the first record of the last response of each."""
+    places = runs.select(["topic", "partition"])
+    offsets = pa.chunked_array([*runs["next_offset"].chunks, *runs["last_answer_offset"].chunks], pa.int64())
+    return pa.concat_tables([places, places]).append_column("offset", offsets).combine_chunks()
 
 
 def _read_committed(connections: Mapping[Path, pa.Table], runs: pa.Table) -> NDArray[np.bool_]:
@@ -70,18 +81,20 @@ def _runs_of(spill: Path, conn_ids: pa.ChunkedArray, topics: TopicNames) -> pa.T
     rows = pa.concat_tables(parts)
     columns = {name: rows[name] for name in rows.column_names}
     columns |= {"conn_id": conn_ids.take(rows["conn"]), "topic": topics.complete(rows["topic"], rows["topic_id"])}
-    columns["next_accepted_ns"] = pa.nulls(rows.num_rows, pa.int64())
+    for name in ("next_accepted_ns", "last_answer_accepted_ns"):
+        columns[name] = pa.nulls(rows.num_rows, pa.int64())
     table = pa.table([columns[name] for name in RUNS.names], schema=RUNS)
     return table.filter(table["topic"].is_valid())
 
 
 def _accepted_ns(
-    connections: Mapping[Path, pa.Table], topics: TopicNames, runs: pa.Table, is_committed: NDArray[np.bool_]
+    connections: Mapping[Path, pa.Table], topics: TopicNames, points: pa.Table, is_committed: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Since when there is a record after each run: it was accepted, or shown to be there; for who reads committed
-    records only not before the last stable offset was beyond it. NEVER where the capture does not tell."""
-    partitions = runs["partition"].to_numpy().astype(np.int64)
-    times = OffsetTimes(runs["topic"].combine_chunks(), partitions, runs["next_offset"].to_numpy())
+    """Since when there is a record at each point (_points): it was accepted, or shown to be there; for who reads
+    committed records only (is_committed, of each run) not before the last stable offset was beyond it. NEVER where the
+    capture does not tell."""
+    partitions = points["partition"].to_numpy().astype(np.int64)
+    times = OffsetTimes(points["topic"].combine_chunks(), partitions, points["offset"].to_numpy())
     for names, rows in _responses(connections, topics, PRODUCE, _ACCEPTED):
         is_accepted = pc.fill_null(pc.equal(rows["error_code"], 0), False)
         times.take_accepted(names.filter(is_accepted.combine_chunks()), rows.filter(is_accepted))
@@ -94,7 +107,7 @@ def _accepted_ns(
     if not stable:
         return first_ns
     stable_ns = np.maximum(first_ns, times.blocked_ns())
-    return np.where(is_committed, stable_ns, first_ns)
+    return np.where(np.concatenate([is_committed, is_committed]), stable_ns, first_ns)
 
 
 def _responses(
@@ -107,8 +120,9 @@ def _responses(
             yield topics.complete_coded(names, ids), rows
 
 
-def _joined(runs: pa.Table, accepted: NDArray[np.int64]) -> pa.Table:
-    """Runs of a connection and topic-partition between which there was no wait are one."""
+def _joined(runs: pa.Table, accepted: NDArray[np.int64], answered: NDArray[np.int64]) -> pa.Table:
+    """Runs of a connection and topic-partition between which there was no wait are one. accepted: since when the record
+    after each run was there; answered: the first record of its last response."""
     first_ns, last_ns = runs["first_ns"].to_numpy(), runs["last_ns"].to_numpy()
     same = np.zeros(runs.num_rows, np.bool_)
     same[1:] = True
@@ -122,11 +136,15 @@ def _joined(runs: pa.Table, accepted: NDArray[np.int64]) -> pa.Table:
     starts = np.flatnonzero(~(same & (is_short | is_next)))
     ends = np.append(starts[1:], runs.num_rows) - 1
     columns = {name: runs[name].take(pa.array(starts)) for name in runs.column_names}
-    for name in ("last_number",):
+    for name in ("last_number", "last_answer_offset"):
         columns[name] = runs[name].take(pa.array(ends))
     for name in ("n", "n_records"):
         columns[name] = pa.array(np.add.reduceat(runs[name].to_numpy(), starts))
     columns["last_ns"] = pa.array(last_ns[ends])
     columns["next_offset"] = pa.array(next_offset[ends])
     columns["next_accepted_ns"] = pa.array(accepted[ends], mask=accepted[ends] == NEVER)
+    columns["last_answer_accepted_ns"] = pa.array(answered[ends], mask=answered[ends] == NEVER)
+    before = runs["before_last_ns"].to_numpy()[ends]
+    is_alone = (runs["n"].to_numpy()[ends] == 1) & (ends > starts)
+    columns["before_last_ns"] = pa.array(np.where(is_alone, last_ns[ends - 1], before))
     return pa.table([columns[name] for name in RUNS.names], schema=RUNS)

@@ -31,11 +31,14 @@ RUN = np.dtype(
         ("n_records", np.int64),
         ("first_offset", np.int64),
         ("next_offset", np.int64),
+        ("last_answer_offset", np.int64),
+        ("before_last_ns", np.int64),
         ("least_delay_ns", np.int64),
     ]
 )
 """Responses that brought records of a topic-partition on a connection without a wait between them. next_offset: after
-the last one; least_delay_ns: the shortest time between the time of a record and the response that brought it; n is 0
+the last one; last_answer_offset: the first offset of the last response; before_last_ns: the response before that, 0 for
+none; least_delay_ns: the shortest time between the time of a record and the response that brought it; n is 0
 where there was none yet."""
 
 
@@ -43,6 +46,8 @@ where there was none yet."""
 def _extend(run, row):  # type: ignore[no-untyped-def]
     """Adds a response to a run, or begins it where n is 0."""
     next_offset = row["last_offset"] + 1
+    run["before_last_ns"] = run["last_ns"] if run["n"] > 0 else 0
+    run["last_answer_offset"] = row["first_offset"]
     if run["n"] == 0:
         run["first_ns"] = row["ts_ns"]
         run["number"] = row["number"]

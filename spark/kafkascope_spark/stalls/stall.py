@@ -73,14 +73,18 @@ class _Joined:
 
 
 def stall_rows(subject: Subject, waits: Iterable[Wait], clients: Mapping[str, NamedClient], end_ns: int) -> list[Row]:
-    """Rows of `stalls` (without incident_id) from waits of one subject in any order. end_ns: end of the capture."""
+    """Rows of `stalls` (without incident_id) from waits of one subject in any order. end_ns: end of the capture.
+
+    One of the waits has to be long enough for a stall: a client whose requests are all answered within a second is
+    served, however many of them are on the way at a time."""
     joined = [_Joined()]
     for wait in sorted(waits, key=lambda w: (w.from_ns, w.to_ns or end_ns, w.requests)):
         if not joined[-1].take(wait):
             joined.append(_Joined())
             joined[-1].take(wait)
-    rows = (_row(subject, each.waits, each.to_ns, end_ns) for each in joined if each.waits)
-    return [row | _who(row, clients) for row in rows if row["waited_ms"] * 1_000_000 >= LEAST_STALL_NS]
+    stalled = [each for each in joined if any((w.to_ns or end_ns) - w.from_ns >= LEAST_STALL_NS for w in each.waits)]
+    rows = (_row(subject, each.waits, each.to_ns, end_ns) for each in stalled)
+    return [row | _who(row, clients) for row in rows]
 
 
 def _who(row: Row, clients: Mapping[str, NamedClient]) -> Row:

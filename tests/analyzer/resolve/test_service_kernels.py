@@ -53,15 +53,19 @@ def runs_in_python(slots, rows):
         if not mine or (waited and not (young and first <= mine[-1]["next"])):
             mine.append({"times": [], "first": first, "next": last + 1})
         mine[-1]["times"].append(ts)
+        mine[-1]["answer"] = first
         mine[-1]["next"] = max(mine[-1]["next"], last + 1)
         least[slot] = min(known) if known else None
     return sorted(
-        (s, r["times"][0], r["times"][-1], len(r["times"]), r["first"], r["next"]) for s in runs for r in runs[s]
+        (s, r["times"][0], r["times"][-1], len(r["times"]), r["first"], r["next"], r["answer"], ([0, *r["times"]])[-2])
+        for s in runs
+        for r in runs[s]
     )
 
 
 def as_tuple(slot, run):
-    return slot, *(int(run[name]) for name in ("first_ns", "last_ns", "n", "first_offset", "next_offset"))
+    names = ("first_ns", "last_ns", "n", "first_offset", "next_offset", "last_answer_offset", "before_last_ns")
+    return slot, *(int(run[name]) for name in names)
 
 
 @settings(deadline=None, max_examples=300)  # a kernel may have to be compiled first
