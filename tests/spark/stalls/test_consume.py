@@ -70,11 +70,12 @@ def test_reading_again_what_a_member_has_is_no_progress():
         (run(14, 20, (99, 150), who="ci-2"), [(10, 14)]),
         (run(14, 14, (99, 100), who="ci-2"), [(10, 14)]),
         (run(14, 20, (98, 150), who="ci-2"), [(12, 14)]),
-        (run(14, 20, (99, 150), who="ci-1"), [(12, 14)]),
+        (run(14, 20, (99, 150), who="ci-1"), [(10, 14)]),
+        (run(14, 20, (100, 150), who="ci-1"), [(12, 14)]),
     ],
-    ids=["goes on after it", "nothing more is there", "earlier: committed long ago", "the same member"],
+    ids=["goes on after it", "nothing more is there", "earlier: committed long ago", "itself", "it was read"],
 )
-def test_a_response_that_another_member_begins_with_was_not_read(taken_over, told):
+def test_a_response_that_a_member_begins_with_again_was_not_read(taken_over, told):
     """As recorded of a member that SIGSTOP stopped: its socket took one more record, which its heir read 6 s later."""
     stopped = run(0, 10.1, (0, 100), 12, answer=(99, 10, 9))
     assert spans([stopped, taken_over], [member(), member("ci-2")]) == told
