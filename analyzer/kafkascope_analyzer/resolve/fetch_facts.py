@@ -36,10 +36,14 @@ RUNS = pa.schema(
         ("created_ns", pa.int64()),
         ("n_young", pa.int64()),
         ("next_accepted_ns", pa.int64()),
+        ("last_answer_offset", pa.int64()),
+        ("last_answer_accepted_ns", pa.int64()),
+        ("before_last_ns", pa.int64()),
     ]
 )
 """Runs by connection, topic-partition and time. created_ns, n_young: as in service_kernels.RUN; next_accepted_ns: since
-when the record at next_offset was there, null where the capture does not tell."""
+when the record at next_offset was there, last_answer_accepted_ns: that at last_answer_offset; null where the capture
+does not tell."""
 MOSTLY_YOUNG = 0.9
 """Share of responses whose first record is young, from which on the times of records are those of a clock: a consumer
 that is served gets records when they are new, and an application may set any time."""
@@ -54,9 +58,9 @@ class FetchRunEnds:
         found = [_runs_of(spill, rows["conn_id"], topics) for spill, rows in connections.items()]
         self._runs = pa.concat_tables([RUNS.empty_table(), *found]).sort_by(_ORDER).combine_chunks()
         self._is_committed = _read_committed(connections, self._runs)
-        partitions = self._runs["partition"].to_numpy().astype(np.int64)
-        offsets = self._runs["next_offset"].to_numpy()
-        self._times = OffsetTimes(flat(self._runs["topic"]), partitions, offsets)
+        points = _points(self._runs)
+        partitions = points["partition"].to_numpy().astype(np.int64)
+        self._times = OffsetTimes(flat(points["topic"]), partitions, points["offset"].to_numpy())
 
     def take_accepted(self, named: NamedRows) -> None:
         """Takes responses to Produce."""
@@ -81,8 +85,16 @@ class FetchRunEnds:
         accepted_ns = self._times.first_ns()
         if self._is_committed.any():
             stable_ns = np.maximum(accepted_ns, self._times.blocked_ns())
-            accepted_ns = np.where(self._is_committed, stable_ns, accepted_ns)
-        return _joined(self._runs, accepted_ns)
+            accepted_ns = np.where(np.tile(self._is_committed, 2), stable_ns, accepted_ns)
+        n = self._runs.num_rows
+        return _joined(self._runs, accepted_ns[:n], accepted_ns[n:])
+
+
+def _points(runs: pa.Table) -> pa.Table:
+    """What is looked for: first the record after each run, then the first record of the last response of each."""
+    places = runs.select(["topic", "partition"])
+    offsets = pa.chunked_array([*runs["next_offset"].chunks, *runs["last_answer_offset"].chunks], pa.int64())
+    return pa.concat_tables([places, places]).append_column("offset", offsets).combine_chunks()
 
 
 def _created(runs: pa.Table) -> tuple[pa.DictionaryArray, pa.Table]:
@@ -114,13 +126,15 @@ def _runs_of(spill: Path, conn_ids: pa.ChunkedArray, topics: TopicNames) -> pa.T
     rows = pa.concat_tables(parts)
     columns = {name: rows[name] for name in rows.column_names}
     columns |= {"conn_id": conn_ids.take(rows["conn"]), "topic": topics.complete(rows["topic"], rows["topic_id"])}
-    columns["next_accepted_ns"] = pa.nulls(rows.num_rows, pa.int64())
+    for name in ("next_accepted_ns", "last_answer_accepted_ns"):
+        columns[name] = pa.nulls(rows.num_rows, pa.int64())
     table = pa.table([columns[name] for name in RUNS.names], schema=RUNS)
     return table.filter(table["topic"].is_valid())
 
 
-def _joined(runs: pa.Table, accepted: NDArray[np.int64]) -> pa.Table:
-    """Runs of a connection and topic-partition between which there was no wait are one."""
+def _joined(runs: pa.Table, accepted: NDArray[np.int64], answered: NDArray[np.int64]) -> pa.Table:
+    """Runs of a connection and topic-partition between which there was no wait are one. accepted: since when the record
+    after each run was there; answered: the first record of its last response."""
     first_ns, last_ns = runs["first_ns"].to_numpy(), runs["last_ns"].to_numpy()
     same = np.zeros(runs.num_rows, np.bool_)
     same[1:] = True
@@ -134,11 +148,15 @@ def _joined(runs: pa.Table, accepted: NDArray[np.int64]) -> pa.Table:
     starts = np.flatnonzero(~(same & (is_short | is_next)))
     ends = np.append(starts[1:], runs.num_rows) - 1
     columns = {name: runs[name].take(pa.array(starts)) for name in runs.column_names}
-    for name in ("last_number",):
+    for name in ("last_number", "last_answer_offset"):
         columns[name] = runs[name].take(pa.array(ends))
     for name in ("n", "n_records", "n_young"):
         columns[name] = pa.array(np.add.reduceat(runs[name].to_numpy(), starts))
     columns["last_ns"] = pa.array(last_ns[ends])
     columns["next_offset"] = pa.array(next_offset[ends])
     columns["next_accepted_ns"] = pa.array(accepted[ends], mask=accepted[ends] == NEVER)
+    columns["last_answer_accepted_ns"] = pa.array(answered[ends], mask=answered[ends] == NEVER)
+    before = runs["before_last_ns"].to_numpy()[ends]
+    is_alone = (runs["n"].to_numpy()[ends] == 1) & (ends > starts)
+    columns["before_last_ns"] = pa.array(np.where(is_alone, last_ns[ends - 1], before))
     return pa.table([columns[name] for name in RUNS.names], schema=RUNS)

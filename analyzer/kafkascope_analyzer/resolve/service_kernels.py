@@ -34,12 +34,15 @@ RUN = np.dtype(
         ("next_offset", np.int64),
         ("created_ns", np.int64),
         ("n_young", np.int64),
+        ("last_answer_offset", np.int64),
+        ("before_last_ns", np.int64),
         ("least_delay_ns", np.int64),
     ]
 )
 """Responses that brought records of a topic-partition on a connection without a wait between them. next_offset: after
 the last one; created_ns: when the first of them was created, if the quickest record so far took no time; n_young: how
-many brought a first record that took less than LEAST_PAUSE_NS longer than that one; least_delay_ns: the shortest time
+many brought a first record that took less than LEAST_PAUSE_NS longer than that one; last_answer_offset: the first
+offset of the last response; before_last_ns: the response before that, 0 for none; least_delay_ns: the shortest time
 between the time of a record and the response that brought it; n is 0 where there was none yet."""
 
 
@@ -48,6 +51,8 @@ def _extend(run, row, late_ns):  # type: ignore[no-untyped-def]
     """Adds a response to a run, or begins it where n is 0. late_ns: how much longer its first record took than the
     quickest one."""
     next_offset = row["last_offset"] + 1
+    run["before_last_ns"] = run["last_ns"] if run["n"] > 0 else 0
+    run["last_answer_offset"] = row["first_offset"]
     if run["n"] == 0:
         run["first_ns"] = row["ts_ns"]
         run["number"] = row["number"]

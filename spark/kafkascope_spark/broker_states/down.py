@@ -25,6 +25,25 @@ def down_stretches(server: ServerRecord) -> list[Stretch]:
     return found
 
 
+def idle_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
+    """Of hosts that lost nothing when the server went down, as they had closed their connections before (followers,
+    after a controlled shutdown): the time in which it sent nothing to anybody. They did not need it, and it did not
+    serve them."""
+    found = []
+    by_end: dict[Moment | None, list[Stretch]] = defaultdict(list)
+    for stretch in down:
+        by_end[stretch.end].append(stretch)
+    for end, stretches in by_end.items():
+        first = min(stretch.begin for stretch in stretches)
+        gap = server.runs("server", "payload").gap_from(first.ts_ns)
+        begin = first if gap.before is None else max(first, gap.before)
+        known = {name for name, host in server.hosts.items() if host.first is not None and host.first < begin}
+        others = sorted(known - {stretch.host for stretch in stretches})
+        if end is None or begin < end:
+            found += [Stretch(host, "unknown", begin, end, end is not None, 0) for host in others]
+    return found
+
+
 def _in_gap(server: ServerRecord, gap: Gap) -> list[Stretch]:
     """The stretches of a gap in what the server sent to anybody."""
     start, end = server.start_ns(gap.before), server.end_ns(gap.after)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from kafkascope_spark.broker_states.down import down_stretches
+from kafkascope_spark.broker_states.down import down_stretches, idle_stretches
 from kafkascope_spark.broker_states.frozen import frozen_stretches
 from kafkascope_spark.broker_states.record import Host, Moment, ServerRecord
 from kafkascope_spark.broker_states.refusing import refusing_stretches
@@ -21,6 +21,7 @@ def state_rows(server: ServerRecord) -> Iterator[Row]:
     silent = silent_stretches(server, down)
     bad = down + silent + refusing_stretches(server, down) + frozen_stretches(server, down + silent)
     bad += slow_stretches(server, bad)
+    bad += idle_stretches(server, down)
     for name in sorted(server.hosts):
         host = server.hosts[name]
         for stretch in _with_rest(server, host, _apart([each for each in bad if each.host == name])):

@@ -138,7 +138,8 @@ RULE = Rule(
     meaning="The offset that a consumer asked for is not in the log. By its reset policy it goes on at the earliest "
     "or latest offset: records are skipped, or read twice.",
     looks_at=f"{OUTSIDE} in an answer to Fetch, followed by ListOffsets of the same client for the partition. Without "
-    "that it says nothing: a follower that lags answers the same, and the consumer asks the leader.",
+    "that it says nothing: a follower that lags answers the same, and the consumer asks the leader. Where it went on "
+    "is the offset of the next Fetch: some clients look up both ends of the log.",
     advice=_deleted(()),
     sources=(
         "KIP-392",

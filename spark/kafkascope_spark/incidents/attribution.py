@@ -48,14 +48,14 @@ def at_moved_resource(stall: Row, failures: Sequence[Failure]) -> Failure | None
 
 
 def after_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | None:
-    """The latest failure of a broker that was over shortly before: leaders and coordinators move back, and groups
-    rebalance."""
+    """The latest failure of a broker that was over shortly before, or at that moment: leaders and coordinators move
+    back, and groups rebalance."""
     if stall["kind"] not in ("membership", "commit", "metadata", "transaction") and not stall["error_names"]:
         return None
     before = [
         f
         for f in failures
-        if f.is_of_broker and f.end_ns is not None and 0 <= stall["from_ns"] - f.end_ns <= FOLLOWS_NS
+        if f.is_of_broker and f.end_ns is not None and f.start_ns <= stall["from_ns"] <= f.end_ns + FOLLOWS_NS
     ]
     return max(before, key=lambda f: f.end_ns or 0, default=None)
 

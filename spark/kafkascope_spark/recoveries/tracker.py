@@ -37,7 +37,7 @@ class Recoveries:
         self._hints: list[PartitionAccess] = []
         self._coordinators = Coordinators()
         self._closed: dict[str, EpisodeStep] = {}
-        """Connections that the server closed -> how: what is sent on them later is lost."""
+        """Connections that the server closed, and that the client used once more -> how: what it sent is lost."""
         self._quotas: set[int] = set()
         """APIs whose answers silence the client."""
         self._worked: set[str] = set()
@@ -313,7 +313,7 @@ class Recoveries:
         unanswered = waiting.requests
         goes_on = self._last_activity_ns > at
         error = failure_of_end(connection, unanswered, goes_on)
-        if connection.close_kind in CLOSED_BY_SERVER:
+        if connection.close_kind in CLOSED_BY_SERVER and (connection.last_request_ns or 0) > at:
             how = CLOSED_BY_SERVER[connection.close_kind]
             self._closed[connection.conn_id] = EpisodeStep(
                 "error", at, connection.conn_id, connection.node_id, error_name=how, retry_key=connection.node_id

@@ -46,7 +46,7 @@ class WaitingRequests:
         self._of: dict[str, Unanswered] = {}
 
     def __bool__(self) -> bool:
-        return any(waiting.requests for waiting in self._of.values())
+        return bool(self._of)
 
     def add_request(self, request: Request) -> None:
         """A request that is never answered was sent."""

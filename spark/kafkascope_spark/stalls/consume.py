@@ -15,18 +15,51 @@ def consume_waits(events: Sequence[Row], members: Sequence[ServiceClient]) -> It
     has is there, but not from before its last progress, until a member gets later records, or until its last member has
     closed: a group without members wants nothing, and what comes then is a start. A consumer without a group chooses
     its partitions (Kafka Streams reads a changelog until its store is restored): what it never fetches it does not
-    want."""
+    want. Where a member begins again with the first record of the latest response, that was not read: its receiver
+    ended, stood still or dropped it for a rebalance, and the group went on from what it had committed."""
     runs = sorted(events, key=lambda run: (run["first_ns"], run["next_offset"]))
     latest, lowest, progress_ns = runs[0], runs[0]["first_offset"], runs[0]["last_ns"]
+    earlier_ns = 0
+    """Progress before the latest run."""
     for run in runs[1:]:
+        if _reads_again(run, latest) and not any(_goes_on(later, latest, run) for later in runs):
+            undone = latest | {"next_accepted_ns": latest["last_answer_accepted_ns"]}
+            yield from _wait(undone, max(earlier_ns, latest["before_last_ns"]), run, members)
+            earlier_ns, latest = max(earlier_ns, latest["before_last_ns"]), max(latest, run, key=_end)
+            progress_ns = max(progress_ns, run["last_ns"])
+            continue
         is_reset = run["next_offset"] <= latest["next_offset"] and run["first_offset"] <= lowest
         if run["next_offset"] <= latest["next_offset"] and not is_reset:
             continue
         yield from _wait(latest, progress_ns, run, members)
+        earlier_ns = progress_ns
         latest, lowest = run, min(lowest, run["first_offset"])
         progress_ns = max(progress_ns, run["last_ns"])
     if any(member.group_id is not None for member in members):
         yield from _wait(latest, progress_ns, None, members)
+
+
+def _reads_again(run: Row, latest: Row) -> bool:
+    """Whether a member begins with the records of the latest response, after it."""
+    if latest["last_answer_accepted_ns"] is None:
+        return False
+    return bool(run["first_offset"] == latest["last_answer_offset"] and run["first_ns"] > latest["last_ns"])
+
+
+def _goes_on(later: Row, latest: Row, run: Row) -> bool:
+    """Whether the member before goes on after its latest response and gets further than another one: then it read that
+    response, and the other one is a member that was thrown out and does not know."""
+    if run["client_instance_id"] == latest["client_instance_id"]:
+        return False
+    is_same = later["client_instance_id"] == latest["client_instance_id"] and later["first_ns"] > run["first_ns"]
+    return bool(
+        is_same and later["first_offset"] == latest["next_offset"] and later["next_offset"] > run["next_offset"]
+    )
+
+
+def _end(run: Row) -> tuple[int, int]:
+    """Order of runs by how far they got; of two that got equally far the later one."""
+    return run["next_offset"], run["first_ns"]
 
 
 def _wait(latest: Row, progress_ns: int, following: Row | None, members: Sequence[ServiceClient]) -> Iterator[Wait]:

@@ -98,13 +98,17 @@ class StallLimits:
     end_ns: int
     least_ns: int
 
+    def is_stall(self, joined: JoinedWaits) -> bool:
+        """Whether one of the waits is long enough: a client whose requests are all answered in time is served, however
+        many of them are on the way at a time."""
+        return any((wait.to_ns or self.end_ns) - wait.from_ns >= self.least_ns for wait in joined.waits)
+
 
 def stall_rows(
     subject: Subject, joined: Iterable[JoinedWaits], clients: Mapping[str, NamedClient], limits: StallLimits
 ) -> list[Row]:
     """Rows of `stalls` (without incident_id) from the waits of one subject."""
-    stalls = (each for each in joined if each.waited_ms(limits.end_ns) * 1_000_000 >= limits.least_ns)
-    rows = (_row(subject, each, limits.end_ns) for each in stalls)
+    rows = (_row(subject, each, limits.end_ns) for each in joined if limits.is_stall(each))
     return [row | _who(row, clients) for row in rows]
 
 

@@ -55,18 +55,21 @@ def runs_in_python(slots, rows):
             mine.append({"times": [], "first": first, "next": last + 1, "created": ts - late, "young": 0})
         mine[-1]["times"].append(ts)
         mine[-1]["young"] += age is None or age - min(known) < LEAST_PAUSE_NS
+        mine[-1]["answer"] = first
         mine[-1]["next"] = max(mine[-1]["next"], last + 1)
         least[slot] = min(known) if known else None
-    return sorted(
-        (s, r["times"][0], r["times"][-1], len(r["times"]), r["first"], r["next"], r["created"], r["young"])
-        for s in runs
-        for r in runs[s]
-    )
+    return sorted((slot, *fields_of(run)) for slot in runs for run in runs[slot])
+
+
+def fields_of(run):
+    times, young = run["times"], (run["created"], run["young"])
+    offsets = run["first"], run["next"], run["answer"]
+    return times[0], times[-1], len(times), *offsets, ([0, *times])[-2], *young
 
 
 def as_tuple(slot, run):
-    fields = ("first_ns", "last_ns", "n", "first_offset", "next_offset", "created_ns", "n_young")
-    return slot, *(int(run[name]) for name in fields)
+    fields = ("first_ns", "last_ns", "n", "first_offset", "next_offset", "last_answer_offset", "before_last_ns")
+    return slot, *(int(run[name]) for name in (*fields, "created_ns", "n_young"))
 
 
 @settings(deadline=None, max_examples=300)  # a kernel may have to be compiled first

@@ -159,6 +159,21 @@ def test_down_from_the_first_fin_until_it_serves(trace):
     ]
 
 
+def test_nothing_is_known_of_a_host_that_had_left_before_it_went_down(trace):
+    """A controlled shutdown stops the fetchers of the other brokers first; they come back when it leads again. What
+    comes to the broker later for the first time says nothing of before."""
+    stopped(trace, "a", "b")
+    trace.lost("a", "refused", 12.0, 12.0)
+    trace.host("c", kind="broker")
+    trace.host("d", first=40.0)
+    assert [row for row in trace.states() if row[0] in "cd"] == [
+        ("c", "serving", 0.1, 10.1),
+        ("c", "unknown", 10.1, 30.0),
+        ("c", "serving", 30.0, None),
+        ("d", "serving", 40.0, None),
+    ]
+
+
 def test_a_restart_that_nobody_noticed_ended_everything_at_once(trace):
     stopped(trace, "a", "b", "c")
     assert [row[1:] for row in trace.states() if row[1] == "down"] == [("down", 10.1, 30.0)] * 3

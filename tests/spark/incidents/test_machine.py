@@ -103,6 +103,17 @@ def test_somebody_who_still_waits_leaves_the_incident_open(silent_broker: list[R
     assert "somebody still did at the end of the capture" in incident["sentence"]
 
 
+def test_what_begins_at_the_moment_a_broker_is_back_follows_from_that_one(state: MakeRow, stall: MakeRow) -> None:
+    """Brokers restart in turn; the coordinator moves back to the second one when it answers, a moment later or before
+    (recorded: the first refused commit is sent 9 ms before)."""
+    rows = [state(1, 21, "serving", 0, 5), state(1, 21, "down", 5, 8), state(1, 21, "serving", 8, None)]
+    rows += [state(2, 21, "serving", 0, 12), state(2, 21, "down", 12, 20.009), state(2, 21, "serving", 20.009, None)]
+    commit = stall("commit", 21, 2, 20, 26, group_id="orders-app", error_names=["NOT_COORDINATOR"])
+    incidents, _ = tell(rows, [commit])
+    ends = {i["node_id"]: i["end_ns"] for i in incidents}
+    assert ends == {1: 8 * NS, 2: 26 * NS}
+
+
 def test_a_failure_that_nobody_felt_is_routine(silent_broker: list[Row]) -> None:
     (incident,), _ = tell(silent_broker)
     assert (incident["severity"], incident["end_ns"], incident["clients"]) == ("info", 20 * NS, [])

@@ -368,7 +368,8 @@ def test_a_request_sent_after_the_servers_close_is_lost_at_once(
 def test_a_request_that_crosses_the_close_of_an_idle_connection_is_lost(
     instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
 ) -> None:
-    idle = connection("c1", 0, 600_000, close_kind="fin_server", idle_ms=590_000, near_idle_ms=590_000)
+    ended = {"close_kind": "fin_server", "idle_ms": 590_000, "near_idle_ms": 590_000}
+    idle = connection("c1", 0, 600_000, last_request_ns=600_005 * MS, **ended)
     watch = Recoveries(instance(idle, connection("c2", 600_200, None)), (0, 700_000 * MS))
     watch.on_close(idle, 600_000 * MS)
     watch.on_request(request_row(api_keys.PRODUCE, 600_005))

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from kafkascope_spark.stalls.clients import ServiceClient
 from kafkascope_spark.stalls.consume import AWAY_NS, consume_waits
 
@@ -14,7 +16,8 @@ def member(name="ci-1", first=0, left=None, closed=True):
     )
 
 
-def run(first, last, offsets, accepted=None, who="ci-1"):
+def run(first, last, offsets, accepted=None, who="ci-1", answer=(None, None, 0)):
+    """answer: first offset of the last response, since when that was there, and when the response before that came."""
     return {
         "client_instance_id": who,
         "node_id": 1,
@@ -25,6 +28,9 @@ def run(first, last, offsets, accepted=None, who="ci-1"):
         "first_offset": offsets[0],
         "next_offset": offsets[1],
         "next_accepted_ns": None if accepted is None else round(accepted * S),
+        "last_answer_offset": answer[0],
+        "last_answer_accepted_ns": None if answer[1] is None else round(answer[1] * S),
+        "before_last_ns": round(answer[2] * S),
     }
 
 
@@ -56,6 +62,37 @@ def test_progress_of_another_member_is_service():
 def test_reading_again_what_a_member_has_is_no_progress():
     again = run(12, 13, (50, 100), 10.5, who="ci-2")
     assert spans([run(0, 10, (0, 100), 10.5), again, run(16, 20, (100, 120))]) == [(10.5, 16)]
+
+
+@pytest.mark.parametrize(
+    ("taken_over", "told"),
+    [
+        (run(14, 20, (99, 150), who="ci-2"), [(10, 14)]),
+        (run(14, 14, (99, 100), who="ci-2"), [(10, 14)]),
+        (run(14, 20, (98, 150), who="ci-2"), [(12, 14)]),
+        (run(14, 20, (99, 150), who="ci-1"), [(10, 14)]),
+        (run(14, 20, (100, 150), who="ci-1"), [(12, 14)]),
+    ],
+    ids=["goes on after it", "nothing more is there", "earlier: committed long ago", "itself", "it was read"],
+)
+def test_a_response_that_a_member_begins_with_again_was_not_read(taken_over, told):
+    """As recorded of a member that SIGSTOP stopped: its socket took one more record, which its heir read 6 s later."""
+    stopped = run(0, 10.1, (0, 100), 12, answer=(99, 10, 9))
+    assert spans([stopped, taken_over], [member(), member("ci-2")]) == told
+
+
+def test_a_member_that_was_thrown_out_and_wakes_up_takes_nothing_over():
+    """As recorded: the stopped member goes on where it was (offset 100), 8 s later, while its heir goes on too."""
+    stopped = run(0, 10.1, (0, 100), 12, answer=(99, 10, 9))
+    heir = run(14, 15, (99, 101), 19, who="ci-2", answer=(100, 14.5, 14))
+    woken = run(17, 17, (100, 101), 19, answer=(100, 14.5, 0))
+    goes_on = run(19.1, 30, (101, 150), who="ci-2")
+    assert spans([stopped, heir, woken, goes_on], [member(), member("ci-2")]) == [(10, 14), (19, 19.1)]
+
+
+def test_a_backlog_waits_from_the_response_before_the_one_that_was_dropped():
+    stopped = run(0, 10, (0, 100), 3, answer=(50, 2, 9))
+    assert spans([stopped, run(14, 20, (50, 150), who="ci-2")], [member(), member("ci-2")]) == [(9, 14)]
 
 
 def test_a_group_that_goes_back_to_the_beginning_reads_from_there():

@@ -31,7 +31,8 @@ def test_a_wait_within_another_changes_nothing():
 
 def test_a_wait_of_less_than_a_second_is_no_stall():
     assert rows(wait(10, 10.999)) == []
-    assert spans(rows(wait(10, 10.6), wait(10.7, 11.1))) == [(10, 11.1)]
+    assert rows(wait(10, 10.6), wait(10.3, 10.9), wait(10.8, 11.5), wait(11.6, 12.4)) == []
+    assert spans(rows(wait(10, 10.6), wait(10.7, 11.8))) == [(10, 11.8)]
 
 
 def test_the_limit_decides_which_waits_are_stalls():
