@@ -44,7 +44,8 @@ def write_stories(
 
     uri: the dataset, a local path or a URI that Spark's executors reach too. master: a Spark master; remote: a Spark
     Connect server; neither: `SPARK_REMOTE` where that is set, else Spark inside this process. ignored: rules that are
-    not asked; stage: takes the name of each stage when it begins. Raises UsageError when there is no such dataset or no session can be opened.
+    not asked; stage: takes the name of each stage when it begins. Raises UsageError when there is no such dataset or
+    no session can be opened.
     """
     dataset = Dataset.open(uri)
     size = size_for_requests(dataset.rows(REQUESTS.name))

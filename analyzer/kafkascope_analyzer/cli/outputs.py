@@ -83,7 +83,9 @@ class Staged:
             self.work.mkdir()
             self.work.rmdir()
         except OSError as error:
-            raise UsageError(f"{self._out}: cannot be written: {error.strerror or error}; -o names another place") from error
+            raise UsageError(
+                f"{self._out}: cannot be written: {error.strerror or error}; -o names another place"
+            ) from error
         return self
 
     def __exit__(

@@ -35,9 +35,7 @@ def sql(
     ] = None,
     query: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[SELECT]", help="A SELECT in DuckDB's SQL; - reads it from stdin.", show_default=False
-        ),
+        typer.Argument(metavar="[SELECT]", help="A SELECT in DuckDB's SQL; - reads it from stdin.", show_default=False),
     ] = None,
     run: Annotated[
         str | None,

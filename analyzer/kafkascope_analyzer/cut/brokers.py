@@ -1,4 +1,4 @@
-"""What a piece says about its brokers: their names, as Wireshark's name resolution, and on which ports Kafka is spoken."""
+"""What a piece says about its brokers: their names, for Wireshark's name resolution, and their ports."""
 
 import ipaddress
 from collections import defaultdict

@@ -1,5 +1,5 @@
-"""Writes pcapng: one section, the names of addresses, an interface per link type and snap length, enhanced packet blocks
-with nanoseconds.
+"""Writes pcapng: one section, the names of addresses, an interface per link type and snap length, enhanced packet
+blocks with nanoseconds.
 
 Packets are copied by arrays, not one by one. Source: draft-ietf-opsawg-pcapng. Little-endian.
 """

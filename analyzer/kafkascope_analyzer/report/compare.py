@@ -21,6 +21,7 @@ from kafkascope_analyzer.report.starts import clients_of, starts_of
 Row = dict[str, Any]
 Key = tuple[str, str, str, str]
 
+
 def comparison(before: Dataset, after: Dataset) -> Row:
     """The model of the comparison: matched starts, slowest change first, and who is in one of them only; latency,
     errors, versions and rebalances.
@@ -51,7 +52,12 @@ def _by_key(dataset: Dataset) -> dict[Key, list[Row]]:
 
 
 def _key(client: Row) -> Key:
-    return generic_name(client["client_id"] or ""), client["kind"], client["group_id"] or "", client["transactional_id"] or ""
+    return (
+        generic_name(client["client_id"] or ""),
+        client["kind"],
+        client["group_id"] or "",
+        client["transactional_id"] or "",
+    )
 
 
 def _named(key: Key) -> Row:

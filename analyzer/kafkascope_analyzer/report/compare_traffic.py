@@ -1,4 +1,4 @@
-"""Two captures of one application: latency by API, errors, versions and rebalances, without what brokers ask each other.
+"""Two captures of one application: latency by API, errors, versions, rebalances; without what brokers ask each other.
 
 Captures may differ in length, so errors and rebalances are compared by how many there are a minute.
 """
@@ -22,7 +22,9 @@ FEWEST, FEWEST_FOR_P99 = 20, 100
 SAME, SLOWER, FASTER = "same", "slower", "faster"
 NEW, GONE, MORE, FEWER = "new", "gone", "more", "fewer"
 _NS_PER_MINUTE = 60_000_000_000
-_CLIENTS = "(select conn_id from connections where not list_has_any(coalesce(roles, []), ['inter_broker', 'controller']))"
+_CLIENTS = (
+    "(select conn_id from connections where not list_has_any(coalesce(roles, []), ['inter_broker', 'controller']))"
+)
 _LATENCY = f"""
 select api_name, count(*), quantile_disc(latency_us, 0.5), quantile_disc(latency_us, 0.99)
 from requests semi join {_CLIENTS} using (conn_id)
@@ -123,7 +125,9 @@ def traffic_changes(before: Dataset, after: Dataset) -> TrafficChanges:
     latency = [_latency(api, old.latency[api], new.latency[api]) for api in old.latency.keys() & new.latency.keys()]
     latency.sort(key=lambda row: (row.verdict == SAME, -abs(row.p99_after_us - row.p99_before_us), row.api_name))
     errors = [_error(key, old, new) for key in old.errors.keys() | new.errors.keys()]
-    errors.sort(key=lambda row: (row.verdict == SAME, -abs(row.per_minute_after - row.per_minute_before), row.error_name))
+    errors.sort(
+        key=lambda row: (row.verdict == SAME, -abs(row.per_minute_after - row.per_minute_before), row.error_name)
+    )
     rebalances = [_rebalance(group, old, new) for group in sorted(old.rebalances.keys() | new.rebalances.keys())]
     rebalances.sort(key=lambda row: (row.verdict == SAME, row.group_id))
     return TrafficChanges(tuple(latency), tuple(errors), tuple(_versions(old, new)), tuple(rebalances))

@@ -52,7 +52,9 @@ def grid(*columns: tuple[str, str], header: bool = True) -> Table:
     return table
 
 
-def labelled(label: tuple[str, str] | Text, width: int, *parts: str | tuple[str, str], indent: int = 0) -> RenderableType:
+def labelled(
+    label: tuple[str, str] | Text, width: int, *parts: str | tuple[str, str], indent: int = 0
+) -> RenderableType:
     """A paragraph with a label of that width before its first line; where it wraps, it stays beside the label."""
     table = Table(box=None, show_header=False, show_edge=False, pad_edge=False, padding=0)
     table.add_column(width=width, no_wrap=True)

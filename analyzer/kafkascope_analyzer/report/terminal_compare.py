@@ -14,7 +14,16 @@ Model = dict[str, Any]
 MOST_CLIENTS = 40
 MOST_STEPS = 3
 MOST_ROWS = 15
-_STYLE = {"more": "red", "new": "red", "fewer": "green", "gone": "green", "slower": "red", "broken": "bold red", "faster": "green", "recovered": "green"}
+_STYLE = {
+    "more": "red",
+    "new": "red",
+    "fewer": "green",
+    "gone": "green",
+    "slower": "red",
+    "broken": "bold red",
+    "faster": "green",
+    "recovered": "green",
+}
 _PARTS = {"wait_us": "the client's wait", "broker_us": "the broker", "network_us": "the network"}
 
 

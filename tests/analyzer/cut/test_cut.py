@@ -400,7 +400,12 @@ def test_tshark_shows_brokers_by_name(files, dataset):
 def test_host_names_that_brokers_advertise_are_their_names(small, here):
     place = small.write_dataset(here / "small.kscope")
     at = {"conn_id": "c9", "protocol": "kafka", "server_port": 9092, "client_ip": "10.0.0.1", "client_port": 1}
-    ends = [("10.0.0.1", 1, "kafka-a.example"), ("fd00::2", 2, "fd00::2"), ("10.0.0.3", 3, None), ("10.0.0.3", 4, "::1")]
+    ends = [
+        ("10.0.0.1", 1, "kafka-a.example"),
+        ("fd00::2", 2, "fd00::2"),
+        ("10.0.0.3", 3, None),
+        ("10.0.0.3", 4, "::1"),
+    ]
     rows = [{**at, "server_ip": ip, "node_id": node, "advertised_host": host} for ip, node, host in ends]
     small.write_table(place, small.TABLES["connections"], rows)
     names = broker_names(Dataset.open(place))

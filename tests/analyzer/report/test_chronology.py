@@ -76,9 +76,9 @@ def test_in_a_pipe_each_is_one_line_with_its_id_however_long(dataset: Write) -> 
     lines = [line.split(maxsplit=2) for line in page.splitlines()]
     assert page.isascii()
     assert [(at, kind) for at, kind, _ in lines] == [(at, kind) for at, kind, _ in ALL]
-    assert sorted((at, kind, rest.removeprefix("incident-1").strip()) for at, kind, rest in lines if SILENT in rest) == [
-        entry for entry in sorted(ALL) if SILENT in entry[2]
-    ]
+    assert sorted(
+        (at, kind, rest.removeprefix("incident-1").strip()) for at, kind, rest in lines if SILENT in rest
+    ) == [entry for entry in sorted(ALL) if SILENT in entry[2]]
     assert run(dataset(), "--node", "9").stdout == "nothing of this is in the capture\n"
 
 

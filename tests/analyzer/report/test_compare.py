@@ -18,7 +18,14 @@ def requests(small: ModuleType, n: int, latency_us: int, version: int, conn: str
 
 
 def errors(small: ModuleType, name: str, n: int, conn: str = "c1") -> list[dict]:
-    row = {"conn_id": conn, "api_key": 0, "api_name": "Produce", "error_code": 1, "error_name": name, "ts_ns": small.at(5)}
+    row = {
+        "conn_id": conn,
+        "api_key": 0,
+        "api_name": "Produce",
+        "error_code": 1,
+        "error_name": name,
+        "ts_ns": small.at(5),
+    }
     return [{**row, "request_id": f"{conn}:{i}"} for i in range(n)]
 
 

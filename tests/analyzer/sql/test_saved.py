@@ -39,7 +39,9 @@ def test_every_question_can_be_asked_of_a_dataset_with_stories(dataset: Write, n
 
 
 def test_a_name_that_is_not_known_gets_the_closest(dataset: Write) -> None:
-    with pytest.raises(UsageError, match=r"no saved question is called slow-producer \(the closest is slow-producers\)"):
+    with pytest.raises(
+        UsageError, match=r"no saved question is called slow-producer \(the closest is slow-producers\)"
+    ):
         question("slow-producer")
 
 

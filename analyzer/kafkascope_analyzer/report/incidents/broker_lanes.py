@@ -116,7 +116,11 @@ def _text(state: str, joined: list[Row], states: list[Row]) -> str:
         return state
     hosts, n_hosts = sorted({row["host"] for row in joined}), len({row["host"] for row in states})
     ports = {row["server_port"] for row in joined}
-    on = f" on port {list_of(sorted(map(str, ports)), NAMED_HOSTS)}" if ports != {r["server_port"] for r in states} else ""
+    on = (
+        f" on port {list_of(sorted(map(str, ports)), NAMED_HOSTS)}"
+        if ports != {r["server_port"] for r in states}
+        else ""
+    )
     if len(hosts) == n_hosts:
         return f"{state} to {f'all {n_hosts} hosts' if n_hosts > 1 else safe(hosts[0])}{on}"
     return f"{state} to {len(hosts)} of {n_hosts} hosts ({list_of([safe(host) for host in hosts], NAMED_HOSTS)}){on}"
