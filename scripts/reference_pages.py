@@ -42,8 +42,8 @@ Query them with `kafkascope sql`, or with anything that reads Parquet:
     kafkascope sql NAME.kscope "select api_name, count(*), median(latency_us) from requests group by all"
     duckdb -c "select api_name, count(*), median(latency_us) from 'NAME.kscope/requests/**/*.parquet' group by all"
 
-`kafkascope sql --list` lists saved questions, as who stood still, slow producers, lag by partition; `--run NAME` asks one,
-and `--show NAME` prints its SQL. `--format parquet` and `jsonl` write the rows for other programs.
+`kafkascope sql --list` lists saved questions, as who stood still, slow producers, lag by partition; `--run NAME` asks
+one, and `--show NAME` prints its SQL. `--format parquet` and `jsonl` write the rows for other programs.
 
 In `kafkascope sql` tables have their own names, those under `stories/` too (`clients`), and a message is
 `messages.Metadata_response`, its nested fields as they are below.
@@ -147,8 +147,8 @@ COMMANDS_HEAD = """# Commands
 | 3 | unreadable input: one sentence names the file (a capture with the byte and why, or a damaged file of a dataset); \
 nothing was written |
 | 4 | Spark failed: one sentence says why (memory, disk, a lost process) and what to do; the tables are complete |
-| 5 | no Kafka in the capture, as no packets or no connection that speaks it; one sentence says which; what was read is \
-written |
+| 5 | no Kafka in the capture: no packets, or no connection that speaks it; one sentence says which; what was read \
+is written |
 | 130 | interrupted; nothing was written |
 | 141 | the program that read standard output closed it |
 """
