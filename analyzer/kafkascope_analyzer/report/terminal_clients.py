@@ -243,6 +243,10 @@ def _start(start: Model, start_ns: int) -> Iterator[RenderableType]:
     yield from _steps(start, start_ns)
 
 
+_VERDICTS = {"fast": "faster than expected", "late": "later than expected"}
+"""Verdicts of loops in words."""
+
+
 def _odd_loops(client: Model) -> Iterator[RenderableType]:
     """Loops that are not as they should be, one line a kind: the worst of it."""
     worst: dict[tuple[str, str], Model] = {}
@@ -251,11 +255,14 @@ def _odd_loops(client: Model) -> Iterator[RenderableType]:
         if kind not in worst or loop["max_ms"] > worst[kind]["max_ms"]:
             worst[kind] = loop
     for (cadence, verdict), loop in sorted(worst.items()):
-        shown = str if cadence == "in_flight" else _ms
-        wanted = f", should be {shown(loop['expected_ms'])}" if loop["expected_ms"] is not None else ""
-        source = f" ({loop['expected_from'].replace('_', ' ')})" if wanted and loop["expected_from"] else ""
-        figures = f"half within {shown(loop['p50_ms'])}, longest {shown(loop['max_ms'])}"
-        yield line((f"{cadence.replace('_', ' ')} {verdict}: ", "yellow"), f"{figures}{wanted}{source}", indent=2)
+        in_flight = cadence == "in_flight"
+        shown = str if in_flight else _ms
+        title = "requests in flight" if in_flight else f"{cadence.replace('_', ' ')} {_VERDICTS.get(verdict, verdict)}"
+        figures = f"median {shown(loop['p50_ms'])}, maximum {shown(loop['max_ms'])}"
+        if loop["expected_ms"] is not None:
+            source = f", {loop['expected_from'].replace('_', ' ')}" if loop["expected_from"] else ""
+            figures += f" ({'limit' if in_flight else 'expected'} {shown(loop['expected_ms'])}{source})"
+        yield line((f"{title}: ", "yellow"), figures, indent=2)
 
 
 def _ms(value: int) -> str:
