@@ -1,5 +1,6 @@
 """Saved questions and views, compared with what plain counting over the rows of the tables gives."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MANIFEST
 from kafkascope_analyzer.sql.database import Database
 from kafkascope_analyzer.sql.saved import question, questions, views
 from kafkascope_parsers.errors import UsageError
@@ -109,6 +111,16 @@ def test_brokers_are_no_application_clients(dataset: Write) -> None:
         "reader",
         "svc",
     ]
+
+
+def test_a_view_whose_tables_are_not_there_does_not_stop_other_queries(dataset: Write) -> None:
+    place = dataset()
+    manifest = json.loads((place / MANIFEST).read_text())
+    del manifest["files"]["requests"]
+    (place / MANIFEST).write_text(json.dumps(manifest))
+    assert asked(place, "select count(*) as n from errors") == [{"n": 1}]
+    with pytest.raises(UsageError, match="topics"):
+        asked(place, "from topics")
 
 
 def test_views_of_stories_that_are_not_there_do_not_stop_other_queries(dataset: Write) -> None:
