@@ -42,6 +42,9 @@ Query them with `kafkascope sql`, or with anything that reads Parquet:
     kafkascope sql NAME.kscope "select api_name, count(*), median(latency_us) from requests group by all"
     duckdb -c "select api_name, count(*), median(latency_us) from 'NAME.kscope/requests/**/*.parquet' group by all"
 
+`kafkascope sql --list` lists saved questions, as who stood still, slow producers, lag by partition; `--run NAME` asks
+one, and `--show NAME` prints its SQL. `--format parquet` and `jsonl` write the rows for other programs.
+
 In `kafkascope sql` tables have their own names, those under `stories/` too (`clients`), and a message is
 `messages.Metadata_response`, its nested fields as they are below.
 
@@ -141,8 +144,11 @@ COMMANDS_HEAD = """# Commands
 | 0 | done |
 | 1 | a finding is of the severity that `--fail-on` names, or worse; everything was written |
 | 2 | usage: the call cannot be carried out as asked; nothing was changed |
-| 3 | unreadable input: one sentence names the file, the byte and why; nothing was written |
+| 3 | unreadable input: one sentence names the file (a capture with the byte and why, or a damaged file of a dataset); \
+nothing was written |
 | 4 | Spark failed: one sentence says why (memory, disk, a lost process) and what to do; the tables are complete |
+| 5 | no Kafka in the capture: no packets, or no connection that speaks it; one sentence says which; what was read \
+is written |
 | 130 | interrupted; nothing was written |
 | 141 | the program that read standard output closed it |
 """
@@ -293,7 +299,30 @@ def tables_page() -> str:
         parts += [
             f"## stories/{table.name}\n\nOne row per {table.row}. Made by Spark.\n\n{text}{columns(table.columns)}"
         ]
+    return "\n".join([*parts, views_section()])
+
+
+VIEWS_HEAD = """## Views of kafkascope sql
+
+They are no files of the dataset: `kafkascope sql` makes them, and every query can use them.
+"""
+
+
+def views_section() -> str:
+    from kafkascope_analyzer.sql.saved import views
+
+    parts = [VIEWS_HEAD]
+    for view in views():
+        indented = "".join(f"    {line}\n" for line in view.text.splitlines()[1:])
+        parts.append(f"### {view.name}\n\n{view.description}\n\n{indented}")
     return "\n".join(parts)
+
+
+def questions_table() -> str:
+    from kafkascope_analyzer.sql.saved import questions
+
+    rows = "".join(f"| `{saved.name}` | {saved.description} |\n" for saved in questions())
+    return f"| saved question | what it answers |\n|---|---|\n{rows}"
 
 
 def columns(declared) -> str:
@@ -345,6 +374,8 @@ def commands_page() -> str:
             f"## kafkascope {name}\n\n{command.help}\n",
             "| | what |\n|---|---|\n" + "".join(map(option, command.params)),
         ]
+        if name == "sql":
+            parts.append(questions_table())
     return "\n".join(parts)
 
 

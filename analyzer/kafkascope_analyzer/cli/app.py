@@ -26,7 +26,7 @@ from kafkascope_analyzer.cli.topology import topology
 class _Commands(TyperGroup):
     """The group of all commands: its help prints the first paragraph of each command's help whole."""
 
-    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes the table of commands; the default is one line of each description."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         shown = [(name, _first_paragraph(command.help)) for name, command in commands if command is not None]

@@ -41,7 +41,7 @@ def show_capture(place: str, how: Format) -> None:
 
 
 def capture_model(places: Sequence[str]) -> Model:
-    """Files and servers, told from the first BLOCK_BYTES of each file. Raises CaptureError, UsageError."""
+    """Files and servers, as seen in the first BLOCK_BYTES of each file. Raises CaptureError, UsageError."""
     inputs = expand_inputs(places)
     versions = np.ascontiguousarray(API_VERSION_RANGE, np.int16)
     seen = Seen()

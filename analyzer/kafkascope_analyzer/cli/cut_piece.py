@@ -1,6 +1,7 @@
 """The steps of `kafkascope cut`: what to read, with or without a dataset, and a file that appears only when whole."""
 
 import os
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -11,15 +12,18 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kafkascope_analyzer.cli.progress import bar, note
+from kafkascope_analyzer.cut.brokers import broker_names, kafka_ports
 from kafkascope_analyzer.cut.copy import Copied, copy_packets
 from kafkascope_analyzer.cut.flows import Endpoint, parse_endpoint
 from kafkascope_analyzer.cut.originals import Original, originals_of
+from kafkascope_analyzer.cut.pcapng import Section
 from kafkascope_analyzer.cut.plan import Plan, plan_on_dataset, wider, window_of
 from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.dataset.dataset import Dataset, is_dataset
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.ingest.series import in_time_order
 from kafkascope_analyzer.ingest.source import STANDARD_INPUT, expand_inputs, iter_blocks
+from kafkascope_analyzer.report.commands import open_in_wireshark
 from kafkascope_analyzer.report.words import absolute, count, list_of, size, span
 from kafkascope_parsers.errors import UsageError
 
@@ -46,19 +50,21 @@ def cut_piece(wanted: Wanted, out: Path, *, overwrite: bool, quiet: bool) -> Non
         raise UsageError("say what to cut: --client, --connection, --api, --error, --from and --to, --packets, … (-h)")
     _check_out(out, overwrite=overwrite)
     with tempfile.TemporaryDirectory(prefix="kafkascope-cut-") as scratch:
-        originals, plan = _prepared(wanted, Path(scratch), quiet=quiet)
+        dataset, originals, plan = _prepared(wanted, Path(scratch), quiet=quiet)
         _check_not_an_input(out, originals)
-        words = f"kafkascope {version('kafkascope')}", _comment(wanted, originals)
+        names = {} if dataset is None else broker_names(dataset)
+        section = Section(f"kafkascope {version('kafkascope')}", _comment(wanted, originals), names)
+        ports = frozenset() if dataset is None else kafka_ports(dataset)
         total = sum(original.path.stat().st_size for original in originals if original.path != STANDARD_INPUT)
         with _appearing(out) as file, bar("cutting", quiet=quiet) as shown:
-            copied = copy_packets(originals, plan, file, words, lambda done: shown.at(done, total))
+            copied = copy_packets(originals, plan, file, section, lambda done: shown.at(done, total))
             if not copied.n_packets:
                 raise UsageError(f"no packet matches {wanted.selection.words()}: nothing was written")
-    _say(copied, out, quiet=quiet)
+    _say(copied, out, ports, quiet=quiet)
 
 
-def _prepared(wanted: Wanted, scratch: Path, *, quiet: bool) -> tuple[list[Original], Plan]:
-    """The captures to read, in order, and what to take of them."""
+def _prepared(wanted: Wanted, scratch: Path, *, quiet: bool) -> tuple[Dataset | None, list[Original], Plan]:
+    """The dataset, where there is one; the captures to read, in order, and what to take of them."""
     selection = wanted.selection
     dataset, captures = _dataset_and_captures(wanted)
     if dataset is None and _needs_dataset(selection):
@@ -73,7 +79,7 @@ def _prepared(wanted: Wanted, scratch: Path, *, quiet: bool) -> tuple[list[Origi
     if len(originals) > 1 and any(numbers.capture_id is None for numbers in selection.packets):
         names = ", ".join(f"{o.capture_id} is {o.path.name}" for o in originals[:MOST_NAMES])
         raise UsageError(f"--packets with several captures: say which, as CAPTURE_ID:100-250 ({names})")
-    return originals, plan
+    return dataset, originals, plan
 
 
 def _dataset_and_captures(wanted: Wanted) -> tuple[Dataset | None, list[Path]]:
@@ -174,8 +180,8 @@ def _comment(wanted: Wanted, originals: list[Original]) -> str:
     return f"cut by kafkascope {version('kafkascope')}: {wanted.selection.words()}; out of {names}"
 
 
-def _say(copied: Copied, out: Path, *, quiet: bool) -> None:
-    """What is in the piece, on standard output (on standard error where the piece goes there)."""
+def _say(copied: Copied, out: Path, kafka_ports: frozenset[int], *, quiet: bool) -> None:
+    """What is in the piece and how to open it, on standard output (on standard error where the piece goes there)."""
     what = (
         f"{count(copied.n_packets, 'packet')} of {count(len(copied.flows), 'TCP connection')}, {size(copied.n_bytes)}"
     )
@@ -184,3 +190,4 @@ def _say(copied: Copied, out: Path, *, quiet: bool) -> None:
         note(f"{what}, {when}", quiet=quiet)
     else:
         print(f"{out}: {what}, {when}")
+        print(open_in_wireshark(shlex.quote(str(out)), kafka_ports.intersection(copied.ports.tolist())))

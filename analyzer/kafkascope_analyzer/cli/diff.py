@@ -1,4 +1,4 @@
-"""`kafkascope diff`: two captures of the same application. Reads the stories, starts no Spark."""
+"""`kafkascope diff`: two captures of the same application. Reads tables and stories, starts no Spark."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ def diff(
     after: Annotated[str, typer.Argument(metavar="B.kscope", help="The dataset to judge.", show_default=False)],
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
-    """Say which clients start slower in B than in A, and in which step."""
+    """Compare two captures of one application: starts and their steps, latency, errors, versions, rebalances."""
     with exit_codes():
         from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.report.compare import comparison

@@ -86,8 +86,8 @@ class Seen:
     def _server(self, pair: tuple[Endpoint, Endpoint]) -> Endpoint:
         """Which of the two is the server: by handshakes, then by Kafka requests, then by the lower port."""
         one, other = pair
-        for told in (self.handshakes, {end: c["kafka"] for end, c in self.looks.items()}):
-            a, b = told.get(one, 0), told.get(other, 0)
+        for counts in (self.handshakes, {end: c["kafka"] for end, c in self.looks.items()}):
+            a, b = counts.get(one, 0), counts.get(other, 0)
             if a != b:
                 return one if a > b else other
         return min(one, other, key=lambda end: (end[2], end))
@@ -98,7 +98,7 @@ class Seen:
 
 
 def _flows(segments: Segments) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first segment of each (source, destination), and each segment's flow: int64, told apart by a hash."""
+    """The first segment of each (source, destination), and each segment's flow: int64, by a hash."""
     odd = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], np.uint64)
     keys = segments.source[:, 0] * odd[0] ^ segments.source[:, 1] * odd[1]
     keys = keys * odd[2] + segments.destination[:, 0] * odd[3] ^ segments.destination[:, 1] * odd[0]

@@ -81,10 +81,10 @@ def _errors_of(dataset: Dataset, request_ids: list[str]) -> dict[str, list[str]]
     """Errors of each request as text, each once: the error's name and what it is about."""
     found: dict[str, list[str]] = {}
     for error in rows(dataset, ERRORS, ["request_id", "error_name", "resource"], one_of("request_id", request_ids)):
-        told = " ".join(safe(part) for part in (error["error_name"], error["resource"]) if part)
+        what = " ".join(safe(part) for part in (error["error_name"], error["resource"]) if part)
         there = found.setdefault(error["request_id"], [])
-        if told not in there:
-            there.append(told)
+        if what not in there:
+            there.append(what)
     return found
 
 
@@ -97,5 +97,5 @@ def _comments(request: dict[str, Any], errors: list[str]) -> Iterator[tuple[Plac
     if request["response_packet_no"] is not None and request["response_ns"] is not None:
         took = f" after {span(request['latency_us'])}" if request["latency_us"] is not None else ""
         more = f" and {len(errors) - MOST_ERRORS_NAMED} more" if len(errors) > MOST_ERRORS_NAMED else ""
-        told = f": {', '.join(errors[:MOST_ERRORS_NAMED])}{more}" if errors else ""
-        yield (request["response_packet_no"], request["response_ns"]), f"kafkascope: {name} response{took}{told}"
+        with_errors = f": {', '.join(errors[:MOST_ERRORS_NAMED])}{more}" if errors else ""
+        yield (request["response_packet_no"], request["response_ns"]), f"kafkascope: {name} response{took}{with_errors}"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.cut.flows import flow_keys, touches
 from kafkascope_analyzer.cut.originals import Original
-from kafkascope_analyzer.cut.pcapng import PcapngWriter
+from kafkascope_analyzer.cut.pcapng import PcapngWriter, Section
 from kafkascope_analyzer.cut.plan import Plan
 from kafkascope_analyzer.cut.when import PacketRange
 from kafkascope_analyzer.ingest.source import Block, CaptureFile
@@ -24,13 +24,14 @@ Flags = NDArray[np.bool_]
 
 @dataclass(slots=True)
 class Copied:
-    """What went into the piece. flows holds a hash of each TCP connection's ends, uint64."""
+    """What went into the piece. flows holds a hash of each TCP connection's ends, ports all ports of both."""
 
     n_packets: int = 0
     n_bytes: int = 0
     first_ns: int = 0
     last_ns: int = 0
     flows: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
+    ports: NDArray[np.uint16] = field(default_factory=lambda: np.zeros(0, np.uint16))
 
     def take(self, packets: Packets, segments: Segments, chosen: Flags) -> None:
         """Counts chosen packets, and the connections of their segments."""
@@ -41,18 +42,20 @@ class Copied:
         self.n_packets += len(ts)
         kept = np.isin(segments.packet_no, packets.packet_no[chosen])
         self.flows = np.union1d(self.flows, flow_keys(segments)[kept])
+        ports = np.concatenate([segments.source_port[kept], segments.destination_port[kept]])
+        self.ports = np.union1d(self.ports, ports)
 
 
 def copy_packets(
     originals: Iterable[Original],
     plan: Plan,
     file: BinaryIO,
-    words: tuple[str, str],
+    section: Section,
     progress: Callable[[int], None],
 ) -> Copied:
     """Writes the piece to `file`; nothing at all where no packet is chosen.
 
-    words: the program's name and the comment of the section header. progress takes bytes read so far. Raises
+    section: what the piece says of itself. progress takes bytes read so far. Raises
     CaptureError.
     """
     copied, writer, before = Copied(), None, 0
@@ -65,7 +68,7 @@ def copy_packets(
             if len(candidates):
                 chosen, segments = _by_flow(block, candidates, plan, link)
                 if chosen.any():
-                    writer = writer or PcapngWriter(file, *words)
+                    writer = writer or PcapngWriter(file, section)
                     kept = _only(candidates, chosen)
                     writer.write(block.buf, kept, capture.info.snaplen, plan.comments.options(kept))
                     copied.take(candidates, segments, chosen)

@@ -1,10 +1,13 @@
-"""Writes pcapng: one section, an interface per link type and snap length, enhanced packet blocks with nanoseconds.
+"""Writes pcapng: one section, the names of addresses, an interface per link type and snap length, enhanced packet
+blocks with nanoseconds.
 
 Packets are copied by arrays, not one by one. Source: draft-ietf-opsawg-pcapng. Little-endian.
 """
 
+import ipaddress
 import struct
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import numpy as np
@@ -12,7 +15,9 @@ from numpy.typing import NDArray
 
 from kafkascope_parsers.capture import Packets
 
-_SECTION, _INTERFACE, _ENHANCED_PACKET = 0x0A0D0D0A, 1, 6
+_SECTION, _INTERFACE, _NAMES, _ENHANCED_PACKET = 0x0A0D0D0A, 1, 4, 6
+_NAME_RECORDS = {4: 1, 6: 2}
+"""IP version -> type of a record of the name resolution block."""
 _OPT_COMMENT, _SHB_USERAPPL, _IF_TSRESOL = 1, 4, 9
 _NANOSECONDS = 9
 _HEAD_BYTES, _TAIL_BYTES = 28, 4
@@ -40,16 +45,36 @@ def _block(kind: int, body: bytes) -> bytes:
     return struct.pack("<I", kind) + size + body + size
 
 
+def _name_record(ip: str, name: str) -> bytes:
+    """An address and its name, padded to 32 bits."""
+    address = ipaddress.ip_address(ip)
+    value = address.packed + name.encode("utf-8") + b"\0"
+    return struct.pack("<HH", _NAME_RECORDS[address.version], len(value)) + value + bytes(-len(value) % 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What the file says of itself. names: IP address -> host name, for Wireshark's name resolution."""
+
+    application: str
+    comment: str
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
 class PcapngWriter:
     """Writes to an open binary file, from its section header on."""
 
-    def __init__(self, file: BinaryIO, application: str, comment: str) -> None:
-        options = option(_OPT_COMMENT, comment.encode("utf-8")) + option(_SHB_USERAPPL, application.encode("utf-8"))
+    def __init__(self, file: BinaryIO, section: Section) -> None:
+        options = option(_OPT_COMMENT, section.comment.encode("utf-8"))
+        options += option(_SHB_USERAPPL, section.application.encode("utf-8"))
         head = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
         self._file = file
         self._interfaces: dict[tuple[int, int], int] = {}
         self.n_bytes = 0
         self._write(_block(_SECTION, head + options + bytes(4)))
+        if section.names:
+            records = b"".join(_name_record(ip, name) for ip, name in section.names.items())
+            self._write(_block(_NAMES, records + bytes(4)))
 
     def write(self, buf: Bytes, packets: Packets, snaplen: int, options: Mapping[int, bytes]) -> None:
         """Writes packets whose offsets count in buf. options: those of packet i, as `comment_options` makes them."""

@@ -21,9 +21,14 @@ def cut_command(option: str, identities: Iterable[str], piece: str) -> str:
 
 
 def wireshark_command(piece: str, ports: Iterable[int | None] = ()) -> str:
-    """The command that opens the piece in Wireshark, which decodes Kafka on other ports only with -d."""
+    """The command that opens PIECE.pcapng; see `open_in_wireshark`."""
+    return open_in_wireshark(f"{piece}.pcapng", ports)
+
+
+def open_in_wireshark(file: str, ports: Iterable[int | None] = ()) -> str:
+    """The command that opens the file in Wireshark, which decodes Kafka on other ports only with -d."""
     others = sorted({port for port in ports if port is not None and port != KAFKA_PORT})
-    return " ".join([f"wireshark {piece}.pcapng", *(f"-d tcp.port=={port},kafka" for port in others)])
+    return " ".join([f"wireshark {file}", *(f"-d tcp.port=={port},kafka" for port in others)])
 
 
 def explain_command(identity: str) -> str:

@@ -1,27 +1,31 @@
-"""Two captures of one application: which starts became slower, and in which step.
+"""Two captures of one application: which starts became slower, and in which step; and what else changed.
 
 Clients are matched by what stays the same between runs: client id, kind, group and transactional id (numbers at the
 end of a generated client id count for nothing). Of several of one name the middle one speaks for all. A step's time
 is what it added to the critical path: duration and the wait before it.
 """
 
-import re
 from collections import defaultdict
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.compare_traffic import (
+    NOTABLE_SHARE,
+    NOTABLE_US,
+    generic_name,
+    traffic_changes,
+)
+from kafkascope_analyzer.report.plain import plain
 from kafkascope_analyzer.report.starts import clients_of, starts_of
 
 Row = dict[str, Any]
 Key = tuple[str, str, str, str]
 
-NOTABLE_US = 5_000
-NOTABLE_SHARE = 10
-"""A start that changed by less than 5 ms or a tenth is as fast as before."""
-
 
 def comparison(before: Dataset, after: Dataset) -> Row:
-    """The model of the comparison: matched starts, slowest change first, and who is in one of them only."""
+    """The model of the comparison: matched starts, slowest change first, and who is in one of them only; latency,
+    errors, versions and rebalances.
+    """
     old, new = _by_key(before), _by_key(after)
     matched = [_matched(key, old[key], new[key]) for key in sorted(old.keys() & new.keys())]
     matched.sort(key=lambda row: (-(row["change_us"] or 0), row["client_id"], row["kind"]))
@@ -31,6 +35,7 @@ def comparison(before: Dataset, after: Dataset) -> Row:
         "n_faster": sum(row["verdict"] == "faster" for row in matched),
         "only_before": [_named(key) for key in sorted(old.keys() - new.keys())],
         "only_after": [_named(key) for key in sorted(new.keys() - old.keys())],
+        **plain(traffic_changes(before, after)),
     }
 
 
@@ -47,8 +52,12 @@ def _by_key(dataset: Dataset) -> dict[Key, list[Row]]:
 
 
 def _key(client: Row) -> Key:
-    name = re.sub(r"(?<=[-_.])\d+$", "*", client["client_id"] or "")
-    return name, client["kind"], client["group_id"] or "", client["transactional_id"] or ""
+    return (
+        generic_name(client["client_id"] or ""),
+        client["kind"],
+        client["group_id"] or "",
+        client["transactional_id"] or "",
+    )
 
 
 def _named(key: Key) -> Row:
@@ -82,7 +91,7 @@ def _middle(starts: list[Row]) -> Row:
 def _verdict(a: Row, b: Row, change: int | None) -> str:
     if change is None:
         worse, better = a["outcome"] == "ready", b["outcome"] == "ready"
-        return "broken" if worse else "mended" if better else "same"
+        return "broken" if worse else "recovered" if better else "same"
     if abs(change) < NOTABLE_US or abs(change) * NOTABLE_SHARE < a["total_us"]:
         return "same"
     return "slower" if change > 0 else "faster"

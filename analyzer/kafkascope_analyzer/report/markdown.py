@@ -53,12 +53,12 @@ def _head(model: Model) -> Iterator[str]:
 
 def _starts(model: Model) -> Iterator[str]:
     start_ns = model["capture"]["start_ns"] or 0
-    told = [(client, start) for client in model["clients"]["listed"] for start in client["starts"]]
-    if not told:
+    listed = [(client, start) for client in model["clients"]["listed"] for start in client["starts"]]
+    if not listed:
         return
-    told.sort(key=lambda pair: (pair[1]["start_ns"] or 0, pair[1]["startup_id"]))
+    listed.sort(key=lambda pair: (pair[1]["start_ns"] or 0, pair[1]["startup_id"]))
     yield from ("", "## Starts", "", "| at | client | kind | outcome | took | slowest |", "|--:|---|---|---|--:|---|")
-    for client, start in told[:MOST_STARTS]:
+    for client, start in listed[:MOST_STARTS]:
         outcome = start_text(start["outcome"])
         if start["failed_step"]:
             outcome += f" at {start['failed_step'].replace('_', ' ')}"
@@ -68,7 +68,7 @@ def _starts(model: Model) -> Iterator[str]:
         at = clock((start["start_ns"] or start_ns) - start_ns)
         kind = (client["kind"] or "unknown").replace("_", " ")
         yield f"| {at} | {code(client['client_id'])} | {kind} | {outcome} | {took} | {slowest} |"
-    yield from _more(len(told) - MOST_STARTS, "start")
+    yield from _more(len(listed) - MOST_STARTS, "start")
 
 
 def _took(start: Model) -> str:
@@ -79,13 +79,13 @@ def _took(start: Model) -> str:
 
 def _recoveries(model: Model) -> Iterator[str]:
     start_ns = model["capture"]["start_ns"] or 0
-    told = [(client, recovery) for client in model["clients"]["listed"] for recovery in client["recoveries"]]
-    if not told:
+    listed = [(client, recovery) for client in model["clients"]["listed"] for recovery in client["recoveries"]]
+    if not listed:
         return
-    told.sort(key=lambda pair: (pair[1]["start_ns"] or 0, pair[1]["told"]))
+    listed.sort(key=lambda pair: (pair[1]["start_ns"] or 0, pair[1]["told"]))
     yield from ("", "## Recoveries", "", "| at | client | error | on | outcome | took | errors |")
     yield "|--:|---|---|---|---|--:|--:|"
-    for client, recovery in told[:MOST_RECOVERIES]:
+    for client, recovery in listed[:MOST_RECOVERIES]:
         several = f" and {recovery['n_resources'] - 1:,} more" if recovery["n_resources"] > 1 else ""
         took = "" if recovery["time_to_recover_ms"] is None else span(1000 * recovery["time_to_recover_ms"])
         cells = (
@@ -98,7 +98,7 @@ def _recoveries(model: Model) -> Iterator[str]:
             f"{recovery['n_errors']:,}",
         )
         yield f"| {' | '.join(cells)} |"
-    yield from _more(len(told) - MOST_RECOVERIES, "recovery", "recoveries")
+    yield from _more(len(listed) - MOST_RECOVERIES, "recovery", "recoveries")
 
 
 def _rebalances(model: Model) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _worst(model: Model) -> Iterator[str]:
     outcome = outcome_text(recovery["outcome"])
     what = f"{code(recovery['first_error_name'])} on {code(recovery['resource'])}"
     yield f"{code(client['client_id'])}, {what}: {outcome}{took}."
-    yield f"{code('kafkascope explain OUT.kscope ' + recovery['told'])} tells it with packet numbers."
+    yield f"{code('kafkascope explain OUT.kscope ' + recovery['told'])} explains it with packet numbers."
     yield from ("", "```mermaid", *sequence(client, recovery), "```")
 
 

@@ -20,7 +20,7 @@ BAR = 20
 _STYLE = {"recovered": "green", "still_open": "bold yellow"}
 _SIGNS = {"error": "x", "success": "o", "backoff": ".", "hint": "x"}
 _ANSWERED = frozenset({"metadata", "find_coordinator", "reconnect"})
-"""Steps that are told when they were answered; the others when they began."""
+"""Steps that are shown at the time of their answer; the others at the time when they began."""
 
 
 def render_recovery(model: Model) -> Iterator[RenderableType]:

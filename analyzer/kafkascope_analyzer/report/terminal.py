@@ -5,6 +5,7 @@ what a word says. Times are relative to the start of the capture, which is given
 """
 
 import io
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
@@ -37,6 +38,7 @@ MOST_ERRORS = 8
 MOST_FILES = 6
 MOST_BROKERS = 16
 
+_AND_MORE = re.compile(r"… and (?=\S+( \S+)*$)")
 _ONE_COLUMN = str.maketrans({"→": ">", "·": "-", "…": "~", "µ": "u", "─": "-", "•": "*", "\u00a0": " "})
 
 
@@ -66,8 +68,16 @@ def page_of(parts: Iterable[RenderableType], width: int, *, ascii_only: bool) ->
     console.print(*parts, sep="\n")
     lines = (line.rstrip() for line in page.getvalue().splitlines())
     if ascii_only:
-        lines = (line.translate(_ONE_COLUMN).encode("ascii", "replace").decode("ascii") for line in lines)
+        lines = (_ascii(line) for line in lines)
     return "\n".join(lines) + "\n"
+
+
+def _ascii(text: str) -> str:
+    """A line in ASCII. Characters are replaced one for one, so that columns stay put; `… and 2 more`, where no column
+    follows, becomes `and 2 more`.
+    """
+    shortened = _AND_MORE.sub("and ", text)
+    return shortened.translate(_ONE_COLUMN).encode("ascii", "replace").decode("ascii")
 
 
 def width_of(stream: TextIO) -> int:
@@ -195,7 +205,7 @@ def _errors(model: Model) -> Iterator[RenderableType]:
     if not errors["n"]:
         return
     yield heading("Errors in the brokers' answers")
-    table = grid(("error", ""), ("API", ""), ("times", "rn"), ("first", "rn"), ("last", "rn"))
+    table = grid(("error", ""), ("API", ""), ("n", "rn"), ("first", "rn"), ("last", "rn"))
     for row in errors["kinds"][:MOST_ERRORS]:
         times = clock(row["first_ns"] - start_ns), clock(row["last_ns"] - start_ns)
         table.add_row(Text(safe(row["error_name"])), Text(safe(row["api_name"])), f"{row['n']:,}", *times)

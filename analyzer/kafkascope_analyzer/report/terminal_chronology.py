@@ -33,6 +33,4 @@ def render_chronology(entries: list[Entry], width: int | None) -> Iterator[Rende
             head.append(f"{safe(entry.id or ''):<{ids}}", style="dim")
         yield head + Text(entry.text) if width is None else labelled(head, len(head), entry.text)
     if not with_ids:
-        yield line(
-            (f"at {WIDE} columns or more, and in a pipe, lines have the ids that kafkascope explain takes", "dim")
-        )
+        yield line((f"ids for kafkascope explain: {WIDE} columns or more, a pipe, or --format json", "dim"))

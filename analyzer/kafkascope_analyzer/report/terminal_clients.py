@@ -56,11 +56,11 @@ def render_clients(model: Model) -> Iterator[RenderableType]:
     else:
         yield _summary(found["listed"][:MOST_CLIENTS], start_ns)
         yield from more(found["n"] - min(MOST_CLIENTS, len(found["listed"])), "client", "table stories/clients")
-    told = _worth_telling(found["listed"])
-    for client in told:
+    shown = _in_full(found["listed"])
+    for client in shown:
         yield heading(safe(client["client_id"]) if client["client_id"] else "(no client id)")
         yield from _client(client, start_ns, addresses)
-    left = len(found["listed"]) - len(told)
+    left = len(found["listed"]) - len(shown)
     if left > 0:
         who = count(left, "other client has", "other clients have")
         yield line("")
@@ -68,8 +68,8 @@ def render_clients(model: Model) -> Iterator[RenderableType]:
     yield from _brokers(found["brokers"])
 
 
-def _worth_telling(clients: list[Model]) -> list[Model]:
-    """The clients that are told in full, by time: where there are many, those in trouble, then those slow to start."""
+def _in_full(clients: list[Model]) -> list[Model]:
+    """The clients that are shown in full, by time: where there are many, those in trouble, then those slow to start."""
 
     def severity(client: Model) -> tuple[int, int, int]:
         unwell = sum(cause["outcome"] != "recovered" for cause in client["recoveries"])
@@ -106,15 +106,15 @@ def _trouble(client: Model) -> Text:
     still = Text(client["stood_still"] or "", style="bold yellow")
     if not causes:
         return still if client["stood_still"] else Text("none")
-    told = (still.append("; ", style="") if client["stood_still"] else Text("")).append(
+    trouble = (still.append("; ", style="") if client["stood_still"] else Text("")).append(
         count(client["n_causes"], "recovery", "recoveries"), style=""
     )
     longest_ms = max(cause["time_to_recover_ms"] or 0 for cause in causes)
     if longest_ms:
-        told.append(f", up to {span(longest_ms * 1000)}")
+        trouble.append(f", up to {span(longest_ms * 1000)}")
     for cause in [cause for cause in causes if cause["outcome"] != "recovered"][:1]:
-        told.append(f", {outcome_text(cause['outcome'])}", style=_STYLE.get(cause["outcome"], ""))
-    return told
+        trouble.append(f", {outcome_text(cause['outcome'])}", style=_STYLE.get(cause["outcome"], ""))
+    return trouble
 
 
 def _total_us(start: Model) -> int | None:
@@ -208,9 +208,9 @@ def _role(role: Model) -> str:
 
 
 def _no_role(conn: Model) -> str:
-    told = {"refused": "connection refused", "unanswered": "no answer to the SYN"}.get(conn["close_kind"] or "")
-    if told:
-        return told
+    failure = {"refused": "connection refused", "unanswered": "no answer to the SYN"}.get(conn["close_kind"] or "")
+    if failure:
+        return failure
     return "no requests" if not conn["n_requests"] else f"no role seen in {count(conn['n_requests'], 'request')}"
 
 
@@ -221,10 +221,10 @@ def _start(start: Model, start_ns: int) -> Iterator[RenderableType]:
     total = f" after {span(_total_us(start))}" if start["ready_ns"] is not None else ""
     where = f" at {start['failed_step'].replace('_', ' ')}" if start["failed_step"] else ""
     error = f" ({safe(start['error_name'])})" if start["error_name"] else ""
-    told = "cut: the capture does not have all of it" if outcome == "cut" else start_text(outcome)
+    shown = "cut: the capture does not have all of it" if outcome == "cut" else start_text(outcome)
     yield line(
         (f"{number}: ", "bold"),
-        (told, _STYLE.get(outcome, "")),
+        (shown, _STYLE.get(outcome, "")),
         f"{total}{where}{error}",
         f" · from {clock(begun - start_ns)}",
         indent=2,
@@ -243,6 +243,10 @@ def _start(start: Model, start_ns: int) -> Iterator[RenderableType]:
     yield from _steps(start, start_ns)
 
 
+_VERDICTS = {"fast": "faster than expected", "late": "later than expected"}
+"""Verdicts of loops in words."""
+
+
 def _odd_loops(client: Model) -> Iterator[RenderableType]:
     """Loops that are not as they should be, one line a kind: the worst of it."""
     worst: dict[tuple[str, str], Model] = {}
@@ -251,11 +255,14 @@ def _odd_loops(client: Model) -> Iterator[RenderableType]:
         if kind not in worst or loop["max_ms"] > worst[kind]["max_ms"]:
             worst[kind] = loop
     for (cadence, verdict), loop in sorted(worst.items()):
-        shown = str if cadence == "in_flight" else _ms
-        wanted = f", should be {shown(loop['expected_ms'])}" if loop["expected_ms"] is not None else ""
-        source = f" ({loop['expected_from'].replace('_', ' ')})" if wanted and loop["expected_from"] else ""
-        figures = f"half within {shown(loop['p50_ms'])}, longest {shown(loop['max_ms'])}"
-        yield line((f"{cadence.replace('_', ' ')} {verdict}: ", "yellow"), f"{figures}{wanted}{source}", indent=2)
+        in_flight = cadence == "in_flight"
+        shown = str if in_flight else _ms
+        title = "requests in flight" if in_flight else f"{cadence.replace('_', ' ')} {_VERDICTS.get(verdict, verdict)}"
+        figures = f"median {shown(loop['p50_ms'])}, maximum {shown(loop['max_ms'])}"
+        if loop["expected_ms"] is not None:
+            source = f", {loop['expected_from'].replace('_', ' ')}" if loop["expected_from"] else ""
+            figures += f" ({'limit' if in_flight else 'expected'} {shown(loop['expected_ms'])}{source})"
+        yield line((f"{title}: ", "yellow"), figures, indent=2)
 
 
 def _ms(value: int) -> str:
@@ -267,7 +274,7 @@ def _slow(part: Model, total_us: int) -> str:
     return f"{who} {span(part['us'])} ({percent(part['us'], total_us)})"
 
 
-def _told_steps(start: Model) -> list[Model]:
+def _shown_steps(start: Model) -> list[Model]:
     """The critical path of a ready start and what failed beside it; the first and last steps of another one."""
     steps: list[Model] = start["steps"]
     if start["outcome"] == "ready":
@@ -276,14 +283,14 @@ def _told_steps(start: Model) -> list[Model]:
 
 
 def _steps(start: Model, start_ns: int) -> Iterator[RenderableType]:
-    told = _told_steps(start)
-    if not told:
+    steps = _shown_steps(start)
+    if not steps:
         return
     is_ready = start["outcome"] == "ready"
-    left = start["n_steps"] - len(told)
+    left = start["n_steps"] - len(steps)
     figures = (("node", "r"), ("waited", "rn"), ("took", "rn"), ("broker", "rn"))
     table = grid(("at", "n"), ("step", ""), *figures)
-    for number, step in enumerate(told):
+    for number, step in enumerate(steps):
         if number == FIRST_STEPS and left > 0 and not is_ready:
             table.add_row("", Text(f"… {count(left, 'step')} more", style="dim"))
         table.add_row(
@@ -296,8 +303,8 @@ def _steps(start: Model, start_ns: int) -> Iterator[RenderableType]:
         )
     yield indented(table, 4)
     if left > 0 and is_ready:
-        steps = f"{count(left, 'step')} beside this critical path"
-        yield line((f"… and {steps} (table stories/startup_steps)", "dim"), indent=4)
+        others = f"{count(left, 'step')} beside this critical path"
+        yield line((f"… and {others} (table stories/startup_steps)", "dim"), indent=4)
 
 
 def _step_name(step: Model, *, beside: bool) -> Text:
@@ -327,8 +334,8 @@ def _cause(cause: Model, start_ns: int, addresses: dict[int, str]) -> Iterator[R
         (" · storm", "bold red") if cause["storm"] else "",
         indent=2,
     )
-    for told in _told(cause, addresses):
-        yield line(told, indent=4)
+    for sentence in _cause_lines(cause, addresses):
+        yield line(sentence, indent=4)
 
 
 def _severity(cause: Model) -> tuple[bool, int, int]:
@@ -336,7 +343,7 @@ def _severity(cause: Model) -> tuple[bool, int, int]:
     return cause["outcome"] == "recovered", -(cause["time_to_recover_ms"] or 0), cause["start_ns"] or 0
 
 
-def _told(cause: Model, addresses: dict[int, str]) -> Iterator[str]:
+def _cause_lines(cause: Model, addresses: dict[int, str]) -> Iterator[str]:
     yield f"{count(cause['n_errors'], 'error')}, {count(cause['n_wasted_requests'], 'wasted request')}"
     old, new = cause["old_node_id"], cause["new_node_id"]
     if old is not None and new is not None and old != new:
@@ -363,10 +370,10 @@ def _recovery_steps(cause: Model) -> Iterator[RenderableType]:
         )
     begun = cause["steps"][0]["ts_ns"] or 0
     table = grid(("", "rn"), ("", "n"), ("", "n"), ("", "rn"), ("", ""), header=False)
-    told = _without_repeats(cause["steps"])
-    first, last = told, []
-    if len(told) > FIRST_RECOVERY_STEPS + LAST_RECOVERY_STEPS:
-        first, last = told[:FIRST_RECOVERY_STEPS], told[-LAST_RECOVERY_STEPS:]
+    steps = _without_repeats(cause["steps"])
+    first, last = steps, []
+    if len(steps) > FIRST_RECOVERY_STEPS + LAST_RECOVERY_STEPS:
+        first, last = steps[:FIRST_RECOVERY_STEPS], steps[-LAST_RECOVERY_STEPS:]
     for same, step in first:
         _add_step(table, same, step, begun)
     left = cause["n_steps"] - sum(same for same, _ in [*first, *last])
@@ -388,11 +395,11 @@ def _add_step(table: Table, same: int, step: Model, begun: int) -> None:
 
 
 def _without_repeats(steps: list[Model]) -> list[tuple[int, Model]]:
-    """Steps, where one request told the same several times only once, with how often."""
+    """Steps, those that say the same of one request only once, with how often."""
     found: list[tuple[int, Model]] = []
     for step in steps:
-        told = ("ts_ns", "step", "node_id", "error_name")
-        if found and all(found[-1][1][name] == step[name] for name in told):
+        compared = ("ts_ns", "step", "node_id", "error_name")
+        if found and all(found[-1][1][name] == step[name] for name in compared):
             found[-1] = found[-1][0] + 1, found[-1][1]
         else:
             found.append((1, step))

@@ -71,7 +71,7 @@ def _at(row: Model, start_ns: int) -> str:
 
 
 def _departed(row: Model, start_ns: int) -> Iterator[RenderableType]:
-    """Members that were thrown out, or whose place was taken, and how long nothing was heard of them."""
+    """Members that were thrown out, or whose place was taken, and how long they had sent nothing."""
     for member in row["departed"]:
         if member["how"] in ("evicted", "replaced"):
             name = safe(member["client_id"] or member["member_id"] or "a member")

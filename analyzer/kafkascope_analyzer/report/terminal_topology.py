@@ -37,7 +37,7 @@ def render_topology(model: Model) -> Iterator[RenderableType]:
 def _head(model: Model) -> Iterator[RenderableType]:
     start_ns = model["capture"]["start_ns"]
     ids = list_of([safe(name) for name in model["cluster_ids"]], 2)
-    yield line(("cluster " + ids if ids else "cluster id not told", "bold"))
+    yield line(("cluster " + ids if ids else "cluster id unknown", "bold"))
     if model["at_ns"] is None:
         yield line(f"from {model['capture']['start']} to the end; --at TIME shows leaders and coordinators of a time")
     else:
@@ -59,19 +59,19 @@ def _brokers(model: Model, start_ns: int) -> Iterator[RenderableType]:
         yield line("none is known by its node id")
     else:
         table = grid(
-            ("node", "rn"), ("advertised as", ""), ("rack", ""), ("conns", "rn"), ("seen at", ""), ("told", "")
+            ("node", "rn"), ("advertised as", ""), ("rack", ""), ("conns", "rn"), ("seen at", ""), ("listed since", "")
         )
         for broker in model["brokers"][:MOST_ROWS]:
             names = [name for name in broker["addresses"] if name not in broker["advertised"]]
             same = "the same" if broker["addresses"] and not names else list_of([safe(name) for name in names], 2)
-            told = "never" if broker["since_ns"] is None else clock(broker["since_ns"] - start_ns)
+            since = "never" if broker["since_ns"] is None else clock(broker["since_ns"] - start_ns)
             table.add_row(
                 str(broker["node_id"]),
                 Text(list_of([safe(name) for name in broker["advertised"]], 2)),
                 Text(safe(broker["rack"] or "")),
                 f"{broker['n_connections']:,}",
                 Text(same),
-                told if broker["listed"] is not False else f"{told}, gone",
+                since if broker["listed"] is not False else f"{since}, gone",
             )
         yield table
         yield from more(len(model["brokers"]) - MOST_ROWS, "broker", _JSON)
@@ -134,7 +134,7 @@ def _changes(model: Model, start_ns: int) -> Iterator[RenderableType]:
         leaders, coordinators = len(model["leaders"]), len(model["coordinators"])
         yield line(f"nothing: {count(leaders, 'partition leader')} and {count(coordinators, 'coordinator')} stayed put")
         return
-    table = grid(("when", "rn"), ("what", ""), ("from", "rn"), ("to", "rn"), ("epoch", ""), ("told by", ""))
+    table = grid(("when", "rn"), ("what", ""), ("from", "rn"), ("to", "rn"), ("epoch", ""), ("shown by", ""))
     for change in model["changes"][:MOST_ROWS]:
         table.add_row(
             clock(change["ts_ns"] - start_ns),
@@ -142,7 +142,7 @@ def _changes(model: Model, start_ns: int) -> Iterator[RenderableType]:
             "" if change["from"] is None else str(change["from"]),
             "" if change["to"] is None else str(change["to"]),
             ranges(change["epochs"]),
-            Text(_told_by(change)),
+            Text(_shown_by(change)),
         )
     yield table
     yield from more(len(model["changes"]) - MOST_ROWS, "change", _JSON)
@@ -165,7 +165,7 @@ def _leaders(leaders: list[Model], start_ns: int) -> Iterator[RenderableType]:
     groups: dict[tuple[str, int], list[Model]] = {}
     for row in leaders:
         groups.setdefault((row["topic"], row["node_id"]), []).append(row)
-    table = grid(("topic", ""), ("partitions", ""), ("leader", "rn"), ("epoch", ""), ("since", "rn"), ("told by", ""))
+    table = grid(("topic", ""), ("partitions", ""), ("leader", "rn"), ("epoch", ""), ("since", "rn"), ("shown by", ""))
     for (topic, node_id), members in list(groups.items())[:MOST_ROWS]:
         last = max(members, key=lambda row: row["since_ns"])
         epochs = {row["leader_epoch"] for row in members if row["leader_epoch"] is not None}
@@ -175,7 +175,7 @@ def _leaders(leaders: list[Model], start_ns: int) -> Iterator[RenderableType]:
             f"node {node_id}",
             ranges(epochs),
             clock(last["since_ns"] - start_ns),
-            Text(_told_by(last)),
+            Text(_shown_by(last)),
         )
     yield table
     yield from more(len(groups) - MOST_ROWS, "row", _JSON)
@@ -186,17 +186,17 @@ def _coordinators(coordinators: list[Model], start_ns: int) -> Iterator[Renderab
     if not coordinators:
         yield line("no coordinator is known at this time")
         return
-    table = grid(("kind", "n"), ("of", ""), ("node", "rn"), ("since", "rn"), ("told by", ""))
+    table = grid(("kind", "n"), ("of", ""), ("node", "rn"), ("since", "rn"), ("shown by", ""))
     for row in coordinators[:MOST_ROWS]:
         node = "unknown" if row["node_id"] is None else f"node {row['node_id']}"
         since = clock(row["since_ns"] - start_ns)
-        table.add_row(safe(row["type"]), Text(safe(row["key"])), node, since, Text(_told_by(row)))
+        table.add_row(safe(row["type"]), Text(safe(row["key"])), node, since, Text(_shown_by(row)))
     yield table
     yield from more(len(coordinators) - MOST_ROWS, "coordinator", _JSON)
 
 
-def _told_by(row: Model) -> str:
-    """The request that told it, and the packet its answer begins in."""
+def _shown_by(row: Model) -> str:
+    """The request that shows it, and the packet its answer begins in."""
     name = safe(row["api_name"] or "an answer")
     return f"{name}, packet {row['packet_no']}" if row["packet_no"] is not None else name
 

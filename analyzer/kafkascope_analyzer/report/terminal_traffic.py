@@ -154,7 +154,7 @@ def render_removed_versions(model: Model) -> Iterator[RenderableType]:
         software = " ".join(safe(part) for part in (row["software_name"], row["software_version"]) if part)
         table.add_row(
             Text(f"{_name(row)} {safe(row['client_ip'] or '')}" if row["client_id"] else _name(row)),
-            Text(software or "not told"),
+            Text(software or "unknown"),
             Text(safe(row["api_name"] or "")),
             f"v{row['api_version']}",
             "gone" if row["lowest_in_4_0"] is None else f"v{row['lowest_in_4_0']}",

@@ -60,13 +60,13 @@ def _start(client: Model, start: Model, capture_ns: int) -> Iterator[RenderableT
 
 def _against(start: Model) -> Iterator[RenderableType]:
     """What differs from the expected sequence."""
-    told = []
+    differences = []
     for name in ("missing", "extra", "repeated", "out_of_order"):
         steps = [s.replace("_", " ") for s in start[f"{name}_steps"] or ()]
         if steps:
-            told.append(f"{name.replace('_', ' ')}: {list_of(steps, 6)}")
-    if told:
-        yield line(f"against {start['expected_sequence']}: " + "; ".join(told))
+            differences.append(f"{name.replace('_', ' ')}: {list_of(steps, 6)}")
+    if differences:
+        yield line(f"against {start['expected_sequence']}: " + "; ".join(differences))
     slow = _slowest(start)
     if slow:
         yield line("most of it: " + "; ".join(slow))

@@ -58,9 +58,11 @@ class Database:
         self._connection.execute("create schema messages")
         for name in dataset.messages:
             self._connection.execute(f'create view messages."{_view_of(name)}" as select * from "{name}"')
+        there = set(self._tables)
         for view in views():
-            if all(table in self._tables for table in _TABLES if view.names(table)):
+            if all(name in there for name in (*_TABLES, *(v.name for v in views())) if view.names(name)):
                 self._connection.execute(f"create view {view.name} as {view.text}")
+                there.add(view.name)
         self._connection.execute("set lock_configuration=true")
 
     def __enter__(self) -> "Database":

@@ -101,7 +101,7 @@ def _number_of(value: str) -> str:
 
 _CONNECTION_FAILURES = f"""
 with failures as (
-    select r.*, {_FELT_NS} as felt_ns, c.client_ip, kind, software_name
+    select r.* except (client_id), {_FELT_NS} as felt_ns, c.client_id, c.client_ip, kind, software_name
     from recoveries r join clients c on r.client_instance_id = c.client_instance_id
     where resource_kind = 'connection'
 ), by_cause as (
@@ -164,7 +164,7 @@ with episodes as (
         min(if(request_id = failing_id, api_name, null)) as api_name
     from episodes join requests on episodes.conn_id = requests.conn_id group by recovery_id
 )
-select e.*, idle_ms, api_name, c.client_ip, c.kind
+select e.* except (client_id), idle_ms, api_name, c.client_id, c.client_ip, c.kind
 from episodes e join before on e.recovery_id = before.recovery_id
 join clients c on e.client_instance_id = c.client_instance_id
 left semi join (select server from servers where n_up > 0) up on e.server = up.server"""

@@ -159,14 +159,18 @@ def test_sql_into_a_pipe_is_a_table_however_wide(dataset: Path) -> None:
 
 
 def test_sql_writes_parquet_in_the_results_own_types(dataset: Path) -> None:
-    query = "select 1::smallint as a, timestamp_ns '2026-01-01 00:00:00.123456789' as t, interval 1 month as i, [1, 2] as l"
+    query = (
+        "select 1::smallint as a, timestamp_ns '2026-01-01 00:00:00.123456789' as t, interval 1 month as i, [1, 2] as l"
+    )
     result = run("sql", dataset, query, "--format", "parquet")
     assert result.exit_code == 0, result.stderr
     read = pq.read_table(io.BytesIO(result.stdout_bytes))
     assert [str(field.type) for field in read.schema] == ["int16", "timestamp[ns]", "string", "list<element: int32>"]
     assert read.column("t").cast("int64").to_pylist() == [1_767_225_600_123_456_789]
     assert read.column("i").to_pylist() == ["1 month"]
-    assert refused("sql", dataset, "select foo from requests", "--format", "parquet").startswith("kafkascope: the query")
+    assert refused("sql", dataset, "select foo from requests", "--format", "parquet").startswith(
+        "kafkascope: the query"
+    )
 
 
 def test_sql_rounds_no_time_and_no_number(dataset: Path) -> None:

@@ -65,7 +65,7 @@ def pcapng_packets(data: bytes) -> Piece:
         elif kind == 1:
             assert options(body[8:])[9] == [b"\x09"]
             interfaces.append(struct.unpack_from("<H", body)[0])
-        else:
+        elif kind != 4:
             assert kind == 6
             interface, high, low, caplen, wirelen = struct.unpack_from("<IIIII", body)
             rest = 20 + (caplen + 3) // 4 * 4

@@ -1,8 +1,10 @@
 """What `kafkascope cut` takes: compared with the capture as struct and dpkt read it, and with what tshark says."""
 
 import gzip
+import ipaddress
 import shutil
 import socket
+import struct
 import subprocess
 from functools import partial
 from pathlib import Path
@@ -15,6 +17,8 @@ from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.cut import copy
+from kafkascope_analyzer.cut.brokers import broker_names
+from kafkascope_analyzer.cut.pcapng import PcapngWriter, Section
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
 from kafkascope_analyzer.ingest.run import ingest
@@ -382,6 +386,50 @@ def plain(files, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("plain") / "leader_move.pcap"
     path.write_bytes(files.unpacked(LEADER_MOVE))
     return path
+
+
+@needs_tshark
+def test_tshark_shows_brokers_by_name(files, dataset):
+    broker = row(dataset, "connections", ds.field("node_id") == 2)
+    cut(files, dataset, "--connection", broker["conn_id"], "--capture", LEADER_MOVE)
+    pairs = tshark("piece.pcapng", "-N", "n", "-T", "fields", "-e", "ip.addr", "-e", "ip.host")
+    named = {frozenset(zip(ips.split(","), names.split(","), strict=True)) for ips, names in pairs}
+    assert named == {frozenset({(broker["server_ip"], "broker-2"), (broker["client_ip"], broker["client_ip"])})}
+
+
+def test_host_names_that_brokers_advertise_are_their_names(small, here):
+    place = small.write_dataset(here / "small.kscope")
+    at = {"conn_id": "c9", "protocol": "kafka", "server_port": 9092, "client_ip": "10.0.0.1", "client_port": 1}
+    ends = [
+        ("10.0.0.1", 1, "kafka-a.example"),
+        ("fd00::2", 2, "fd00::2"),
+        ("10.0.0.3", 3, None),
+        ("10.0.0.3", 4, "::1"),
+    ]
+    rows = [{**at, "server_ip": ip, "node_id": node, "advertised_host": host} for ip, node, host in ends]
+    small.write_table(place, small.TABLES["connections"], rows)
+    names = broker_names(Dataset.open(place))
+    assert names == {"10.0.0.1": "kafka-a.example", "fd00::2": "broker-2", "10.0.0.3": "brokers-3-4"}
+    with Path("names.pcapng").open("wb") as file:
+        PcapngWriter(file, Section("kafkascope", "", names))
+    data = Path("names.pcapng").read_bytes()
+    for ip, name in names.items():
+        address = ipaddress.ip_address(ip)
+        record = struct.pack("<HH", 1 if address.version == 4 else 2, len(address.packed) + len(name) + 1)
+        assert record + address.packed + name.encode() + b"\0" in data
+
+
+@needs_tshark
+def test_the_command_that_is_printed_makes_wireshark_decode_kafka_on_any_port(files, here):
+    whole = here / "bulk.pcapng"
+    whole.write_bytes(files.unpacked(ROOT / "benchmarks" / "data" / "bulk.pcapng.zst"))
+    ingest([whole], here / "bulk.kscope")
+    result = run(here / "bulk.kscope", "--api", "Metadata")
+    assert result.exit_code == 0, result.output
+    command = result.stdout.splitlines()[1].split()
+    assert command == ["wireshark", "piece.pcapng", "-d", "tcp.port==29092,kafka"]
+    said = subprocess.run(["tshark", "-r", *command[1:], "-Y", "kafka.api_key==3"], capture_output=True, check=True)
+    assert said.stdout
 
 
 KAFKA = ["-T", "fields", "-e", "frame.time_epoch", "-e", "kafka.api_key", "-e", "kafka.correlation_id"]

@@ -19,10 +19,10 @@ def run(*args: object) -> str:
     return result.stdout
 
 
-def refused(*args: object) -> str:
-    """The one line of standard error of a command that ends with exit code 2."""
+def refused(*args: object, code: int = 2) -> str:
+    """The one line of standard error of a command that ends with this exit code."""
     result = CliRunner().invoke(app, [str(arg) for arg in args])
-    assert result.exit_code == 2, result.output
+    assert result.exit_code == code, result.output
     (line,) = result.stderr.splitlines()
     return line
 
@@ -110,9 +110,10 @@ def test_a_file_that_is_missing_or_damaged_is_named(leader_move: Path, bucket) -
     made = bucket()
     uri = made.upload(leader_move, "x")
     made.put("x/connections/part-0.parquet", b"PAR1 no")
-    assert f"{uri}/connections" in refused("report", uri)
+    assert f"{uri}/connections/part-0.parquet: the Parquet file is damaged" in refused("report", uri, code=3)
     made.remove("x/requests/part-0.parquet")
-    assert "requests" in refused("sql", uri, "select count(latency_us) from requests")
+    asked = refused("sql", uri, "select count(latency_us) from requests", code=3)
+    assert f"{uri}/requests/part-0.parquet: the file is gone" in asked
 
 
 def test_credentials_that_the_server_does_not_know(leader_move: Path, bucket, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Workers that die, and disks that are full: one sentence, and nothing left behind."""
 
+import gc
 import os
 import resource
 import signal
@@ -43,6 +44,14 @@ def test_an_error_of_the_reader_ends_the_workers(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="read"), workers(jobs(tmp_path, 2)) as pool:
         raise ValueError("read")
     assert not [pid for pid in pool.pids if Path(f"/proc/{pid}").exists()]
+
+
+def test_what_was_kept_from_collection_is_released_with_the_workers(tmp_path: Path) -> None:
+    """Else DuckDB's bindings print a line for each of their functions when the interpreter ends."""
+    with workers(jobs(tmp_path, 2)) as pool:
+        assert gc.get_freeze_count() > 0
+        pool.stop()
+    assert gc.get_freeze_count() == 0
 
 
 def test_a_full_disk_is_said_in_a_sentence(tmp_path: Path) -> None:

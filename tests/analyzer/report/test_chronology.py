@@ -12,6 +12,8 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.chronology import KINDS, Wanted, chronology
 from kafkascope_analyzer.report.incidents.broker_lanes import broker_lanes
 from kafkascope_analyzer.report.model import report_model
+from kafkascope_analyzer.report.terminal import page_of
+from kafkascope_analyzer.report.terminal_chronology import render_chronology
 
 Write = Callable[..., Path]
 SILENT = "broker silent: node 1 (10.0.0.11:9092)"
@@ -70,15 +72,45 @@ def test_it_is_filtered(dataset: Write, options: tuple[str, ...], texts: list[st
     assert all(any(one.startswith(text) or text in one for one in found) for text in texts)
 
 
-def test_each_is_a_line_of_80_columns_at_most(dataset: Write) -> None:
+def test_in_a_pipe_each_is_one_line_with_its_id_however_long(dataset: Write) -> None:
     page = run(dataset(), "--format", "plain").stdout
-    lines = page.splitlines()
-    assert len(lines) == len(ALL)
+    lines = [line.split(maxsplit=2) for line in page.splitlines()]
     assert page.isascii()
-    assert max(map(len, lines)) <= 80
-    assert f"00:04.900  incident   {SILENT} begins (error), ~" not in page
-    assert any(line.startswith("00:04.990  stall      svc waits 4.00 s: produce to clicks-0") for line in lines)
+    assert [(at, kind) for at, kind, _ in lines] == [(at, kind) for at, kind, _ in ALL]
+    assert sorted(
+        (at, kind, rest.removeprefix("incident-1").strip()) for at, kind, rest in lines if SILENT in rest
+    ) == [entry for entry in sorted(ALL) if SILENT in entry[2]]
     assert run(dataset(), "--node", "9").stdout == "nothing of this is in the capture\n"
+
+
+def test_on_a_terminal_of_80_columns_nothing_is_cut(dataset: Write) -> None:
+    entries_ = chronology(Dataset.open(dataset()), Wanted())
+    page = page_of(render_chronology(entries_, 80), 80, ascii_only=True)
+    *lines, last = page.splitlines()
+    assert max(map(len, page.splitlines())) <= 80
+    assert last == "ids for kafkascope explain: 110 columns or more, a pipe, or --format json"
+    words = " ".join(page.split())
+    assert all(" ".join(text.split()) in words for _, _, text in ALL)
+    assert "~" not in page
+    indent = " " * len("00:00.000  rebalance  ")
+    assert all(line.startswith(indent) or line[2] == ":" for line in lines)
+
+
+def test_a_broker_with_two_ports_is_one_line(dataset: Write, small: object) -> None:
+    place = dataset()
+    at = small.at  # type: ignore[attr-defined]
+    state = {"node_id": 1, "server_ip": "10.0.0.11", "state": "silent", "to_ns": at(3000), "host_kind": "client"}
+    rows = [
+        {**state, "server_port": 9092, "host": "a", "from_ns": at(1000)},
+        {**state, "server_port": 9093, "host": "b", "from_ns": at(2000)},
+        {**state, "server_port": 9093, "host": "b", "from_ns": at(6000), "to_ns": at(7000)},
+    ]
+    small.write_table(place, small.TABLES["broker_states"], rows)  # type: ignore[attr-defined]
+    found = [text for _, kind, text in entries(run(place, "--format", "json")) if kind == "broker"]
+    assert found == [
+        "node 1 (10.0.0.11:9092, :9093) silent to all 2 hosts for 2.00 s",
+        "node 1 (10.0.0.11:9092, :9093) silent to 1 of 2 hosts (b) on port 9093 for 1.00 s",
+    ]
 
 
 def test_its_words_are_those_of_the_report(dataset: Write) -> None:

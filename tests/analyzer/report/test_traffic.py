@@ -149,6 +149,6 @@ def test_the_terminal_shows_the_figures(with_requests, small: ModuleType) -> Non
         "the most loaded one carries 1.00 times an even share",
         "svc             10      100       10.0  500 B  all   not read",
         "What Kafka 4.0 would refuse (1 request)",
-        "not told  Fetch       v2        v4         1",
+        "unknown   Fetch       v2        v4         1",
     ):
         assert said in page, page

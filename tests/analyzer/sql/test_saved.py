@@ -1,5 +1,6 @@
 """Saved questions and views, compared with what plain counting over the rows of the tables gives."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MANIFEST
 from kafkascope_analyzer.sql.database import Database
 from kafkascope_analyzer.sql.saved import question, questions, views
 from kafkascope_parsers.errors import UsageError
@@ -39,7 +41,9 @@ def test_every_question_can_be_asked_of_a_dataset_with_stories(dataset: Write, n
 
 
 def test_a_name_that_is_not_known_gets_the_closest(dataset: Write) -> None:
-    with pytest.raises(UsageError, match=r"no saved question is called slow-producer \(the closest is slow-producers\)"):
+    with pytest.raises(
+        UsageError, match=r"no saved question is called slow-producer \(the closest is slow-producers\)"
+    ):
         question("slow-producer")
 
 
@@ -107,6 +111,16 @@ def test_brokers_are_no_application_clients(dataset: Write) -> None:
         "reader",
         "svc",
     ]
+
+
+def test_a_view_whose_tables_are_not_there_does_not_stop_other_queries(dataset: Write) -> None:
+    place = dataset()
+    manifest = json.loads((place / MANIFEST).read_text())
+    del manifest["files"]["requests"]
+    (place / MANIFEST).write_text(json.dumps(manifest))
+    assert asked(place, "select count(*) as n from errors") == [{"n": 1}]
+    with pytest.raises(UsageError, match="topics"):
+        asked(place, "from topics")
 
 
 def test_views_of_stories_that_are_not_there_do_not_stop_other_queries(dataset: Write) -> None:

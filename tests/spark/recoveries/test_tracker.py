@@ -255,6 +255,21 @@ def test_a_connection_beside_one_that_is_used_or_just_asked_gives_nothing_up(
     assert [row["recovered_ns"] for row in episodes(watch)] == [None]
 
 
+@pytest.mark.parametrize(("left_ms", "paused_ms"), [(2_500, 2_495), (None, 599_995)])
+def test_a_client_that_left_waits_for_nothing_after_that(
+    watch: Recoveries, request_row: MakeRequest, left_ms: int | None, paused_ms: int
+) -> None:
+    """Not to the end of the capture, which goes on for ten minutes."""
+    failed_fetch = request_row(api_keys.FETCH, 2, 5, error_code=1, error_name="OFFSET_OUT_OF_RANGE")
+    watch.on_answer(failed_fetch, [failed("OFFSET_OUT_OF_RANGE", api_keys.FETCH)])
+    left_ns = None if left_ms is None else left_ms * MS
+    (row,) = [row for table, row in watch.finish(left_ns) if table == "recoveries"]
+    assert row["recovered_ns"] is None
+    assert row["client_id"] == "app"
+    lost_us = sum(row[f"lost_{who}_us"] or 0 for who in ("broker", "backoff", "stale", "connecting"))
+    assert lost_us == paused_ms * 1000
+
+
 def test_a_lost_fetch_session_is_a_step_of_the_servers_return(
     instance: MakeInstance, connection: MakeConnection, request_row: MakeRequest
 ) -> None:

@@ -86,15 +86,15 @@ def _head(model: Model) -> str:
 def _steps(model: Model) -> list[str]:
     """The steps, where the same came several times in a row only once."""
     recovery = model["recovery"]
-    told: list[tuple[str, str, int]] = []
+    shown: list[tuple[str, str, int]] = []
     for step in recovery["steps"]:
         what = _step(step, recovery)
-        if told and told[-1][1] == what:
-            told[-1] = told[-1][0], what, told[-1][2] + 1
+        if shown and shown[-1][1] == what:
+            shown[-1] = shown[-1][0], what, shown[-1][2] + 1
             continue
-        told.append((_when(step, recovery) + _packets(step, model["files"]), what, 1))
+        shown.append((_when(step, recovery) + _packets(step, model["files"]), what, 1))
     lines = []
-    for when, what, n in told:
+    for when, what, n in shown:
         lines.append(f"{when} {what}" + (f" ({n} times in a row, the first is given)" if n > 1 else "") + ".")
     return lines
 
@@ -152,8 +152,8 @@ def _error(step: Model, recovery: Model, api: str | None) -> str:
         since = f" for {span((step['ts_ns'] - sent) // 1000)}" if sent is not None else ""
         return f"{_who(step)} had not answered {api or 'a request'}{since}; the client waited on"
     if name == "THROTTLED":
-        told = step["request"]["throttle_ms"] if step["request"] else None
-        return f"{_who(step)} throttled the client for {span((told or 0) * 1000)} (quota)"
+        throttle_ms = step["request"]["throttle_ms"] if step["request"] else None
+        return f"{_who(step)} throttled the client for {span((throttle_ms or 0) * 1000)} (quota)"
     return f"{_who(step)} answered {api or 'a request'} with {safe(name)}"
 
 

@@ -6,7 +6,7 @@ islands      data as the page may hold it
 thinning     which requests it has where there are too many
 request_columns, named_partitions, names   the requests as columns
 lanes        clients and connections
-told, optional_tables, cluster_story, evidence   what the stories and the topology tell
+starts_and_recoveries, optional_tables, cluster_story, evidence   rows of the stories and the topology
 *.js, *.css  what the page does and looks like: plain files, no build step
 """
 

@@ -15,8 +15,8 @@ from kafkascope_analyzer.report.html.names import Names
 from kafkascope_analyzer.report.html.optional_tables import load_rebalances, load_story
 from kafkascope_analyzer.report.html.page import page
 from kafkascope_analyzer.report.html.request_columns import load_requests, packed
+from kafkascope_analyzer.report.html.starts_and_recoveries import load_episodes, load_starts
 from kafkascope_analyzer.report.html.thinning import BUDGET
-from kafkascope_analyzer.report.html.told import load_episodes, load_starts
 from kafkascope_analyzer.report.html.waits import load_stalls
 from kafkascope_analyzer.report.incidents.broker_lanes import broker_lanes
 from kafkascope_analyzer.report.plain import plain

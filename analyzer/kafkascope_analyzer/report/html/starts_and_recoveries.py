@@ -1,4 +1,4 @@
-"""What the stories tell, bounded for a page: starts and episodes with their steps.
+"""Starts and recoveries with their steps, as many as a page can hold.
 
 Clients in trouble come first where there is more than a page can hold; `n_*` beside a list counts all.
 """
