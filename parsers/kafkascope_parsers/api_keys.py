@@ -14,9 +14,18 @@ SHARE_GROUP_HEARTBEAT, SHARE_FETCH, SHARE_ACKNOWLEDGE, STREAMS_GROUP_HEARTBEAT =
 
 GROUP_HEARTBEATS = frozenset({CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT})
 """The heartbeats of groups whose coordinator assigns (KIP-848, KIP-932, KIP-1071)."""
+GROUP_APIS = frozenset({OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP}) | GROUP_HEARTBEATS
+"""What a member sends to its group's coordinator."""
+TXN_APIS = frozenset({INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN})
+"""What a producer sends to its transaction coordinator."""
+SASL_APIS = frozenset({SASL_HANDSHAKE, SASL_AUTHENTICATE})
+TELEMETRY_APIS = frozenset({GET_TELEMETRY_SUBSCRIPTIONS, PUSH_TELEMETRY})
 HANDSHAKE_APIS = keys_of_families({"connection"})
 BROKER_APIS = frozenset(key for key, api in api_catalogue().items() if api.sender == "broker")
 """What only brokers and controllers send."""
 STEADY_APIS = frozenset(key for key, api in api_catalogue().items() if api.is_steady)
 """What healthy clients, brokers and controllers repeat as long as they run: of the successes only those that decide
 something are events."""
+
+FIRST_RESERVED_CORRELATION_ID = 0x7FFFFFF8
+"""From here the Java client numbers its SASL requests, apart from its counter (KAFKA-9854)."""

@@ -3,9 +3,12 @@
 from collections.abc import Callable
 
 from kafkascope_analyzer.dataset.tables.events import KINDS
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.event_decoder import LEARNED, LOOP, SAMPLES, USAGE
 from kafkascope_spark.model import Connection, LoopStatistics, Request, Row
+
+TXN_V2_APIS, TXN_V2_VERSION = frozenset({api_keys.END_TXN, api_keys.TXN_OFFSET_COMMIT}), 5
+"""KIP-890: EndTxn 5 and TxnOffsetCommit 5 are sent only where transaction.version is 2."""
 
 
 def connection_of(row: Row) -> Connection:
@@ -66,7 +69,7 @@ def _add_api(connection: Connection, row: Row) -> None:
         connection.fetch_span = _wider(connection.fetch_span, row["ts_ns"], row["last_ns"])
     connection.apis.add(key)
     connection.versions.setdefault(key, version)
-    connection.txn_v2 = connection.txn_v2 or (key in api_keys.TXN_V2_APIS and version >= api_keys.TXN_V2_VERSION)
+    connection.txn_v2 = connection.txn_v2 or (key in TXN_V2_APIS and version >= TXN_V2_VERSION)
     connection.is_replica = connection.is_replica or row["is_replica"]
 
 
@@ -122,7 +125,7 @@ ADDERS: dict[int, Callable[[Connection, Row], None]] = {
 def first_request(usage: Row) -> Request | None:
     """The first request of a kind that healthy clients send all the time, where it went well; other requests have
     events of their own."""
-    if usage["api_key"] not in api_keys.HOT_APIS or usage["failed"]:
+    if usage["api_key"] not in api_keys.STEADY_APIS or usage["failed"]:
         return None
     unknown = {"error_code": 0, "error_name": None, "sasl_mechanism": None, "request_last_ns": usage["ts_ns"]}
     columns = {name: usage[name] for name in _USAGE_COLUMNS if usage[name] is not None}

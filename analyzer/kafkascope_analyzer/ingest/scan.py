@@ -36,7 +36,6 @@ from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.records import spill_records
 from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.ingest.undecoded import failed_frame_rows, name_closed, stretch_rows
-from kafkascope_analyzer.resolve.apis import FETCH
 from kafkascope_analyzer.resolve.clock_samples import CLOCKS, ClockSamples
 from kafkascope_analyzer.resolve.fetch_runs import FETCH_RUNS, FetchRuns
 from kafkascope_analyzer.resolve.flow_blocks import BLOCK_ENDS, block_end
@@ -48,6 +47,7 @@ from kafkascope_analyzer.resolve.scan_facts import (
     Picker,
 )
 from kafkascope_analyzer.resolve.unanswered import UNANSWERED_PARTITIONS, unanswered_partitions
+from kafkascope_parsers.api_keys import FETCH
 from kafkascope_parsers.framing.framer import Framer, Frames
 from kafkascope_parsers.growing import Growing
 from kafkascope_parsers.link.segments import Segments

@@ -16,11 +16,11 @@ import pyarrow.dataset as ds
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, RECORD_BATCHES, REQUESTS
 from kafkascope_analyzer.report.scan import one_of, scan
+from kafkascope_parsers.api_keys import FETCH, PRODUCE, SHARE_FETCH
 
 Row = dict[str, Any]
 Client = tuple[str | None, str | None]
 
-PRODUCE, FETCH, SHARE_FETCH = 0, 1, 78
 MOST_CLIENTS = 200
 MOST_KNOWN = 20_000
 """Clients that are counted apart; those that come after are counted together."""

@@ -6,23 +6,25 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
-OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, HEARTBEAT = 8, 9, 10, 12
-OFFSET_FOR_LEADER_EPOCH, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN = 23, 24, 25, 26
-WRITE_TXN_MARKERS, TXN_OFFSET_COMMIT, PUSH_TELEMETRY = 27, 28, 72
-SHARE_FETCH, SHARE_ACKNOWLEDGE = 78, 79
-GROUP_HEARTBEATS = frozenset({68, 76, 88})
-"""ConsumerGroupHeartbeat, ShareGroupHeartbeat, StreamsGroupHeartbeat."""
-_BROKER_LOOPS = frozenset({52, 53, 56, 63, 83, 84, 85})
-"""What brokers and controllers send each other all the time: quorum, registration, share state."""
-HOT_APIS = (
-    frozenset({PRODUCE, FETCH, LIST_OFFSETS, OFFSET_COMMIT, HEARTBEAT, OFFSET_FOR_LEADER_EPOCH, ADD_PARTITIONS_TO_TXN})
-    | {ADD_OFFSETS_TO_TXN, END_TXN, WRITE_TXN_MARKERS, TXN_OFFSET_COMMIT, SHARE_FETCH, SHARE_ACKNOWLEDGE}
-    | {PUSH_TELEMETRY}
-    | _BROKER_LOOPS
-    | GROUP_HEARTBEATS
+from kafkascope_parsers.api_keys import (
+    ADD_OFFSETS_TO_TXN,
+    ADD_PARTITIONS_TO_TXN,
+    END_TXN,
+    FETCH,
+    FIND_COORDINATOR,
+    GROUP_HEARTBEATS,
+    HEARTBEAT,
+    LIST_OFFSETS,
+    METADATA,
+    OFFSET_COMMIT,
+    OFFSET_FETCH,
+    OFFSET_FOR_LEADER_EPOCH,
+    PRODUCE,
+    SHARE_ACKNOWLEDGE,
+    SHARE_FETCH,
+    TXN_OFFSET_COMMIT,
 )
-"""What a healthy client sends all the time: of its successes only those that decide a story are events."""
+
 PROMPT_APIS = frozenset(
     {FETCH, LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, HEARTBEAT, OFFSET_FOR_LEADER_EPOCH}
 )

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.resolve.apis import PRODUCE, int_column
+from kafkascope_analyzer.resolve.apis import int_column
 from kafkascope_analyzer.resolve.service_kernels import MILLISECOND, UNKNOWN_DELAY, measure_clocks
+from kafkascope_parsers.api_keys import PRODUCE
 
 CLOCKS = "facts.producer_clocks"
 """Spilled table: conn, client_id, and a clock: the shortest distance between creating and sending, and how many

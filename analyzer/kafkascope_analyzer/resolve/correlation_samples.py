@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.resolve.apis import int_column
 from kafkascope_analyzer.resolve.client_event import flat, rank_in_group
 from kafkascope_analyzer.resolve.request_kernels import NONE, SECOND, mark_samples
-from kafkascope_analyzer.resolve.usage_table import FIRST_RESERVED_CORRELATION_ID
+from kafkascope_parsers.api_keys import FIRST_RESERVED_CORRELATION_ID
 
 SAMPLES = 64
 """Requests of a connection whose correlation ids are all kept; after them one a second, and after FINE_NS one a

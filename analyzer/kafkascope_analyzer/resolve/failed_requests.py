@@ -9,7 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES
-from kafkascope_analyzer.resolve.apis import HOT_APIS, ApiSet, int_column
+from kafkascope_analyzer.resolve.apis import ApiSet, int_column
+from kafkascope_parsers.api_keys import STEADY_APIS
 
 FAILED_REQUESTS = "facts.failed_requests"
 LONG_THROTTLE_MS = 1_000
@@ -17,7 +18,7 @@ LONG_THROTTLE_MS = 1_000
 _COLUMNS = ["conn", "api_key", "group_id", "transactional_id", "ts_ns"]
 _FAILED_STATUSES = np.isin(REQUEST_STATUSES, ("unanswered", "undecoded"))
 _ORPHAN = REQUEST_STATUSES.index("orphan_response")
-_HOT = ApiSet(HOT_APIS)
+_HOT = ApiSet(STEADY_APIS)
 
 
 def has_failed(requests: pa.Table, status: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -33,7 +34,7 @@ def is_throttled(requests: pa.Table) -> NDArray[np.bool_]:
 
 
 def pick_failed_requests(settled: pa.Table) -> pa.Table | None:
-    """Of settled requests those of HOT_APIS that failed or throttled the client: conn, api_key, group_id,
+    """Of settled requests those of STEADY_APIS that failed or throttled the client: conn, api_key, group_id,
     transactional_id, ts_ns."""
     if not settled.num_rows:
         return None

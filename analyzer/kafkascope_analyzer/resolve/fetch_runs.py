@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.resolve.apis import FETCH, int_column
+from kafkascope_analyzer.resolve.apis import int_column
 from kafkascope_analyzer.resolve.places import NO_PLACE, Slots, TopicPartitions
 from kafkascope_analyzer.resolve.service_kernels import FETCHED, RUN, follow_fetched
+from kafkascope_parsers.api_keys import FETCH
 from kafkascope_parsers.growing import Growing
 
 FETCH_RUNS = "facts.fetch_runs"

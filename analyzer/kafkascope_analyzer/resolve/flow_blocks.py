@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.ingest.partitions import spill_name
 from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.apis import FETCH, PRODUCE
+from kafkascope_parsers.api_keys import FETCH, PRODUCE
 
 BLOCK_ENDS = "facts.block_ends"
 """Spilled table: how many rows of SERVED had been spilled at the end of each block of the capture."""

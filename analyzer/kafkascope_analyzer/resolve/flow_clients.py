@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.apis import FETCH, GROUP_HEARTBEATS, HEARTBEAT, OFFSET_COMMIT, ApiSet, int_column
+from kafkascope_analyzer.resolve.apis import ApiSet, int_column
+from kafkascope_parsers.api_keys import FETCH, GROUP_HEARTBEATS, HEARTBEAT, JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP
 
 CONSUMERS = "facts.consumers"
 """Spilled table: conn and client_id of connections with Fetch."""
 GROUP_CLIENTS = "facts.group_clients"
 """Spilled table: conn, client_id and group_id of connections on which somebody acts as a member of a group."""
-_JOIN_GROUP, _SYNC_GROUP = 11, 14
-_OF_MEMBERS = ApiSet({_JOIN_GROUP, _SYNC_GROUP, HEARTBEAT, OFFSET_COMMIT} | GROUP_HEARTBEATS)
+_OF_MEMBERS = ApiSet({JOIN_GROUP, SYNC_GROUP, HEARTBEAT, OFFSET_COMMIT} | GROUP_HEARTBEATS)
 _ACTS = ["conn", "client_id", "group_id"]
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.apis import PRODUCE, int_column
+from kafkascope_analyzer.resolve.apis import int_column
 from kafkascope_analyzer.resolve.flow_blocks import ACCEPTED, FETCHED, SENT, Block, NamedRows
 from kafkascope_analyzer.resolve.flow_counts import CONN_SHIFT, FlowRows
 from kafkascope_analyzer.resolve.flow_kernels import ACCEPTED as ACCEPTED_ROW
@@ -22,6 +22,7 @@ from kafkascope_analyzer.resolve.places import NO_PLACE, Slots, TopicPartitions
 from kafkascope_analyzer.resolve.produce_facts import CANDIDATES, LONGEST_NS, ProducerClocks
 from kafkascope_analyzer.resolve.service_kernels import LEAST_PAUSE_NS, MILLISECOND
 from kafkascope_analyzer.resolve.unanswered import MOST_NUMBER, UNANSWERED, is_one_of, request_numbers
+from kafkascope_parsers.api_keys import PRODUCE
 
 Longs = NDArray[np.int64]
 MOST_CELLS, MOST_PLACES = 1 << 16, 1 << 14

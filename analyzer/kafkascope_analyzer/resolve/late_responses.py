@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES
 from kafkascope_analyzer.resolve.apis import PROMPT_APIS, ApiSet, int_column
+from kafkascope_parsers.api_keys import HANDSHAKE_APIS, JOIN_GROUP, SYNC_GROUP
 
 LATE_RESPONSES = "facts.late_responses"
 """Spilled table: LATE_COLUMNS of the late responses."""
 LATE_NS = 500_000_000
 _NS_PER_MS = 1_000_000
-_JOIN_GROUP, _SYNC_GROUP, _SASL_HANDSHAKE, _API_VERSIONS, _SASL_AUTHENTICATE = 11, 14, 17, 18, 36
-_WAITS_FOR_MEMBERS = ApiSet({_JOIN_GROUP, _SYNC_GROUP})
-_ALONE = ApiSet(PROMPT_APIS | {_SASL_HANDSHAKE, _API_VERSIONS, _SASL_AUTHENTICATE})
+_WAITS_FOR_MEMBERS = ApiSet({JOIN_GROUP, SYNC_GROUP})
+_ALONE = ApiSet(PROMPT_APIS | HANDSHAKE_APIS)
 """APIs that a broker answers without asking another one, and no later than the request allows."""
 _ASKED = [REQUEST_STATUSES.index(name) for name in ("ok", "unanswered", "undecoded")]
 _LATE = pa.schema(

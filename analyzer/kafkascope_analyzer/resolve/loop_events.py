@@ -11,7 +11,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables.events import WHOLE
-from kafkascope_analyzer.resolve.apis import (
+from kafkascope_analyzer.resolve.apis import int_column
+from kafkascope_analyzer.resolve.bucket_context import BucketContext
+from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
+from kafkascope_analyzer.resolve.event_source import MessageReader
+from kafkascope_analyzer.resolve.request_kernels import NONE, loop_gaps
+from kafkascope_parsers.api_keys import (
     FETCH,
     GROUP_HEARTBEATS,
     HEARTBEAT,
@@ -19,12 +24,7 @@ from kafkascope_analyzer.resolve.apis import (
     PRODUCE,
     SHARE_FETCH,
     TXN_OFFSET_COMMIT,
-    int_column,
 )
-from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
-from kafkascope_analyzer.resolve.event_source import MessageReader
-from kafkascope_analyzer.resolve.request_kernels import NONE, loop_gaps
 
 CADENCES = ("heartbeat", "fetch", "commit", "poll_gap", "in_flight")
 _HEARTBEAT, _FETCH, _COMMIT, _POLL_GAP, _IN_FLIGHT = range(len(CADENCES))

@@ -1,8 +1,8 @@
 """Events of the kind request: the single requests that decide a story.
 
-Every call of the control plane; of the calls that a healthy client makes all the time (HOT_APIS) those that failed or
-were answered late (by a coordinator: half a second later), the first success on each connection after a failure of the
-same call on the same group or transactional id, and of what a start makes several times the early ones.
+Every call that a healthy client makes now and then; of the calls that it makes all the time (STEADY_APIS) those that
+failed or were answered late (by a coordinator: half a second later), the first success on each connection after a
+failure of the same call on the same group or transactional id, and of what a start makes several times the early ones.
 """
 
 from collections.abc import Iterator
@@ -12,17 +12,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables.events import KINDS
-from kafkascope_analyzer.resolve.apis import EARLY_APIS, HOT_APIS, ApiSet, int_column
+from kafkascope_analyzer.resolve.apis import EARLY_APIS, ApiSet, int_column
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
 from kafkascope_analyzer.resolve.event_source import MessageReader
 from kafkascope_analyzer.resolve.failed_requests import has_failed, is_throttled
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FollowCounter
 from kafkascope_analyzer.resolve.late_requests import is_late, is_slow
+from kafkascope_parsers.api_keys import STEADY_APIS
 
 EARLY = 32
 """Requests of a connection among which all of EARLY_APIS are events."""
-_HOT, _EARLY = ApiSet(HOT_APIS), ApiSet(EARLY_APIS)
+_HOT, _EARLY = ApiSet(STEADY_APIS), ApiSet(EARLY_APIS)
 
 
 class RequestEvents:

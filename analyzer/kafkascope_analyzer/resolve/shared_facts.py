@@ -44,7 +44,7 @@ class SharedFacts:
     """Facts about all connections of the capture.
 
     near_closes: what happened at each server around the end of its connections (near_closes.near_closes).
-    request_failures: when calls of HOT_APIS failed, by client_ip, api_key, group_id and transactional_id.
+    request_failures: when calls of STEADY_APIS failed, by client_ip, api_key, group_id and transactional_id.
     partition_failures: when topics and topic-partitions failed. transactions: what is known of transactional ids.
     lag_points: the last offset that each generation of a group committed for each topic-partition, and the high
     watermark of that time (LAG_POINTS). fetch_runs, produce_waits: how consumers and producers were served

@@ -3,9 +3,14 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.resolve.apis import ADD_OFFSETS_TO_TXN, ADD_PARTITIONS_TO_TXN, END_TXN, TXN_OFFSET_COMMIT
+from kafkascope_parsers.api_keys import (
+    ADD_OFFSETS_TO_TXN,
+    ADD_PARTITIONS_TO_TXN,
+    END_TXN,
+    INIT_PRODUCER_ID,
+    TXN_OFFSET_COMMIT,
+)
 
-INIT_PRODUCER_ID = 22
 COORDINATOR_APIS = (INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN, TXN_OFFSET_COMMIT)
 """What a producer asks its transaction coordinator, and the group coordinator on behalf of the transaction."""
 BOUND_APIS = (INIT_PRODUCER_ID, END_TXN)

@@ -16,9 +16,9 @@ from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
 from kafkascope_analyzer.ingest.partitions import spill_name
 from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.apis import PRODUCE
 from kafkascope_analyzer.resolve.transaction_apis import partition_texts
 from kafkascope_analyzer.resolve.transaction_picks import BLOCKED, READERS, add_up
+from kafkascope_parsers.api_keys import PRODUCE
 
 SHORTEST_UNSEEN_NS = 10_000_000_000
 """A transaction whose requests are not in the capture is a row when it blocked a consumer for so long: brokers look

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.resolve.apis import FETCH
 from kafkascope_analyzer.resolve.transaction_apis import BOUND_APIS, LEADERS_VERSION, is_coordinator_request
+from kafkascope_parsers.api_keys import FETCH
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import to_arrow
 

@@ -10,11 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.resolve.apis import ADD_OFFSETS_TO_TXN, ADD_PARTITIONS_TO_TXN, END_TXN, TXN_OFFSET_COMMIT
 from kafkascope_analyzer.resolve.event_source import MessageReader
 from kafkascope_analyzer.resolve.transaction_apis import (
     COORDINATOR_APIS,
-    INIT_PRODUCER_ID,
     LEADERS_VERSION,
     V2_END,
     V2_OFFSET_COMMIT,
@@ -23,6 +21,13 @@ from kafkascope_analyzer.resolve.transaction_apis import (
     named_partitions,
 )
 from kafkascope_analyzer.resolve.transaction_rows import flat, seq_of
+from kafkascope_parsers.api_keys import (
+    ADD_OFFSETS_TO_TXN,
+    ADD_PARTITIONS_TO_TXN,
+    END_TXN,
+    INIT_PRODUCER_ID,
+    TXN_OFFSET_COMMIT,
+)
 
 _COLUMNS = {
     "request_id": "request_id",

@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import request_ids
-from kafkascope_analyzer.resolve.apis import PRODUCE, int_column
+from kafkascope_analyzer.resolve.apis import int_column
 from kafkascope_analyzer.resolve.transaction_apis import V2_PRODUCE, grouped, partition_texts
 from kafkascope_analyzer.resolve.transaction_facts import TransactionFacts
 from kafkascope_analyzer.resolve.transaction_rows import first_of_runs, flat
+from kafkascope_parsers.api_keys import PRODUCE
 
 DUPLICATE = 46
 """DUPLICATE_SEQUENCE_NUMBER: the broker has the batch already."""

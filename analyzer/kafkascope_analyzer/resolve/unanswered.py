@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES
 from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.apis import PRODUCE, RECORD_APIS, ApiSet, int_column
+from kafkascope_analyzer.resolve.apis import RECORD_APIS, ApiSet, int_column
+from kafkascope_parsers.api_keys import PRODUCE
 
 UNANSWERED = "facts.unanswered"
 UNANSWERED_PARTITIONS = "facts.unanswered_partitions"

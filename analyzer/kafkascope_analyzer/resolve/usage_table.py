@@ -8,9 +8,8 @@ from kafkascope_analyzer.dataset.tables.events import USAGE_FIRST, USAGE_KEYS
 from kafkascope_analyzer.resolve.apis import int_column
 from kafkascope_analyzer.resolve.client_event import flat
 from kafkascope_analyzer.resolve.group_codes import group_codes
+from kafkascope_parsers.api_keys import FIRST_RESERVED_CORRELATION_ID
 
-FIRST_RESERVED_CORRELATION_ID = 0x7FFFFFF8
-"""From here the Java client numbers its SASL requests, apart from its counter (KAFKA-9854)."""
 _FLAGS = ("is_replica", "returned_records", "failed", "has_records", "is_unacknowledged")
 """Keys that are true or false; bit i of the column `flags` is the i-th of them."""
 _FOLLOWING = ("api_name", "status")

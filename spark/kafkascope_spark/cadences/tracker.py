@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from operator import attrgetter
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.cadences.expectations import MIN_IDLE_MS
 from kafkascope_spark.cadences.verdicts import ClientSettings, verdict_of
 from kafkascope_spark.identity.instances import Instance

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.tables import ERRORS
-from kafkascope_spark import api_keys
-from kafkascope_spark.api_keys import GROUP_HEARTBEATS, LEAVE_GROUP
+from kafkascope_parsers import api_keys
+from kafkascope_parsers.api_keys import GROUP_HEARTBEATS, LEAVE_GROUP
 from kafkascope_spark.findings.poll_timeouts import LEAVES_AND_REJOINS, now, slow_polls
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact

@@ -1,6 +1,6 @@
 """`fetch_session_churn`: a broker has no room for the fetch sessions of its clients, or drops them."""
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule

@@ -1,7 +1,7 @@
 """`leader_skew`: one broker has far more to do than the others."""
 
 from kafkascope_analyzer.dataset.tables import TOPOLOGY
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Collection
 
 from kafkascope_analyzer.dataset.tables import ERRORS
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact

@@ -3,7 +3,7 @@
 import shlex
 
 from kafkascope_analyzer.dataset.tables import ERRORS
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER

@@ -1,7 +1,7 @@
 """`unreadable_batches`: a consumer gets the same compressed batches again and again, as it cannot read them."""
 
 from kafkascope_analyzer.dataset.tables import PARTITIONS
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule

@@ -9,7 +9,7 @@ client of its own if a rule separates the two, or the time at which the client c
 
 from dataclasses import dataclass
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.identity.candidate import AT_ONCE_NS, TOGETHER_NS, InstanceCandidate, first_id
 from kafkascope_spark.model import Connection
 

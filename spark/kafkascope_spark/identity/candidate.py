@@ -11,7 +11,7 @@ The rules hold for the Java client, librdkafka, franz-go, sarama, kafkajs, kafka
 
 from collections.abc import Callable, Iterable
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.model import CLOSED_BY_CLIENT, Connection
 
 TOGETHER_NS = 20_000_000

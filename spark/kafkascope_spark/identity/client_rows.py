@@ -1,6 +1,6 @@
 """The rows of the table `clients`."""
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.identity.candidate import TOGETHER_NS, closed_by_client, end_of
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.identity.library import software_name_of

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.model import Connection
 
 _BROKER_NAME = re.compile(

@@ -8,7 +8,7 @@ requests of all connections.
 
 from collections.abc import Mapping, Sequence
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.identity.by_counter import COMPARED_IDS, MIN_IDS, counts_over_connections, is_consecutive
 from kafkascope_spark.identity.library_profiles import (
     APIS,

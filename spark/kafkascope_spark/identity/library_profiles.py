@@ -15,7 +15,7 @@ SaslClientAuthenticator.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 
 LIBRARIES = (
     "java",

@@ -7,7 +7,7 @@ and are quoted for a shell.
 import shlex
 from typing import Any
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.error_codes import PERMISSION_DENIED
 from kafkascope_spark.incidents.failure import Failure
 from kafkascope_spark.incidents.observed import Observed

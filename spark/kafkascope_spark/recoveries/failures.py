@@ -5,7 +5,7 @@ was idle. A server that closes a busy connection, or many connections at once, i
 NetworkClient.handleDisconnections, handleTimedOutRequests; Selector.IdleExpiryManager (connections.max.idle.ms).
 """
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.model import CLOSED_BY_CLIENT, Connection, Request
 
 BUSY_MS = 1_000

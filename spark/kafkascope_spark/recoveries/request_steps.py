@@ -1,6 +1,6 @@
 """The step of an episode that a request is, by its API."""
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.model import Request
 from kafkascope_spark.recoveries.journal import EpisodeStep
 

@@ -1,6 +1,7 @@
 """The resource that an error is about, and the resources that a successful response proves: pairs of kind and name."""
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
+from kafkascope_parsers.schema import keys_of_families
 from kafkascope_spark.error_codes import NORMAL_ERRORS, PERMISSION_DENIED, errors_about
 from kafkascope_spark.model import ErrorRun, Request
 
@@ -11,6 +12,8 @@ AUTHENTICATION: Resource = ("authentication", "SASL")
 _COORDINATOR_ERRORS = errors_about("coordinator")
 _TRANSACTION_ERRORS = errors_about("transaction", "producer epoch", "producer id")
 _GROUP_USERS = api_keys.GROUP_APIS | {api_keys.TXN_OFFSET_COMMIT}
+PARTITION_APIS = keys_of_families({"records"})
+"""APIs whose errors are about a topic-partition."""
 _MEMBERSHIP_PROOFS = api_keys.GROUP_HEARTBEATS | {
     api_keys.SYNC_GROUP,
     api_keys.HEARTBEAT,
@@ -37,7 +40,7 @@ def resource_of(failure: ErrorRun, request: Request) -> Resource | None:
         return _group_resource(failure, request)
     if key in api_keys.TXN_APIS:
         return _transaction_resource(failure, request)
-    if key in api_keys.PARTITION_APIS or key == api_keys.METADATA:
+    if key in PARTITION_APIS or key == api_keys.METADATA:
         return _partition_resource(failure, request)
     return None
 

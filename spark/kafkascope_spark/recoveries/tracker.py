@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.error_codes import NORMAL_ERRORS, SERVER_CLOSED, errors_about
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Connection, ErrorRun, PartitionAccess, Request, Row

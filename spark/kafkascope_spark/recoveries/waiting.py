@@ -6,7 +6,7 @@ come here. Memory is bounded for each connection.
 
 from dataclasses import dataclass, field
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.model import PartitionAccess, Request
 from kafkascope_spark.recoveries.resources import Resource, proven_by
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kafkascope_analyzer.dataset.stall_limit import LEAST_STALL_MS
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.error_codes import BRIEF_NS, BRIEFLY_NORMAL, COORDINATOR_MOVED, MEMBER_REMOVED, STALE_MEMBER
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import ErrorRun, Request, Row

@@ -13,7 +13,7 @@ rd_kafka_cgrp_*, rd_kafka_idemp_* and rd_kafka_txn_* of librdkafka; traffic of f
 from dataclasses import dataclass
 from functools import cache
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.identity.kinds import Kind
 
 _OPEN = "dns? tcp_connect tls_handshake? api_versions sasl_handshake? sasl_authenticate? metadata"

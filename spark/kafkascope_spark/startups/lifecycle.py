@@ -10,7 +10,7 @@ start.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Connection, ErrorRun, Request, Row
 from kafkascope_spark.startups.lookups import BEFORE_NS, ClientLookup, dns_step

@@ -3,8 +3,8 @@ same thing."""
 
 from dataclasses import dataclass, field
 
+from kafkascope_parsers import api_keys
 from kafkascope_parsers.schema import api_name
-from kafkascope_spark import api_keys
 from kafkascope_spark.error_codes import INFORMING
 from kafkascope_spark.identity.kinds import Kind
 from kafkascope_spark.model import Connection, Request

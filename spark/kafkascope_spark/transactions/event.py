@@ -4,7 +4,7 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from kafkascope_spark.api_keys import END_TXN, INIT_PRODUCER_ID
+from kafkascope_parsers.api_keys import END_TXN, INIT_PRODUCER_ID
 
 Row = dict[str, Any]
 

@@ -4,7 +4,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.cadences.tracker import Cadences, Gaps
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Connection, LoopStatistics, Request

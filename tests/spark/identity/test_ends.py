@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.identity.client_rows import client_row
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Connection

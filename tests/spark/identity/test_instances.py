@@ -1,6 +1,6 @@
 from collections.abc import Callable
 
-from kafkascope_spark.api_keys import (
+from kafkascope_parsers.api_keys import (
     API_VERSIONS,
     FETCH,
     FIND_COORDINATOR,

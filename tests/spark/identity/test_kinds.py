@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.identity.kinds import Kind, kind_of
 from kafkascope_spark.model import Connection
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkascope_spark import api_keys as api
+from kafkascope_parsers import api_keys as api
 from kafkascope_spark.identity.library import library_by_behaviour, library_named, library_of, software_name_of
 from kafkascope_spark.identity.library_profiles import APIS, LIBRARIES, PROFILES, RELEASES, SOFTWARE_PREFIXES
 from kafkascope_spark.model import Connection

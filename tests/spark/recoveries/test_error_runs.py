@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafkascope_analyzer.dataset.tables.events import CLIENT_KINDS
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.client_stories import ClientStories
 from kafkascope_spark.event_decoder import CONNECTION, ERROR_RUN, PARTITION, REQUEST, USAGE, EventRow
 from kafkascope_spark.model import ErrorRun, PartitionAccess, Request

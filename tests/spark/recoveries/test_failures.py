@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.model import Connection, Request
 from kafkascope_spark.recoveries.failures import failure_of_end, given_up, late_since
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.model import ErrorRun, PartitionAccess
+from kafkascope_spark.recoveries.resources import PARTITION_APIS
 from kafkascope_spark.recoveries.tracker import Recoveries
 
 MS = 1_000_000
@@ -39,7 +40,7 @@ def play(
         for at, api, answered, error, says in lines:
             request = request_row(api, at, answered, error_name=error, error_code=99 if error else 0, **says)
             watch.on_request(request)
-            of_partition = api in api_keys.PARTITION_APIS
+            of_partition = api in PARTITION_APIS
             if of_partition:
                 watch.on_access(PartitionAccess(request.request_id, request.conn_id, at * MS, api, False, "t", 0))
             if of_partition and not error:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.model import ErrorRun
 from kafkascope_spark.stalls.calls import GIVE_UP_NS, Calls
 from kafkascope_spark.stalls.stall import StallLimits

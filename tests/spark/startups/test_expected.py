@@ -1,5 +1,5 @@
 from kafkascope_analyzer.dataset.stories import CLIENT_KINDS, CLIENTS, STARTUP_STEPS
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.identity.kinds import Kind
 from kafkascope_spark.identity.library_profiles import LIBRARIES
 from kafkascope_spark.startups.comparison import compare

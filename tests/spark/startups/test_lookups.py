@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from kafkascope_spark import api_keys
+from kafkascope_parsers import api_keys
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Connection, Lookup, Request
 from kafkascope_spark.startups.lifecycle import Startups
