@@ -43,7 +43,10 @@ def test_what_only_controllers_offer_is_sent_by_brokers():
     assert all("inter_broker" in api_catalogue()[key].roles for key in only_zookeeper)
 
 
-@pytest.mark.parametrize("name", [name for name, key in vars(constants).items() if isinstance(key, int) and not name.startswith("FIRST_")])
+KEYS = [name for name, key in vars(constants).items() if isinstance(key, int) and not name.startswith("FIRST_")]
+
+
+@pytest.mark.parametrize("name", KEYS)
 def test_each_constant_has_the_key_of_its_api(name):
     assert api_name(getattr(constants, name)).lower() == name.replace("_", "").lower()
 
