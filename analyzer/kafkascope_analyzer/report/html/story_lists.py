@@ -1,0 +1,53 @@
+"""Which findings stand alone, which rebalances are one group's, which transactions are one id's: in the order of the
+page.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+from kafkascope_analyzer.report.words import count, safe, span
+
+Row = dict[str, Any]
+
+
+def findings_alone(findings: Row) -> Row:
+    """The findings that belong to no incident, as places in findings.listed: `alone` are those above info, `notes` the
+    others. notes_title is empty where there are none.
+    """
+    places = [n for n, row in enumerate(findings.get("listed", ())) if row["incident_id"] is None]
+    rows = {n: findings["listed"][n] for n in places}
+    alone = [n for n in places if rows[n]["severity"] != "info"]
+    notes = [n for n in places if rows[n]["severity"] == "info"]
+    besides = len(places) < len(findings.get("listed", ()))
+    title = "Other findings" if besides else "Findings"
+    notes_title = f"{count(len(notes), 'note')}: worth knowing" if notes else ""
+    return {"title": title, "alone": alone, "notes_title": notes_title, "notes": notes}
+
+
+def groups_of(rebalances: Row, groups: list[Row]) -> list[Row]:
+    """Groups with the places of their rebalances in rebalances.listed; those that rebalanced most often come first.
+
+    groups: those of report.json, which say how long each stood still.
+    """
+    stood = {(row["group_id"], row["group_protocol"]): row["stopped_ms"] for row in groups}
+    found: dict[tuple[str, str | None], list[int]] = defaultdict(list)
+    for n, row in enumerate(rebalances["listed"]):
+        found[row["group_id"] or "", row["group_protocol"]].append(n)
+    ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0][0], item[0][1] or ""))
+    return [_group(key, places, stood.get(key)) for key, places in ordered]
+
+
+def _group(key: tuple[str, str | None], places: list[int], stopped_ms: int | None) -> Row:
+    name, protocol = key
+    still = f", its members stood still for {span(1000 * stopped_ms)} in all" if stopped_ms else ""
+    kind = f"{protocol.replace('_', ' ')} · " if protocol else ""
+    text = f"{kind}{count(len(places), 'rebalance')}{still}"
+    return {"name": safe(name or "?"), "in_short": text, "places": places}
+
+
+def transactional_ids(transactions: Row) -> list[Row]:
+    """Transactional ids by name, with the places of their transactions in transactions.listed."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for n, row in enumerate(transactions["listed"]):
+        found[row["transactional_id"] or "?"].append(n)
+    return [{"name": safe(name), "places": found[name]} for name in sorted(found)]
