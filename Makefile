@@ -57,6 +57,7 @@ imports: .stamps/installed-test
 
 # The bundle is committed, so that only whoever changes the page's script needs the packages from npm.
 page: .stamps/npm
+	$(NPM) run --silent types
 	$(NPM) run --silent build
 
 docs: .stamps/installed-test

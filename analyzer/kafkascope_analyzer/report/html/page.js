@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 17c061de09e2b156ff7ecf27a824be5bfdf784d3195f17c87953793f1a0c64ff; lines below: sha256 c97be5b307a68f68c33d5fb08448f3170f35b74e5cd01316766728a1037cd5f5
+// Made by `make page`. Sources: sha256 70b68a872340cef9fd91497cd800fe0fcf39a1662c125ab82dba5d2c69595e7f; lines below: sha256 71155351972bc44ccb0c584a57995d76711e40281b699180ff1233ab07c79767
 "use strict";
 (() => {
   // dom.ts
@@ -34,6 +34,9 @@
   }
   function button(text, onclick, attributes = {}) {
     return el("button", { type: "button", onclick, ...attributes }, text);
+  }
+  function isNarrow() {
+    return window.innerWidth < 700;
   }
   function section(id, title, ...children) {
     return el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title), ...children);
@@ -241,7 +244,13 @@
     return `${minutes} min ${Math.floor(us % 6e7 / 1e6)} s`;
   }
   function three(value) {
-    return value < 10 ? value.toFixed(2) : value < 100 ? value.toFixed(1) : value.toFixed(0);
+    return fixed(value, value < 10 ? 2 : value < 100 ? 1 : 0);
+  }
+  function fixed(value, digits) {
+    const scaled = value * 10 ** digits;
+    const isTie = 2 * scaled % 2 === 1 && Number.isInteger(value * 2 ** (digits + 1));
+    const even = Math.floor(scaled) + Math.floor(scaled) % 2;
+    return (isTie ? even / 10 ** digits : value).toFixed(digits);
   }
   function clock(ns, digits = 3) {
     if (ns === null || ns === void 0) return "";
@@ -256,7 +265,7 @@
     return `${sign}${hours ? `${hours}:` : ""}${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}${fraction}`;
   }
   function wallClock(ns) {
-    const ms = Number(BigInt(STORY.capture.origin) / 1000000n) + Math.floor(ns / 1e6);
+    const ms = Number((BigInt(STORY.capture.origin) + BigInt(Math.floor(ns))) / 1000000n);
     return `${new Date(ms).toISOString().replace("T", " ").replace("Z", "")} UTC`;
   }
   function grouped(n) {
@@ -267,11 +276,12 @@
   }
   function bytes(n) {
     if (n < 1e3) return `${n} B`;
-    for (const name of ["kB", "MB", "GB"]) {
+    let unit = "";
+    for (unit of ["kB", "MB", "GB", "TB"]) {
       n /= 1e3;
-      if (n < 1e3 || name === "GB") return `${n.toFixed(1)} ${name}`;
+      if (n < 1e3) break;
     }
-    return "";
+    return `${fixed(n, 1)} ${unit}`;
   }
   function words(name) {
     return String(name ?? "").replaceAll("_", " ");
@@ -398,7 +408,7 @@
   function viewChanged() {
     if (!pendingFrame) pendingFrame = requestAnimationFrame(drawView);
     clearTimeout(pendingFragment);
-    pendingFragment = setTimeout(writeFragment, 250);
+    pendingFragment = window.setTimeout(writeFragment, 250);
   }
   function drawView() {
     pendingFrame = 0;
@@ -539,6 +549,28 @@
     setView(ns - half, ns + half);
   }
 
+  // tip.ts
+  var TIP = {};
+  function tipBox() {
+    TIP.box = el("div", { class: "tip", hidden: true, "aria-hidden": "true" });
+    return TIP.box;
+  }
+  function showTip(lines, clientX, clientY) {
+    const tip = TIP.box;
+    replace(
+      tip,
+      lines.map((line, n) => el(n ? "div" : "strong", {}, line))
+    );
+    tip.hidden = false;
+    const box = tip.parentElement.getBoundingClientRect();
+    const left2 = Math.min(clientX - box.left + 14, box.width - tip.offsetWidth - 4);
+    tip.style.left = `${Math.max(0, left2)}px`;
+    tip.style.top = `${clientY - box.top + 16}px`;
+  }
+  function hideTip() {
+    TIP.box.hidden = true;
+  }
+
   // waits.ts
   var NODE_ROW = 22;
   var WAITS = /* @__PURE__ */ new Map();
@@ -552,8 +584,8 @@
   }
   function extent(from, to, width) {
     if (to < VIEW.from || from > VIEW.to) return null;
-    const left = Math.max(-5, xOf(from, width));
-    return [left, Math.max(3, Math.min(width + 5, xOf(to, width)) - left)];
+    const left2 = Math.max(-5, xOf(from, width));
+    return [left2, Math.max(3, Math.min(width + 5, xOf(to, width)) - left2)];
   }
   function drawNode(context, row, top, width) {
     const middle = top + NODE_ROW / 2;
@@ -573,9 +605,9 @@
       hatchText(context, one.text, box, { y: top + 6, colour: one.state === "slow" ? INK.warning : INK.error });
     }
   }
-  function hatchText(context, text, [left, wide], { y, colour }) {
-    const x = Math.max(0, left) + 5;
-    const room = left + wide - x - 3;
+  function hatchText(context, text, [left2, wide], { y, colour }) {
+    const x = Math.max(0, left2) + 5;
+    const room = left2 + wide - x - 3;
     const short = text.replace(/ \(.*\)$/, "");
     const shown = [text, short, text.split(/[:(]/)[0].trim(), text.split(" ")[0]].find(
       (one) => textWidth(context, one) <= room
@@ -763,20 +795,7 @@
     const { row } = rowUnder(event);
     const text = row ? hoverText(row, event) : null;
     if (!text) return hideTip();
-    const { tip } = TIMELINE;
-    replace(
-      tip,
-      text.map((line, n) => el(n ? "div" : "strong", {}, line))
-    );
-    tip.hidden = false;
-    const box = tip.parentElement.getBoundingClientRect();
-    const left = Math.min(event.clientX - box.left + 14, box.width - tip.offsetWidth - 4);
-    tip.style.left = `${Math.max(0, left)}px`;
-    tip.style.top = `${event.clientY - box.top + 16}px`;
-    return void 0;
-  }
-  function hideTip() {
-    TIMELINE.tip.hidden = true;
+    return showTip(text, event.clientX, event.clientY);
   }
   function hoverText(row, event) {
     if (row.kind === "cluster") return clusterText(timeAt(event));
@@ -1518,7 +1537,7 @@
   var pendingTable = 0;
   function inViewLater() {
     clearTimeout(pendingTable);
-    if (IN_VIEW.box.open) pendingTable = setTimeout(writeInView, 300);
+    if (IN_VIEW.box.open) pendingTable = window.setTimeout(writeInView, 300);
   }
   function writeInView() {
     if (!IN_VIEW.box.open) return;
@@ -1597,6 +1616,159 @@
     ];
   }
 
+  // rates.ts
+  var ROW = 34;
+  var LATENCY = 14;
+  var KEYS_TEXT = "Keys: ← → slot, ↑ ↓ group. Heights grow with the square root.";
+  var RATES = { row: 0, slot: 0 };
+  function ratesStrip() {
+    const { families, slot_text } = STORY.request_rates;
+    if (!families.length) return null;
+    RATES.canvas = el("canvas", {
+      class: "rates",
+      tabindex: "0",
+      role: "application",
+      "aria-label": `Requests a second and latency by API group, in slots of ${slot_text}. ${KEYS_TEXT}`,
+      onpointermove: pointed,
+      onpointerleave: hideTip,
+      onkeydown: keyed2,
+      onfocus: viewChanged,
+      onblur: left
+    });
+    const labels = families.map(
+      (one) => el(
+        "div",
+        { class: "label rate", title: `${one.title}: ${one.text}` },
+        el("span", { class: "row-title" }, swatch(familyOf(one)), el("strong", {}, one.short_title)),
+        el("span", { class: "what" }, one.text)
+      )
+    );
+    return el("div", { class: "rates" }, el("div", { class: "rate-labels" }, labels), RATES.canvas);
+  }
+  function ratesTable() {
+    const { families, slot_text } = STORY.request_rates;
+    if (!families.length) return null;
+    const made = details("Table of requests and latency by API group", false);
+    made.id = "rates-table";
+    const columns = [["API group"], ["Time"], ["Requests", "num"], ["Failed", "num"], ["Rate and latency"]];
+    return filledWhenOpen(made, () => {
+      const rows = families.flatMap(
+        (one) => one.slots.map((slot) => [one.short_title, slot.when, grouped(slot.n), slot.n_failed || "", slot.text])
+      );
+      const about = `By the time at which they were sent, in slots of ${slot_text}. `;
+      return [
+        hint(
+          about,
+          "p99 is of those that were answered; Fetch waits for records on purpose, JoinGroup for other members."
+        ),
+        table("Requests and latency by API group", columns, rows)
+      ];
+    });
+  }
+  function left() {
+    hideTip();
+    viewChanged();
+  }
+  function familyOf(one) {
+    return STORY.families.findIndex((family) => family.name === one.family);
+  }
+  function resizedRates() {
+    if (RATES.canvas) RATES.context = sized(RATES.canvas, TIMELINE.width, ROW * STORY.request_rates.families.length);
+  }
+  function drawRates() {
+    if (!RATES.canvas) return;
+    const { families } = STORY.request_rates;
+    RATES.context.clearRect(0, 0, TIMELINE.width, ROW * families.length);
+    for (const [n, one] of families.entries()) drawFamily(one, n * ROW);
+    if (document.activeElement === RATES.canvas) drawChosen();
+  }
+  function drawFamily(one, top) {
+    const { context } = RATES;
+    const family = familyOf(one);
+    const base = top + ROW - 2;
+    context.fillStyle = INK.line;
+    context.fillRect(0, top + ROW - 1, TIMELINE.width, 1);
+    for (const slot of one.slots) {
+      const box = boxOf(slot);
+      if (!box) continue;
+      const tall = heightOf(slot.per_second, one.most_per_second, ROW - LATENCY - 4);
+      context.fillStyle = box.width > 5 ? INK.patterns[family] : INK.families[family];
+      context.fillRect(box.x, base - tall, box.width, tall);
+      drawLatency(slot, box, top + LATENCY + 1, one.most_p99_ms ?? 1);
+      if (slot.n_failed) drawError(context, box.x + box.width / 2, top + 5, LATENCY - 4);
+    }
+  }
+  function boxOf(slot) {
+    if (slot.to_ns <= VIEW.from || slot.from_ns >= VIEW.to) return null;
+    const x = Math.max(0, xOf(slot.from_ns, TIMELINE.width));
+    return { x, width: Math.max(1, Math.min(TIMELINE.width, xOf(slot.to_ns, TIMELINE.width)) - x - 0.6) };
+  }
+  function drawLatency(slot, box, base, mostMs) {
+    if (slot.p99_ms === null) return;
+    const tall = heightOf(slot.p99_ms, mostMs, LATENCY - 2);
+    const { context } = RATES;
+    context.fillStyle = INK.muted;
+    context.globalAlpha = 0.4;
+    context.fillRect(box.x, base - tall, box.width, tall);
+    context.globalAlpha = 1;
+    context.fillStyle = INK.ink;
+    context.fillRect(box.x, base - tall, box.width, 1.5);
+  }
+  function heightOf(value, most, tallest) {
+    return Math.max(1.5, Math.sqrt(value / most) * tallest);
+  }
+  function drawChosen() {
+    const box = boxOf(chosen());
+    if (!box) return;
+    RATES.context.strokeStyle = INK.accent;
+    RATES.context.lineWidth = 2;
+    RATES.context.strokeRect(box.x, RATES.row * ROW + 1, Math.max(3, box.width), ROW - 3);
+  }
+  function chosen() {
+    const { slots } = STORY.request_rates.families[RATES.row];
+    return slots[Math.min(RATES.slot, slots.length - 1)];
+  }
+  function linesOf(one, slot) {
+    return [one.title, slot.when, slot.text];
+  }
+  function pointed(event) {
+    const frame = RATES.canvas.getBoundingClientRect();
+    const one = STORY.request_rates.families[Math.floor((event.clientY - frame.top) / ROW)];
+    const at = VIEW.from + (event.clientX - frame.left) / TIMELINE.width * (VIEW.to - VIEW.from);
+    const slot = one?.slots.find(({ from_ns, to_ns }) => from_ns <= at && at < to_ns);
+    if (!slot) return hideTip();
+    return showTip(linesOf(one, slot), event.clientX, event.clientY);
+  }
+  var STEPS = {
+    ArrowLeft: [0, -1],
+    ArrowRight: [0, 1],
+    ArrowUp: [-1, 0],
+    ArrowDown: [1, 0]
+  };
+  function keyed2(event) {
+    const step = STEPS[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const { families } = STORY.request_rates;
+    const at = chosen().from_ns;
+    RATES.row = Math.max(0, Math.min(families.length - 1, RATES.row + step[0]));
+    const { slots } = families[RATES.row];
+    const same = slotAt(slots, at);
+    RATES.slot = Math.max(0, Math.min(slots.length - 1, same + step[1]));
+    const one = families[RATES.row];
+    announce(linesOf(one, chosen()).join(", "));
+    const frame = RATES.canvas.getBoundingClientRect();
+    const x = Math.max(0, Math.min(TIMELINE.width, xOf(chosen().from_ns, TIMELINE.width)));
+    showTip(linesOf(one, chosen()), frame.left + x, frame.top + (RATES.row + 1) * ROW - 12);
+    viewChanged();
+  }
+  function slotAt(slots, ns) {
+    return Math.max(
+      0,
+      slots.findLastIndex((slot) => slot.from_ns <= ns)
+    );
+  }
+
   // timeline.ts
   var RULER = 26;
   var LABELS_WIDTH = 250;
@@ -1614,24 +1786,25 @@
     TIMELINE.sticky = el("div", { class: "sticky" }, TIMELINE.labels, TIMELINE.canvas);
     TIMELINE.spacer = el("div", { class: "spacer" }, TIMELINE.sticky);
     TIMELINE.scroller = el("div", { class: "scroller", onscroll: scrolled }, TIMELINE.spacer);
-    TIMELINE.tip = el("div", { class: "tip", hidden: true, "aria-hidden": "true" });
     const box = el(
       "div",
       { class: "timeline" },
       minimap(),
       el("div", { class: "head" }, el("div", { class: "when", id: "when" }), TIMELINE.ruler),
+      ratesStrip(),
       TIMELINE.scroller,
-      TIMELINE.tip
+      tipBox()
     );
     return section(
       "timeline",
       "Timeline",
-      filterForm(),
-      legend(),
+      isNarrow() ? details("Filter", false, filterForm()) : filterForm(),
+      isNarrow() ? details("Legend", false, legend()) : legend(),
       zoomButtons(),
       box,
       timelineKeys(),
       thinned(),
+      ratesTable(),
       brokerTable(),
       inView()
     );
@@ -1709,8 +1882,7 @@
     viewChanged();
   }
   function resized() {
-    const narrow = window.innerWidth < 700;
-    TIMELINE.labelsWidth = narrow ? 130 : LABELS_WIDTH;
+    TIMELINE.labelsWidth = isNarrow() ? 130 : LABELS_WIDTH;
     document.documentElement.style.setProperty("--labels", `${TIMELINE.labelsWidth}px`);
     TIMELINE.width = Math.max(100, TIMELINE.scroller.clientWidth - TIMELINE.labelsWidth);
     rowsChanged();
@@ -1719,6 +1891,7 @@
     TIMELINE.rulerContext = sized(TIMELINE.ruler, TIMELINE.width, RULER);
     readInk(TIMELINE.context);
     resizedMinimap();
+    resizedRates();
     viewChanged();
   }
   function sized(canvas, width, height) {
@@ -2079,7 +2252,7 @@
   var pendingFilter = 0;
   function filterInput() {
     clearTimeout(pendingFilter);
-    pendingFilter = setTimeout(takeFilter, 120);
+    pendingFilter = window.setTimeout(takeFilter, 120);
   }
   function takeFilter() {
     for (const name of FILTER_TEXTS) FILTER[name] = field(name).value;
@@ -2172,14 +2345,14 @@
     return known;
   }
   function barText(context, i, [x, y, width, height]) {
-    const left = Math.max(x, 0) + 4;
+    const left2 = Math.max(x, 0) + 4;
     const text = apiName(i);
     const wide = textWidth(context, text);
-    if (wide + 10 > x + width - left) return;
+    if (wide + 10 > x + width - left2) return;
     context.fillStyle = INK.surface;
-    context.fillRect(left - 2, y + 1, wide + 4, height - 2);
+    context.fillRect(left2 - 2, y + 1, wide + 4, height - 2);
     context.fillStyle = INK.ink;
-    context.fillText(text, left, y + height / 2 + 0.5);
+    context.fillText(text, left2, y + height / 2 + 0.5);
   }
   function drawError(context, x, y, height) {
     context.fillStyle = INK.error;
@@ -2232,19 +2405,19 @@
     const free = { start: -1, recovery: -1 };
     const seen = (BANDS.get(row.number) || []).filter((band) => band.to >= VIEW.from && band.from_ns <= VIEW.to);
     const boxes = seen.map((band) => {
-      const left = Math.max(-5, xOf(band.from_ns, width));
+      const left2 = Math.max(-5, xOf(band.from_ns, width));
       const y = band.kind === "start" ? top + row.height - 10 : top + 2;
-      return { y, left, wide: Math.max(2, Math.min(width + 5, xOf(band.to, width)) - left), width, free };
+      return { y, left: left2, wide: Math.max(2, Math.min(width + 5, xOf(band.to, width)) - left2), width, free };
     });
     for (const [n, band] of seen.entries()) drawBand(context, band, boxes[n], { top, height: row.height });
     for (const [n, band] of seen.entries()) if (boxes[n].wide > 24) drawSteps(context, band, boxes[n]);
   }
-  function drawBand(context, band, { left, wide }, { top, height }) {
+  function drawBand(context, band, { left: left2, wide }, { top, height }) {
     const start2 = band.kind === "start";
     context.fillStyle = start2 ? INK.starting : INK.recovery;
-    context.fillRect(left, start2 ? top + height / 2 : top + 1, wide, height / 2 - 2);
+    context.fillRect(left2, start2 ? top + height / 2 : top + 1, wide, height / 2 - 2);
     context.fillStyle = start2 ? INK.start : INK.error;
-    context.fillRect(left, start2 ? top + height - 3 : top + 1, wide, 2);
+    context.fillRect(left2, start2 ? top + height - 3 : top + 1, wide, 2);
   }
   function drawSteps(context, band, box) {
     const colour = band.kind === "start" ? INK.start : INK.error;
@@ -2350,6 +2523,7 @@
     const places = [
       ["happened", "What happened"],
       ["timeline", "Timeline"],
+      ...isNarrow() ? [["incidents", "Incidents"]] : [],
       ["clients", "Clients"],
       ["cluster", "Cluster"],
       ["groups", "Groups"],
@@ -2562,12 +2736,12 @@
     const clientY = (n) => (n + 0.5) * (height - 20) / Math.max(1, shown.length) + 10;
     const nodeY = (n) => (n + 0.5) * (height - 20) / Math.max(1, nodes.length) + 10;
     const links = state.links.filter((link) => shown.includes(link.client) && nodes.includes(link.node)).map((link) => linkLine(link, clientY(shown.indexOf(link.client)), nodeY(nodes.indexOf(link.node))));
-    const left = shown.map((number, n) => clientBox(number, clientY(n)));
+    const left2 = shown.map((number, n) => clientBox(number, clientY(n)));
     const right = nodes.map((node, n) => brokerBox(node, nodeY(n), state));
     const rest = clients.length > shown.length ? hint(`The picture has ${shown.length} of ${clients.length} clients; the table has all.`) : null;
     const name = "Clients and brokers at the moment; the table below says the same";
     const key = "Lines: solid for records, dashes for a group, dash and dot for transactions, dots for discovery.";
-    return [picture("topology", { width: 960, height, name }, links, left, right), hint(key), rest];
+    return [picture("topology", { width: 960, height, name }, links, left2, right), hint(key), rest];
   }
   function clientBox(number, y) {
     const name = STORY.lanes.clients[number].name;
@@ -2957,7 +3131,13 @@
     unknown: ["?", "info", "Unknown"]
   };
   function summarySection() {
-    return section("happened", "What happened", headline(), incidentsBlock(), findingsBlock(), notesBlock());
+    return section("happened", "What happened", headline(), isNarrow() ? null : incidentsAndFindings());
+  }
+  function narrowSummary() {
+    return isNarrow() ? section("incidents", "Incidents and findings", incidentsAndFindings()) : null;
+  }
+  function incidentsAndFindings() {
+    return [incidentsBlock(), findingsBlock(), notesBlock()];
   }
   function severityTag(severity) {
     const [sign, tone, word] = SEVERITIES[severity] || SEVERITIES.info;
@@ -3266,6 +3446,7 @@
         {},
         summarySection(),
         timelineSection(),
+        narrowSummary(),
         clientsSection(),
         topologySection(),
         groupsSection(),
@@ -3280,12 +3461,13 @@
   function listen() {
     onView(drawTimeline);
     onView(drawMinimap);
+    onView(drawRates);
     onView(inViewLater);
     listenTimeline();
     let pending = 0;
     new ResizeObserver(() => {
       clearTimeout(pending);
-      pending = setTimeout(resized, 60);
+      pending = window.setTimeout(resized, 60);
     }).observe(TIMELINE.scroller.parentElement);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", resized);
     window.addEventListener("hashchange", followLink);

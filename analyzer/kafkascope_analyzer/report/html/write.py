@@ -40,6 +40,7 @@ _AS_IN_THE_MODEL = [
     "errors",
     "unread",
     "stories",
+    "request_rates",
     "latency",
     "leaders",
 ]

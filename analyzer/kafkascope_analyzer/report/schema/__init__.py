@@ -30,6 +30,7 @@ def report_schema() -> Shape:
         "clients": stories.clients(),
         "rebalances": stories.rebalances(),
         "transactions": stories.transactions(),
+        "request_rates": capture.request_rates(),
         "latency": capture.latency(),
         "leaders": capture.leaders(),
         "client_traffic": capture.client_traffic(),

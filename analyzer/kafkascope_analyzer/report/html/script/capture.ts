@@ -1,7 +1,7 @@
 // The page's head, and at its foot the capture itself: files, what could not be read, errors, brokers.
 
 import { STORY } from "./data.ts";
-import { button, byId, el, hint, section, table } from "./dom.ts";
+import { button, byId, el, hint, isNarrow, section, table } from "./dom.ts";
 import { bytes, clock, grouped, nodeName, words } from "./figures.ts";
 import { setFilter } from "./filter.ts";
 import { jump } from "./request.ts";
@@ -36,6 +36,7 @@ export function navigation() {
   const places = [
     ["happened", "What happened"],
     ["timeline", "Timeline"],
+    ...(isNarrow() ? [["incidents", "Incidents"]] : []),
     ["clients", "Clients"],
     ["cluster", "Cluster"],
     ["groups", "Groups"],

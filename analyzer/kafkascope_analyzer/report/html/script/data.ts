@@ -83,7 +83,7 @@ export async function loadData() {
   openStory(JSON.parse(new TextDecoder().decode(story)), columnsOf(columns));
 }
 
-function openStory(story: Story, columns: Record<string, Numbers>) {
+export function openStory(story: Story, columns: Record<string, Numbers>) {
   STORY = story;
   END = Math.max(1, (story.capture.end_ns ?? 1) + 1);
   CONNECTION_PLACES = new Map(story.lanes.connections.map((conn, n) => [conn.conn_id, n]));
@@ -91,7 +91,7 @@ function openStory(story: Story, columns: Record<string, Numbers>) {
   REQ = requestsOf(columns);
 }
 
-function columnsOf(buffer: ArrayBuffer) {
+export function columnsOf(buffer: ArrayBuffer) {
   const size = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, size)));
   const columns: Record<string, Numbers> = {};

@@ -53,6 +53,11 @@ export function button(text: Child, onclick: (event: Event) => void, attributes:
   return el("button", { type: "button", onclick, ...attributes }, text);
 }
 
+// Whether the page is as narrow as a phone. What depends on it is decided once, when the page is put together.
+export function isNarrow() {
+  return window.innerWidth < 700;
+}
+
 // A section of the page with its heading and the place in the navigation.
 export function section(id: string, title: string, ...children: Child[]) {
   return el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title), ...children);

@@ -19,7 +19,15 @@ export function span(us: number | null | undefined): string {
 }
 
 function three(value: number) {
-  return value < 10 ? value.toFixed(2) : value < 100 ? value.toFixed(1) : value.toFixed(0);
+  return fixed(value, value < 10 ? 2 : value < 100 ? 1 : 0);
+}
+
+// As toFixed, but what lies exactly between two figures goes to the even one, as the other forms of the report have it.
+function fixed(value: number, digits: number) {
+  const scaled = value * 10 ** digits;
+  const isTie = (2 * scaled) % 2 === 1 && Number.isInteger(value * 2 ** (digits + 1));
+  const even = Math.floor(scaled) + (Math.floor(scaled) % 2);
+  return (isTie ? even / 10 ** digits : value).toFixed(digits);
 }
 
 // Nanoseconds since the capture's start, as mm:ss.mmm; `digits` of the fraction.
@@ -38,7 +46,7 @@ export function clock(ns: number | null | undefined, digits: number = 3) {
 
 // The same as a date and time of day in UTC, to the millisecond.
 export function wallClock(ns: number) {
-  const ms = Number(BigInt(STORY.capture.origin) / 1000000n) + Math.floor(ns / 1e6);
+  const ms = Number((BigInt(STORY.capture.origin) + BigInt(Math.floor(ns))) / 1000000n);
   return `${new Date(ms).toISOString().replace("T", " ").replace("Z", "")} UTC`;
 }
 
@@ -52,11 +60,12 @@ export function count(n: number, one: string, many?: string) {
 
 export function bytes(n: number) {
   if (n < 1000) return `${n} B`;
-  for (const name of ["kB", "MB", "GB"]) {
+  let unit = "";
+  for (unit of ["kB", "MB", "GB", "TB"]) {
     n /= 1000;
-    if (n < 1000 || name === "GB") return `${n.toFixed(1)} ${name}`;
+    if (n < 1000) break;
   }
-  return "";
+  return `${fixed(n, 1)} ${unit}`;
 }
 
 export function words(name: string | null | undefined) {

@@ -181,7 +181,7 @@ let pendingFilter = 0;
 
 function filterInput() {
   clearTimeout(pendingFilter);
-  pendingFilter = setTimeout(takeFilter, 120);
+  pendingFilter = window.setTimeout(takeFilter, 120);
 }
 
 function takeFilter() {

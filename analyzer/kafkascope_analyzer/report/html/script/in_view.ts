@@ -24,7 +24,7 @@ let pendingTable = 0;
 
 export function inViewLater() {
   clearTimeout(pendingTable);
-  if (IN_VIEW.box.open) pendingTable = setTimeout(writeInView, 300);
+  if (IN_VIEW.box.open) pendingTable = window.setTimeout(writeInView, 300);
 }
 
 function writeInView() {

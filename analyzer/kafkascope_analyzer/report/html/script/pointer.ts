@@ -3,13 +3,14 @@
 import { BANDS, rangeOf } from "./bars.ts";
 import { showClient } from "./clients.ts";
 import { END, lowerBound, REQ, STORY } from "./data.ts";
-import { announce, el, replace } from "./dom.ts";
+import { announce } from "./dom.ts";
 import { clock, count, nodeName, words } from "./figures.ts";
 import { clearFilter, isTrouble, MASK, showFilter } from "./filter.ts";
 import { hasRequests, layRows, ROWS, type Row, rowAt, rowOfConnection, toggleClient } from "./lanes.ts";
 import { centre } from "./minimap.ts";
 import { openRequest, requestLines } from "./request.ts";
 import { TIMELINE } from "./timeline.ts";
+import { hideTip, showTip } from "./tip.ts";
 import { pan, setView, VIEW, viewChanged, zoom } from "./view.ts";
 import { nodeText, stretchText, waitsAt } from "./waits.ts";
 
@@ -136,21 +137,7 @@ function hover(event: MouseEvent) {
   const { row } = rowUnder(event);
   const text = row ? hoverText(row, event) : null;
   if (!text) return hideTip();
-  const { tip } = TIMELINE;
-  replace(
-    tip,
-    text.map((line, n) => el(n ? "div" : "strong", {}, line)),
-  );
-  tip.hidden = false;
-  const box = (tip.parentElement as Element).getBoundingClientRect();
-  const left = Math.min(event.clientX - box.left + 14, box.width - tip.offsetWidth - 4);
-  tip.style.left = `${Math.max(0, left)}px`;
-  tip.style.top = `${event.clientY - box.top + 16}px`;
-  return undefined;
-}
-
-export function hideTip() {
-  TIMELINE.tip.hidden = true;
+  return showTip(text, event.clientX, event.clientY);
 }
 
 function hoverText(row: Row, event: MouseEvent) {

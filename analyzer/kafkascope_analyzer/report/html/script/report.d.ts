@@ -1192,6 +1192,51 @@ export interface Report {
       }[];
     }[];
   };
+  /** requests a second and their latency over the capture, by family of APIs */
+  request_rates: {
+    /** slots of equal length that the capture is divided into */
+    n_slots: number;
+    /** how long each is */
+    slot_text: string;
+    /** families that sent requests */
+    families: {
+      /** family of APIs */
+      family: string;
+      /** what its requests are for */
+      title: string;
+      /** the same in a word */
+      short_title: string;
+      /** requests */
+      n: number;
+      /** of them, those with an error code or without the answer that they expected */
+      n_failed: number;
+      /** requests a second in the busiest slot */
+      most_per_second: number;
+      /** the longest 99th percentile of a slot */
+      most_p99_ms: number | null;
+      /** the busiest slot, the slowest, and failures in words */
+      text: string;
+      /** the slots in which requests were sent, by time */
+      slots: {
+        /** begin of the slot */
+        from_ns: number;
+        /** end of the slot */
+        to_ns: number;
+        /** requests */
+        n: number;
+        /** of them, those with an error code or without the answer that they expected */
+        n_failed: number;
+        /** requests a second */
+        per_second: number;
+        /** 99th percentile of the latency of those that were answered (at most 0.8 % low) */
+        p99_ms: number | null;
+        /** from when to when, after the capture's start */
+        when: string;
+        /** rate, latency and failures in words */
+        text: string;
+      }[];
+    }[];
+  };
   /** how fast each broker answered each API */
   latency: {
     /** round trips as the capture saw them: part of the broker's time */

@@ -12,8 +12,9 @@ import { layRows } from "./lanes.ts";
 import { latencySection } from "./latency.ts";
 import { drawMinimap } from "./minimap.ts";
 import { listenTimeline } from "./pointer.ts";
+import { drawRates } from "./rates.ts";
 import { closePanel, openRequest, requestPanel } from "./request.ts";
-import { summarySection } from "./summary.ts";
+import { narrowSummary, summarySection } from "./summary.ts";
 import { drawTimeline, resized, TIMELINE, timelineSection } from "./timeline.ts";
 import { startMoment, topologySection } from "./topology.ts";
 import { transactionsSection } from "./transactions.ts";
@@ -56,6 +57,7 @@ function build() {
       {},
       summarySection(),
       timelineSection(),
+      narrowSummary(),
       clientsSection(),
       topologySection(),
       groupsSection(),
@@ -71,12 +73,13 @@ function build() {
 function listen() {
   onView(drawTimeline);
   onView(drawMinimap);
+  onView(drawRates);
   onView(inViewLater);
   listenTimeline();
   let pending = 0;
   new ResizeObserver(() => {
     clearTimeout(pending);
-    pending = setTimeout(resized, 60);
+    pending = window.setTimeout(resized, 60);
   }).observe(TIMELINE.scroller.parentElement as Element);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", resized);
   window.addEventListener("hashchange", followLink);

@@ -15,6 +15,8 @@ export type Incident = Report["incidents"]["listed"][number];
 export type Wait = Incident["waits"][number];
 export type Consequence = Incident["followed"][number];
 export type Finding = Report["findings"]["listed"][number];
+export type FamilyRates = Report["request_rates"]["families"][number];
+export type RateSlot = FamilyRates["slots"][number];
 export type LatencyRow = Report["latency"]["listed"][number];
 
 export interface Role {
@@ -213,6 +215,7 @@ export interface Story
     | "errors"
     | "unread"
     | "stories"
+    | "request_rates"
     | "latency"
     | "leaders"
     | "client_traffic"

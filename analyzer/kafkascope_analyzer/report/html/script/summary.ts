@@ -3,7 +3,7 @@
 
 import { showClient, showEpisode } from "./clients.ts";
 import { clientPlace, END, quoted, STORY } from "./data.ts";
-import { button, command, details, el, filledWhenOpen, hint, section, table } from "./dom.ts";
+import { button, command, details, el, filledWhenOpen, hint, isNarrow, section, table } from "./dom.ts";
 import { evidenceTable } from "./evidence.ts";
 import { clock, grouped, outcome } from "./figures.ts";
 import { jump } from "./request.ts";
@@ -18,8 +18,18 @@ const SEVERITIES: Record<string, string[]> = {
   unknown: ["?", "info", "Unknown"],
 };
 
+// The headline with all that belongs to it below; on a narrow screen the headline alone, so that the timeline begins on
+// the first screen and the rest follows it.
 export function summarySection() {
-  return section("happened", "What happened", headline(), incidentsBlock(), findingsBlock(), notesBlock());
+  return section("happened", "What happened", headline(), isNarrow() ? null : incidentsAndFindings());
+}
+
+export function narrowSummary() {
+  return isNarrow() ? section("incidents", "Incidents and findings", incidentsAndFindings()) : null;
+}
+
+function incidentsAndFindings() {
+  return [incidentsBlock(), findingsBlock(), notesBlock()];
 }
 
 function severityTag(severity: string) {

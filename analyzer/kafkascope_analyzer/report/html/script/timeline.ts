@@ -2,15 +2,17 @@
 
 import { drawBands, drawEnd, drawEnds, drawRequests, outlined, xOf } from "./bars.ts";
 import { END, STORY } from "./data.ts";
-import { button, byId, el, replace, section } from "./dom.ts";
+import { button, byId, details, el, isNarrow, replace, section } from "./dom.ts";
 import { clock, count, grouped, span } from "./figures.ts";
 import { filterForm } from "./filter.ts";
 import { inView } from "./in_view.ts";
 import { CLUSTER_ROW, labelOf, openAll, ROWS, ROWS_HEIGHT, type Row, rowAt } from "./lanes.ts";
 import { minimap, resizedMinimap } from "./minimap.ts";
-import { hideTip, nextError } from "./pointer.ts";
+import { nextError } from "./pointer.ts";
+import { ratesStrip, ratesTable, resizedRates } from "./rates.ts";
 import { INK, readInk, swatch } from "./roles.ts";
 import type { Change, Rebalance } from "./story.ts";
+import { hideTip, tipBox } from "./tip.ts";
 import { pan, setView, VIEW, viewChanged, zoom } from "./view.ts";
 import { brokerTable, drawNode, drawWaits } from "./waits.ts";
 
@@ -24,7 +26,6 @@ interface Timeline {
   sticky: HTMLElement;
   spacer: HTMLElement;
   scroller: HTMLElement;
-  tip: HTMLElement;
   labelsWidth: number;
   width: number;
   height: number;
@@ -52,24 +53,25 @@ export function timelineSection() {
   TIMELINE.sticky = el("div", { class: "sticky" }, TIMELINE.labels, TIMELINE.canvas);
   TIMELINE.spacer = el("div", { class: "spacer" }, TIMELINE.sticky);
   TIMELINE.scroller = el("div", { class: "scroller", onscroll: scrolled }, TIMELINE.spacer);
-  TIMELINE.tip = el("div", { class: "tip", hidden: true, "aria-hidden": "true" });
   const box = el(
     "div",
     { class: "timeline" },
     minimap(),
     el("div", { class: "head" }, el("div", { class: "when", id: "when" }), TIMELINE.ruler),
+    ratesStrip(),
     TIMELINE.scroller,
-    TIMELINE.tip,
+    tipBox(),
   );
   return section(
     "timeline",
     "Timeline",
-    filterForm(),
-    legend(),
+    isNarrow() ? details("Filter", false, filterForm()) : filterForm(),
+    isNarrow() ? details("Legend", false, legend()) : legend(),
     zoomButtons(),
     box,
     timelineKeys(),
     thinned(),
+    ratesTable(),
     brokerTable(),
     inView(),
   );
@@ -157,8 +159,7 @@ function scrolled() {
 
 // Canvas size follows the page; INK follows light and dark.
 export function resized() {
-  const narrow = window.innerWidth < 700;
-  TIMELINE.labelsWidth = narrow ? 130 : LABELS_WIDTH;
+  TIMELINE.labelsWidth = isNarrow() ? 130 : LABELS_WIDTH;
   document.documentElement.style.setProperty("--labels", `${TIMELINE.labelsWidth}px`);
   TIMELINE.width = Math.max(100, TIMELINE.scroller.clientWidth - TIMELINE.labelsWidth);
   rowsChanged();
@@ -167,6 +168,7 @@ export function resized() {
   TIMELINE.rulerContext = sized(TIMELINE.ruler, TIMELINE.width, RULER);
   readInk(TIMELINE.context);
   resizedMinimap();
+  resizedRates();
   viewChanged();
 }
 

@@ -32,7 +32,7 @@ let pendingFragment = 0;
 export function viewChanged() {
   if (!pendingFrame) pendingFrame = requestAnimationFrame(drawView);
   clearTimeout(pendingFragment);
-  pendingFragment = setTimeout(writeFragment, 250);
+  pendingFragment = window.setTimeout(writeFragment, 250);
 }
 
 function drawView() {
