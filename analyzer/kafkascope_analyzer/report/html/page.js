@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 70b68a872340cef9fd91497cd800fe0fcf39a1662c125ab82dba5d2c69595e7f; lines below: sha256 71155351972bc44ccb0c584a57995d76711e40281b699180ff1233ab07c79767
+// Made by `make page`. Sources: sha256 b5c8688efd4e7c317c2d36dcb7c7ba5a38e479f6c5e0c4c5c5bea2363b21daaf; lines below: sha256 74ee5de8e669bc38a77962da59ce17b2ac78ef3fdca9054d0a75cda5dd226f77
 "use strict";
 (() => {
   // dom.ts
@@ -657,8 +657,7 @@
     return found.length ? [lane.label, ...found.map(stretchText)] : [lane.label, "nobody waited for anything"];
   }
   function stretchText(one) {
-    const until = one.to_ns === null ? "the end of the capture" : clock(one.to_ns);
-    return `${one.text}, ${clock(one.from_ns)} to ${until}`;
+    return `${one.text}, ${one.begun} to ${one.ended}`;
   }
   function nodeLabel(row) {
     const bad = row.lane.failing.length;
@@ -667,13 +666,7 @@
   }
   function brokerTable() {
     const rows = STORY.broker_lanes.flatMap(
-      (lane) => lane.failing.map((one) => [
-        lane.label,
-        one.text,
-        clock(one.from_ns),
-        one.to_ns === null ? "end of the capture" : clock(one.to_ns),
-        span(((one.to_ns ?? END) - one.from_ns) / 1e3)
-      ])
+      (lane) => lane.failing.map((one) => [lane.label, one.text, one.begun, one.ended, one.lasted])
     );
     if (!rows.length) return null;
     const columns = [["Broker"], ["State"], ["From", "num"], ["To", "num"], ["For", "num"]];
@@ -3389,25 +3382,17 @@
     const rows = listed.map((one) => [
       one.transactional_id ?? "?",
       clock(one.begin_ns),
-      one.end_ns === null || one.begin_ns === null ? "" : span((one.end_ns - one.begin_ns) / 1e3),
+      one.took,
       outcome(one.outcome ?? "open"),
       words(one.end_kind),
       `${one.producer_id ?? "?"} epoch ${one.producer_epoch ?? "?"}`,
       listOf((one.partitions || []).map(String), 3),
       one.n_records ?? "",
-      fencedBy(one),
-      (one.held_back || []).map(heldBack).join("; "),
+      one.fenced_by_name,
+      one.held_back_text,
       packetLinks((one.evidence || []).slice(0, 3))
     ]);
     return table("Transactions", columns, rows);
-  }
-  function fencedBy(one) {
-    const place = clientPlace(one.fenced_by ?? "");
-    return place >= 0 ? STORY.lanes.clients[place].name : one.fenced_by ?? "";
-  }
-  function heldBack(one) {
-    const place = clientPlace(one.client_instance_id ?? "");
-    return `${place >= 0 ? STORY.lanes.clients[place].name : "a consumer"} on ${one.partition} for ${span(((one.until_ns ?? 0) - (one.from_ns ?? 0)) / 1e3)}`;
   }
 
   // start.ts

@@ -45,6 +45,23 @@ def _group(key: tuple[str, str | None], places: list[int], stopped_ms: int | Non
     return {"name": safe(name or "?"), "in_short": text, "places": places}
 
 
+def add_transaction_texts(transactions: Row, names: dict[str, str]) -> None:
+    """Adds to each transaction how long it `took`, the name of the client that fenced it, and whose reads it held back.
+
+    names: of clients, by client_instance_id.
+    """
+    for row in transactions["listed"]:
+        is_whole = row["begin_ns"] is not None and row["end_ns"] is not None
+        row["took"] = span((row["end_ns"] - row["begin_ns"]) // 1000) if is_whole else ""
+        row["fenced_by_name"] = names.get(row.get("fenced_by") or "", safe(row.get("fenced_by") or ""))
+        row["held_back_text"] = "; ".join(_held_back(one, names) for one in row.get("held_back") or ())
+
+
+def _held_back(one: Row, names: dict[str, str]) -> str:
+    who = names.get(one["client_instance_id"] or "", "a consumer")
+    return f"{who} on {safe(one['partition'])} for {span((one['until_ns'] - one['from_ns']) // 1000)}"
+
+
 def transactional_ids(transactions: Row) -> list[Row]:
     """Transactional ids by name, with the places of their transactions in transactions.listed."""
     found: dict[str, list[int]] = defaultdict(list)

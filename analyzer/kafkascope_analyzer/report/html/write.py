@@ -20,12 +20,15 @@ from kafkascope_analyzer.report.html.optional_tables import load_story
 from kafkascope_analyzer.report.html.page import page
 from kafkascope_analyzer.report.html.recovery_texts import add_step_texts
 from kafkascope_analyzer.report.html.request_columns import load_requests, packed
-from kafkascope_analyzer.report.html.story_lists import findings_alone, groups_of, transactional_ids
+from kafkascope_analyzer.report.html.story_lists import (
+    add_transaction_texts,
+    findings_alone,
+    groups_of,
+    transactional_ids,
+)
 from kafkascope_analyzer.report.html.thinning import BUDGET
 from kafkascope_analyzer.report.html.told import brokers_of, first_client, load_episodes, load_starts
-from kafkascope_analyzer.report.html.waits import load_stalls
-from kafkascope_analyzer.report.incidents.broker_lanes import broker_lanes
-from kafkascope_analyzer.report.plain import plain
+from kafkascope_analyzer.report.html.waits import lanes_of_brokers, load_stalls
 from kafkascope_analyzer.report.words import safe, visible
 
 Model = dict[str, Any]
@@ -113,6 +116,8 @@ def _story(dataset: Dataset, model: Model, lanes: Model) -> Model:
     evidence = load_evidence(dataset, [*proved_by(model), *named_by(shown)])
     add_step_texts(episodes["listed"], evidence, lanes["connections"])
     add_client_texts(lanes, starts["listed"], episodes["listed"], start_ns)
+    names = {client["client_instance_id"]: client["name"] for client in lanes["clients"]}
+    add_transaction_texts(transactions, names)
     still = {client["client_instance_id"]: client["stood_still"] for client in model["clients"]["listed"]}
     for client in lanes["clients"]:
         client["stood_still"] = still.get(client["client_instance_id"])
@@ -125,7 +130,7 @@ def _story(dataset: Dataset, model: Model, lanes: Model) -> Model:
         "families": [{"name": one.name, "title": one.title, "pattern": one.pattern} for one in FAMILIES],
         "evidence": evidence,
         "topology": load_cluster(dataset),
-        "broker_lanes": plain(broker_lanes(dataset)),
+        "broker_lanes": lanes_of_brokers(dataset, start_ns, end_ns),
         "stalls": load_stalls(dataset),
     }
 

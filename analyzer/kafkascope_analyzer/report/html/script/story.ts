@@ -131,8 +131,7 @@ export type Rebalance = Omit<RebalanceRow, "members" | "departed"> & {
 };
 export type Member = NonNullable<NonNullable<RebalanceRow["members"]>[number]>;
 export type Departed = NonNullable<NonNullable<RebalanceRow["departed"]>[number]>;
-export type HeldBack = NonNullable<NonNullable<TransactionRow["held_back"]>[number]>;
-export type Transaction = Omit<TransactionRow, "held_back"> & { held_back: HeldBack[] | null };
+export type Transaction = TransactionRow & { took: string; fenced_by_name: string; held_back_text: string };
 
 export interface Evidence {
   conn_id: string;
@@ -179,6 +178,9 @@ export interface Stretch {
   to_ns: number | null;
   hosts: string[];
   text: string;
+  begun: string;
+  ended: string;
+  lasted: string;
 }
 
 export interface BrokerLane {

@@ -1,10 +1,10 @@
 // Transactions: a line for each transactional id on the capture's time, and a table.
 
-import { clientPlace, END, STORY } from "./data.ts";
+import { END, STORY } from "./data.ts";
 import { details, el, hint, picture, section, svg, table } from "./dom.ts";
-import { clock, grouped, listOf, outcome, span, words } from "./figures.ts";
+import { clock, grouped, listOf, outcome, words } from "./figures.ts";
 import { groupMarks, groupName, groupX, MOST_GROUPS } from "./groups.ts";
-import type { HeldBack, Transaction } from "./story.ts";
+import type { Transaction } from "./story.ts";
 import { packetLinks } from "./waterfall.ts";
 
 export function transactionsSection() {
@@ -68,25 +68,15 @@ function transactionTable(listed: Transaction[]) {
   const rows = listed.map((one) => [
     one.transactional_id ?? "?",
     clock(one.begin_ns),
-    one.end_ns === null || one.begin_ns === null ? "" : span((one.end_ns - one.begin_ns) / 1000),
+    one.took,
     outcome(one.outcome ?? "open"),
     words(one.end_kind),
     `${one.producer_id ?? "?"} epoch ${one.producer_epoch ?? "?"}`,
     listOf((one.partitions || []).map(String), 3),
     one.n_records ?? "",
-    fencedBy(one),
-    (one.held_back || []).map(heldBack).join("; "),
+    one.fenced_by_name,
+    one.held_back_text,
     packetLinks((one.evidence || []).slice(0, 3)),
   ]);
   return table("Transactions", columns, rows);
-}
-
-function fencedBy(one: Transaction) {
-  const place = clientPlace(one.fenced_by ?? "");
-  return place >= 0 ? STORY.lanes.clients[place].name : (one.fenced_by ?? "");
-}
-
-function heldBack(one: HeldBack) {
-  const place = clientPlace(one.client_instance_id ?? "");
-  return `${place >= 0 ? STORY.lanes.clients[place].name : "a consumer"} on ${one.partition} for ${span(((one.until_ns ?? 0) - (one.from_ns ?? 0)) / 1000)}`;
 }

@@ -4,7 +4,7 @@
 import { bandText, bodyOf, outlined, textWidth, xOf } from "./bars.ts";
 import { clientPlace, END, STORY } from "./data.ts";
 import { details, el, table } from "./dom.ts";
-import { clock, count, outcome, span } from "./figures.ts";
+import { clock, count, outcome } from "./figures.ts";
 import type { NodeRow, RequestRow } from "./lanes.ts";
 import { INK } from "./roles.ts";
 import type { BrokerLane, Stall, Stretch } from "./story.ts";
@@ -120,8 +120,7 @@ export function nodeText(lane: BrokerLane, at: number) {
 }
 
 export function stretchText(one: Stretch) {
-  const until = one.to_ns === null ? "the end of the capture" : clock(one.to_ns);
-  return `${one.text}, ${clock(one.from_ns)} to ${until}`;
+  return `${one.text}, ${one.begun} to ${one.ended}`;
 }
 
 export function nodeLabel(row: NodeRow) {
@@ -133,13 +132,7 @@ export function nodeLabel(row: NodeRow) {
 // The lanes of brokers as text.
 export function brokerTable() {
   const rows = STORY.broker_lanes.flatMap((lane) =>
-    lane.failing.map((one) => [
-      lane.label,
-      one.text,
-      clock(one.from_ns),
-      one.to_ns === null ? "end of the capture" : clock(one.to_ns),
-      span(((one.to_ns ?? END) - one.from_ns) / 1000),
-    ]),
+    lane.failing.map((one) => [lane.label, one.text, one.begun, one.ended, one.lasted]),
   );
   if (!rows.length) return null;
   const columns = [["Broker"], ["State"], ["From", "num"], ["To", "num"], ["For", "num"]];
