@@ -2,8 +2,9 @@
 
 The capture's time is divided into N_SLOTS equal slots; a request belongs to the slot in which it was sent, so that the
 latency of a request that waited for a broker to come back shows where it began to wait. Every request of the table
-counts. DuckDB counts latencies in steps of at most 0.8 % (report.latency has the same), so that its memory grows with
-families and slots, not with requests, and the same dataset gives the same numbers.
+counts, but a response whose request is not in the capture is none. DuckDB counts latencies in steps of at most 0.8 %
+(report.latency has the same), so that its memory grows with families and slots, not with requests, and the same dataset
+gives the same numbers.
 """
 
 from collections import defaultdict
@@ -26,6 +27,7 @@ with sent as (
         least({n_slots} - 1, greatest(0, ts_ns - {start_ns}) * {n_slots} // {span_ns}) as slot,
         coalesce(error_code, 0) <> 0 or coalesce(status, '') = 'unanswered' as failed
     from requests left join (values {families}) as families(api_name, family) using (api_name)
+    where coalesce(status, '') <> 'orphan_response'
 ), steps as (
     select family, slot, count(*) as n, count(*) filter (failed) as n_failed,
         case when latency_us < {whole} then greatest(latency_us, 0)
