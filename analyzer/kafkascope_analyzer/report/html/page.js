@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 b5c8688efd4e7c317c2d36dcb7c7ba5a38e479f6c5e0c4c5c5bea2363b21daaf; lines below: sha256 74ee5de8e669bc38a77962da59ce17b2ac78ef3fdca9054d0a75cda5dd226f77
+// Made by `make page`. Sources: sha256 a95171ac27c77a50c7848cddfb3386be4df99a293295e16f05f7742151a87940; lines below: sha256 0cf431b0275c78238de5186701f66e43c027c313e962f963624b29fadacfe421
 "use strict";
 (() => {
   // dom.ts
@@ -913,16 +913,16 @@
 
   // evidence.ts
   function evidenceRow(id) {
-    const told = STORY.evidence[id];
-    if (!told) return [id, "", "", "", "", "", ""];
-    const packets = [told.request_packet_no, told.response_packet_no].filter((packet) => packet);
+    const request = STORY.evidence[id];
+    if (!request) return [id, "", "", "", "", "", ""];
+    const packets = [request.request_packet_no, request.response_packet_no].filter((packet) => packet);
     return [
       button(id, () => openEvidence(id), { class: "link" }),
-      clock(told.ts_ns, 6),
-      `${told.api_name} v${told.api_version}`,
-      nodeName(told.node_id),
-      told.took,
-      told.error_name ? outcome("fatal", told.error_name) : words(told.status),
+      clock(request.ts_ns, 6),
+      `${request.api_name} v${request.api_version}`,
+      nodeName(request.node_id),
+      request.took,
+      request.error_name ? outcome("fatal", request.error_name) : words(request.status),
       packets.join(", ")
     ];
   }
@@ -2572,7 +2572,7 @@
       file.format,
       grouped(file.n_packets ?? 0),
       file.n_truncated ?? 0,
-      file.n_dropped ?? "not said",
+      file.n_dropped ?? "not known",
       bytes(file.size_bytes ?? 0),
       clock(file.first_ns),
       clock(file.last_ns)

@@ -20,6 +20,7 @@ from kafkascope_analyzer.report.html.optional_tables import load_story
 from kafkascope_analyzer.report.html.page import page
 from kafkascope_analyzer.report.html.recovery_texts import add_step_texts
 from kafkascope_analyzer.report.html.request_columns import load_requests, packed
+from kafkascope_analyzer.report.html.starts_and_recoveries import brokers_of, first_client, load_episodes, load_starts
 from kafkascope_analyzer.report.html.story_lists import (
     add_transaction_texts,
     findings_alone,
@@ -27,7 +28,6 @@ from kafkascope_analyzer.report.html.story_lists import (
     transactional_ids,
 )
 from kafkascope_analyzer.report.html.thinning import BUDGET
-from kafkascope_analyzer.report.html.told import brokers_of, first_client, load_episodes, load_starts
 from kafkascope_analyzer.report.html.waits import lanes_of_brokers, load_stalls
 from kafkascope_analyzer.report.words import safe, visible
 

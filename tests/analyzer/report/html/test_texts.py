@@ -7,13 +7,13 @@ from kafkascope_analyzer.report.html.capture_texts import capture_facts, unread_
 from kafkascope_analyzer.report.html.client_texts import add_client_texts, client_name
 from kafkascope_analyzer.report.html.recovery_texts import add_step_texts, causes_of, recoveries_in_short
 from kafkascope_analyzer.report.html.start_texts import add_start_texts
+from kafkascope_analyzer.report.html.starts_and_recoveries import first_client
 from kafkascope_analyzer.report.html.story_lists import (
     add_transaction_texts,
     findings_alone,
     groups_of,
     transactional_ids,
 )
-from kafkascope_analyzer.report.html.told import first_client
 
 S = 1_000_000_000
 T0 = 100 * S

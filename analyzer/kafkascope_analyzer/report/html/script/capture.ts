@@ -97,7 +97,7 @@ function filesTable() {
     file.format,
     grouped(file.n_packets ?? 0),
     file.n_truncated ?? 0,
-    file.n_dropped ?? "not said",
+    file.n_dropped ?? "not known",
     bytes(file.size_bytes ?? 0),
     clock(file.first_ns),
     clock(file.last_ns),

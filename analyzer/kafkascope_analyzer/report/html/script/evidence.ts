@@ -11,16 +11,16 @@ import { TIMELINE } from "./timeline.ts";
 import { showStretch, VIEW } from "./view.ts";
 
 function evidenceRow(id: string) {
-  const told = STORY.evidence[id];
-  if (!told) return [id, "", "", "", "", "", ""];
-  const packets = [told.request_packet_no, told.response_packet_no].filter((packet) => packet);
+  const request = STORY.evidence[id];
+  if (!request) return [id, "", "", "", "", "", ""];
+  const packets = [request.request_packet_no, request.response_packet_no].filter((packet) => packet);
   return [
     button(id, () => openEvidence(id), { class: "link" }),
-    clock(told.ts_ns, 6),
-    `${told.api_name} v${told.api_version}`,
-    nodeName(told.node_id),
-    told.took,
-    told.error_name ? outcome("fatal", told.error_name) : words(told.status),
+    clock(request.ts_ns, 6),
+    `${request.api_name} v${request.api_version}`,
+    nodeName(request.node_id),
+    request.took,
+    request.error_name ? outcome("fatal", request.error_name) : words(request.status),
     packets.join(", "),
   ];
 }
