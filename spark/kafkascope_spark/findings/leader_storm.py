@@ -43,6 +43,8 @@ def _sentence(f: Facts) -> str:
 
 _LOOKUPS = "resource_kind = 'coordinator' and n_wasted_requests > n_errors"
 """Storms of FindCoordinator: its answers have no error, and name a coordinator that does not respond."""
+
+
 def _advice(libraries: Collection[str]) -> str:
     return (
         f"Raise the client's {settings(('retry_backoff',), libraries, defaults=True)}, upgrade it to one that takes "
