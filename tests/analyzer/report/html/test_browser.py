@@ -319,6 +319,43 @@ def test_the_table_of_clients_agrees_with_the_headline(opened, real_page):
     assert "stood still 3.90 s" in row.inner_text()
 
 
+def test_topics_have_the_lag_of_each_group_and_a_bar_for_each_slice_with_one(opened, real_page, leader_move):
+    """billing-leader29 was furthest behind, on all slices together as the table partition_flow has it."""
+    found = opened(real_page)
+    page = found.page
+    rows = rows_of(leader_move, "stories/partition_flow", ["group_id", "ts_ns", "partition", "lag_last"])
+    lags = {}
+    known = {}
+    for row in sorted((r for r in rows if r["group_id"] == "billing-leader29"), key=lambda r: r["ts_ns"]):
+        if row["lag_last"] is not None:
+            known[row["partition"]] = row["lag_last"]
+        lags[row["ts_ns"]] = sum(known.values())
+    first = page.locator("#flow table").first.locator("tbody tr").first
+    cells = first.locator("th, td").all_inner_texts()
+    assert cells[:2] == ["clicks-leader60", "billing-leader29"]
+    assert cells[7:9] == [str(max(lags.values())), str(list(lags.values())[-1])]
+    assert first.locator("rect.box").count() == sum(lag > 0 for lag in lags.values())
+    page.click("#flow details > summary >> nth=0")
+    slices = page.locator("#flow details").first.locator("table").nth(1).locator("tbody tr")
+    assert [int(row.split()[-1]) for row in slices.all_inner_texts()] == list(lags.values())
+    assert found.complaints == []
+
+
+def test_partitions_that_nobody_read_are_on_the_lane_of_their_next_owner_and_in_a_list(opened, small_page):
+    """The dataset has one partition that was unread from 0.055 s to 0.125 s, around two rebalances."""
+    page = opened(small_page()).page
+    groups = page.locator("#groups details").first
+    bars = groups.locator("rect.unread")
+    assert bars.count() == 2
+    assert "from 00:00.055 to 00:00.125" in bars.first.locator("title").text_content()
+    lines = groups.locator(":scope > div > ul > li").all_inner_texts()
+    assert [line.split()[0] for line in lines] == ["00:00.050", "00:00.150"]
+    assert all("was unread for 70.0 ms" in line for line in lines)
+    groups.locator("details > summary").click()
+    unread = groups.locator("tbody tr td:nth-child(7)").all_inner_texts()
+    assert unread == ["70.0 ms", "70.0 ms"]
+
+
 def test_the_title_is_the_capture_s_name(opened, real_page):
     page = opened(real_page).page
     assert page.title() == page.locator("h1").inner_text() == "leader_move.pcap.zst"
