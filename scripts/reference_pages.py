@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes the reference pages under docs/ from what the program declares: tables.md from the contract, commands.md
 from the command line, protocol.md from the schema facts, roles.md from the rules of roles, rules/ from the findings'
-rules, report.md from the schema of report.json, and that schema as the file that comes with the package.
+rules, report.md from the schema of report.json, that schema as the file that comes with the package, and its types for
+the script of the HTML report.
 
 scripts/reference_pages.py            # writes them
 scripts/reference_pages.py --check    # exit 1 where one is not current
@@ -460,10 +461,18 @@ def report_schema_file() -> str:
     return schema_text()
 
 
+def report_types_file() -> str:
+    from kafkascope_analyzer.report.schema.typescript import report_types
+
+    return report_types()
+
+
+TYPES = "../analyzer/kafkascope_analyzer/report/html/script/report.d.ts"
 SCHEMA = "../analyzer/kafkascope_analyzer/report/schema/report.schema.json"
 PAGES = {
     "report.md": report_page,
     SCHEMA: report_schema_file,
+    TYPES: report_types_file,
     "tables.md": tables_page,
     "commands.md": commands_page,
     "protocol.md": protocol_page,

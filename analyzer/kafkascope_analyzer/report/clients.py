@@ -20,6 +20,7 @@ from kafkascope_analyzer.dataset.stories import (
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS
 from kafkascope_analyzer.report.recovery_outcomes import NOT_RECOVERED
 from kafkascope_analyzer.report.scan import has_table, one_of, rows
+from kafkascope_analyzer.report.slowest_steps import slowest
 from kafkascope_analyzer.report.words import address
 
 MOST_CLIENTS = 200
@@ -160,25 +161,6 @@ def both_ends(steps: list[Row]) -> list[Row]:
     return steps if len(steps) <= FIRST_STEPS + LAST_STEPS else [*steps[:FIRST_STEPS], *steps[-LAST_STEPS:]]
 
 
-def slowest(steps: list[Row]) -> list[Row]:
-    """The parts of the critical path that took longest: who made the client wait, at which step, microseconds."""
-    parts: list[Row] = []
-    for step in steps:
-        if not step["on_critical_path"]:
-            continue
-        broker = min(step["broker_us"] or 0, step["duration_us"] or 0)
-        for who, us in (
-            ("client", step["wait_us"] or 0),
-            ("broker", broker),
-            ("network", (step["duration_us"] or 0) - broker),
-        ):
-            if us > 0:
-                parts.append(
-                    {"step": step["step"], "subject": step["subject"], "node_id": step["node_id"], "who": who, "us": us}
-                )
-    return sorted(parts, key=lambda part: -part["us"])[:3]
-
-
 def _odd_loops(dataset: Dataset, ids: list[str]) -> dict[str, list[Row]]:
     """Loops that are late or fast, by client instance."""
     found: dict[str, list[Row]] = defaultdict(list)
@@ -213,13 +195,18 @@ def _recoveries(dataset: Dataset, ids: list[str]) -> dict[str, list[Row]]:
     return found
 
 
-def _cause(episodes: list[Row]) -> Row:
-    """What a client's episodes of one cause have in common, and what the worst of them says."""
-    episodes.sort(key=lambda row: (row["start_ns"] or 0, row["resource"] or "", row["recovery_id"]))
-    worst = max(
+def worst_of_cause(episodes: list[Row]) -> Row:
+    """The recovery that stands for all of one cause: one that did not end well, else the longest."""
+    return max(
         episodes,
         key=lambda row: (row["outcome"] in NOT_RECOVERED, row["time_to_recover_ms"] or 0, row["n_errors"] or 0),
     )
+
+
+def _cause(episodes: list[Row]) -> Row:
+    """What a client's episodes of one cause have in common, and what the worst of them says."""
+    episodes.sort(key=lambda row: (row["start_ns"] or 0, row["resource"] or "", row["recovery_id"]))
+    worst = worst_of_cause(episodes)
     resources = sorted({row["resource"] for row in episodes if row["resource"]})
     outcomes = Counter(row["outcome"] or "still_open" for row in episodes)
     ended = [row["recovered_ns"] for row in episodes if row["recovered_ns"] is not None]

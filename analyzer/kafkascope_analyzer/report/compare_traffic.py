@@ -42,7 +42,7 @@ from requests r semi join {_CLIENTS} using (conn_id) join connections c using (c
 where r.client_id is not null and r.api_name is not null
 """
 _REBALANCES = """
-select group_id, count(*), coalesce(max(stopped_ms), 0), list_sort(list(distinct trigger) filter (trigger is not null))
+select group_id, count(*), coalesce(max(unread_ms), 0), list_sort(list(distinct trigger) filter (trigger is not null))
 from rebalances where group_id is not null group by group_id
 """
 
@@ -86,7 +86,7 @@ class VersionChange:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceChange:
-    """Rebalances of a group, and the longest time that members stood still in one."""
+    """Rebalances of a group, and the longest time that nobody read a partition around one."""
 
     group_id: str
     n_before: int

@@ -20,6 +20,7 @@ from kafkascope_analyzer.report.leader_load import leader_load
 from kafkascope_analyzer.report.plain import plain
 from kafkascope_analyzer.report.rebalances import rebalances
 from kafkascope_analyzer.report.removed_versions import removed_versions
+from kafkascope_analyzer.report.request_rates import request_rates
 from kafkascope_analyzer.report.scan import NO_STORIES, OLD_STORIES, has_table
 from kafkascope_analyzer.report.transactions import transactions
 
@@ -60,6 +61,7 @@ def report_model(dataset: Dataset) -> dict[str, Any]:
         "rebalances": _of_stories(rebalances(dataset), stories=present),
         "transactions": _of_stories(transactions(dataset), stories=present),
         "flow": _of_stories(plain(flow(dataset)), stories=present),
+        "request_rates": plain(request_rates(dataset)),
         "latency": broker_latency(dataset),
         "leaders": leader_load(dataset),
         "client_traffic": client_traffic(dataset),

@@ -41,13 +41,8 @@ def load_proofs(dataset: Dataset, evidence: Iterable[list[str] | None]) -> dict[
     return {row["request_id"]: _proof(row) for row in rows(dataset, REQUESTS, _COLUMNS, one_of("request_id", ids))}
 
 
-_TOOK = {"unanswered": "no answer", "not_captured": "answer not in the capture"}
-"""What stands for the time of requests without a response, by their status."""
-
-
 def _proof(row: dict[str, Any]) -> Proof:
     packets = (row["request_packet_no"], row["response_packet_no"])
-    took = _TOOK.get(row["status"]) or span(row["latency_us"])
     return Proof(
         id=row["request_id"],
         api_name=row["api_name"],
@@ -56,10 +51,22 @@ def _proof(row: dict[str, Any]) -> Proof:
         capture_id=row["capture_id"],
         packets=tuple(number for number in packets if number is not None),
         latency_us=row["latency_us"],
-        took=took,
+        took=latency_text(row["status"], row["latency_us"]),
         node_id=row["node_id"],
         server_port=row["server_port"],
     )
+
+
+_TOOK = {"unanswered": "no answer", "no_response_expected": "no answer expected"}
+_TOOK |= {"not_captured": "answer not in the capture"}
+"""What stands for the time of requests without a response, by their status."""
+
+
+def latency_text(status: str | None, latency_us: int | None) -> str:
+    """How long a request's answer took, or why there is none."""
+    if latency_us is not None:
+        return span(latency_us)
+    return _TOOK.get(status or "", "not known")
 
 
 def proofs_of(evidence: list[str] | None, known: dict[str, Proof]) -> tuple[Proof, ...]:

@@ -24,7 +24,7 @@ from kafkascope_analyzer.report.terminal_traffic import (
     render_leaders,
     render_removed_versions,
 )
-from kafkascope_analyzer.report.unread import cut_sentence, limit_sentence
+from kafkascope_analyzer.report.unread import doubts
 from kafkascope_analyzer.report.words import clock, count, list_of, node, percent, safe, size, span
 
 Model = dict[str, Any]
@@ -236,7 +236,7 @@ _WITH_DETAILS = ("unknown_api", "unknown_version", "malformed_body", "trailing_z
 
 def _unread(model: Model) -> Iterator[RenderableType]:
     found, capture = model["unread"], model["capture"]
-    notes = list(_doubts(found, capture))
+    notes = list(doubts(found, capture))
     if not found["undecoded"] and not notes:
         return
     yield heading("What could not be read")
@@ -253,27 +253,3 @@ def _unread(model: Model) -> Iterator[RenderableType]:
         yield table
     for note in notes:
         yield line("• " + note)
-
-
-def _doubts(found: Model, capture: Model) -> Iterable[str]:
-    of = f"of {count(found['n_connections'], 'connection')}"
-    if found["n_without_start"]:
-        yield f"{found['n_without_start']:,} {of} began before the capture did, or without their SYN in it"
-    if found["n_one_direction"]:
-        yield f"{found['n_one_direction']:,} {of} show one direction only"
-    if found["n_with_gaps"]:
-        yield f"{found['n_with_gaps']:,} {of} have gaps, {size(found['missing_bytes'])} together"
-    if found["n_encrypted"]:
-        yield f"{found['n_encrypted']:,} {of} are encrypted: their Kafka requests cannot be seen"
-    cut = [sentence for sentence in map(cut_sentence, capture["files"]) if sentence]
-    yield from cut[:MOST_FILES]
-    if len(cut) > MOST_FILES:
-        yield f"{count(len(cut) - MOST_FILES, 'more file')} could not be read whole; the table captures has them"
-    if capture["n_truncated"]:
-        yield f"{capture['n_truncated']:,} of {count(capture['n_packets'], 'packet')} were cut by the snap length"
-    if capture["n_duplicates"]:
-        yield f"{capture['n_duplicates']:,} of {count(capture['n_packets'], 'packet')} show another once more: left out"
-    if capture["n_dropped"]:
-        yield f"the capturing program dropped {count(capture['n_dropped'], 'packet')}"
-    for name, n in found["limits_hit"].items():
-        yield limit_sentence(name, n)

@@ -8,7 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kafkascope_analyzer.report.pieces import grid, heading, indented, line, more
-from kafkascope_analyzer.report.words import clock, count, list_of, node, outcome_text, percent, safe, span, start_text
+from kafkascope_analyzer.report.slowest_steps import slowest_text
+from kafkascope_analyzer.report.words import clock, count, list_of, node, outcome_text, safe, span, start_text
 
 Model = dict[str, Any]
 
@@ -41,7 +42,6 @@ _GROUP_PROTOCOL = {
     "share": "share group",
     "streams": "streams protocol",
 }
-_WHO = {"client": "before {step}: client idle", "broker": "{step}: broker", "network": "{step}: network and client"}
 
 
 def render_clients(model: Model) -> Iterator[RenderableType]:
@@ -231,9 +231,9 @@ def _start(start: Model, start_ns: int) -> Iterator[RenderableType]:
     )
     total_us = _total_us(start) or 0
     if start["slowest"] and outcome == "ready":
-        parts = [_slow(part, total_us) for part in start["slowest"] if part["us"] * 20 >= total_us]
-        if parts:
-            yield line("slowest: " + "; ".join(parts), indent=4)
+        slowest = slowest_text(start["slowest"], total_us)
+        if slowest:
+            yield line(f"slowest: {slowest}", indent=4)
     for name in ("missing", "extra", "repeated", "out_of_order"):
         steps = start[f"{name}_steps"]
         if steps:
@@ -267,11 +267,6 @@ def _odd_loops(client: Model) -> Iterator[RenderableType]:
 
 def _ms(value: int) -> str:
     return span(value * 1000)
-
-
-def _slow(part: Model, total_us: int) -> str:
-    who = _WHO[part["who"]].format(step=part["step"].replace("_", " "))
-    return f"{who} {span(part['us'])} ({percent(part['us'], total_us)})"
 
 
 def _shown_steps(start: Model) -> list[Model]:

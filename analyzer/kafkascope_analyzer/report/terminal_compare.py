@@ -120,12 +120,12 @@ def _rebalances(rows: list[Model]) -> Iterator[RenderableType]:
         return
     yield heading("Rebalances")
     changed = [row for row in rows if row["verdict"] != "same"][:MOST_ROWS]
-    table = grid(("group", "w"), ("rebalances", "rn"), ("longest stop", "rn"), ("", "n"))
+    table = grid(("group", "w"), ("rebalances", "rn"), ("longest unread", "rn"), ("", "n"))
     for row in changed:
-        stopped = [row["longest_before_ms"], row["longest_after_ms"]]
-        stops = " > ".join(span(1000 * ms) for ms in stopped) if any(stopped) else ""
+        longest = [row["longest_before_ms"], row["longest_after_ms"]]
+        unread = " > ".join(span(1000 * ms) for ms in longest) if any(longest) else ""
         n = f"{row['n_before']:,} > {row['n_after']:,}"
-        table.add_row(Text(safe(row["group_id"])), n, stops, _verdict(row))
+        table.add_row(Text(safe(row["group_id"])), n, unread, _verdict(row))
     if changed:
         yield table
     yield from _as_before(rows, "group")

@@ -1,6 +1,6 @@
 """`kafkascope topology` on a terminal: brokers, then the leaders and coordinators of a time, or the changes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import RenderableType
@@ -8,12 +8,12 @@ from rich.text import Text
 
 from kafkascope_analyzer.connections.broker_release import ZOOKEEPER_MODE
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
-from kafkascope_analyzer.report.words import clock, count, list_of, safe
+from kafkascope_analyzer.report.words import clock, count, list_of, ranges, safe
 
 Model = dict[str, Any]
 
 MOST_ROWS = 60
-MOST_RANGES = 6
+MOST_ADDRESSES = 6
 _JSON = "--format json has all"
 
 
@@ -75,10 +75,10 @@ def _brokers(model: Model, start_ns: int) -> Iterator[RenderableType]:
             )
         yield table
         yield from more(len(model["brokers"]) - MOST_ROWS, "broker", _JSON)
-    for place in model["open_addresses"][:MOST_RANGES]:
+    for place in model["open_addresses"][:MOST_ADDRESSES]:
         n = count(place["n_connections"], "connection")
         yield line(f"{safe(place['address'])} ({n}) has no node id: {safe(place['why'])}")
-    yield from more(len(model["open_addresses"]) - MOST_RANGES, "address", _JSON)
+    yield from more(len(model["open_addresses"]) - MOST_ADDRESSES, "address", _JSON)
 
 
 def _upgrades(upgrades: list[Model], start_ns: int) -> Iterator[RenderableType]:
@@ -199,17 +199,3 @@ def _shown_by(row: Model) -> str:
     """The request that shows it, and the packet its answer begins in."""
     name = safe(row["api_name"] or "an answer")
     return f"{name}, packet {row['packet_no']}" if row["packet_no"] is not None else name
-
-
-def ranges(numbers: Iterable[int]) -> str:
-    """Whole numbers as `0-3, 7`, the first few ranges and how many more numbers."""
-    ordered = sorted(set(numbers))
-    runs: list[list[int]] = []
-    for number in ordered:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    shown = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:MOST_RANGES])
-    left = sum(len(run) for run in runs[MOST_RANGES:])
-    return f"{shown} … and {left:,} more" if left else shown

@@ -3,7 +3,7 @@ that were there before it began.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -12,9 +12,11 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.limits_hit import MEANINGS
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, TCP_EVENTS, UNDECODED
 from kafkascope_analyzer.report.scan import one_of, scan
-from kafkascope_analyzer.report.words import count, safe
+from kafkascope_analyzer.report.words import count, safe, size
 
 MOST_DETAILS = 3
+MOST_FILES = 6
+"""Files that could not be read whole and are named in a sentence each."""
 NO_REASON = "unknown"
 
 
@@ -47,6 +49,31 @@ def cut_sentence(file: Mapping[str, Any]) -> str | None:
     n = file["unread_bytes"]
     unread = f"; {count(n, 'byte')} could not be read" if n else ""
     return f"{safe(file['path'])}: byte {file['cut_at_byte']}: {safe(file['cut_why'])}{unread}"
+
+
+def doubts(found: Mapping[str, Any], capture: Mapping[str, Any]) -> Iterator[str]:
+    """What the capture could not show, in sentences. found, capture: the sections `unread` and `capture`."""
+    of = f"of {count(found['n_connections'], 'connection')}"
+    if found["n_without_start"]:
+        yield f"{found['n_without_start']:,} {of} began before the capture did, or without their SYN in it"
+    if found["n_one_direction"]:
+        yield f"{found['n_one_direction']:,} {of} show one direction only"
+    if found["n_with_gaps"]:
+        yield f"{found['n_with_gaps']:,} {of} have gaps, {size(found['missing_bytes'])} together"
+    if found["n_encrypted"]:
+        yield f"{found['n_encrypted']:,} {of} are encrypted: their Kafka requests cannot be seen"
+    cut = [sentence for sentence in map(cut_sentence, capture["files"]) if sentence]
+    yield from cut[:MOST_FILES]
+    if len(cut) > MOST_FILES:
+        yield f"{count(len(cut) - MOST_FILES, 'more file')} could not be read whole; the table captures has them"
+    if capture["n_truncated"]:
+        yield f"{capture['n_truncated']:,} of {count(capture['n_packets'], 'packet')} were cut by the snap length"
+    if capture["n_duplicates"]:
+        yield f"{capture['n_duplicates']:,} of {count(capture['n_packets'], 'packet')} show another once more: left out"
+    if capture["n_dropped"]:
+        yield f"the capturing program dropped {count(capture['n_dropped'], 'packet')}"
+    for name, n in found["limits_hit"].items():
+        yield limit_sentence(name, n)
 
 
 def _undecoded(dataset: Dataset) -> list[dict[str, Any]]:

@@ -5,10 +5,13 @@ as escapes (`\\x1b`, `\\u202e`), in every form of the report.
 """
 
 import unicodedata
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
+MOST_RANGES = 6
+"""Ranges of numbers that are listed."""
 LONGEST_TEXT = 160
 """Characters of one stranger's text that are shown: a client id may have 32,000."""
 
@@ -130,6 +133,20 @@ def list_of(names: list[str], most: int) -> str:
     """The first names, and how many more."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} … and {len(names) - most:,} more"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Whole numbers as `0-3, 7`, the first few ranges and how many more numbers."""
+    ordered = sorted(set(numbers))
+    runs: list[list[int]] = []
+    for number in ordered:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    shown = ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:MOST_RANGES])
+    left = sum(len(run) for run in runs[MOST_RANGES:])
+    return f"{shown} … and {left:,} more" if left else shown
 
 
 _LINK_TYPES = {0: "NULL", 1: "ETHERNET", 101: "RAW", 113: "LINUX_SLL", 228: "IPV4", 229: "IPV6", 276: "LINUX_SLL2"}

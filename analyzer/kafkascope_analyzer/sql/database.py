@@ -5,7 +5,7 @@ Tables keep their names, those of the stories too (`clients`, not `stories/clien
 statement can read or write anywhere (a COPY may hide in a SELECT).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
@@ -42,21 +43,29 @@ _CLOSED = {
 class Database:
     """A dataset as a database. Raises UsageError where a table cannot be read.
 
+    tables: those that are opened, of those that the dataset has; None: all, and its messages.
     scratch, memory_limit: a directory for what a sort does not hold in memory, and how much that is ('500MB'). Close
     it, or use it in a `with`.
     """
 
-    def __init__(self, dataset: Dataset, *, scratch: Path | None = None, memory_limit: str | None = None) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        tables: list[Table] | None = None,
+        scratch: Path | None = None,
+        memory_limit: str | None = None,
+    ) -> None:
         self.dataset = dataset
         self._tables: dict[str, str] = {}
         settings: dict[str, str | bool | int | float | list[str]] = {**_CLOSED}
         if scratch is not None and memory_limit is not None:
             settings |= {"temp_directory": str(scratch), "memory_limit": memory_limit, "threads": 1}
         self._connection = duckdb.connect(":memory:", config=settings)
-        self._register()
+        self._register((*INGEST_TABLES, *STORY_TABLES) if tables is None else tables, messages=tables is None)
         self._connection.execute("set TimeZone = 'UTC'")
         self._connection.execute("create schema messages")
-        for name in dataset.messages:
+        for name in dataset.messages if tables is None else ():
             self._connection.execute(f'create view messages."{_view_of(name)}" as select * from "{name}"')
         there = set(self._tables)
         for view in views():
@@ -75,12 +84,12 @@ class Database:
         """Closes the connection and frees its memory."""
         self._connection.close()
 
-    def _register(self) -> None:
+    def _register(self, tables: Iterable[Table], *, messages: bool) -> None:
         """Makes each table known to DuckDB. Several are opened at a time: a message's schema is in its first file, and
         an object store takes tens of milliseconds to answer.
         """
-        names = {t.name: table_name(t) for t in (*INGEST_TABLES, *STORY_TABLES) if has_table(self.dataset, t)}
-        names |= {name: name for name in self.dataset.messages}
+        names = {t.name: table_name(t) for t in tables if has_table(self.dataset, t)}
+        names |= {name: name for name in self.dataset.messages} if messages else {}
         with ThreadPoolExecutor(MOST_OPENED) as pool:
             for name, table in zip(names, pool.map(self.dataset.arrow, names.values()), strict=True):
                 self._connection.register(name, table)

@@ -57,12 +57,5 @@ def _api(fields: list[str]) -> Api:
     key, name, family, sender, steady, roles, since = fields
     if family not in FAMILIES or sender not in get_args(Sender) or steady not in ("yes", "no"):
         raise ValueError(f"apis.tsv, {name}: {family}, {sender}, {steady} are not all known")
-    return Api(
-        int(key),
-        name,
-        family,
-        cast("Sender", sender),
-        steady == "yes",
-        tuple(roles.split(",")) if roles else (),
-        int(since),
-    )
+    known = family, cast("Sender", sender)
+    return Api(int(key), name, *known, steady == "yes", tuple(roles.split(",")) if roles else (), int(since))

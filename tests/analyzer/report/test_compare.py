@@ -48,7 +48,7 @@ def two(small: ModuleType, tmp_path: Path) -> tuple[Path, Path]:
         small.write_table(place, tables["connections"], connections)
         found = [row for name, n in named for row in errors(small, name, n)]
         small.write_table(place, tables["errors"], [*found, *errors(small, "BETWEEN", n_rebalances, conn="b0")])
-        rebalance = {"group_id": "readers", "trigger": "member_left", "stopped_ms": 100 * n_rebalances}
+        rebalance = {"group_id": "readers", "trigger": "member_left", "unread_ms": 100 * n_rebalances}
         rebalances = [{**rebalance, "rebalance_id": f"r{i}", "start_ns": small.at(i)} for i in range(n_rebalances)]
         small.write_table(place, tables["rebalances"], rebalances)
     return places

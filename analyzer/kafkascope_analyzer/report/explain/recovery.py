@@ -58,7 +58,7 @@ def explain_recovery(dataset: Dataset, identity: Identity) -> Explanation:
     if cause is None and recovery["cause_id"]:
         cause = load_cause(dataset, recovery["cause_id"])
     sentences = _cause_sentences(cause, model["start_ns"]) if is_cause and cause else []
-    sentences += [_head(model), *_steps(model), _end(recovery), *_judgement(recovery), *_figures(recovery)]
+    sentences += [_head(model), *_steps(model), *recovery_sentences(recovery)]
     sentences += _alike(cause) if cause and not is_cause else []
     recovery_id = recovery["recovery_id"]
     requests = [step["request"] for step in recovery["steps"] if step["request"]]
@@ -155,6 +155,11 @@ def _error(step: Model, recovery: Model, api: str | None) -> str:
         throttle_ms = step["request"]["throttle_ms"] if step["request"] else None
         return f"{_who(step)} throttled the client for {span((throttle_ms or 0) * 1000)} (quota)"
     return f"{_who(step)} answered {api or 'a request'} with {safe(name)}"
+
+
+def recovery_sentences(recovery: Model) -> list[str]:
+    """How a row of stories/recoveries ended, whether the client did what was expected, and whose the time was."""
+    return [_end(recovery), *_judgement(recovery), *_figures(recovery)]
 
 
 def _end(recovery: Model) -> str:

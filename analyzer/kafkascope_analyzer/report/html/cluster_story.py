@@ -6,6 +6,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.listed_brokers import broker_moves
 from kafkascope_analyzer.report.topology import topology_model
 from kafkascope_analyzer.report.topology_facts import Replay, facts_in_order
+from kafkascope_analyzer.report.words import node, ranges, safe
 
 MOST_SUBJECTS = 2_000
 """Partitions and coordinator keys whose owners are listed; those that moved first."""
@@ -17,7 +18,7 @@ Row = dict[str, Any]
 def load_cluster(dataset: Dataset) -> Row:
     """brokers; changes as `kafkascope topology` lists them; owners: by subject the nodes and since when each."""
     model = topology_model(dataset)
-    changes = model["changes"] or []
+    changes = [{**change, "text": _text(change)} for change in model["changes"] or []]
     owners = _owners(dataset)
     moved_first = sorted(owners, key=lambda key: (-len(owners[key]), key))[:MOST_SUBJECTS]
     return {
@@ -37,6 +38,16 @@ def load_cluster(dataset: Dataset) -> Row:
             for key in sorted(moved_first)
         ],
     }
+
+
+def _text(change: Row) -> str:
+    """What changed, in a sentence without its time."""
+    name = safe(change["subject"])
+    if change["kind"] == "broker":
+        return f"{name} {'left the brokers that Metadata lists' if change['what'] == 'gone' else 'is listed again'}"
+    partitions = f" {ranges(change['partitions'])}" if change["partitions"] else ""
+    before, after = node(change["from"], None), node(change["to"], None)
+    return f"{change['kind']} of {name}{partitions} moved from {before} to {after}"
 
 
 def _owners(dataset: Dataset) -> dict[tuple[str, str], list[tuple[int, int | None]]]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_analyzer.report.proofs import latency_text
 from kafkascope_analyzer.report.scan import one_of, rows
 
 MOST_REQUESTS = 30_000
@@ -15,11 +16,12 @@ _COLUMNS += ["status", "node_id", "capture_id", "request_packet_no", "response_p
 
 
 def load_evidence(dataset: Dataset, named: Iterable[str | None]) -> dict[str, Row]:
-    """request_id -> the request, for those of the named that are requests."""
+    """request_id -> the request, for those of the named that are requests; `took` is its latency in words."""
     wanted = list(dict.fromkeys(name for name in named if name))[:MOST_REQUESTS]
     found = {}
     for row in rows(dataset, REQUESTS, _COLUMNS, one_of("request_id", wanted)):
         row["error_name"] = row["error_name"] if row.pop("error_code") else None
+        row["took"] = latency_text(row["status"], row.pop("latency_us"))
         found[row.pop("request_id")] = row
     return {name: found[name] for name in wanted if name in found}
 

@@ -9,6 +9,7 @@ from typing import Any
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, TCP_EVENTS
+from kafkascope_analyzer.report.api_families import role_family_number
 from kafkascope_analyzer.report.scan import one_of, rows
 from kafkascope_analyzer.report.words import address
 
@@ -124,7 +125,9 @@ def _add_roles(dataset: Dataset, listed: list[Row]) -> None:
         job["first_ns"] = min((t for t in (job["first_ns"], row["first_ns"]) if t is not None), default=None)
         job["last_ns"] = max((t for t in (job.get("last_ns"), row["last_ns"]) if t is not None), default=None)
     for key, job in sorted(jobs.items(), key=lambda item: (item[0][0], item[1]["first_ns"] or 0, item[0])):
-        by_id[key[0]]["roles"].append(job)
+        by_id[key[0]]["roles"].append({**job, "family": role_family_number(job["role"])})
+    for row in listed:
+        row["family"] = role_family_number(row["primary_role"]) if row["primary_role"] else None
 
 
 def _events(dataset: Dataset, listed: list[Row]) -> dict[str, list[Any]]:

@@ -2,7 +2,7 @@
 
 The policy names the hashes of the one style and the one script and forbids everything besides: no request leaves the
 page, and text that a stranger managed to put into it as markup would not run. Style and code are the files beside this
-module, in the order below.
+module.
 """
 
 import base64
@@ -12,34 +12,8 @@ from importlib import resources
 from typing import Any
 
 STYLES = ("page.css", "timeline.css", "pictures.css", "print.css")
-SCRIPTS = (
-    "dom.js",
-    "figures.js",
-    "data.js",
-    "roles.js",
-    "view.js",
-    "filter.js",
-    "lanes.js",
-    "bars.js",
-    "waits.js",
-    "timeline.js",
-    "minimap.js",
-    "pointer.js",
-    "request.js",
-    "in_view.js",
-    "evidence.js",
-    "summary.js",
-    "waterfall.js",
-    "sequence.js",
-    "clients.js",
-    "topology.js",
-    "groups.js",
-    "transactions.js",
-    "flow.js",
-    "latency.js",
-    "capture.js",
-    "start.js",
-)
+SCRIPT = "page.js"
+"""The bundle of the modules under script/, which `make page` makes."""
 _TEMPLATE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -67,7 +41,7 @@ _TEMPLATE = """<!DOCTYPE html>
 
 def page(title: str, brief: list[str], story: str, columns: str) -> str:
     """The whole file. title and the sentences of brief may hold any text; story and columns are base64."""
-    style, script = _joined(STYLES), _code()
+    style, script = _joined(STYLES), _joined((SCRIPT,))
     items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in brief)
     return _TEMPLATE.format(
         policy=_policy(style, script),
@@ -78,11 +52,6 @@ def page(title: str, brief: list[str], story: str, columns: str) -> str:
         columns=columns,
         script=script,
     )
-
-
-def _code() -> str:
-    """All scripts in one scope of their own."""
-    return '"use strict";(() => {\n' + _joined(SCRIPTS) + "})();\n"
 
 
 def _joined(names: tuple[str, ...]) -> str:

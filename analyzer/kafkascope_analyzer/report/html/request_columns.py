@@ -156,9 +156,16 @@ def packed(found: Requests, start_ns: int, end_ns: int) -> tuple[int, dict[str, 
     packed_rows["version"] = np.clip(rows["api_version"], 0, 65_535).astype(np.uint16)
     packed_rows["capture"] = np.clip(rows["capture_id"], 0, 65_535).astype(np.uint16)
     packed_rows["api"] = np.clip(rows["api"], 0, 255).astype(np.uint8)
+    packed_rows["failed"] = is_failed(rows).astype(np.uint8)
     packed_rows["status"] = np.where(rows["status"] < 0, len(STATUSES), rows["status"]).astype(np.uint8)
     packed_rows["acks"] = (np.clip(rows["acks"], -1, 2) + 1).astype(np.uint8)
     return unit_ns, packed_rows
+
+
+def is_failed(rows: Columns) -> NDArray[np.bool_]:
+    """Which requests got an error code, or no answer where they expected one."""
+    failed: NDArray[np.bool_] = (rows["error"] > 0) | (rows["status"] == STATUSES.index("unanswered"))
+    return failed
 
 
 def unit_of(duration_ns: int) -> int:

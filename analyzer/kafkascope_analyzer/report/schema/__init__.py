@@ -31,6 +31,7 @@ def report_schema() -> Shape:
         "rebalances": stories.rebalances(),
         "transactions": stories.transactions(),
         "flow": stories.flow(),
+        "request_rates": capture.request_rates(),
         "latency": capture.latency(),
         "leaders": capture.leaders(),
         "client_traffic": capture.client_traffic(),

@@ -3,6 +3,7 @@
 from kafkascope_analyzer.connections.broker_release import KRAFT_MODE, ZOOKEEPER_MODE
 from kafkascope_analyzer.dataset.tables import CAPTURES, UNDECODED_REASONS
 from kafkascope_analyzer.report.broker_releases import MIGRATION
+from kafkascope_analyzer.report.request_rates import RequestRates
 from kafkascope_analyzer.report.schema.shapes import (
     Shape,
     columns_of,
@@ -11,6 +12,7 @@ from kafkascope_analyzer.report.schema.shapes import (
     flag,
     listed,
     number,
+    shape_of,
     text,
     texts,
     whole,
@@ -159,6 +161,11 @@ def _server() -> dict[str, Shape]:
         "node_id": whole("node id of the broker", null=True),
         "address": text("its address, where the node id is not known", null=True),
     }
+
+
+def request_rates() -> Shape:
+    """Key `request_rates`."""
+    return shape_of(RequestRates, "requests a second and their latency over the capture, by family of APIs")
 
 
 def latency() -> Shape:

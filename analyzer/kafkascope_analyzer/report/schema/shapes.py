@@ -114,7 +114,7 @@ def _annotated(hint: Any) -> Shape:
 
 def _typed(kind: Any, doc: str) -> Shape:
     inner = [part for part in get_args(kind) if part is not NoneType]
-    simple = {str: "string", int: "integer", bool: "boolean"}
+    simple = {str: "string", int: "integer", float: "number", bool: "boolean"}
     if kind in simple:
         return _one(simple[kind], doc, null=False)
     if NoneType in get_args(kind) and len(inner) == 1 and inner[0] in simple:

@@ -1,0 +1,151 @@
+// Latency by API and broker on one logarithmic scale; then who moved how much, and who still speaks old versions.
+
+import { STORY } from "./data.ts";
+import { hint, section, svg, table } from "./dom.ts";
+import { bytes, clock, count, grouped, nodeName, span } from "./figures.ts";
+import type { LatencyRow } from "./story.ts";
+
+const MOST_LATENCIES = 60;
+
+export function latencySection() {
+  return section("latency", "Latency and load", latencyTable(), leadersTable(), trafficTable(), oldVersionsTable());
+}
+
+function moreRows(part: { n: number }, shown: number, one: string) {
+  return part.n > shown ? hint(`… and ${count(part.n - shown, one)} more (report.json).`) : null;
+}
+
+function latencyTable() {
+  const listed = STORY.latency.listed.slice(0, MOST_LATENCIES);
+  if (!listed.length) return hint("No answered request is in the capture.");
+  const columns = [
+    ["API"],
+    ["Broker"],
+    ["Answers", "num"],
+    ["p50", "num"],
+    ["p99", "num"],
+    ["Slowest", "num"],
+    ["Network p50", "num"],
+    ["Network p99", "num"],
+    ["p50 ━ p99 ┄ slowest, logarithmic"],
+  ];
+  const rows = listed.map((one) => [
+    one.api_name,
+    one.node_id === null ? (one.address ?? "") : nodeName(one.node_id),
+    grouped(one.n),
+    span(one.broker_p50_us),
+    span(one.broker_p99_us),
+    span(one.max_us),
+    span(one.network_p50_us),
+    span(one.network_p99_us),
+    latencyBar(one),
+  ]);
+  return [
+    hint(
+      "From the last byte of the request to the first byte of the answer, as the capture saw them; network is the bytes’ own time on the way. Fetch waits for records on purpose, JoinGroup for the other members.",
+    ),
+    table("Latency by API and broker", columns, rows),
+    moreRows(STORY.latency, listed.length, "pair"),
+  ];
+}
+
+function latencyBar(one: LatencyRow) {
+  const most = STORY.latency.listed.reduce((a, b) => Math.max(a, b.max_us ?? 0), 10);
+  const x = (us: number | null) => (Math.log10(Math.max(1, us ?? 0)) / Math.log10(most)) * 196 + 2;
+  const [half, late] = [x(one.broker_p50_us), x(one.broker_p99_us)];
+  return svg(
+    "svg",
+    { class: "latency", viewBox: "0 0 200 14", width: 200, height: 14, "aria-hidden": "true" },
+    svg("line", { class: "whisker", x1: late, x2: x(one.max_us), y1: 7, y2: 7 }),
+    svg("rect", { class: "box", x: half, y: 3, width: Math.max(1, late - half), height: 8 }),
+    svg("line", { class: "median", x1: half, x2: half, y1: 1, y2: 13 }),
+  );
+}
+
+function leadersTable() {
+  const { listed, skew } = STORY.leaders;
+  if (!listed.length) return null;
+  const columns = [
+    ["Leader"],
+    ["Partitions", "num"],
+    ["Produce", "num"],
+    ["Written", "num"],
+    ["Fetch", "num"],
+    ["Read", "num"],
+  ];
+  const rows = listed.map((one) => [
+    nodeName(one.node_id),
+    one.n_partitions,
+    grouped(one.n_produce),
+    bytes(one.produce_bytes),
+    grouped(one.n_fetch),
+    bytes(one.fetch_bytes),
+  ]);
+  return [
+    table("What clients wrote to and read from each leader", columns, rows),
+    skew ? hint(`The busiest has ${skew.toFixed(2)} times an even share.`) : null,
+  ];
+}
+
+function trafficTable() {
+  const listed = STORY.client_traffic.listed.slice(0, MOST_LATENCIES);
+  if (!listed.length) return null;
+  const columns = [
+    ["Client"],
+    ["Address"],
+    ["Requests", "num"],
+    ["Records written", "num"],
+    ["a Produce", "num"],
+    ["Bytes a batch", "num"],
+    ["Acks"],
+    ["Compression"],
+    ["Records read", "num"],
+    ["a Fetch", "num"],
+    ["Empty", "num"],
+    ["Longest wait", "num"],
+  ];
+  const rows = listed.map(({ client_id, client_ip, n_requests, produce, fetch }) => [
+    client_id ?? "",
+    client_ip ?? "",
+    grouped(n_requests),
+    produce ? grouped(produce.n_records) : "",
+    produce?.records_a_request ?? "",
+    produce?.bytes_a_batch ?? "",
+    produce ? Object.keys(produce.acks || {}).join(", ") : "",
+    produce ? Object.keys(produce.codecs || {}).join(", ") : "",
+    fetch ? grouped(fetch.n_records) : "",
+    fetch?.records_a_request ?? "",
+    fetch ? grouped(fetch.n_empty) : "",
+    fetch && fetch.max_wait_ms !== null ? span(fetch.max_wait_ms * 1000) : "",
+  ]);
+  return [table("What each client moved", columns, rows), moreRows(STORY.client_traffic, listed.length, "client")];
+}
+
+function oldVersionsTable() {
+  const listed = STORY.removed_versions.listed.slice(0, MOST_LATENCIES);
+  if (!listed.length) return null;
+  const columns = [
+    ["Client"],
+    ["Address"],
+    ["Software"],
+    ["API"],
+    ["Version", "num"],
+    ["Kafka 4.0 begins at", "num"],
+    ["Requests", "num"],
+    ["First", "num"],
+  ];
+  const rows = listed.map((one) => [
+    one.client_id ?? "",
+    one.client_ip ?? "",
+    [one.software_name, one.software_version].filter(Boolean).join(" "),
+    one.api_name,
+    one.api_version,
+    one.lowest_in_4_0 ?? "gone",
+    grouped(one.n),
+    clock(one.first_ns),
+  ]);
+  return [
+    table("Versions that Kafka 4.0 removed (KIP-896)", columns, rows),
+    moreRows(STORY.removed_versions, listed.length, "use"),
+  ];
+}

@@ -1,0 +1,1856 @@
+// Made by scripts/reference_pages.py from the schema of report.json and the story tables: change those.
+
+export interface Report {
+  /** 1; it changes when a key changes its meaning or goes */
+  report_version: 1;
+  /** what was read */
+  capture: {
+    /** the files read, in order */
+    files: {
+      /** file name as given */
+      path: string | null;
+      /** file format */
+      format: "pcap" | "pcapng" | null;
+      /** link-layer types of its interfaces, comma separated */
+      linktype: string | null;
+      /** longest packet part kept, bytes; 0 is no limit */
+      snaplen: number | null;
+      /** packets in the file */
+      n_packets: number | null;
+      /** packets cut by the snap length */
+      n_truncated: number | null;
+      /** packets the capturing program says it dropped; null where it does not say */
+      n_dropped: number | null;
+      /** packets that the file shows once more: several interfaces, port mirroring; not counted */
+      n_duplicates: number | null;
+      /** size of the file */
+      size_bytes: number | null;
+      /** first byte of the unpacked file that could not be read; null where all could */
+      cut_at_byte: number | null;
+      /** why it could not be read */
+      cut_why: string | null;
+      /** bytes of the unpacked file that could not be read, there and further on */
+      unread_bytes: number | null;
+      /** time of the first packet (nanoseconds since the epoch) */
+      first_ns: number | null;
+      /** time of the last packet (nanoseconds since the epoch) */
+      last_ns: number | null;
+    }[];
+    /** first packet */
+    start_ns: number | null;
+    /** last packet */
+    end_ns: number | null;
+    /** first packet, for people (UTC) */
+    start: string | null;
+    /** first to last packet */
+    duration_us: number | null;
+    /** packets */
+    n_packets: number;
+    /** packets that the snap length cut */
+    n_truncated: number;
+    /** packets that show another once more */
+    n_duplicates: number;
+    /** packets that the capturing program dropped; null where no file tells */
+    n_dropped: number | null;
+    /** where the bytes of the streams went */
+    ledger: {
+      /** bytes of all TCP directions: decoded_bytes + undecoded_bytes */
+      stream_bytes: number;
+      /** bytes in decoded frames */
+      decoded_bytes: number;
+      /** bytes that did not decode; `unread` says why */
+      undecoded_bytes: number;
+      /** bytes of ZooKeeper's protocol, which are among undecoded_bytes */
+      zookeeper_bytes: number;
+      /** bytes that the capture lacks */
+      missing_bytes: number;
+    };
+  };
+  /** how many TCP connections, what they speak, how they began and ended */
+  connections: {
+    /** TCP connections */
+    n: number;
+    /** what they speak */
+    by_protocol: {
+      /** what they speak */
+      protocol: string | null;
+      /** how many */
+      n: number;
+    }[];
+    /** how they ended */
+    by_close: {
+      /** how they ended */
+      close_kind: string | null;
+      /** how many */
+      n: number;
+    }[];
+    /** what told client from server */
+    by_opening: {
+      /** what told client from server */
+      opened_by: string | null;
+      /** how many */
+      n: number;
+    }[];
+  };
+  /** the brokers */
+  cluster: {
+    /** cluster ids */
+    cluster_ids: string[];
+    /** node ids that were named as controller */
+    controllers: number[];
+    /** how it keeps its metadata */
+    mode: "ZooKeeper" | "KRaft" | "migration from ZooKeeper to KRaft" | null;
+    /** mode and releases for people */
+    sentence: string | null;
+    /** brokers */
+    n_brokers: number;
+    /** brokers by node id, at most 200 */
+    brokers: {
+      /** node id */
+      node_id: number;
+      /** addresses at which it answered, the commonest first */
+      addresses: string[];
+      /** what it advertises */
+      advertised: string[];
+      /** rack */
+      rack: string | null;
+      /** releases of Kafka that it ran, by time */
+      releases: {
+        /** the releases that offer such versions of APIs, or `unknown` */
+        release: string;
+        /** first connection that was told so */
+        first_ns: number;
+        /** last one */
+        last_ns: number;
+      }[];
+      /** connections to it */
+      n_connections: number;
+      /** requests on them */
+      n_requests: number;
+      /** non-zero error codes in its answers */
+      n_errors: number;
+    }[];
+    /** servers of Kafka whose node id is not known */
+    servers_without_node_id: {
+      /** address */
+      address: string;
+      /** connections to it */
+      n_connections: number;
+    }[];
+  };
+  /** each API that was asked for, the most frequent first */
+  apis: {
+    /** API */
+    api_name: string;
+    /** requests */
+    n: number;
+    /** versions of the requests */
+    versions: number[];
+    /** median latency (at most 0.8 % low), as all percentiles here */
+    p50_us: number | null;
+    /** 99th percentile */
+    p99_us: number | null;
+    /** longest */
+    max_us: number | null;
+    /** answers with an error code */
+    n_with_errors: number;
+    /** what became of the requests */
+    statuses: Record<string, number>;
+    /** bytes of the requests */
+    request_bytes: number;
+    /** bytes of the answers */
+    response_bytes: number;
+  }[];
+  /** error codes in the brokers' answers */
+  errors: {
+    /** non-zero error codes */
+    n: number;
+    /** pairs of error and API */
+    n_kinds: number;
+    /** pairs, the most frequent first, at most 40 */
+    kinds: {
+      /** error */
+      error_name: string;
+      /** API that answered it */
+      api_name: string;
+      /** times */
+      n: number;
+      /** first time */
+      first_ns: number;
+      /** last time */
+      last_ns: number;
+    }[];
+  };
+  /** what the capture could not show */
+  unread: {
+    /** stream bytes that are no decoded frame, by reason */
+    undecoded: {
+      /** why */
+      reason: "gap" | "mid_stream_start" | "not_kafka" | "tls" | "unknown_api" | "unknown_version" | "malformed_body" | "trailing_zeros" | "oversize" | "truncated_by_snaplen" | "sasl_token" | "orphan_response" | "capture_end" | "connection_end" | "zookeeper" | "unknown";
+      /** stretches */
+      n: number;
+      /** their bytes */
+      bytes: number;
+      /** different details */
+      n_details: number;
+      /** the commonest details */
+      details: string[];
+    }[];
+    /** connections */
+    n_connections: number;
+    /** connections whose SYN is not in the capture */
+    n_without_start: number;
+    /** connections that were open at its end */
+    n_still_open: number;
+    /** connections of which bytes are missing */
+    n_with_gaps: number;
+    /** bytes that are missing */
+    missing_bytes: number;
+    /** connections of which one direction is there */
+    n_one_direction: number;
+    /** connections that speak TLS */
+    n_encrypted: number;
+    /** TCP events that hint at trouble */
+    tcp_events: {
+      /** event of table tcp_events */
+      event: string;
+      /** times */
+      n: number;
+    }[];
+    /** what was left out at each limit */
+    limits_hit: Record<string, number>;
+  };
+  /** whether Spark's stories are in the dataset */
+  stories: {
+    /** whether the dataset has the table */
+    present: boolean;
+    /** why it has not, and what to do */
+    why_not: string | null;
+  };
+  /** what the report says first */
+  headline: {
+    /** the worst of all incidents, stalls, failed starts and findings */
+    verdict: string;
+    /** what failed */
+    sentence: string;
+    /** who stood still and for how long, failed starts, findings that stand alone */
+    details: string[];
+    /** clients in the capture, without the brokers' own */
+    n_clients: number;
+    /** of them, those that stood still */
+    n_stalled_clients: number;
+    /** of those, the ones that were still waiting when the capture ended */
+    n_waiting_clients: number;
+    /** stalls */
+    n_stalls: number;
+    /** the longest stall */
+    longest_ms: number | null;
+    /** starts of clients that did not become ready */
+    n_failed_starts: number;
+  };
+  /** what failed, who stood still because of it, and what followed */
+  incidents: {
+    /** whether the dataset has the tables incidents and stalls */
+    present: boolean;
+    /** why it has not, and what to do */
+    why_not: string | null;
+    /** waits from this length on are stalls (--stall), milliseconds */
+    stall_ms: number;
+    /** incidents above info that followed from no other */
+    n: number;
+    /** these and the routine ones by severity */
+    by_severity: Record<string, number>;
+    /** those above info by severity, then by time: at most 100 */
+    listed: {
+      /** the incident */
+      incident_id: string;
+      /** what failed, as in table incidents */
+      kind: string;
+      /** error, warning or info: the worst of the incident and those that followed from it */
+      severity: string;
+      /** broker that failed */
+      node_id: number | null;
+      /** hosts that were cut from the broker; empty where everybody was */
+      hosts: string[];
+      /** what failed, in a few words */
+      title: string;
+      /** what failed, from when to when, and how the packets show it */
+      sentence: string;
+      /** what to change */
+      advice: string;
+      /** what in the capture shows it */
+      how_known: string;
+      /** when it failed */
+      start_ns: number;
+      /** when the last of those who stood still was served again; null where one was not */
+      end_ns: number | null;
+      /** whether everybody was served again */
+      over: boolean;
+      /** from when to when, and for how long */
+      when: string;
+      /** clients that stood still or had to recover */
+      n_clients: number;
+      /** names of the first 20 of them */
+      clients: string[];
+      /** stalls that belong to it or to what followed from it */
+      n_stalls: number;
+      /** lines in the table of who stood still */
+      n_waits: number;
+      /** who stood still: the first 50 lines, those not over first, then the longest */
+      waits: {
+        /** client id, else its address or its group */
+        who: string;
+        /** client */
+        client_instance_id: string | null;
+        /** group that waited */
+        group_id: string | null;
+        /** the service, as in table stalls */
+        kind: string;
+        /** what it waited for: the service with its topic-partition, group or transactional id */
+        what: string;
+        /** since when it waited */
+        from_ns: number;
+        /** when it was served again; null where it was not */
+        to_ns: number | null;
+        /** since when it waited, after the capture's start */
+        at: string;
+        /** how long it waited */
+        waited_ms: number;
+        /** the same in words */
+        lasted: string;
+        /** whether all of these stalls are over */
+        over: boolean;
+        /** over, or still waiting */
+        state: string;
+        /** requests that were sent for it meanwhile */
+        n_attempts: number;
+        /** errors that they got */
+        error_names: string[];
+        /** stalls of this line */
+        n_stalls: number;
+        /** the longest 10 of them, the longest first */
+        stall_ids: string[];
+      }[];
+      /** what followed from it */
+      followed: {
+        /** incidents, recoveries, rebalances, transactions, leaders, coordinators or findings */
+        kind: string;
+        /** how many */
+        n: number;
+        /** the count with its noun */
+        text: string;
+        /** the first 10 ids, which `kafkascope explain` takes; none for moves */
+        ids: string[];
+        /** a sentence for each of the first 10 */
+        sentences: string[];
+      }[];
+      /** the same, counted in one line; empty where nothing followed */
+      followed_text: string;
+      /** findings that are consequences of it: they are in findings.listed */
+      finding_ids: string[];
+      /** requests and connections that prove it */
+      n_evidence: number;
+      /** the first 20 of them */
+      evidence: {
+        /** request id, or conn_id of a connection */
+        id: string;
+        /** API of the request; null for a connection */
+        api_name: string | null;
+        /** worst error of its answer */
+        error_name: string | null;
+        /** first byte of the request */
+        ts_ns: number | null;
+        /** number of the file in capture.files, from 0 */
+        capture_id: number | null;
+        /** packets of request and answer, counted from 1 */
+        packets: number[];
+        /** last byte of the request to first byte of the answer */
+        latency_us: number | null;
+        /** the same in words: 27.0 s, or that no answer came */
+        took: string;
+        /** broker */
+        node_id: number | null;
+        /** port of the broker */
+        server_port: number | null;
+      }[];
+      /** their packets in words */
+      packets: string;
+      /** the command that cuts its packets out; OUT.kscope stands for the dataset */
+      cut: string;
+      /** the command that opens the piece in Wireshark */
+      wireshark: string;
+      /** the command that explains it; OUT.kscope stands for the dataset */
+      explain: string;
+    }[];
+    /** incidents of severity info: nobody stood still */
+    n_routine: number;
+    /** the routine incidents in one line; empty where there are none */
+    routine_text: string;
+    /** the routine incidents by time: at most 100 */
+    routine: {
+      /** the incident */
+      incident_id: string;
+      /** what failed, as in table incidents */
+      kind: string;
+      /** error, warning or info: the worst of the incident and those that followed from it */
+      severity: string;
+      /** broker that failed */
+      node_id: number | null;
+      /** hosts that were cut from the broker; empty where everybody was */
+      hosts: string[];
+      /** what failed, in a few words */
+      title: string;
+      /** what failed, from when to when, and how the packets show it */
+      sentence: string;
+      /** what to change */
+      advice: string;
+      /** what in the capture shows it */
+      how_known: string;
+      /** when it failed */
+      start_ns: number;
+      /** when the last of those who stood still was served again; null where one was not */
+      end_ns: number | null;
+      /** whether everybody was served again */
+      over: boolean;
+      /** from when to when, and for how long */
+      when: string;
+      /** clients that stood still or had to recover */
+      n_clients: number;
+      /** names of the first 20 of them */
+      clients: string[];
+      /** stalls that belong to it or to what followed from it */
+      n_stalls: number;
+      /** lines in the table of who stood still */
+      n_waits: number;
+      /** who stood still: the first 50 lines, those not over first, then the longest */
+      waits: {
+        /** client id, else its address or its group */
+        who: string;
+        /** client */
+        client_instance_id: string | null;
+        /** group that waited */
+        group_id: string | null;
+        /** the service, as in table stalls */
+        kind: string;
+        /** what it waited for: the service with its topic-partition, group or transactional id */
+        what: string;
+        /** since when it waited */
+        from_ns: number;
+        /** when it was served again; null where it was not */
+        to_ns: number | null;
+        /** since when it waited, after the capture's start */
+        at: string;
+        /** how long it waited */
+        waited_ms: number;
+        /** the same in words */
+        lasted: string;
+        /** whether all of these stalls are over */
+        over: boolean;
+        /** over, or still waiting */
+        state: string;
+        /** requests that were sent for it meanwhile */
+        n_attempts: number;
+        /** errors that they got */
+        error_names: string[];
+        /** stalls of this line */
+        n_stalls: number;
+        /** the longest 10 of them, the longest first */
+        stall_ids: string[];
+      }[];
+      /** what followed from it */
+      followed: {
+        /** incidents, recoveries, rebalances, transactions, leaders, coordinators or findings */
+        kind: string;
+        /** how many */
+        n: number;
+        /** the count with its noun */
+        text: string;
+        /** the first 10 ids, which `kafkascope explain` takes; none for moves */
+        ids: string[];
+        /** a sentence for each of the first 10 */
+        sentences: string[];
+      }[];
+      /** the same, counted in one line; empty where nothing followed */
+      followed_text: string;
+      /** findings that are consequences of it: they are in findings.listed */
+      finding_ids: string[];
+      /** requests and connections that prove it */
+      n_evidence: number;
+      /** the first 20 of them */
+      evidence: {
+        /** request id, or conn_id of a connection */
+        id: string;
+        /** API of the request; null for a connection */
+        api_name: string | null;
+        /** worst error of its answer */
+        error_name: string | null;
+        /** first byte of the request */
+        ts_ns: number | null;
+        /** number of the file in capture.files, from 0 */
+        capture_id: number | null;
+        /** packets of request and answer, counted from 1 */
+        packets: number[];
+        /** last byte of the request to first byte of the answer */
+        latency_us: number | null;
+        /** the same in words: 27.0 s, or that no answer came */
+        took: string;
+        /** broker */
+        node_id: number | null;
+        /** port of the broker */
+        server_port: number | null;
+      }[];
+      /** their packets in words */
+      packets: string;
+      /** the command that cuts its packets out; OUT.kscope stands for the dataset */
+      cut: string;
+      /** the command that opens the piece in Wireshark */
+      wireshark: string;
+      /** the command that explains it; OUT.kscope stands for the dataset */
+      explain: string;
+    }[];
+    /** lines of stalls that belong to no incident */
+    n_unassigned: number;
+    /** stalls that belong to no incident: the first 50 lines */
+    unassigned: {
+      /** client id, else its address or its group */
+      who: string;
+      /** client */
+      client_instance_id: string | null;
+      /** group that waited */
+      group_id: string | null;
+      /** the service, as in table stalls */
+      kind: string;
+      /** what it waited for: the service with its topic-partition, group or transactional id */
+      what: string;
+      /** since when it waited */
+      from_ns: number;
+      /** when it was served again; null where it was not */
+      to_ns: number | null;
+      /** since when it waited, after the capture's start */
+      at: string;
+      /** how long it waited */
+      waited_ms: number;
+      /** the same in words */
+      lasted: string;
+      /** whether all of these stalls are over */
+      over: boolean;
+      /** over, or still waiting */
+      state: string;
+      /** requests that were sent for it meanwhile */
+      n_attempts: number;
+      /** errors that they got */
+      error_names: string[];
+      /** stalls of this line */
+      n_stalls: number;
+      /** the longest 10 of them, the longest first */
+      stall_ids: string[];
+    }[];
+  };
+  /** what is wrong, what to change, and the proof */
+  findings: {
+    /** whether the dataset has the table */
+    present: boolean;
+    /** why it has not, and what to do */
+    why_not: string | null;
+    /** findings */
+    n: number;
+    /** findings by severity */
+    by_severity: Record<string, number>;
+    /** findings, the gravest first, at most 200 */
+    listed: {
+      /** the diagnosis; of several rows the one that was seen most often */
+      finding_id: string;
+      /** the rows of table findings that it stands for */
+      finding_ids: string[];
+      /** incident that it is a consequence of; null where it stands alone */
+      incident_id: string | null;
+      /** rule that found it: `kafkascope rules` lists them */
+      rule: string;
+      /** error (broken), warning (will break, or costs) or info (worth knowing) */
+      severity: string;
+      /** what was found */
+      sentence: string;
+      /** the sentence of each row, where it stands for several */
+      sentences: string[];
+      /** what to change */
+      advice: string | null;
+      /** what it is about: an address, group, topic-partition, transactional id, ... */
+      subject: string | null;
+      /** client that it is about; null where it is about none or several */
+      client_instance_id: string | null;
+      /** names of the first 20 clients that it is about */
+      clients: string[];
+      /** clients that it is about */
+      n_clients: number;
+      /** how many times it was seen */
+      n: number;
+      /** first of them */
+      first_ns: number | null;
+      /** last of them */
+      last_ns: number | null;
+      /** how often, and from when to when */
+      when: string;
+      /** connections that it is about */
+      n_connections: number;
+      /** the first 50 of them */
+      conn_ids: string[];
+      /** requests and connections that prove it */
+      n_evidence: number;
+      /** the first 20 of them */
+      evidence: {
+        /** request id, or conn_id of a connection */
+        id: string;
+        /** API of the request; null for a connection */
+        api_name: string | null;
+        /** worst error of its answer */
+        error_name: string | null;
+        /** first byte of the request */
+        ts_ns: number | null;
+        /** number of the file in capture.files, from 0 */
+        capture_id: number | null;
+        /** packets of request and answer, counted from 1 */
+        packets: number[];
+        /** last byte of the request to first byte of the answer */
+        latency_us: number | null;
+        /** the same in words: 27.0 s, or that no answer came */
+        took: string;
+        /** broker */
+        node_id: number | null;
+        /** port of the broker */
+        server_port: number | null;
+      }[];
+      /** their packets in words */
+      packets: string;
+      /** the command that cuts its packets out; OUT.kscope stands for the dataset */
+      cut: string;
+    }[];
+  };
+  /** client instances: what they are, where they connect, how they started and recovered */
+  clients: {
+    /** client instances but for brokers */
+    n: number;
+    /** by the time they were first seen, at most 200: those in trouble */
+    listed: {
+      /** client instance: the same whatever the buckets, partitions or machine */
+      client_instance_id: string | null;
+      /** client id */
+      client_id: string | null;
+      /** address */
+      client_ip: string | null;
+      /** principal, where the capture shows one */
+      principal: string | null;
+      /** client software */
+      software_name: string | null;
+      /** its version */
+      software_version: string | null;
+      /** what shows the software: ApiVersions, or behaviour that fits one library only */
+      software_from: "api_versions" | "behaviour" | null;
+      /** what it does */
+      kind: "consumer" | "producer" | "transactional_producer" | "share_consumer" | "streams" | "admin" | "connect" | "broker" | "unknown" | null;
+      /** group protocol */
+      group_protocol: "classic" | "consumer" | "share" | "streams" | "none" | null;
+      /** transaction protocol */
+      transactions: "v1" | "v2" | "none" | null;
+      /** group */
+      group_id: string | null;
+      /** member ids it had, in order */
+      member_ids: (string | null)[] | null;
+      /** static member id */
+      group_instance_id: string | null;
+      /** transactional id */
+      transactional_id: string | null;
+      /** whether these connections are one client object for sure */
+      identity: "sole" | "shared" | null;
+      /** what told it from others of the same name */
+      identity_why: string | null;
+      /** first segment of its connections (nanoseconds since the epoch) */
+      first_ns: number | null;
+      /** last segment of its connections (nanoseconds since the epoch) */
+      last_ns: number | null;
+      /** requests */
+      n_requests: number | null;
+      /** non-zero error codes in the answers */
+      n_errors: number | null;
+      /** how it ended */
+      end: "closed" | "died" | "evicted" | "open" | null;
+      /** its longest stall in words; null where it never stood still */
+      stood_still: string | null;
+      /** its connections */
+      n_connections: number;
+      /** the first 100 of them */
+      connections: {
+        /** connection */
+        conn_id: string;
+        /** node id of the server */
+        node_id: number | null;
+        /** what it speaks */
+        protocol: string | null;
+        /** first segment */
+        first_ns: number | null;
+        /** last segment */
+        last_ns: number | null;
+        /** how it ended */
+        close_kind: string | null;
+        /** requests */
+        n_requests: number | null;
+        /** errors */
+        n_errors: number | null;
+        /** role that most requests served */
+        primary_role: string | null;
+        /** SASL mechanism */
+        sasl_mechanism: string | null;
+        /** TLS version */
+        tls_version: string | null;
+        /** address and port of the client */
+        client: string | null;
+        /** address and port of the server */
+        server: string | null;
+        /** its jobs by the time they began */
+        roles: {
+          /** the job */
+          role: "bootstrap" | "partition_leader" | "follower_fetch" | "group_coordinator" | "share_coordinator" | "transaction_coordinator" | "controller" | "inter_broker" | "admin" | "telemetry";
+          /** topic-partitions, groups or transactional ids that it is done for */
+          n_subjects: number;
+          /** the first 5 of them */
+          subjects: string[];
+          /** rows of table roles by verdict: confirmed, claimed, refused */
+          verdicts: Record<string, number>;
+          /** requests that asked for it */
+          n_requests: number;
+          /** first of them */
+          first_ns: number | null;
+        }[];
+      }[];
+      /** its starts */
+      n_starts: number;
+      /** the first 10 of them */
+      starts: {
+        /** client_instance_id and the number of the start */
+        startup_id: string | null;
+        /** client instance: the same whatever the buckets, partitions or machine */
+        client_instance_id: string | null;
+        /** 1 for the first start */
+        start_no: number | null;
+        /** first SYN or first request; a name looked up before it is a step, no part of the total (nanoseconds since the epoch) */
+        start_ns: number | null;
+        /** first records, first produce acknowledged, or first answer (admin); null unless ready (nanoseconds since the epoch) */
+        ready_ns: number | null;
+        /** from start to ready, milliseconds */
+        total_ms: number | null;
+        /** the same, microseconds: durations and waits of the critical path add up to it */
+        total_us: number | null;
+        /** how it went */
+        outcome: "ready" | "failed" | "gave_up" | "cut" | null;
+        /** step at which it failed */
+        failed_step: "dns" | "tcp_connect" | "tls_handshake" | "api_versions" | "sasl_handshake" | "sasl_authenticate" | "metadata" | "find_coordinator_group" | "find_coordinator_txn" | "find_coordinator_share" | "init_producer_id" | "join_group" | "sync_group" | "consumer_group_heartbeat" | "share_group_heartbeat" | "streams_group_heartbeat" | "offset_fetch" | "offset_for_leader_epoch" | "list_offsets" | "first_fetch" | "first_records" | "add_partitions_to_txn" | "first_produce" | "first_produce_ack" | "first_heartbeat" | "first_commit" | "admin_request" | null;
+        /** address, group, transactional id or mechanism at which it failed */
+        failed_subject: string | null;
+        /** error at that step */
+        error_name: string | null;
+        /** steps that made the total, in order */
+        critical_path: (string | null)[] | null;
+        /** what such a client is expected to do: kind of client / library */
+        expected_sequence: string | null;
+        /** steps that it cannot do without, in order */
+        expected_steps: (string | null)[] | null;
+        /** of them, those that it did not take */
+        missing_steps: (string | null)[] | null;
+        /** steps that such a client does not take */
+        extra_steps: (string | null)[] | null;
+        /** steps taken again on one subject, or after a failure */
+        repeated_steps: (string | null)[] | null;
+        /** steps first taken before those that they depend on had succeeded */
+        out_of_order_steps: (string | null)[] | null;
+        /** connections of the start */
+        n_connections: number | null;
+        /** request ids that prove outcome and time */
+        evidence: (string | null)[] | null;
+        /** the three longest parts of the critical path */
+        slowest: {
+          /** step */
+          step: string;
+          /** what the step is about */
+          subject: string | null;
+          /** node */
+          node_id: number | null;
+          /** whom it waited for */
+          who: "client" | "broker" | "network";
+          /** how long */
+          us: number;
+        }[];
+        /** its steps */
+        n_steps: number;
+        /** the first 60 and last 20 */
+        steps: {
+          /** the start */
+          startup_id: string | null;
+          /** order within the start, from 1 */
+          seq: number | null;
+          /** phase of the start */
+          phase: "bootstrap" | "discovery" | "direct" | "group" | "transaction" | "steady" | null;
+          /** step */
+          step: "dns" | "tcp_connect" | "tls_handshake" | "api_versions" | "sasl_handshake" | "sasl_authenticate" | "metadata" | "find_coordinator_group" | "find_coordinator_txn" | "find_coordinator_share" | "init_producer_id" | "join_group" | "sync_group" | "consumer_group_heartbeat" | "share_group_heartbeat" | "streams_group_heartbeat" | "offset_fetch" | "offset_for_leader_epoch" | "list_offsets" | "first_fetch" | "first_records" | "add_partitions_to_txn" | "first_produce" | "first_produce_ack" | "first_heartbeat" | "first_commit" | "admin_request" | null;
+          /** what it is about: address, group, topic-partition, mechanism */
+          subject: string | null;
+          /** connection */
+          conn_id: string | null;
+          /** node */
+          node_id: number | null;
+          /** when it began (nanoseconds since the epoch) */
+          start_ns: number | null;
+          /** when it ended (nanoseconds since the epoch) */
+          end_ns: number | null;
+          /** from begin to end, microseconds */
+          duration_us: number | null;
+          /** last byte of the request to first byte of the answer, microseconds */
+          broker_us: number | null;
+          /** what the broker did in it */
+          broker_why: "work" | "rebalance" | "long_poll" | null;
+          /** rest of the duration: bytes on the way, the TCP and TLS handshakes; microseconds */
+          network_us: number | null;
+          /** time before it with nothing in flight (critical path: since the step before), microseconds */
+          wait_us: number | null;
+          /** what the client waited for */
+          wait_why: "client" | "backoff" | "no_records" | null;
+          /** 1, and one more after each try of this step on this subject that failed */
+          attempt: number | null;
+          /** how it ended */
+          outcome: "ok" | "error" | "unanswered" | "cut" | null;
+          /** error of the answer */
+          error_name: string | null;
+          /** whether it made the total */
+          on_critical_path: boolean | null;
+          /** requests that prove it */
+          request_ids: (string | null)[] | null;
+        }[];
+      }[];
+      /** its loops that are late or fast */
+      n_odd_loops: number;
+      /** 20 of them, late ones first */
+      odd_loops: {
+        /** client instance: the same whatever the buckets, partitions or machine */
+        client_instance_id: string | null;
+        /** connection; null for metadata_refresh, which runs over all of them */
+        conn_id: string | null;
+        /** the loop */
+        cadence: "heartbeat" | "fetch" | "commit" | "metadata_refresh" | "poll_gap" | "idle_before_close" | "in_flight" | "reauthentication" | null;
+        /** times between two rounds that were measured */
+        n: number | null;
+        /** half of them are not longer, milliseconds (in_flight: requests) */
+        p50_ms: number | null;
+        /** 99 % of them are not longer, milliseconds (in_flight: requests) */
+        p99_ms: number | null;
+        /** the longest, milliseconds (in_flight: requests) */
+        max_ms: number | null;
+        /** what it should be, milliseconds (in_flight: requests); null where nothing says */
+        expected_ms: number | null;
+        /** what says so */
+        expected_from: "default" | "join_group" | "heartbeat_response" | "fetch_request" | "sasl_authenticate" | "user" | null;
+        /** how it compares */
+        verdict: "as_expected" | "late" | "fast" | "unknown" | null;
+      }[];
+      /** causes that hit it */
+      n_causes: number;
+      /** its episodes, those of one cause together; the first 25 causes */
+      recoveries: {
+        /** the same for all episodes of one cause */
+        cause_id: string | null;
+        /** what broke */
+        resource_kind: "partition" | "group" | "transaction" | "coordinator" | "connection" | "authentication" | null;
+        /** topic-partition, group, transactional id, coordinator key or address */
+        resource: string | null;
+        /** first error */
+        first_error_name: string | null;
+        /** all errors, in order of appearance */
+        error_names: (string | null)[] | null;
+        /** errors */
+        n_errors: number | null;
+        /** requests on the resource that failed */
+        n_wasted_requests: number | null;
+        /** more than 10 errors in a second, or more than 50 */
+        storm: boolean | null;
+        /** what such a client should do next */
+        expected_reaction: string | null;
+        /** what it did */
+        reaction: string | null;
+        /** how it ended: recovered; served_elsewhere (the client did not need it again: other brokers served it, or, of a topic-partition, its group went on); still_open at the end of the capture; gave_up (the client did other work and did not try again); client_ended (the client ended first); fatal (trying again does not help); wrong_reaction */
+        outcome: "recovered" | "served_elsewhere" | "still_open" | "gave_up" | "client_ended" | "fatal" | "wrong_reaction" | null;
+        /** first error (nanoseconds since the epoch) */
+        start_ns: number | null;
+        /** first success on the resource after it (nanoseconds since the epoch) */
+        recovered_ns: number | null;
+        /** first error to first success, milliseconds */
+        time_to_recover_ms: number | null;
+        /** node that failed */
+        old_node_id: number | null;
+        /** node that answered */
+        new_node_id: number | null;
+        /** request ids or conn_ids that prove it */
+        evidence: (string | null)[] | null;
+        /** recovery_id of the worst of them, which the other keys tell of */
+        told: string;
+        /** episodes */
+        n_episodes: number;
+        /** resources that broke */
+        n_resources: number;
+        /** the first 5 of them */
+        resources: string[];
+        /** episodes by how they ended */
+        outcomes: Record<string, number>;
+        /** steps of the worst */
+        n_steps: number;
+        /** the first 60 and last 20 */
+        steps: {
+          /** the episode */
+          recovery_id: string | null;
+          /** order within the episode, from 1 */
+          seq: number | null;
+          /** step */
+          step: "error" | "backoff" | "hint" | "metadata" | "find_coordinator" | "reconnect" | "api_versions" | "authenticate" | "join_group" | "sync_group" | "heartbeat" | "init_producer_id" | "list_offsets" | "offset_for_leader_epoch" | "end_txn" | "retry" | "success" | null;
+          /** connection */
+          conn_id: string | null;
+          /** node */
+          node_id: number | null;
+          /** when (nanoseconds since the epoch) */
+          ts_ns: number | null;
+          /** how long it took, microseconds */
+          duration_us: number | null;
+          /** request that proves it */
+          request_id: string | null;
+          /** error */
+          error_name: string | null;
+        }[];
+      }[];
+    }[];
+    /** the brokers' own clients, summed up */
+    brokers: {
+      /** clients inside brokers */
+      n: number;
+      /** their connections */
+      n_connections: number;
+      /** their requests */
+      n_requests: number;
+      /** errors that they got */
+      n_errors: number;
+      /** their addresses */
+      addresses: string[];
+      /** clients by how they ended */
+      ends: Record<string, number>;
+    };
+  };
+  /** generations and group epochs */
+  rebalances: {
+    /** whether the dataset has the table */
+    present: boolean;
+    /** why it has not, and what to do */
+    why_not: string | null;
+    /** rebalances */
+    n: number;
+    /** groups that rebalanced */
+    n_groups: number;
+    /** groups, those whose partitions were unread longest first, at most 100 */
+    groups: {
+      /** group */
+      group_id: string;
+      /** protocol */
+      group_protocol: string | null;
+      /** its rebalances */
+      n: number;
+      /** rebalances by trigger */
+      triggers: Record<string, number>;
+      /** longest time that a partition was unread; null where none was, milliseconds */
+      unread_ms: number | null;
+      /** the same in words; empty where none was */
+      unread_text: string;
+      /** longest rebalance, milliseconds */
+      longest_ms: number;
+      /** start of the first */
+      first_ns: number | null;
+      /** end of the last */
+      last_ns: number | null;
+      /** the first 50 of them */
+      listed: {
+        /** the generation: the same for the same capture */
+        rebalance_id: string | null;
+        /** what a classic group is for: consumer, connect, ...; null for other protocols */
+        protocol_type: string | null;
+        /** coordinator */
+        node_id: number | null;
+        /** generation or group epoch; null where it never came to one in the capture */
+        generation: number | null;
+        /** what made it */
+        trigger: "member_joined" | "member_left" | "member_evicted" | "subscription_changed" | "partitions_revoked" | "coordinator_moved" | "first" | "unknown" | null;
+        /** what shows that, in a sentence */
+        trigger_why: string | null;
+        /** member id of the member that made it */
+        trigger_member: string | null;
+        /** first sign of it: the join, leave or heartbeat that began it (nanoseconds since the epoch) */
+        start_ns: number | null;
+        /** when the last member had its assignment (nanoseconds since the epoch) */
+        end_ns: number | null;
+        /** start to end, milliseconds */
+        duration_ms: number | null;
+        /** how it ended: all members seen had their assignment; another one began before; open when the capture ended; a static member's place was taken over, with no new generation; its making is not in the capture */
+        outcome: "stable" | "superseded" | "open" | "taken_over" | "unseen" | null;
+        /** whether members stop for all of it, or for the partitions that move */
+        mode: "eager" | "cooperative" | "incremental" | null;
+        /** assignor or protocol that was chosen, where the capture shows it */
+        assignor: string | null;
+        /** member that assigns (classic) */
+        leader: string | null;
+        /** members */
+        n_members: number | null;
+        /** whether the capture shows all members (the leader's traffic), not some */
+        members_complete: boolean | null;
+        /** member that joined last: who the others waited for */
+        last_joiner: string | null;
+        /** partitions that changed their owner */
+        n_moved: number | null;
+        /** longest unread_ms of a partition; null where none was unread */
+        unread_ms: number | null;
+        /** how many partitions there are */
+        n_partitions: number;
+        /** the first 10, those that were unread longest first */
+        partitions: {
+          /** topic */
+          topic: string;
+          /** partition */
+          partition: number;
+          /** member id of who had it before; null for nobody, or where it is not known */
+          owner_before: string | null;
+          /** member id of who has it next; null likewise */
+          owner_after: string | null;
+          /** since when a record waited that nobody in the group fetched */
+          unread_from_ns: number | null;
+          /** when one was fetched; null: the capture ended before */
+          unread_to_ns: number | null;
+          /** from the one to the other; null where none waited, milliseconds */
+          unread_ms: number | null;
+        }[];
+        /** how many departed there are */
+        n_departed: number;
+        /** members of the generation before that are in it no more: how (left: it said so; evicted: it was silent; replaced: another took its group.instance.id), and when it was last heard */
+        departed: ({
+          member_id: string | null;
+          client_instance_id: string | null;
+          client_id: string | null;
+          group_instance_id: string | null;
+          how: string | null;
+          why: string | null;
+          last_heard_ns: number | null;
+          silent_ms: number | null;
+          session_timeout_ms: number | null;
+          request_id: string | null;
+        } | null)[] | null;
+        /** how many refused commits there are */
+        n_refused_commits: number;
+        /** the first of them, as request ids */
+        refused_commits: (string | null)[] | null;
+        /** how many fenced there are */
+        n_fenced: number;
+        /** request ids refused with FENCED_INSTANCE_ID or UNRELEASED_INSTANCE_ID meanwhile */
+        fenced: (string | null)[] | null;
+        /** records between the last offsets that the generation committed and the ends of their partitions then, as Fetch answers told them; null where the capture does not show both */
+        lag_records: number | null;
+        /** partitions of which it shows both */
+        n_lag_partitions: number | null;
+        /** how many evidence there are */
+        n_evidence: number;
+        /** request ids that prove trigger, generation and assignments, in order of time */
+        evidence: (string | null)[] | null;
+        /** the partitions that were unread, in words; empty where none was */
+        unread_text: string;
+        /** members, the first 50 by joining */
+        members: {
+          member_id: string | null;
+          client_instance_id: string | null;
+          joined_ns: number | null;
+          synced_ns: number | null;
+          /** client id of its instance */
+          client_id: string | null;
+          group_instance_id: string | null;
+          conn_id: string | null;
+          is_new: boolean | null;
+          join_ms: number | null;
+          sync_ms: number | null;
+          session_timeout_ms: number | null;
+          rebalance_timeout_ms: number | null;
+          n_assigned?: number;
+          assigned: (string | null)[] | null;
+          n_standby?: number;
+          standby: (string | null)[] | null;
+          n_gained?: number;
+          gained: (string | null)[] | null;
+          n_lost?: number;
+          lost: (string | null)[] | null;
+        }[];
+        /** client id of the last to join */
+        last_joiner_client_id: string | null;
+      }[];
+    }[];
+  };
+  /** transactions of each transactional id */
+  transactions: {
+    /** whether the dataset has the table */
+    present: boolean;
+    /** why it has not, and what to do */
+    why_not: string | null;
+    /** transactions */
+    n: number;
+    /** transactions by how they ended */
+    outcomes: {
+      /** committed */
+      committed: number;
+      /** aborted */
+      aborted: number;
+      /** fenced */
+      fenced: number;
+      /** hanging */
+      hanging: number;
+      /** open */
+      open: number;
+      /** cut */
+      cut: number;
+    };
+    /** transactional ids */
+    n_ids: number;
+    /** those in trouble first, at most 200 */
+    ids: {
+      /** transactional id; empty where the capture does not show it */
+      transactional_id: string;
+      /** its transactions */
+      n: number;
+      /** transactions by how they ended */
+      outcomes: {
+        /** committed */
+        committed: number;
+        /** aborted */
+        aborted: number;
+        /** fenced */
+        fenced: number;
+        /** hanging */
+        hanging: number;
+        /** open */
+        open: number;
+        /** cut */
+        cut: number;
+      };
+      /** protocols: v1, v2 (KIP-890) */
+      transactions: string[];
+      /** clients that used it */
+      clients: {
+        /** client */
+        client_instance_id: string;
+        /** client id */
+        client_id: string | null;
+      }[];
+      /** records written */
+      n_records: number;
+      /** markers seen */
+      n_markers: number;
+      /** median from begin to end */
+      p50_us: number | null;
+      /** longest */
+      max_us: number | null;
+      /** first begin */
+      first_ns: number | null;
+      /** last end */
+      last_ns: number | null;
+      /** transactions that were not committed */
+      n_unwell: number;
+      /** 20 of them by time: hanging, then fenced, aborted, open */
+      unwell: {
+        /** begin to end */
+        duration_us: number | null;
+        /** client id of the instance that took its transactional id over */
+        fenced_by_client_id: string | null;
+        /** number of the transaction of its transactional id in the capture, from 1 */
+        transaction_no: number | null;
+        /** producer id */
+        producer_id: number | null;
+        /** producer epoch */
+        producer_epoch: number | null;
+        /** protocol: v2 (KIP-890) or v1; null where the wire does not show it */
+        transactions: "v1" | "v2" | null;
+        /** client */
+        client_instance_id: string | null;
+        /** first request that belongs to it; null where it began before the capture (nanoseconds since the epoch) */
+        begin_ns: number | null;
+        /** answer that ended it; null where none did (nanoseconds since the epoch) */
+        end_ns: number | null;
+        /** how it ended: fenced (another instance took the id over), hanging (left open by a client that went away, or longer than its timeout), open (at the end of the capture), cut (it began before the capture, or its end is not in it; see end_kind) */
+        outcome: "committed" | "aborted" | "fenced" | "hanging" | "open" | "cut" | null;
+        /** how many partitions there are */
+        n_partitions: number;
+        /** topic-partitions written, sorted */
+        partitions: (string | null)[] | null;
+        /** how many offset groups there are */
+        n_offset_groups: number;
+        /** groups whose offsets it commits, sorted */
+        offset_groups: (string | null)[] | null;
+        /** record batches that no answer refused, each counted once however often it was sent */
+        n_batches: number | null;
+        /** records in them */
+        n_records: number | null;
+        /** markers written for it, where traffic between brokers shows them */
+        n_markers: number | null;
+        /** client instance that took its transactional id over while it was open or its client lived */
+        fenced_by: string | null;
+        /** what ended it: EndTxn (commit, abort), the coordinator (its timeout was over), InitProducerId; null where nothing did */
+        end_kind: "commit" | "abort" | "coordinator" | "init_producer_id" | null;
+        /** what the answer to its EndTxn says; null where none was sent */
+        verdict: "confirmed" | "claimed" | "refused" | null;
+        /** begin to end, or to the end of the capture where it still was open, milliseconds */
+        duration_ms: number | null;
+        /** transaction.timeout.ms of its producer, as InitProducerId says */
+        transaction_timeout_ms: number | null;
+        /** InitProducerId that took its transactional id over (nanoseconds since the epoch) */
+        fenced_ns: number | null;
+        /** when its client went away and left it open (nanoseconds since the epoch) */
+        left_ns: number | null;
+        /** how many error names there are */
+        n_error_names: number;
+        /** errors in answers to its requests, sorted */
+        error_names: (string | null)[] | null;
+        /** how many evidence there are */
+        n_evidence: number;
+        /** request ids that prove it, in order of time; at most 32 */
+        evidence: (string | null)[] | null;
+        /** how many held back there are */
+        n_held_back: number;
+        /** read_committed consumers that could not read past it: the partition, the last stable offset that stayed there, first and last answer that shows it (nanoseconds since the epoch), records behind it, the last such Fetch */
+        held_back: ({
+          client_instance_id: string | null;
+          partition: string | null;
+          last_stable_offset: number | null;
+          from_ns: number | null;
+          until_ns: number | null;
+          records: number | null;
+          request_id: string | null;
+        } | null)[] | null;
+      }[];
+    }[];
+  };
+  /** how records passed through topics: latency from end to end and lag, over slices of time */
+  flow: {
+    /** whether the dataset has the table */
+    present: boolean;
+    /** why it has not, and what to do */
+    why_not: string | null;
+    /** length of a slice, milliseconds */
+    slice_ms: number | null;
+    /** the same in words */
+    slice_length: string;
+    /** pairs of topic and reader */
+    n: number;
+    /** the first 100, those that were furthest behind and slowest first */
+    listed: {
+      /** topic */
+      topic: string;
+      /** group that reads it */
+      group_id: string | null;
+      /** consumer that reads it without a group */
+      client_instance_id: string | null;
+      /** the group, or the client id of the consumer, in words */
+      reader: string;
+      /** partitions with records, or with a lag */
+      n_partitions: number;
+      /** records that brokers accepted since the reader is known */
+      n_records: number;
+      /** bytes of their record batches */
+      record_bytes: number;
+      /** from the creation of a record to its acknowledgment, median */
+      created_to_acked_p50_us: number | null;
+      /** 99th percentile */
+      created_to_acked_p99_us: number | null;
+      /** records that the reader fetched for the first time */
+      n_fetched: number;
+      /** from the acknowledgment of a record to its first fetch, median */
+      acked_to_fetched_p50_us: number | null;
+      /** 99th percentile */
+      acked_to_fetched_p99_us: number | null;
+      /** records by which the reader was behind at most, all partitions together */
+      lag_max: number | null;
+      /** the same at the end */
+      lag_last: number | null;
+      /** when and where it fell behind, and whether it caught up; null where it did not */
+      note: string | null;
+      /** the first 10, those with the highest lag and latency first */
+      partitions: {
+        /** partition */
+        partition: number;
+        /** its leader in the last slice, as in table partition_flow */
+        leader_id: number | null;
+        /** records that brokers accepted */
+        n_records: number;
+        /** records that the reader fetched for the first time */
+        n_fetched: number;
+        /** from creation to acknowledgment, 99th percentile */
+        created_to_acked_p99_us: number | null;
+        /** from acknowledgment to the first fetch, 99th percentile */
+        acked_to_fetched_p99_us: number | null;
+        /** records by which the reader was behind at most */
+        lag_max: number | null;
+        /** the slice in which it was, after the capture's start */
+        lag_max_at: string | null;
+        /** records by which it was behind at the end */
+        lag_last: number | null;
+      }[];
+      /** slices of time with records or a lag */
+      over_time: {
+        /** begin of the slice */
+        ts_ns: number;
+        /** the same after the capture's start */
+        at: string;
+        /** records that brokers accepted */
+        n_records: number;
+        /** records that the reader fetched for the first time */
+        n_fetched: number;
+        /** from creation to acknowledgment, 99th percentile */
+        created_to_acked_p99_us: number | null;
+        /** from acknowledgment to the first fetch, 99th percentile */
+        acked_to_fetched_p99_us: number | null;
+        /** records by which the reader was behind at the end of it, all partitions together */
+        lag: number | null;
+      }[];
+    }[];
+  };
+  /** requests a second and their latency over the capture, by family of APIs */
+  request_rates: {
+    /** slots of equal length that the capture is divided into */
+    n_slots: number;
+    /** how long each is */
+    slot_text: string;
+    /** families that sent requests */
+    families: {
+      /** family of APIs */
+      family: string;
+      /** what its requests are for */
+      title: string;
+      /** the same in a word */
+      short_title: string;
+      /** requests */
+      n: number;
+      /** of them, those with an error code or without the answer that they expected */
+      n_failed: number;
+      /** requests a second in the busiest slot */
+      most_per_second: number;
+      /** the longest 99th percentile of a slot */
+      most_p99_ms: number | null;
+      /** the busiest slot, the slowest, and failures in words */
+      text: string;
+      /** the slots in which requests were sent, by time */
+      slots: {
+        /** begin of the slot */
+        from_ns: number;
+        /** end of the slot */
+        to_ns: number;
+        /** requests */
+        n: number;
+        /** of them, those with an error code or without the answer that they expected */
+        n_failed: number;
+        /** requests a second */
+        per_second: number;
+        /** 99th percentile of the latency of those that were answered (at most 0.8 % low) */
+        p99_ms: number | null;
+        /** from when to when, after the capture's start */
+        when: string;
+        /** rate, latency and failures in words */
+        text: string;
+      }[];
+    }[];
+  };
+  /** how fast each broker answered each API */
+  latency: {
+    /** round trips as the capture saw them: part of the broker's time */
+    brokers: {
+      /** node id of the broker */
+      node_id: number | null;
+      /** its address, where the node id is not known */
+      address: string | null;
+      /** handshakes seen */
+      n_handshakes: number;
+      /** SYN to SYN-ACK, median */
+      round_trip_p50_us: number | null;
+      /** 99th percentile */
+      round_trip_p99_us: number | null;
+    }[];
+    /** pairs of API and broker */
+    n: number;
+    /** pairs, those with most requests first, at most 500 */
+    listed: {
+      /** API */
+      api_name: string;
+      /** node id of the broker */
+      node_id: number | null;
+      /** its address, where the node id is not known */
+      address: string | null;
+      /** answered requests */
+      n: number;
+      /** last byte of the request to first byte of the answer, median */
+      broker_p50_us: number | null;
+      /** 99th percentile */
+      broker_p99_us: number | null;
+      /** first to last byte of the request and of the answer, median */
+      network_p50_us: number | null;
+      /** 99th percentile */
+      network_p99_us: number | null;
+      /** longest time at the broker */
+      max_us: number | null;
+    }[];
+  };
+  /** how evenly partition leaders share the load */
+  leaders: {
+    /** brokers that clients wrote to or read from */
+    n: number;
+    /** the most loaded one's bytes over an even share: 1.0 is even */
+    skew: number | null;
+    /** brokers by node id, at most 200 */
+    listed: {
+      /** node id */
+      node_id: number;
+      /** partitions that it was seen to lead; null where there are too many */
+      n_partitions: number | null;
+      /** Produce requests */
+      n_produce: number;
+      /** bytes of record batches in them */
+      produce_bytes: number;
+      /** records in them */
+      produce_records: number;
+      /** clients' Fetch requests */
+      n_fetch: number;
+      /** bytes of record batches in the answers */
+      fetch_bytes: number;
+      /** records in them */
+      fetch_records: number;
+    }[];
+  };
+  /** how each client (address and client id) sends and fetches */
+  client_traffic: {
+    /** whether compression was read (--record-batches) */
+    codecs_known: boolean;
+    /** clients that sent or fetched */
+    n: number;
+    /** clients, those that moved most first, at most 200 */
+    listed: {
+      /** address */
+      client_ip: string | null;
+      /** client id */
+      client_id: string | null;
+      /** requests of all APIs */
+      n_requests: number;
+      /** its Produce requests; null without any */
+      produce: {
+        /** requests */
+        n: number;
+        /** records */
+        n_records: number;
+        /** bytes of record batches */
+        record_bytes: number;
+        /** records a request */
+        records_a_request: number | null;
+        /** bytes of record batches a request */
+        bytes_a_request: number | null;
+        /** bytes a batch: one a partition and request */
+        bytes_a_batch: number | null;
+        /** requests by acks */
+        acks: Record<string, number>;
+        /** batches by compression */
+        codecs: Record<string, number>;
+      } | null;
+      /** its Fetch and ShareFetch requests; null without any */
+      fetch: {
+        /** requests */
+        n: number;
+        /** records */
+        n_records: number;
+        /** bytes of record batches */
+        record_bytes: number;
+        /** records a request */
+        records_a_request: number | null;
+        /** bytes of record batches a request */
+        bytes_a_request: number | null;
+        /** answers without records */
+        n_empty: number;
+        /** commonest max_wait_ms */
+        max_wait_ms: number | null;
+        /** commonest min_bytes */
+        min_bytes: number | null;
+      } | null;
+      /** requests of all APIs a record: much above 1 is chatty */
+      requests_a_record: number | null;
+    }[];
+  };
+  /** who uses API versions that Kafka 4.0 removed (KIP-896) */
+  removed_versions: {
+    /** uses: client, API, version */
+    n: number;
+    /** requests */
+    n_requests: number;
+    /** uses, the most frequent first, at most 200 */
+    listed: {
+      /** address */
+      client_ip: string | null;
+      /** client id */
+      client_id: string | null;
+      /** API key */
+      api_key: number;
+      /** API */
+      api_name: string | null;
+      /** version */
+      api_version: number;
+      /** requests */
+      n: number;
+      /** first request */
+      first_ns: number;
+      /** last request */
+      last_ns: number;
+      /** client software, where ApiVersions told */
+      software_name: string | null;
+      /** its version */
+      software_version: string | null;
+      /** lowest version that 4.0 has; null where the API is gone */
+      lowest_in_4_0: number | null;
+    }[];
+  };
+}
+
+export interface StartRow {
+  /** client_instance_id and the number of the start */
+  startup_id: string | null;
+  /** client instance: the same whatever the buckets, partitions or machine */
+  client_instance_id: string | null;
+  /** 1 for the first start */
+  start_no: number | null;
+  /** first SYN or first request; a name looked up before it is a step, no part of the total (nanoseconds since the epoch) */
+  start_ns: number | null;
+  /** first records, first produce acknowledged, or first answer (admin); null unless ready (nanoseconds since the epoch) */
+  ready_ns: number | null;
+  /** from start to ready, milliseconds */
+  total_ms: number | null;
+  /** the same, microseconds: durations and waits of the critical path add up to it */
+  total_us: number | null;
+  /** how it went */
+  outcome: "ready" | "failed" | "gave_up" | "cut" | null;
+  /** step at which it failed */
+  failed_step: "dns" | "tcp_connect" | "tls_handshake" | "api_versions" | "sasl_handshake" | "sasl_authenticate" | "metadata" | "find_coordinator_group" | "find_coordinator_txn" | "find_coordinator_share" | "init_producer_id" | "join_group" | "sync_group" | "consumer_group_heartbeat" | "share_group_heartbeat" | "streams_group_heartbeat" | "offset_fetch" | "offset_for_leader_epoch" | "list_offsets" | "first_fetch" | "first_records" | "add_partitions_to_txn" | "first_produce" | "first_produce_ack" | "first_heartbeat" | "first_commit" | "admin_request" | null;
+  /** address, group, transactional id or mechanism at which it failed */
+  failed_subject: string | null;
+  /** error at that step */
+  error_name: string | null;
+  /** steps that made the total, in order */
+  critical_path: (string | null)[] | null;
+  /** what such a client is expected to do: kind of client / library */
+  expected_sequence: string | null;
+  /** steps that it cannot do without, in order */
+  expected_steps: (string | null)[] | null;
+  /** of them, those that it did not take */
+  missing_steps: (string | null)[] | null;
+  /** steps that such a client does not take */
+  extra_steps: (string | null)[] | null;
+  /** steps taken again on one subject, or after a failure */
+  repeated_steps: (string | null)[] | null;
+  /** steps first taken before those that they depend on had succeeded */
+  out_of_order_steps: (string | null)[] | null;
+  /** connections of the start */
+  n_connections: number | null;
+  /** request ids that prove outcome and time */
+  evidence: (string | null)[] | null;
+}
+
+export interface StartStepRow {
+  /** the start */
+  startup_id: string | null;
+  /** order within the start, from 1 */
+  seq: number | null;
+  /** phase of the start */
+  phase: "bootstrap" | "discovery" | "direct" | "group" | "transaction" | "steady" | null;
+  /** step */
+  step: "dns" | "tcp_connect" | "tls_handshake" | "api_versions" | "sasl_handshake" | "sasl_authenticate" | "metadata" | "find_coordinator_group" | "find_coordinator_txn" | "find_coordinator_share" | "init_producer_id" | "join_group" | "sync_group" | "consumer_group_heartbeat" | "share_group_heartbeat" | "streams_group_heartbeat" | "offset_fetch" | "offset_for_leader_epoch" | "list_offsets" | "first_fetch" | "first_records" | "add_partitions_to_txn" | "first_produce" | "first_produce_ack" | "first_heartbeat" | "first_commit" | "admin_request" | null;
+  /** what it is about: address, group, topic-partition, mechanism */
+  subject: string | null;
+  /** connection */
+  conn_id: string | null;
+  /** node */
+  node_id: number | null;
+  /** when it began (nanoseconds since the epoch) */
+  start_ns: number | null;
+  /** when it ended (nanoseconds since the epoch) */
+  end_ns: number | null;
+  /** from begin to end, microseconds */
+  duration_us: number | null;
+  /** last byte of the request to first byte of the answer, microseconds */
+  broker_us: number | null;
+  /** what the broker did in it */
+  broker_why: "work" | "rebalance" | "long_poll" | null;
+  /** rest of the duration: bytes on the way, the TCP and TLS handshakes; microseconds */
+  network_us: number | null;
+  /** time before it with nothing in flight (critical path: since the step before), microseconds */
+  wait_us: number | null;
+  /** what the client waited for */
+  wait_why: "client" | "backoff" | "no_records" | null;
+  /** 1, and one more after each try of this step on this subject that failed */
+  attempt: number | null;
+  /** how it ended */
+  outcome: "ok" | "error" | "unanswered" | "cut" | null;
+  /** error of the answer */
+  error_name: string | null;
+  /** whether it made the total */
+  on_critical_path: boolean | null;
+  /** requests that prove it */
+  request_ids: (string | null)[] | null;
+}
+
+export interface RecoveryRow {
+  /** episode */
+  recovery_id: string | null;
+  /** client instance: the same whatever the buckets, partitions or machine */
+  client_instance_id: string | null;
+  /** client id */
+  client_id: string | null;
+  /** the same for all episodes of one cause */
+  cause_id: string | null;
+  /** what broke */
+  resource_kind: "partition" | "group" | "transaction" | "coordinator" | "connection" | "authentication" | null;
+  /** topic-partition, group, transactional id, coordinator key or address */
+  resource: string | null;
+  /** first error */
+  first_error_name: string | null;
+  /** API that it answered; null for a connection's failure */
+  first_api_key: number | null;
+  /** all errors, in order of appearance */
+  error_names: (string | null)[] | null;
+  /** errors */
+  n_errors: number | null;
+  /** what such a client should do next */
+  expected_reaction: string | null;
+  /** what it did */
+  reaction: string | null;
+  /** how it ended: recovered; served_elsewhere (the client did not need it again: other brokers served it, or, of a topic-partition, its group went on); still_open at the end of the capture; gave_up (the client did other work and did not try again); client_ended (the client ended first); fatal (trying again does not help); wrong_reaction */
+  outcome: "recovered" | "served_elsewhere" | "still_open" | "gave_up" | "client_ended" | "fatal" | "wrong_reaction" | null;
+  /** what the client did that the expected reaction does not have (wrong_reaction) */
+  wrong_why: string | null;
+  /** more than 10 errors in a second, or more than 50 */
+  storm: boolean | null;
+  /** first error (nanoseconds since the epoch) */
+  start_ns: number | null;
+  /** request or SYN that the first error left without an answer; null where it was an answer (nanoseconds since the epoch) */
+  failing_ns: number | null;
+  /** first Metadata answer after it (nanoseconds since the epoch) */
+  refreshed_ns: number | null;
+  /** first FindCoordinator answer after it (nanoseconds since the epoch) */
+  rediscovered_ns: number | null;
+  /** first new connection after it (nanoseconds since the epoch) */
+  reconnected_ns: number | null;
+  /** first SASL exchange after it (nanoseconds since the epoch) */
+  reauthenticated_ns: number | null;
+  /** first JoinGroup or group heartbeat that joined after it (nanoseconds since the epoch) */
+  rejoined_ns: number | null;
+  /** first request on the resource after it (nanoseconds since the epoch) */
+  retried_ns: number | null;
+  /** first success on the resource after it (nanoseconds since the epoch) */
+  recovered_ns: number | null;
+  /** first error to first success, milliseconds */
+  time_to_recover_ms: number | null;
+  /** what made the client learn of the new owner */
+  refresh_trigger: "error" | "hint" | "age" | null;
+  /** time that brokers had: answers, elections, loading; microseconds */
+  lost_broker_us: number | null;
+  /** time that the client paused, microseconds */
+  lost_backoff_us: number | null;
+  /** time until the client knew better than its metadata, microseconds */
+  lost_stale_us: number | null;
+  /** time for connections, their greeting and authentication, microseconds */
+  lost_connecting_us: number | null;
+  /** requests on the resource that failed */
+  n_wasted_requests: number | null;
+  /** of those sent after the first error, the ones that still went to the old node */
+  n_stale_requests: number | null;
+  /** from the first error to the last of them, microseconds */
+  stale_us: number | null;
+  /** node that failed */
+  old_node_id: number | null;
+  /** node that answered */
+  new_node_id: number | null;
+  /** request ids or conn_ids that prove it */
+  evidence: (string | null)[] | null;
+}
+
+export interface RecoveryStepRow {
+  /** the episode */
+  recovery_id: string | null;
+  /** order within the episode, from 1 */
+  seq: number | null;
+  /** step */
+  step: "error" | "backoff" | "hint" | "metadata" | "find_coordinator" | "reconnect" | "api_versions" | "authenticate" | "join_group" | "sync_group" | "heartbeat" | "init_producer_id" | "list_offsets" | "offset_for_leader_epoch" | "end_txn" | "retry" | "success" | null;
+  /** connection */
+  conn_id: string | null;
+  /** node */
+  node_id: number | null;
+  /** when (nanoseconds since the epoch) */
+  ts_ns: number | null;
+  /** how long it took, microseconds */
+  duration_us: number | null;
+  /** request that proves it */
+  request_id: string | null;
+  /** error */
+  error_name: string | null;
+}
+
+export interface RebalanceRow {
+  /** the generation: the same for the same capture */
+  rebalance_id: string | null;
+  /** group */
+  group_id: string | null;
+  /** protocol */
+  group_protocol: "classic" | "consumer" | "share" | "streams" | null;
+  /** what a classic group is for: consumer, connect, ...; null for other protocols */
+  protocol_type: string | null;
+  /** coordinator */
+  node_id: number | null;
+  /** generation or group epoch; null where it never came to one in the capture */
+  generation: number | null;
+  /** what made it */
+  trigger: "member_joined" | "member_left" | "member_evicted" | "subscription_changed" | "partitions_revoked" | "coordinator_moved" | "first" | "unknown" | null;
+  /** what shows that, in a sentence */
+  trigger_why: string | null;
+  /** member id of the member that made it */
+  trigger_member: string | null;
+  /** first sign of it: the join, leave or heartbeat that began it (nanoseconds since the epoch) */
+  start_ns: number | null;
+  /** when the last member had its assignment (nanoseconds since the epoch) */
+  end_ns: number | null;
+  /** start to end, milliseconds */
+  duration_ms: number | null;
+  /** how it ended: all members seen had their assignment; another one began before; open when the capture ended; a static member's place was taken over, with no new generation; its making is not in the capture */
+  outcome: "stable" | "superseded" | "open" | "taken_over" | "unseen" | null;
+  /** whether members stop for all of it, or for the partitions that move */
+  mode: "eager" | "cooperative" | "incremental" | null;
+  /** assignor or protocol that was chosen, where the capture shows it */
+  assignor: string | null;
+  /** member that assigns (classic) */
+  leader: string | null;
+  /** members */
+  n_members: number | null;
+  /** members: joined_ns (its join was sent; epoch reached), synced_ns (it had its assignment), join_ms and sync_ms (the coordinator's time for its join and sync), partitions assigned (tasks for streams, connectors and tasks for connect), gained and lost since the generation before */
+  members: ({
+    member_id: string | null;
+    client_instance_id: string | null;
+    joined_ns: number | null;
+    synced_ns: number | null;
+    client_id: string | null;
+    group_instance_id: string | null;
+    conn_id: string | null;
+    is_new: boolean | null;
+    join_ms: number | null;
+    sync_ms: number | null;
+    session_timeout_ms: number | null;
+    rebalance_timeout_ms: number | null;
+    assigned: (string | null)[] | null;
+    standby: (string | null)[] | null;
+    gained: (string | null)[] | null;
+    lost: (string | null)[] | null;
+  } | null)[] | null;
+  /** whether the capture shows all members (the leader's traffic), not some */
+  members_complete: boolean | null;
+  /** member that joined last: who the others waited for */
+  last_joiner: string | null;
+  /** partitions that changed their owner */
+  n_moved: number | null;
+  /** longest unread_ms of a partition; null where none was unread */
+  unread_ms: number | null;
+  /** topic-partitions that changed their owner, or that nobody in the group read meanwhile, by name: owner_before and owner_after (member ids; null for nobody, or where the capture does not show it), and the time in which accepted records waited and no Fetch of the group brought any: unread_from_ns, unread_to_ns (null: until the capture ended) and unread_ms; all null where nothing waited for longer than the group's usual pause, or where the capture does not show since when records were there (by their producer, a follower or another reader). It is the wait of a row of stalls of the kind consume, shorter ones included; one that lasts through several rebalances is in each of them */
+  partitions: ({
+    topic: string | null;
+    partition: number | null;
+    owner_before: string | null;
+    owner_after: string | null;
+    unread_from_ns: number | null;
+    unread_to_ns: number | null;
+    unread_ms: number | null;
+  } | null)[] | null;
+  /** members of the generation before that are in it no more: how (left: it said so; evicted: it was silent; replaced: another took its group.instance.id), and when it was last heard */
+  departed: ({
+    member_id: string | null;
+    client_instance_id: string | null;
+    client_id: string | null;
+    group_instance_id: string | null;
+    how: string | null;
+    why: string | null;
+    last_heard_ns: number | null;
+    silent_ms: number | null;
+    session_timeout_ms: number | null;
+    request_id: string | null;
+  } | null)[] | null;
+  /** offset commits refused because of it */
+  n_refused_commits: number | null;
+  /** the first of them, as request ids */
+  refused_commits: (string | null)[] | null;
+  /** request ids refused with FENCED_INSTANCE_ID or UNRELEASED_INSTANCE_ID meanwhile */
+  fenced: (string | null)[] | null;
+  /** records between the last offsets that the generation committed and the ends of their partitions then, as Fetch answers told them; null where the capture does not show both */
+  lag_records: number | null;
+  /** partitions of which it shows both */
+  n_lag_partitions: number | null;
+  /** request ids that prove trigger, generation and assignments, in order of time */
+  evidence: (string | null)[] | null;
+}
+
+export interface TransactionRow {
+  /** number of the transaction of its transactional id in the capture, from 1 */
+  transaction_no: number | null;
+  /** transactional id; null where only consumers show the transaction, held back by it */
+  transactional_id: string | null;
+  /** producer id */
+  producer_id: number | null;
+  /** producer epoch */
+  producer_epoch: number | null;
+  /** protocol: v2 (KIP-890) or v1; null where the wire does not show it */
+  transactions: "v1" | "v2" | null;
+  /** client */
+  client_instance_id: string | null;
+  /** first request that belongs to it; null where it began before the capture (nanoseconds since the epoch) */
+  begin_ns: number | null;
+  /** answer that ended it; null where none did (nanoseconds since the epoch) */
+  end_ns: number | null;
+  /** how it ended: fenced (another instance took the id over), hanging (left open by a client that went away, or longer than its timeout), open (at the end of the capture), cut (it began before the capture, or its end is not in it; see end_kind) */
+  outcome: "committed" | "aborted" | "fenced" | "hanging" | "open" | "cut" | null;
+  /** topic-partitions written, sorted */
+  partitions: (string | null)[] | null;
+  /** groups whose offsets it commits, sorted */
+  offset_groups: (string | null)[] | null;
+  /** record batches that no answer refused, each counted once however often it was sent */
+  n_batches: number | null;
+  /** records in them */
+  n_records: number | null;
+  /** markers written for it, where traffic between brokers shows them */
+  n_markers: number | null;
+  /** client instance that took its transactional id over while it was open or its client lived */
+  fenced_by: string | null;
+  /** what ended it: EndTxn (commit, abort), the coordinator (its timeout was over), InitProducerId; null where nothing did */
+  end_kind: "commit" | "abort" | "coordinator" | "init_producer_id" | null;
+  /** what the answer to its EndTxn says; null where none was sent */
+  verdict: "confirmed" | "claimed" | "refused" | null;
+  /** begin to end, or to the end of the capture where it still was open, milliseconds */
+  duration_ms: number | null;
+  /** transaction.timeout.ms of its producer, as InitProducerId says */
+  transaction_timeout_ms: number | null;
+  /** InitProducerId that took its transactional id over (nanoseconds since the epoch) */
+  fenced_ns: number | null;
+  /** when its client went away and left it open (nanoseconds since the epoch) */
+  left_ns: number | null;
+  /** errors in answers to its requests, sorted */
+  error_names: (string | null)[] | null;
+  /** request ids that prove it, in order of time; at most 32 */
+  evidence: (string | null)[] | null;
+  /** read_committed consumers that could not read past it: the partition, the last stable offset that stayed there, first and last answer that shows it (nanoseconds since the epoch), records behind it, the last such Fetch */
+  held_back: ({
+    client_instance_id: string | null;
+    partition: string | null;
+    last_stable_offset: number | null;
+    from_ns: number | null;
+    until_ns: number | null;
+    records: number | null;
+    request_id: string | null;
+  } | null)[] | null;
+}
