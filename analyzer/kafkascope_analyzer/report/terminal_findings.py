@@ -7,13 +7,11 @@ from rich.console import RenderableType
 
 from kafkascope_analyzer.report.findings import WORST_FIRST
 from kafkascope_analyzer.report.pieces import heading, labelled, line, more
-from kafkascope_analyzer.report.words import safe, visible
+from kafkascope_analyzer.report.words import LONGEST_PROSE, safe, visible
 
 Model = dict[str, Any]
 
 MOST_FINDINGS = 20
-LONGEST_SENTENCE = 600
-"""Characters of a sentence that are shown; a name in it may be long."""
 LONGEST_COMMAND = 70
 """Characters of a command on one line; a longer one is cut in two as a shell reads it."""
 STYLE = {"error": "bold red", "warning": "bold yellow", "info": "bold cyan"}
@@ -44,8 +42,8 @@ def render_findings(model: Model) -> Iterator[RenderableType]:
 
 def sentence(text: str | None) -> str:
     """A finding's sentence or advice: long, but not without an end."""
-    shown = visible((text or "")[: LONGEST_SENTENCE + 1])
-    return shown if len(shown) <= LONGEST_SENTENCE else shown[: LONGEST_SENTENCE - 1] + "…"
+    shown = visible((text or "")[: LONGEST_PROSE + 1])
+    return shown if len(shown) <= LONGEST_PROSE else shown[: LONGEST_PROSE - 1] + "…"
 
 
 def finding_lines(row: Model, indent: int = 0) -> Iterator[RenderableType]:

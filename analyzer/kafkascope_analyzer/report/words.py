@@ -12,6 +12,8 @@ NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 MOST_RANGES = 6
 """Ranges of numbers that are listed."""
+LONGEST_PROSE = 2_000
+"""Characters of a sentence of ours, which has strangers' names in it; names alone are cut by `safe`."""
 LONGEST_TEXT = 160
 """Characters of one stranger's text that are shown: a client id may have 32,000."""
 

@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.report.words import safe, visible
+from kafkascope_analyzer.report.words import LONGEST_PROSE, safe, visible
 
 LEVEL = 6
-LONGEST_PROSE = 2_000
-"""Characters of a sentence of ours, which has strangers' names in it; names alone are cut by report.words.safe."""
 _PROSE = ["sentence", "advice", "title", "trigger_why", "expected_reaction", "wrong_why", "identity_why"]
 _PROSE += ["why_not", "cut_why", "details", "how_known", "sentences", "followed_text", "routine_text", "packets"]
 _PROSE += ["text", "cut", "wireshark", "explain", "ended", "in_short", "slowest_text", "heading", "facts", "lines"]

@@ -13,7 +13,7 @@ from kafkascope_analyzer.report.html.client_texts import add_client_texts
 from kafkascope_analyzer.report.html.cluster_story import load_cluster
 from kafkascope_analyzer.report.html.evidence import load_evidence, named_by, proved_by
 from kafkascope_analyzer.report.html.flow_texts import flow_texts
-from kafkascope_analyzer.report.html.islands import LONGEST_PROSE, packed_columns, packed_json, shown
+from kafkascope_analyzer.report.html.islands import packed_columns, packed_json, shown
 from kafkascope_analyzer.report.html.lanes import load_lanes
 from kafkascope_analyzer.report.html.named_partitions import load_partitions
 from kafkascope_analyzer.report.html.names import Names
@@ -30,7 +30,7 @@ from kafkascope_analyzer.report.html.story_lists import (
 )
 from kafkascope_analyzer.report.html.thinning import BUDGET
 from kafkascope_analyzer.report.html.waits import lanes_of_brokers, load_stalls
-from kafkascope_analyzer.report.words import safe, visible
+from kafkascope_analyzer.report.words import LONGEST_PROSE, safe, visible
 
 Model = dict[str, Any]
 
