@@ -375,6 +375,7 @@ def test_rates_by_api_group_are_read_with_the_keyboard_the_pointer_and_as_a_tabl
     labels = page.locator(".label.rate").all_inner_texts()
     assert [label.split("\n")[-1] for label in labels] == [one["text"] for one in rates.values()]
     page.click("#rates-table > summary")
+    page.locator("#rates-table tbody tr").first.wait_for()
     cells = page.evaluate(
         "[...document.querySelectorAll('#rates-table tbody tr')].map((row) => [...row.cells].map((c) => c.textContent))"
     )
