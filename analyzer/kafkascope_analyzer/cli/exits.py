@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 import typer
 
@@ -29,7 +30,7 @@ BROKEN_PIPE = 141
 def exit_codes() -> Iterator[None]:
     """Turns our errors, Ctrl-C, SIGTERM and a closed pipe into exit codes; a defect of ours keeps its traceback."""
     stopped = _Stopped()
-    before = {number: signal.signal(number, stopped) for number in (signal.SIGTERM, signal.SIGINT)}
+    stopped.install()
     try:
         yield
         sys.stdout.flush()
@@ -58,18 +59,31 @@ def exit_codes() -> Iterator[None]:
         complain("interrupted: nothing was written")  # a library, as numba, failed because it was interrupted
         raise typer.Exit(INTERRUPTED) from error
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        stopped.remove()
 
 
 class _Stopped:
-    """The handler of SIGINT and SIGTERM: it raises KeyboardInterrupt, and remembers that it did."""
+    """The handler of SIGINT and SIGTERM: it raises KeyboardInterrupt, and remembers that it did. The handler before it
+    is called too: that of an open Spark session cancels the session's jobs."""
 
     def __init__(self) -> None:
         self.is_set = False
+        self._before: dict[int, Any] = {}
+
+    def install(self) -> None:
+        """Handle both signals from now on."""
+        self._before = {number: signal.signal(number, self) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def remove(self) -> None:
+        """Give both signals back to their handlers before."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
         self.is_set = True
+        before = self._before[signum]
+        if callable(before):
+            before(signum, frame)
         raise KeyboardInterrupt
 
 

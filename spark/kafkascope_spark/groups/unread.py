@@ -43,6 +43,7 @@ class UnreadPartitions:
             )
             for place, joined in service.unread(end_ns).items()
             for each in joined
+            if each.waited_ms(end_ns)
         ]
         self._waits = sorted(found, key=lambda unread: (unread.from_ns, unread.place))
         self._times = _Times((unread.from_ns, unread.to_ns) for unread in self._waits)

@@ -83,7 +83,8 @@ class Episode:
         """Its steps, by time; of many the first and the last. A retry that named the resource among others was known
         before its response: it lasts until the step that the response is."""
         steps = [*self._steps, *self._later]
-        answered_ns = {step.request_id: step.ts_ns for step in steps if step.name in ("error", "success")}
+        answered = (step for step in steps if step.name in ("error", "success") and step.request_id is not None)
+        answered_ns = {step.request_id: step.ts_ns for step in answered}
         return sorted((_with_duration(step, answered_ns) for step in steps), key=lambda step: step.ts_ns)
 
     @property

@@ -1,28 +1,46 @@
 """When records of a topic-partition waited to be fetched by a group, from the events of all its members."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 from kafkascope_spark.model import Row
 from kafkascope_spark.stalls.clients import ServiceClient
 from kafkascope_spark.stalls.stall import Wait
 
+SOON_NS = 1_000_000_000
+"""Members of a group get their partitions at once: within this time all that live read again."""
 AWAY_NS = 60_000_000_000
 """So long after the death of a member somebody is expected to take its place."""
 
 
-def consume_waits(events: Sequence[Row], members: Sequence[ServiceClient]) -> Iterator[Wait]:
+class Reads:
+    """When each client of a group brought records of any topic-partition. runs: structs of fetch_run of the group."""
+
+    def __init__(self, runs: Iterable[Row]) -> None:
+        self._times: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for run in runs:
+            self._times[run["client_instance_id"]].append((run["first_ns"], run["last_ns"]))
+
+    def any_of(self, client_instance_id: str, after_ns: int, until_ns: int) -> bool:
+        """Whether a response with records came to the client in that time."""
+        return any(last > after_ns and first <= until_ns for first, last in self._times[client_instance_id])
+
+
+def consume_waits(events: Sequence[Row], members: Sequence[ServiceClient], reads: Reads) -> Iterator[Wait]:
     """The waits. events: structs of fetch_run of all members. The group waits from when the first record that no member
     has is there, but not from before its last progress, until a member gets later records, or until its last member has
     closed: a group without members wants nothing, and what comes then is a start. A consumer without a group chooses
     its partitions (Kafka Streams reads a changelog until its store is restored): what it never fetches it does not
     want. Where a member begins again with the first record of the latest response, that was not read: its receiver
-    ended, stood still or dropped it for a rebalance, and the group went on from what it had committed."""
+    ended, stood still or dropped it for a rebalance, and the group went on from what it had committed. A receiver that
+    goes on reading elsewhere had read it: then the record is read twice, and did not wait."""
     runs = sorted(events, key=lambda run: (run["first_ns"], run["next_offset"]))
     latest, lowest, progress_ns = runs[0], runs[0]["first_offset"], runs[0]["last_ns"]
     earlier_ns = 0
     """Progress before the latest run."""
     for run in runs[1:]:
-        if _reads_again(run, latest) and not any(_goes_on(later, latest, run) for later in runs):
+        is_lost = _reads_again(run, latest) and not _lives_on(run, latest, reads)
+        if is_lost and not any(_goes_on(later, latest, run) for later in runs):
             undone = latest | {"next_accepted_ns": latest["last_answer_accepted_ns"]}
             yield from _wait(undone, max(earlier_ns, latest["before_last_ns"]), run, members)
             earlier_ns, latest = max(earlier_ns, latest["before_last_ns"]), max(latest, run, key=_end)
@@ -44,6 +62,15 @@ def _reads_again(run: Row, latest: Row) -> bool:
     if latest["last_answer_accepted_ns"] is None:
         return False
     return bool(run["first_offset"] == latest["last_answer_offset"] and run["first_ns"] > latest["last_ns"])
+
+
+def _lives_on(run: Row, latest: Row, reads: Reads) -> bool:
+    """Whether another client than the one that begins again got the latest response, and goes on reading with the rest
+    of the group."""
+    receiver = latest["client_instance_id"]
+    if receiver == run["client_instance_id"]:
+        return False
+    return reads.any_of(receiver, latest["last_ns"], run["first_ns"] + SOON_NS)
 
 
 def _goes_on(later: Row, latest: Row, run: Row) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from kafkascope_spark.model import Row
 from kafkascope_spark.stalls.clients import SERVICE_CLIENT, ServiceClient, owner_of
-from kafkascope_spark.stalls.consume import consume_waits
+from kafkascope_spark.stalls.consume import Reads, consume_waits
 from kafkascope_spark.stalls.produce import produce_waits
 from kafkascope_spark.stalls.stall import JoinedWaits, StallLimits, Subject, join_waits, stall_rows
 
@@ -64,7 +64,8 @@ class Service:
         of the capture."""
         if self._unread is None:
             members = list(self._clients.values())
-            waits = {place: consume_waits(runs, members) for place, runs in self._fetched.items()}
+            reads = Reads(self.fetched())
+            waits = {place: consume_waits(runs, members, reads) for place, runs in self._fetched.items()}
             self._unread = {place: join_waits(found, end_ns) for place, found in waits.items()}
         return self._unread
 

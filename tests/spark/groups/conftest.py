@@ -162,6 +162,7 @@ class Trace:
         run = {"topic": TOPIC, "partition": more.pop("partition", 0), "node_id": 1, "n": 1, "n_records": 1}
         run |= {"first_ns": at * MS, "last_ns": until * MS, "first_offset": offsets[0], "next_offset": offsets[1]}
         run |= {"next_accepted_ns": None if accepted is None else accepted * MS}
+        run |= {"last_answer_offset": None, "last_answer_accepted_ns": None, "before_last_ns": 0}
         run |= {"request_id": f"fetch-{who}-{at}", "last_request_id": f"fetch-{who}-{until}"}
         assert not more, more
         self._event(at, who, "fetch_run", run)

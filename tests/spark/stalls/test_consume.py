@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kafkascope_spark.stalls.clients import ServiceClient
-from kafkascope_spark.stalls.consume import AWAY_NS, consume_waits
+from kafkascope_spark.stalls.consume import AWAY_NS, Reads, consume_waits
 
 S = 1_000_000_000
 
@@ -34,10 +34,13 @@ def run(first, last, offsets, accepted=None, who="ci-1", answer=(None, None, 0))
     }
 
 
-def spans(runs, members=None):
-    return [
-        (w.from_ns / S, None if w.to_ns is None else w.to_ns / S) for w in consume_waits(runs, members or [member()])
-    ]
+def waits_of(runs, members=None, elsewhere=()):
+    """elsewhere: runs of other topic-partitions."""
+    return list(consume_waits(runs, members or [member()], Reads([*runs, *elsewhere])))
+
+
+def spans(runs, members=None, elsewhere=()):
+    return [(w.from_ns / S, None if w.to_ns is None else w.to_ns / S) for w in waits_of(runs, members, elsewhere)]
 
 
 def test_a_record_waits_from_its_acceptance_until_a_fetch_brings_it():
@@ -79,6 +82,15 @@ def test_a_response_that_a_member_begins_with_again_was_not_read(taken_over, tol
     """As recorded of a member that SIGSTOP stopped: its socket took one more record, which its heir read 6 s later."""
     stopped = run(0, 10.1, (0, 100), 12, answer=(99, 10, 9))
     assert spans([stopped, taken_over], [member(), member("ci-2")]) == told
+
+
+def test_a_record_that_a_living_member_had_before_the_rebalance_is_read_twice_and_did_not_wait():
+    """As recorded: a member gave a topic-partition away before it had committed, and went on with its others."""
+    had = run(0, 10.1, (0, 100), 12, answer=(99, 10, 9))
+    heir = run(11, 20, (99, 150), who="ci-2")
+    members = [member(), member("ci-2")]
+    assert spans([had, heir], members, [run(11.2, 20, (40, 90))]) == []
+    assert spans([had, heir], members, [run(0, 10, (40, 90)), run(18, 20, (90, 95))]) == [(10, 11)]
 
 
 def test_a_member_that_was_thrown_out_and_wakes_up_takes_nothing_over():
@@ -127,6 +139,6 @@ def test_a_member_that_died_is_waited_for():
 
 
 def test_the_broker_of_a_wait_is_the_one_that_was_read_before():
-    (wait,) = consume_waits([run(0, 10, (0, 9), 12), run(15, 20, (9, 20), who="ci-2")], [member()])
+    (wait,) = waits_of([run(0, 10, (0, 9), 12), run(15, 20, (9, 20), who="ci-2")])
     assert (wait.client_instance_id, wait.node_id) == ("ci-2", 1)
     assert wait.requests == ((10 * S, "ci-1-10"), (15 * S, "ci-2-15"))
