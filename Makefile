@@ -17,15 +17,15 @@ SCRIPT := analyzer/kafkascope_analyzer/report/html/script
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix $(SCRIPT)
 DATASET := build/$(firstword $(subst ., ,$(notdir $(CAPTURE)))).kscope
 
-.PHONY: help report test checked lint types imports page docs site fuzz bench speed java clean
+.PHONY: help report test checked lint types imports page page-check docs site fuzz bench speed java clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 	@echo 'make checked  the kernels with every index checked'
 	@echo 'make fuzz     a million mutated messages; make speed: frames decoded a second'
 	@echo 'make bench    against tshark and tcpdump, 100 MB to 4 GB; BENCH="--sizes 100" for less'
-	@echo 'make lint     ruff and biome; make types: mypy and tsc; make imports: import-linter; make docs: reference pages'
-	@echo 'make page     bundles the script of the HTML report; make site: build/site; make clean'
+	@echo 'make lint     ruff; make types: mypy; make imports: import-linter; make docs: reference pages'
+	@echo 'make page     bundles the script of the HTML report; make page-check: its types, lint and bundle; make site: build/site; make clean'
 
 report: .stamps/installed java
 	@mkdir -p build
@@ -42,23 +42,26 @@ checked: .stamps/installed-test
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/build/numba-boundscheck $(PYTEST) tests/parsers tests/test_fuzz.py
 	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/parsers/framing tests/parsers/link
 
-lint: .stamps/installed-test .stamps/npm
+lint: .stamps/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(NPM) run --silent lint
-	$(NPM) run --silent build -- --check
 
-types: .stamps/installed-test .stamps/npm
+types: .stamps/installed-test
 	$(BIN)/mypy
-	$(NPM) run --silent types
 
 imports: .stamps/installed-test
 	$(BIN)/lint-imports
 
-# The bundle is committed, so that only whoever changes the page's script needs the packages from npm.
+# The bundle is committed, and a test compares its hash with the sources: only whoever changes the page's script needs the
+# packages from npm.
 page: .stamps/npm
 	$(NPM) run --silent types
 	$(NPM) run --silent build
+
+page-check: .stamps/npm
+	$(NPM) run --silent types
+	$(NPM) run --silent lint
+	$(NPM) run --silent build -- --check
 
 docs: .stamps/installed-test
 	$(BIN)/python scripts/reference_pages.py
@@ -94,8 +97,9 @@ clean:
 	$(BIN)/python -m pip install -q -e '.[test]'
 	@touch $@ .stamps/installed
 
+# Not `npm ci`: a registry that mirrors one platform only lacks optional packages that `ci` insists on.
 .stamps/npm: $(SCRIPT)/package-lock.json .stamps/installed-test
-	$(NPM) ci --silent
+	$(NPM) install --no-save --silent
 	@touch $@
 
 .stamps/installed-docs: pyproject.toml .stamps/venv
