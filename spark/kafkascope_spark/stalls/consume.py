@@ -70,7 +70,8 @@ def _lives_on(run: Row, latest: Row, reads: Reads) -> bool:
     receiver = latest["client_instance_id"]
     if receiver == run["client_instance_id"]:
         return False
-    return reads.any_of(receiver, latest["last_ns"], run["first_ns"] + SOON_NS)
+    since_ns = max(latest["last_ns"], run["first_ns"] - SOON_NS)
+    return reads.any_of(receiver, since_ns, run["first_ns"] + SOON_NS)
 
 
 def _goes_on(later: Row, latest: Row, run: Row) -> bool:
