@@ -27,8 +27,8 @@ def down_stretches(server: ServerRecord) -> list[Stretch]:
 
 def idle_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
     """Of hosts that lost nothing when the server went down, as they had closed their connections before (followers,
-    after a controlled shutdown): the time in which it sent nothing to anybody. They did not need it, and it did not
-    serve them."""
+    after a controlled shutdown; a host may first be seen by the end of what it had left): the time in which it sent
+    nothing to anybody. They did not need it, and it did not serve them."""
     found = []
     by_end: dict[Moment | None, list[Stretch]] = defaultdict(list)
     for stretch in down:
@@ -37,10 +37,11 @@ def idle_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
         first = min(stretch.begin for stretch in stretches)
         gap = server.runs("server", "payload").gap_from(first.ts_ns)
         begin = first if gap.before is None else max(first, gap.before)
-        known = {name for name, host in server.hosts.items() if host.first is not None and host.first < begin}
-        others = sorted(known - {stretch.host for stretch in stretches})
-        if end is None or begin < end:
-            found += [Stretch(host, "unknown", begin, end, end is not None, 0) for host in others]
+        losers = {stretch.host for stretch in stretches}
+        for name, host in sorted(server.hosts.items()):
+            since = None if host.first is None else max(begin, host.first)
+            if name not in losers and since is not None and (end is None or since < end):
+                found.append(Stretch(name, "unknown", since, end, end is not None, 0))
     return found
 
 
