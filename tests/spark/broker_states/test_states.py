@@ -174,6 +174,17 @@ def test_nothing_is_known_of_a_host_that_had_left_before_it_went_down(trace):
     ]
 
 
+def test_a_host_that_is_first_seen_as_the_broker_goes_down_is_not_served_by_it(trace):
+    """As recorded: the broker's FIN on a connection that the host had closed already."""
+    stopped(trace, "a", "b")
+    trace.lost("a", "refused", 12.0, 12.0)
+    trace.host("c", first=10.12)
+    assert [row for row in trace.states() if row[0] == "c"] == [
+        ("c", "unknown", 10.12, 30.0),
+        ("c", "serving", 30.0, None),
+    ]
+
+
 def test_a_restart_that_nobody_noticed_ended_everything_at_once(trace):
     stopped(trace, "a", "b", "c")
     assert [row[1:] for row in trace.states() if row[1] == "down"] == [("down", 10.1, 30.0)] * 3
