@@ -11,7 +11,7 @@ from rich.text import Text
 
 from kafkascope_analyzer.cli.options import Format
 from kafkascope_analyzer.cli.servers import Seen
-from kafkascope_analyzer.ingest.source import CaptureFile, expand_inputs, is_stream
+from kafkascope_analyzer.read.source import CaptureFile, expand_inputs, is_stream
 from kafkascope_analyzer.report.ledger import PACKET_KINDS
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
 from kafkascope_analyzer.report.terminal import write_parts

@@ -21,8 +21,8 @@ from kafkascope_analyzer.cut.plan import Plan, plan_on_dataset, wider, window_of
 from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.dataset.dataset import Dataset, is_dataset
 from kafkascope_analyzer.ingest.run import ingest
-from kafkascope_analyzer.ingest.series import in_time_order
-from kafkascope_analyzer.ingest.source import STANDARD_INPUT, expand_inputs, iter_blocks
+from kafkascope_analyzer.read.series import in_time_order
+from kafkascope_analyzer.read.source import STANDARD_INPUT, expand_inputs, iter_blocks
 from kafkascope_analyzer.report.commands import open_in_wireshark
 from kafkascope_analyzer.report.words import absolute, count, list_of, size, span
 from kafkascope_parsers.errors import UsageError

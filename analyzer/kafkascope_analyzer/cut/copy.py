@@ -15,7 +15,7 @@ from kafkascope_analyzer.cut.originals import Original
 from kafkascope_analyzer.cut.pcapng import PcapngWriter, Section
 from kafkascope_analyzer.cut.plan import Plan
 from kafkascope_analyzer.cut.when import PacketRange
-from kafkascope_analyzer.ingest.source import Block, CaptureFile
+from kafkascope_analyzer.read.source import Block, CaptureFile
 from kafkascope_parsers.capture import Packets
 from kafkascope_parsers.link import LinkReader, Segments
 

@@ -22,7 +22,7 @@ from kafkascope_analyzer.cut.pcapng import PcapngWriter, Section
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
 from kafkascope_analyzer.ingest.run import ingest
-from kafkascope_analyzer.ingest.source import CaptureFile
+from kafkascope_analyzer.read.source import CaptureFile
 
 ROOT = Path(__file__).parents[3]
 CAPTURES = ROOT / "fixtures" / "captures"
