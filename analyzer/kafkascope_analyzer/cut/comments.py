@@ -15,8 +15,8 @@ import pyarrow.dataset as ds
 from kafkascope_analyzer.cut.pcapng import comment_options
 from kafkascope_analyzer.cut.scope import Window
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import one_of, rows
 from kafkascope_analyzer.dataset.tables import ERRORS, REQUESTS
-from kafkascope_analyzer.report.scan import one_of, rows
 from kafkascope_analyzer.report.words import safe, span
 from kafkascope_parsers.capture import Packets
 

@@ -15,9 +15,6 @@ from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CAPTURES
 
-OLD_STORIES = "the stories are older than this part of the report: `kafkascope stories` makes them anew"
-NO_STORIES = "the dataset has no stories yet: `kafkascope stories` makes them (it needs Java 17 or newer)"
-"""Why a part of a report is empty, and what to do about it."""
 _STORY_NAMES = frozenset(table.name for table in STORY_TABLES)
 
 
