@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.connections.principals import principal_of
 from kafkascope_analyzer.scan.partitions import CODED_TEXT
 from kafkascope_analyzer.scan.request_facts import nodes_of
 from kafkascope_parsers.framing.layout import REASON_SASL, TLS, ZOOKEEPER
+from kafkascope_parsers.framing.principals import principal_of
 from kafkascope_parsers.framing.tls_hello import HELLO_LIMIT, read_hello
 from kafkascope_parsers.framing.zookeeper import CLOSE_BYTES, HANDSHAKE_LIMIT, ends_session, read_connect_response
 from kafkascope_parsers.machine import Columns

@@ -13,7 +13,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_parsers.capture import Packets
+from kafkascope_parsers.capture.packets import Packets
 
 _SECTION, _INTERFACE, _NAMES, _ENHANCED_PACKET = 0x0A0D0D0A, 1, 4, 6
 _NAME_RECORDS = {4: 1, 6: 2}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkascope_analyzer.connections.principals import principal_of
+from kafkascope_parsers.framing.principals import principal_of
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,10 @@ neither is seen, the lower port.
 from collections import Counter
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.report.words import address
 from kafkascope_parsers.framing.header import YES, looks_like_request
 from kafkascope_parsers.framing.layout import HTTP, TLS, ZOOKEEPER
 from kafkascope_parsers.framing.proof import foreign_protocol
@@ -26,6 +24,18 @@ _SYN, _ACK = 2, 16
 
 Endpoint = tuple[int, int, int]
 """High and low half of the address as an IPv6 one, and the port."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A TCP server of the capture, what its clients seem to speak, and how much was seen of it."""
+
+    ip: str
+    port: int
+    n_connections: int
+    n_segments: int
+    payload_bytes: int
+    speaks: str
 
 
 @dataclass(slots=True)
@@ -61,8 +71,8 @@ class Seen:
             if look:
                 self.looks.setdefault(ends[flow[i]][1], Counter())[look] += 1
 
-    def servers(self) -> list[dict[str, Any]]:
-        """Servers by what they seem to speak and their segments: address, connections, segments, payload bytes."""
+    def servers(self) -> list[Server]:
+        """Servers that seem to speak Kafka first, then the others; those with the most segments first."""
         found: dict[Endpoint, list[int]] = {}
         connections: dict[Endpoint, set[Endpoint]] = {}
         for pair, n in self.flows.items():
@@ -72,16 +82,10 @@ class Seen:
             totals[1] += self.payload_bytes[pair]
             connections.setdefault(server, set()).add(pair[0] if pair[1] == server else pair[1])
         rows = [
-            {
-                "address": address(_ip(server), server[2]),
-                "n_connections": len(connections[server]),
-                "n_segments": n,
-                "payload_bytes": payload,
-                "speaks": self._speaks(server),
-            }
+            Server(_ip(server), server[2], len(connections[server]), n, payload, self._speaks(server))
             for server, (n, payload) in found.items()
         ]
-        return sorted(rows, key=lambda row: (row["speaks"] != "kafka", -row["n_segments"], row["address"]))
+        return sorted(rows, key=lambda row: (row.speaks != "kafka", -row.n_segments, row.ip, row.port))
 
     def _server(self, pair: tuple[Endpoint, Endpoint]) -> Endpoint:
         """Which of the two is the server: by handshakes, then by Kafka requests, then by the lower port."""
