@@ -20,7 +20,7 @@ from kafkascope_analyzer.dataset.timestamps import microseconds
 from kafkascope_analyzer.scan.spill import Spill
 from kafkascope_parsers.growing import Growing
 from kafkascope_parsers.link import Datagram
-from kafkascope_parsers.link.datagrams import DNS_PORT
+from kafkascope_parsers.link.layers import DNS_PORT
 from kafkascope_parsers.link.dns import DnsMessage, read_dns
 from kafkascope_parsers.tcp import Streams
 

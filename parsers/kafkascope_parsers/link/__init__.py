@@ -4,7 +4,7 @@ segments   the columns of segments
 layers     steps through the headers below TCP, tunnels included
 duplicates knows a packet that the capture shows twice
 kernel     reads packets
-odd        reads those one by one that the kernel leaves, with dpkt
+ip_packet  the IP header of a fragment or of a datagram's packet
 fragments  puts IP fragments together
 reader     all of it, block after block
 datagrams  UDP of port 53, which the reader keeps on the way

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from kafkascope_parsers.link.duplicates import COPY_NS
-from kafkascope_parsers.link.odd import Fragment, IpPacket
+from kafkascope_parsers.link.ip_packet import IpPacket
 
 PACKET_LIMIT = 1024
 """Incomplete packets kept, and those just completed."""
@@ -42,8 +42,7 @@ _Key = tuple[bytes, bytes, int, int]
 
 class Fragments:
     """Incomplete IP packets, oldest first. n_given_up counts those that never became whole, n_over_limit those of them
-    that were given up at a limit; n_copies fragments of
-    packets that were whole already."""
+    that were given up at a limit; n_copies fragments of packets that were whole already."""
 
     def __init__(self) -> None:
         self._packets: OrderedDict[_Key, _Packet] = OrderedDict()
@@ -55,28 +54,27 @@ class Fragments:
     def __len__(self) -> int:
         return len(self._packets)
 
-    def add(self, fragment: Fragment, ts_ns: int) -> tuple[bytes, IpPacket] | None:
-        """Takes a fragment; gives what the IP packet carries, and its first fragment's header, once it is whole."""
-        ip = fragment.packet
+    def add(self, ip: IpPacket, ts_ns: int) -> bytes | None:
+        """Takes a fragment. Returns the whole IP packet when this was its last missing fragment, else None."""
         self._forget_before(ts_ns - TIMEOUT_NS)
         key = (ip.source, ip.destination, ip.protocol, ip.identification)
         packet = self._packet(key, ts_ns)
         if packet.done:
             self.n_copies += 1
             return None
-        end = ip.fragment_at + len(fragment.data)
+        end = ip.fragment_at + len(ip.payload)
         over = len(packet.parts) >= PARTS_LIMIT or packet.size > SIZE_LIMIT
-        if end > 0xFFFF or not fragment.whole or over:
+        if end > 0xFFFF or len(ip.payload) != ip.length or over:
             self.n_over_limit += over
             self._drop(key)
             return None
-        self._take(packet, fragment, end)
+        self._take(packet, ip, end)
         # joining is tried only when there are bytes enough, or many small parts would cost their number squared
         whole = _joined(packet) if packet.first is not None and 0 <= packet.end <= packet.size else None
         if whole is not None and packet.first is not None:
             self._bytes -= packet.size
             self._packets[key] = _Packet(ts_ns, done=True)
-            return whole, packet.first
+            return packet.first.whole(whole)
         if len(self._packets) > PACKET_LIMIT or self._bytes > BYTES_LIMIT:
             oldest = next(iter(self._packets))
             self.n_over_limit += not self._packets[oldest].done
@@ -92,15 +90,14 @@ class Fragments:
             packet = self._packets[key] = _Packet(ts_ns)
         return packet
 
-    def _take(self, packet: _Packet, fragment: Fragment, end: int) -> None:
-        ip = fragment.packet
+    def _take(self, packet: _Packet, ip: IpPacket, end: int) -> None:
         if ip.fragment_at == 0 and packet.first is None:
             packet.first = ip
         if not ip.more and packet.end < 0:
             packet.end = end
-        if packet.parts.setdefault((ip.fragment_at, end), fragment.data) is fragment.data:
-            packet.size += len(fragment.data)
-            self._bytes += len(fragment.data)
+        if packet.parts.setdefault((ip.fragment_at, end), ip.payload) is ip.payload:
+            packet.size += len(ip.payload)
+            self._bytes += len(ip.payload)
 
     def _forget_before(self, ts_ns: int) -> None:
         while self._packets and (oldest := next(iter(self._packets.items())))[1].ts_ns < ts_ns:

@@ -1,11 +1,11 @@
 """Reads packets: link layer, IPv4 and IPv6, whatever mirrors and tunnels wrap around them, TCP.
 
-The kernel says of every packet what it is (SEGMENT...). Only fragments of IP packets are left to `odd` (ODD), which is
-its slow twin for all others too. Rules that both keep: the payload's length comes from the IP header (Ethernet pads
-short frames), from the end of what holds the IP packet where the IP header says 0 (segmentation offload); at least the
-20 fixed bytes of the TCP header have to be captured; payload is captured as far as both lengths reach. A segment inside
-tunnels is the segment that was tunnelled, with the addresses of its own IP header. Sources: tcpdump.org's link-type
-list, RFC 791, 8200, 9293; for tunnels see `layers`.
+The kernel says of every packet which kind it is (SEGMENT and the other kinds of `layers`), and where the IP packet of a
+fragment or of a DNS datagram begins. Rules: the payload's length comes from the IP header (Ethernet pads short frames),
+from the end of what holds the IP packet where the IP header says 0 (segmentation offload); at least the 20 fixed bytes
+of the TCP header have to be captured; payload is captured as far as both lengths reach. A segment inside tunnels is the
+segment that was tunnelled, with the addresses of its own IP header. Sources: tcpdump.org's link-type list, RFC 791,
+8200, 9293; for tunnels see `layers`.
 
 What runs for every packet is inlined: a call that is handed arrays costs more than all that it does.
 """
@@ -20,11 +20,12 @@ from kafkascope_parsers.kernels import inlined, kernel
 from kafkascope_parsers.link.duplicates import is_copy
 from kafkascope_parsers.link.layers import (
     CARRIERS,
+    DNS,
     DUPLICATE,
     ETHERTYPE_IPV4,
     ETHERTYPE_IPV6,
+    IP_FRAGMENT,
     MALFORMED,
-    ODD,
     OTHER,
     PROTOCOL_TCP,
     SEGMENT,
@@ -38,7 +39,7 @@ from kafkascope_parsers.link.layers import (
 )
 from kafkascope_parsers.link.segments import SEGMENT_ROW, SegmentArrays
 
-__all__ = ["SEGMENT_ROW", "LinkState", "SegmentArrays", "read_common", "read_packet"]
+__all__ = ["SEGMENT_ROW", "IpPlaces", "LinkState", "SegmentArrays", "read_packet", "read_packets"]
 
 SEGMENT_LAYERS = 16
 """Steps from the link layer to TCP: IP headers, each with the tunnel header that it carries, and shims (MPLS, PPPoE, a
@@ -56,6 +57,15 @@ class LinkState(NamedTuple):
     scratch: NDArray[np.void]
 
 
+class IpPlaces(NamedTuple):
+    """Of each packet that is an IP_FRAGMENT or DNS: the place of its IP header in the block, and how many bytes of it
+    were captured and were on the wire. int64; of other packets without meaning."""
+
+    place: NDArray[np.int64]
+    captured: NDArray[np.int64]
+    length: NDArray[np.int64]
+
+
 @inlined
 def transport_layer(buf: NDArray[np.uint8], at: int, end: int, wire_end: int, ethertype: int) -> tuple[int, int, int]:
     """What the IP packet at `at` carries: (protocol, its place, its end on the wire), or (-kind, 0, 0)."""
@@ -69,7 +79,7 @@ def transport_layer(buf: NDArray[np.uint8], at: int, end: int, wire_end: int, et
             return -MALFORMED, 0, 0
         protocol = int(buf[at + 9])
         if big16(buf, at + 6) & 0x3FFF:
-            return -ODD if protocol in CARRIERS else -OTHER, 0, 0
+            return -IP_FRAGMENT if protocol in CARRIERS else -OTHER, 0, 0
         return protocol, at + header, ip_end
     if end - at < IPV6_HEADER or buf[at] >> 4 != 6:
         return -MALFORMED, 0, 0
@@ -120,8 +130,8 @@ def read_tcp(buf: NDArray[np.uint8], tcp: int, end: int, ip_end: int, seg: Any) 
 
 @inlined
 def read_packet(buf: NDArray[np.uint8], packet: tuple[int, int, int, int], seg: Any) -> int:
-    """Reads the packet (place, captured bytes, bytes on the wire, link type) into the record seg. Returns what the
-    packet is."""
+    """Reads the packet (place, captured bytes, bytes on the wire, link type) into the record seg. Returns its kind; seg
+    holds a segment, and of an IP_FRAGMENT or DNS the IP packet (see IpPlaces)."""
     at, caplen, wirelen, linktype = packet
     end, wire_end = at + caplen, at + wirelen
     if at < 0 or caplen < 0 or end > len(buf):
@@ -133,6 +143,7 @@ def read_packet(buf: NDArray[np.uint8], packet: tuple[int, int, int, int], seg: 
         if ethertype not in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
             ethertype, at = shim_layer(buf, at, end, ethertype)
             continue
+        seg.offset, seg.captured, seg.length = at, end - at, wire_end - at
         protocol, inner, ip_end = transport_layer(buf, at, end, wire_end, ethertype)
         if protocol == PROTOCOL_TCP:
             read_addresses(buf, at, ethertype, seg)
@@ -145,13 +156,21 @@ def read_packet(buf: NDArray[np.uint8], packet: tuple[int, int, int, int], seg: 
 
 
 @kernel
-def read_common(
-    buf: NDArray[np.uint8], p: PacketArrays, kinds: NDArray[np.uint8], state: LinkState, out: SegmentArrays
+def read_packets(
+    buf: NDArray[np.uint8],
+    p: PacketArrays,
+    state: LinkState,
+    kinds: NDArray[np.uint8],
+    ip: IpPlaces,
+    out: SegmentArrays,
 ) -> int:
-    """Reads all packets: what each is into kinds, segments into out, in order. Returns the number of segments."""
+    """Reads all packets: the kind of each into kinds and ip, segments into out, in order. Returns the number of
+    segments."""
     n, seg, recent = 0, state.scratch[0], state.recent[0]
     for i in range(len(p.ts_ns)):
         kinds[i] = read_packet(buf, (p.offset[i], p.caplen[i], p.wirelen[i], p.linktype[i]), seg)
+        if kinds[i] == IP_FRAGMENT or kinds[i] == DNS:
+            ip.place[i], ip.captured[i], ip.length[i] = seg.offset, seg.captured, seg.length
         if kinds[i] != SEGMENT:
             continue
         seg.ts_ns = p.ts_ns[i]

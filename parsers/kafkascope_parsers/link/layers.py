@@ -1,7 +1,7 @@
 """Steps through the headers below TCP, in kernels: what the next layer is and where.
 
 A layer is named by the ethertype that announces it; a step returns (ethertype, place of the layer), or (0, -kind) where
-the packet ends for us. Places are not compared with the end here: every step compares before it reads.
+reading ends there. Places are not compared with the end here: every step compares before it reads.
 
 Sources: link types, tcpdump.org; PPP, RFC 1661, 1662 (address, control and protocol field compression); PPPoE, RFC
 2516; MPLS, RFC 3032; GRE, RFC 2784, 2890; ERSPAN, draft-foschiano-erspan-03; VXLAN, RFC 7348; VXLAN-GPE,
@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.kernels import inlined, kernel
-from kafkascope_parsers.link.datagrams import DNS_PORT
 
-SEGMENT, OTHER, MALFORMED, UNSUPPORTED, ODD, DUPLICATE, DNS = range(7)
-"""A TCP segment; a sound packet without one; a broken packet; a link type that we do not read; one for `odd`; a segment
-that the capture shows once more; a sound packet without a segment that is UDP of port 53."""
+SEGMENT, OTHER, MALFORMED, UNSUPPORTED, IP_FRAGMENT, DUPLICATE, DNS = range(7)
+"""Kinds of packets: a TCP segment; a sound packet without one; a broken packet; a link type that is not supported; a
+fragment of an IP packet that may carry TCP; a segment that the capture shows once more; a sound packet without a
+segment that is UDP of port 53."""
 
 NULL, ETHERNET, PPP, PPP_HDLC, PPP_ETHER, CISCO_HDLC, LOOP, SLL, SLL2 = 0, 1, 9, 50, 51, 104, 108, 113, 276
 RAW_LINKTYPES = (12, 14, 101, 228, 229)
@@ -46,6 +46,7 @@ EXTENSION_LIMIT = 16
 
 VXLAN_PORTS, VXLAN_GPE_PORT, GENEVE_PORT = (4789, 8472), 4790, 6081
 """IANA's, and the one that Linux used before (flannel still does)."""
+DNS_PORT = 53
 VXLAN_HEADER, UDP_HEADER = 8, 8
 VXLAN_HAS_ID = 0x08
 
@@ -235,7 +236,7 @@ def after_extensions(buf: NDArray[np.uint8], at: int, end: int, protocol: int) -
         if end - at < 8:
             return -MALFORMED, 0
         if protocol == FRAGMENT and big16(buf, at + 2) & 0xFFF9:
-            return -ODD if buf[at] in CARRIERS else -OTHER, 0
+            return -IP_FRAGMENT if buf[at] in CARRIERS else -OTHER, 0
         if protocol == FRAGMENT:
             size = 8
         elif protocol == AUTHENTICATION:

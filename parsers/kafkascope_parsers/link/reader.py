@@ -1,19 +1,29 @@
-"""Packets to TCP segments, block after block: the kernel for common packets, `odd` for the others."""
+"""Packets to TCP segments, block after block. The kernel reads them all; IP fragments are put together, and the kernel
+reads the whole packets too."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.capture.columns import PacketArrays
 from kafkascope_parsers.capture.packets import Packets
-from kafkascope_parsers.link.datagrams import DATAGRAM_LIMIT, Datagram
+from kafkascope_parsers.link.datagrams import DATAGRAM_LIMIT, Datagram, read_datagram
 from kafkascope_parsers.link.duplicates import no_packets
 from kafkascope_parsers.link.fragments import Fragments
-from kafkascope_parsers.link.kernel import LinkState, read_common
-from kafkascope_parsers.link.layers import DNS, DUPLICATE, MALFORMED, ODD, OTHER, SEGMENT, UNSUPPORTED
-from kafkascope_parsers.link.odd import Fragment, NotASegment, Segment, read_odd, read_whole
+from kafkascope_parsers.link.ip_packet import IpPacket, read_ip_packet
+from kafkascope_parsers.link.kernel import IpPlaces, LinkState, read_packets
+from kafkascope_parsers.link.layers import (
+    DNS,
+    DUPLICATE,
+    IP_FRAGMENT,
+    MALFORMED,
+    OTHER,
+    RAW_LINKTYPES,
+    SEGMENT,
+    UNSUPPORTED,
+)
 from kafkascope_parsers.link.segments import SEGMENT_ROW, Segments, room_for_segments
 
 
@@ -21,10 +31,9 @@ from kafkascope_parsers.link.segments import SEGMENT_ROW, Segments, room_for_seg
 class PacketCounts:
     """What the packets so far were. segments + duplicates + other + malformed + unsupported + fragments = packets.
 
-    duplicates counts segments that the capture had shown already; odd those packets that were read one by one,
-    fragments those that were a part of a segment (the last part counts as the segment), given_up IP packets whose
-    fragments did not all come, over_limit those of them that a limit cut short; dns datagrams of port 53, which are
-    among other.
+    duplicates counts segments that the capture had shown already; fragments the fragments of IP packets, but for those
+    that made a packet whole, which count as what the whole packet is; given_up IP packets whose fragments did not all
+    come, over_limit those of them that a limit cut short; dns datagrams of port 53, which are among other.
     """
 
     segments: int = 0
@@ -33,7 +42,6 @@ class PacketCounts:
     malformed: int = 0
     unsupported: int = 0
     fragments: int = 0
-    odd: int = 0
     given_up: int = 0
     over_limit: int = 0
     dns: int = 0
@@ -42,6 +50,14 @@ class PacketCounts:
     def datagrams_left_out(self) -> int:
         """Datagrams beyond DATAGRAM_LIMIT."""
         return max(0, self.dns - DATAGRAM_LIMIT)
+
+
+class _Read(NamedTuple):
+    """What the kernel made of packets: their kinds, places of IP headers, and the segments in the packets' order."""
+
+    kinds: NDArray[np.uint8]
+    ip: IpPlaces
+    segments: Segments
 
 
 class LinkReader:
@@ -55,7 +71,7 @@ class LinkReader:
     def __init__(self) -> None:
         self.counts = PacketCounts()
         self._fragments = Fragments()
-        self._state = LinkState(no_packets(), np.zeros(1, SEGMENT_ROW))
+        self._state = _new_state()
         self._datagrams: list[Datagram] = []
 
     def take_datagrams(self) -> list[Datagram]:
@@ -71,130 +87,89 @@ class LinkReader:
     def read_segments(self, buf: NDArray[np.uint8], packets: Packets) -> tuple[NDArray[np.uint8], Segments]:
         """The segments of a block, in capture order, and the bytes that their offsets count in.
 
-        These are buf itself, or, where fragments were put together, a copy of buf with the packets made whole after it.
+        These are buf itself, or, where fragments were put together, a copy of buf with the whole packets after it.
         buf is read as far as len(buf), so pass it cut to what is filled.
         """
+        read = self._read(buf, packets, self._state)
+        if not (read.kinds == IP_FRAGMENT).any():
+            return buf, read.segments
+        bufs, segments, rows = [buf], [read.segments], [np.flatnonzero(read.kinds == SEGMENT)]
+        row_of, base = np.arange(len(packets)), len(buf)
+        while (read.kinds == IP_FRAGMENT).any():  # a whole packet may carry a fragment of another one
+            wholes, completing = self._put_together(bufs[-1], packets, read)
+            row_of, packets = row_of[completing], _as_packets(wholes, packets, completing)
+            bufs.append(np.frombuffer(b"".join(wholes), np.uint8))
+            read = self._read(bufs[-1], packets, _new_state())
+            read.segments.offset[:] += base
+            base += len(bufs[-1])
+            segments.append(read.segments)
+            rows.append(row_of[read.kinds == SEGMENT])
+        return np.concatenate(bufs), _in_order(segments, np.argsort(np.concatenate(rows), kind="stable"))
+
+    def _read(self, buf: NDArray[np.uint8], packets: Packets, state: LinkState) -> _Read:
+        """Reads packets by the kernel, counts all but fragments, and keeps datagrams."""
+        n = len(packets)
         arrays = PacketArrays(
             packets.ts_ns, packets.packet_no, packets.offset, packets.caplen, packets.wirelen, packets.linktype
         )
-        out, kinds = room_for_segments(len(packets)), np.empty(len(packets), np.uint8)
-        n = read_common(buf, arrays, kinds, self._state, out)
+        kinds, ip, out = np.empty(n, np.uint8), IpPlaces(*np.empty((3, n), np.int64)), room_for_segments(n)
+        n_segments = read_packets(buf, arrays, state, kinds, ip, out)
         found = np.bincount(kinds, minlength=DNS + 1)
-        self.counts.segments += n
+        self.counts.segments += n_segments
         self.counts.duplicates += int(found[DUPLICATE])
-        for kind in (OTHER, MALFORMED, UNSUPPORTED):
-            self._count(kind, int(found[kind]))
-        common = _first_rows(out, n)
+        self.counts.other += int(found[OTHER] + found[DNS])
+        self.counts.malformed += int(found[MALFORMED])
+        self.counts.unsupported += int(found[UNSUPPORTED])
         if found[DNS]:
-            self._read_datagrams(buf, packets, np.flatnonzero(kinds == DNS))
-        if not found[ODD]:
-            return buf, common
-        odd_rows = np.flatnonzero(kinds == ODD)
-        buf, odd, rows = self.read_one_by_one(buf, packets, odd_rows)
-        order = np.argsort(np.concatenate([np.flatnonzero(kinds == SEGMENT), rows]), kind="stable")
-        return buf, _merged(common, odd, order)
+            self._keep_datagrams(buf, packets, ip, np.flatnonzero(kinds == DNS))
+        return _Read(kinds, ip, _first_rows(out, n_segments))
 
-    def _read_datagrams(self, buf: NDArray[np.uint8], packets: Packets, rows: NDArray[np.int64]) -> None:
+    def _keep_datagrams(self, buf: NDArray[np.uint8], packets: Packets, ip: IpPlaces, rows: NDArray[np.int64]) -> None:
         """Keeps the datagrams in `rows`, as far as there is room."""
         for row in rows[: max(DATAGRAM_LIMIT - self.counts.dns, 0)].tolist():
-            at = int(packets.offset[row])
-            data = buf[at : at + int(packets.caplen[row])].tobytes()
-            try:
-                read = read_odd(data, int(packets.linktype[row]), int(packets.wirelen[row]))
-            except NotASegment:
-                continue
-            if isinstance(read, Datagram):
-                self._datagrams.append(_stamped(read, packets, row))
+            packet = _ip_packet(buf, ip, row)
+            self._datagrams.append(read_datagram(packet, int(packets.ts_ns[row]), int(packets.packet_no[row])))
         self.counts.dns += len(rows)
-        self._count(OTHER, len(rows))
 
-    def read_one_by_one(
-        self, buf: NDArray[np.uint8], packets: Packets, rows: NDArray[np.int64]
-    ) -> tuple[NDArray[np.uint8], Segments, NDArray[np.int64]]:
-        """Reads the packets in `rows` without the kernel: the bytes, their segments, and the row of each segment.
-
-        Copies of packets without fragments are not looked for here.
-        """
-        found: list[tuple[int, int, Segment]] = []
-        annex = bytearray()
+    def _put_together(
+        self, buf: NDArray[np.uint8], packets: Packets, read: _Read
+    ) -> tuple[list[bytes], NDArray[np.int64]]:
+        """The IP packets that fragments complete, and the rows of those fragments. Counts the other fragments."""
         given_up, over_limit = self._fragments.n_given_up, self._fragments.n_over_limit
-        for row in rows.tolist():
-            at, caplen = int(packets.offset[row]), int(packets.caplen[row])
-            self.counts.odd += 1
-            try:
-                data = buf[at : at + caplen].tobytes()
-                read = read_odd(data, int(packets.linktype[row]), int(packets.wirelen[row]))
-                while isinstance(read, Fragment):
-                    whole = self._fragments.add(read, int(packets.ts_ns[row]))
-                    if whole is None:
-                        break
-                    read, at = read_whole(*whole), len(buf) + len(annex)
-                    annex += whole[0]
-            except NotASegment as verdict:
-                self._count(verdict.kind, 1)
-                continue
-            if isinstance(read, Fragment):
+        wholes, completing = [], []
+        for row in np.flatnonzero(read.kinds == IP_FRAGMENT).tolist():
+            whole = self._fragments.add(_ip_packet(buf, read.ip, row), int(packets.ts_ns[row]))
+            if whole is None:
                 self.counts.fragments += 1
                 continue
-            if isinstance(read, Datagram):
-                self._keep(read, packets, row)
-                continue
-            found.append((row, at, read))
-            self.counts.segments += 1
+            wholes.append(whole)
+            completing.append(row)
         self.counts.given_up += self._fragments.n_given_up - given_up
         self.counts.over_limit += self._fragments.n_over_limit - over_limit
-        if annex:
-            buf = np.concatenate([buf, np.frombuffer(annex, np.uint8)])
-        return buf, _columns(packets, found), np.array([row for row, _, _ in found], np.int64)
-
-    def _keep(self, read: Datagram, packets: Packets, row: int) -> None:
-        """Keeps a datagram that came in fragments."""
-        self._count(OTHER, 1)
-        if self.counts.dns < DATAGRAM_LIMIT:
-            self._datagrams.append(_stamped(read, packets, row))
-        self.counts.dns += 1
-
-    def _count(self, kind: int, n: int) -> None:
-        if kind == OTHER:
-            self.counts.other += n
-        elif kind == MALFORMED:
-            self.counts.malformed += n
-        else:
-            self.counts.unsupported += n
+        return wholes, np.array(completing, np.int64)
 
 
-def _stamped(read: Datagram, packets: Packets, row: int) -> Datagram:
-    return replace(read, ts_ns=int(packets.ts_ns[row]), packet_no=int(packets.packet_no[row]))
+def _new_state() -> LinkState:
+    return LinkState(no_packets(), np.zeros(1, SEGMENT_ROW))
 
 
 def _first_rows(columns: Any, n: int) -> Segments:
     return Segments(*(column[:n] for column in columns))
 
 
-def _columns(packets: Packets, found: list[tuple[int, int, Segment]]) -> Segments:
-    rows = [row for row, _, _ in found]
-    read = [segment for _, _, segment in found]
-    return Segments(
-        packets.ts_ns[rows],
-        packets.packet_no[rows],
-        _addresses([s.source for s in read]),
-        _addresses([s.destination for s in read]),
-        np.array([s.source_port for s in read], np.uint16),
-        np.array([s.destination_port for s in read], np.uint16),
-        np.array([s.seq for s in read], np.uint32),
-        np.array([s.ack for s in read], np.uint32),
-        np.array([s.flags for s in read], np.uint8),
-        np.array([s.window for s in read], np.uint16),
-        np.array([at + s.offset for _, at, s in found], np.int64),
-        np.array([s.captured for s in read], np.int32),
-        np.array([s.length for s in read], np.int32),
-    )
+def _ip_packet(buf: NDArray[np.uint8], ip: IpPlaces, row: int) -> IpPacket:
+    place = int(ip.place[row])
+    return read_ip_packet(buf[place : place + int(ip.captured[row])].tobytes(), int(ip.length[row]))
 
 
-def _addresses(packed: list[bytes]) -> NDArray[np.uint64]:
-    return np.frombuffer(b"".join(packed), ">u8").reshape(-1, 2).astype(np.uint64)
+def _as_packets(wholes: list[bytes], packets: Packets, rows: NDArray[np.int64]) -> Packets:
+    """Whole IP packets that follow each other in a block, with the times and numbers of these packets."""
+    sizes = np.array([len(whole) for whole in wholes], np.int32)
+    starts = np.cumsum(sizes, dtype=np.int64) - sizes
+    linktypes = np.full(len(wholes), RAW_LINKTYPES[0], np.uint16)
+    return Packets(packets.ts_ns[rows], packets.packet_no[rows], starts, sizes, sizes, linktypes)
 
 
-def _merged(first: Segments, second: Segments, order: NDArray[np.int64]) -> Segments:
+def _in_order(parts: list[Segments], order: NDArray[np.int64]) -> Segments:
     names = Segments.__dataclass_fields__
-    return Segments(*(np.concatenate([getattr(first, name), getattr(second, name)])[order] for name in names))
+    return Segments(*(np.concatenate([getattr(part, name) for part in parts])[order] for name in names))

@@ -1,5 +1,7 @@
 """Blocks of packets, as the capture reader hands them on."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,12 @@ def packets_of():
     """A block of (linktype, bytes[, bytes on the wire]), garbage between them. The packets are so far apart that none
     counts as another's copy, unless times are given."""
     return _packets_of
+
+
+@pytest.fixture(scope="session")
+def one_by_one(load_module):
+    """The slow twin of the kernel."""
+    return load_module(Path(__file__).with_name("one_by_one.py"))
 
 
 @pytest.fixture(scope="session")

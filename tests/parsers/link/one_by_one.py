@@ -1,19 +1,23 @@
-"""Reads packets one by one: the fragments that the kernel leaves, and, as its slow twin, all others.
+"""The slow twin of the link layer's kernel: reads packets one by one in plain Python, for tests to compare with.
 
 Layers are peeled in a loop, each giving the next one and its place, as in `layers`, whose rules and names these are;
-dpkt reads the IPv4 and TCP headers; it is loaded (30 ms) when the first such packet comes. What an IP packet in
-fragments carries is read once it is whole.
+dpkt reads the IPv4 and TCP headers. What an IP packet in fragments carries is read once it is whole.
 """
 
 import struct
 from dataclasses import dataclass, replace
 
-from kafkascope_parsers.link.datagrams import DNS_PORT, Datagram
-from kafkascope_parsers.link.kernel import SEGMENT_LAYERS, TCP_HEADER, TIMESTAMPED_HEADER
+import dpkt
+import numpy as np
+
+from kafkascope_parsers.link import PacketCounts, Segments, ip_packet
+from kafkascope_parsers.link.fragments import Fragments
+from kafkascope_parsers.link.kernel import SEGMENT_LAYERS, TCP_HEADER
 from kafkascope_parsers.link.layers import (
     AUTHENTICATION,
     CARRIERS,
     CISCO_HDLC,
+    DNS_PORT,
     ETHERNET,
     ETHERTYPE_BRIDGED,
     ETHERTYPE_ERSPAN_2,
@@ -76,7 +80,7 @@ class NotASegment(Exception):  # noqa: N818 - a verdict, not an error
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A TCP segment; offset counts from the packet's first byte. Fields as in `Segments`; mark as in `duplicates`."""
+    """A TCP segment; offset counts from the packet's first byte. Fields as in `Segments`."""
 
     source: bytes
     destination: bytes
@@ -89,7 +93,6 @@ class Segment:
     offset: int
     captured: int
     length: int
-    mark: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,31 +110,16 @@ class IpPacket:
     more: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """A part of an IP packet, and its bytes; whole: all of them were captured."""
-
-    packet: IpPacket
-    data: bytes
-    whole: bool
+class Datagram:
+    """A UDP datagram of port 53."""
 
 
-def read_odd(data: bytes, linktype: int, wirelen: int) -> Segment | Fragment | Datagram:
-    """Reads a packet of any kind. Raises NotASegment."""
+def read_packet(data: bytes, linktype: int, wirelen: int) -> "Segment | ip_packet.IpPacket | Datagram":
+    """Reads a packet of any kind; of a fragment the IP packet. Raises NotASegment."""
     return _peel(data, _link_layer(data, linktype), wirelen)
 
 
-def read_whole(data: bytes, packet: IpPacket) -> Segment | Fragment | Datagram:
-    """Reads what the IP packet carried whose fragments make up `data`. Raises NotASegment."""
-    packet = replace(packet, at=0, wire_end=len(data), fragment_at=0, more=False)
-    if packet.protocol == PROTOCOL_TCP:
-        return _tcp(data, packet)
-    if packet.protocol == PROTOCOL_UDP and _is_dns(data, 0):
-        return _udp(data, packet)
-    return _peel(data, _tunnel_layer(data, packet), len(data))
-
-
-def _peel(data: bytes, layer: Layer, wire_end: int) -> Segment | Fragment | Datagram:
+def _peel(data: bytes, layer: Layer, wire_end: int) -> Segment | ip_packet.IpPacket | Datagram:
     for _ in range(SEGMENT_LAYERS):
         ethertype, at = layer
         if ethertype not in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
@@ -141,14 +129,13 @@ def _peel(data: bytes, layer: Layer, wire_end: int) -> Segment | Fragment | Data
         if packet.fragment_at or packet.more:
             if packet.protocol not in CARRIERS:
                 raise NotASegment(OTHER)
-            part = data[packet.at : packet.wire_end]
-            return Fragment(packet, part, len(part) == packet.wire_end - packet.at)
+            return _fragment(data, at, packet)
         if packet.protocol == PROTOCOL_TCP:
             return _tcp(data, packet)
         wire_end = packet.wire_end
         data = data[:wire_end]
         if packet.protocol == PROTOCOL_UDP and _is_dns(data, packet.at):
-            return _udp(data, packet)
+            return Datagram()
         layer = _tunnel_layer(data, packet)
     raise NotASegment(MALFORMED)
 
@@ -157,11 +144,11 @@ def _is_dns(data: bytes, at: int) -> bool:
     return len(data) - at >= UDP_HEADER and DNS_PORT in (_big16(data, at), _big16(data, at + 2))
 
 
-def _udp(data: bytes, packet: IpPacket) -> Datagram:
-    source_port, destination_port, length = struct.unpack_from("!HHH", data, packet.at)
-    end = min(packet.at + length, packet.wire_end) if length else packet.wire_end
-    payload = data[packet.at + UDP_HEADER : end]
-    return Datagram(packet.source, packet.destination, source_port, destination_port, payload)
+def _fragment(data: bytes, at: int, packet: IpPacket) -> ip_packet.IpPacket:
+    header = data[at : at + (20 if data[at] >> 4 == 4 else 40)]
+    payload, length = data[packet.at : packet.wire_end], packet.wire_end - packet.at
+    fields = packet.identification, packet.fragment_at, packet.more
+    return ip_packet.IpPacket(header, packet.protocol, payload, length, *fields)
 
 
 def _need(data: bytes, at: int, n: int) -> None:
@@ -248,8 +235,6 @@ def _shim_layer(data: bytes, ethertype: int, at: int) -> Layer:
 
 
 def _ipv4(data: bytes, at: int, wire_end: int) -> IpPacket:
-    import dpkt
-
     _need(data, at, 20)
     header = (data[at] & 15) * 4
     if data[at] >> 4 != 4 or header < 20:
@@ -313,8 +298,6 @@ def _tunnel_layer(data: bytes, packet: IpPacket) -> Layer:
 
 
 def _gre_layer(data: bytes, at: int) -> Layer:
-    import dpkt
-
     _need(data, at, 4)
     flags, ethertype = struct.unpack_from("!HH", data, at)
     if flags & (dpkt.gre.GRE_RP | 7):
@@ -334,8 +317,6 @@ def _gre_layer(data: bytes, at: int) -> Layer:
 
 
 def _tcp(data: bytes, packet: IpPacket) -> Segment:
-    import dpkt
-
     at, wire_end = packet.at, packet.wire_end
     if wire_end - at < TCP_HEADER:
         raise NotASegment(MALFORMED)
@@ -347,9 +328,6 @@ def _tcp(data: bytes, packet: IpPacket) -> Segment:
     payload = at + tcp.off * 4
     if payload > wire_end:
         raise NotASegment(MALFORMED)
-    stamped = payload - at >= TIMESTAMPED_HEADER <= len(data) - at and not tcp.flags & dpkt.tcp.TH_SYN
-    sent = int.from_bytes(data[at + 25 : at + 28], "big") if stamped else 0
-    identification = 0 if packet.source[:12] != _MAPPED_IPV4 else packet.identification
     return Segment(
         packet.source,
         packet.destination,
@@ -362,5 +340,54 @@ def _tcp(data: bytes, packet: IpPacket) -> Segment:
         min(payload, len(data)),
         max(min(len(data), wire_end) - payload, 0),
         wire_end - payload,
-        identification << 48 | tcp.sum << 32 | packet.ttl << 24 | sent,
     )
+
+
+def read_one_by_one(buf, packets):
+    """As LinkReader.read_segments, for packets of which none is a copy of another: bytes, segments, counts."""
+    counts, fragments, annex, found = PacketCounts(), Fragments(), bytearray(), []
+    for row in range(len(packets)):
+        at, caplen = int(packets.offset[row]), int(packets.caplen[row])
+        data, linktype, wirelen = buf[at : at + caplen].tobytes(), int(packets.linktype[row]), int(packets.wirelen[row])
+        try:
+            read = read_packet(data, linktype, wirelen)
+            while isinstance(read, ip_packet.IpPacket):
+                data = fragments.add(read, int(packets.ts_ns[row]))
+                if data is None:
+                    counts.fragments += 1
+                    break
+                read, at = read_packet(data, RAW_LINKTYPES[0], len(data)), len(buf) + len(annex)
+                annex += data
+        except NotASegment as verdict:
+            counts.other += verdict.kind == OTHER
+            counts.malformed += verdict.kind == MALFORMED
+            counts.unsupported += verdict.kind == UNSUPPORTED
+            continue
+        counts.other += isinstance(read, Datagram)
+        if isinstance(read, Segment):
+            counts.segments += 1
+            found.append((row, at, read))
+    return np.concatenate([buf, np.frombuffer(bytes(annex), np.uint8)]), _columns(packets, found), counts
+
+
+def _columns(packets, found):
+    rows, read = [row for row, _, _ in found], [segment for _, _, segment in found]
+    return Segments(
+        packets.ts_ns[rows],
+        packets.packet_no[rows],
+        _addresses([s.source for s in read]),
+        _addresses([s.destination for s in read]),
+        np.array([s.source_port for s in read], np.uint16),
+        np.array([s.destination_port for s in read], np.uint16),
+        np.array([s.seq for s in read], np.uint32),
+        np.array([s.ack for s in read], np.uint32),
+        np.array([s.flags for s in read], np.uint8),
+        np.array([s.window for s in read], np.uint16),
+        np.array([at + s.offset for _, at, s in found], np.int64),
+        np.array([s.captured for s in read], np.int32),
+        np.array([s.length for s in read], np.int32),
+    )
+
+
+def _addresses(packed):
+    return np.frombuffer(b"".join(packed), ">u8").reshape(-1, 2).astype(np.uint64)
