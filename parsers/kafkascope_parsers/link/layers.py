@@ -3,10 +3,10 @@
 A layer is named by the ethertype that announces it; a step returns (ethertype, place of the layer), or (0, -kind) where
 reading ends there. Places are not compared with the end here: every step compares before it reads.
 
-Sources: link types, tcpdump.org; PPP, RFC 1661, 1662 (address, control and protocol field compression); PPPoE, RFC
-2516; MPLS, RFC 3032; GRE, RFC 2784, 2890; ERSPAN, draft-foschiano-erspan-03; VXLAN, RFC 7348; VXLAN-GPE,
-draft-ietf-nvo3-vxlan-gpe; GENEVE, RFC 8926; IP in IP, RFC 2003, 4213, 2473; IPv6 extension headers, RFC 8200, 4302,
-6275.
+Sources: link types, NFLOG among them, tcpdump.org; PPP, RFC 1661, 1662 (address, control and protocol field
+compression); PPPoE, RFC 2516; MPLS, RFC 3032; GRE, RFC 2784, 2890; ERSPAN, draft-foschiano-erspan-03; VXLAN, RFC 7348;
+VXLAN-GPE, draft-ietf-nvo3-vxlan-gpe; GENEVE, RFC 8926; IP in IP, RFC 2003, 4213, 2473; IPv6 extension headers, RFC
+8200, 4302, 6275.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ SEGMENT, OTHER, MALFORMED, UNSUPPORTED, IP_FRAGMENT, DUPLICATE, DNS = range(7)
 fragment of an IP packet that may carry TCP; a segment that the capture shows once more; a sound packet without a
 segment that is UDP of port 53."""
 
-NULL, ETHERNET, PPP, PPP_HDLC, PPP_ETHER, CISCO_HDLC, LOOP, SLL, SLL2 = 0, 1, 9, 50, 51, 104, 108, 113, 276
+NULL, ETHERNET, PPP, PPP_HDLC, PPP_ETHER, CISCO_HDLC, LOOP, SLL, NFLOG, SLL2 = 0, 1, 9, 50, 51, 104, 108, 113, 239, 276
 RAW_LINKTYPES = (12, 14, 101, 228, 229)
 PPP_LINKTYPES = (PPP, PPP_HDLC, PPP_ETHER)
 
@@ -31,6 +31,9 @@ ETHERTYPES_MPLS = (0x8847, 0x8848)
 ETHERTYPE_PPPOE, ETHERTYPE_BRIDGED = 0x8864, 0x6558
 ETHERTYPE_ERSPAN_2, ETHERTYPE_ERSPAN_3 = 0x88BE, 0x22EB
 """In GRE only. Type I has the number of type II, but no sequence number and no header of its own."""
+
+NFLOG_HEADER, NFLOG_ATTRIBUTE, NFLOG_PAYLOAD = 4, 4, 9
+"""Bytes of the header of an NFLOG packet, and of one of its attributes; the attribute that is the packet."""
 
 FAMILY_IPV4, FAMILIES_IPV6 = 2, (10, 23, 24, 28, 30)
 """AF_INET; AF_INET6 of Linux, Windows, the BSDs, FreeBSD, macOS."""
@@ -92,6 +95,8 @@ def network_layer(buf: NDArray[np.uint8], at: int, end: int, linktype: int) -> A
         return ppp_layer(buf, at, end, linktype)
     elif linktype == CISCO_HDLC:
         place, header = at + 2, 4
+    elif linktype == NFLOG:
+        return nflog_layer(buf, at, end)
     else:
         return 0, -UNSUPPORTED
     if end - at < header:
@@ -118,6 +123,23 @@ def family_layer(buf: NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
     if family == FAMILY_IPV4:
         return ETHERTYPE_IPV4, at + 4
     return (ETHERTYPE_IPV6, at + 4) if family in FAMILIES_IPV6 else (0, -OTHER)
+
+
+@kernel
+def nflog_layer(buf: NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
+    """The packet among the attributes of a Linux netfilter log message, whose numbers are little-endian."""
+    at += NFLOG_HEADER
+    while end - at >= NFLOG_ATTRIBUTE:
+        length, kind = (
+            np.int64(buf[at]) | np.int64(buf[at + 1]) << 8,
+            np.int64(buf[at + 2]) | np.int64(buf[at + 3]) << 8,
+        )
+        if length < NFLOG_ATTRIBUTE:
+            break
+        if kind == NFLOG_PAYLOAD:
+            return version_layer(buf, at + NFLOG_ATTRIBUTE, end, OTHER)
+        at += (length + 3) // 4 * 4
+    return 0, -MALFORMED
 
 
 @kernel

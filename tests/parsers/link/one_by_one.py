@@ -36,6 +36,8 @@ from kafkascope_parsers.link.layers import (
     MALFORMED,
     MAX_VLAN_TAGS,
     MPLS_LIMIT,
+    NFLOG,
+    NFLOG_PAYLOAD,
     NULL,
     OTHER,
     PLAIN_EXTENSIONS,
@@ -176,7 +178,21 @@ def _link_layer(data: bytes, linktype: int) -> Layer:
         return _version_layer(data, 0, MALFORMED)
     if linktype in PPP_LINKTYPES:
         return _ppp_layer(data, 0, linktype)
+    if linktype == NFLOG:
+        return _nflog_layer(data)
     raise NotASegment(UNSUPPORTED)
+
+
+def _nflog_layer(data: bytes) -> Layer:
+    at = 4
+    while at + 4 <= len(data):
+        length, kind = struct.unpack_from("<HH", data, at)
+        if kind == NFLOG_PAYLOAD and length >= 4:
+            return _version_layer(data, at + 4, OTHER)
+        if length < 4:
+            break
+        at += -(-length // 4) * 4
+    raise NotASegment(MALFORMED)
 
 
 def _ethertype_layer(data: bytes, linktype: int) -> Layer:

@@ -4,6 +4,7 @@ reader."""
 import ipaddress
 import json
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, IPv6
 from scapy.layers.l2 import ARP, GRE, LLC, SNAP, CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q, Ether
 from scapy.layers.ppp import PPP, PPPoE
 from scapy.layers.vxlan import VXLAN
+from scapy.packet import Raw
 from scapy.utils import wrpcap
 
 from kafkascope_analyzer.read.source import iter_blocks
@@ -28,7 +30,7 @@ from kafkascope_parsers.link.kernel import SEGMENT_LAYERS
 needs_tshark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
-ETHERNET, NULL, LOOP, SLL, SLL2, RAW = 1, 0, 108, 113, 276, 101
+ETHERNET, NULL, LOOP, SLL, SLL2, NFLOG, RAW = 1, 0, 108, 113, 276, 239, 101
 SECOND_NS = 10**9
 
 E = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
@@ -40,6 +42,21 @@ T = (
 )
 BARE = TCP(sport=40000, dport=9092, seq=0xFFFFFFF0, ack=17, flags="PA", window=512)
 OUTER = IP(src="9.9.9.9", dst="8.8.8.8")
+
+
+def nflog(packet, *, family=2):
+    """As `tcpdump -i nflog:5` writes it: packet header, mark and prefix before the packet, all padded to 4 bytes."""
+    data, head = bytes(packet), bytes([family, 0, 0, 5])
+    prefix = struct.pack("<HH", 7, 10) + b"ab\0" + b"\0"
+    return (
+        head
+        + struct.pack("<HHHBB", 8, 1, 0x0008, 1, 0)
+        + prefix
+        + struct.pack("<HH", 4 + len(data), 9)
+        + data
+        + b"\0" * 3
+    )
+
 
 COMMON = {
     "ethernet": (ETHERNET, E / I4 / T),
@@ -54,6 +71,8 @@ COMMON = {
     "ipv6": (ETHERNET, E / I6 / T),
     "sll": (SLL, CookedLinux() / I4 / T),
     "sll ipv6": (SLL, CookedLinux() / I6 / T),
+    "nflog": (NFLOG, nflog(I4 / T)),
+    "nflog ipv6": (NFLOG, nflog(I6 / T, family=10)),
     "sll2": (SLL2, CookedLinuxV2() / I4 / T),
     "raw": (RAW, I4 / T),
     "raw ipv6": (229, I6 / T),
@@ -137,6 +156,7 @@ NOT_TCP = {
     "icmp": (ETHERNET, E / I6 / ICMP()),
     "llc": (ETHERNET, E / LLC() / SNAP() / b"abc"),
     "null of another family": (NULL, b"\x07\0\0\0" + bytes(I4 / T)),
+    "nflog of a bridge": (NFLOG, nflog(E / ARP(), family=7)),
 }
 
 
@@ -202,11 +222,12 @@ def test_mixed_packets_come_in_capture_order(packets_of):
 
 
 @needs_tshark
-def test_what_tshark_reads_inside_tunnels(packets_of, tmp_path):
+@pytest.mark.parametrize("linktype", [ETHERNET, NFLOG])
+def test_what_tshark_reads_inside_tunnels(packets_of, tmp_path, linktype):
     """The innermost addresses, sequence number and payload length, as tshark tells them."""
-    names = [name for name in [*COMMON, *SHIMS, *TUNNELS] if (COMMON | SHIMS | TUNNELS)[name][0] == ETHERNET]
+    names = [name for name in [*COMMON, *SHIMS, *TUNNELS] if (COMMON | SHIMS | TUNNELS)[name][0] == linktype]
     rows = [(COMMON | SHIMS | TUNNELS)[name] for name in names if name not in NOT_BY_TSHARK]
-    wrpcap(str(tmp_path / "all.pcap"), [Ether(bytes(packet)) for _, packet in rows], linktype=ETHERNET)
+    wrpcap(str(tmp_path / "all.pcap"), [Raw(bytes(packet)) for _, packet in rows], linktype=linktype)
     fields = [f"-e{field}" for field in ("ip.src", "ipv6.src", "tcp.seq_raw", "tcp.len")]
     command = ["tshark", "-r", str(tmp_path / "all.pcap"), "-Tjson", *fields]
     told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
@@ -293,7 +314,9 @@ def test_kernel_reads_spoilt_packets_as_the_one_by_one_reader_does(packets_of, b
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(
-        st.tuples(st.sampled_from([0, 1, 9, 50, 51, 104, 108, 113, 276, 101, 12, 228, 147]), st.binary(max_size=90)),
+        st.tuples(
+            st.sampled_from([0, 1, 9, 50, 51, 104, 108, 113, 239, 276, 101, 12, 228, 147]), st.binary(max_size=90)
+        ),
         max_size=8,
     )
 )
