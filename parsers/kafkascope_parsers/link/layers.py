@@ -67,6 +67,13 @@ def big16(buf: NDArray[np.uint8], at: int) -> int:
 
 
 @kernel
+def little16(buf: NDArray[np.uint8], at: int) -> int:
+    """Unsigned 16 bits, little-endian; the caller has compared with the end."""
+    low, high = np.int64(buf[at]), np.int64(buf[at + 1])
+    return int(high << 8 | low)
+
+
+@kernel
 def big32(buf: NDArray[np.uint8], at: int) -> int:
     """Unsigned 32 bits in network order."""
     return int(big16(buf, at) << 16 | big16(buf, at + 2))
@@ -126,14 +133,11 @@ def family_layer(buf: NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
 
 
 @kernel
-def nflog_layer(buf: NDArray[np.uint8], at: int, end: int) -> tuple[int, int]:
+def nflog_layer(buf: NDArray[np.uint8], at: int, end: int) -> Any:
     """The packet among the attributes of a Linux netfilter log message, whose numbers are little-endian."""
     at += NFLOG_HEADER
     while end - at >= NFLOG_ATTRIBUTE:
-        length, kind = (
-            np.int64(buf[at]) | np.int64(buf[at + 1]) << 8,
-            np.int64(buf[at + 2]) | np.int64(buf[at + 3]) << 8,
-        )
+        length, kind = little16(buf, at), little16(buf, at + 2)
         if length < NFLOG_ATTRIBUTE:
             break
         if kind == NFLOG_PAYLOAD:
