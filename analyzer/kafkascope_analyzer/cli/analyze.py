@@ -133,7 +133,7 @@ def _say_what_is_there(place: Path, forms: Forms, problem: str | None, *, quiet:
 def _write_report(dataset: Path) -> dict[str, Any]:
     """Writes report.json beside the tables and returns the model of the report."""
     from kafkascope_analyzer.dataset.dataset import Dataset
-    from kafkascope_analyzer.report.model import report_model, write_report
+    from kafkascope_analyzer.report.model.report import report_model, write_report
 
     opened = Dataset.open(dataset)
     model = report_model(opened)

@@ -12,10 +12,10 @@ from rich.text import Text
 from kafkascope_analyzer.cli.options import Format
 from kafkascope_analyzer.cli.servers import Seen
 from kafkascope_analyzer.ingest.source import CaptureFile, expand_inputs, is_stream
-from kafkascope_analyzer.report.ledger import PACKET_KINDS
-from kafkascope_analyzer.report.pieces import grid, heading, line, more
-from kafkascope_analyzer.report.terminal import write_parts
-from kafkascope_analyzer.report.unread import cut_sentence
+from kafkascope_analyzer.report.model.ledger import PACKET_KINDS
+from kafkascope_analyzer.report.model.unread import cut_sentence
+from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
+from kafkascope_analyzer.report.terminal.report import write_parts
 from kafkascope_analyzer.report.words import absolute, count, link_types, list_of, safe, size, span
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.schema import API_VERSION_RANGE
@@ -33,7 +33,7 @@ def show_capture(place: str, how: Format) -> None:
     """Says what is in the capture, on standard output. Raises CaptureError, UsageError."""
     model = capture_model([place])
     if how is Format.json:
-        from kafkascope_analyzer.report.model import to_json
+        from kafkascope_analyzer.report.model.report import to_json
 
         sys.stdout.write(to_json(model))
         return

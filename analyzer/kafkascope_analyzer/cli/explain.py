@@ -34,8 +34,8 @@ def explain(
         if format is Format.json:
             sys.stdout.write(json.dumps(shown, indent=2, ensure_ascii=True) + "\n")
             return
-        from kafkascope_analyzer.report.pieces import line
-        from kafkascope_analyzer.report.terminal import write_parts
+        from kafkascope_analyzer.report.terminal.pieces import line
+        from kafkascope_analyzer.report.terminal.report import write_parts
         from kafkascope_analyzer.report.words import visible
 
         parts = [line(sentence) for sentence in shown["sentences"]]

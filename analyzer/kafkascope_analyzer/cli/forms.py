@@ -111,14 +111,14 @@ def _write(name: str, dataset: "Dataset", model: dict[str, Any], work: Path) -> 
 
         write_html(dataset, model, work)
     elif name == "markdown":
-        from kafkascope_analyzer.report.markdown import to_markdown
+        from kafkascope_analyzer.report.markdown.report import to_markdown
 
         work.write_text(to_markdown(model), encoding="utf-8")
     elif name == "json":
-        from kafkascope_analyzer.report.model import to_json
+        from kafkascope_analyzer.report.model.report import to_json
 
         work.write_text(to_json(model), encoding="ascii")
     else:
-        from kafkascope_analyzer.report.perfetto import write_perfetto
+        from kafkascope_analyzer.report.trace.perfetto import write_perfetto
 
         write_perfetto(dataset, work)

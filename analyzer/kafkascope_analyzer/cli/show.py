@@ -11,11 +11,11 @@ def show(model: dict[str, Any], how: Format, dataset: str, *, routine: bool = Fa
     lists routine incidents.
     """
     if how is Format.json:
-        from kafkascope_analyzer.report.model import to_json
+        from kafkascope_analyzer.report.model.report import to_json
 
         sys.stdout.write(to_json(model))
         return
     from kafkascope_analyzer.report.commands import at_place
-    from kafkascope_analyzer.report.terminal import render_to
+    from kafkascope_analyzer.report.terminal.report import render_to
 
     render_to(at_place(model, dataset), sys.stdout, plain=how is Format.plain, routine=routine)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.model import report_model
+from kafkascope_analyzer.report.model.report import report_model
 
 ROOT = Path(__file__).parents[3]
 CAPTURE = ROOT / "fixtures" / "captures" / "healthy_basic.pcap.zst"

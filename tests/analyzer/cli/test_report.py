@@ -15,7 +15,7 @@ from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
-from kafkascope_analyzer.report.model import report_model, to_json
+from kafkascope_analyzer.report.model.report import report_model, to_json
 
 ROOT = Path(__file__).parents[3]
 CAPTURE = ROOT / "fixtures" / "captures" / "healthy_basic.pcap.zst"
@@ -86,7 +86,7 @@ def test_one_form_that_fails_leaves_none(dataset: Path, monkeypatch: pytest.Monk
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kafkascope_analyzer.report.perfetto.write_perfetto", full)
+    monkeypatch.setattr("kafkascope_analyzer.report.trace.perfetto.write_perfetto", full)
     sentence = refused("report", dataset, "--markdown", "a.md", "--perfetto", "a.pftrace")
     assert sentence == "kafkascope: --perfetto a.pftrace: cannot be written: No space left on device"
 

@@ -15,9 +15,9 @@ import zstandard
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
-from kafkascope_analyzer.report.ledger import full_ledger
-from kafkascope_analyzer.report.topology import topology_model
-from kafkascope_analyzer.report.zookeeper_sessions import zookeeper_sessions
+from kafkascope_analyzer.report.model.ledger import full_ledger
+from kafkascope_analyzer.report.model.topology import topology_model
+from kafkascope_analyzer.report.model.zookeeper_sessions import zookeeper_sessions
 
 PIECES = Path(__file__).parents[3] / "fixtures" / "captures" / "pieces"
 NODES = {"10.88.3.11": 201, "10.88.3.12": 202, "10.88.3.13": 203}

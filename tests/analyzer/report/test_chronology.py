@@ -9,11 +9,11 @@ from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.chronology import KINDS, Wanted, chronology
-from kafkascope_analyzer.report.incidents.broker_lanes import broker_lanes
-from kafkascope_analyzer.report.model import report_model
-from kafkascope_analyzer.report.terminal import page_of
-from kafkascope_analyzer.report.terminal_chronology import render_chronology
+from kafkascope_analyzer.report.model.chronology import KINDS, Wanted, chronology
+from kafkascope_analyzer.report.model.incidents.broker_lanes import broker_lanes
+from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.terminal.chronology import render_chronology
+from kafkascope_analyzer.report.terminal.report import page_of
 
 Write = Callable[..., Path]
 SILENT = "broker silent: node 1 (10.0.0.11:9092)"

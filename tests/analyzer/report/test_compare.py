@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.compare_traffic import generic_name, traffic_changes
+from kafkascope_analyzer.report.model.compare_traffic import generic_name, traffic_changes
 
 
 def requests(small: ModuleType, n: int, latency_us: int, version: int, conn: str = "c1") -> list[dict]:

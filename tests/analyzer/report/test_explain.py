@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.model import report_model
+from kafkascope_analyzer.report.model.report import report_model
 
 Write = Callable[..., Path]
 

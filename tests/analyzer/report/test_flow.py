@@ -6,11 +6,11 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import PARTITION_FLOW
-from kafkascope_analyzer.report.flow import flow
-from kafkascope_analyzer.report.markdown_flow import markdown_flow
+from kafkascope_analyzer.report.markdown.flow import markdown_flow
+from kafkascope_analyzer.report.model.flow import flow
 from kafkascope_analyzer.report.plain import plain
-from kafkascope_analyzer.report.terminal import page_of
-from kafkascope_analyzer.report.terminal_flow import render_flow
+from kafkascope_analyzer.report.terminal.flow import render_flow
+from kafkascope_analyzer.report.terminal.report import page_of
 
 S = 1_000_000_000
 

@@ -18,11 +18,11 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.commands import at_place
 from kafkascope_analyzer.report.html import write_html
 from kafkascope_analyzer.report.html.write import _brief
-from kafkascope_analyzer.report.incidents.families import CONSEQUENCES
-from kafkascope_analyzer.report.incidents.summary import KINDS
-from kafkascope_analyzer.report.markdown import to_markdown
-from kafkascope_analyzer.report.model import report_model
-from kafkascope_analyzer.report.terminal import page_of, render
+from kafkascope_analyzer.report.markdown.report import to_markdown
+from kafkascope_analyzer.report.model.incidents.families import CONSEQUENCES
+from kafkascope_analyzer.report.model.incidents.summary import KINDS
+from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.terminal.report import page_of, render
 
 Write = Callable[..., Path]
 TITLE = "broker silent: node 1 (10.0.0.11:9092)"

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkascope_analyzer.report.latency import N_BUCKETS, Histogram, bucket_of, lower_edge
+from kafkascope_analyzer.report.model.latency import N_BUCKETS, Histogram, bucket_of, lower_edge
 
 LATENCIES = st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=200)
 

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.clients import both_ends
-from kafkascope_analyzer.report.model import REPORT_FILE, report_model, to_json, write_report
-from kafkascope_analyzer.report.slowest_steps import slowest
+from kafkascope_analyzer.report.model.clients import both_ends
+from kafkascope_analyzer.report.model.report import REPORT_FILE, report_model, to_json, write_report
+from kafkascope_analyzer.report.model.slowest_steps import slowest
 from kafkascope_parsers.errors import UsageError
 
 Write = Callable[..., Path]

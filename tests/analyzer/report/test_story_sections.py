@@ -7,8 +7,8 @@ from types import ModuleType
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.commands import at_place
-from kafkascope_analyzer.report.model import report_model
-from kafkascope_analyzer.report.terminal import page_of, render
+from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.terminal.report import page_of, render
 
 Write = Callable[..., Path]
 

@@ -8,8 +8,8 @@ import pytest
 from rich.cells import cell_len
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.model import report_model
-from kafkascope_analyzer.report.terminal import WIDEST, page_of, render, render_to
+from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.terminal.report import WIDEST, page_of, render, render_to
 
 Write = Callable[..., Path]
 HOSTILE = "\x1b[2J\u202e[red]\r\n" + "x" * 300

@@ -13,9 +13,9 @@ from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS, ROLE_ROWS, TOPOLOGY
-from kafkascope_analyzer.report.terminal import page_of
-from kafkascope_analyzer.report.terminal_topology import render_topology
-from kafkascope_analyzer.report.topology import time_of, topology_model
+from kafkascope_analyzer.report.model.topology import time_of, topology_model
+from kafkascope_analyzer.report.terminal.report import page_of
+from kafkascope_analyzer.report.terminal.topology import render_topology
 from kafkascope_analyzer.report.words import ranges
 from kafkascope_parsers.errors import UsageError
 

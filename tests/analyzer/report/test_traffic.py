@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.broker_latency import broker_latency
-from kafkascope_analyzer.report.client_traffic import client_traffic
-from kafkascope_analyzer.report.leader_load import leader_load
-from kafkascope_analyzer.report.model import report_model
-from kafkascope_analyzer.report.removed_versions import removed_versions
-from kafkascope_analyzer.report.terminal import page_of, render
+from kafkascope_analyzer.report.model.broker_latency import broker_latency
+from kafkascope_analyzer.report.model.client_traffic import client_traffic
+from kafkascope_analyzer.report.model.leader_load import leader_load
+from kafkascope_analyzer.report.model.removed_versions import removed_versions
+from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.terminal.report import page_of, render
 
 Write = Callable[..., Path]
 

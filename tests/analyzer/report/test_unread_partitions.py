@@ -1,6 +1,6 @@
 """Unread partitions in words."""
 
-from kafkascope_analyzer.report.unread_partitions import most_unread_text, partition_text, unread_text
+from kafkascope_analyzer.report.model.unread_partitions import most_unread_text, partition_text, unread_text
 
 MS, S = 1_000_000, 1_000_000_000
 NAMES = {"m-1": "reader-1", "m-2": "reader-2"}

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.compare import comparison
-from kafkascope_analyzer.report.starts import clients_of
-from kafkascope_analyzer.report.waterfall import bar
+from kafkascope_analyzer.report.model.compare import comparison
+from kafkascope_analyzer.report.model.starts import clients_of
+from kafkascope_analyzer.report.terminal.start_waterfall import bar
 from kafkascope_parsers.errors import UsageError
 
 Write = Callable[..., Path]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkascope_analyzer.report.proofs import Proof
+from kafkascope_analyzer.report.model.proofs import Proof
 from kafkascope_analyzer.report.words import node, safe
 
 MOST_PROOFS = 10

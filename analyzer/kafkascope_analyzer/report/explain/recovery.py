@@ -8,12 +8,12 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.commands import cut_command, wireshark_command
-from kafkascope_analyzer.report.episode import episode_model
 from kafkascope_analyzer.report.explain.cause import Cause, load_cause
 from kafkascope_analyzer.report.explain.identities import CAUSE, RECOVERY, Identity
 from kafkascope_analyzer.report.explain.model import Explanation
+from kafkascope_analyzer.report.model.episode import episode_model
+from kafkascope_analyzer.report.model.recovery_outcomes import took_text
 from kafkascope_analyzer.report.plain import plain
-from kafkascope_analyzer.report.recovery_outcomes import took_text
 from kafkascope_analyzer.report.words import absolute, clock, count, list_of, node, safe, span
 
 Model = dict[str, Any]

@@ -6,8 +6,8 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.commands import cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.identities import START, Identity
 from kafkascope_analyzer.report.explain.model import Explanation, numbers
-from kafkascope_analyzer.report.proofs import Proof, load_proofs
-from kafkascope_analyzer.report.starts import start_with_client
+from kafkascope_analyzer.report.model.proofs import Proof, load_proofs
+from kafkascope_analyzer.report.model.starts import start_with_client
 from kafkascope_analyzer.report.words import absolute, count, list_of, node, safe, span, start_text
 
 Row = dict[str, Any]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kafkascope_analyzer.report.unread import doubts
+from kafkascope_analyzer.report.model.unread import doubts
 from kafkascope_analyzer.report.words import count, percent, span
 
 Model = dict[str, Any]

@@ -3,9 +3,9 @@
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.listed_brokers import broker_moves
-from kafkascope_analyzer.report.topology import topology_model
-from kafkascope_analyzer.report.topology_facts import Replay, facts_in_order
+from kafkascope_analyzer.report.model.listed_brokers import broker_moves
+from kafkascope_analyzer.report.model.topology import topology_model
+from kafkascope_analyzer.report.model.topology_facts import Replay, facts_in_order
 from kafkascope_analyzer.report.words import node, ranges, safe
 
 MOST_SUBJECTS = 2_000

@@ -5,7 +5,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_analyzer.report.proofs import latency_text
+from kafkascope_analyzer.report.model.proofs import latency_text
 from kafkascope_analyzer.report.scan import one_of, rows
 
 MOST_REQUESTS = 30_000

@@ -3,9 +3,9 @@
 from collections import defaultdict
 from typing import Any
 
-from kafkascope_analyzer.report.clients import worst_of_cause
 from kafkascope_analyzer.report.explain.recovery import recovery_sentences
-from kafkascope_analyzer.report.recovery_outcomes import took_text
+from kafkascope_analyzer.report.model.clients import worst_of_cause
+from kafkascope_analyzer.report.model.recovery_outcomes import took_text
 from kafkascope_analyzer.report.words import clock, count, outcome_text, safe, span
 
 Row = dict[str, Any]

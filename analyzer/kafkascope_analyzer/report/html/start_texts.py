@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kafkascope_analyzer.report.slowest_steps import slowest, slowest_text
+from kafkascope_analyzer.report.model.slowest_steps import slowest, slowest_text
 from kafkascope_analyzer.report.words import clock, safe, span, start_text
 
 Row = dict[str, Any]

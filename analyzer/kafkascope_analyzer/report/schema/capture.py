@@ -2,8 +2,8 @@
 
 from kafkascope_analyzer.connections.broker_release import KRAFT_MODE, ZOOKEEPER_MODE
 from kafkascope_analyzer.dataset.tables import CAPTURES, UNDECODED_REASONS
-from kafkascope_analyzer.report.broker_releases import MIGRATION
-from kafkascope_analyzer.report.request_rates import RequestRates
+from kafkascope_analyzer.report.model.broker_releases import MIGRATION
+from kafkascope_analyzer.report.model.request_rates import RequestRates
 from kafkascope_analyzer.report.schema.shapes import (
     Shape,
     columns_of,

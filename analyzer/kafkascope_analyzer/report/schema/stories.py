@@ -12,9 +12,9 @@ from kafkascope_analyzer.dataset.stories import (
 )
 from kafkascope_analyzer.dataset.stories.transactions import OUTCOMES
 from kafkascope_analyzer.dataset.tables import ROLES
-from kafkascope_analyzer.report.findings import Finding
-from kafkascope_analyzer.report.flow import Flow
-from kafkascope_analyzer.report.incidents.model import Headline, Incidents
+from kafkascope_analyzer.report.model.findings import Finding
+from kafkascope_analyzer.report.model.flow import Flow
+from kafkascope_analyzer.report.model.incidents.model import Headline, Incidents
 from kafkascope_analyzer.report.schema.shapes import (
     Shape,
     columns_of,
