@@ -130,7 +130,7 @@ def _say_what_is_there(place: Path, forms: Forms, problem: str | None, *, quiet:
     note(f"dataset: {place}, report: {place / 'report.json'}{files}", quiet=quiet)
 
 
-def _write_report(dataset: Path) -> dict[str, Any]:
+def _write_report(dataset: Path) -> "Report":
     """Writes report.json beside the tables and returns the model of the report."""
     from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.report.model.report import report_model, write_report

@@ -13,7 +13,7 @@ from kafkascope_analyzer.cli.options import Format
 from kafkascope_analyzer.cli.servers import Seen
 from kafkascope_analyzer.ingest.source import CaptureFile, expand_inputs, is_stream
 from kafkascope_analyzer.report.model.ledger import PACKET_KINDS
-from kafkascope_analyzer.report.model.unread import cut_sentence
+from kafkascope_analyzer.report.model.unread import CUT_COLUMNS, cut_sentence
 from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
 from kafkascope_analyzer.report.terminal.report import write_parts
 from kafkascope_analyzer.report.words import absolute, count, link_types, list_of, safe, size, span
@@ -33,7 +33,7 @@ def show_capture(place: str, how: Format) -> None:
     """Says what is in the capture, on standard output. Raises CaptureError, UsageError."""
     model = capture_model([place])
     if how is Format.json:
-        from kafkascope_analyzer.report.model.report import to_json
+        from kafkascope_analyzer.report.plain import to_json
 
         sys.stdout.write(to_json(model))
         return
@@ -104,7 +104,7 @@ def _parts(model: Model) -> Iterator[RenderableType]:
         yield line(f"{model['start']} · {span(model['duration_us'])} · {count(model['n_packets'], 'packet')}")
     if not model["whole"]:
         yield line(("only the first part was looked at: kafkascope ingest reads all of it", "yellow"))
-    for sentence in map(cut_sentence, model["files"]):
+    for sentence in (cut_sentence(*(file[name] for name in CUT_COLUMNS)) for file in model["files"]):
         if sentence:
             yield line((sentence, "yellow"))
     yield heading("Files")

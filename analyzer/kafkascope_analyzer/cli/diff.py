@@ -1,6 +1,5 @@
 """`kafkascope diff`: two captures of the same application. Reads tables and stories, starts no Spark."""
 
-import json
 import sys
 from typing import Annotated
 
@@ -22,7 +21,9 @@ def diff(
 
         model = comparison(Dataset.open(before), Dataset.open(after))
         if format is Format.json:
-            sys.stdout.write(json.dumps(model, indent=2, ensure_ascii=True) + "\n")
+            from kafkascope_analyzer.report.plain import to_json
+
+            sys.stdout.write(to_json(model))
             return
         from kafkascope_analyzer.report.terminal.compare import render_comparison
         from kafkascope_analyzer.report.terminal.report import write_parts

@@ -99,7 +99,7 @@ def _wanted(
     begin, end = (None if text is None else parse_moment(text).since_epoch(first_ns) for text in span)
     if begin is not None and end is not None and begin > end:
         raise UsageError("--from is after --to")
-    found = None if client is None else frozenset(c["client_instance_id"] for c in clients_of(dataset, client))
+    found = None if client is None else frozenset(c.client_instance_id for c in clients_of(dataset, client))
     return Wanted(found, node, group, begin, end)
 
 
@@ -125,7 +125,9 @@ def _starts(dataset: "Dataset", start_id: str | None, client: str | None, format
     only = None if start_id is None else identity_of(dataset, start_id, START).id
     model = starts_model(dataset, client, only)
     if format is Format.json:
-        sys.stdout.write(json.dumps(model, indent=2, ensure_ascii=True) + "\n")
+        from kafkascope_analyzer.report.plain import to_json
+
+        sys.stdout.write(to_json(model))
         return
     from kafkascope_analyzer.report.terminal.report import write_parts
     from kafkascope_analyzer.report.terminal.start_waterfall import render_timeline
@@ -139,8 +141,9 @@ def _recovery(dataset: "Dataset", name: str, format: Format) -> None:  # noqa: A
 
     model = episode_model(dataset, identity_of(dataset, name, RECOVERY).id)
     if format is Format.json:
-        model["files"] = {str(i): path for i, path in model["files"].items()}
-        sys.stdout.write(json.dumps(model, indent=2, ensure_ascii=True) + "\n")
+        from kafkascope_analyzer.report.plain import to_json
+
+        sys.stdout.write(to_json(model))
         return
     from kafkascope_analyzer.report.terminal.recovery_waterfall import render_recovery
     from kafkascope_analyzer.report.terminal.report import write_parts

@@ -29,7 +29,7 @@ def topology(
 
         model = topology_model(Dataset.open(dataset), at)
         if format is Format.json:
-            from kafkascope_analyzer.report.model.report import to_json
+            from kafkascope_analyzer.report.plain import to_json
 
             sys.stdout.write(to_json(model))
             return

@@ -5,23 +5,22 @@ Words and numbers of incidents, stalls and broker states are those of the report
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES, STARTUPS
+from kafkascope_analyzer.report.model.clients import Client
 from kafkascope_analyzer.report.model.incidents.broker_lanes import broker_lanes
 from kafkascope_analyzer.report.model.incidents.consequences import change_text
 from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts
 from kafkascope_analyzer.report.model.incidents.summary import title_of
 from kafkascope_analyzer.report.model.incidents.waits import what_waited, who_waited
+from kafkascope_analyzer.report.model.starts import Start
 from kafkascope_analyzer.report.model.topology import topology_model
-from kafkascope_analyzer.report.model.unread_partitions import member_names, unread_text
-from kafkascope_analyzer.report.scan import NO_STORIES, rows
-from kafkascope_analyzer.report.words import clock, safe, span, start_text
+from kafkascope_analyzer.report.model.unread_partitions import Rebalance, member_names, unread_text
+from kafkascope_analyzer.report.rows import read
+from kafkascope_analyzer.report.scan import NO_STORIES
+from kafkascope_analyzer.report.words import clock, safe, span
 from kafkascope_parsers.errors import UsageError
-
-Row = dict[str, Any]
 
 KINDS = ("incident", "stall", "broker", "rebalance", "move", "start", "client")
 _ENDS = {"closed": "closed its connections", "died": "vanished", "evicted": "was removed from its group"}
@@ -78,36 +77,32 @@ def chronology(dataset: Dataset, wanted: Wanted) -> list[Entry]:
 def _incidents(facts: Facts) -> Iterator[Entry]:
     """A line where an incident begins and one where it ends."""
     for row in facts.incidents:
-        groups = {s["group_id"] for s in facts.stalls if s["incident_id"] == row["incident_id"] and s["group_id"]}
-        about = {
-            "id": row["incident_id"],
-            "severity": row["severity"],
-            "clients": tuple(row["clients"] or ()),
-            "nodes": () if row["node_id"] is None else (row["node_id"],),
-            "groups": tuple(sorted(groups)),
-        }
-        begin, end = row["start_ns"] or facts.start_ns, row["end_ns"]
+        groups = {s.group_id for s in facts.stalls if s.incident_id == row.incident_id and s.group_id}
+        nodes = () if row.node_id is None else (row.node_id,)
+        about = Entry(0, "", "incident", "", row.incident_id, row.severity, row.clients, nodes, tuple(sorted(groups)))
+        begin, end = row.start_ns or facts.start_ns, row.end_ns
         title = title_of(row)
         still = ", not over when the capture ended" if end is None else ""
-        yield Entry(begin, _at(begin, facts), "incident", f"{title} begins ({row['severity']}){still}", **about)
+        text = f"{title} begins ({row.severity}){still}"
+        yield replace(about, ts_ns=begin, at=_at(begin, facts), text=text)
         if end is not None:
             lasted = span((end - begin) // 1000)
-            yield Entry(end, _at(end, facts), "incident", f"{title} is over after {lasted}", **about)
+            yield replace(about, ts_ns=end, at=_at(end, facts), text=f"{title} is over after {lasted}")
 
 
 def _stalls(facts: Facts) -> Iterator[Entry]:
     for row in facts.stalls:
-        lasted = span(1000 * (row["waited_ms"] or 0))
-        still = "" if row["to_ns"] is not None else ", still waiting"
+        lasted = span(1000 * row.waited_ms)
+        still = "" if row.to_ns is not None else ", still waiting"
         yield Entry(
-            row["from_ns"],
-            _at(row["from_ns"], facts),
+            row.from_ns,
+            _at(row.from_ns, facts),
             "stall",
             f"{safe(who_waited(row, facts))} waits {lasted}{still}: {what_waited(row)}",
-            id=row["stall_id"],
-            clients=(row["client_instance_id"],) if row["client_instance_id"] else (),
-            nodes=() if row["node_id"] is None else (row["node_id"],),
-            groups=(row["group_id"],) if row["group_id"] else (),
+            id=row.stall_id,
+            clients=(row.client_instance_id,) if row.client_instance_id else (),
+            nodes=() if row.node_id is None else (row.node_id,),
+            groups=(row.group_id,) if row.group_id else (),
         )
 
 
@@ -123,75 +118,69 @@ def _broker_states(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
 
 
 def _rebalances(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
-    columns = ["rebalance_id", "group_id", "node_id", "generation", "trigger", "start_ns", "duration_ms", "members"]
-    found = list(rows(dataset, REBALANCES, [*columns, "departed", "partitions"]))
+    found = list(read(dataset, Rebalance))
     names = member_names(found)
     for row in found:
-        if row["start_ns"] is None:
+        if row.start_ns is None:
             continue
-        number = "" if row["generation"] is None else f", generation {row['generation']}"
-        took = "" if row["duration_ms"] is None else f", {span(1000 * row['duration_ms'])}"
-        because = (row["trigger"] or "unknown").replace("_", " ")
-        members = {member["client_instance_id"] for member in row["members"] or ()} - {None}
+        number = "" if row.generation is None else f", generation {row.generation}"
+        took = "" if row.duration_ms is None else f", {span(1000 * row.duration_ms)}"
+        members = {member.client_instance_id for member in row.members if member.client_instance_id}
         unread = unread_text(row, names, facts.start_ns)
         yield Entry(
-            row["start_ns"],
-            _at(row["start_ns"], facts),
+            row.start_ns,
+            _at(row.start_ns, facts),
             "rebalance",
-            f"group {safe(row['group_id'])} rebalances: {because}{number}{took}{f'; {unread}' if unread else ''}",
-            id=row["rebalance_id"],
+            f"group {safe(row.group_id)} rebalances: {row.trigger_words}{number}{took}{f'; {unread}' if unread else ''}",
+            id=row.rebalance_id,
             clients=tuple(sorted(members)),
-            nodes=() if row["node_id"] is None else (row["node_id"],),
-            groups=(row["group_id"],) if row["group_id"] else (),
+            nodes=() if row.node_id is None else (row.node_id,),
+            groups=(row.group_id,) if row.group_id else (),
         )
 
 
 def _moves(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
     """Leaders, coordinators and the controller that moved, and brokers that Metadata stopped or began to list."""
-    for change in topology_model(dataset)["changes"] or ():
-        about = (change["from"], change["to"], change["node_id"] if change["kind"] == "broker" else None)
+    for change in topology_model(dataset).changes or ():
+        about = (change.from_, change.to, change.node_id if change.kind == "broker" else None)
         nodes = tuple(sorted({node_id for node_id in about if node_id is not None}))
-        groups = (change["subject"],) if change["kind"] == "group coordinator" else ()
-        yield Entry(
-            change["ts_ns"], _at(change["ts_ns"], facts), "move", change_text(change), nodes=nodes, groups=groups
-        )
+        groups = (change.subject,) if change.kind == "group coordinator" else ()
+        yield Entry(change.ts_ns, _at(change.ts_ns, facts), "move", change_text(change), nodes=nodes, groups=groups)
 
 
 def _starts(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
     """Starts of clients, without those of the brokers' own."""
-    columns = ["startup_id", "client_instance_id", "start_no", "start_ns", "total_us", "outcome", "failed_step"]
-    for row in rows(dataset, STARTUPS, columns):
-        client = facts.clients.get(row["client_instance_id"], {})
-        if row["start_ns"] is None or client.get("kind") == "broker":
+    for row in read(dataset, Start):
+        client = facts.clients.get(row.client_instance_id)
+        if row.start_ns is None or facts.is_broker(row.client_instance_id):
             continue
-        took = f" after {span(row['total_us'])}" if row["total_us"] is not None else ""
-        where = f" at {row['failed_step'].replace('_', ' ')}" if row["failed_step"] else ""
-        again = f" (start number {row['start_no']})" if (row["start_no"] or 1) > 1 else ""
-        name = safe(facts.name(row["client_instance_id"]))
+        took = f" after {span(row.total_us)}" if row.total_us is not None else ""
+        again = f" (start number {row.start_no})" if row.is_repeated else ""
+        name = safe(facts.name(row.client_instance_id))
         yield Entry(
-            row["start_ns"],
-            _at(row["start_ns"], facts),
+            row.start_ns,
+            _at(row.start_ns, facts),
             "start",
-            f"{name} starts{again}: {start_text(row['outcome'])}{took}{where}",
-            id=row["startup_id"],
-            clients=(row["client_instance_id"],),
-            groups=(client["group_id"],) if client.get("group_id") else (),
+            f"{name} starts{again}: {row.outcome_text}{took}{row.failed_words}",
+            id=row.startup_id,
+            clients=(row.client_instance_id,),
+            groups=(client.group_id,) if client and client.group_id else (),
         )
 
 
 def _ends(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
     """Ends of clients, without those of the brokers' own and of clients that were there when the capture ended."""
-    for row in rows(dataset, CLIENTS, ["client_instance_id", "kind", "group_id", "end", "last_ns"]):
-        if row["kind"] == "broker" or row["end"] not in _ENDS or row["last_ns"] is None:
+    for row in read(dataset, Client):
+        if row.kind == "broker" or row.end is None or row.end not in _ENDS or row.last_ns is None:
             continue
         yield Entry(
-            row["last_ns"],
-            _at(row["last_ns"], facts),
+            row.last_ns,
+            _at(row.last_ns, facts),
             "client",
-            f"{safe(facts.name(row['client_instance_id']))} {_ENDS[row['end']]}",
-            id=row["client_instance_id"],
-            clients=(row["client_instance_id"],),
-            groups=(row["group_id"],) if row["group_id"] else (),
+            f"{safe(facts.name(row.client_instance_id))} {_ENDS[row.end]}",
+            id=row.client_instance_id,
+            clients=(row.client_instance_id,),
+            groups=(row.group_id,) if row.group_id else (),
         )
 
 

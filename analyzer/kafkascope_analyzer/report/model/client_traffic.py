@@ -2,153 +2,191 @@
 
 A client is an address and a client id, so that this needs no stories. A Produce request carries one batch a partition
 (Kafka 0.11 and later), so its bytes over its partitions are a batch. Compression is known where batches were read
-(`--record-batches`). Memory grows with the number of clients, up to MOST_KNOWN.
+(`--record-batches`).
 """
 
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
-
-from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.tables import CONNECTIONS, RECORD_BATCHES, REQUESTS
-from kafkascope_analyzer.report.scan import one_of, scan
+from kafkascope_analyzer.report.rows import grouped, select
+from kafkascope_analyzer.sql.database import Database
 from kafkascope_parsers.api_keys import FETCH, PRODUCE, SHARE_FETCH
 
-Row = dict[str, Any]
-Client = tuple[str | None, str | None]
-
 MOST_CLIENTS = 200
-MOST_KNOWN = 20_000
-"""Clients that are counted apart; those that come after are counted together."""
-_OTHERS: Client = (None, "(other clients)")
-_CLIENT = ["client_ip", "client_id"]
-_SUMS = ["n_records", "record_bytes", "n_partitions", "request_bytes", "response_bytes"]
+ClientKey = tuple[str | None, str | None]
 
 
-@dataclass(slots=True)
-class _Traffic:
-    """What is counted of a client: by `produce` and `fetch`, requests and the sums of _SUMS."""
+@dataclass(frozen=True, slots=True)
+class ProduceTraffic:
+    """Produce requests of a client."""
 
-    n_requests: int = 0
-    produce: Counter[str] = field(default_factory=Counter)
-    fetch: Counter[str] = field(default_factory=Counter)
-    acks: Counter[int] = field(default_factory=Counter)
-    max_wait_ms: Counter[int] = field(default_factory=Counter)
-    min_bytes: Counter[int] = field(default_factory=Counter)
-    codecs: Counter[str] = field(default_factory=Counter)
+    n: Annotated[int, "requests"]
+    n_records: Annotated[int, "records"]
+    record_bytes: Annotated[int, "bytes of record batches"]
+    records_a_request: Annotated[float | None, "records a request"]
+    bytes_a_request: Annotated[int | None, "bytes of record batches a request"]
+    bytes_a_batch: Annotated[int | None, "bytes a batch: one a partition and request"]
+    acks: Annotated[dict[str, int], "requests by acks"]
+    codecs: Annotated[dict[str, int], "batches by compression"]
 
 
-def client_traffic(dataset: Dataset) -> Row:
+@dataclass(frozen=True, slots=True)
+class FetchTraffic:
+    """Fetch and ShareFetch requests of a client."""
+
+    n: Annotated[int, "requests"]
+    n_records: Annotated[int, "records"]
+    record_bytes: Annotated[int, "bytes of record batches"]
+    records_a_request: Annotated[float | None, "records a request"]
+    bytes_a_request: Annotated[int | None, "bytes of record batches a request"]
+    n_empty: Annotated[int, "responses without records"]
+    max_wait_ms: Annotated[int | None, "commonest max_wait_ms"]
+    min_bytes: Annotated[int | None, "commonest min_bytes"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTraffic:
+    """How a client sends and fetches."""
+
+    client_ip: Annotated[str | None, "address"]
+    client_id: Annotated[str | None, "client id"]
+    n_requests: Annotated[int, "requests of all APIs"]
+    produce: Annotated[ProduceTraffic | None, "its Produce requests; null without any"]
+    fetch: Annotated[FetchTraffic | None, "its Fetch and ShareFetch requests; null without any"]
+    requests_a_record: Annotated[float | None, "requests of all APIs a record: much above 1 is chatty"]
+
+
+@dataclass(frozen=True, slots=True)
+class AllClientTraffic:
+    """How each client (address and client id) sends and fetches."""
+
+    codecs_known: Annotated[bool, "whether compression was read (--record-batches)"]
+    n: Annotated[int, "clients that sent or fetched"]
+    listed: Annotated[tuple[ClientTraffic, ...], "clients, those that moved most first, at most 200"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What is added up of a client."""
+
+    client_ip: str | None
+    client_id: str | None
+    n_requests: int
+    n_produce: int
+    produce_records: int
+    produce_bytes: int
+    produce_partitions: int
+    n_fetch: int
+    fetch_records: int
+    fetch_bytes: int
+    n_empty: int
+
+    @property
+    def client(self) -> ClientKey:
+        """Address and client id."""
+        return self.client_ip, self.client_id
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """How often a client used a value of a setting."""
+
+    client_ip: str | None
+    client_id: str | None
+    setting: str
+    value: str
+    n: int
+
+
+_OF_CLIENTS = "coalesce(replica_id, -1) < 0"
+"""No follower's fetch."""
+_SUMS = f"""
+with sent as (
+    select *, api_key = {PRODUCE} as is_produce, api_key in ({FETCH}, {SHARE_FETCH}) as is_fetch from requests
+    where {_OF_CLIENTS}
+)
+select client_ip, client_id, count(*) as n_requests, count(*) filter (is_produce) as n_produce,
+    sum(n_records) filter (is_produce)::bigint as produce_records,
+    sum(record_bytes) filter (is_produce)::bigint as produce_bytes,
+    sum(n_partitions) filter (is_produce)::bigint as produce_partitions,
+    count(*) filter (is_fetch) as n_fetch, sum(n_records) filter (is_fetch)::bigint as fetch_records,
+    sum(record_bytes) filter (is_fetch)::bigint as fetch_bytes,
+    count(*) filter (is_fetch and coalesce(n_records, 0) = 0) as n_empty
+from sent group by client_ip, client_id having n_produce + n_fetch > 0
+order by coalesce(produce_bytes, 0) + coalesce(fetch_bytes, 0) desc, coalesce(client_ip, 'None'),
+    coalesce(client_id, 'None')
+"""
+_USES = """
+select client_ip, client_id, '{column}' as setting, {column}::varchar as value, count(*) as n from requests
+where {column} is not null and {of_clients} group by all order by {column}
+"""
+_CODECS = f"""
+select client_ip, client_ids[1] as client_id, 'codec' as setting, coalesce(nullif(codec, ''), 'unknown') as value,
+    count(*) as n
+from record_batches join connections using (conn_id) where api_key = {PRODUCE} and control is null
+group by all order by value
+"""
+
+
+def client_traffic(database: Database) -> AllClientTraffic:
     """Clients by the bytes of records that they moved; `codecs_known` says whether compression was read."""
-    found: dict[Client, _Traffic] = {}
-    columns = [*_CLIENT, "api_key", "acks", "max_wait_ms", "min_bytes", "replica_id", *_SUMS]
-    for batch in scan(dataset, REQUESTS, columns, _of_a_client()):
-        _add(found, batch)
-    known = _add_codecs(dataset, found)
-    busy = [(client, traffic) for client, traffic in found.items() if traffic.produce or traffic.fetch]
-    busy.sort(key=lambda item: (-item[1].produce["record_bytes"] - item[1].fetch["record_bytes"], *map(str, item[0])))
-    return {
-        "codecs_known": known,
-        "n": len(busy),
-        "listed": [_told(client, traffic) for client, traffic in busy[:MOST_CLIENTS]],
-    }
+    codecs = select(database, _CODECS, _Use)
+    uses = {"codec": grouped(codecs, _client)}
+    for column in ("acks", "max_wait_ms", "min_bytes"):
+        uses[column] = grouped(select(database, _USES.format(column=column, of_clients=_OF_CLIENTS), _Use), _client)
+    clients = select(database, _SUMS, _Sums)
+    listed = [
+        _traffic(sums, {name: known.get(sums.client, []) for name, known in uses.items()})
+        for sums in clients[:MOST_CLIENTS]
+    ]
+    return AllClientTraffic(bool(codecs), len(clients), tuple(listed))
 
 
-def _of_a_client() -> ds.Expression:
-    """The filter: no follower's fetch."""
-    return ds.field("replica_id").is_null() | (ds.field("replica_id") < 0)
+def _client(use: _Use) -> ClientKey:
+    return use.client_ip, use.client_id
 
 
-def _of(found: dict[Client, _Traffic], client: Client) -> _Traffic:
-    if client not in found and len(found) >= MOST_KNOWN:
-        client = _OTHERS
-    return found.setdefault(client, _Traffic())
+def _traffic(sums: _Sums, uses: dict[str, list[_Use]]) -> ClientTraffic:
+    return ClientTraffic(
+        client_ip=sums.client_ip,
+        client_id=sums.client_id,
+        n_requests=sums.n_requests,
+        produce=_produce(sums, uses) if sums.n_produce else None,
+        fetch=_fetch(sums, uses) if sums.n_fetch else None,
+        requests_a_record=_ratio(sums.n_requests, sums.produce_records + sums.fetch_records),
+    )
 
 
-def _add(found: dict[Client, _Traffic], batch: pa.RecordBatch) -> None:
-    table = pa.Table.from_batches([batch])
-    empty = pc.equal(pc.fill_null(table["n_records"], 0), 0)
-    table = table.append_column("empty", empty)
-    sums = [*((name, "sum") for name in _SUMS), ("empty", "sum"), ("api_key", "count")]
-    for row in table.group_by([*_CLIENT, "api_key"], use_threads=False).aggregate(sums).to_pylist():
-        traffic = _of(found, (row["client_ip"], row["client_id"]))
-        traffic.n_requests += row["api_key_count"]
-        counted = {PRODUCE: traffic.produce, FETCH: traffic.fetch, SHARE_FETCH: traffic.fetch}.get(row["api_key"])
-        if counted is not None:
-            counted.update({name: row[f"{name}_sum"] or 0 for name in [*_SUMS, "empty"]})
-            counted["n"] += row["api_key_count"]
-    for name in ("acks", "max_wait_ms", "min_bytes"):
-        some = table.filter(pc.is_valid(table[name])).group_by([*_CLIENT, name], use_threads=False)
-        for row in some.aggregate([("api_key", "count")]).to_pylist():
-            getattr(_of(found, (row["client_ip"], row["client_id"])), name)[row[name]] += row["api_key_count"]
+def _produce(sums: _Sums, uses: dict[str, list[_Use]]) -> ProduceTraffic:
+    return ProduceTraffic(
+        n=sums.n_produce,
+        n_records=sums.produce_records,
+        record_bytes=sums.produce_bytes,
+        records_a_request=_ratio(sums.produce_records, sums.n_produce),
+        bytes_a_request=sums.produce_bytes // sums.n_produce,
+        bytes_a_batch=sums.produce_bytes // sums.produce_partitions if sums.produce_partitions else None,
+        acks={use.value: use.n for use in uses["acks"]},
+        codecs={use.value: use.n for use in uses["codec"]},
+    )
 
 
-def _add_codecs(dataset: Dataset, found: dict[Client, _Traffic]) -> bool:
-    """Counts batches that clients sent by compression; False where none were read."""
-    by_connection: Counter[tuple[str, str]] = Counter()
-    only = (ds.field("api_key") == PRODUCE) & ds.field("control").is_null()
-    for batch in scan(dataset, RECORD_BATCHES, ["conn_id", "codec", "bytes"], only):
-        grouped = pa.Table.from_batches([batch]).group_by(["conn_id", "codec"], use_threads=False)
-        for row in grouped.aggregate([("bytes", "count")]).to_pylist():
-            by_connection[row["conn_id"], row["codec"] or "unknown"] += row["bytes_count"]
-    conn_ids = sorted({conn_id for conn_id, _ in by_connection})
-    columns = ["conn_id", "client_ip", "client_ids"]
-    who: dict[str, Client] = {}
-    for batch in scan(dataset, CONNECTIONS, columns, one_of("conn_id", conn_ids)):
-        for row in batch.to_pylist():
-            who[row["conn_id"]] = row["client_ip"], next(iter(row["client_ids"] or ()), None)
-    for (conn_id, codec), n in sorted(by_connection.items()):
-        if conn_id in who:
-            _of(found, who[conn_id]).codecs[codec] += n
-    return bool(by_connection)
+def _fetch(sums: _Sums, uses: dict[str, list[_Use]]) -> FetchTraffic:
+    return FetchTraffic(
+        n=sums.n_fetch,
+        n_records=sums.fetch_records,
+        record_bytes=sums.fetch_bytes,
+        records_a_request=_ratio(sums.fetch_records, sums.n_fetch),
+        bytes_a_request=sums.fetch_bytes // sums.n_fetch,
+        n_empty=sums.n_empty,
+        max_wait_ms=_commonest(uses["max_wait_ms"]),
+        min_bytes=_commonest(uses["min_bytes"]),
+    )
 
 
-def _told(client: Client, traffic: _Traffic) -> Row:
-    produce, fetch = traffic.produce, traffic.fetch
-    return {
-        "client_ip": client[0],
-        "client_id": client[1],
-        "n_requests": traffic.n_requests,
-        "produce": None
-        if not produce
-        else {
-            **_figures(produce),
-            "bytes_a_batch": _over(produce["record_bytes"], produce["n_partitions"]),
-            "acks": {str(acks): n for acks, n in sorted(traffic.acks.items())},
-            "codecs": dict(sorted(traffic.codecs.items())),
-        },
-        "fetch": None
-        if not fetch
-        else {
-            **_figures(fetch),
-            "n_empty": fetch["empty"],
-            "max_wait_ms": _commonest(traffic.max_wait_ms),
-            "min_bytes": _commonest(traffic.min_bytes),
-        },
-        "requests_a_record": _over(traffic.n_requests, produce["n_records"] + fetch["n_records"], 1000),
-    }
+def _ratio(part: int, whole: int) -> float | None:
+    """The quotient, rounded down to thousandths; None over nothing."""
+    return part * 1000 // whole / 1000 if whole else None
 
 
-def _figures(counted: Counter[str]) -> Row:
-    return {
-        "n": counted["n"],
-        "n_records": counted["n_records"],
-        "record_bytes": counted["record_bytes"],
-        "records_a_request": _over(counted["n_records"], counted["n"], 1000),
-        "bytes_a_request": _over(counted["record_bytes"], counted["n"]),
-    }
-
-
-def _over(part: int, whole: int, scale: int = 1) -> int | float | None:
-    """The quotient, rounded down to a whole number, or to thousandths; None over nothing."""
-    if not whole:
-        return None
-    return part // whole if scale == 1 else part * scale // whole / scale
-
-
-def _commonest(counted: Counter[int]) -> int | None:
-    return min(counted, key=lambda value: (-counted[value], value)) if counted else None
+def _commonest(uses: list[_Use]) -> int | None:
+    return min(((-use.n, int(use.value)) for use in uses), default=(0, None))[1]

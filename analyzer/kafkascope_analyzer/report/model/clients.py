@@ -4,233 +4,287 @@ Reads the story tables for a bounded number of clients; those in trouble come fi
 that talk to brokers are summed up, not listed.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
 
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import (
-    CADENCES,
-    CLIENTS,
-    RECOVERIES,
-    RECOVERY_STEP_ROWS,
-    STARTUP_STEP_ROWS,
-    STARTUPS,
+from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, STARTUPS
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, ROLES
+from kafkascope_analyzer.report.model.recoveries import (
+    MOST_CAUSES,
+    MOST_NAMES,
+    NOT_RECOVERED,
+    RecoveredCause,
+    causes_of,
 )
-from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS
-from kafkascope_analyzer.report.model.recovery_outcomes import NOT_RECOVERED
-from kafkascope_analyzer.report.model.slowest_steps import slowest
-from kafkascope_analyzer.report.scan import has_table, one_of, rows
+from kafkascope_analyzer.report.model.starts import Loop, Start, both_ends, loops_of, starts_in_order, with_steps
+from kafkascope_analyzer.report.rows import Row, grouped, read
+from kafkascope_analyzer.report.scan import one_of
 from kafkascope_analyzer.report.words import address
 
 MOST_CLIENTS = 200
 MOST_CONNECTIONS = 100
 MOST_STARTS = 10
-MOST_CAUSES = 25
 MOST_LOOPS = 20
-FIRST_STEPS, LAST_STEPS = 60, 20
-MOST_NAMES = 5
 """Limits of report.json, so that a capture of a whole day still makes a report that a person can open; the tables
 have everything.
 """
 
-Row = dict[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job of a connection."""
+
+    role: Annotated[str, "the job", ROLES]
+    n_subjects: Annotated[int, "topic-partitions, groups or transactional ids that it is done for"]
+    subjects: Annotated[tuple[str, ...], "the first 5 of them"]
+    verdicts: Annotated[dict[str, int], "rows of table roles by verdict: confirmed, claimed, refused"]
+    n_requests: Annotated[int, "requests that asked for it"]
+    first_ns: Annotated[int | None, "first of them"]
 
 
-def clients(dataset: Dataset) -> Row:
-    """Client instances by the time they were first seen, and one summary of the brokers among them."""
-    if not has_table(dataset, CLIENTS):
-        return {"present": False, "n": 0, "listed": [], "brokers": _brokers([])}
-    everyone = list(rows(dataset, CLIENTS, [c.name for c in CLIENTS.columns if not c.name.endswith("_ts")]))
+@dataclass(frozen=True, slots=True)
+class ClientConnection:
+    """A connection."""
+
+    conn_id: Annotated[str, "connection"]
+    node_id: Annotated[int | None, "node id of the server"]
+    protocol: Annotated[str | None, "what it speaks"]
+    first_ns: Annotated[int | None, "first segment"]
+    last_ns: Annotated[int | None, "last segment"]
+    close_kind: Annotated[str | None, "how it ended"]
+    n_requests: Annotated[int | None, "requests"]
+    n_errors: Annotated[int | None, "errors"]
+    primary_role: Annotated[str | None, "role that most requests served"]
+    sasl_mechanism: Annotated[str | None, "SASL mechanism"]
+    tls_version: Annotated[str | None, "TLS version"]
+    client: Annotated[str | None, "address and port of the client"]
+    server: Annotated[str | None, "address and port of the server"]
+    roles: Annotated[tuple[Job, ...], "its jobs by the time they began"]
+
+
+@dataclass(frozen=True, slots=True)
+class Client(Row):
+    """A row of stories/clients."""
+
+    TABLE: ClassVar[Table] = CLIENTS
+    client_instance_id: str
+    client_id: str | None
+    client_ip: str | None
+    principal: str | None
+    software_name: str | None
+    software_version: str | None
+    software_from: str | None
+    kind: str
+    group_protocol: str | None
+    transactions: str | None
+    group_id: str | None
+    member_ids: tuple[str, ...] | None
+    group_instance_id: str | None
+    transactional_id: str | None
+    identity: str | None
+    identity_why: str | None
+    first_ns: int | None
+    last_ns: int | None
+    n_requests: int | None
+    n_errors: int | None
+    end: str | None
+    n_connections: Annotated[int, "its connections"] = 0
+    connections: Annotated[tuple[ClientConnection, ...], "the first 100 of them"] = ()
+    n_starts: Annotated[int, "its starts"] = 0
+    starts: Annotated[tuple[Start, ...], "the first 10 of them"] = ()
+    n_odd_loops: Annotated[int, "its loops that are late or fast"] = 0
+    odd_loops: Annotated[tuple[Loop, ...], "20 of them, late ones first"] = ()
+    n_causes: Annotated[int, "causes that hit it"] = 0
+    recoveries: Annotated[
+        tuple[RecoveredCause, ...], "its episodes, those of one cause together; the first 25 causes"
+    ] = ()
+    stood_still: Annotated[str | None, "its longest stall in words; null where it never stood still"] = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerClients:
+    """The brokers' own clients, summed up."""
+
+    n: Annotated[int, "clients inside brokers"]
+    n_connections: Annotated[int, "their connections"]
+    n_requests: Annotated[int, "their requests"]
+    n_errors: Annotated[int, "errors that they got"]
+    addresses: Annotated[tuple[str, ...], "their addresses"]
+    ends: Annotated[dict[str, int], "clients by how they ended"]
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """Client instances: what they are, where they connect, how they started and recovered."""
+
+    n: Annotated[int, "client instances but for brokers"]
+    listed: Annotated[tuple[Client, ...], "by the time they were first seen, at most 200: those in trouble"]
+    brokers: Annotated[BrokerClients, "the brokers' own clients, summed up"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner(Row):
+    """A client's connections."""
+
+    TABLE: ClassVar[Table] = CLIENTS
+    client_instance_id: str
+    conn_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection(Row):
+    TABLE: ClassVar[Table] = CONNECTIONS
+    conn_id: str
+    client_ip: str | None
+    client_port: int | None
+    server_ip: str | None
+    server_port: int | None
+    node_id: int | None
+    protocol: str | None
+    first_ns: int | None
+    last_ns: int | None
+    close_kind: str | None
+    n_requests: int | None
+    n_errors: int | None
+    primary_role: str | None
+    sasl_mechanism: str | None
+    tls_version: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Role(Row):
+    TABLE: ClassVar[Table] = ROLE_ROWS
+    conn_id: str
+    role: str
+    subject: str | None
+    n_requests: int
+    verdict: str
+    first_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _RecoveryOutcome(Row):
+    TABLE: ClassVar[Table] = RECOVERIES
+    client_instance_id: str
+    outcome: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _StartOutcome(Row):
+    TABLE: ClassVar[Table] = STARTUPS
+    client_instance_id: str
+
+
+def clients(dataset: Dataset, stood_still: Mapping[str, str]) -> Clients:
+    """Client instances by the time they were first seen, and one summary of the brokers among them.
+
+    stood_still: client_instance_id -> how long it stood still, in words.
+    """
+    everyone = list(read(dataset, Client))
+    conn_ids = {row.client_instance_id: row.conn_ids for row in read(dataset, _Owner)}
     troubled = _troubled(dataset)
-    listed = [c for c in everyone if c["kind"] != "broker"]
-    chosen = sorted(
-        listed, key=lambda c: (-troubled[c["client_instance_id"]], c["first_ns"] or 0, c["client_instance_id"])
-    )[:MOST_CLIENTS]
-    chosen.sort(key=lambda c: (c["first_ns"] or 0, c["client_instance_id"]))
-    ids = [c["client_instance_id"] for c in chosen]
-    wires = _connections(dataset, chosen)
-    starts, recoveries = _startups(dataset, ids), _recoveries(dataset, ids)
-    loops = _odd_loops(dataset, ids)
-    for client in chosen:
-        identity = client["client_instance_id"]
-        conn_ids = client.pop("conn_ids") or []
-        client["n_connections"] = len(conn_ids)
-        client["connections"] = [wires[c] for c in conn_ids[:MOST_CONNECTIONS] if c in wires]
-        client["n_starts"], client["starts"] = len(starts[identity]), starts[identity][:MOST_STARTS]
-        client["n_odd_loops"], client["odd_loops"] = len(loops[identity]), loops[identity][:MOST_LOOPS]
-        client["n_causes"], client["recoveries"] = len(recoveries[identity]), recoveries[identity][:MOST_CAUSES]
-    return {
-        "present": True,
-        "n": len(listed),
-        "listed": chosen,
-        "brokers": _brokers([c for c in everyone if c["kind"] == "broker"]),
-    }
-
-
-def _troubled(dataset: Dataset) -> Counter[str]:
-    """Instances by how much there is to tell: episodes that did not end well, failed starts, other episodes."""
-    found: Counter[str] = Counter()
-    for row in rows(dataset, RECOVERIES, ["client_instance_id", "outcome"]):
-        found[row["client_instance_id"]] += 100 if row["outcome"] in NOT_RECOVERED else 1
-    for row in rows(dataset, STARTUPS, ["client_instance_id", "outcome"], one_of("outcome", ["failed", "gave_up"])):
-        found[row["client_instance_id"]] += 50
-    return found
-
-
-def _brokers(instances: list[Row]) -> Row:
-    ends = Counter(row["end"] or "unknown" for row in instances)
-    return {
-        "n": len(instances),
-        "n_connections": sum(len(row["conn_ids"] or ()) for row in instances),
-        "n_requests": sum(row["n_requests"] or 0 for row in instances),
-        "n_errors": sum(row["n_errors"] or 0 for row in instances),
-        "addresses": sorted({row["client_ip"] for row in instances if row["client_ip"]}),
-        "ends": dict(sorted(ends.items())),
-    }
-
-
-def _connections(dataset: Dataset, chosen: list[Row]) -> dict[str, Row]:
-    """The chosen clients' connections with their roles, by conn_id."""
-    wanted = [c for client in chosen for c in (client["conn_ids"] or [])[:MOST_CONNECTIONS]]
-    columns = [
-        "conn_id",
-        "client_ip",
-        "client_port",
-        "server_ip",
-        "server_port",
-        "node_id",
-        "protocol",
-        "first_ns",
-        "last_ns",
-        "close_kind",
-    ]
-    columns += ["n_requests", "n_errors", "primary_role", "sasl_mechanism", "tls_version"]
-    found = {row["conn_id"]: row for row in rows(dataset, CONNECTIONS, columns, one_of("conn_id", wanted))}
-    roles: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
-    jobs = ["conn_id", "role", "subject", "n_requests", "verdict", "first_ns"]
-    for row in rows(dataset, ROLE_ROWS, jobs, one_of("conn_id", wanted)):
-        roles[row["conn_id"]][row["role"]].append(row)
-    for conn_id, row in found.items():
-        row["client"] = address(row.pop("client_ip"), row.pop("client_port"))
-        row["server"] = address(row.pop("server_ip"), row.pop("server_port"))
-        row["roles"] = [_role(role, of_role) for role, of_role in sorted(roles[conn_id].items())]
-        row["roles"].sort(key=lambda role: (role["first_ns"] or 0, role["role"]))
-    return found
-
-
-def _role(role: str, of_role: list[Row]) -> Row:
-    subjects = sorted({row["subject"] for row in of_role if row["subject"]})
-    verdicts = Counter(row["verdict"] or "claimed" for row in of_role)
-    return {
-        "role": role,
-        "n_subjects": len(subjects),
-        "subjects": subjects[:MOST_NAMES],
-        "verdicts": dict(sorted(verdicts.items())),
-        "n_requests": sum(row["n_requests"] or 0 for row in of_role),
-        "first_ns": min((row["first_ns"] for row in of_role if row["first_ns"] is not None), default=None),
-    }
-
-
-def _without_ts(columns: Iterable[Any]) -> list[str]:
-    return [c.name for c in columns if not c.name.endswith("_ts") and c.name != "ts"]
-
-
-def _startups(dataset: Dataset, ids: list[str]) -> dict[str, list[Row]]:
-    """Starts with their steps, by client instance."""
-    found: dict[str, list[Row]] = defaultdict(list)
-    for row in rows(dataset, STARTUPS, _without_ts(STARTUPS.columns), one_of("client_instance_id", ids)):
-        found[row["client_instance_id"]].append(row)
-    wanted = []
-    for of_client in found.values():
-        of_client.sort(key=lambda row: (row["start_no"] or 0, row["startup_id"]))
-        wanted += [row["startup_id"] for row in of_client[:MOST_STARTS]]
-    steps: dict[str, list[Row]] = defaultdict(list)
-    for row in rows(dataset, STARTUP_STEP_ROWS, _without_ts(STARTUP_STEP_ROWS.columns), one_of("startup_id", wanted)):
-        steps[row["startup_id"]].append(row)
-    for of_client in found.values():
-        for start in of_client[:MOST_STARTS]:
-            of_start = sorted(steps[start["startup_id"]], key=lambda row: row["seq"] or 0)
-            start["slowest"] = slowest(of_start)
-            start["n_steps"], start["steps"] = len(of_start), both_ends(of_start)
-    return found
-
-
-def both_ends(steps: list[Row]) -> list[Row]:
-    """The steps, without the middle where they are too many: how it began and how it ended."""
-    return steps if len(steps) <= FIRST_STEPS + LAST_STEPS else [*steps[:FIRST_STEPS], *steps[-LAST_STEPS:]]
-
-
-def _odd_loops(dataset: Dataset, ids: list[str]) -> dict[str, list[Row]]:
-    """Loops that are late or fast, by client instance."""
-    found: dict[str, list[Row]] = defaultdict(list)
-    for row in rows(dataset, CADENCES, _without_ts(CADENCES.columns), one_of("client_instance_id", ids)):
-        if row["verdict"] in ("late", "fast"):
-            found[row["client_instance_id"]].append(row)
-    for of_client in found.values():
-        of_client.sort(key=lambda row: (row["verdict"] != "late", row["cadence"], row["conn_id"] or ""))
-    return found
-
-
-def _recoveries(dataset: Dataset, ids: list[str]) -> dict[str, list[Row]]:
-    """Episodes of one cause together, with the steps of the one that took longest, by client instance."""
-    causes: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in rows(dataset, RECOVERIES, _without_ts(RECOVERIES.columns), one_of("client_instance_id", ids)):
-        causes[row["client_instance_id"], row["cause_id"] or row["recovery_id"]].append(row)
-    found: dict[str, list[Row]] = defaultdict(list)
-    for (identity, _), episodes in causes.items():
-        found[identity].append(_cause(episodes))
-    told = {}
-    for of_client in found.values():
-        of_client.sort(key=lambda cause: (cause["start_ns"] or 0, cause["told"]))
-        told.update({cause["told"]: cause for cause in of_client[:MOST_CAUSES]})
-    steps: dict[str, list[Row]] = defaultdict(list)
-    for row in rows(
-        dataset, RECOVERY_STEP_ROWS, _without_ts(RECOVERY_STEP_ROWS.columns), one_of("recovery_id", list(told))
-    ):
-        steps[row["recovery_id"]].append(row)
-    for recovery_id, cause in told.items():
-        of_episode = sorted(steps[recovery_id], key=lambda row: row["seq"] or 0)
-        cause["n_steps"], cause["steps"] = len(of_episode), both_ends(of_episode)
-    return found
-
-
-def worst_of_cause(episodes: list[Row]) -> Row:
-    """The recovery that stands for all of one cause: one that did not end well, else the longest."""
-    return max(
-        episodes,
-        key=lambda row: (row["outcome"] in NOT_RECOVERED, row["time_to_recover_ms"] or 0, row["n_errors"] or 0),
+    listed = sorted(
+        (client for client in everyone if client.kind != "broker"),
+        key=lambda c: (-troubled[c.client_instance_id], c.first_ns or 0, c.client_instance_id),
+    )
+    chosen = sorted(listed[:MOST_CLIENTS], key=lambda c: (c.first_ns or 0, c.client_instance_id))
+    chosen = [replace(c, stood_still=stood_still.get(c.client_instance_id)) for c in chosen]
+    return Clients(
+        n=len(listed),
+        listed=tuple(_complete(dataset, chosen, conn_ids)),
+        brokers=_brokers([client for client in everyone if client.kind == "broker"], conn_ids),
     )
 
 
-def _cause(episodes: list[Row]) -> Row:
-    """What a client's episodes of one cause have in common, and what the worst of them says."""
-    episodes.sort(key=lambda row: (row["start_ns"] or 0, row["resource"] or "", row["recovery_id"]))
-    worst = worst_of_cause(episodes)
-    resources = sorted({row["resource"] for row in episodes if row["resource"]})
-    outcomes = Counter(row["outcome"] or "still_open" for row in episodes)
-    ended = [row["recovered_ns"] for row in episodes if row["recovered_ns"] is not None]
+def _complete(dataset: Dataset, chosen: list[Client], conn_ids: Mapping[str, tuple[str, ...]]) -> Iterable[Client]:
+    """The clients with their connections, starts, loops and recoveries."""
+    ids = [client.client_instance_id for client in chosen]
+    connections = _connections(dataset, [c for name in ids for c in conn_ids[name][:MOST_CONNECTIONS]])
+    starts = grouped(starts_in_order(dataset, ids), lambda start: start.client_instance_id)
+    shown = with_steps(dataset, [start for of_client in starts.values() for start in of_client[:MOST_STARTS]])
+    steps = grouped((replace(s, steps=both_ends(s.steps)) for s in shown), lambda start: start.client_instance_id)
+    causes, loops = causes_of(dataset, ids), loops_of(dataset, ids)
+    for client in chosen:
+        identity = client.client_instance_id
+        mine, recoveries = conn_ids[identity], causes.get(identity, [])
+        odd = [loop for loop in loops.get(identity, []) if loop.verdict in ("late", "fast")]
+        odd.sort(key=lambda loop: (loop.verdict != "late", loop.cadence, loop.conn_id or ""))
+        yield replace(
+            client,
+            n_connections=len(mine),
+            connections=tuple(connections[c] for c in mine[:MOST_CONNECTIONS] if c in connections),
+            n_starts=len(starts.get(identity, [])),
+            starts=tuple(steps.get(identity, [])),
+            n_odd_loops=len(odd),
+            odd_loops=tuple(odd[:MOST_LOOPS]),
+            n_causes=len(recoveries),
+            recoveries=tuple(recoveries[:MOST_CAUSES]),
+        )
+
+
+def _troubled(dataset: Dataset) -> Counter[str]:
+    """Instances by how much went wrong: episodes that did not end well, failed starts, other episodes."""
+    found: Counter[str] = Counter()
+    for row in read(dataset, _RecoveryOutcome):
+        found[row.client_instance_id] += 100 if row.outcome in NOT_RECOVERED else 1
+    for start in read(dataset, _StartOutcome, one_of("outcome", ["failed", "gave_up"])):
+        found[start.client_instance_id] += 50
+    return found
+
+
+def _brokers(instances: list[Client], conn_ids: Mapping[str, tuple[str, ...]]) -> BrokerClients:
+    ends = Counter(client.end or "unknown" for client in instances)
+    return BrokerClients(
+        n=len(instances),
+        n_connections=sum(len(conn_ids[client.client_instance_id]) for client in instances),
+        n_requests=sum(client.n_requests or 0 for client in instances),
+        n_errors=sum(client.n_errors or 0 for client in instances),
+        addresses=tuple(sorted({client.client_ip for client in instances if client.client_ip})),
+        ends=dict(sorted(ends.items())),
+    )
+
+
+def _connections(dataset: Dataset, wanted: list[str]) -> dict[str, ClientConnection]:
+    """The connections with their jobs, by conn_id."""
+    roles = grouped(read(dataset, _Role, one_of("conn_id", wanted)), lambda row: row.conn_id)
     return {
-        "cause_id": worst["cause_id"],
-        "told": worst["recovery_id"],
-        "n_episodes": len(episodes),
-        "resource_kind": worst["resource_kind"],
-        "resource": worst["resource"],
-        "n_resources": len(resources),
-        "resources": resources[:MOST_NAMES],
-        "first_error_name": episodes[0]["first_error_name"],
-        "error_names": sorted({e for row in episodes for e in row["error_names"] or ()}),
-        "n_errors": sum(row["n_errors"] or 0 for row in episodes),
-        "n_wasted_requests": sum(row["n_wasted_requests"] or 0 for row in episodes),
-        "storm": any(row["storm"] for row in episodes),
-        "expected_reaction": worst["expected_reaction"],
-        "reaction": worst["reaction"],
-        "outcome": worst["outcome"],
-        "outcomes": dict(sorted(outcomes.items())),
-        "start_ns": episodes[0]["start_ns"],
-        "recovered_ns": max(ended) if ended else None,
-        "time_to_recover_ms": worst["time_to_recover_ms"],
-        "old_node_id": worst["old_node_id"],
-        "new_node_id": worst["new_node_id"],
-        "evidence": (worst["evidence"] or [])[:MOST_NAMES],
+        row.conn_id: ClientConnection(
+            conn_id=row.conn_id,
+            node_id=row.node_id,
+            protocol=row.protocol,
+            first_ns=row.first_ns,
+            last_ns=row.last_ns,
+            close_kind=row.close_kind,
+            n_requests=row.n_requests,
+            n_errors=row.n_errors,
+            primary_role=row.primary_role,
+            sasl_mechanism=row.sasl_mechanism,
+            tls_version=row.tls_version,
+            client=address(row.client_ip, row.client_port),
+            server=address(row.server_ip, row.server_port),
+            roles=_jobs(roles.get(row.conn_id, [])),
+        )
+        for row in read(dataset, _Connection, one_of("conn_id", wanted))
     }
+
+
+def _jobs(roles: list[_Role]) -> tuple[Job, ...]:
+    by_role = grouped(roles, lambda row: row.role)
+    return tuple(sorted(map(_job, by_role.values()), key=lambda job: (job.first_ns or 0, job.role)))
+
+
+def _job(of_role: list[_Role]) -> Job:
+    subjects = sorted({row.subject for row in of_role if row.subject})
+    verdicts = Counter(row.verdict or "claimed" for row in of_role)
+    return Job(
+        role=of_role[0].role,
+        n_subjects=len(subjects),
+        subjects=tuple(subjects[:MOST_NAMES]),
+        verdicts=dict(sorted(verdicts.items())),
+        n_requests=sum(row.n_requests for row in of_role),
+        first_ns=min((row.first_ns for row in of_role if row.first_ns is not None), default=None),
+    )

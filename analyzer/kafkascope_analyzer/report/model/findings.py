@@ -5,15 +5,17 @@ cuts them out.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_analyzer.dataset.stories.findings import SEVERITIES
 from kafkascope_analyzer.report.commands import cut_command
 from kafkascope_analyzer.report.model.proofs import Proof, packets_text, proofs_of
+from kafkascope_analyzer.report.rows import Row
 from kafkascope_analyzer.report.words import clock, count, list_of, safe
-
-Row = dict[str, Any]
 
 WORST_FIRST = tuple(reversed(SEVERITIES))
 MOST_FINDINGS = 200
@@ -55,6 +57,52 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class FindingRow(Row):
+    """A row of stories/findings. incident_id: the incident that it is a consequence of."""
+
+    TABLE: ClassVar[Table] = FINDINGS
+    finding_id: str
+    rule: str
+    severity: str | None
+    sentence: str
+    advice: str | None
+    client_instance_id: str | None
+    conn_ids: tuple[str, ...]
+    subject: str | None
+    n: int
+    first_ns: int | None
+    last_ns: int | None
+    evidence: tuple[str, ...]
+    incident_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What is wrong, what to change, and the proof."""
+
+    present: Annotated[bool, "whether the dataset has the table"]
+    why_not: Annotated[str | None, "why it has not, and what to do"]
+    n: Annotated[int, "findings"]
+    by_severity: Annotated[dict[str, int], "findings by severity"]
+    listed: Annotated[tuple[Finding, ...], "findings, the gravest first, at most 200"]
+
+    @property
+    def alone(self) -> list[Finding]:
+        """Those listed that belong to no incident."""
+        return [finding for finding in self.listed if finding.incident_id is None]
+
+    @property
+    def n_under_incidents(self) -> int:
+        """How many of those listed belong to an incident."""
+        return len(self.listed) - len(self.alone)
+
+    @property
+    def n_alone(self) -> int:
+        """How many belong to no incident."""
+        return self.n - self.n_under_incidents
+
+
+@dataclass(frozen=True, slots=True)
 class FindingSources:
     """What findings need besides their rows: names of clients, proofs, start of the capture, number of its files."""
 
@@ -64,7 +112,7 @@ class FindingSources:
     n_files: int
 
 
-def merged_findings(rows: list[Row], sources: FindingSources) -> tuple[Finding, ...]:
+def merged_findings(rows: list[FindingRow], sources: FindingSources) -> tuple[Finding, ...]:
     """Findings by severity, then by time. rows: of table findings, each with the `incident_id` that it belongs to."""
     made = [_finding(alike, sources) for alike in _alike(rows)]
     made.sort(key=lambda finding: (severity_order(finding.severity), finding.first_ns or 0, finding.finding_id))
@@ -82,28 +130,28 @@ def counted(findings: tuple[Finding, ...]) -> dict[str, int]:
     return {severity: found[severity] for severity in WORST_FIRST}
 
 
-def _alike(rows: list[Row]) -> list[list[Row]]:
+def _alike(rows: list[FindingRow]) -> list[list[FindingRow]]:
     """Rows of one rule, severity and incident together that have their subject or their advice in common, where they
     are about different clients."""
-    groups: dict[tuple[Any, ...], list[list[Row]]] = {}
+    groups: dict[tuple[Any, ...], list[list[FindingRow]]] = {}
     for row in rows:
-        key = (row["rule"], row["severity"], row["incident_id"])
-        own = () if row["client_instance_id"] else (row["finding_id"],)
+        key = (row.rule, row.severity, row.incident_id)
+        own = () if row.client_instance_id else (row.finding_id,)
         groups.setdefault((*key, *own), []).append([row])
     found = []
     for of_rule in groups.values():
-        for alike in _joined(_joined(of_rule, "advice"), "subject"):
-            several = len({row["client_instance_id"] for row in alike}) > 1
+        for alike in _joined(_joined(of_rule, lambda row: row.advice), lambda row: row.subject):
+            several = len({row.client_instance_id for row in alike}) > 1
             found += [alike] if several else [[row] for row in alike]
     return found
 
 
-def _joined(groups: list[list[Row]], column: str) -> list[list[Row]]:
-    """The groups, where those are one that have a value of the column in common."""
+def _joined(groups: list[list[FindingRow]], key: Callable[[FindingRow], str | None]) -> list[list[FindingRow]]:
+    """The groups, where those are one that have a value of the key in common."""
     at: dict[Any, int] = {}
-    joined: list[list[Row]] = []
+    joined: list[list[FindingRow]] = []
     for group in groups:
-        values = {row[column] for row in group} - {None}
+        values = {key(row) for row in group} - {None}
         places = sorted({at[value] for value in values if value in at})
         place = places[0] if places else len(joined)
         if not places:
@@ -112,31 +160,31 @@ def _joined(groups: list[list[Row]], column: str) -> list[list[Row]]:
             joined[place] += joined[other]
             joined[other] = []
         joined[place] += group
-        at.update(dict.fromkeys((row[column] for row in joined[place]), place))
+        at.update(dict.fromkeys((key(row) for row in joined[place]), place))
     return [group for group in joined if group]
 
 
-def _finding(alike: list[Row], sources: FindingSources) -> Finding:
-    alike = sorted(alike, key=lambda row: (-(row["n"] or 0), row["first_ns"] or 0, row["finding_id"]))
+def _finding(alike: list[FindingRow], sources: FindingSources) -> Finding:
+    alike = sorted(alike, key=lambda row: (-row.n, row.first_ns or 0, row.finding_id))
     most = alike[0]
-    ids = sorted({row["client_instance_id"] for row in alike if row["client_instance_id"]})
+    ids = sorted({row.client_instance_id for row in alike if row.client_instance_id})
     names = sorted({sources.names.get(identity, identity) for identity in ids})
-    first = min((row["first_ns"] for row in alike if row["first_ns"] is not None), default=None)
-    last = max((row["last_ns"] for row in alike if row["last_ns"] is not None), default=None)
-    n = sum(row["n"] or 0 for row in alike)
-    conn_ids = tuple(dict.fromkeys(conn for row in alike for conn in row["conn_ids"] or ()))
-    evidence = list(dict.fromkeys(proof for row in alike for proof in row["evidence"] or ()))
+    first = min((row.first_ns for row in alike if row.first_ns is not None), default=None)
+    last = max((row.last_ns for row in alike if row.last_ns is not None), default=None)
+    n = sum(row.n for row in alike)
+    conn_ids = tuple(dict.fromkeys(conn for row in alike for conn in row.conn_ids))
+    evidence = list(dict.fromkeys(proof for row in alike for proof in row.evidence))
     proofs = proofs_of(evidence, sources.proofs)
     return Finding(
-        finding_id=most["finding_id"],
-        finding_ids=tuple(row["finding_id"] for row in alike),
-        incident_id=most["incident_id"],
-        rule=most["rule"] or "",
-        severity=most["severity"] or "info",
+        finding_id=most.finding_id,
+        finding_ids=tuple(row.finding_id for row in alike),
+        incident_id=most.incident_id,
+        rule=most.rule,
+        severity=most.severity or "info",
         sentence=_sentence(alike, names, len(ids)),
-        sentences=tuple(row["sentence"] or "" for row in alike) if len(alike) > 1 else (),
+        sentences=tuple(row.sentence for row in alike) if len(alike) > 1 else (),
         advice=_advice(alike, sources.names),
-        subject=most["subject"],
+        subject=most.subject,
         client_instance_id=ids[0] if len(ids) == 1 else None,
         clients=tuple(names[:MOST_CLIENTS]),
         n_clients=len(ids),
@@ -149,26 +197,26 @@ def _finding(alike: list[Row], sources: FindingSources) -> Finding:
         n_evidence=len(evidence),
         evidence=proofs,
         packets=packets_text(proofs, len(evidence), len(conn_ids), sources.n_files),
-        cut=cut_command("finding", [row["finding_id"] for row in alike[:MOST_CUT]], "finding"),
+        cut=cut_command("finding", [row.finding_id for row in alike[:MOST_CUT]], "finding"),
     )
 
 
-def _sentence(alike: list[Row], names: list[str], n_clients: int) -> str:
+def _sentence(alike: list[FindingRow], names: list[str], n_clients: int) -> str:
     """The row's sentence; of several rows how many clients it is about, and the sentence of the one seen most often."""
-    sentence = alike[0]["sentence"] or ""
+    sentence = alike[0].sentence
     if len(alike) == 1:
         return sentence
     who = list_of([safe(name) for name in names], NAMED_CLIENTS)
     return f"{count(n_clients, 'client')} ({who}), for example: {sentence}"
 
 
-def _advice(alike: list[Row], names: dict[str, str]) -> str | None:
+def _advice(alike: list[FindingRow], names: dict[str, str]) -> str | None:
     """The rows' advice; where it differs by client, because the libraries or values do, each with its clients."""
     clients: dict[str, list[str]] = {}
     for row in alike:
-        if row["advice"]:
-            name = names.get(row["client_instance_id"], row["client_instance_id"] or "")
-            clients.setdefault(row["advice"], []).append(safe(name))
+        if row.advice:
+            name = names.get(row.client_instance_id or "", row.client_instance_id or "")
+            clients.setdefault(row.advice, []).append(safe(name))
     if len(clients) < 2:
         return next(iter(clients), None)
     listed = [(advice, list_of(sorted(set(who)), NAMED_CLIENTS)) for advice, who in clients.items()]

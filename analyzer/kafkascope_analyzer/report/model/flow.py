@@ -6,22 +6,22 @@ each topic, never with requests.
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, ClassVar
 
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.latency_histogram import added_up, percentile_us
-from kafkascope_analyzer.dataset.stories import CLIENTS, PARTITION_FLOW
-from kafkascope_analyzer.report.scan import capture_span, has_table, one_of, rows
+from kafkascope_analyzer.dataset.latency_histogram import percentile_us
+from kafkascope_analyzer.dataset.stories import PARTITION_FLOW
+from kafkascope_analyzer.report.model.client_names import client_ids
+from kafkascope_analyzer.report.model.presence import presence
+from kafkascope_analyzer.report.rows import Row, read
+from kafkascope_analyzer.report.scan import capture_span
 from kafkascope_analyzer.report.words import NS_PER_MS, clock, count, list_of
-
-Row = dict[str, Any]
 
 MOST_TOPICS = 100
 MOST_PARTITIONS = 10
 NAMED_PARTITIONS = 3
 """Limits of report.json; the table partition_flow has everything."""
-_COLUMNS = ["topic", "partition", "group_id", "client_instance_id", "ts_ns", "slice_ms", "leader_id", "n_records"]
-_COLUMNS += ["record_bytes", "created_to_acked", "n_fetched", "acked_to_fetched", "lag_last", "lag_max"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,40 @@ class Flow:
     """How records passed through all topics."""
 
     present: Annotated[bool, "whether the dataset has the table"]
+    why_not: Annotated[str | None, "why it has not, and what to do"]
     slice_ms: Annotated[int | None, "length of a slice, milliseconds"]
     slice_length: Annotated[str, "the same in words"]
     n: Annotated[int, "pairs of topic and reader"]
     listed: Annotated[tuple[TopicFlow, ...], "the first 100, those that were furthest behind and slowest first"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Records whose latency is in one step of the histogram."""
+
+    from_us: int
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class _SliceRow(Row):
+    """A partition and its reader in one slice of time."""
+
+    TABLE: ClassVar[Table] = PARTITION_FLOW
+    topic: str
+    partition: int
+    group_id: str | None
+    client_instance_id: str | None
+    ts_ns: int
+    slice_ms: int
+    leader_id: int | None
+    n_records: int
+    record_bytes: int
+    created_to_acked: tuple[_Step, ...]
+    n_fetched: int
+    acked_to_fetched: tuple[_Step, ...]
+    lag_last: int | None
+    lag_max: int | None
 
 
 @dataclass(slots=True)
@@ -96,13 +126,17 @@ class _Sums:
     created: Counter[int] = field(default_factory=Counter)
     fetched: Counter[int] = field(default_factory=Counter)
 
-    def add(self, row: Row) -> None:
+    def add(self, row: _SliceRow) -> None:
         """A row of partition_flow."""
-        self.n_records += row["n_records"]
-        self.record_bytes += row["record_bytes"]
-        self.n_fetched += row["n_fetched"] or 0
-        self.created += added_up([row["created_to_acked"]])
-        self.fetched += added_up([row["acked_to_fetched"]])
+        self.n_records += row.n_records
+        self.record_bytes += row.record_bytes
+        self.n_fetched += row.n_fetched
+        self.created += _counts(row.created_to_acked)
+        self.fetched += _counts(row.acked_to_fetched)
+
+
+def _counts(steps: tuple[_Step, ...]) -> Counter[int]:
+    return Counter({step.from_us: step.n for step in steps})
 
 
 @dataclass(slots=True)
@@ -123,16 +157,16 @@ class _Topic:
     partitions: dict[int, _Partition] = field(default_factory=lambda: defaultdict(_Partition))
     slices: dict[int, _Sums] = field(default_factory=lambda: defaultdict(_Sums))
 
-    def add(self, row: Row) -> None:
+    def add(self, row: _SliceRow) -> None:
         """A row of partition_flow."""
-        partition, ts_ns = self.partitions[row["partition"]], row["ts_ns"]
+        partition, ts_ns = self.partitions[row.partition], row.ts_ns
         for sums in (self.sums, self.slices[ts_ns], partition.sums):
             sums.add(row)
-        partition.leader = max(partition.leader, (ts_ns, row["leader_id"]), key=lambda each: each[0])
-        if row["lag_last"] is not None:
-            partition.lags[ts_ns] = row["lag_last"]
-        if row["lag_max"] is not None and (partition.highest is None or row["lag_max"] > partition.highest[0]):
-            partition.highest = (row["lag_max"], ts_ns)
+        partition.leader = max(partition.leader, (ts_ns, row.leader_id), key=lambda each: each[0])
+        if row.lag_last is not None:
+            partition.lags[ts_ns] = row.lag_last
+        if row.lag_max is not None and (partition.highest is None or row.lag_max > partition.highest[0]):
+            partition.highest = (row.lag_max, ts_ns)
 
     def lags(self) -> dict[int, int]:
         """The lag of all partitions together at the end of each slice: what is not known of a slice is as before."""
@@ -152,19 +186,20 @@ def flow(dataset: Dataset) -> Flow:
     """Topics with their readers. A reader that nobody is stands only where nobody reads the topic."""
     topics: dict[str, dict[_Reader, _Topic]] = defaultdict(lambda: defaultdict(_Topic))
     slice_ms = None
-    for row in rows(dataset, PARTITION_FLOW, _COLUMNS):
-        topics[row["topic"]][row["group_id"], row["client_instance_id"]].add(row)
-        slice_ms = row["slice_ms"]
+    for row in read(dataset, _SliceRow):
+        topics[row.topic][row.group_id, row.client_instance_id].add(row)
+        slice_ms = row.slice_ms
     for readers in topics.values():
         if len(readers) > 1:
             readers.pop((None, None), None)
     found = [(topic, reader, each) for topic, readers in topics.items() for reader, each in readers.items()]
-    names = _client_names(dataset, {client for _, (_, client), _ in found if client is not None})
+    names = client_ids(dataset, {client for _, (_, client), _ in found if client is not None})
     start_ns = capture_span(dataset)[0]
     listed = [_topic_flow(topic, reader, each, (names, start_ns, slice_ms or 0)) for topic, reader, each in found]
     listed.sort(key=lambda each: (-(each.lag_max or 0), -_slowest(each), each.topic, each.reader))
     shown = tuple(listed[:MOST_TOPICS])
-    return Flow(has_table(dataset, PARTITION_FLOW), slice_ms, _length_text(slice_ms), len(listed), shown)
+    here = presence(dataset, PARTITION_FLOW)
+    return Flow(here.present, here.why_not, slice_ms, _length_text(slice_ms), len(listed), shown)
 
 
 def _length_text(slice_ms: int | None) -> str:
@@ -177,12 +212,6 @@ def _length_text(slice_ms: int | None) -> str:
 
 def _slowest(each: TopicFlow) -> int:
     return max(each.created_to_acked_p99_us or 0, each.acked_to_fetched_p99_us or 0)
-
-
-def _client_names(dataset: Dataset, instances: set[str]) -> dict[str, str | None]:
-    """The client id of each instance."""
-    found = rows(dataset, CLIENTS, ["client_instance_id", "client_id"], one_of("client_instance_id", sorted(instances)))
-    return {row["client_instance_id"]: row["client_id"] for row in found}
 
 
 def _topic_flow(topic: str, reader: _Reader, each: _Topic, known: tuple[dict[str, str | None], int, int]) -> TopicFlow:

@@ -4,16 +4,15 @@ each packet of each file was.
 stream = decoded + undecoded; missing bytes were never captured. Of each reason the longest stretch is the example.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, UNDECODED
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_analyzer.report.model.unread import NO_REASON, limits_hit
-from kafkascope_analyzer.report.scan import rows, scan
-from kafkascope_analyzer.report.words import address
+from kafkascope_analyzer.report.rows import Row, read, select
+from kafkascope_analyzer.report.words import ADDRESS_SQL
+from kafkascope_analyzer.sql.database import Database
 
 PACKET_KINDS = {
     "n_duplicates": "seen twice",
@@ -24,64 +23,92 @@ PACKET_KINDS = {
     "n_truncated": "cut by the snap length",
 }
 """Columns of `captures` that say what packets were, and how they are headed. The rest are TCP segments."""
-_EXAMPLE = ["conn_id", "direction", "capture_id", "packet_no", "ts_ns", "stream_offset", "bytes", "detail", "head"]
 
 
-def full_ledger(dataset: Dataset) -> dict[str, Any]:
-    """Bytes in all, by reason and what packets there were by file; limits that were hit. Raises UsageError."""
-    files = list(rows(dataset, CAPTURES, ["path", "n_packets", *PACKET_KINDS]))
-    return {
-        "totals": dict(dataset.manifest.ledger),
-        "reasons": _reasons(dataset, files),
-        "files": files,
-        "limits_hit": limits_hit(dataset),
-    }
+@dataclass(frozen=True, slots=True)
+class Example:
+    """The longest stretch of a reason, and where to look it up."""
+
+    conn_id: str
+    direction: str | None
+    capture_id: int | None
+    packet_no: int | None
+    ts_ns: int | None
+    stream_offset: int
+    bytes: int
+    detail: str | None
+    head: str | None
+    client: str | None
+    server: str | None
+    path: str | None
 
 
-def _reasons(dataset: Dataset, files: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for batch in scan(dataset, UNDECODED, ["reason", *_EXAMPLE]):
-        table = pa.Table.from_batches([batch])
-        grouped = table.group_by(["reason"], use_threads=False).aggregate([("bytes", "sum"), ("bytes", "count")])
-        for group in grouped.to_pylist():
-            name = group["reason"] or NO_REASON
-            known = found.setdefault(name, {"reason": name, "bytes": 0, "n": 0, "example": None})
-            known["bytes"] += group["bytes_sum"] or 0
-            known["n"] += group["bytes_count"]
-            _keep_longest(known, table.filter(pc.equal(table["reason"], group["reason"])))
-    ends = _ends(dataset, {row["example"]["conn_id"] for row in found.values() if row["example"]})
-    for row in found.values():
-        _name(row["example"], ends, files)
-    return sorted(found.values(), key=lambda row: (-row["bytes"], row["reason"]))
+@dataclass(frozen=True, slots=True)
+class ReasonTotal:
+    """A reason for which bytes did not decode."""
+
+    reason: str
+    bytes: int
+    n: int
+    example: Example | None
 
 
-def _keep_longest(known: dict[str, Any], stretches: pa.Table) -> None:
-    """Takes the longest of the stretches, the earliest of several, where it is longer than the one known."""
-    order = [("bytes", "descending"), ("ts_ns", "ascending"), ("conn_id", "ascending"), ("stream_offset", "ascending")]
-    place = pc.select_k_unstable(stretches, 1, order)
-    if len(place):
-        (longest,) = stretches.select(_EXAMPLE).take(place).to_pylist()
-        if known["example"] is None or longest["bytes"] > known["example"]["bytes"]:
-            known["example"] = longest
+@dataclass(frozen=True, slots=True)
+class PacketsOfFile(Row):
+    """What the packets of a file were."""
+
+    TABLE: ClassVar[Table] = CAPTURES
+    path: str | None
+    n_packets: int
+    n_duplicates: int
+    n_not_tcp: int
+    n_malformed: int
+    n_unsupported: int
+    n_incomplete: int
+    n_truncated: int
+
+    def n_of(self, kind: str) -> int:
+        """How many packets were of a kind of PACKET_KINDS."""
+        n: int = getattr(self, kind)
+        return n
 
 
-def _ends(dataset: Dataset, wanted: set[str]) -> dict[str, tuple[str | None, str | None]]:
-    """Client and server of these connections."""
-    only = pc.field("conn_id").isin(pa.array(sorted(wanted), pa.string()))
-    columns = ["conn_id", "client_ip", "client_port", "server_ip", "server_port"]
-    return {
-        row["conn_id"]: (
-            address(row["client_ip"], row["client_port"]),
-            address(row["server_ip"], row["server_port"]),
-        )
-        for row in rows(dataset, CONNECTIONS, columns, only)
-    }
+@dataclass(frozen=True, slots=True)
+class FullLedger:
+    """Bytes in all, by reason and what packets there were by file; limits that were hit."""
+
+    totals: Annotated[dict[str, int], "bytes in all, as in the manifest"]
+    reasons: Annotated[tuple[ReasonTotal, ...], "by reason"]
+    files: Annotated[tuple[PacketsOfFile, ...], "by file"]
+    limits_hit: Annotated[dict[str, int], "what was left out at each limit"]
 
 
-def _name(example: dict[str, Any] | None, ends: dict[str, Any], files: list[dict[str, Any]]) -> None:
-    """Says of an example which connection and file it is in."""
-    if example is None:
-        return
-    example["client"], example["server"] = ends.get(example["conn_id"], (None, None))
-    number = example["capture_id"]
-    example["path"] = files[number]["path"] if number is not None and 0 <= number < len(files) else None
+_REASONS = f"""
+with stretches as (select * replace (coalesce(nullif(reason, ''), '{NO_REASON}') as reason) from undecoded),
+totals as (select reason, coalesce(sum(bytes), 0)::bigint as bytes, count(*) as n from stretches group by reason),
+longest as (
+    select reason as of_reason, u.conn_id, direction, u.capture_id, packet_no, ts_ns, stream_offset, u.bytes, detail, head,
+        {ADDRESS_SQL.format(ip="client_ip", port="client_port")} as client,
+        {ADDRESS_SQL.format(ip="server_ip", port="server_port")} as server,
+        f.path as path
+    from stretches u left join connections c on u.conn_id = c.conn_id
+        left join captures f on u.capture_id = f.capture_id
+    qualify row_number() over (
+        partition by reason order by u.bytes desc nulls last, ts_ns, u.conn_id, stream_offset) = 1
+)
+select reason, t.bytes as bytes, n, {{
+    'conn_id': conn_id, 'direction': direction, 'capture_id': capture_id, 'packet_no': packet_no, 'ts_ns': ts_ns,
+    'stream_offset': stream_offset, 'bytes': l.bytes, 'detail': detail, 'head': head, 'client': client,
+    'server': server, 'path': path}} as example
+from totals t join longest l on t.reason = l.of_reason order by t.bytes desc, reason
+"""
+
+
+def full_ledger(database: Database) -> FullLedger:
+    """The ledger. Raises UsageError where a table cannot be read."""
+    return FullLedger(
+        totals=dict(database.dataset.manifest.ledger),
+        reasons=tuple(select(database, _REASONS, ReasonTotal)),
+        files=tuple(read(database.dataset, PacketsOfFile)),
+        limits_hit=limits_hit(database.dataset),
+    )

@@ -5,7 +5,7 @@ DISAGREEMENT_NS is not taken for a change.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -15,44 +15,64 @@ METADATA = "messages/Metadata/response"
 DISAGREEMENT_NS = 1_000_000_000
 GONE, BACK = "gone", "back"
 
-Sighting = tuple[int, str, frozenset[int]]
-"""Time, request id, and node ids of a Metadata answer that differs from the one before it."""
-Move = tuple[int, str, int, str]
-"""Time, GONE or BACK, node id, request id of the first answer that shows it."""
+
+@dataclass(frozen=True, slots=True, order=True)
+class BrokerMove:
+    """A broker that left the lists (GONE) or came BACK; request_id: of the first response that shows it."""
+
+    ts_ns: int
+    what: str
+    node_id: int
+    request_id: str
 
 
-def broker_moves(dataset: Dataset) -> list[Move]:
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """The node ids of a Metadata response."""
+
+    ts_ns: int
+    request_id: str
+    listed: frozenset[int]
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """What sorts responses by time."""
+        return self.ts_ns, self.request_id
+
+
+def broker_moves(dataset: Dataset) -> list[BrokerMove]:
     """Brokers that left and came back, by time. Raises UsageError where the table cannot be read."""
     sightings = list(_sightings(dataset))
-    nodes = sorted(set().union(*(listed for _, _, listed in sightings)))
+    nodes = sorted(set().union(*(sighting.listed for sighting in sightings)))
     return sorted(move for node in nodes for move in _moves_of(node, sightings))
 
 
 def _sightings(dataset: Dataset) -> Iterator[Sighting]:
     """Lists that differ from the one before them, by time."""
     before: frozenset[int] = frozenset()
-    for ts_ns, request_id, listed in sorted(_first_and_last(dataset), key=_by_time):
-        if listed != before:
-            yield ts_ns, request_id, listed
-            before = listed
+    for sighting in sorted(_first_and_last(dataset), key=_by_time):
+        if sighting.listed != before:
+            yield sighting
+            before = sighting.listed
 
 
 def _first_and_last(dataset: Dataset) -> Iterator[Sighting]:
     """Of each list the first and last answer in every DISAGREEMENT_NS: memory by time, not by answers."""
     found: dict[tuple[int, frozenset[int]], list[Sighting]] = {}
     for batch in _responses(dataset):
-        for row in batch.to_pylist():
-            listed = frozenset(_node_ids(row["brokers"]))
+        for ts_ns, request_id, brokers in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            listed = frozenset(broker["node_id"] for broker in brokers or () if broker is not None) - {None}
+            listed = frozenset(node_id for node_id in listed if node_id >= 0)
             if listed:
-                seen: Sighting = (row["ts_ns"], row["request_id"], listed)
-                known = found.setdefault((row["ts_ns"] // DISAGREEMENT_NS, listed), [seen, seen])
+                seen = Sighting(ts_ns, request_id, listed)
+                known = found.setdefault((ts_ns // DISAGREEMENT_NS, listed), [seen, seen])
                 known[0], known[1] = min(known[0], seen, key=_by_time), max(known[1], seen, key=_by_time)
     for pair in found.values():
         yield from pair
 
 
 def _by_time(sighting: Sighting) -> tuple[int, str]:
-    return sighting[:2]
+    return sighting.order
 
 
 def _responses(dataset: Dataset) -> Iterator[pa.RecordBatch]:
@@ -60,23 +80,19 @@ def _responses(dataset: Dataset) -> Iterator[pa.RecordBatch]:
         yield from dataset.batches(METADATA, ["ts_ns", "request_id", "brokers"])
 
 
-def _node_ids(brokers: list[dict[str, Any]] | None) -> Iterator[int]:
-    for broker in brokers or ():
-        if broker is not None and broker["node_id"] is not None and broker["node_id"] >= 0:
-            yield broker["node_id"]
-
-
-def _moves_of(node: int, sightings: list[Sighting]) -> list[Move]:
+def _moves_of(node: int, sightings: list[Sighting]) -> list[BrokerMove]:
     """One broker's moves, from its first listing on."""
-    moves: list[Move] = []
+    moves: list[BrokerMove] = []
     listed = None
-    for ts_ns, request_id, nodes in sightings:
+    for sighting in sightings:
+        nodes = sighting.listed
         if (node in nodes) == listed or (listed is None and node not in nodes):
             continue
         if listed is not None:
-            if moves and ts_ns - moves[-1][0] < DISAGREEMENT_NS:
+            if moves and sighting.ts_ns - moves[-1].ts_ns < DISAGREEMENT_NS:
                 moves.pop()
             else:
-                moves.append((ts_ns, GONE if listed else BACK, node, request_id))
+                what = GONE if listed else BACK
+                moves.append(BrokerMove(sighting.ts_ns, what, node, sighting.request_id))
         listed = node in nodes
     return moves

@@ -3,20 +3,20 @@
 Packet numbers are those of the capture files, counted from 1.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, ClassVar
 
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_analyzer.report.scan import one_of, rows
+from kafkascope_analyzer.report.rows import Row, read
+from kafkascope_analyzer.report.scan import one_of
 from kafkascope_analyzer.report.words import count, span
 
 MOST_PROOFS = 20
 """Proofs of one sentence that are in report.json; the story tables have all."""
 MOST_PACKETS = 6
-_COLUMNS = ["request_id", "api_name", "error_name", "ts_ns", "latency_us", "status", "capture_id", "node_id"]
-_COLUMNS += ["request_packet_no", "response_packet_no", "server_port"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +35,43 @@ class Proof:
     server_port: Annotated[int | None, "port of the broker"]
 
 
-def load_proofs(dataset: Dataset, evidence: Iterable[list[str] | None]) -> dict[str, Proof]:
+@dataclass(frozen=True, slots=True)
+class ProvingRequest(Row):
+    """A request as a proof shows it."""
+
+    TABLE: ClassVar[Table] = REQUESTS
+    request_id: str
+    api_name: str | None
+    error_name: str | None
+    ts_ns: int | None
+    latency_us: int | None
+    status: str | None
+    capture_id: int | None
+    node_id: int | None
+    request_packet_no: int | None
+    response_packet_no: int | None
+    server_port: int | None
+
+
+def load_proofs(dataset: Dataset, evidence: Iterable[Sequence[str] | None]) -> dict[str, Proof]:
     """request_id -> the request, of the first MOST_PROOFS ids of each list."""
     ids = sorted({identity for listed in evidence for identity in (listed or ())[:MOST_PROOFS]})
-    return {row["request_id"]: _proof(row) for row in rows(dataset, REQUESTS, _COLUMNS, one_of("request_id", ids))}
+    return {row.request_id: _proof(row) for row in read(dataset, ProvingRequest, one_of("request_id", ids))}
 
 
-def _proof(row: dict[str, Any]) -> Proof:
-    packets = (row["request_packet_no"], row["response_packet_no"])
+def _proof(row: ProvingRequest) -> Proof:
+    packets = (row.request_packet_no, row.response_packet_no)
     return Proof(
-        id=row["request_id"],
-        api_name=row["api_name"],
-        error_name=row["error_name"],
-        ts_ns=row["ts_ns"],
-        capture_id=row["capture_id"],
+        id=row.request_id,
+        api_name=row.api_name,
+        error_name=row.error_name,
+        ts_ns=row.ts_ns,
+        capture_id=row.capture_id,
         packets=tuple(number for number in packets if number is not None),
-        latency_us=row["latency_us"],
-        took=latency_text(row["status"], row["latency_us"]),
-        node_id=row["node_id"],
-        server_port=row["server_port"],
+        latency_us=row.latency_us,
+        took=latency_text(row.status, row.latency_us),
+        node_id=row.node_id,
+        server_port=row.server_port,
     )
 
 
@@ -69,7 +87,7 @@ def latency_text(status: str | None, latency_us: int | None) -> str:
     return _TOOK.get(status or "", "not known")
 
 
-def proofs_of(evidence: list[str] | None, known: dict[str, Proof]) -> tuple[Proof, ...]:
+def proofs_of(evidence: Sequence[str] | None, known: dict[str, Proof]) -> tuple[Proof, ...]:
     """The first MOST_PROOFS proofs; an id that is no request is a connection's."""
     return tuple(known.get(identity) or _connection(identity) for identity in (evidence or ())[:MOST_PROOFS])
 

@@ -1,93 +1,95 @@
 """How often each group rebalanced, why, who came last, and for how long nobody read its partitions."""
 
-from collections import Counter, defaultdict
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES
-from kafkascope_analyzer.report.model.clipped import clipped, list_columns
-from kafkascope_analyzer.report.model.unread_partitions import (
-    Names,
-    member_names,
-    most_unread_text,
-    unread_partitions,
-    unread_text,
-)
-from kafkascope_analyzer.report.scan import capture_span, has_table, one_of, rows
-
-Row = dict[str, Any]
+from kafkascope_analyzer.dataset.stories import REBALANCES
+from kafkascope_analyzer.report.model.client_names import client_ids
+from kafkascope_analyzer.report.model.presence import presence
+from kafkascope_analyzer.report.model.unread_partitions import Rebalance, member_names, most_unread_text, with_unread
+from kafkascope_analyzer.report.rows import grouped, read
+from kafkascope_analyzer.report.scan import capture_span
 
 MOST_GROUPS = 100
 MOST_REBALANCES = 50
 MOST_MEMBERS = 50
 """Limits of report.json; the table rebalances has everything."""
-_LISTS = list_columns(REBALANCES)
-_COLUMNS = [c.name for c in REBALANCES.columns if not c.name.endswith("_ts")]
 
 
-def rebalances(dataset: Dataset) -> Row:
+@dataclass(frozen=True, slots=True)
+class GroupRebalances:
+    """A group."""
+
+    group_id: Annotated[str, "group"]
+    group_protocol: Annotated[str | None, "protocol"]
+    n: Annotated[int, "its rebalances"]
+    triggers: Annotated[dict[str, int], "rebalances by trigger"]
+    unread_ms: Annotated[int | None, "longest time that a partition was unread; null where none was, milliseconds"]
+    unread_text: Annotated[str, "the same in words; empty where none was"]
+    longest_ms: Annotated[int, "longest rebalance, milliseconds"]
+    first_ns: Annotated[int | None, "start of the first"]
+    last_ns: Annotated[int | None, "end of the last"]
+    listed: Annotated[tuple[Rebalance, ...], "the first 50 of them"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalances:
+    """Generations and group epochs."""
+
+    present: Annotated[bool, "whether the dataset has the table"]
+    why_not: Annotated[str | None, "why it has not, and what to do"]
+    n: Annotated[int, "rebalances"]
+    n_groups: Annotated[int, "groups that rebalanced"]
+    groups: Annotated[
+        tuple[GroupRebalances, ...], "groups, those whose partitions were unread longest first, at most 100"
+    ]
+
+
+def rebalances(dataset: Dataset) -> Rebalances:
     """Groups with their rebalances by time; those whose partitions were unread longest where there are too many."""
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in rows(dataset, REBALANCES, _COLUMNS):
-        groups[row["group_id"] or "", row["group_protocol"] or ""].append(row)
+    groups = grouped(read(dataset, Rebalance), lambda row: (row.group_id or "", row.group_protocol or ""))
     start_ns, _ = capture_span(dataset)
-    told = [_group(*names, of_group, start_ns) for names, of_group in groups.items()]
-    told.sort(key=_gravest_first)
-    chosen = told[:MOST_GROUPS]
-    _name_members(dataset, chosen)
-    return {
-        "present": has_table(dataset, REBALANCES),
-        "n": sum(group["n"] for group in told),
-        "n_groups": len(told),
-        "groups": chosen,
-    }
+    found = [_group(of_group, start_ns) for of_group in groups.values()]
+    found.sort(key=lambda group: (-(group.unread_ms or 0), -group.n, group.group_id, group.group_protocol or ""))
+    chosen = found[:MOST_GROUPS]
+    ids = {m.client_instance_id for group in chosen for row in group.listed for m in row.members}
+    names = client_ids(dataset, ids)
+    shown = [replace(group, listed=tuple(_named(row, names) for row in group.listed)) for group in chosen]
+    here = presence(dataset, REBALANCES)
+    return Rebalances(here.present, here.why_not, sum(group.n for group in found), len(found), tuple(shown))
 
 
-def _gravest_first(group: Row) -> tuple[int, int, str, str]:
-    return -(group["unread_ms"] or 0), -group["n"], group["group_id"], group["group_protocol"] or ""
+def _group(of_group: list[Rebalance], start_ns: int) -> GroupRebalances:
+    in_order = sorted(of_group, key=lambda row: (row.start_ns or 0, row.generation or 0, row.rebalance_id))
+    names = member_names(in_order)
+    unread_ms = max((row.unread_ms for row in in_order if row.unread_ms is not None), default=None)
+    triggers = Counter(row.trigger or "unknown" for row in in_order)
+    return GroupRebalances(
+        group_id=in_order[0].group_id or "",
+        group_protocol=in_order[0].group_protocol or None,
+        n=len(in_order),
+        triggers=dict(sorted(triggers.items())),
+        unread_ms=unread_ms,
+        unread_text=most_unread_text(unread_ms),
+        longest_ms=max(row.duration_ms or 0 for row in in_order),
+        first_ns=min((row.start_ns for row in in_order if row.start_ns is not None), default=None),
+        last_ns=max((row.end_ns for row in in_order if row.end_ns is not None), default=None),
+        listed=tuple(_listed(row, names, start_ns) for row in in_order[:MOST_REBALANCES]),
+    )
 
 
-def _group(group_id: str, protocol: str, of_group: list[Row], start_ns: int) -> Row:
-    of_group.sort(key=lambda row: (row["start_ns"] or 0, row["generation"] or 0, row["rebalance_id"]))
-    names = member_names(of_group)
-    listed = [_rebalance(row, names, start_ns) for row in of_group[:MOST_REBALANCES]]
-    unread_ms = max((row["unread_ms"] for row in of_group if row["unread_ms"] is not None), default=None)
-    triggers = Counter(row["trigger"] or "unknown" for row in of_group)
-    return {
-        "group_id": group_id,
-        "group_protocol": protocol or None,
-        "n": len(of_group),
-        "triggers": dict(sorted(triggers.items())),
-        "unread_ms": unread_ms,
-        "unread_text": most_unread_text(unread_ms),
-        "longest_ms": max((row["duration_ms"] or 0 for row in of_group), default=0),
-        "first_ns": min((row["start_ns"] for row in of_group if row["start_ns"] is not None), default=None),
-        "last_ns": max((row["end_ns"] for row in of_group if row["end_ns"] is not None), default=None),
-        "listed": listed,
-    }
+def _listed(row: Rebalance, names: Mapping[str, str], start_ns: int) -> Rebalance:
+    return replace(with_unread(row, names, start_ns), members=tuple(row.members_by_joining[:MOST_MEMBERS]))
 
 
-def _rebalance(row: Row, names: Names, start_ns: int) -> Row:
-    """A rebalance, with its partitions those that were unread longest first, and what that comes to in words."""
-    members = sorted(row["members"] or (), key=lambda m: (m["joined_ns"] or 0, m["member_id"] or ""))
-    unread = unread_partitions(row)
-    others = [entry for entry in row["partitions"] or () if entry["unread_ms"] is None]
-    row = row | {"partitions": unread + others}
-    own = {name: row[name] for name in _COLUMNS if name not in ("group_id", "group_protocol", "members")}
-    told = clipped({name: [] if value is None and name in _LISTS else value for name, value in own.items()})
-    told["unread_text"] = unread_text(row, names, start_ns)
-    return {**told, "members": [clipped(member) for member in members[:MOST_MEMBERS]]}
-
-
-def _name_members(dataset: Dataset, groups: list[Row]) -> None:
+def _named(row: Rebalance, names: Mapping[str, str | None]) -> Rebalance:
     """Gives members, and the last that joined, the client id of their instance."""
-    listed = [row for group in groups for row in group["listed"]]
-    ids = sorted({m["client_instance_id"] for row in listed for m in row["members"] if m["client_instance_id"]})
-    found = rows(dataset, CLIENTS, ["client_instance_id", "client_id"], one_of("client_instance_id", ids))
-    names = {row["client_instance_id"]: row["client_id"] for row in found}
-    for row in listed:
-        for member in row["members"]:
-            member["client_id"] = member.get("client_id") or names.get(member["client_instance_id"])
-        last = row["last_joiner"]
-        known = (m["client_id"] for m in row["members"] if last in (m["member_id"], m["client_instance_id"]))
-        row["last_joiner_client_id"] = next(known, None)
+    members = tuple(
+        replace(member, client_id=member.client_id or names.get(member.client_instance_id or ""))
+        for member in row.members
+    )
+    last = (m.client_id for m in members if row.last_joiner in (m.member_id, m.client_instance_id))
+    return replace(row, members=members, last_joiner_client_id=next(last, None))

@@ -1,87 +1,71 @@
 """Who still uses API versions that Kafka 4.0 removed (KIP-896), or APIs that it has no longer: these clients stop
 working at the upgrade.
-
-Memory grows with the number of different (address, client id, API, version), up to MOST_KNOWN.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
-import pyarrow as pa
-import pyarrow.dataset as ds
-
-from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
-from kafkascope_analyzer.report.scan import one_of, scan
+from kafkascope_analyzer.report.rows import select
+from kafkascope_analyzer.sql.database import Database
 from kafkascope_parsers.schema.releases import api_releases
 
-Row = dict[str, Any]
-
 MOST_USES = 200
-MOST_KNOWN = 20_000
-"""Different uses that are counted apart; a capture with more of them is no cluster's."""
-_USE = ["client_ip", "client_id", "api_key", "api_name", "api_version"]
 
 
-def removed_versions(dataset: Dataset) -> Row:
+@dataclass(frozen=True, slots=True)
+class RemovedUse:
+    """A client's use of a version that Kafka 4.0 does not have."""
+
+    client_ip: Annotated[str | None, "address"]
+    client_id: Annotated[str | None, "client id"]
+    api_key: Annotated[int, "API key"]
+    api_name: Annotated[str | None, "API"]
+    api_version: Annotated[int, "version"]
+    n: Annotated[int, "requests"]
+    first_ns: Annotated[int, "first request"]
+    last_ns: Annotated[int, "last request"]
+    software_name: Annotated[str | None, "client software, where ApiVersions says it"]
+    software_version: Annotated[str | None, "its version"]
+    lowest_in_4_0: Annotated[int | None, "lowest version that 4.0 has; null where the API is gone"]
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedVersions:
+    """Who uses API versions that Kafka 4.0 removed (KIP-896)."""
+
+    n: Annotated[int, "uses: client, API, version"]
+    n_requests: Annotated[int, "requests"]
+    listed: Annotated[tuple[RemovedUse, ...], "uses, the most frequent first, at most 200"]
+
+
+_USES = """
+with removed(api_key, api_version, lowest_in_4_0) as (values {removed}), uses as (
+    select client_ip, client_id, api_key, api_name, api_version, lowest_in_4_0, count(*) as n, min(ts_ns) as first_ns,
+        max(ts_ns) as last_ns, min(conn_id) as conn_id
+    from requests join removed using (api_key, api_version) group by all
+)
+select u.* exclude (conn_id), software_name, software_version from uses u left join connections using (conn_id)
+order by n desc, {order}
+"""
+_ORDER = ("client_ip", "client_id", "api_key", "api_name", "api_version")
+
+
+def removed_versions(database: Database) -> RemovedVersions:
     """Uses by client, API and version, the most frequent first, each with the lowest version that 4.0 has.
 
     ApiVersions v0 is no such use: every client may fall back to it, and 4.0 answers it.
     """
-    found: dict[tuple[Any, ...], list[Any]] = {}
-    n_left_out = 0
-    for batch in scan(dataset, REQUESTS, [*_USE, "ts_ns", "conn_id"], _removed()):
-        grouped = pa.Table.from_batches([batch]).group_by(_USE, use_threads=False)
-        for row in grouped.aggregate(
-            [("ts_ns", "count"), ("ts_ns", "min"), ("ts_ns", "max"), ("conn_id", "min")]
-        ).to_pylist():
-            key = tuple(row[name] for name in _USE)
-            if key not in found and len(found) >= MOST_KNOWN:
-                n_left_out += row["ts_ns_count"]
-                continue
-            known = found.setdefault(key, [0, row["ts_ns_min"], row["ts_ns_max"], row["conn_id_min"]])
-            first, last = min(known[1], row["ts_ns_min"]), max(known[2], row["ts_ns_max"])
-            known[:] = known[0] + row["ts_ns_count"], first, last, min(known[3], row["conn_id_min"])
-    in_order = sorted(found.items(), key=lambda item: (-item[1][0], *(str(part) for part in item[0])))
-    chosen = in_order[:MOST_USES]
-    software = _software(dataset, sorted({known[3] for _, known in chosen}))
-    return {
-        "n": len(found),
-        "n_requests": sum(known[0] for known in found.values()) + n_left_out,
-        "listed": [_told(key, known, software) for key, known in chosen],
-    }
+    removed = ", ".join(f"({key}, {version}, {lowest})" for key, version, lowest in _removed())
+    order = ", ".join(f"coalesce(u.{column}::varchar, 'None')" for column in _ORDER)
+    uses = select(database, _USES.format(removed=removed, order=order), RemovedUse)
+    return RemovedVersions(len(uses), sum(use.n for use in uses), tuple(uses[:MOST_USES]))
 
 
-def _removed() -> ds.Expression:
-    """The filter: the request's version is one that 4.0 does not have."""
-    only = ds.field("api_key").isin(pa.array([], pa.int16()))
+def _removed() -> list[tuple[int, int, str]]:
+    """API key, version that 4.0 does not have, and the lowest that it has, as SQL writes it."""
+    found = []
     for key, api in api_releases().items():
-        if api.removed_in_4_0:
-            only |= (ds.field("api_key") == key) & ds.field("api_version").isin(
-                pa.array(api.removed_in_4_0, pa.int16())
-            )
-    return only
-
-
-def _told(key: tuple[Any, ...], known: list[Any], software: dict[str, tuple[str | None, str | None]]) -> Row:
-    n, first_ns, last_ns, conn_id = known
-    left = api_releases()[key[_USE.index("api_key")]].spoken["4.0"]
-    name, version = software.get(conn_id, (None, None))
-    return {
-        **dict(zip(_USE, key, strict=True)),
-        "n": n,
-        "first_ns": first_ns,
-        "last_ns": last_ns,
-        "software_name": name,
-        "software_version": version,
-        "lowest_in_4_0": left.low if left.low <= left.high else None,
-    }
-
-
-def _software(dataset: Dataset, conn_ids: list[str]) -> dict[str, tuple[str | None, str | None]]:
-    """conn_id -> software and version that its ApiVersions told."""
-    columns = ["conn_id", "software_name", "software_version"]
-    found: dict[str, tuple[str | None, str | None]] = {}
-    for batch in scan(dataset, CONNECTIONS, columns, one_of("conn_id", conn_ids)):
-        for row in batch.to_pylist():
-            found[row["conn_id"]] = row["software_name"], row["software_version"]
+        left = api.spoken["4.0"] if api.removed_in_4_0 else None
+        lowest = "null" if left is None or left.low > left.high else str(left.low)
+        found += [(key, version, lowest) for version in api.removed_in_4_0]
     return found

@@ -3,20 +3,19 @@
 The capture's time is divided into N_SLOTS equal slots; a request belongs to the slot in which it was sent, so that the
 latency of a request that waited for a broker to come back shows where it began to wait. Every request of the table
 counts, but a response whose request is not in the capture is none. DuckDB counts latencies in steps of at most 0.8 %
-(report.latency has the same), so that its memory grows with families and slots, not with requests, and the same dataset
+(model.latency has the same), so that its memory grows with families and slots, not with requests, and the same dataset
 gives the same numbers.
 """
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
-from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.report.api_families import FAMILIES, OTHER, family_numbers
-from kafkascope_analyzer.report.model.latency import STEPS_LOG2
-from kafkascope_analyzer.report.scan import capture_span, has_table
+from kafkascope_analyzer.report.model.latency import STEP_SQL
+from kafkascope_analyzer.report.scan import capture_span
 from kafkascope_analyzer.report.words import NS_PER_S, clock, count, span
+from kafkascope_analyzer.sql.database import Database
 
 N_SLOTS = 120
 LEAST_SPAN_NS = N_SLOTS * 10_000_000
@@ -30,9 +29,7 @@ with sent as (
     where coalesce(status, '') <> 'orphan_response'
 ), steps as (
     select family, slot, count(*) as n, count(*) filter (failed) as n_failed,
-        case when latency_us < {whole} then greatest(latency_us, 0)
-            else (latency_us >> (floor(log2(latency_us))::integer - {steps_log2}))
-                << (floor(log2(latency_us))::integer - {steps_log2}) end as us
+        {step} as us
     from sent group by all
 ), ranked as (
     select *, sum(n) over (partition by family, slot order by us nulls last) as n_up_to,
@@ -83,12 +80,20 @@ class RequestRates:
     families: Annotated[tuple[FamilyRates, ...], "families that sent requests"]
 
 
-def request_rates(dataset: Dataset) -> RequestRates:
+def request_rates(database: Database) -> RequestRates:
     """Rates and latencies by family and slot. Raises UsageError where the table requests cannot be read."""
-    start_ns, end_ns = capture_span(dataset)
+    start_ns, end_ns = capture_span(database.dataset)
     span_ns = max(end_ns - start_ns + 1, LEAST_SPAN_NS)
     found: dict[int, list[RateSlot]] = defaultdict(list)
-    for family, slot, n, n_failed, p99_us in _counted(dataset, start_ns, span_ns):
+    query = _QUERY.format(
+        families=", ".join(f"('{api}', {number})" for api, number in sorted(family_numbers().items())),
+        other=OTHER,
+        n_slots=N_SLOTS,
+        start_ns=start_ns,
+        span_ns=span_ns,
+        step=STEP_SQL.format(us="latency_us"),
+    )
+    for family, slot, n, n_failed, p99_us in database.query(query)[1]:
         begin, end = (start_ns + span_ns * number // N_SLOTS for number in (slot, slot + 1))
         when = f"{clock(begin - start_ns)} to {clock(end - start_ns)}"
         per_second = round(n * N_SLOTS * NS_PER_S / span_ns, 3)
@@ -101,25 +106,6 @@ def request_rates(dataset: Dataset) -> RequestRates:
         slot_text=span(span_ns // N_SLOTS // 1000),
         families=families,
     )
-
-
-def _counted(dataset: Dataset, start_ns: int, span_ns: int) -> list[tuple[Any, ...]]:
-    """family, slot, requests, failed ones, 99th percentile of the latency in µs (null: none was answered)."""
-    from kafkascope_analyzer.sql.database import Database  # here: a command that makes no report does not load DuckDB
-
-    if not has_table(dataset, REQUESTS):
-        return []
-    query = _QUERY.format(
-        families=", ".join(f"('{api}', {number})" for api, number in sorted(family_numbers().items())),
-        other=OTHER,
-        n_slots=N_SLOTS,
-        start_ns=start_ns,
-        span_ns=span_ns,
-        steps_log2=STEPS_LOG2,
-        whole=2 << STEPS_LOG2,
-    )
-    with Database(dataset, tables=[REQUESTS]) as database:
-        return list(database.query(query)[1])
 
 
 def _family(number: int, slots: tuple[RateSlot, ...]) -> FamilyRates:

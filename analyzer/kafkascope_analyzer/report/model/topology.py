@@ -1,14 +1,17 @@
-"""What `kafkascope topology` shows: the cluster at one time, or how it changed; as one plain dict in a stable order."""
+"""What `kafkascope topology` shows: the cluster at one time, or how it changed."""
 
 import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
-from kafkascope_analyzer.report.model import overview
 from kafkascope_analyzer.report.model.broker_releases import ReleaseSpan, cluster_releases
-from kafkascope_analyzer.report.model.listed_brokers import broker_moves
+from kafkascope_analyzer.report.model.listed_brokers import GONE, BrokerMove, broker_moves
 from kafkascope_analyzer.report.model.topology_facts import (
     ACTIVE_CONTROLLER,
     RAFT_LOG,
@@ -18,9 +21,9 @@ from kafkascope_analyzer.report.model.topology_facts import (
     Replay,
     facts_in_order,
 )
-from kafkascope_analyzer.report.model.zookeeper_sessions import zookeeper_sessions
-from kafkascope_analyzer.report.plain import plain
-from kafkascope_analyzer.report.scan import one_of, rows
+from kafkascope_analyzer.report.model.zookeeper_sessions import ZooKeeperSession, zookeeper_sessions
+from kafkascope_analyzer.report.rows import Row, grouped, read
+from kafkascope_analyzer.report.scan import capture_span, one_of
 from kafkascope_analyzer.report.words import absolute, address
 from kafkascope_parsers.errors import UsageError
 
@@ -29,13 +32,168 @@ SAME_MOVE_NS = 1_000_000_000
 _NS_PER_UNIT = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000}
 _OFFSET = re.compile(r"\+(?P<n>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h)?")
 
-Model = dict[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class CaptureTimes:
+    """When the capture began and ended."""
+
+    start_ns: int | None
+    end_ns: int | None
+    start: str | None
+    duration_us: int | None
 
 
-def topology_model(dataset: Dataset, at: str | None = None) -> Model:
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """A broker that came back with another release: between its last offer of the old one and the first of the new."""
+
+    node_id: int | None
+    address: str
+    last_seen_ns: int
+    first_seen_ns: int
+    from_: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownBy:
+    """The request that shows something about the cluster, and the packet that its response begins in."""
+
+    request_id: str | None
+    api_name: str | None = None
+    packet_no: int | None = None
+    capture_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controller(ShownBy):
+    """The active controller, and how that is known."""
+
+    node_id: int | None
+    since_ns: int
+    source: str
+    epoch: int | None
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyBroker(ShownBy):
+    """A node with what it is advertised as, its addresses and connections."""
+
+    node_id: int
+    advertised: tuple[str, ...]
+    rack: str | None
+    addresses: tuple[str, ...]
+    n_connections: int
+    listed: bool | None
+    since_ns: int | None
+    source: str = TOLD
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownAddress:
+    """A Kafka server whose node is not known, and why."""
+
+    address: str
+    why: str
+    n_connections: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionLeader(ShownBy):
+    """Who leads a partition."""
+
+    topic: str
+    partition: int
+    leader_epoch: int | None
+    node_id: int | None
+    since_ns: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coordinator(ShownBy):
+    """Who coordinates a group or a transactional id."""
+
+    type: str
+    key: str
+    node_id: int | None
+    since_ns: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterChange(ShownBy):
+    """A leader, coordinator or controller that moved, or a broker that left or came back. ts_ns, last_ns: the first and
+    the last partition that moved.
+    """
+
+    ts_ns: int
+    last_ns: int
+    kind: str
+    subject: str
+    what: str = "moved"
+    node_id: int | None
+    from_: int | None = None
+    to: int | None = None
+    partitions: tuple[int, ...] = ()
+    epochs: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The cluster at one time, or at the end with all changes before it."""
+
+    capture: CaptureTimes
+    at_ns: int | None
+    at: str | None
+    cluster_ids: tuple[str, ...]
+    mode: str | None
+    sentence: str | None
+    upgrades: tuple[Upgrade, ...]
+    zookeeper_sessions: tuple[ZooKeeperSession, ...]
+    controller: Controller | None
+    brokers: tuple[TopologyBroker, ...]
+    open_addresses: tuple[UnknownAddress, ...]
+    leaders: tuple[PartitionLeader, ...]
+    coordinators: tuple[Coordinator, ...]
+    changes: tuple[ClusterChange, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Server(Row):
+    """A connection of a server."""
+
+    TABLE: ClassVar[Table] = CONNECTIONS
+    server_ip: str | None
+    server_port: int | None
+    node_id: int | None
+    node_id_why: str | None
+    first_ns: int
+    last_ns: int
+
+    @property
+    def address(self) -> str:
+        """Address and port."""
+        return address(self.server_ip, self.server_port) or ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request(Row):
+    TABLE: ClassVar[Table] = REQUESTS
+    request_id: str
+    api_name: str | None
+    response_packet_no: int | None
+    capture_id: int | None
+
+
+S = TypeVar("S", bound=ShownBy)
+
+
+def topology_model(dataset: Dataset, at: str | None = None) -> Topology:
     """The cluster at a time, or at the end with all changes before it. Raises UsageError where the time is none."""
-    capture = overview.capture(dataset)
-    at_ns = None if at is None else time_of(at, capture)
+    capture = _capture_times(dataset)
+    at_ns = None if at is None else time_of(at, capture.start_ns, capture.end_ns)
     replay, changes = Replay(), []
     for fact in facts_in_order(dataset):
         if at_ns is not None and fact.since_ns > at_ns:
@@ -43,41 +201,45 @@ def topology_model(dataset: Dataset, at: str | None = None) -> Model:
         change = replay.take(fact)
         if change is not None and change.before is not None:
             changes.append(change)
-    moves = [move for move in broker_moves(dataset) if at_ns is None or move[0] <= at_ns]
+    moves = [move for move in broker_moves(dataset) if at_ns is None or move.ts_ns <= at_ns]
     releases = cluster_releases(dataset)
-    model = {
-        "capture": {name: capture[name] for name in ("start_ns", "end_ns", "start", "duration_us")},
-        "at_ns": at_ns,
-        "at": None if at_ns is None else absolute(at_ns),
-        "cluster_ids": sorted(key[1] for key in replay.state if key[0] == "cluster"),
-        "mode": releases.mode,
-        "sentence": releases.sentence,
-        "upgrades": [_upgrade(before, after) for before, after in releases.upgrades()],
-        "zookeeper_sessions": [plain(session) for session in zookeeper_sessions(dataset)],
-        "controller": _controller(replay.state),
-        "brokers": _brokers(dataset, replay.state, moves, at_ns),
-        "open_addresses": _open_addresses(dataset, at_ns),
-        "leaders": [_leader(fact) for fact in _of_kind(replay.state, "leader")],
-        "coordinators": [_coordinator(fact) for fact in _of_kind(replay.state, "coordinator")],
-        "changes": None if at_ns is not None else _changes(changes, moves),
-    }
-    _add_packets(dataset, model)
-    return model
+    servers = [row for row in _servers(dataset) if at_ns is None or row.first_ns <= at_ns <= row.last_ns]
+    model = Topology(
+        capture=capture,
+        at_ns=at_ns,
+        at=None if at_ns is None else absolute(at_ns),
+        cluster_ids=tuple(sorted(key[1] for key in replay.state if key[0] == "cluster")),
+        mode=releases.mode,
+        sentence=releases.sentence,
+        upgrades=tuple(_upgrade(before, after) for before, after in releases.upgrades()),
+        zookeeper_sessions=tuple(zookeeper_sessions(dataset)),
+        controller=_controller(replay.state),
+        brokers=tuple(_brokers(servers, replay.state, moves)),
+        open_addresses=tuple(_open_addresses(servers)),
+        leaders=tuple(_leader(fact) for fact in _of_kind(replay.state, "leader")),
+        coordinators=tuple(_coordinator(fact) for fact in _of_kind(replay.state, "coordinator")),
+        changes=None if at_ns is not None else tuple(_changes(changes, moves)),
+    )
+    return _with_packets(dataset, model)
 
 
-def _upgrade(before: ReleaseSpan, after: ReleaseSpan) -> Model:
-    """A broker that came back with another release: between its last offer of the old one and the first of the new."""
-    known = {"node_id": after.node_id, "address": after.address}
-    times = {"last_seen_ns": before.last_ns, "first_seen_ns": after.first_ns}
-    return {**known, **times, "from": before.release.text, "to": after.release.text}
+def _capture_times(dataset: Dataset) -> CaptureTimes:
+    first_ns, last_ns = capture_span(dataset)
+    if not last_ns:
+        return CaptureTimes(None, None, None, None)
+    return CaptureTimes(first_ns, last_ns, absolute(first_ns), (last_ns - first_ns) // 1000)
 
 
-def time_of(text: str, capture: Model) -> int:
+def _upgrade(before: ReleaseSpan, after: ReleaseSpan) -> Upgrade:
+    releases = before.release.text, after.release.text
+    return Upgrade(after.node_id, after.address, before.last_ns, after.first_ns, *releases)
+
+
+def time_of(text: str, start_ns: int | None, end_ns: int | None) -> int:
     """Nanoseconds since the epoch of ISO 8601 text (UTC where it names no zone) or of an offset from the capture's
     start such as +12.5s. Raises UsageError.
     """
-    start_ns, end_ns = capture["start_ns"], capture["end_ns"]
-    if start_ns is None:
+    if start_ns is None or end_ns is None:
         raise UsageError("the capture has no packets, so there is no time to look at")
     match = _OFFSET.fullmatch(text)
     if match is not None:
@@ -86,7 +248,7 @@ def time_of(text: str, capture: Model) -> int:
         at_ns = _iso_ns(text)
     if not start_ns <= at_ns <= end_ns:
         raise UsageError(f"--at {text}: the capture has only {absolute(start_ns)} to {absolute(end_ns)}")
-    return int(at_ns)
+    return at_ns
 
 
 def _iso_ns(text: str) -> int:
@@ -104,131 +266,167 @@ def _of_kind(state: dict[Any, Fact], kind: str) -> list[Fact]:
     return sorted(found, key=lambda fact: tuple(str(p) if not isinstance(p, int) else f"{p:010}" for p in fact.key))
 
 
-def _known(fact: Fact) -> Model:
-    """Node, since when, and what said so."""
-    told = {"node_id": fact.node_id, "since_ns": fact.since_ns, "source": fact.source}
-    return {**told, "request_id": fact.request_id}
-
-
-def _controller(state: dict[Any, Fact]) -> Model | None:
+def _controller(state: dict[Any, Fact]) -> Controller | None:
     """The leader of the raft log; else who sends a controller's requests to brokers (ZooKeeper); else whom Metadata
     names: in KRaft any broker that is up (KIP-590).
     """
-    for key, by in ((("leader", *RAFT_LOG), "raft log"), (ACTIVE_CONTROLLER, "its requests to brokers")):
-        active = state.get(key)
-        if active is not None:
-            return {**_known(active), "epoch": active.epoch, "by": by}
-    named = state.get(("controller",))
-    return None if named is None else {**_known(named), "epoch": None, "by": "Metadata"}
+    ways = {
+        "raft log": ("leader", *RAFT_LOG),
+        "its requests to brokers": ACTIVE_CONTROLLER,
+        "Metadata": ("controller",),
+    }
+    for by, key in ways.items():
+        fact = state.get(key)
+        if fact is not None:
+            epoch = None if by == "Metadata" else fact.epoch
+            return Controller(
+                request_id=fact.request_id,
+                node_id=fact.node_id,
+                since_ns=fact.since_ns,
+                source=fact.source,
+                epoch=epoch,
+                by=by,
+            )
+    return None
 
 
-def _leader(fact: Fact) -> Model:
-    return {"topic": fact.key[1], "partition": fact.key[2], "leader_epoch": fact.epoch, **_known(fact)}
+def _leader(fact: Fact) -> PartitionLeader:
+    return PartitionLeader(
+        request_id=fact.request_id,
+        topic=fact.key[1],
+        partition=fact.key[2],
+        leader_epoch=fact.epoch,
+        node_id=fact.node_id,
+        since_ns=fact.since_ns,
+        source=fact.source,
+    )
 
 
-def _coordinator(fact: Fact) -> Model:
-    return {"type": fact.key[1], "key": fact.key[2], **_known(fact)}
+def _coordinator(fact: Fact) -> Coordinator:
+    return Coordinator(
+        request_id=fact.request_id,
+        type=fact.key[1],
+        key=fact.key[2],
+        node_id=fact.node_id,
+        since_ns=fact.since_ns,
+        source=fact.source,
+    )
 
 
-def _brokers(dataset: Dataset, state: dict[Any, Fact], moves: list[Any], at_ns: int | None) -> list[Model]:
-    """Nodes with what they are advertised as, their racks, addresses, and connections (open at the time, if one)."""
-    seen: dict[int, dict[str, int]] = {}
-    for row in _servers(dataset, at_ns):
-        if row["node_id"] is not None:
-            place = address(row["server_ip"], row["server_port"]) or ""
-            seen.setdefault(row["node_id"], {}).setdefault(place, 0)
-            seen[row["node_id"]][place] += 1
-    told: dict[int, list[Fact]] = {}
-    for fact in _of_kind(state, "broker"):
-        told.setdefault(fact.key[1], []).append(fact)
-    where = {node: kind for _, kind, node, _ in moves}
-    out = []
+def _brokers(servers: list[_Server], state: dict[Any, Fact], moves: list[BrokerMove]) -> Iterator[TopologyBroker]:
+    """Nodes with what they are advertised as, their racks, addresses, and connections."""
+    seen: dict[int, Counter[str]] = defaultdict(Counter)
+    for row in servers:
+        if row.node_id is not None:
+            seen[row.node_id][row.address] += 1
+    told = grouped(_of_kind(state, "broker"), lambda fact: int(fact.key[1]))
+    where = {move.node_id: move.what for move in moves}
     for node in sorted({*told, *seen}):
         facts = told.get(node, [])
         first = min(facts, key=lambda fact: fact.since_ns, default=None)
-        out.append(
-            {
-                "node_id": node,
-                "advertised": [address(fact.key[2], fact.key[3]) for fact in facts],
-                "rack": next((fact.rack for fact in facts if fact.rack), None),
-                "addresses": [place for place, _ in sorted(seen.get(node, {}).items(), key=lambda i: (-i[1], i[0]))],
-                "n_connections": sum(seen.get(node, {}).values()),
-                "listed": None if first is None else where.get(node) != "gone",
-                "since_ns": None if first is None else first.since_ns,
-                "source": TOLD,
-                "request_id": None if first is None else first.request_id,
-            }
+        yield TopologyBroker(
+            request_id=None if first is None else first.request_id,
+            node_id=node,
+            advertised=tuple(address(fact.key[2], fact.key[3]) or "" for fact in facts),
+            rack=next((fact.rack for fact in facts if fact.rack), None),
+            addresses=tuple(place for place, _ in sorted(seen[node].items(), key=lambda item: (-item[1], item[0]))),
+            n_connections=seen[node].total(),
+            listed=None if first is None else where.get(node) != GONE,
+            since_ns=None if first is None else first.since_ns,
         )
-    return out
 
 
-def _servers(dataset: Dataset, at_ns: int | None) -> list[Model]:
-    columns = ["server_ip", "server_port", "node_id", "node_id_why", "protocol", "first_ns", "last_ns"]
-    return [
-        row
-        for row in rows(dataset, CONNECTIONS, columns, one_of("protocol", ["kafka"]))
-        if at_ns is None or row["first_ns"] <= at_ns <= row["last_ns"]
-    ]
+def _servers(dataset: Dataset) -> Iterator[_Server]:
+    return read(dataset, _Server, one_of("protocol", ["kafka"]))
 
 
-def _open_addresses(dataset: Dataset, at_ns: int | None) -> list[Model]:
-    """Kafka servers whose node is not known, and why."""
-    found: dict[tuple[str, str], int] = {}
-    for row in _servers(dataset, at_ns):
-        if row["node_id"] is None:
-            place = address(row["server_ip"], row["server_port"]) or "", row["node_id_why"] or "nothing tells"
-            found[place] = found.get(place, 0) + 1
-    return [{"address": place, "why": why, "n_connections": n} for (place, why), n in sorted(found.items())]
+def _open_addresses(servers: list[_Server]) -> list[UnknownAddress]:
+    found = Counter((row.address, row.node_id_why or "nothing shows it") for row in servers if row.node_id is None)
+    return [UnknownAddress(*place, n) for place, n in sorted(found.items())]
 
 
-def _changes(changes: list[Change], moves: list[Any]) -> list[Model]:
+def _changes(changes: list[Change], moves: list[BrokerMove]) -> list[ClusterChange]:
     """Moves of leaders (partitions of a topic together), of coordinators and of the raft log, brokers that came and
     went, by time. Whom Metadata names controller is no change: in KRaft it is any broker.
     """
-    out: list[Model] = []
-    for ts_ns, kind, node, request_id in moves:
-        out.append(_change(ts_ns, "broker", f"node {node}", node, kind, request_id))
-    open_moves: dict[tuple[Any, ...], Model] = {}
+    out = [
+        ClusterChange(
+            request_id=move.request_id,
+            ts_ns=move.ts_ns,
+            last_ns=move.ts_ns,
+            kind="broker",
+            subject=f"node {move.node_id}",
+            what=move.what,
+            node_id=move.node_id,
+        )
+        for move in moves
+    ]
+    together: dict[tuple[str, int | None, int | None], int] = {}
     for change in changes:
         before, after = change.before, change.after
         if before is None or after.key[0] not in ("leader", "coordinator", *ACTIVE_CONTROLLER):
             continue
-        what = {"from": before.node_id, "to": after.node_id}
-        if after.key == ACTIVE_CONTROLLER:
-            row = _change(after.since_ns, "controller", "ZooKeeper", after.node_id, "moved")
-            out.append({**row, **what, "epochs": [after.epoch], "request_id": after.request_id})
+        moved = _moved(before, after)
+        key = moved.subject, moved.from_, moved.to
+        place = together.get(key) if after.key[0] == "leader" else None
+        if place is not None and moved.ts_ns - out[place].last_ns <= SAME_MOVE_NS:
+            out[place] = _joined(out[place], moved)
             continue
-        if after.key[0] == "coordinator":
-            row = _change(after.since_ns, f"{after.key[1]} coordinator", after.key[2], after.node_id, "moved")
-            out.append({**row, **what, "request_id": after.request_id})
-            continue
-        same = (after.key[1], before.node_id, after.node_id)
-        known = open_moves.get(same)
-        if known is None or after.since_ns - known["last_ns"] > SAME_MOVE_NS:
-            kind = "controller" if after.key[1:] == RAFT_LOG else "leader"
-            row = _change(after.since_ns, kind, after.key[1], after.node_id, "moved")
-            row |= {**what, "partitions": [], "epochs": [], "request_id": after.request_id}
-            out.append(row)
-            known = open_moves[same] = row
-        known["last_ns"] = after.since_ns
-        known["partitions"] = sorted({*known["partitions"], after.key[2]})
-        known["epochs"] = sorted({*known["epochs"], *([after.epoch] if after.epoch is not None else [])})
-    return sorted(out, key=lambda row: (row["ts_ns"], row["kind"], row["subject"], str(row["to"])))
+        if after.key[0] == "leader":
+            together[key] = len(out)
+        out.append(moved)
+    return sorted(out, key=lambda row: (row.ts_ns, row.kind, row.subject, str(row.to)))
 
 
-def _change(ts_ns: int, kind: str, subject: str, node: int | None, what: str, request_id: str | None = None) -> Model:
-    row: Model = {"ts_ns": ts_ns, "last_ns": ts_ns, "kind": kind, "subject": subject, "what": what}
-    return {**row, "node_id": node, "from": None, "to": None, "partitions": [], "epochs": [], "request_id": request_id}
+def _joined(known: ClusterChange, moved: ClusterChange) -> ClusterChange:
+    """Partitions of a topic that moved between the same nodes as one change."""
+    partitions = tuple(sorted({*known.partitions, *moved.partitions}))
+    epochs = tuple(sorted({*known.epochs, *moved.epochs}))
+    return replace(known, last_ns=moved.ts_ns, partitions=partitions, epochs=epochs)
 
 
-def _add_packets(dataset: Dataset, model: Model) -> None:
-    """api_name and packet_no (of the answer) to everything that has a request_id."""
-    places = [*model["brokers"], *model["leaders"], *model["coordinators"], *(model["changes"] or ())]
-    places += [model["controller"]] if model["controller"] else []
-    wanted = sorted({place["request_id"] for place in places if place["request_id"]})
-    columns = ["request_id", "api_name", "response_packet_no", "capture_id"]
-    known = {row["request_id"]: row for row in rows(dataset, REQUESTS, columns, one_of("request_id", wanted))}
-    for place in places:
-        row = known.get(place["request_id"], {})
-        place["api_name"], place["packet_no"] = row.get("api_name"), row.get("response_packet_no")
-        place["capture_id"] = row.get("capture_id")
+def _moved(before: Fact, after: Fact) -> ClusterChange:
+    """One thing that moved from a node to another."""
+    kind, subject = "controller", "ZooKeeper"
+    partitions: tuple[int, ...] = ()
+    epochs = () if after.epoch is None else (after.epoch,)
+    if after.key[0] == "coordinator":
+        kind, subject, epochs = f"{after.key[1]} coordinator", after.key[2], ()
+    elif after.key != ACTIVE_CONTROLLER:
+        kind = "controller" if after.key[1:] == RAFT_LOG else "leader"
+        subject, partitions = after.key[1], (after.key[2],)
+    return ClusterChange(
+        request_id=after.request_id,
+        ts_ns=after.since_ns,
+        last_ns=after.since_ns,
+        kind=kind,
+        subject=subject,
+        node_id=after.node_id,
+        from_=before.node_id,
+        to=after.node_id,
+        partitions=partitions,
+        epochs=epochs,
+    )
+
+
+def _with_packets(dataset: Dataset, model: Topology) -> Topology:
+    """The model with the API and the packet (of the response) of everything that has a request."""
+    parts: list[ShownBy] = [*model.brokers, *model.leaders, *model.coordinators, *(model.changes or ())]
+    parts += [model.controller] if model.controller else []
+    wanted = sorted({part.request_id for part in parts if part.request_id})
+    known = {row.request_id: row for row in read(dataset, _Request, one_of("request_id", wanted))}
+
+    def shown(part: S) -> S:
+        row = known.get(part.request_id or "")
+        if row is None:
+            return part
+        return replace(part, api_name=row.api_name, packet_no=row.response_packet_no, capture_id=row.capture_id)
+
+    return replace(
+        model,
+        controller=None if model.controller is None else shown(model.controller),
+        brokers=tuple(map(shown, model.brokers)),
+        leaders=tuple(map(shown, model.leaders)),
+        coordinators=tuple(map(shown, model.coordinators)),
+        changes=None if model.changes is None else tuple(map(shown, model.changes)),
+    )

@@ -7,11 +7,13 @@ answer names is taken from what a broker confirmed by doing it (table `roles`).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, TOPOLOGY
-from kafkascope_analyzer.report.scan import one_of, rows
+from kafkascope_analyzer.report.rows import Row, read
+from kafkascope_analyzer.report.scan import one_of
 
 RAFT_LOG = ("__cluster_metadata", 0)
 """Its leader is the active controller (KIP-500)."""
@@ -19,10 +21,47 @@ ACTIVE_CONTROLLER = ("active controller",)
 TOLD, CONFIRMED, CONTROLLED = "told", "confirmed", "controller"
 Key = tuple[Any, ...]
 
-_COLUMNS = ["ts_ns", "kind", "node_id", "host", "port", "rack", "topic", "topic_id", "partition", "leader_epoch"]
-_COLUMNS += ["coordinator_key", "coordinator_type", "cluster_id", "request_id", "from_controller"]
 _COORDINATORS = {"group_coordinator": "group", "transaction_coordinator": "transaction", "share_coordinator": "share"}
 _KINDS = ("broker", "leader", "coordinator", "controller", "cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyRow(Row):
+    """A row of the table topology."""
+
+    TABLE: ClassVar[Table] = TOPOLOGY
+    ts_ns: int
+    kind: str
+    node_id: int | None
+    host: str | None
+    port: int | None
+    rack: str | None
+    topic: str | None
+    topic_id: str | None
+    partition: int | None
+    leader_epoch: int | None
+    coordinator_key: str | None
+    coordinator_type: str | None
+    cluster_id: str | None
+    request_id: str | None
+    from_controller: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Node(Row):
+    TABLE: ClassVar[Table] = CONNECTIONS
+    conn_id: str
+    node_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Confirmed(Row):
+    TABLE: ClassVar[Table] = ROLE_ROWS
+    conn_id: str
+    role: str
+    subject: str | None
+    first_ns: int | None
+    evidence: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,43 +129,42 @@ def _is_older(fact: Fact, known: Fact) -> bool:
 
 def facts_in_order(dataset: Dataset) -> list[Fact]:
     """All facts by time: as many as changes were told, and one per connection and role."""
-    found = [fact for row in rows(dataset, TOPOLOGY, _COLUMNS, one_of("kind", list(_KINDS))) if (fact := _told(row))]
+    found = [fact for row in read(dataset, TopologyRow, one_of("kind", list(_KINDS))) if (fact := _told(row))]
     return sorted([*found, *_confirmed(dataset)], key=lambda f: (f.since_ns, f.source == CONFIRMED, str(f.key)))
 
 
-def _told(row: dict[str, Any]) -> Fact | None:
+def _told(row: TopologyRow) -> Fact | None:
     key = _key_of(row)
-    if key is None or (row["node_id"] is None and row["kind"] != "cluster"):
+    if key is None or (row.node_id is None and row.kind != "cluster"):
         return None
-    epoch = row["leader_epoch"] if row["leader_epoch"] is not None and row["leader_epoch"] >= 0 else None
-    told = (row["node_id"], row["ts_ns"], row["request_id"], CONTROLLED if row["from_controller"] else TOLD)
-    return Fact(key, *told, epoch, topic_id=row["topic_id"], rack=row["rack"])
+    epoch = row.leader_epoch if row.leader_epoch is not None and row.leader_epoch >= 0 else None
+    told = (row.node_id, row.ts_ns, row.request_id, CONTROLLED if row.from_controller else TOLD)
+    return Fact(key, *told, epoch, topic_id=row.topic_id, rack=row.rack)
 
 
-def _key_of(row: dict[str, Any]) -> Key | None:
-    kind = row["kind"]
+def _key_of(row: TopologyRow) -> Key | None:
+    kind = row.kind
     if kind == "leader":
-        return None if row["topic"] is None else ("leader", row["topic"], row["partition"])
+        return None if row.topic is None else ("leader", row.topic, row.partition)
     if kind == "coordinator":
-        return ("coordinator", row["coordinator_type"], row["coordinator_key"])
+        return ("coordinator", row.coordinator_type, row.coordinator_key)
     if kind == "broker":
-        return None if not row["host"] else ("broker", row["node_id"], row["host"], row["port"])
+        return None if not row.host else ("broker", row.node_id, row.host, row.port)
     if kind == "cluster":
-        return ("cluster", row["cluster_id"])
-    has_epoch = row["leader_epoch"] is not None  # the controller's, which only its own requests have
+        return ("cluster", row.cluster_id)
+    has_epoch = row.leader_epoch is not None  # the controller's, which only its own requests have
     return ACTIVE_CONTROLLER if has_epoch else ("controller",)
 
 
 def _confirmed(dataset: Dataset) -> Iterator[Fact]:
     """What nodes answered for, on connections whose node is known."""
-    nodes = {row["conn_id"]: row["node_id"] for row in rows(dataset, CONNECTIONS, ["conn_id", "node_id"])}
-    columns = ["conn_id", "role", "subject", "first_ns", "evidence", "verdict"]
+    nodes = {row.conn_id: row.node_id for row in read(dataset, _Node)}
     wanted = ["partition_leader", *_COORDINATORS]
-    for row in rows(dataset, ROLE_ROWS, columns, one_of("role", wanted) & one_of("verdict", ["confirmed"])):
-        node_id = nodes.get(row["conn_id"])
-        key = _key_of_role(row["role"], row["subject"])
-        if node_id is not None and key is not None and row["first_ns"] is not None:
-            yield Fact(key, node_id, row["first_ns"], next(iter(row["evidence"] or ()), None), CONFIRMED)
+    for row in read(dataset, _Confirmed, one_of("role", wanted) & one_of("verdict", ["confirmed"])):
+        node_id = nodes.get(row.conn_id)
+        key = _key_of_role(row.role, row.subject)
+        if node_id is not None and key is not None and row.first_ns is not None:
+            yield Fact(key, node_id, row.first_ns, next(iter(row.evidence), None), CONFIRMED)
 
 
 def _key_of_role(role: str, subject: str | None) -> Key | None:

@@ -7,16 +7,16 @@ by its address. A session that was open when the capture began has no id here, a
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar
 
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_analyzer.report.scan import capture_span, one_of, rows
+from kafkascope_analyzer.report.rows import Row, read
+from kafkascope_analyzer.report.scan import capture_span, one_of
 from kafkascope_analyzer.report.words import address
 
 _NS_PER_MS = 1_000_000
-_COLUMNS = ["conn_id", "client_ip", "server_ip", "server_port", "zookeeper_session", "zookeeper_timeout_ms"]
-_COLUMNS += ["zookeeper_closed", "first_ns", "last_ns", "close_ns", "close_kind", "idle_before_close_ms"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,42 @@ class ZooKeeperSession:
     conn_ids: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Connection(Row):
+    """A connection to ZooKeeper."""
+
+    TABLE: ClassVar[Table] = CONNECTIONS
+    conn_id: str
+    client_ip: str | None
+    server_ip: str | None
+    server_port: int | None
+    zookeeper_session: str | None
+    zookeeper_timeout_ms: int | None
+    zookeeper_closed: bool
+    first_ns: int
+    last_ns: int
+    close_ns: int | None
+    close_kind: str | None
+    idle_before_close_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Server(Row):
+    TABLE: ClassVar[Table] = CONNECTIONS
+    server_ip: str
+    node_id: int | None
+
+
 def zookeeper_sessions(dataset: Dataset) -> list[ZooKeeperSession]:
     """The sessions by time. Raises UsageError where a table cannot be read."""
-    found = sorted(rows(dataset, CONNECTIONS, _COLUMNS, one_of("protocol", ["zookeeper"])), key=lambda r: r["first_ns"])
+    found = sorted(read(dataset, _Connection, one_of("protocol", ["zookeeper"])), key=lambda r: r.first_ns)
     if not found:
         return []
     nodes = _nodes_by_address(dataset)
     sessions: dict[str, ZooKeeperSession] = {}
     for row in found:
-        key = row["zookeeper_session"] or row["conn_id"]
-        fresh = _session(row, nodes.get(row["client_ip"]))
+        key = row.zookeeper_session or row.conn_id
+        fresh = _session(row, nodes.get(row.client_ip or ""))
         sessions[key] = _continued(sessions[key], fresh) if key in sessions else fresh
     end_ns = capture_span(dataset)[1]
     ordered = sorted(sessions.values(), key=lambda session: (session.first_ns, session.conn_ids))
@@ -61,29 +87,29 @@ def zookeeper_sessions(dataset: Dataset) -> list[ZooKeeperSession]:
 def _nodes_by_address(dataset: Dataset) -> dict[str, int]:
     """The only node that serves at each address."""
     found: dict[str, set[int]] = {}
-    for row in rows(dataset, CONNECTIONS, ["server_ip", "node_id"], one_of("protocol", ["kafka", "empty"])):
-        if row["node_id"] is not None:
-            found.setdefault(row["server_ip"], set()).add(row["node_id"])
+    for row in read(dataset, _Server, one_of("protocol", ["kafka", "empty"])):
+        if row.node_id is not None:
+            found.setdefault(row.server_ip, set()).add(row.node_id)
     return {ip: next(iter(ids)) for ip, ids in found.items() if len(ids) == 1}
 
 
-def _session(row: dict[str, Any], node_id: int | None) -> ZooKeeperSession:
+def _session(row: _Connection, node_id: int | None) -> ZooKeeperSession:
     """The session of one connection."""
-    idle_ns = (row["idle_before_close_ms"] or 0) * _NS_PER_MS
-    ended_ns = None if row["close_kind"] == "open" else row["close_ns"]
+    idle_ns = row.idle_before_close_ms * _NS_PER_MS
+    ended_ns = None if row.close_kind == "open" else row.close_ns
     return ZooKeeperSession(
         node_id=node_id,
-        client_ip=row["client_ip"],
-        server=address(row["server_ip"], row["server_port"]),
-        session=row["zookeeper_session"],
-        timeout_ms=row["zookeeper_timeout_ms"] or None,
-        first_ns=row["first_ns"],
-        heard_ns=row["last_ns"] if ended_ns is None else ended_ns - idle_ns,
-        is_closed=bool(row["zookeeper_closed"]),
+        client_ip=row.client_ip,
+        server=address(row.server_ip, row.server_port),
+        session=row.zookeeper_session,
+        timeout_ms=row.zookeeper_timeout_ms or None,
+        first_ns=row.first_ns,
+        heard_ns=row.last_ns if ended_ns is None else ended_ns - idle_ns,
+        is_closed=row.zookeeper_closed,
         ended_ns=ended_ns,
         expired_ns=None,
         reopened_ns=None,
-        conn_ids=(row["conn_id"],),
+        conn_ids=(row.conn_id,),
     )
 
 

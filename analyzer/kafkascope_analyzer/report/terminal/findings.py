@@ -1,15 +1,13 @@
 """Findings on a terminal: what is wrong, what to do about it, and the proof."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from rich.console import RenderableType
 
-from kafkascope_analyzer.report.model.findings import WORST_FIRST
+from kafkascope_analyzer.report.model.findings import WORST_FIRST, Finding
+from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.terminal.pieces import heading, labelled, line, more
 from kafkascope_analyzer.report.words import LONGEST_PROSE, safe, visible
-
-Model = dict[str, Any]
 
 MOST_FINDINGS = 20
 LONGEST_COMMAND = 70
@@ -18,14 +16,12 @@ STYLE = {"error": "bold red", "warning": "bold yellow", "info": "bold cyan"}
 INDENT = max(map(len, WORST_FIRST)) + 2
 
 
-def render_findings(model: Model) -> Iterator[RenderableType]:
+def render_findings(model: Report) -> Iterator[RenderableType]:
     """Findings that belong to no incident, the gravest first; one line where there are none."""
-    found = model["findings"]
-    if not found["present"]:
+    found = model.findings
+    if not found.present:
         return
-    alone = [row for row in found["listed"] if row["incident_id"] is None]
-    n_alone = found["n"] - sum(row["incident_id"] is not None for row in found["listed"])
-    under = found["n"] - n_alone
+    alone, n_alone, under = found.alone, found.n_alone, found.n_under_incidents
     if not n_alone:
         if not under:
             yield heading("Findings (0)")
@@ -46,18 +42,18 @@ def sentence(text: str | None) -> str:
     return shown if len(shown) <= LONGEST_PROSE else shown[: LONGEST_PROSE - 1] + "…"
 
 
-def finding_lines(row: Model, indent: int = 0) -> Iterator[RenderableType]:
+def finding_lines(row: Finding, indent: int = 0) -> Iterator[RenderableType]:
     """A finding: rule and time, sentence, advice, packets, the command that cuts them out."""
-    severity = row["severity"]
+    severity = row.severity
     inner = indent + INDENT
     label = severity, STYLE.get(severity, "bold")
-    yield labelled(label, INDENT, (safe(row["rule"]), "bold"), f" · {row['when']}", indent=indent)
-    yield line(sentence(row["sentence"]), indent=inner)
-    if row["advice"]:
-        yield line(("do: ", "bold"), sentence(row["advice"]), indent=inner)
-    if row["packets"]:
-        yield line((row["packets"], "dim"), indent=inner)
-    yield from command_lines(row["cut"], inner)
+    yield labelled(label, INDENT, (safe(row.rule), "bold"), f" · {row.when}", indent=indent)
+    yield line(sentence(row.sentence), indent=inner)
+    if row.advice:
+        yield line(("do: ", "bold"), sentence(row.advice), indent=inner)
+    if row.packets:
+        yield line((row.packets, "dim"), indent=inner)
+    yield from command_lines(row.cut, inner)
 
 
 def command_lines(command: str, indent: int = INDENT) -> Iterator[RenderableType]:

@@ -6,14 +6,13 @@ to it, and on which port where that is not all of them.
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import BROKER_STATES
-from kafkascope_analyzer.report.scan import rows
+from kafkascope_analyzer.report.rows import Row, read
 from kafkascope_analyzer.report.words import address, list_of, node, safe
-
-Row = dict[str, Any]
 
 SERVING, UNKNOWN = "serving", "unknown"
 MOST_LANES = 200
@@ -21,7 +20,20 @@ MOST_STRETCHES = 500
 NAMED_HOSTS = 3
 _NO_NODE = 1 << 40
 """Sorts addresses whose node is not known after all nodes."""
-_COLUMNS = [c.name for c in BROKER_STATES.columns if not c.name.endswith("_ts")]
+
+
+@dataclass(frozen=True, slots=True)
+class StateRow(Row):
+    """A stretch of time in which a broker was in one state to a host."""
+
+    TABLE: ClassVar[Table] = BROKER_STATES
+    node_id: int | None
+    server_ip: str
+    server_port: int
+    host: str
+    state: str
+    from_ns: int
+    to_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +61,22 @@ class BrokerLane:
 
 def broker_lanes(dataset: Dataset) -> tuple[BrokerLane, ...]:
     """The brokers by node id, then by address, at most MOST_LANES; none where the dataset has no broker_states."""
-    found: dict[tuple[int, str], list[Row]] = defaultdict(list)
-    for row in rows(dataset, BROKER_STATES, _COLUMNS):
-        known = row["node_id"] is not None
-        found[(row["node_id"], "") if known else (_NO_NODE, _place(row))].append(row)
+    found: dict[tuple[int, str], list[StateRow]] = defaultdict(list)
+    for row in read(dataset, StateRow):
+        found[(_NO_NODE, _place(row)) if row.node_id is None else (row.node_id, "")].append(row)
     return tuple(_lane(found[key]) for key in sorted(found)[:MOST_LANES])
 
 
-def _place(row: Row) -> str:
-    return address(row["server_ip"], row["server_port"]) or "unknown address"
+def _place(row: StateRow) -> str:
+    return address(row.server_ip, row.server_port) or "unknown address"
 
 
-def _lane(states: list[Row]) -> BrokerLane:
+def _lane(states: list[StateRow]) -> BrokerLane:
     failing = []
-    for state in sorted({row["state"] for row in states} - {SERVING, UNKNOWN}):
+    for state in sorted({row.state for row in states} - {SERVING, UNKNOWN}):
         failing += _joined(state, states)
     failing.sort(key=lambda stretch: (stretch.from_ns, stretch.state))
-    node_id = states[0]["node_id"]
+    node_id = states[0].node_id
     return BrokerLane(
         node_id=node_id,
         label=node(node_id, _places(states)),
@@ -75,9 +86,9 @@ def _lane(states: list[Row]) -> BrokerLane:
     )
 
 
-def _places(states: list[Row]) -> str:
+def _places(states: list[StateRow]) -> str:
     """The addresses of a broker: `10.0.0.11:9092, :9093`; of one IP address, further ports stand alone."""
-    ends = sorted({(row["server_ip"] or "", row["server_port"] or 0): _place(row) for row in states}.items())
+    ends = sorted({(row.server_ip, row.server_port): _place(row) for row in states}.items())
     shown = [
         f":{port}" if number and ends[number - 1][0][0] == ip else place
         for number, ((ip, port), place) in enumerate(ends)
@@ -85,42 +96,38 @@ def _places(states: list[Row]) -> str:
     return list_of(shown, NAMED_HOSTS)
 
 
-def _joined(state: str, states: list[Row]) -> list[Stretch]:
+def _joined(state: str, states: list[StateRow]) -> list[Stretch]:
     """The rows of a state as stretches; those that overlap are one. states: all rows of the broker."""
-    made: list[list[Row]] = []
+    made: list[list[StateRow]] = []
     until: int | None = 0
-    for row in sorted(states, key=lambda row: (row["from_ns"], row["host"] or "")):
-        if row["state"] != state:
+    for row in sorted(states, key=lambda row: (row.from_ns, row.host)):
+        if row.state != state:
             continue
-        if made and (until is None or row["from_ns"] <= until):
+        if made and (until is None or row.from_ns <= until):
             made[-1].append(row)
-            until = None if until is None or row["to_ns"] is None else max(until, row["to_ns"])
+            until = None if until is None or row.to_ns is None else max(until, row.to_ns)
         else:
             made.append([row])
-            until = row["to_ns"]
+            until = row.to_ns
     return [_stretch(state, rows_of_it, states) for rows_of_it in made]
 
 
-def _stretch(state: str, joined: list[Row], states: list[Row]) -> Stretch:
-    ends = [row["to_ns"] for row in joined]
-    hosts = sorted({row["host"] for row in joined})
-    until = None if None in ends else max(ends)
-    return Stretch(state, joined[0]["from_ns"], until, tuple(hosts), _text(state, joined, states))
+def _stretch(state: str, joined: list[StateRow], states: list[StateRow]) -> Stretch:
+    ends = [row.to_ns for row in joined]
+    hosts = sorted({row.host for row in joined})
+    until = None if None in ends else max(end for end in ends if end is not None)
+    return Stretch(state, joined[0].from_ns, until, tuple(hosts), _text(state, joined, states))
 
 
-def _text(state: str, joined: list[Row], states: list[Row]) -> str:
+def _text(state: str, joined: list[StateRow], states: list[StateRow]) -> str:
     """`silent to all 3 hosts`, `down to 1 of 3 hosts (10.0.0.7) on port 9093`; a frozen or slow broker is so to
     everybody listed.
     """
     if state == SERVING:
         return state
-    hosts, n_hosts = sorted({row["host"] for row in joined}), len({row["host"] for row in states})
-    ports = {row["server_port"] for row in joined}
-    on = (
-        f" on port {list_of(sorted(map(str, ports)), NAMED_HOSTS)}"
-        if ports != {r["server_port"] for r in states}
-        else ""
-    )
+    hosts, n_hosts = sorted({row.host for row in joined}), len({row.host for row in states})
+    ports = {row.server_port for row in joined}
+    on = f" on port {list_of(sorted(map(str, ports)), NAMED_HOSTS)}" if ports != {r.server_port for r in states} else ""
     if len(hosts) == n_hosts:
         return f"{state} to {f'all {n_hosts} hosts' if n_hosts > 1 else safe(hosts[0])}{on}"
     return f"{state} to {len(hosts)} of {n_hosts} hosts ({list_of([safe(host) for host in hosts], NAMED_HOSTS)}){on}"

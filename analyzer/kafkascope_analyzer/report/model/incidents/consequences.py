@@ -4,21 +4,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import REBALANCES, RECOVERIES, TRANSACTIONS
 from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.families import Event, Family, owner_of
-from kafkascope_analyzer.report.model.incidents.load import Facts
+from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow
 from kafkascope_analyzer.report.model.incidents.model import Consequence
-from kafkascope_analyzer.report.model.recovery_outcomes import took_text
-from kafkascope_analyzer.report.model.topology import topology_model
-from kafkascope_analyzer.report.model.unread_partitions import most_unread_text
-from kafkascope_analyzer.report.scan import rows
-from kafkascope_analyzer.report.words import clock, count, outcome_text, safe, visible
+from kafkascope_analyzer.report.model.recoveries import Recovery
+from kafkascope_analyzer.report.model.topology import ClusterChange, topology_model
+from kafkascope_analyzer.report.model.transactions import Transaction
+from kafkascope_analyzer.report.model.unread_partitions import Rebalance, most_unread_text
+from kafkascope_analyzer.report.rows import read
+from kafkascope_analyzer.report.words import clock, count, safe, visible
 
-Row = dict[str, Any]
 MOST_LISTED = 10
 
 
@@ -45,10 +43,6 @@ _NOUNS = {
     "findings": ("finding", "findings"),
 }
 """Kinds of consequence in the order in which they are shown, with their nouns."""
-_RECOVERY = ["recovery_id", "client_instance_id", "start_ns", "recovered_ns", "old_node_id", "first_error_name"]
-_RECOVERY += ["resource", "outcome", "time_to_recover_ms"]
-_REBALANCE = ["rebalance_id", "group_id", "start_ns", "end_ns", "trigger", "generation", "unread_ms"]
-_TRANSACTION = ["transactional_id", "transaction_no", "client_instance_id", "begin_ns", "end_ns", "outcome"]
 
 
 def load_consequences(dataset: Dataset, facts: Facts, families: list[Family]) -> Found:
@@ -82,10 +76,10 @@ def consequences_of(family: Family, found: Found, findings: list[Finding]) -> tu
     return tuple(made)
 
 
-def _later(row: Row) -> Following:
+def _later(row: IncidentRow) -> Following:
     """An incident that followed from another one."""
-    begin = row["start_ns"] or 0
-    return Following("incidents", row["incident_id"], Event(begin, begin), lambda: visible(row["sentence"] or ""))
+    begin = row.start_ns or 0
+    return Following("incidents", row.incident_id, Event(begin, begin), lambda: visible(row.sentence))
 
 
 def _finding(finding: Finding) -> Following:
@@ -95,81 +89,81 @@ def _finding(finding: Finding) -> Following:
 
 
 def _recoveries(dataset: Dataset, facts: Facts) -> Iterator[Following]:
-    for row in rows(dataset, RECOVERIES, _RECOVERY):
-        start, end, node = row["start_ns"] or 0, row["recovered_ns"], row["old_node_id"]
+    for row in read(dataset, Recovery):
+        start, end, node = row.start_ns or 0, row.recovered_ns, row.old_node_id
         event = Event(
             start_ns=start,
             end_ns=facts.end_ns if end is None else end,
-            clients=frozenset([row["client_instance_id"]]),
+            clients=frozenset([row.client_instance_id]),
             nodes=frozenset([] if node is None else [node]),
         )
-        yield Following("recoveries", row["recovery_id"], event, partial(_recovery_text, row, facts))
+        yield Following("recoveries", row.recovery_id, event, partial(_recovery_text, row, facts))
 
 
-def _recovery_text(row: Row, facts: Facts) -> str:
-    who = f"{clock((row['start_ns'] or 0) - facts.start_ns)} {safe(facts.name(row['client_instance_id']))}"
-    what = f"{safe(row['first_error_name'])} on {safe(row['resource'])}"
-    return f"{who}: {what}, {outcome_text(row['outcome'])}{took_text(row)}"
+def _recovery_text(row: Recovery, facts: Facts) -> str:
+    who = f"{clock((row.start_ns or 0) - facts.start_ns)} {safe(facts.name(row.client_instance_id))}"
+    what = f"{safe(row.first_error_name)} on {safe(row.resource)}"
+    return f"{who}: {what}, {row.outcome_text}{row.took_text}"
 
 
 def _rebalances(dataset: Dataset, facts: Facts) -> Iterator[Following]:
     members: dict[str, set[str]] = defaultdict(set)
     for identity, client in facts.clients.items():
-        members[client["group_id"] or ""].add(identity)
-    for row in rows(dataset, REBALANCES, _REBALANCE):
-        if row["start_ns"] is None or row["trigger"] == "first":
+        members[client.group_id or ""].add(identity)
+    for row in read(dataset, Rebalance):
+        if row.start_ns is None or row.trigger == "first":
             continue
-        group = row["group_id"] or ""
+        group = row.group_id or ""
         clients = frozenset(members[group]) if group else frozenset()
-        event = Event(row["start_ns"], row["end_ns"] or row["start_ns"], clients, frozenset([group]))
-        yield Following("rebalances", row["rebalance_id"], event, partial(_rebalance_text, row, facts))
+        event = Event(row.start_ns, row.end_ns or row.start_ns, clients, frozenset([group]))
+        yield Following("rebalances", row.rebalance_id, event, partial(_rebalance_text, row, facts))
 
 
-def _rebalance_text(row: Row, facts: Facts) -> str:
-    because = (row["trigger"] or "unknown").replace("_", " ")
-    unread = most_unread_text(row["unread_ms"])
-    what = f"group {safe(row['group_id'])} rebalanced: {because}{f', {unread}' if unread else ''}"
-    return f"{clock(row['start_ns'] - facts.start_ns)} {what}"
+def _rebalance_text(row: Rebalance, facts: Facts) -> str:
+    because = row.trigger_words
+    unread = most_unread_text(row.unread_ms)
+    what = f"group {safe(row.group_id)} rebalanced: {because}{f', {unread}' if unread else ''}"
+    return f"{clock((row.start_ns or 0) - facts.start_ns)} {what}"
 
 
 def _transactions(dataset: Dataset, facts: Facts) -> Iterator[Following]:
     """Transactions that were not committed; one belongs to the incident in which it ended."""
-    for row in rows(dataset, TRANSACTIONS, _TRANSACTION):
-        if row["begin_ns"] is None or row["transactional_id"] is None or row["outcome"] in ("committed", "cut"):
+    for row in read(dataset, Transaction):
+        if row.begin_ns is None or row.transactional_id is None or row.outcome in ("committed", "cut"):
             continue
-        ended = row["end_ns"] or row["begin_ns"]
-        event = Event(ended, ended, clients=frozenset([row["client_instance_id"] or ""]))
-        identity = f"{row['transactional_id']}:{row['transaction_no']}"
+        ended = row.end_ns or row.begin_ns
+        event = Event(ended, ended, clients=frozenset([row.client_instance_id or ""]))
+        identity = f"{row.transactional_id}:{row.transaction_no}"
         yield Following("transactions", identity, event, partial(_transaction_text, row, facts))
 
 
-def _transaction_text(row: Row, facts: Facts) -> str:
-    identity = safe(f"{row['transactional_id']}:{row['transaction_no']}")
-    return f"{clock(row['begin_ns'] - facts.start_ns)} transaction {identity}: {row['outcome']}"
+def _transaction_text(row: Transaction, facts: Facts) -> str:
+    identity = safe(f"{row.transactional_id}:{row.transaction_no}")
+    return f"{clock((row.begin_ns or 0) - facts.start_ns)} transaction {identity}: {row.outcome}"
 
 
 def _moves(dataset: Dataset, facts: Facts) -> Iterator[Following]:
     """Leaders and coordinators that moved away from a broker, partition by partition counted."""
-    for change in topology_model(dataset)["changes"] or ():
-        is_leader = change["kind"] == "leader"
-        if change["from"] is None or not (is_leader or change["kind"].endswith("coordinator")):
+    for change in topology_model(dataset).changes or ():
+        is_leader = change.kind == "leader"
+        if change.from_ is None or not (is_leader or change.kind.endswith("coordinator")):
             continue
         kind = "leaders" if is_leader else "coordinators"
-        event = Event(change["ts_ns"], change["last_ns"], nodes=frozenset([change["from"]]))
-        n = max(1, len(change["partitions"]))
+        event = Event(change.ts_ns, change.last_ns, nodes=frozenset([change.from_]))
+        n = max(1, len(change.partitions))
         yield Following(kind, "", event, partial(_move_text, change, facts), n)
 
 
-def _move_text(change: Row, facts: Facts) -> str:
-    return f"{clock(change['ts_ns'] - facts.start_ns)} {change_text(change)}"
+def _move_text(change: ClusterChange, facts: Facts) -> str:
+    return f"{clock(change.ts_ns - facts.start_ns)} {change_text(change)}"
 
 
-def change_text(change: Row) -> str:
+def change_text(change: ClusterChange) -> str:
     """A change of the cluster: `leader of clicks-0, 2 moved from node 2 to node 3`, `node 2 left the broker list`."""
-    if change["kind"] == "broker":
-        gone = "left the brokers that Metadata lists" if change["what"] == "gone" else "is listed by Metadata again"
-        return f"node {change['node_id']} {gone}"
-    parts = "-" + ", ".join(str(n) for n in change["partitions"][:MOST_LISTED]) if change["partitions"] else ""
-    to = "no node" if change["to"] is None else f"node {change['to']}"
-    before = "no node" if change["from"] is None else f"node {change['from']}"
-    return f"{change['kind']} of {safe(change['subject'])}{parts} moved from {before} to {to}"
+    if change.kind == "broker":
+        gone = "left the brokers that Metadata lists" if change.what == "gone" else "is listed by Metadata again"
+        return f"node {change.node_id} {gone}"
+    parts = "-" + ", ".join(str(n) for n in change.partitions[:MOST_LISTED]) if change.partitions else ""
+    to = "no node" if change.to is None else f"node {change.to}"
+    before = "no node" if change.from_ is None else f"node {change.from_}"
+    return f"{change.kind} of {safe(change.subject)}{parts} moved from {before} to {to}"

@@ -6,14 +6,11 @@ rebalance belongs to the family that it overlaps longest in time and shares a cl
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
-from kafkascope_analyzer.report.model.findings import severity_order
-from kafkascope_analyzer.report.model.incidents.load import Facts, stalls_by_incident
+from kafkascope_analyzer.report.model.findings import FindingRow, severity_order
+from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow, Stall, stalls_by_incident
 from kafkascope_analyzer.report.model.incidents.model import ERROR, INFO, WARNING
-
-Row = dict[str, Any]
 
 LONG_MS = 10_000
 """A stall as long as this, or one that never ended, makes its incident an error."""
@@ -46,9 +43,9 @@ CONSEQUENCES: dict[str, frozenset[str]] = {
 class Family:
     """An incident with all that followed from it."""
 
-    root: Row
-    members: list[Row] = field(default_factory=list)
-    stalls: list[Row] = field(default_factory=list)
+    root: IncidentRow
+    members: list[IncidentRow] = field(default_factory=list)
+    stalls: list[Stall] = field(default_factory=list)
     clients: set[str] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
     nodes: set[int] = field(default_factory=set)
@@ -59,8 +56,7 @@ class Family:
     @property
     def identity(self) -> str:
         """The id of the incident that the others followed from."""
-        identity: str = self.root["incident_id"]
-        return identity
+        return self.root.incident_id
 
     def overlap_ns(self, start_ns: int, end_ns: int, capture_end_ns: int) -> int:
         """How long the stretch overlaps it: negative where it does not."""
@@ -85,10 +81,10 @@ def families_of(facts: Facts) -> list[Family]:
     found: dict[str, Family] = {}
     stalls = stalls_by_incident(facts)
     for row in facts.incidents:
-        root = roots[row["incident_id"]]
-        family = found.setdefault(root["incident_id"], Family(root))
+        root = roots[row.incident_id]
+        family = found.setdefault(root.incident_id, Family(root))
         family.members.append(row)
-        family.stalls += stalls[row["incident_id"]]
+        family.stalls += stalls[row.incident_id]
     for family in found.values():
         _complete(family)
     return sorted(found.values(), key=lambda f: (severity_order(f.severity), f.start_ns, f.identity))
@@ -96,45 +92,43 @@ def families_of(facts: Facts) -> list[Family]:
 
 def single_family(facts: Facts, incident_id: str) -> Family:
     """The incident with its own stalls alone. Raises KeyError."""
-    row = {row["incident_id"]: row for row in facts.incidents}[incident_id]
+    row = {row.incident_id: row for row in facts.incidents}[incident_id]
     family = Family(row, [row], stalls_by_incident(facts)[incident_id])
     _complete(family)
     return family
 
 
-def _roots(incidents: list[Row]) -> dict[str, Row]:
+def _roots(incidents: list[IncidentRow]) -> dict[str, IncidentRow]:
     """incident_id -> the incident that it followed from in the end; itself where that one is not in the table."""
-    by_id = {row["incident_id"]: row for row in incidents}
+    by_id = {row.incident_id: row for row in incidents}
     found = {}
     for row in incidents:
-        root, seen = row, {row["incident_id"]}
-        while root["root_incident_id"] in by_id and root["root_incident_id"] not in seen:
-            root = by_id[root["root_incident_id"]]
-            seen.add(root["incident_id"])
-        found[row["incident_id"]] = root
+        root, seen = row, {row.incident_id}
+        while root.root_incident_id in by_id and root.root_incident_id not in seen:
+            root = by_id[root.root_incident_id]
+            seen.add(root.incident_id)
+        found[row.incident_id] = root
     return found
 
 
 def _complete(family: Family) -> None:
     """Sets what is decided over all members and stalls: severity, times, clients, groups, brokers."""
-    severities = [row["severity"] or INFO for row in family.members] + [
-        stall_severity(stall) for stall in family.stalls
-    ]
+    severities = [row.severity or INFO for row in family.members] + [stall_severity(stall) for stall in family.stalls]
     family.severity = min(severities, key=severity_order)
-    family.start_ns = min(row["start_ns"] or 0 for row in family.members)
-    ends = [row["end_ns"] for row in family.members] + [stall["to_ns"] for stall in family.stalls]
-    family.end_ns = None if None in ends else max(ends)
+    family.start_ns = min(row.begin_ns for row in family.members)
+    ends = [row.end_ns for row in family.members] + [stall.to_ns for stall in family.stalls]
+    family.end_ns = None if None in ends else max(end for end in ends if end is not None)
     for row in family.members:
-        family.clients.update(row["clients"] or ())
-        family.nodes.update([row["node_id"]] if row["node_id"] is not None else [])
+        family.clients.update(row.clients)
+        family.nodes.update([row.node_id] if row.node_id is not None else [])
     for stall in family.stalls:
-        family.clients.update([stall["client_instance_id"]] if stall["client_instance_id"] else [])
-        family.groups.update([stall["group_id"]] if stall["group_id"] else [])
+        family.clients.update([stall.client_instance_id] if stall.client_instance_id else [])
+        family.groups.update([stall.group_id] if stall.group_id else [])
 
 
-def stall_severity(stall: Row) -> str:
+def stall_severity(stall: Stall) -> str:
     """error for a stall that is long or not over; warning for any other."""
-    return ERROR if stall["to_ns"] is None or (stall["waited_ms"] or 0) >= LONG_MS else WARNING
+    return ERROR if stall.to_ns is None or stall.waited_ms >= LONG_MS else WARNING
 
 
 def owner_of(event: Event, families: Iterable[Family], capture_end_ns: int) -> Family | None:
@@ -149,36 +143,36 @@ def owner_of(event: Event, families: Iterable[Family], capture_end_ns: int) -> F
     return best[1] if best else None
 
 
-def assigned_findings(facts: Facts, families: list[Family]) -> list[Row]:
+def assigned_findings(facts: Facts, families: list[Family]) -> list[FindingRow]:
     """The rows of findings, each with the `incident_id` of the incident that it is a consequence of, or None.
 
     A finding never stands under an incident that is less severe than itself: routine incidents are not listed.
     """
     by_rule: dict[str, list[Family]] = defaultdict(list)
     for family in families:
-        for rule in frozenset().union(*(CONSEQUENCES.get(row["kind"], frozenset()) for row in family.members)):
+        for rule in frozenset().union(*(CONSEQUENCES.get(row.kind, frozenset()) for row in family.members)):
             by_rule[rule].append(family)
     assigned = []
     for row in facts.findings:
-        at_least = severity_order(row["severity"])
-        able = [f for f in by_rule[row["rule"]] if f.severity != INFO and severity_order(f.severity) <= at_least]
-        owner = owner_of(_event_of(row, facts), able, facts.end_ns) if row["first_ns"] is not None else None
-        assigned.append({**row, "incident_id": owner.identity if owner else None})
+        at_least = severity_order(row.severity)
+        able = [f for f in by_rule[row.rule] if f.severity != INFO and severity_order(f.severity) <= at_least]
+        owner = owner_of(_event_of(row, row.first_ns, facts), able, facts.end_ns) if row.first_ns is not None else None
+        assigned.append(replace(row, incident_id=owner.identity if owner else None))
     return assigned
 
 
-def _event_of(finding: Row, facts: Facts) -> Event:
+def _event_of(finding: FindingRow, first_ns: int, facts: Facts) -> Event:
     """The time of what a finding shows, from its first proof on, and the client, group and brokers that it is about. A
     member that was thrown out learns that late: its last request that went well is the first proof."""
-    nodes = {facts.nodes_of_connections.get(conn) for conn in finding["conn_ids"] or ()}
-    nodes |= {proof.node_id for name in finding["evidence"] or () if (proof := facts.proofs.get(name))}
-    client = finding["client_instance_id"]
-    proofs = (facts.proofs.get(name) for name in finding["evidence"] or ())
+    nodes = {facts.nodes_of_connections.get(conn) for conn in finding.conn_ids}
+    nodes |= {proof.node_id for name in finding.evidence if (proof := facts.proofs.get(name))}
+    client = finding.client_instance_id
+    proofs = (facts.proofs.get(name) for name in finding.evidence)
     proven = [proof.ts_ns for proof in proofs if proof is not None and proof.ts_ns is not None]
     return Event(
-        start_ns=min([finding["first_ns"], *proven]),
-        end_ns=finding["last_ns"] or finding["first_ns"],
+        start_ns=min([first_ns, *proven]),
+        end_ns=finding.last_ns or first_ns,
         clients=frozenset([client] if client else []),
-        groups=frozenset([finding["subject"]] if finding["subject"] and finding["rule"] in _OF_GROUPS else []),
+        groups=frozenset([finding.subject] if finding.subject and finding.rule in _OF_GROUPS else []),
         nodes=frozenset(node for node in nodes if node is not None),
     )

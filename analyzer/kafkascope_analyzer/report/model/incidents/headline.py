@@ -4,18 +4,15 @@ It never says that all is well where one of them is above info, and never that n
 """
 
 from collections import Counter
-from typing import Any
 
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS, limit_text
 from kafkascope_analyzer.report.model.findings import Finding, severity_order
 from kafkascope_analyzer.report.model.incidents.families import stall_severity
-from kafkascope_analyzer.report.model.incidents.load import Facts
+from kafkascope_analyzer.report.model.incidents.load import Facts, FailedStart, Stall
 from kafkascope_analyzer.report.model.incidents.model import ERROR, INFO, NONE, UNKNOWN, WARNING, Headline, Incidents
 from kafkascope_analyzer.report.model.incidents.preconditions import missing_sentence
 from kafkascope_analyzer.report.model.incidents.waits import who_waited
 from kafkascope_analyzer.report.words import count, list_of, safe, span
-
-Row = dict[str, Any]
 
 NAMED = 3
 
@@ -36,11 +33,11 @@ def headline_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...
         verdict=verdict,
         sentence=sentence,
         details=tuple(details),
-        n_clients=sum(client["kind"] != "broker" for client in facts.clients.values()),
+        n_clients=facts.n_clients,
         n_stalled_clients=len(who),
         n_waiting_clients=len(_waiting(facts)),
         n_stalls=len(facts.stalls),
-        longest_ms=max((stall["waited_ms"] or 0 for stall in facts.stalls), default=None),
+        longest_ms=max((stall.waited_ms for stall in facts.stalls), default=None),
         n_failed_starts=len(facts.failed_starts),
     )
 
@@ -78,7 +75,7 @@ def _what_happened(
 
 
 def _calm(facts: Facts, n_errors: int) -> str:
-    n_clients = sum(client["kind"] != "broker" for client in facts.clients.values())
+    n_clients = facts.n_clients
     errors = f" Brokers returned {count(n_errors, 'error code')}, which made nobody wait that long." if n_errors else ""
     still = f"stood still for {limit_text(facts.stall_ms)} or longer"
     return f"None of {count(n_clients, 'client')} {still}, and no start failed.{errors}"
@@ -99,11 +96,11 @@ def _stalls(facts: Facts, incidents: Incidents) -> str:
     if not facts.stalls:
         return ""
     who, waiting = _stalled(facts), _waiting(facts)
-    longest = max(facts.stalls, key=lambda stall: stall["waited_ms"] or 0)
-    n_clients = sum(client["kind"] != "broker" for client in facts.clients.values())
+    longest = max(facts.stalls, key=lambda stall: stall.waited_ms)
+    n_clients = facts.n_clients
     limit = "" if facts.stall_ms == DEFAULT_STALL_MS else f" for {limit_text(facts.stall_ms)} or longer"
     some = f"{len(who):,} of {count(max(n_clients, len(who)), 'client')} stood still{limit}"
-    lasted = f"{span(1000 * (longest['waited_ms'] or 0))} ({safe(who_waited(longest, facts))})"
+    lasted = f"{span(1000 * longest.waited_ms)} ({safe(who_waited(longest, facts))})"
     if not waiting:
         again = "; all were served again" if all(incident.over for incident in incidents.listed) else ""
         return f"{some}, the longest for {lasted}{again}."
@@ -119,11 +116,11 @@ def _stalled(facts: Facts) -> dict[str, str]:
 
 def _waiting(facts: Facts) -> dict[str, str]:
     """Who was still waiting when the capture ended: key -> name."""
-    return {_key(stall, facts): who_waited(stall, facts) for stall in facts.stalls if stall["to_ns"] is None}
+    return {_key(stall, facts): who_waited(stall, facts) for stall in facts.stalls if stall.to_ns is None}
 
 
-def _key(stall: Row, facts: Facts) -> str:
-    return str(stall["client_instance_id"] or who_waited(stall, facts))
+def _key(stall: Stall, facts: Facts) -> str:
+    return stall.client_instance_id or who_waited(stall, facts)
 
 
 def _starts(facts: Facts) -> str:
@@ -134,9 +131,9 @@ def _starts(facts: Facts) -> str:
     return f"{count(len(failed), 'start')} failed: {list_of(which, NAMED)}."
 
 
-def _start(row: Row, facts: Facts) -> str:
-    at = f" at {row['failed_step'].replace('_', ' ')}" if row["failed_step"] else ""
-    return f"{safe(facts.name(row['client_instance_id']))}{at}"
+def _start(row: FailedStart, facts: Facts) -> str:
+    at = f" at {row.failed_step.replace('_', ' ')}" if row.failed_step else ""
+    return f"{safe(facts.name(row.client_instance_id))}{at}"
 
 
 def _findings(alone: list[Finding], *, besides: bool) -> str:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stall_limit import limit_text
@@ -11,14 +10,12 @@ from kafkascope_analyzer.report.model.findings import WORST_FIRST, Finding, Find
 from kafkascope_analyzer.report.model.incidents.consequences import Found, consequences_of, load_consequences
 from kafkascope_analyzer.report.model.incidents.families import Family, assigned_findings, families_of, single_family
 from kafkascope_analyzer.report.model.incidents.headline import headline_of
-from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts, stalls_by_incident
+from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts, stalls_by_incident, IncidentRow
 from kafkascope_analyzer.report.model.incidents.model import INFO, Incident, Incidents, Summary
 from kafkascope_analyzer.report.model.incidents.waits import MOST_WAITS, stood_still, waits_of
 from kafkascope_analyzer.report.model.proofs import packets_text, proofs_of
 from kafkascope_analyzer.report.scan import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.words import clock, count, list_of, safe, span, visible
-
-Row = dict[str, Any]
 
 MOST_INCIDENTS = 100
 MOST_CLIENTS = 20
@@ -61,10 +58,10 @@ class Overview:
         under = [finding for finding in self.findings if finding.incident_id == incident_id]
         return _incident(family, self.facts, under, self.consequences), family
 
-    def root_of(self, incident_id: str) -> Row:
+    def root_of(self, incident_id: str) -> IncidentRow:
         """The incident that this one followed from; itself where it followed from none."""
         members = ((row, family) for family in self.families for row in family.members)
-        return next(family.root for row, family in members if row["incident_id"] == incident_id)
+        return next(family.root for row, family in members if row.incident_id == incident_id)
 
 
 def load_overview(dataset: Dataset) -> Overview:
@@ -117,20 +114,20 @@ def _incident(family: Family, facts: Facts, findings: list[Finding], found: Foun
     root = family.root
     waits = waits_of(family.stalls, facts)
     followed = consequences_of(family, found, findings)
-    proofs = proofs_of(root["evidence"], facts.proofs)
-    evidence = root["evidence"] or []
+    proofs = proofs_of(root.evidence, facts.proofs)
+    evidence = root.evidence
     names = sorted({safe(facts.name(identity)) for identity in family.clients})
     conns = sum(identity not in facts.proofs for identity in evidence)
     return Incident(
-        incident_id=root["incident_id"],
-        kind=root["kind"] or "unexplained",
+        incident_id=root.incident_id,
+        kind=root.kind or "unexplained",
         severity=family.severity,
-        node_id=root["node_id"],
-        hosts=tuple(root["hosts"] or ()),
+        node_id=root.node_id,
+        hosts=root.hosts,
         title=title_of(root),
-        sentence=visible(root["sentence"] or ""),
-        advice=visible(root["advice"] or ""),
-        how_known=visible(root["how_known"] or ""),
+        sentence=visible(root.sentence),
+        advice=visible(root.advice),
+        how_known=visible(root.how_known),
         start_ns=family.start_ns,
         end_ns=family.end_ns,
         over=family.end_ns is not None,
@@ -146,16 +143,16 @@ def _incident(family: Family, facts: Facts, findings: list[Finding], found: Foun
         n_evidence=len(evidence),
         evidence=proofs,
         packets=packets_text(proofs, len(evidence), conns, facts.n_files),
-        cut=cut_command("incident", [root["incident_id"]], "incident"),
+        cut=cut_command("incident", [root.incident_id], "incident"),
         wireshark=wireshark_command("incident", [proof.server_port for proof in proofs]),
-        explain=explain_command(root["incident_id"]),
+        explain=explain_command(root.incident_id),
     )
 
 
-def title_of(incident: Row) -> str:
+def title_of(incident: IncidentRow) -> str:
     """What failed, in a few words: `broker silent: node 2 (10.0.0.2:9092)`."""
-    kind = KINDS.get(incident["kind"] or "", "unexplained")
-    subject = incident["subject"] or (f"node {incident['node_id']}" if incident["node_id"] is not None else "")
+    kind = KINDS.get(incident.kind, "unexplained")
+    subject = incident.subject or (f"node {incident.node_id}" if incident.node_id is not None else "")
     return f"{kind}: {safe(subject)}" if subject else kind
 
 
@@ -170,7 +167,7 @@ def _routine_text(routine: list[Family], stall_ms: int) -> str:
     """All routine incidents in one line, by kind."""
     if not routine:
         return ""
-    kinds = Counter(family.root["kind"] or "unexplained" for family in routine)
+    kinds = Counter(family.root.kind or "unexplained" for family in routine)
     texts = []
     for kind, n in sorted(kinds.items(), key=lambda item: (-item[1], item[0])):
         words = KINDS.get(kind, "unexplained")
