@@ -6,7 +6,7 @@ the report without stories are written all the same.
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.early_session import early_session
 from kafkascope_analyzer.cli.exits import complain, exit_codes
@@ -49,6 +49,9 @@ from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_analyzer.cli.stories import StoryChoice, java_problem, story_choice, write_stories
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_parsers.errors import SparkError, UsageError
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.report.model.report import Report
 
 
 def analyze(

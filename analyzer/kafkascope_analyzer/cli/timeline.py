@@ -91,9 +91,9 @@ def _wanted(
     dataset: "Dataset", client: str | None, node: int | None, group: str | None, span: tuple[str | None, str | None]
 ) -> "Wanted":
     from kafkascope_analyzer.cut.when import parse_moment
+    from kafkascope_analyzer.dataset.table_rows import capture_span
     from kafkascope_analyzer.report.model.chronology import Wanted
     from kafkascope_analyzer.report.model.starts import clients_of
-    from kafkascope_analyzer.report.scan import capture_span
 
     first_ns, _ = capture_span(dataset)
     begin, end = (None if text is None else parse_moment(text).since_epoch(first_ns) for text in span)

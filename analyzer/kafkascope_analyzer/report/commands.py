@@ -5,7 +5,7 @@ report.json does not depend on where the dataset is.
 """
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar, cast
 
@@ -46,6 +46,8 @@ def at_place(model: T, place: str) -> T:
 def _at_place(value: object, place: str) -> object:
     if isinstance(value, tuple | list):
         return type(value)(_at_place(part, place) for part in value)
+    if isinstance(value, Mapping):
+        return {key: _at_place(part, place) for key, part in value.items()}
     if not is_dataclass(value) or isinstance(value, type):
         return value
     changed = {}

@@ -1,9 +1,8 @@
 """Typed parts of a report as the plain values of report.json."""
 
 import json
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 CLIPPED = "clipped"
@@ -34,14 +33,18 @@ def _items(value: Any, *, clip: bool) -> Iterator[tuple[str, Any]]:
         yield key, plain(part, clip=clip)
 
 
-@cache
-def keys_of(kind: Hashable) -> tuple[tuple[str, str, bool], ...]:
+_KEYS: dict[Any, tuple[tuple[str, str, bool], ...]] = {}
+
+
+def keys_of(kind: Any) -> tuple[tuple[str, str, bool], ...]:
     """The fields of a dataclass: name, key (the name, but for the sign after words of Python such as `from_`), and
     whether it is CLIPPED.
     """
-    hints = get_type_hints(kind, include_extras=True)
-    marked = {name for name, hint in hints.items() if get_origin(hint) is Annotated and CLIPPED in get_args(hint)[1:]}
-    return tuple((field.name, field.name.rstrip("_"), field.name in marked) for field in fields(kind))
+    if kind not in _KEYS:
+        hints = get_type_hints(kind, include_extras=True)
+        clipped = {name for name, hint in hints.items() if get_origin(hint) is Annotated and CLIPPED in get_args(hint)}
+        _KEYS[kind] = tuple((field.name, field.name.rstrip("_"), field.name in clipped) for field in fields(kind))
+    return _KEYS[kind]
 
 
 def to_json(value: Any) -> str:

@@ -6,7 +6,6 @@ lists become tuples, and structs in them dataclasses.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -14,7 +13,7 @@ import pyarrow.dataset as ds
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.scan import scan
+from kafkascope_analyzer.dataset.table_rows import scan
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.sql.database import Database
@@ -49,12 +48,21 @@ def select(database: "Database", query: str, kind: type[T]) -> list[T]:
     return [kind(**{name: converters[name](value) for name, value in zip(names, row, strict=True)}) for row in found]
 
 
-@cache
+def column_names(kind: type[Row]) -> str:
+    """The columns of the kind as a query names them."""
+    return ", ".join(_converters(kind))
+
+
+_CONVERTERS: dict[Any, Mapping[str, Converter]] = {}
+
+
 def _converters(kind: Any) -> Mapping[str, Converter]:
     """What makes the value of each field that is a column."""
-    hints = get_type_hints(kind, include_extras=True)
-    required = [f for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
-    return {field.name: _converter(hints[field.name]) for field in required}
+    if kind not in _CONVERTERS:
+        hints = get_type_hints(kind, include_extras=True)
+        required = [f for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
+        _CONVERTERS[kind] = {field.name: _converter(hints[field.name]) for field in required}
+    return _CONVERTERS[kind]
 
 
 def _converter(hint: Any) -> Converter:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from kafkascope_analyzer.report.markdown.text import code, prose
+from kafkascope_analyzer.report.model.flow_figures import FLOW_FIGURES, FLOW_LEGEND, flow_figures
 from kafkascope_analyzer.report.model.report import Report
-from kafkascope_analyzer.report.terminal.flow import FLOW_FIGURES, FLOW_LEGEND, flow_figures
 from kafkascope_analyzer.report.words import count
 
 MOST_TOPICS = 20
@@ -28,4 +28,4 @@ def markdown_flow(model: Report) -> Iterator[str]:
     if notes:
         yield ""
     for row in notes:
-        yield f"- {code(row.reader)} on {code(row.topic)}: {prose(row.note or "")}"
+        yield f"- {code(row.reader)} on {code(row.topic)}: {prose(row.note or '')}"

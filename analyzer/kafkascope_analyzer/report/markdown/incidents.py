@@ -6,8 +6,7 @@ from kafkascope_analyzer.report.markdown.text import code, prose
 from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.model import Incident, Wait
 from kafkascope_analyzer.report.model.report import Report
-from kafkascope_analyzer.report.terminal.findings import sentence
-from kafkascope_analyzer.report.words import count
+from kafkascope_analyzer.report.words import count, sentence
 
 MOST_INCIDENTS = 20
 MOST_WAITS = 15
@@ -75,7 +74,7 @@ def markdown_findings(model: Report) -> Iterator[str]:
     found = model.findings
     if not found.present:
         return
-    alone, n_alone, under = found.alone, found.n_alone, found.n_under_incidents
+    alone, n_alone, under = found.standing_alone, found.n_alone, found.n_under_incidents
     if not n_alone:
         if not under:
             yield from ("", "## Findings", "", "No rule found fault with anything.")

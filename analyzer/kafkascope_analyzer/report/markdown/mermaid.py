@@ -2,8 +2,7 @@
 
 from kafkascope_analyzer.report.markdown.text import label
 from kafkascope_analyzer.report.model.clients import Client
-from kafkascope_analyzer.report.model.recoveries import RecoveredCause, RecoveryStep
-from kafkascope_analyzer.report.model.recoveries import NOT_RECOVERED
+from kafkascope_analyzer.report.model.recoveries import NOT_RECOVERED, RecoveredCause, RecoveryStep
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.words import safe, span
 

@@ -66,14 +66,15 @@ class _Latency(Percentiles):
     api_name: str
 
 
-_NAME = "coalesce(api_name, 'None')"
+_NAMED = "(from requests where api_name is not null)"
+"""A response whose request is not in the capture has no API."""
 _REQUESTS = f"""
-select {_NAME} as api_name, coalesce(nullif(status, ''), 'unknown') as status, count(*) as n,
+select api_name, coalesce(nullif(status, ''), 'unknown') as status, count(*) as n,
     list(distinct api_version) filter (api_version is not null) as versions,
     count(*) filter (coalesce(error_code, 0) <> 0) as n_with_errors,
     coalesce(sum(request_bytes), 0)::bigint as request_bytes,
     coalesce(sum(response_bytes), 0)::bigint as response_bytes
-from requests group by all order by 1, 2
+from {_NAMED} group by all order by 1, 2
 """
 _ERRORS = """
 select coalesce(nullif(error_name, ''), '?') as error_name, coalesce(nullif(api_name, ''), '?') as api_name,
@@ -84,7 +85,7 @@ from errors group by 1, 2 order by n desc, error_name, api_name
 
 def apis(database: Database) -> tuple[Api, ...]:
     """Each API that was asked for, the most frequent first: how often, in which versions, how fast, how many errors."""
-    latencies = percentiles_sql({"api_name": _NAME}, "latency_us", "requests")
+    latencies = percentiles_sql({"api_name": "api_name"}, "latency_us", _NAMED)
     latency = {row.api_name: row for row in select(database, latencies, _Latency)}
     by_api: dict[str, list[_Requests]] = {}
     for row in select(database, _REQUESTS, _Requests):

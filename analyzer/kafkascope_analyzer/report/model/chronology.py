@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.missing_stories import NO_STORIES
 from kafkascope_analyzer.report.model.clients import Client
 from kafkascope_analyzer.report.model.incidents.broker_lanes import broker_lanes
 from kafkascope_analyzer.report.model.incidents.consequences import change_text
@@ -18,7 +19,6 @@ from kafkascope_analyzer.report.model.starts import Start
 from kafkascope_analyzer.report.model.topology import topology_model
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance, member_names, unread_text
 from kafkascope_analyzer.report.rows import read
-from kafkascope_analyzer.report.scan import NO_STORIES
 from kafkascope_analyzer.report.words import clock, safe, span
 from kafkascope_parsers.errors import UsageError
 
@@ -131,7 +131,7 @@ def _rebalances(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
             row.start_ns,
             _at(row.start_ns, facts),
             "rebalance",
-            f"group {safe(row.group_id)} rebalances: {row.trigger_words}{number}{took}{f'; {unread}' if unread else ''}",
+            f"group {safe(row.group_id)} rebalances: {row.trigger_words}{number}{took}{unread and f'; {unread}'}",
             id=row.rebalance_id,
             clients=tuple(sorted(members)),
             nodes=() if row.node_id is None else (row.node_id,),

@@ -7,8 +7,8 @@ from typing import ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS
+from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.rows import Row, read
-from kafkascope_analyzer.report.scan import one_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ order by coalesce(produce_bytes, 0) + coalesce(fetch_bytes, 0) desc, coalesce(cl
 """
 _USES = """
 select client_ip, client_id, '{column}' as setting, {column}::varchar as value, count(*) as n from requests
-where {column} is not null and {of_clients} group by all order by {column}
+where {column} is not null and {of_clients} group by all order by any_value({column})
 """
 _CODECS = f"""
 select client_ip, client_ids[1] as client_id, 'codec' as setting, coalesce(nullif(codec, ''), 'unknown') as value,

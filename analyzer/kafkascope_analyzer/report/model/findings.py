@@ -87,14 +87,14 @@ class Findings:
     listed: Annotated[tuple[Finding, ...], "findings, the gravest first, at most 200"]
 
     @property
-    def alone(self) -> list[Finding]:
+    def standing_alone(self) -> list[Finding]:
         """Those listed that belong to no incident."""
         return [finding for finding in self.listed if finding.incident_id is None]
 
     @property
     def n_under_incidents(self) -> int:
         """How many of those listed belong to an incident."""
-        return len(self.listed) - len(self.alone)
+        return len(self.listed) - len(self.standing_alone)
 
     @property
     def n_alone(self) -> int:

@@ -40,11 +40,11 @@ class Leaders:
 
 _LOAD = f"""
 with led as (
-    select node_id, count(distinct subject) as n_partitions
+    select node_id, count(distinct subject) as n_led
     from roles join (select conn_id, node_id from connections where node_id is not null) using (conn_id)
     where role = 'partition_leader' and verdict = 'confirmed' and subject <> '' group by node_id
 )
-select node_id, coalesce(any_value(n_partitions), 0) as n_partitions,
+select node_id, coalesce(any_value(n_led), 0) as n_partitions,
     count(*) filter (api_key = {PRODUCE}) as n_produce,
     coalesce(sum(record_bytes) filter (api_key = {PRODUCE}), 0)::bigint as produce_bytes,
     coalesce(sum(n_records) filter (api_key = {PRODUCE}), 0)::bigint as produce_records,

@@ -87,7 +87,8 @@ _REASONS = f"""
 with stretches as (select * replace (coalesce(nullif(reason, ''), '{NO_REASON}') as reason) from undecoded),
 totals as (select reason, coalesce(sum(bytes), 0)::bigint as bytes, count(*) as n from stretches group by reason),
 longest as (
-    select reason as of_reason, u.conn_id, direction, u.capture_id, packet_no, ts_ns, stream_offset, u.bytes, detail, head,
+    select reason as of_reason, u.conn_id, direction, u.capture_id, packet_no, ts_ns, stream_offset, u.bytes,
+        detail, head,
         {ADDRESS_SQL.format(ip="client_ip", port="client_port")} as client,
         {ADDRESS_SQL.format(ip="server_ip", port="server_port")} as server,
         f.path as path

@@ -6,7 +6,8 @@ from typing import Annotated
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS
-from kafkascope_analyzer.report.scan import NO_STORIES, OLD_STORIES, has_table
+from kafkascope_analyzer.dataset.table_rows import has_table
+from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.report.rows import Row, read
-from kafkascope_analyzer.report.scan import one_of
 from kafkascope_analyzer.report.words import count, span
 
 MOST_PROOFS = 20

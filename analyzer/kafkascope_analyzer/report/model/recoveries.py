@@ -6,14 +6,14 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, TypeVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import RECOVERIES, RECOVERY_STEP_ROWS
+from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.model.starts import both_ends
 from kafkascope_analyzer.report.rows import Row, grouped, read
-from kafkascope_analyzer.report.scan import one_of
 from kafkascope_analyzer.report.words import outcome_text, span
 
 NOT_RECOVERED = ("still_open", "gave_up", "fatal", "wrong_reaction")
@@ -115,6 +115,9 @@ class Recovery(Row):
         return took_text(self.time_to_recover_ms)
 
 
+R = TypeVar("R", bound=Recovery)
+
+
 @dataclass(frozen=True, slots=True)
 class RecoveredCause(Row):
     """A client's episodes of one cause."""
@@ -175,7 +178,7 @@ def steps_of(dataset: Dataset, recovery_ids: list[str]) -> dict[str, list[Recove
     return grouped(sorted(found, key=lambda step: step.seq), lambda step: step.recovery_id)
 
 
-def worst_of_cause(episodes: Iterable[Recovery]) -> Recovery:
+def worst_of_cause(episodes: Iterable[R]) -> R:
     """The recovery that stands for all of one cause: one that did not end well, else the longest."""
     return max(episodes, key=lambda row: (row.is_unwell, row.time_to_recover_ms or 0, row.n_errors or 0))
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_analyzer.report.model.broker_releases import ReleaseSpan, cluster_releases
 from kafkascope_analyzer.report.model.listed_brokers import GONE, BrokerMove, broker_moves
@@ -23,7 +24,6 @@ from kafkascope_analyzer.report.model.topology_facts import (
 )
 from kafkascope_analyzer.report.model.zookeeper_sessions import ZooKeeperSession, zookeeper_sessions
 from kafkascope_analyzer.report.rows import Row, grouped, read
-from kafkascope_analyzer.report.scan import capture_span, one_of
 from kafkascope_analyzer.report.words import absolute, address
 from kafkascope_parsers.errors import UsageError
 

@@ -12,7 +12,7 @@ from kafkascope_analyzer.report.model.client_names import client_ids
 from kafkascope_analyzer.report.model.latency import Percentiles, percentiles_sql
 from kafkascope_analyzer.report.model.presence import presence
 from kafkascope_analyzer.report.plain import CLIPPED
-from kafkascope_analyzer.report.rows import Row, grouped, select
+from kafkascope_analyzer.report.rows import Row, column_names, grouped, select
 from kafkascope_analyzer.sql.database import Database
 
 _NOT_WELL = ("hanging", "fenced", "aborted", "open")
@@ -149,7 +149,7 @@ from transactions group by 1, 2
 _TOOK = "case when begin_ns is not null then (end_ns - begin_ns) // 1000 end"
 _GRAVITY = f"list_position([{', '.join(map(repr, _NOT_WELL))}], outcome)"
 _UNWELL = f"""
-select columns(c -> c <> 'ts' and not ends_with(c, '_ts')) from transactions where {_GRAVITY} is not null
+select {column_names(Transaction)} from transactions where {_GRAVITY} is not null
 qualify row_number() over (
     partition by {_NAME} order by {_GRAVITY}, coalesce(begin_ns, 0), coalesce(transaction_no, 0)) <= {MOST_UNWELL}
 order by coalesce(begin_ns, 0), {_GRAVITY}, coalesce(transaction_no, 0)

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.report.rows import Row, read
-from kafkascope_analyzer.report.scan import capture_span, one_of
 from kafkascope_analyzer.report.words import address
 
 _NS_PER_MS = 1_000_000

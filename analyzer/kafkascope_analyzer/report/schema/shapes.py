@@ -18,12 +18,14 @@ Shape = dict[str, object]
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
-def shape_of(kind: type, doc: str | None = None) -> Shape:
-    """A dataclass. Raises TypeError for a field without a sentence, or of a type that has no shape."""
+def shape_of(kind: type, doc: str | None = None, *, clip: bool = True) -> Shape:
+    """A dataclass; clip: whether lists that are CLIPPED have their lengths beside them. Raises TypeError for a field of a
+    type that has no shape.
+    """
     hints = get_type_hints(kind, include_extras=True)
     keys: dict[str, Shape] = {}
     for name, key, is_clipped in keys_of(kind):
-        if is_clipped:
+        if is_clipped and clip:
             length = f"how many {key.replace('_', ' ')} there are"
             keys[f"n_{key}"] = {"description": length, "type": "integer"}
         shape = _field(kind, name, hints[name])

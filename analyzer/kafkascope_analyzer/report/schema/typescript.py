@@ -18,7 +18,7 @@ _SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean
 def report_types() -> str:
     """The text of report.d.ts."""
     parts = [_HEAD, f"export interface Report {_type(report_schema(), '')}\n"]
-    parts += [f"export interface {name} {_type(shape_of(kind), '')}\n" for name, kind in ROWS.items()]
+    parts += [f"export interface {name} {_type(shape_of(kind, clip=False), '')}\n" for name, kind in ROWS.items()]
     return "\n".join(parts)
 
 

@@ -6,11 +6,12 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kafkascope_analyzer.report.model.cause_sentences import cause_sentences, cause_severity
 from kafkascope_analyzer.report.model.clients import BrokerClients, Client, ClientConnection, Job
 from kafkascope_analyzer.report.model.cluster import Cluster
 from kafkascope_analyzer.report.model.recoveries import RecoveredCause, RecoveryStep
 from kafkascope_analyzer.report.model.report import Report
-from kafkascope_analyzer.report.model.starts import Start, StartStep, Loop, slowest_text
+from kafkascope_analyzer.report.model.starts import Loop, Start, StartStep, slowest_text
 from kafkascope_analyzer.report.terminal.pieces import grid, heading, indented, line, more
 from kafkascope_analyzer.report.words import clock, count, list_of, node, outcome_text, safe, span, start_text
 
@@ -142,7 +143,7 @@ def _client(client: Client, start_ns: int, cluster: Cluster) -> Iterator[Rendera
         yield from _start(start, start_ns)
     yield from more(client.n_starts - MOST_STARTS, "start", "table stories/startups")
     yield from _odd_loops(client)
-    worst = sorted(client.recoveries, key=_severity)[:MOST_TOLD]
+    worst = sorted(client.recoveries, key=cause_severity)[:MOST_TOLD]
     for cause in client.recoveries[:MOST_CAUSES]:
         yield line("")
         yield from _cause(cause, start_ns, cluster)
@@ -242,7 +243,11 @@ def _odd_loops(client: Client) -> Iterator[RenderableType]:
     for (cadence, verdict), loop in sorted(worst.items()):
         in_flight = cadence == "in_flight"
         shown = str if in_flight else _ms
-        title = "requests in flight" if in_flight else f"{cadence.replace('_', ' ')} {_VERDICTS.get(verdict or "", verdict)}"
+        title = (
+            "requests in flight"
+            if in_flight
+            else f"{cadence.replace('_', ' ')} {_VERDICTS.get(verdict or '', verdict)}"
+        )
         figures = f"median {shown(loop.p50_ms)}, maximum {shown(loop.max_ms)}"
         if loop.expected_ms is not None:
             source = f", {loop.expected_from.replace('_', ' ')}" if loop.expected_from else ""
@@ -314,31 +319,8 @@ def _cause(cause: RecoveredCause, start_ns: int, cluster: Cluster) -> Iterator[R
         (" · storm", "bold red") if cause.storm else "",
         indent=2,
     )
-    for sentence in _cause_lines(cause, cluster):
+    for sentence in cause_sentences(cause, cluster):
         yield line(sentence, indent=4)
-
-
-def _severity(cause: RecoveredCause) -> tuple[bool, int, int]:
-    """The order in which causes deserve their steps: what did not end well, then what took longest."""
-    return cause.outcome == "recovered", -(cause.time_to_recover_ms or 0), cause.start_ns or 0
-
-
-def _cause_lines(cause: RecoveredCause, cluster: Cluster) -> Iterator[str]:
-    yield f"{count(cause.n_errors, 'error')}, {count(cause.n_wasted_requests, 'wasted request')}"
-    old, new = cause.old_node_id, cause.new_node_id
-    if old is not None and new is not None and old != new:
-        yield f"{node(old, cluster.address_of(old))} → {node(new, cluster.address_of(new))}"
-    elif new is None and old is not None:
-        yield f"at {node(old, cluster.address_of(old))}"
-    others = [safe(e) for e in cause.error_names if e != cause.first_error_name]
-    if others:
-        yield f"also {list_of(others, 3)}"
-    if len(cause.outcomes) > 1:
-        yield "episodes: " + ", ".join(f"{n:,} {outcome_text(outcome)}" for outcome, n in cause.outcomes.items())
-    if cause.reaction:
-        yield f"did: {safe(cause.reaction).replace('_', ' ')}"
-    if cause.expected_reaction and cause.outcome != "recovered":
-        yield f"expected: {safe(cause.expected_reaction)}"
 
 
 def _recovery_steps(cause: RecoveredCause) -> Iterator[RenderableType]:

@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from kafkascope_analyzer.report.model.findings import WORST_FIRST, Finding
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.terminal.pieces import heading, labelled, line, more
-from kafkascope_analyzer.report.words import LONGEST_PROSE, safe, visible
+from kafkascope_analyzer.report.words import safe, sentence, visible
 
 MOST_FINDINGS = 20
 LONGEST_COMMAND = 70
@@ -21,7 +21,7 @@ def render_findings(model: Report) -> Iterator[RenderableType]:
     found = model.findings
     if not found.present:
         return
-    alone, n_alone, under = found.alone, found.n_alone, found.n_under_incidents
+    alone, n_alone, under = found.standing_alone, found.n_alone, found.n_under_incidents
     if not n_alone:
         if not under:
             yield heading("Findings (0)")
@@ -34,12 +34,6 @@ def render_findings(model: Report) -> Iterator[RenderableType]:
         yield from finding_lines(row)
     yield from more(n_alone - min(MOST_FINDINGS, len(alone)), "finding", "table stories/findings")
     yield line(("what a rule looks at: kafkascope rules NAME", "dim"))
-
-
-def sentence(text: str | None) -> str:
-    """A finding's sentence or advice: long, but not without an end."""
-    shown = visible((text or "")[: LONGEST_PROSE + 1])
-    return shown if len(shown) <= LONGEST_PROSE else shown[: LONGEST_PROSE - 1] + "…"
 
 
 def finding_lines(row: Finding, indent: int = 0) -> Iterator[RenderableType]:

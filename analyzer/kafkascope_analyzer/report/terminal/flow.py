@@ -5,18 +5,12 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from kafkascope_analyzer.report.model.flow import TopicFlow
+from kafkascope_analyzer.report.model.flow_figures import FLOW_FIGURES, FLOW_LEGEND, flow_figures
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
-from kafkascope_analyzer.report.words import safe, span
+from kafkascope_analyzer.report.words import safe
 
 MOST_TOPICS = 12
-FLOW_FIGURES = ("records", "acked p50", "p99", "fetched p50", "p99", "lag", "at end")
-"""Titles of the columns, after topic and reader."""
-FLOW_LEGEND = (
-    "acked: from the creation of a record to its acknowledgment; fetched: from the acknowledgment to the first fetch; "
-    "lag: records behind, at most and at the end"
-)
 
 
 def render_flow(model: Report) -> Iterator[RenderableType]:
@@ -35,11 +29,3 @@ def render_flow(model: Report) -> Iterator[RenderableType]:
     for row in listed:
         if row.note:
             yield line(f"• {safe(row.reader)} on {safe(row.topic)}: {row.note}")
-
-
-def flow_figures(row: TopicFlow) -> list[str]:
-    """The figures of a topic and reader, in the order of FLOW_FIGURES."""
-    times = [row.created_to_acked_p50_us, row.created_to_acked_p99_us]
-    times += [row.acked_to_fetched_p50_us, row.acked_to_fetched_p99_us]
-    lags = ("" if lag is None else f"{lag:,}" for lag in (row.lag_max, row.lag_last))
-    return [f"{row.n_records:,}", *map(span, times), *lags]

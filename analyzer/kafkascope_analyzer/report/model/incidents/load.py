@@ -7,13 +7,13 @@ from typing import ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS, INCIDENTS, STALLS, STARTUPS
+from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of, scan
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS
 from kafkascope_analyzer.report.model.client_names import NamedClient
 from kafkascope_analyzer.report.model.findings import FindingRow
 from kafkascope_analyzer.report.model.incidents.preconditions import missing_tables, why_no_kafka
 from kafkascope_analyzer.report.model.proofs import Proof, load_proofs
 from kafkascope_analyzer.report.rows import Row, read
-from kafkascope_analyzer.report.scan import capture_span, has_table, one_of
 
 FAILED = ("failed", "gave_up")
 """Outcomes of starts that did not become ready."""
@@ -63,7 +63,7 @@ class Stall(Row):
     from_ns: int
     to_ns: int | None
     waited_ms: int
-    n_attempts: int
+    n_attempts: int | None
     error_names: tuple[str, ...]
     incident_id: str | None
     evidence: tuple[str, ...]

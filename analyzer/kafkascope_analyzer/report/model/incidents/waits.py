@@ -62,7 +62,7 @@ def _wait(alike: list[Stall], facts: Facts) -> Wait:
         lasted=span(1000 * longest.waited_ms),
         over=not waiting,
         state=_state(waiting, len(alike)),
-        n_attempts=sum(stall.n_attempts for stall in alike),
+        n_attempts=sum(stall.n_attempts or 0 for stall in alike),
         error_names=tuple(sorted({error for stall in alike for error in stall.error_names})),
         n_stalls=len(alike),
         stall_ids=tuple(stall.stall_id for stall in alike[:MOST_IDS]),
