@@ -17,11 +17,12 @@ from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.commands import at_place
 from kafkascope_analyzer.report.html import write_html
-from kafkascope_analyzer.report.html.write import _brief
+from kafkascope_analyzer.report.html.write import brief_of
 from kafkascope_analyzer.report.markdown.report import to_markdown
 from kafkascope_analyzer.report.model.incidents.families import CONSEQUENCES
 from kafkascope_analyzer.report.model.incidents.summary import KINDS
-from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.model.report import Report, report_model
+from kafkascope_analyzer.report.plain import plain
 from kafkascope_analyzer.report.terminal.report import page_of, render
 
 Write = Callable[..., Path]
@@ -30,11 +31,11 @@ NOT_OVER = "from 00:04.900, not over when the capture ended"
 STILL = "2 of 2 clients stood still, the longest for 5.00 s (reader); reader was still waiting when the capture ended."
 
 
-def model_of(place: Path) -> dict[str, Any]:
-    return report_model(Dataset.open(place))
+def model_of(place: Path) -> Any:
+    return plain(report_model(Dataset.open(place)), clip=True)
 
 
-def text_of(model: dict[str, Any], width: int = 80) -> str:
+def text_of(model: Report, Any], width: int = 80) -> str:
     return page_of(render(model), width, ascii_only=False)
 
 
@@ -294,10 +295,12 @@ def test_routine_is_one_line_and_listed_on_request(dataset: Write) -> None:
 
 
 def test_every_form_has_the_same_names_numbers_and_verdicts(dataset: Write) -> None:
-    model = model_of(dataset())
+    place = dataset()
+    model, report = model_of(place), report_model(Dataset.open(place))
     incident = model["incidents"]["listed"][0]
-    pages = {"terminal": flat(text_of(model)), "wide": flat(text_of(model, 132)), "markdown": flat(to_markdown(model))}
-    pages["without scripts"] = flat(" ".join(_brief(model)))
+    pages = {"terminal": flat(text_of(report)), "wide": flat(text_of(report, 132))}
+    pages["markdown"] = flat(to_markdown(report))
+    pages["without scripts"] = flat(" ".join(brief_of(report)))
     for name, page in pages.items():
         plain = page.replace("`", "")
         for words in (model["headline"]["sentence"], *model["headline"]["details"], incident["title"], NOT_OVER):
@@ -321,7 +324,7 @@ def page_data(page: str) -> dict[str, Any]:
 def test_the_page_has_the_words_and_numbers_of_report_json(dataset: Write, tmp_path: Path) -> None:
     place = dataset()
     model = model_of(place)
-    write_html(Dataset.open(place), model, tmp_path / "page.html")
+    write_html(Dataset.open(place), report_model(Dataset.open(place)), tmp_path / "page.html")
     story = page_data((tmp_path / "page.html").read_text())
     start = model["capture"]["start_ns"]
     for name in ("headline", "incidents"):
@@ -348,7 +351,7 @@ def without_origin(value: Any, start_ns: int) -> Any:
 
 
 def test_the_terminal_keeps_to_80_columns_and_begins_with_the_headline(dataset: Write) -> None:
-    page = text_of(model_of(dataset()))
+    page = text_of(report_model(Dataset.open(dataset())))
     assert max(map(len, page.splitlines())) <= 80
     order = ["error    Broker silent: node 1", "Incidents (1)", "Other findings (2)", "Rebalances (2)", "Cluster"]
     assert sorted(order, key=page.index) == order
@@ -386,7 +389,7 @@ def test_an_incident_whose_root_is_not_in_the_table_or_goes_in_a_circle_stands_f
 
 
 def test_hostile_names_stay_text(dataset: Write) -> None:
-    page = text_of(model_of(dataset(text="\x1b[31m\u202e")))
+    page = text_of(report_model(Dataset.open(dataset(text="\x1b[31m\u202e"))))
     assert "\x1b" not in page
     assert "\u202e" not in page
 

@@ -82,12 +82,12 @@ def load_starts(dataset: Dataset, brokers: set[str], start_ns: int) -> PageStart
     everyone = sorted(read(dataset, PageStart), key=weight)
     chosen = everyone[:MOST_STARTS]
     known = {start.startup_id: start for start in with_steps(dataset, chosen[:MOST_STARTS_WITH_STEPS])}
-    listed = [_worded_start(row, known.get(row.startup_id, row), start_ns) for row in chosen]
+    listed = [worded_start(row, known.get(row.startup_id, row), start_ns) for row in chosen]
     listed.sort(key=lambda row: (row.start_ns or 0, row.startup_id))
     return PageStarts(len(everyone), tuple(listed))
 
 
-def _worded_start(row: PageStart, known: Start, start_ns: int) -> PageStart:
+def worded_start(row: PageStart, known: Start, start_ns: int) -> PageStart:
     """The start with its words. known: the same with all of its steps; start_ns: the capture's first nanosecond."""
     number = f"Start {row.start_no}" if row.is_repeated else "Start"
     total = "" if row.total_us is None else span(row.total_us)

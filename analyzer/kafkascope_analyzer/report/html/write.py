@@ -12,7 +12,7 @@ from kafkascope_analyzer.report.html.named_partitions import load_partitions
 from kafkascope_analyzer.report.html.names import Names
 from kafkascope_analyzer.report.html.page import page
 from kafkascope_analyzer.report.html.request_columns import Requests, load_requests, packed
-from kafkascope_analyzer.report.html.story import PageRequests, Story, load_story
+from kafkascope_analyzer.report.html.story import PageRequests, load_story
 from kafkascope_analyzer.report.html.thinning import BUDGET
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.plain import plain
@@ -45,7 +45,7 @@ def render_html(dataset: Dataset, model: Report, budget: int = BUDGET) -> str:
     partitions = load_partitions(dataset, conns, requests.keys, (topics, requests.errors))
     unit_ns, columns = packed(requests, start_ns, end_ns)
     story = load_story(dataset, at_place(model, dataset.name), lanes, _requests(requests, topics, unit_ns))
-    brief = [visible(sentence[:LONGEST_PROSE]) for sentence in brief_of(story)]
+    brief = [visible(sentence[:LONGEST_PROSE]) for sentence in brief_of(model)]
     values = shown(plain(story), start_ns)
     return page(safe(story.capture.title), brief, packed_json(values), packed_columns(columns | partitions))
 
@@ -67,9 +67,9 @@ def _requests(requests: Requests, topics: Names, unit_ns: int) -> PageRequests:
     )
 
 
-def brief_of(story: Story) -> list[str]:
-    """The story in a few sentences, for readers without scripts."""
-    said = [story.headline.sentence, *story.headline.details]
-    said += [f"{row.severity}: {row.title}, {row.when}" for row in story.incidents.listed]
-    said += [f"{row.severity}: {row.sentence}" for row in story.findings.listed]
+def brief_of(model: Report) -> list[str]:
+    """The report in a few sentences, for readers without scripts."""
+    said = [model.headline.sentence, *model.headline.details]
+    said += [f"{row.severity}: {row.title}, {row.when}" for row in model.incidents.listed]
+    said += [f"{row.severity}: {row.sentence}" for row in model.findings.listed]
     return said[:MOST_BRIEF]

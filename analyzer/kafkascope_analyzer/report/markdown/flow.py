@@ -3,16 +3,15 @@
 from collections.abc import Iterator
 
 from kafkascope_analyzer.report.markdown.text import code, prose
+from kafkascope_analyzer.report.model.flow import Flow
 from kafkascope_analyzer.report.model.flow_figures import FLOW_FIGURES, FLOW_LEGEND, flow_figures
-from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.words import count
 
 MOST_TOPICS = 20
 
 
-def markdown_flow(model: Report) -> Iterator[str]:
+def markdown_flow(found: Flow) -> Iterator[str]:
     """A row for each topic and reader; below, who fell behind."""
-    found = model.flow
     if not found.n:
         return
     yield from ("", "## Topics: latency from end to end, and lag", "")

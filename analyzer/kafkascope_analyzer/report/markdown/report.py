@@ -21,9 +21,10 @@ MOST_IDS = 15
 
 def to_markdown(model: Report) -> str:
     """The report as GitHub's Markdown, with a last newline."""
-    first = (_head, markdown_headline, markdown_incidents, markdown_findings)
-    parts = (*first, _starts, _recoveries, _rebalances, _transactions, markdown_flow, _worst)
-    return "\n".join(line for part in parts for line in part(model)) + "\n"
+    before = (_head, markdown_headline, markdown_incidents, markdown_findings, _starts, _recoveries)
+    parts = [part(model) for part in (*before, _rebalances, _transactions)]
+    parts += [markdown_flow(model.flow), _worst(model)]
+    return "\n".join(line for part in parts for line in part) + "\n"
 
 
 def _head(model: Report) -> Iterator[str]:

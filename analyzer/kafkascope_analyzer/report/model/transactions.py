@@ -37,7 +37,7 @@ class BlockedConsumer:
 
 @dataclass(frozen=True, slots=True)
 class Transaction(Row):
-    """A transaction."""
+    """A row of stories/transactions."""
 
     TABLE: ClassVar[Table] = TRANSACTIONS
     transaction_no: int | None

@@ -19,8 +19,8 @@ _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def shape_of(kind: type, doc: str | None = None, *, clip: bool = True) -> Shape:
-    """A dataclass; clip: whether lists that are CLIPPED have their lengths beside them. Raises TypeError for a field of a
-    type that has no shape.
+    """A dataclass; clip: whether lists that are CLIPPED have their lengths beside them. Raises TypeError for a field
+    of a type that has no shape.
     """
     hints = get_type_hints(kind, include_extras=True)
     keys: dict[str, Shape] = {}

@@ -5,17 +5,16 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.report.model.flow import Flow
 from kafkascope_analyzer.report.model.flow_figures import FLOW_FIGURES, FLOW_LEGEND, flow_figures
-from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
 from kafkascope_analyzer.report.words import safe
 
 MOST_TOPICS = 12
 
 
-def render_flow(model: Report) -> Iterator[RenderableType]:
+def render_flow(found: Flow) -> Iterator[RenderableType]:
     """A line for each topic and reader; below, who fell behind."""
-    found = model.flow
     if not found.n:
         return
     yield heading("Topics: latency from end to end, and lag")

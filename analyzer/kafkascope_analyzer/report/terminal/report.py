@@ -94,8 +94,9 @@ def render(model: Traffic, *, routine: bool = False) -> Iterator[RenderableType]
     if report is not None:
         yield from render_headline(report)
         yield from render_incidents(report, routine=routine)
-        for story in (render_findings, render_rebalances, render_transactions, render_flow):
+        for story in (render_findings, render_rebalances, render_transactions):
             yield from story(report)
+        yield from render_flow(report.flow)
     yield from _cluster(model.cluster)
     yield from _apis(model)
     yield from _errors(model)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.trace.packets import TraceWriter
+from kafkascope_analyzer.report.trace.packets import Args, TraceWriter
 from kafkascope_analyzer.report.trace.tracks import Tracks
 from kafkascope_analyzer.report.words import safe
 from kafkascope_analyzer.sql.database import Database
@@ -124,7 +124,7 @@ def _some_requests(rows: Iterator[tuple[Any, ...]], writer: TraceWriter, tracks:
             writer.slice(lane, span_ns, name, told, joined_by)
 
 
-def _safe(args: dict[str, Any]) -> dict[str, int | str | None]:
+def _safe(args: Args) -> dict[str, int | str | None]:
     """Arguments with strangers' text made safe, without those that say nothing."""
     return {key: safe(value) if isinstance(value, str) else value for key, value in args.items() if value is not None}
 

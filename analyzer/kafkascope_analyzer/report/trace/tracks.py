@@ -6,7 +6,6 @@ ended goes to a further track. Memory grows with the number of connections, up t
 """
 
 from collections import defaultdict
-from typing import Any
 
 from kafkascope_analyzer.report.trace.packets import TraceWriter
 from kafkascope_analyzer.report.words import address, count, node, safe
@@ -86,7 +85,7 @@ class Tracks:
             thread = self._writer.thread(process, (self._pids[process], tid), name)
             self.of_connection[conn_id] = thread
             if close_kind in _CLOSED and close_ns is not None:
-                args: dict[str, Any] = {"conn_id": conn_id}
+                args = {"conn_id": conn_id}
                 self._writer.instant(thread, close_ns, f"connection: {close_kind.replace('_', ' ')}", args)
 
     def named(self, parent: int, name: str) -> int:
