@@ -35,7 +35,7 @@ def model_of(place: Path) -> Any:
     return plain(report_model(Dataset.open(place)), clip=True)
 
 
-def text_of(model: Report, Any], width: int = 80) -> str:
+def text_of(model: Report, width: int = 80) -> str:
     return page_of(render(model), width, ascii_only=False)
 
 
