@@ -146,7 +146,7 @@ def test_the_headline_never_says_that_all_is_well_above_what_is_wrong(
     small.write_table(calm, small.TABLES[table], [row])
     model = model_of(calm)
     assert (model["headline"]["verdict"], model["headline"]["sentence"]) == (verdict, sentence)
-    page = flat(text_of(model))
+    page = flat(text_of(report_model(Dataset.open(calm))))
     assert f"{verdict} {sentence}" in page
     assert "Nothing failed" not in page
     assert ("No client stood still" in page) == (table != "stalls")
@@ -186,13 +186,14 @@ def test_what_followed_is_counted_and_named(dataset: Write) -> None:
 
 
 def test_a_finding_that_is_a_consequence_stands_under_the_incident_and_nowhere_else(dataset: Write) -> None:
-    model = model_of(dataset())
+    place = dataset()
+    model = model_of(place)
     assert {row["finding_id"]: row["incident_id"] for row in model["findings"]["listed"]} == {
         "f-1": None,
         "f-2": "incident-1",
         "f-3": None,
     }
-    page = text_of(model)
+    page = text_of(report_model(Dataset.open(place)))
     assert page.count("leader_storm") == 1
     assert page.index("Incidents (1)") < page.index("leader_storm") < page.index("Other findings (2)")
 
@@ -323,12 +324,13 @@ def page_data(page: str) -> dict[str, Any]:
 
 def test_the_page_has_the_words_and_numbers_of_report_json(dataset: Write, tmp_path: Path) -> None:
     place = dataset()
-    model = model_of(place)
-    write_html(Dataset.open(place), report_model(Dataset.open(place)), tmp_path / "page.html")
+    report = report_model(Dataset.open(place))
+    model = plain(at_place(report, "small.kscope"))
+    write_html(Dataset.open(place), report, tmp_path / "page.html")
     story = page_data((tmp_path / "page.html").read_text())
     start = model["capture"]["start_ns"]
     for name in ("headline", "incidents"):
-        expected = json.loads(json.dumps(at_place(model[name], "small.kscope")))
+        expected = json.loads(json.dumps(model[name]))
         assert story[name] == without_origin(expected, start)
     assert [f["finding_id"] for f in story["findings"]["listed"]] == ["f-1", "f-2", "f-3"]
     assert {s["stall_id"]: s["text"] for s in story["stalls"]} == {

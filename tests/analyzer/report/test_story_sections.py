@@ -40,7 +40,7 @@ def test_the_command_that_cuts_a_finding_names_the_dataset_only_where_it_is_show
     place = dataset()
     model = plain(report_model(Dataset.open(place)), clip=True)
     assert model["findings"]["listed"][0]["cut"] == "kafkascope cut OUT.kscope --finding f-1 -o finding.pcapng"
-    shown = at_place(model, "my captures/a.kscope")["findings"]["listed"][0]["cut"]
+    shown = at_place(report_model(Dataset.open(place)), "my captures/a.kscope").findings.listed[0].cut
     assert shown == "kafkascope cut 'my captures/a.kscope' --finding f-1 -o finding.pcapng"
     assert model["findings"]["listed"][0]["cut"].startswith("kafkascope cut OUT.kscope ")
 

@@ -5,6 +5,8 @@ A client is an address and a client id, so that this needs no stories. A Produce
 (`--record-batches`).
 """
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -55,6 +57,11 @@ class ClientTraffic:
     fetch: Annotated[FetchTraffic | None, "its Fetch and ShareFetch requests; null without any"]
     requests_a_record: Annotated[float | None, "requests of all APIs a record: much above 1 is chatty"]
 
+    @property
+    def record_bytes(self) -> int:
+        """Bytes of record batches that it sent and got."""
+        return sum(part.record_bytes for part in (self.produce, self.fetch) if part)
+
 
 @dataclass(frozen=True, slots=True)
 class AllClientTraffic:
@@ -66,19 +73,19 @@ class AllClientTraffic:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sums:
-    """What is added up of a client."""
+class _Alike:
+    """Requests of a client of one API and with one setting of each parameter; other APIs together."""
 
     client_ip: str | None
     client_id: str | None
-    n_requests: int
-    n_produce: int
-    produce_records: int
-    produce_bytes: int
-    produce_partitions: int
-    n_fetch: int
-    fetch_records: int
-    fetch_bytes: int
+    api_key: int | None
+    acks: int | None
+    max_wait_ms: int | None
+    min_bytes: int | None
+    n: int
+    n_records: int
+    record_bytes: int
+    n_partitions: int
     n_empty: int
 
     @property
@@ -88,98 +95,93 @@ class _Sums:
 
 
 @dataclass(frozen=True, slots=True)
-class _Use:
-    """How often a client used a value of a setting."""
+class _Codec:
+    """How many batches a client compressed in one way."""
 
     client_ip: str | None
     client_id: str | None
-    setting: str
-    value: str
+    codec: str
     n: int
 
 
-_OF_CLIENTS = "coalesce(replica_id, -1) < 0"
-"""No follower's fetch."""
-_SUMS = f"""
+_REQUESTS = f"""
 with sent as (
-    select *, api_key = {PRODUCE} as is_produce, api_key in ({FETCH}, {SHARE_FETCH}) as is_fetch from requests
-    where {_OF_CLIENTS}
+    select * replace (case when api_key in ({PRODUCE}, {FETCH}, {SHARE_FETCH}) then api_key end as api_key)
+    from requests where coalesce(replica_id, -1) < 0
 )
-select client_ip, client_id, count(*) as n_requests, count(*) filter (is_produce) as n_produce,
-    sum(n_records) filter (is_produce)::bigint as produce_records,
-    sum(record_bytes) filter (is_produce)::bigint as produce_bytes,
-    sum(n_partitions) filter (is_produce)::bigint as produce_partitions,
-    count(*) filter (is_fetch) as n_fetch, sum(n_records) filter (is_fetch)::bigint as fetch_records,
-    sum(record_bytes) filter (is_fetch)::bigint as fetch_bytes,
-    count(*) filter (is_fetch and coalesce(n_records, 0) = 0) as n_empty
-from sent group by client_ip, client_id having n_produce + n_fetch > 0
-order by coalesce(produce_bytes, 0) + coalesce(fetch_bytes, 0) desc, coalesce(client_ip, 'None'),
-    coalesce(client_id, 'None')
+select client_ip, client_id, api_key, acks, max_wait_ms, min_bytes, count(*) as n, sum(n_records)::bigint as n_records,
+    sum(record_bytes)::bigint as record_bytes, sum(n_partitions)::bigint as n_partitions,
+    count(*) filter (coalesce(n_records, 0) = 0) as n_empty
+from sent group by all order by all
 """
-_USES = """
-select client_ip, client_id, '{column}' as setting, {column}::varchar as value, count(*) as n from requests
-where {column} is not null and {of_clients} group by all order by any_value({column})
-"""
+"""Without followers' fetches."""
 _CODECS = f"""
-select client_ip, client_ids[1] as client_id, 'codec' as setting, coalesce(nullif(codec, ''), 'unknown') as value,
-    count(*) as n
+select client_ip, client_ids[1] as client_id, coalesce(nullif(codec, ''), 'unknown') as codec, count(*) as n
 from record_batches join connections using (conn_id) where api_key = {PRODUCE} and control is null
-group by all order by value
+group by all order by codec
 """
 
 
 def client_traffic(database: Database) -> AllClientTraffic:
     """Clients by the bytes of records that they moved; `codecs_known` says whether compression was read."""
-    codecs = select(database, _CODECS, _Use)
-    uses = {"codec": grouped(codecs, _client)}
-    for column in ("acks", "max_wait_ms", "min_bytes"):
-        uses[column] = grouped(select(database, _USES.format(column=column, of_clients=_OF_CLIENTS), _Use), _client)
-    clients = select(database, _SUMS, _Sums)
-    listed = [
-        _traffic(sums, {name: known.get(sums.client, []) for name, known in uses.items()})
-        for sums in clients[:MOST_CLIENTS]
-    ]
-    return AllClientTraffic(bool(codecs), len(clients), tuple(listed))
+    codecs = grouped(select(database, _CODECS, _Codec), lambda row: (row.client_ip, row.client_id))
+    clients = grouped(select(database, _REQUESTS, _Alike), lambda row: row.client)
+    found = [_traffic(rows, {row.codec: row.n for row in codecs.get(client, ())}) for client, rows in clients.items()]
+    listed = [traffic for traffic in found if traffic.produce or traffic.fetch]
+    listed.sort(key=lambda row: (-row.record_bytes, str(row.client_ip), str(row.client_id)))
+    return AllClientTraffic(bool(codecs), len(listed), tuple(listed[:MOST_CLIENTS]))
 
 
-def _client(use: _Use) -> ClientKey:
-    return use.client_ip, use.client_id
-
-
-def _traffic(sums: _Sums, uses: dict[str, list[_Use]]) -> ClientTraffic:
+def _traffic(rows: list[_Alike], codecs: dict[str, int]) -> ClientTraffic:
+    n, sent = sum(row.n for row in rows), [row for row in rows if row.api_key == PRODUCE]
+    got = [row for row in rows if row.api_key in (FETCH, SHARE_FETCH)]
     return ClientTraffic(
-        client_ip=sums.client_ip,
-        client_id=sums.client_id,
-        n_requests=sums.n_requests,
-        produce=_produce(sums, uses) if sums.n_produce else None,
-        fetch=_fetch(sums, uses) if sums.n_fetch else None,
-        requests_a_record=_ratio(sums.n_requests, sums.produce_records + sums.fetch_records),
+        client_ip=rows[0].client_ip,
+        client_id=rows[0].client_id,
+        n_requests=n,
+        produce=_produce(sent, _used(rows, lambda row: row.acks), codecs) if sent else None,
+        fetch=_fetch(got, rows) if got else None,
+        requests_a_record=_ratio(n, sum(row.n_records for row in (*sent, *got))),
     )
 
 
-def _produce(sums: _Sums, uses: dict[str, list[_Use]]) -> ProduceTraffic:
+def _used(rows: list[_Alike], setting: Callable[[_Alike], int | None]) -> dict[int, int]:
+    """How many requests had each value of a setting, by value."""
+    found: Counter[int] = Counter()
+    for row in rows:
+        value = setting(row)
+        if value is not None:
+            found[value] += row.n
+    return dict(sorted(found.items()))
+
+
+def _produce(rows: list[_Alike], acks: dict[int, int], codecs: dict[str, int]) -> ProduceTraffic:
+    n, n_partitions = sum(row.n for row in rows), sum(row.n_partitions for row in rows)
+    n_records, record_bytes = sum(row.n_records for row in rows), sum(row.record_bytes for row in rows)
     return ProduceTraffic(
-        n=sums.n_produce,
-        n_records=sums.produce_records,
-        record_bytes=sums.produce_bytes,
-        records_a_request=_ratio(sums.produce_records, sums.n_produce),
-        bytes_a_request=sums.produce_bytes // sums.n_produce,
-        bytes_a_batch=sums.produce_bytes // sums.produce_partitions if sums.produce_partitions else None,
-        acks={use.value: use.n for use in uses["acks"]},
-        codecs={use.value: use.n for use in uses["codec"]},
+        n=n,
+        n_records=n_records,
+        record_bytes=record_bytes,
+        records_a_request=_ratio(n_records, n),
+        bytes_a_request=record_bytes // n,
+        bytes_a_batch=record_bytes // n_partitions if n_partitions else None,
+        acks={str(value): used for value, used in acks.items()},
+        codecs=codecs,
     )
 
 
-def _fetch(sums: _Sums, uses: dict[str, list[_Use]]) -> FetchTraffic:
+def _fetch(rows: list[_Alike], of_client: list[_Alike]) -> FetchTraffic:
+    n, n_records = sum(row.n for row in rows), sum(row.n_records for row in rows)
+    record_bytes = sum(row.record_bytes for row in rows)
     return FetchTraffic(
-        n=sums.n_fetch,
-        n_records=sums.fetch_records,
-        record_bytes=sums.fetch_bytes,
-        records_a_request=_ratio(sums.fetch_records, sums.n_fetch),
-        bytes_a_request=sums.fetch_bytes // sums.n_fetch,
-        n_empty=sums.n_empty,
-        max_wait_ms=_commonest(uses["max_wait_ms"]),
-        min_bytes=_commonest(uses["min_bytes"]),
+        n=n,
+        n_records=n_records,
+        record_bytes=record_bytes,
+        records_a_request=_ratio(n_records, n),
+        bytes_a_request=record_bytes // n,
+        n_empty=sum(row.n_empty for row in rows),
+        max_wait_ms=_commonest(_used(of_client, lambda row: row.max_wait_ms)),
+        min_bytes=_commonest(_used(of_client, lambda row: row.min_bytes)),
     )
 
 
@@ -188,5 +190,5 @@ def _ratio(part: int, whole: int) -> float | None:
     return part * 1000 // whole / 1000 if whole else None
 
 
-def _commonest(uses: list[_Use]) -> int | None:
-    return min(((-use.n, int(use.value)) for use in uses), default=(0, None))[1]
+def _commonest(used: dict[int, int]) -> int | None:
+    return min(used, key=lambda value: (-used[value], value), default=None)

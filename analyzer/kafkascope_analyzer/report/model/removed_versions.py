@@ -55,7 +55,11 @@ def removed_versions(database: Database) -> RemovedVersions:
 
     ApiVersions v0 is no such use: every client may fall back to it, and 4.0 answers it.
     """
-    removed = ", ".join(f"({key}, {version}, {lowest})" for key, version, lowest in _removed())
+    used = set(database.query("select distinct api_key, api_version from requests")[1])
+    found = [row for row in _removed() if row[:2] in used]
+    if not found:
+        return RemovedVersions(0, 0, ())
+    removed = ", ".join(f"({key}, {version}, {lowest})" for key, version, lowest in found)
     order = ", ".join(f"coalesce(u.{column}::varchar, 'None')" for column in _ORDER)
     uses = select(database, _USES.format(removed=removed, order=order), RemovedUse)
     return RemovedVersions(len(uses), sum(use.n for use in uses), tuple(uses[:MOST_USES]))
