@@ -94,7 +94,7 @@ def test_older_stories_say_why_a_section_is_empty(dataset: Write, small: ModuleT
         assert model[name]["n"] == 0
         assert "kafkascope stories" in model[name]["why_not"]
         assert "older" in model[name]["why_not"]
-    assert "older than this part" in page_of(render(model), 100, ascii_only=False)
+    assert "older than this part" in page_of(render(report_model(Dataset.open(place))), 100, ascii_only=False)
     shutil.rmtree(place / "stories")
     small.relist(place)
     assert "Java 17" in plain(report_model(Dataset.open(place)), clip=True)["findings"]["why_not"]
