@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
 from kafkascope_analyzer.report.html import write_html
-from kafkascope_analyzer.report.model import report_model
+from kafkascope_analyzer.report.model.report import report_model
 
 EVERY_ROUND = ("requests", "partitions", "errors")
 EVERY_COPY = ("connections", "roles", "tcp_events", "stories/clients", "stories/startups", "stories/startup_steps")

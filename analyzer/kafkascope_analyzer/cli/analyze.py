@@ -6,7 +6,7 @@ the report without stories are written all the same.
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.early_session import early_session
 from kafkascope_analyzer.cli.exits import complain, exit_codes
@@ -49,6 +49,9 @@ from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_analyzer.cli.stories import StoryChoice, java_problem, story_choice, write_stories
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_parsers.errors import SparkError, UsageError
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.report.model.report import Report
 
 
 def analyze(
@@ -130,10 +133,10 @@ def _say_what_is_there(place: Path, forms: Forms, problem: str | None, *, quiet:
     note(f"dataset: {place}, report: {place / 'report.json'}{files}", quiet=quiet)
 
 
-def _write_report(dataset: Path) -> dict[str, Any]:
+def _write_report(dataset: Path) -> "Report":
     """Writes report.json beside the tables and returns the model of the report."""
     from kafkascope_analyzer.dataset.dataset import Dataset
-    from kafkascope_analyzer.report.model import report_model, write_report
+    from kafkascope_analyzer.report.model.report import report_model, write_report
 
     opened = Dataset.open(dataset)
     model = report_model(opened)

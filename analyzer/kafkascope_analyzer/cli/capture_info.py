@@ -12,10 +12,10 @@ from rich.text import Text
 from kafkascope_analyzer.cli.options import Format
 from kafkascope_analyzer.connections.servers import Seen, Server
 from kafkascope_analyzer.read.source import CaptureFile, expand_inputs, is_stream
-from kafkascope_analyzer.report.ledger import PACKET_KINDS
-from kafkascope_analyzer.report.pieces import grid, heading, line, more
-from kafkascope_analyzer.report.terminal import write_parts
-from kafkascope_analyzer.report.unread import cut_sentence
+from kafkascope_analyzer.report.model.ledger import PACKET_KINDS
+from kafkascope_analyzer.report.model.unread import CUT_COLUMNS, cut_sentence
+from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
+from kafkascope_analyzer.report.terminal.report import write_parts
 from kafkascope_analyzer.report.words import absolute, address, count, link_types, list_of, safe, size, span
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.schema import API_VERSION_RANGE
@@ -33,7 +33,7 @@ def show_capture(place: str, how: Format) -> None:
     """Says what is in the capture, on standard output. Raises CaptureError, UsageError."""
     model = capture_model([place])
     if how is Format.json:
-        from kafkascope_analyzer.report.model import to_json
+        from kafkascope_analyzer.report.plain import to_json
 
         sys.stdout.write(to_json(model))
         return
@@ -115,7 +115,7 @@ def _parts(model: Model) -> Iterator[RenderableType]:
         yield line(f"{model['start']} · {span(model['duration_us'])} · {count(model['n_packets'], 'packet')}")
     if not model["whole"]:
         yield line(("only the first part was looked at: kafkascope ingest reads all of it", "yellow"))
-    for sentence in map(cut_sentence, model["files"]):
+    for sentence in (cut_sentence(*(file[name] for name in CUT_COLUMNS)) for file in model["files"]):
         if sentence:
             yield line((sentence, "yellow"))
     yield heading("Files")

@@ -1,6 +1,5 @@
 """`kafkascope diff`: two captures of the same application. Reads tables and stories, starts no Spark."""
 
-import json
 import sys
 from typing import Annotated
 
@@ -18,13 +17,15 @@ def diff(
     """Compare two captures of one application: starts and their steps, latency, errors, versions, rebalances."""
     with exit_codes():
         from kafkascope_analyzer.dataset.dataset import Dataset
-        from kafkascope_analyzer.report.compare import comparison
+        from kafkascope_analyzer.report.model.compare import comparison
 
         model = comparison(Dataset.open(before), Dataset.open(after))
         if format is Format.json:
-            sys.stdout.write(json.dumps(model, indent=2, ensure_ascii=True) + "\n")
+            from kafkascope_analyzer.report.plain import to_json
+
+            sys.stdout.write(to_json(model))
             return
-        from kafkascope_analyzer.report.terminal import write_parts
-        from kafkascope_analyzer.report.terminal_compare import render_comparison
+        from kafkascope_analyzer.report.terminal.compare import render_comparison
+        from kafkascope_analyzer.report.terminal.report import write_parts
 
         write_parts(render_comparison(model), sys.stdout, plain=format is Format.plain)

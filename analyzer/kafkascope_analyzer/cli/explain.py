@@ -29,16 +29,16 @@ def explain(
         from kafkascope_analyzer.report.explain.explanation import explain as explain_id
         from kafkascope_analyzer.report.plain import plain
 
-        found = plain(explain_id(Dataset.open(dataset), name))
-        shown = at_place({**found.pop("rows"), **found}, dataset)
+        found = at_place(explain_id(Dataset.open(dataset), name), dataset)
         if format is Format.json:
-            sys.stdout.write(json.dumps(shown, indent=2, ensure_ascii=True) + "\n")
+            whole = plain(found)
+            sys.stdout.write(json.dumps({**whole.pop("rows"), **whole}, indent=2, ensure_ascii=True) + "\n")
             return
-        from kafkascope_analyzer.report.pieces import line
-        from kafkascope_analyzer.report.terminal import write_parts
+        from kafkascope_analyzer.report.terminal.pieces import line
+        from kafkascope_analyzer.report.terminal.report import write_parts
         from kafkascope_analyzer.report.words import visible
 
-        parts = [line(sentence) for sentence in shown["sentences"]]
+        parts = [line(sentence) for sentence in found.sentences]
         write_parts([*parts, line("For Wireshark:")], sys.stdout, plain=format is Format.plain)
-        for command in filter(None, (shown["cut"], shown["wireshark"])):
+        for command in filter(None, (found.cut, found.wireshark)):
             sys.stdout.write(f"  {visible(command)}\n")

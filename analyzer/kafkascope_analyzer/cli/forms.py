@@ -11,12 +11,13 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
+    from kafkascope_analyzer.report.model.report import Report
 
 STANDARD_OUTPUT = Path("-")
 
@@ -69,7 +70,7 @@ def _check_perfetto(place: Path) -> None:
         raise UsageError("a trace on the terminal is of no use; write to a file, and open it in ui.perfetto.dev")
 
 
-def write_forms(dataset: "Dataset", model: dict[str, Any], forms: Forms) -> None:
+def write_forms(dataset: "Dataset", model: "Report", forms: Forms) -> None:
     """Writes them beside their names, and renames when the last one is whole. Raises UsageError, unwritable; then none
     is there.
     """
@@ -105,20 +106,20 @@ def _to_standard_output(work: Path) -> None:
     sys.stdout.buffer.flush()
 
 
-def _write(name: str, dataset: "Dataset", model: dict[str, Any], work: Path) -> None:
+def _write(name: str, dataset: "Dataset", model: "Report", work: Path) -> None:
     if name == "html":
         from kafkascope_analyzer.report.html import write_html
 
         write_html(dataset, model, work)
     elif name == "markdown":
-        from kafkascope_analyzer.report.markdown import to_markdown
+        from kafkascope_analyzer.report.markdown.report import to_markdown
 
         work.write_text(to_markdown(model), encoding="utf-8")
     elif name == "json":
-        from kafkascope_analyzer.report.model import to_json
+        from kafkascope_analyzer.report.plain import to_json
 
         work.write_text(to_json(model), encoding="ascii")
     else:
-        from kafkascope_analyzer.report.perfetto import write_perfetto
+        from kafkascope_analyzer.report.trace.perfetto import write_perfetto
 
         write_perfetto(dataset, work)

@@ -51,7 +51,7 @@ def end_if_found(dataset: "Dataset", fail_on: Severity | None, ignored: Collecti
 
 def end_without_kafka(dataset: "Dataset") -> None:
     """Ends the command with exit code 5, and says why, where no Kafka was read from the capture."""
-    from kafkascope_analyzer.report.incidents.preconditions import why_no_kafka
+    from kafkascope_analyzer.report.model.incidents.preconditions import why_no_kafka
 
     why = why_no_kafka(dataset)
     if why is not None:

@@ -35,13 +35,13 @@ def info(
 
 def _show_dataset(dataset: "Dataset", how: Format) -> None:
     """What the tables of `ingest` show, and the byte ledger in full."""
-    from kafkascope_analyzer.report.ledger import full_ledger
-    from kafkascope_analyzer.report.model import overview_model, to_json
-    from kafkascope_analyzer.report.terminal import render, write_parts
-    from kafkascope_analyzer.report.terminal_ledger import render_ledger
+    from kafkascope_analyzer.report.model.report import info_model
+    from kafkascope_analyzer.report.plain import to_json
+    from kafkascope_analyzer.report.terminal.ledger import render_ledger
+    from kafkascope_analyzer.report.terminal.report import render, write_parts
 
-    model = overview_model(dataset) | {"ledger": full_ledger(dataset)}
+    model = info_model(dataset)
     if how is Format.json:
         sys.stdout.write(to_json(model))
         return
-    write_parts([*render(model), *render_ledger(model["ledger"])], sys.stdout, plain=how is Format.plain)
+    write_parts([*render(model), *render_ledger(model.ledger)], sys.stdout, plain=how is Format.plain)

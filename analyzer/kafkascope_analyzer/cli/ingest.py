@@ -122,16 +122,17 @@ def write_tables(
 
 def _prepare_to_show() -> None:
     """Loads what shows results."""
-    import kafkascope_analyzer.report.model
-    import kafkascope_analyzer.report.terminal  # noqa: F401
+    import kafkascope_analyzer.report.model.report
+    import kafkascope_analyzer.report.terminal.report  # noqa: F401
 
 
 def say_what_was_cut(dataset: Path) -> None:
     """A sentence on standard error for each capture that could not be read whole."""
     from kafkascope_analyzer.dataset.dataset import Dataset
-    from kafkascope_analyzer.report.unread import cut_sentence
+    from kafkascope_analyzer.report.model.unread import CUT_COLUMNS, cut_sentence
 
-    for sentence in map(cut_sentence, Dataset.open(dataset).manifest.inputs):
+    inputs = Dataset.open(dataset).manifest.inputs
+    for sentence in (cut_sentence(*(entry.get(name) for name in CUT_COLUMNS)) for entry in inputs):
         if sentence:
             complain(sentence)
 
@@ -139,6 +140,6 @@ def say_what_was_cut(dataset: Path) -> None:
 def show_overview(dataset: Path, how: Format) -> None:
     """What the tables of `ingest` tell, on standard output."""
     from kafkascope_analyzer.dataset.dataset import Dataset
-    from kafkascope_analyzer.report.model import overview_model
+    from kafkascope_analyzer.report.model.report import traffic_model
 
-    show(overview_model(Dataset.open(dataset)), how, str(dataset))
+    show(traffic_model(Dataset.open(dataset)), how, str(dataset))

@@ -37,7 +37,7 @@ def report(
         from kafkascope_analyzer.cli.progress import note
         from kafkascope_analyzer.cli.show import show
         from kafkascope_analyzer.dataset.dataset import Dataset
-        from kafkascope_analyzer.report.model import report_model
+        from kafkascope_analyzer.report.model.report import report_model
 
         forms = Forms(html, markdown, json, perfetto)
         forms.check(overwrite=overwrite)

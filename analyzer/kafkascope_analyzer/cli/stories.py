@@ -96,7 +96,7 @@ def write_stories(
 
 def show_report(dataset: "Dataset", how: Format) -> None:
     """Writes report.json from the tables as they are now and prints the report."""
-    from kafkascope_analyzer.report.model import report_model, write_report
+    from kafkascope_analyzer.report.model.report import report_model, write_report
 
     model = report_model(dataset)
     write_report(dataset, model)

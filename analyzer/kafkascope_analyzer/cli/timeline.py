@@ -14,7 +14,7 @@ from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
-    from kafkascope_analyzer.report.chronology import Wanted
+    from kafkascope_analyzer.report.model.chronology import Wanted
 
 
 def timeline(
@@ -92,22 +92,22 @@ def _wanted(
 ) -> "Wanted":
     from kafkascope_analyzer.cut.when import parse_moment
     from kafkascope_analyzer.dataset.table_rows import capture_span
-    from kafkascope_analyzer.report.chronology import Wanted
-    from kafkascope_analyzer.report.starts import clients_of
+    from kafkascope_analyzer.report.model.chronology import Wanted
+    from kafkascope_analyzer.report.model.starts import clients_of
 
     first_ns, _ = capture_span(dataset)
     begin, end = (None if text is None else parse_moment(text).since_epoch(first_ns) for text in span)
     if begin is not None and end is not None and begin > end:
         raise UsageError("--from is after --to")
-    found = None if client is None else frozenset(c["client_instance_id"] for c in clients_of(dataset, client))
+    found = None if client is None else frozenset(c.client_instance_id for c in clients_of(dataset, client))
     return Wanted(found, node, group, begin, end)
 
 
 def _chronology(dataset: "Dataset", wanted: "Wanted", format: Format) -> None:  # noqa: A002 - as above
-    from kafkascope_analyzer.report.chronology import chronology
+    from kafkascope_analyzer.report.model.chronology import chronology
     from kafkascope_analyzer.report.plain import plain
-    from kafkascope_analyzer.report.terminal import width_of, write_parts
-    from kafkascope_analyzer.report.terminal_chronology import render_chronology
+    from kafkascope_analyzer.report.terminal.chronology import render_chronology
+    from kafkascope_analyzer.report.terminal.report import width_of, write_parts
 
     entries = chronology(dataset, wanted)
     if format is Format.json:
@@ -120,29 +120,32 @@ def _chronology(dataset: "Dataset", wanted: "Wanted", format: Format) -> None:  
 
 def _starts(dataset: "Dataset", start_id: str | None, client: str | None, format: Format) -> None:  # noqa: A002 - as above
     from kafkascope_analyzer.report.explain.identities import START, identity_of
-    from kafkascope_analyzer.report.starts import starts_model
+    from kafkascope_analyzer.report.model.starts import starts_model
 
     only = None if start_id is None else identity_of(dataset, start_id, START).id
     model = starts_model(dataset, client, only)
     if format is Format.json:
-        sys.stdout.write(json.dumps(model, indent=2, ensure_ascii=True) + "\n")
+        from kafkascope_analyzer.report.plain import to_json
+
+        sys.stdout.write(to_json(model))
         return
-    from kafkascope_analyzer.report.terminal import write_parts
-    from kafkascope_analyzer.report.waterfall import render_timeline
+    from kafkascope_analyzer.report.terminal.report import write_parts
+    from kafkascope_analyzer.report.terminal.start_waterfall import render_timeline
 
     write_parts(render_timeline(model), sys.stdout, plain=format is Format.plain)
 
 
 def _recovery(dataset: "Dataset", name: str, format: Format) -> None:  # noqa: A002 - as above
-    from kafkascope_analyzer.report.episode import episode_model
     from kafkascope_analyzer.report.explain.identities import RECOVERY, identity_of
+    from kafkascope_analyzer.report.model.episode import episode_model
 
     model = episode_model(dataset, identity_of(dataset, name, RECOVERY).id)
     if format is Format.json:
-        model["files"] = {str(i): path for i, path in model["files"].items()}
-        sys.stdout.write(json.dumps(model, indent=2, ensure_ascii=True) + "\n")
+        from kafkascope_analyzer.report.plain import to_json
+
+        sys.stdout.write(to_json(model))
         return
-    from kafkascope_analyzer.report.recovery_waterfall import render_recovery
-    from kafkascope_analyzer.report.terminal import write_parts
+    from kafkascope_analyzer.report.terminal.recovery_waterfall import render_recovery
+    from kafkascope_analyzer.report.terminal.report import write_parts
 
     write_parts(render_recovery(model), sys.stdout, plain=format is Format.plain)

@@ -25,15 +25,15 @@ def topology(
     """Show brokers, and how leaders and coordinators moved, or who they were at a time."""
     with exit_codes():
         from kafkascope_analyzer.dataset.dataset import Dataset
-        from kafkascope_analyzer.report.topology import topology_model
+        from kafkascope_analyzer.report.model.topology import topology_model
 
         model = topology_model(Dataset.open(dataset), at)
         if format is Format.json:
-            from kafkascope_analyzer.report.model import to_json
+            from kafkascope_analyzer.report.plain import to_json
 
             sys.stdout.write(to_json(model))
             return
-        from kafkascope_analyzer.report.terminal import write_parts
-        from kafkascope_analyzer.report.terminal_topology import render_topology
+        from kafkascope_analyzer.report.terminal.report import write_parts
+        from kafkascope_analyzer.report.terminal.topology import render_topology
 
         write_parts(render_topology(model), sys.stdout, plain=format is Format.plain)

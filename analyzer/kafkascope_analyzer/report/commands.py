@@ -5,12 +5,14 @@ report.json does not depend on where the dataset is.
 """
 
 import shlex
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import TypeVar, cast
 
 SOME_DATASET = "OUT.kscope"
 KAFKA_PORT = 9092
 """The port on which Wireshark decodes Kafka by itself."""
+T = TypeVar("T")
 _COMMANDS = ("cut", "explain")
 
 
@@ -36,16 +38,26 @@ def explain_command(identity: str) -> str:
     return f"kafkascope explain {SOME_DATASET} {shlex.quote(identity)}"
 
 
-def at_place(model: Any, place: str) -> Any:
+def at_place(model: T, place: str) -> T:
     """The model with the dataset's place, quoted for a shell, in all of its commands."""
-    if isinstance(model, list):
-        return [at_place(part, place) for part in model]
-    if isinstance(model, dict):
-        return {
-            key: _named(value, place) if key in _COMMANDS and isinstance(value, str) else at_place(value, place)
-            for key, value in model.items()
-        }
-    return model
+    return cast("T", _at_place(model, place))
+
+
+def _at_place(value: object, place: str) -> object:
+    if isinstance(value, tuple | list):
+        return type(value)(_at_place(part, place) for part in value)
+    if isinstance(value, Mapping):
+        return {key: _at_place(part, place) for key, part in value.items()}
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    changed = {}
+    for field in fields(value):
+        before = getattr(value, field.name)
+        is_command = field.name in _COMMANDS and isinstance(before, str)
+        after = _named(before, place) if is_command else _at_place(before, place)
+        if after != before:
+            changed[field.name] = after
+    return replace(value, **changed) if changed else value
 
 
 def _named(command: str, place: str) -> str:

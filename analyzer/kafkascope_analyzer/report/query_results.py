@@ -18,8 +18,8 @@ import pyarrow as pa
 from rich.console import RenderableType
 from rich.text import Text
 
-from kafkascope_analyzer.report.markdown_text import code
-from kafkascope_analyzer.report.pieces import grid, line
+from kafkascope_analyzer.report.markdown.text import code
+from kafkascope_analyzer.report.terminal.pieces import grid, line
 from kafkascope_analyzer.report.words import count, safe, visible
 
 Rows = Iterable[tuple[Any, ...]]

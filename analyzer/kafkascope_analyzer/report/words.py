@@ -115,6 +115,10 @@ def address(ip: str | None, port: int | None) -> str | None:
     return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
 
 
+ADDRESS_SQL = "(case when contains({ip}, ':') then '[' || {ip} || ']' else {ip} end || ':' || {port})"
+"""The same as an SQL expression of two columns."""
+
+
 _OUTCOMES = {"gave_up": "given up", "client_ended": "client ended first"}
 _STARTS = {"gave_up": "ended before it was ready"}
 

@@ -43,7 +43,7 @@ _CLOSED = {
 class Database:
     """A dataset as a database. Raises UsageError where a table cannot be read.
 
-    tables: those that are opened, of those that the dataset has; None: all, and its messages.
+    tables: those that are opened; one that the dataset lacks is empty. None: all that it has, and its messages.
     scratch, memory_limit: a directory for what a sort does not hold in memory, and how much that is ('500MB'). Close
     it, or use it in a `with`.
     """
@@ -63,6 +63,9 @@ class Database:
             settings |= {"temp_directory": str(scratch), "memory_limit": memory_limit, "threads": 1}
         self._connection = duckdb.connect(":memory:", config=settings)
         self._register((*INGEST_TABLES, *STORY_TABLES) if tables is None else tables, messages=tables is None)
+        for table in tables or ():
+            if not self.has(table.name):
+                self._connection.register(table.name, table.schema.empty_table())
         self._connection.execute("set TimeZone = 'UTC'")
         self._connection.execute("create schema messages")
         for name in dataset.messages if tables is None else ():

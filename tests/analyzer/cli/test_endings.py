@@ -12,7 +12,8 @@ from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.model import report_model
+from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.plain import plain
 
 ROOT = Path(__file__).parents[3]
 CAPTURE = ROOT / "fixtures" / "captures" / "healthy_basic.pcap.zst"
@@ -76,7 +77,7 @@ def test_a_capture_without_kafka_is_said_and_has_an_exit_code_of_its_own(
     assert shown.exit_code == 0
     assert "Nothing failed" not in shown.stdout
     assert "no rule found fault" not in shown.stdout
-    headline = report_model(Dataset.open(out))["headline"]
+    headline = plain(report_model(Dataset.open(out)), clip=True)["headline"]
     assert (headline["verdict"], headline["sentence"]) == ("unknown", f"{why[0].upper()}{why[1:]}.")
 
 
@@ -88,7 +89,7 @@ def test_a_dataset_that_lacks_tables_says_which(small: ModuleType, tmp_path: Pat
     (place / "_dataset.json").write_text(json.dumps(manifest))
     said = "The dataset lacks the tables requests, stories/clients: what they show is missing here."
     assert said in " ".join(run("report", place).stdout.split())
-    assert report_model(Dataset.open(place))["headline"]["sentence"].startswith(said)
+    assert plain(report_model(Dataset.open(place)), clip=True)["headline"]["sentence"].startswith(said)
 
 
 def cut_short(file: Path) -> None:

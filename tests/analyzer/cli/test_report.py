@@ -15,7 +15,8 @@ from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
-from kafkascope_analyzer.report.model import report_model, to_json
+from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.plain import plain, to_json
 
 ROOT = Path(__file__).parents[3]
 CAPTURE = ROOT / "fixtures" / "captures" / "healthy_basic.pcap.zst"
@@ -48,7 +49,9 @@ def test_the_terminal_report_names_the_dataset_in_its_commands(dataset: Path) ->
     assert "kafkascope cut small.kscope --finding f-1 -o finding.pcapng" in result.stdout
     assert "OUT.kscope" not in result.stdout
     assert run("report", dataset, "--format", "plain").stdout.isascii()
-    assert json.loads(run("report", dataset, "--format", "json").stdout) == report_model(Dataset.open(dataset))
+    assert json.loads(run("report", dataset, "--format", "json").stdout) == plain(
+        report_model(Dataset.open(dataset)), clip=True
+    )
 
 
 def test_forms_are_written_together(dataset: Path) -> None:
@@ -86,7 +89,7 @@ def test_one_form_that_fails_leaves_none(dataset: Path, monkeypatch: pytest.Monk
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kafkascope_analyzer.report.perfetto.write_perfetto", full)
+    monkeypatch.setattr("kafkascope_analyzer.report.trace.perfetto.write_perfetto", full)
     sentence = refused("report", dataset, "--markdown", "a.md", "--perfetto", "a.pftrace")
     assert sentence == "kafkascope: --perfetto a.pftrace: cannot be written: No space left on device"
 

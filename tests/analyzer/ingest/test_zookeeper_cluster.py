@@ -15,9 +15,10 @@ import zstandard
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
-from kafkascope_analyzer.report.ledger import full_ledger
-from kafkascope_analyzer.report.topology import topology_model
-from kafkascope_analyzer.report.zookeeper_sessions import zookeeper_sessions
+from kafkascope_analyzer.report.model.report import info_model
+from kafkascope_analyzer.report.model.topology import topology_model
+from kafkascope_analyzer.report.model.zookeeper_sessions import zookeeper_sessions
+from kafkascope_analyzer.report.plain import plain
 
 PIECES = Path(__file__).parents[3] / "fixtures" / "captures" / "pieces"
 NODES = {"10.88.3.11": 201, "10.88.3.12": 202, "10.88.3.13": 203}
@@ -141,7 +142,7 @@ def test_zeros_behind_a_request_are_passed_over_with_a_note(clients):
     (note,) = clients.rows("undecoded", reason="trailing_zeros")
     assert (note["bytes"], note["stream_offset"]) == (4, 14 + name_length)
     assert note["detail"] == "ApiVersionsRequest v0: 4 zero bytes after its end"
-    totals = full_ledger(Dataset.open(clients.dataset))["totals"]
+    totals = info_model(Dataset.open(clients.dataset)).ledger.totals
     assert totals["stream_bytes"] == totals["decoded_bytes"] + totals["undecoded_bytes"]
 
 
@@ -166,7 +167,7 @@ def test_the_error_of_a_request_is_one_that_only_its_partitions_have(transaction
 
 def test_nothing_undecoded_is_no_failure_of_the_ledger(transactions):
     assert not transactions.rows("undecoded")
-    assert full_ledger(Dataset.open(transactions.dataset))["reasons"] == []
+    assert info_model(Dataset.open(transactions.dataset)).ledger.reasons == ()
 
 
 CLOSE_SESSION = struct.pack(">i", -11)
@@ -198,13 +199,13 @@ def test_the_session_of_a_killed_broker_is_lost_and_the_controller_acts_when_it_
     heard = killed.tshark(pings, "-T", "fields", "-e", "frame.time_epoch").split()[-1]
     assert abs(lost.heard_ns - float(heard) * 1e9) < 1_000_000
     assert abs(lost.expired_ns - lost.heard_ns - SESSION_TIMEOUT_NS) < 1_000_000
-    model = topology_model(Dataset.open(killed.dataset))
+    model = plain(topology_model(Dataset.open(killed.dataset)))
     (moved,) = (change for change in model["changes"] if change["kind"] == "controller")
     assert (moved["from"], moved["to"], moved["epochs"]) == (202, 203, [2])
     assert lost.expired_ns - TICK_NS < moved["ts_ns"] < lost.expired_ns + 2 * TICK_NS
 
 
 def test_the_controller_of_a_zookeeper_cluster_by_what_it_sends(brokers):
-    model = topology_model(Dataset.open(brokers.dataset))
+    model = plain(topology_model(Dataset.open(brokers.dataset)))
     assert (model["controller"]["node_id"], model["controller"]["epoch"]) == (202, 3)
     assert model["mode"] == "ZooKeeper"

@@ -7,7 +7,7 @@ from kafkascope_analyzer.connections.broker_release import KRAFT_MODE, ZOOKEEPER
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_analyzer.report.broker_releases import MIGRATION, cluster_releases
+from kafkascope_analyzer.report.model.broker_releases import MIGRATION, cluster_releases
 from kafkascope_parsers.schema import api_name
 from kafkascope_parsers.schema.releases import api_releases
 

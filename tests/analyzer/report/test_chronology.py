@@ -9,11 +9,12 @@ from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.chronology import KINDS, Wanted, chronology
-from kafkascope_analyzer.report.incidents.broker_lanes import broker_lanes
-from kafkascope_analyzer.report.model import report_model
-from kafkascope_analyzer.report.terminal import page_of
-from kafkascope_analyzer.report.terminal_chronology import render_chronology
+from kafkascope_analyzer.report.model.chronology import KINDS, Wanted, chronology
+from kafkascope_analyzer.report.model.incidents.broker_lanes import broker_lanes
+from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.plain import plain
+from kafkascope_analyzer.report.terminal.chronology import render_chronology
+from kafkascope_analyzer.report.terminal.report import page_of
 
 Write = Callable[..., Path]
 SILENT = "broker silent: node 1 (10.0.0.11:9092)"
@@ -115,7 +116,7 @@ def test_a_broker_with_two_ports_is_one_line(dataset: Write, small: object) -> N
 
 def test_its_words_are_those_of_the_report(dataset: Write) -> None:
     opened = Dataset.open(dataset())
-    incident = report_model(opened)["incidents"]["listed"][0]
+    incident = plain(report_model(opened), clip=True)["incidents"]["listed"][0]
     texts = [entry.text for entry in chronology(opened, Wanted())]
     assert any(text.startswith(f"{incident['title']} begins") for text in texts)
     for wait in incident["waits"]:

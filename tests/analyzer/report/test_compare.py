@@ -8,7 +8,10 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.compare_traffic import generic_name, traffic_changes
+from kafkascope_analyzer.report.model.compare import ClientKind, Comparison
+from kafkascope_analyzer.report.model.compare_traffic import generic_name, traffic_changes
+from kafkascope_analyzer.report.terminal.compare import render_comparison
+from kafkascope_analyzer.report.terminal.report import page_of
 
 
 def requests(small: ModuleType, n: int, latency_us: int, version: int, conn: str = "c1") -> list[dict]:
@@ -102,3 +105,11 @@ def test_the_page_shows_each_kind_of_change_in_80_columns(two: tuple[Path, Path]
 @pytest.mark.parametrize(("name", "generic"), [("svc-12", "svc-*"), ("svc", "svc"), ("a.b_3", "a.b_*"), ("12", "12")])
 def test_numbers_of_generated_names_count_for_nothing(name: str, generic: str) -> None:
     assert generic_name(name) == generic
+
+
+def test_clients_that_are_in_one_capture_only_are_listed() -> None:
+    svc, old = (ClientKind(name, "producer", "", "") for name in ("svc", "old"))
+    model = Comparison((), 0, 0, (old, old), (svc,), (), (), (), ())
+    page = page_of(render_comparison(model), 80, ascii_only=True)
+    before, after = page.index("Only in the first"), page.index("Only in the second")
+    assert before < page.index("old - producer") < after < page.index("svc - producer")

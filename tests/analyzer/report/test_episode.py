@@ -12,8 +12,8 @@ from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
 from kafkascope_analyzer.dataset.tables import REQUESTS, TCP_EVENTS
-from kafkascope_analyzer.report.model import report_model
-from kafkascope_analyzer.report.terminal import render_to
+from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.terminal.report import render_to
 
 Write = Callable[..., Path]
 

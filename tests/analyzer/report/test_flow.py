@@ -6,11 +6,10 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import PARTITION_FLOW
-from kafkascope_analyzer.report.flow import flow
-from kafkascope_analyzer.report.markdown_flow import markdown_flow
-from kafkascope_analyzer.report.plain import plain
-from kafkascope_analyzer.report.terminal import page_of
-from kafkascope_analyzer.report.terminal_flow import render_flow
+from kafkascope_analyzer.report.markdown.flow import markdown_flow
+from kafkascope_analyzer.report.model.flow import flow
+from kafkascope_analyzer.report.terminal.flow import render_flow
+from kafkascope_analyzer.report.terminal.report import page_of
 
 S = 1_000_000_000
 
@@ -98,9 +97,9 @@ def test_nobody_is_listed_where_nobody_reads(report):
 
 
 def test_forms_have_the_same_figures(report):
-    model = {"flow": plain(report(BEHIND))}
-    page = page_of(render_flow(model), 100, ascii_only=True)
-    text = "\n".join(markdown_flow(model))
+    found = report(BEHIND)
+    page = page_of(render_flow(found), 100, ascii_only=True)
+    text = "\n".join(markdown_flow(found))
     for said in ("45 records behind at 00:03.000", "2.23 s", "4.35 ms"):
         assert said in page
         assert said in text
@@ -108,7 +107,7 @@ def test_forms_have_the_same_figures(report):
 
 
 def test_without_rows_there_is_no_section(report):
-    found = {"flow": plain(report([]))}
+    found = report([])
     assert [*render_flow(found), *markdown_flow(found)] == []
 
 

@@ -17,12 +17,13 @@ from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.commands import at_place
 from kafkascope_analyzer.report.html import write_html
-from kafkascope_analyzer.report.html.write import _brief
-from kafkascope_analyzer.report.incidents.families import CONSEQUENCES
-from kafkascope_analyzer.report.incidents.summary import KINDS
-from kafkascope_analyzer.report.markdown import to_markdown
-from kafkascope_analyzer.report.model import report_model
-from kafkascope_analyzer.report.terminal import page_of, render
+from kafkascope_analyzer.report.html.write import brief_of
+from kafkascope_analyzer.report.markdown.report import to_markdown
+from kafkascope_analyzer.report.model.incidents.families import CONSEQUENCES
+from kafkascope_analyzer.report.model.incidents.summary import KINDS
+from kafkascope_analyzer.report.model.report import Report, report_model
+from kafkascope_analyzer.report.plain import plain
+from kafkascope_analyzer.report.terminal.report import page_of, render
 
 Write = Callable[..., Path]
 TITLE = "broker silent: node 1 (10.0.0.11:9092)"
@@ -30,11 +31,11 @@ NOT_OVER = "from 00:04.900, not over when the capture ended"
 STILL = "2 of 2 clients stood still, the longest for 5.00 s (reader); reader was still waiting when the capture ended."
 
 
-def model_of(place: Path) -> dict[str, Any]:
-    return report_model(Dataset.open(place))
+def model_of(place: Path) -> Any:
+    return plain(report_model(Dataset.open(place)), clip=True)
 
 
-def text_of(model: dict[str, Any], width: int = 80) -> str:
+def text_of(model: Report, width: int = 80) -> str:
     return page_of(render(model), width, ascii_only=False)
 
 
@@ -145,7 +146,7 @@ def test_the_headline_never_says_that_all_is_well_above_what_is_wrong(
     small.write_table(calm, small.TABLES[table], [row])
     model = model_of(calm)
     assert (model["headline"]["verdict"], model["headline"]["sentence"]) == (verdict, sentence)
-    page = flat(text_of(model))
+    page = flat(text_of(report_model(Dataset.open(calm))))
     assert f"{verdict} {sentence}" in page
     assert "Nothing failed" not in page
     assert ("No client stood still" in page) == (table != "stalls")
@@ -185,13 +186,14 @@ def test_what_followed_is_counted_and_named(dataset: Write) -> None:
 
 
 def test_a_finding_that_is_a_consequence_stands_under_the_incident_and_nowhere_else(dataset: Write) -> None:
-    model = model_of(dataset())
+    place = dataset()
+    model = model_of(place)
     assert {row["finding_id"]: row["incident_id"] for row in model["findings"]["listed"]} == {
         "f-1": None,
         "f-2": "incident-1",
         "f-3": None,
     }
-    page = text_of(model)
+    page = text_of(report_model(Dataset.open(place)))
     assert page.count("leader_storm") == 1
     assert page.index("Incidents (1)") < page.index("leader_storm") < page.index("Other findings (2)")
 
@@ -294,10 +296,12 @@ def test_routine_is_one_line_and_listed_on_request(dataset: Write) -> None:
 
 
 def test_every_form_has_the_same_names_numbers_and_verdicts(dataset: Write) -> None:
-    model = model_of(dataset())
+    place = dataset()
+    model, report = model_of(place), report_model(Dataset.open(place))
     incident = model["incidents"]["listed"][0]
-    pages = {"terminal": flat(text_of(model)), "wide": flat(text_of(model, 132)), "markdown": flat(to_markdown(model))}
-    pages["without scripts"] = flat(" ".join(_brief(model)))
+    pages = {"terminal": flat(text_of(report)), "wide": flat(text_of(report, 132))}
+    pages["markdown"] = flat(to_markdown(report))
+    pages["without scripts"] = flat(" ".join(brief_of(report)))
     for name, page in pages.items():
         plain = page.replace("`", "")
         for words in (model["headline"]["sentence"], *model["headline"]["details"], incident["title"], NOT_OVER):
@@ -320,12 +324,13 @@ def page_data(page: str) -> dict[str, Any]:
 
 def test_the_page_has_the_words_and_numbers_of_report_json(dataset: Write, tmp_path: Path) -> None:
     place = dataset()
-    model = model_of(place)
-    write_html(Dataset.open(place), model, tmp_path / "page.html")
+    report = report_model(Dataset.open(place))
+    model = plain(at_place(report, "small.kscope"))
+    write_html(Dataset.open(place), report, tmp_path / "page.html")
     story = page_data((tmp_path / "page.html").read_text())
     start = model["capture"]["start_ns"]
     for name in ("headline", "incidents"):
-        expected = json.loads(json.dumps(at_place(model[name], "small.kscope")))
+        expected = json.loads(json.dumps(model[name]))
         assert story[name] == without_origin(expected, start)
     assert [f["finding_id"] for f in story["findings"]["listed"]] == ["f-1", "f-2", "f-3"]
     assert {s["stall_id"]: s["text"] for s in story["stalls"]} == {
@@ -348,7 +353,7 @@ def without_origin(value: Any, start_ns: int) -> Any:
 
 
 def test_the_terminal_keeps_to_80_columns_and_begins_with_the_headline(dataset: Write) -> None:
-    page = text_of(model_of(dataset()))
+    page = text_of(report_model(Dataset.open(dataset())))
     assert max(map(len, page.splitlines())) <= 80
     order = ["error    Broker silent: node 1", "Incidents (1)", "Other findings (2)", "Rebalances (2)", "Cluster"]
     assert sorted(order, key=page.index) == order
@@ -386,7 +391,7 @@ def test_an_incident_whose_root_is_not_in_the_table_or_goes_in_a_circle_stands_f
 
 
 def test_hostile_names_stay_text(dataset: Write) -> None:
-    page = text_of(model_of(dataset(text="\x1b[31m\u202e")))
+    page = text_of(report_model(Dataset.open(dataset(text="\x1b[31m\u202e"))))
     assert "\x1b" not in page
     assert "\u202e" not in page
 

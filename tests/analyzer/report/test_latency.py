@@ -1,44 +1,41 @@
-import numpy as np
+"""Percentiles that DuckDB counts in steps, against sorted lists."""
+
+from fractions import Fraction
+
+import duckdb
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkascope_analyzer.report.latency import N_BUCKETS, Histogram, bucket_of, lower_edge
+from kafkascope_analyzer.report.model.latency import percentiles_sql
 
-LATENCIES = st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=200)
-
-
-@given(LATENCIES, st.sampled_from([0.5, 0.99, 1.0]))
-def test_percentile_is_within_a_step_of_the_sorted_list(latencies: list[int], share: float) -> None:
-    histogram = Histogram()
-    histogram.add(np.array(latencies, dtype=np.int64))
-    rank = next(r for r in range(1, len(latencies) + 1) if share * len(latencies) - r <= 0)
-    true = sorted(latencies)[rank - 1]
-    told = histogram.percentile(share)
-    assert told is not None
-    assert true - true // 128 - 1 <= told <= true
+LATENCIES = st.lists(st.integers(0, 2**53), min_size=1, max_size=200)
 
 
-@given(LATENCIES, st.randoms())
-def test_order_and_batches_do_not_matter(latencies: list[int], random) -> None:  # type: ignore[no-untyped-def]
-    one, two = Histogram(), Histogram()
-    one.add(np.array(latencies, dtype=np.int64))
-    mixed = random.sample(latencies, len(latencies))
-    for part in (mixed[:7], mixed[7:]):
-        two.add(np.array(part, dtype=np.int64))
-    assert [one.percentile(q) for q in (0, 0.1, 0.5, 0.99, 1)] == [two.percentile(q) for q in (0, 0.1, 0.5, 0.99, 1)]
-    assert one.max_us == two.max_us == max(latencies)
+def percentiles(latencies: list[int | None], names: list[str | None]) -> dict[str | None, tuple[int, ...]]:
+    """name -> n, p50, p99, longest."""
+    columns = {"name": pa.array(names, pa.string()), "us": pa.array(latencies, pa.int64())}
+    with duckdb.connect() as connection:
+        connection.register("requests", pa.table(columns))
+        rows = connection.execute(percentiles_sql({"name": "name"}, "us", "requests")).fetchall()
+    return {name: figures for name, *figures in rows}
 
 
-@pytest.mark.parametrize("value", [0, 1, 127, 128, 255, 256, 257, 2**32, 2**53 + 1, 2**62, 2**63 - 1])
-def test_a_bucket_holds_its_own_lower_edge(value: int) -> None:
-    bucket = int(bucket_of(np.array([value]))[0])
-    assert 0 <= bucket < N_BUCKETS
-    assert lower_edge(bucket) <= value < lower_edge(bucket + 1)
+@given(LATENCIES)
+def test_a_percentile_is_within_a_step_of_the_sorted_list(latencies: list[int]) -> None:
+    ((n, p50, p99, longest),) = percentiles(list(latencies), ["a"] * len(latencies)).values()
+    assert (n, longest) == (len(latencies), max(latencies))
+    for share, found in ((Fraction(1, 2), p50), (Fraction(99, 100), p99)):
+        true = sorted(latencies)[-(-share * len(latencies) // 1) - 1]
+        assert true - true // 128 - 1 <= found <= true
 
 
-def test_without_latencies_there_is_no_percentile() -> None:
-    empty = Histogram()
-    empty.add(np.array([], dtype=np.int64))
-    assert empty.percentile(0.5) is None
-    assert empty.max_us is None
+@pytest.mark.parametrize("value", [0, 1, 127, 128, 255])
+def test_short_latencies_are_exact(value: int) -> None:
+    assert percentiles([value], ["a"]) == {"a": [1, value, value, value]}
+
+
+def test_groups_are_apart_and_what_has_no_latency_does_not_count() -> None:
+    found = percentiles([10, 20, None, 30, -5], ["a", "a", "a", None, "b"])
+    assert found == {"a": [2, 10, 20, 20], None: [1, 30, 30, 30], "b": [1, 0, 0, 0]}

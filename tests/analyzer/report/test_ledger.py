@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.limits_hit import MEANINGS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
-from kafkascope_analyzer.report.ledger import full_ledger
-from kafkascope_analyzer.report.terminal import page_of
-from kafkascope_analyzer.report.terminal_ledger import render_ledger
-from kafkascope_analyzer.report.unread import limit_sentence
+from kafkascope_analyzer.report.model.ledger import full_ledger
+from kafkascope_analyzer.report.model.report import report_tables
+from kafkascope_analyzer.report.model.unread import limit_sentence
+from kafkascope_analyzer.report.terminal.ledger import render_ledger
+from kafkascope_analyzer.report.terminal.report import page_of
 
 needs_tshark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 
@@ -35,6 +37,11 @@ def dataset(plain, tmp_path_factory):
     return place
 
 
+def ledger_of(place):
+    with report_tables(Dataset.open(place)) as database:
+        return full_ledger(database)
+
+
 def tshark(plain, only, field):
     command = ["tshark", "-r", plain, "-Y", only, "-T", "fields", "-e", field]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
@@ -42,32 +49,32 @@ def tshark(plain, only, field):
 
 @needs_tshark
 def test_every_byte_has_a_reason_and_every_packet_a_kind(dataset, plain):
-    ledger = full_ledger(Dataset.open(dataset))
-    totals = ledger["totals"]
+    ledger = ledger_of(dataset)
+    totals = ledger.totals
     assert totals["stream_bytes"] == totals["decoded_bytes"] + totals["undecoded_bytes"]
-    assert totals["undecoded_bytes"] == sum(row["bytes"] for row in ledger["reasons"])
-    (file,) = ledger["files"]
-    assert file["n_packets"] == len(tshark(plain, "frame", "frame.number"))
-    assert file["n_truncated"] == len(tshark(plain, "frame.len > frame.cap_len", "frame.number"))
+    assert totals["undecoded_bytes"] == sum(row.bytes for row in ledger.reasons)
+    (file,) = ledger.files
+    assert file.n_packets == len(tshark(plain, "frame", "frame.number"))
+    assert file.n_truncated == len(tshark(plain, "frame.len > frame.cap_len", "frame.number"))
 
 
 @needs_tshark
 def test_the_example_of_a_reason_can_be_looked_up(dataset, plain):
-    ledger = full_ledger(Dataset.open(dataset))
-    for row in ledger["reasons"]:
-        example = row["example"]
-        (port,) = tshark(plain, f"frame.number=={example['packet_no']}", "tcp.srcport")
-        sender = example["client"] if example["direction"] == "request" else example["server"]
+    ledger = ledger_of(dataset)
+    for row in ledger.reasons:
+        example = row.example
+        (port,) = tshark(plain, f"frame.number=={example.packet_no}", "tcp.srcport")
+        sender = example.client if example.direction == "request" else example.server
         assert sender.endswith(f":{port}"), row
 
 
 def test_the_page_names_all_of_it(dataset):
-    ledger = full_ledger(Dataset.open(dataset))
-    ledger["limits_hit"] = {"waiting_requests": 7}
+    ledger = ledger_of(dataset)
+    ledger = replace(ledger, limits_hit={"waiting_requests": 7})
     page = page_of(render_ledger(ledger), 80, ascii_only=True)
-    for row in ledger["reasons"]:
-        assert row["reason"] in page
-    assert f"{ledger['totals']['stream_bytes']:,}" in page
+    for row in ledger.reasons:
+        assert row.reason in page
+    assert f"{ledger.totals['stream_bytes']:,}" in page
     assert "7 requests given up" in page
     assert max(map(len, page.splitlines())) <= 80
 

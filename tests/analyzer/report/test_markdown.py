@@ -12,9 +12,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.markdown import to_markdown
-from kafkascope_analyzer.report.markdown_text import code, label, prose
-from kafkascope_analyzer.report.model import report_model
+from kafkascope_analyzer.report.markdown.report import to_markdown
+from kafkascope_analyzer.report.markdown.text import code, label, prose
+from kafkascope_analyzer.report.model.report import report_model
 
 Write = Callable[..., Path]
 HOSTILE = "|`](javascript:x)<img src=x onerror=1><!-- \\| **b** @all #1 www.x.y http://x.y\r\n# h\u202e\x1b[2J```;end"

@@ -1,6 +1,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import fields, replace
 from pathlib import Path
 from types import ModuleType
 
@@ -8,16 +9,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.clients import both_ends
-from kafkascope_analyzer.report.model import REPORT_FILE, report_model, to_json, write_report
-from kafkascope_analyzer.report.slowest_steps import slowest
+from kafkascope_analyzer.report.model.report import REPORT_FILE, report_model, write_report
+from kafkascope_analyzer.report.model.starts import StartStep, both_ends, slowest
+from kafkascope_analyzer.report.plain import plain, to_json
 from kafkascope_parsers.errors import UsageError
 
 Write = Callable[..., Path]
 
 
 def test_what_is_in_the_capture(dataset: Write, small: ModuleType) -> None:
-    model = report_model(Dataset.open(dataset()))
+    model = plain(report_model(Dataset.open(dataset())), clip=True)
     assert model["capture"]["n_packets"] == 40
     assert model["capture"]["start_ns"] == small.T0
     assert model["capture"]["duration_us"] == 10_000_000
@@ -32,7 +33,7 @@ def test_what_is_in_the_capture(dataset: Write, small: ModuleType) -> None:
 
 
 def test_what_the_requests_were(dataset: Write) -> None:
-    model = report_model(Dataset.open(dataset()))
+    model = plain(report_model(Dataset.open(dataset())), clip=True)
     produce, join, metadata = model["apis"]
     assert (produce["api_name"], produce["n"], produce["n_with_errors"]) == ("Produce", 5, 1)
     assert 2976 <= produce["p50_us"] <= 3000
@@ -44,7 +45,7 @@ def test_what_the_requests_were(dataset: Write) -> None:
 
 
 def test_what_could_not_be_read(dataset: Write) -> None:
-    found = report_model(Dataset.open(dataset()))["unread"]
+    found = plain(report_model(Dataset.open(dataset())), clip=True)["unread"]
     assert [(row["reason"], row["bytes"]) for row in found["undecoded"]] == [
         ("mid_stream_start", 100),
         ("unknown_api", 50),
@@ -55,7 +56,7 @@ def test_what_could_not_be_read(dataset: Write) -> None:
 
 
 def test_clients_are_listed_and_brokers_summed_up(dataset: Write) -> None:
-    found = report_model(Dataset.open(dataset()))["clients"]
+    found = plain(report_model(Dataset.open(dataset())), clip=True)["clients"]
     assert [client["client_id"] for client in found["listed"]] == ["svc", "reader"]
     assert (found["brokers"]["n"], found["brokers"]["n_connections"]) == (1, 1)
     producer, reader = found["listed"]
@@ -67,7 +68,7 @@ def test_clients_are_listed_and_brokers_summed_up(dataset: Write) -> None:
 
 
 def test_a_start_says_what_was_slow(dataset: Write) -> None:
-    start = report_model(Dataset.open(dataset()))["clients"]["listed"][0]["starts"][0]
+    start = plain(report_model(Dataset.open(dataset())), clip=True)["clients"]["listed"][0]["starts"][0]
     assert [step["step"] for step in start["steps"]] == ["tcp_connect", "metadata", "first_produce", "init_producer_id"]
     assert [(part["who"], part["step"], part["us"]) for part in start["slowest"]] == [
         ("client", "first_produce", 300_000),
@@ -77,19 +78,20 @@ def test_a_start_says_what_was_slow(dataset: Write) -> None:
 
 
 def test_slowest_leaves_out_what_is_not_on_the_critical_path() -> None:
-    step = {"step": "metadata", "subject": None, "node_id": 1, "broker_us": 9, "duration_us": 9, "wait_us": None}
-    assert slowest([{**step, "on_critical_path": False}]) == []
-    assert [part["us"] for part in slowest([{**step, "on_critical_path": True}])] == [9]
+    nothing = dict.fromkeys(field.name for field in fields(StartStep))
+    step = StartStep(**nothing | {"step": "metadata", "node_id": 1, "broker_us": 9, "duration_us": 9})
+    assert slowest([replace(step, on_critical_path=False)]) == ()
+    assert [part.us for part in slowest([replace(step, on_critical_path=True)])] == [9]
 
 
 def test_of_many_steps_both_ends_are_kept() -> None:
-    steps = [{"seq": n} for n in range(1, 101)]
-    assert both_ends(steps[:80]) == steps[:80]
-    assert [step["seq"] for step in both_ends(steps)] == [*range(1, 61), *range(81, 101)]
+    steps = range(1, 101)
+    assert both_ends(steps[:80]) == tuple(steps[:80])
+    assert both_ends(steps) == (*range(1, 61), *range(81, 101))
 
 
 def test_episodes_of_one_cause_are_one_recovery_told_by_the_slowest(dataset: Write) -> None:
-    causes = report_model(Dataset.open(dataset()))["clients"]["listed"][0]["recoveries"]
+    causes = plain(report_model(Dataset.open(dataset())), clip=True)["clients"]["listed"][0]["recoveries"]
     assert len(causes) == 1
     assert (causes[0]["n_episodes"], causes[0]["n_resources"], causes[0]["n_errors"]) == (4, 4, 4)
     assert (causes[0]["resource"], causes[0]["time_to_recover_ms"]) == ("clicks-3", 103)
@@ -97,7 +99,7 @@ def test_episodes_of_one_cause_are_one_recovery_told_by_the_slowest(dataset: Wri
 
 
 def test_without_stories_it_says_so(dataset: Write) -> None:
-    model = report_model(Dataset.open(dataset(stories=False)))
+    model = plain(report_model(Dataset.open(dataset(stories=False))), clip=True)
     assert model["stories"]["present"] is False
     assert "kafkascope stories" in model["stories"]["why_not"]
     assert model["clients"]["listed"] == []
@@ -122,7 +124,7 @@ def test_stories_without_a_single_row_are_stories(dataset: Write, small: ModuleT
     place = dataset()
     for name in ("clients", "startups", "startup_steps", "recoveries", "recovery_steps"):
         small.write_table(place, small.TABLES[name], [])
-    model = report_model(Dataset.open(place))
+    model = plain(report_model(Dataset.open(place)), clip=True)
     assert (model["stories"]["present"], model["clients"]["n"]) == (True, 0)
 
 
@@ -130,7 +132,7 @@ def test_clients_without_starts_and_recoveries_are_listed(dataset: Write, small:
     place = dataset()
     for name in ("startups", "startup_steps", "recoveries", "recovery_steps"):
         small.write_table(place, small.TABLES[name], [])
-    listed = report_model(Dataset.open(place))["clients"]["listed"]
+    listed = plain(report_model(Dataset.open(place)), clip=True)["clients"]["listed"]
     assert [(client["client_id"], client["starts"], client["recoveries"]) for client in listed] == [
         ("svc", [], []),
         ("reader", [], []),
@@ -141,7 +143,7 @@ def test_written_report_is_the_model(dataset: Write) -> None:
     place = dataset()
     model = report_model(Dataset.open(place))
     write_report(Dataset.open(place), model)
-    assert json.loads((place / REPORT_FILE).read_text()) == model
+    assert json.loads((place / REPORT_FILE).read_text()) == plain(model, clip=True)
     assert not list(place.glob(".*"))
 
 
@@ -150,7 +152,7 @@ def test_a_table_that_the_dataset_lacks_has_no_rows(dataset: Write, small: Modul
     shutil.rmtree(place / "errors")
     shutil.rmtree(place / "roles")
     small.relist(place)
-    assert report_model(Dataset.open(place))["errors"]["n"] == 0
+    assert plain(report_model(Dataset.open(place)), clip=True)["errors"]["n"] == 0
 
 
 @pytest.mark.parametrize("manifest", [None, "not json", "[]", "{}"])
@@ -158,11 +160,11 @@ def test_what_is_no_dataset_is_refused(tmp_path: Path, manifest: str | None) -> 
     if manifest is not None:
         (tmp_path / "_dataset.json").write_text(manifest)
     with pytest.raises(UsageError, match=str(tmp_path)):
-        report_model(Dataset.open(tmp_path))
+        plain(report_model(Dataset.open(tmp_path)), clip=True)
 
 
 def test_a_broken_parquet_file_is_named(dataset: Write) -> None:
     place = dataset()
     (place / "requests" / "part-0.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(UsageError, match="requests"):
-        report_model(Dataset.open(place))
+        plain(report_model(Dataset.open(place)), clip=True)

@@ -17,7 +17,7 @@ pytest.importorskip("perfetto")
 
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
-from kafkascope_analyzer.report.perfetto import write_perfetto
+from kafkascope_analyzer.report.trace.perfetto import write_perfetto
 
 Write = Callable[..., Path]
 HOSTILE = "\x1b[2J\u202e<b>\r\n"
@@ -192,7 +192,7 @@ def test_hostile_text_is_escaped_and_stories_may_be_missing(dataset: Write, stor
 
 PEAK = """
 import io, resource, sys
-from kafkascope_analyzer.report.perfetto_packets import TraceWriter
+from kafkascope_analyzer.report.trace.packets import TraceWriter
 
 class Nothing(io.RawIOBase):
     def write(self, data):
@@ -219,6 +219,6 @@ def test_memory_does_not_grow_with_the_trace() -> None:
 def test_how_many_requests_are_sorted_at_once_changes_nothing(dataset: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     place = dataset()
     write_perfetto(Dataset.open(place), place.with_name("whole"))
-    monkeypatch.setattr("kafkascope_analyzer.report.perfetto.REQUESTS_AT_A_TIME", 2)
+    monkeypatch.setattr("kafkascope_analyzer.report.trace.perfetto.REQUESTS_AT_A_TIME", 2)
     write_perfetto(Dataset.open(place), place.with_name("parts"))
     assert place.with_name("parts").read_bytes() == place.with_name("whole").read_bytes()

@@ -15,13 +15,19 @@ import pytest
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report import html
 from kafkascope_analyzer.report.api_families import FAMILIES, family_number, role_family_number
-from kafkascope_analyzer.report.request_rates import N_SLOTS, RequestRates, request_rates
+from kafkascope_analyzer.report.model.report import report_tables
+from kafkascope_analyzer.report.model.request_rates import N_SLOTS, RequestRates, request_rates
 from kafkascope_parsers.schema.catalogue import FAMILIES as CATALOGUE_FAMILIES
 
 Write = Callable[..., Path]
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 STEP = 1 / 128
 """A percentile is at most one step of the latency scale below the true one."""
+
+
+def rates_of(place: Path) -> RequestRates:
+    with report_tables(Dataset.open(place)) as database:
+        return request_rates(database)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +49,7 @@ def by_slot(rates: RequestRates) -> dict[tuple[str, int], Any]:
 
 
 def test_each_slot_has_the_requests_that_were_sent_in_it(leader_move: Path) -> None:
-    rates = request_rates(Dataset.open(leader_move))
+    rates = rates_of(leader_move)
     slots = by_slot(rates)
     begins = sorted({begin for _, begin in slots})
     expected: dict[tuple[str, int], list[dict[str, Any]]] = defaultdict(list)
@@ -68,7 +74,7 @@ def test_each_slot_has_the_requests_that_were_sent_in_it(leader_move: Path) -> N
 
 
 def test_slots_are_equal_and_cover_the_capture(leader_move: Path) -> None:
-    rates = request_rates(Dataset.open(leader_move))
+    rates = rates_of(leader_move)
     lengths = {slot.to_ns - slot.from_ns for slot in by_slot(rates).values()}
     assert rates.n_slots == N_SLOTS
     assert max(lengths) - min(lengths) <= 1
@@ -79,7 +85,7 @@ def test_slots_are_equal_and_cover_the_capture(leader_move: Path) -> None:
 
 def test_a_broker_that_goes_down_shows_in_its_slots(leader_move: Path) -> None:
     """Node 3 is down from 12.68 s on: requests sent then fail, or wait for seconds."""
-    records = next(f for f in request_rates(Dataset.open(leader_move)).families if f.family == "records")
+    records = next(f for f in rates_of(leader_move).families if f.family == "records")
     start_ns = min(row["ts_ns"] for row in requests_of(leader_move))
     down = [s for s in records.slots if 12.3e9 < s.from_ns - start_ns < 14e9]
     calm = [s for s in records.slots if 8e9 < s.from_ns - start_ns < 11e9]
@@ -88,7 +94,7 @@ def test_a_broker_that_goes_down_shows_in_its_slots(leader_move: Path) -> None:
 
 
 def test_words_and_peaks_of_a_small_dataset(dataset: Write, small: ModuleType) -> None:
-    rates = request_rates(Dataset.open(dataset()))
+    rates = rates_of(dataset())
     counts = [(f.family, f.n, f.n_failed) for f in rates.families]
     assert counts == [("records", 5, 1), ("discovery", 1, 0), ("group", 1, 1)]
     assert rates.slot_text == "83.3 ms"
@@ -106,7 +112,7 @@ def test_a_dataset_without_requests_has_no_families(dataset: Write, tmp_path: Pa
     for file in (place / "requests").rglob("*.parquet"):
         empty = ds.dataset(file, format="parquet").to_table().slice(0, 0)
         pq.write_table(empty, file)
-    assert request_rates(Dataset.open(place)).families == ()
+    assert rates_of(place).families == ()
 
 
 def test_families_are_those_of_the_catalogue_and_each_has_a_colour() -> None:

@@ -13,7 +13,8 @@ import pytest
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
-from kafkascope_analyzer.report.model import report_model, to_json
+from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.plain import to_json
 from kafkascope_analyzer.report.schema import packaged_schema, report_schema
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 

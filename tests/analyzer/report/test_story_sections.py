@@ -7,8 +7,9 @@ from types import ModuleType
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.commands import at_place
-from kafkascope_analyzer.report.model import report_model
-from kafkascope_analyzer.report.terminal import page_of, render
+from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.plain import plain
+from kafkascope_analyzer.report.terminal.report import page_of, render
 
 Write = Callable[..., Path]
 
@@ -16,7 +17,7 @@ UNREAD = "clicks-0 (reader → m-2) was unread for 2.90 s from 00:00.610 to 00:0
 
 
 def test_findings_come_gravest_first_with_their_proof(dataset: Write) -> None:
-    found = report_model(Dataset.open(dataset()))["findings"]
+    found = plain(report_model(Dataset.open(dataset())), clip=True)["findings"]
     assert [row["finding_id"] for row in found["listed"]] == ["f-1", "f-2", "f-3"]
     assert found["by_severity"] == {"error": 1, "warning": 1, "info": 1}
     lost, storm, tiny = found["listed"]
@@ -37,15 +38,15 @@ def test_findings_come_gravest_first_with_their_proof(dataset: Write) -> None:
 
 def test_the_command_that_cuts_a_finding_names_the_dataset_only_where_it_is_shown(dataset: Write) -> None:
     place = dataset()
-    model = report_model(Dataset.open(place))
+    model = plain(report_model(Dataset.open(place)), clip=True)
     assert model["findings"]["listed"][0]["cut"] == "kafkascope cut OUT.kscope --finding f-1 -o finding.pcapng"
-    shown = at_place(model, "my captures/a.kscope")["findings"]["listed"][0]["cut"]
+    shown = at_place(report_model(Dataset.open(place)), "my captures/a.kscope").findings.listed[0].cut
     assert shown == "kafkascope cut 'my captures/a.kscope' --finding f-1 -o finding.pcapng"
     assert model["findings"]["listed"][0]["cut"].startswith("kafkascope cut OUT.kscope ")
 
 
 def test_a_group_tells_what_was_unread_and_who_came_last(dataset: Write) -> None:
-    found = report_model(Dataset.open(dataset()))["rebalances"]
+    found = plain(report_model(Dataset.open(dataset())), clip=True)["rebalances"]
     (group,) = found["groups"]
     assert (found["n"], group["n"], group["unread_ms"], group["longest_ms"]) == (2, 2, 2900, 3000)
     assert group["triggers"] == {"first": 1, "member_joined": 1}
@@ -60,7 +61,7 @@ def test_a_group_tells_what_was_unread_and_who_came_last(dataset: Write) -> None
 
 
 def test_transactional_ids_in_trouble_come_first(dataset: Write) -> None:
-    found = report_model(Dataset.open(dataset()))["transactions"]
+    found = plain(report_model(Dataset.open(dataset())), clip=True)["transactions"]
     pay, calm = found["ids"]
     assert (pay["transactional_id"], calm["transactional_id"]) == ("pay", "calm")
     assert {outcome: n for outcome, n in pay["outcomes"].items() if n} == {"committed": 1, "hanging": 1, "aborted": 1}
@@ -77,7 +78,7 @@ def test_of_many_transactions_the_gravest_are_kept(dataset: Write, small: Module
     many = [{**row, "transaction_no": n, "outcome": "aborted", "end_ns": small.T0 + 1000 * n} for n in range(300)]
     many += [{**row, "transaction_no": n, "outcome": "hanging"} for n in range(300, 305)]
     small.write_table(place, small.TABLES["transactions"], many)
-    (told,) = report_model(Dataset.open(place))["transactions"]["ids"]
+    (told,) = plain(report_model(Dataset.open(place)), clip=True)["transactions"]["ids"]
     assert told["n_unwell"] == 305
     assert [r["transaction_no"] for r in told["unwell"] if r["outcome"] == "hanging"] == [300, 301, 302, 303, 304]
     assert [r["transaction_no"] for r in told["unwell"] if r["outcome"] == "aborted"] == list(range(15))
@@ -88,15 +89,15 @@ def test_older_stories_say_why_a_section_is_empty(dataset: Write, small: ModuleT
     for name in ("findings", "rebalances", "transactions"):
         shutil.rmtree(place / "stories" / name)
     small.relist(place)
-    model = report_model(Dataset.open(place))
+    model = plain(report_model(Dataset.open(place)), clip=True)
     for name in ("findings", "rebalances", "transactions"):
         assert model[name]["n"] == 0
         assert "kafkascope stories" in model[name]["why_not"]
         assert "older" in model[name]["why_not"]
-    assert "older than this part" in page_of(render(model), 100, ascii_only=False)
+    assert "older than this part" in page_of(render(report_model(Dataset.open(place))), 100, ascii_only=False)
     shutil.rmtree(place / "stories")
     small.relist(place)
-    assert "Java 17" in report_model(Dataset.open(place))["findings"]["why_not"]
+    assert "Java 17" in plain(report_model(Dataset.open(place)), clip=True)["findings"]["why_not"]
 
 
 def test_the_terminal_begins_with_incidents_and_tells_of_groups_and_transactions(dataset: Write) -> None:

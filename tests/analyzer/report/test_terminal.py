@@ -2,14 +2,16 @@ import io
 import re
 import unicodedata
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.model import report_model
-from kafkascope_analyzer.report.terminal import WIDEST, page_of, render, render_to
+from kafkascope_analyzer.report.model.clients import Client
+from kafkascope_analyzer.report.model.report import Report, report_model
+from kafkascope_analyzer.report.terminal.report import WIDEST, page_of, render, render_to
 
 Write = Callable[..., Path]
 HOSTILE = "\x1b[2J\u202e[red]\r\n" + "x" * 300
@@ -105,38 +107,42 @@ def test_very_wide_terminals_are_not_filled(dataset: Write) -> None:
     assert max(cell_len(line) for line in page.read().splitlines()) <= WIDEST
 
 
+def with_client(model: Report, client: Client) -> Report:
+    """The report with this client instead of the first."""
+    return replace(model, clients=replace(model.clients, listed=(client, *model.clients.listed[1:])))
+
+
 def test_what_one_request_told_several_times_is_one_line(dataset: Write) -> None:
     model = report_model(Dataset.open(dataset()))
-    cause = model["clients"]["listed"][0]["recoveries"][0]
-    cause["steps"] = [cause["steps"][0]] * 3 + cause["steps"][1:]
-    cause["n_steps"] += 2
-    page = shown(model, 100)
+    client = model.clients.listed[0]
+    cause = client.recoveries[0]
+    cause = replace(cause, steps=(*[cause.steps[0]] * 3, *cause.steps[1:]), n_steps=cause.n_steps + 2)
+    page = shown(with_client(model, replace(client, recoveries=(cause,))), 100)
     assert page.count("error (3 times)") == 1
     assert "more" not in page.partition("the worst of")[2].partition("reader")[0]
 
 
 def test_a_long_episode_shows_how_it_began_and_ended(dataset: Write) -> None:
     model = report_model(Dataset.open(dataset()))
-    cause = model["clients"]["listed"][0]["recoveries"][0]
-    middle = [{**cause["steps"][3], "ts_ns": cause["steps"][3]["ts_ns"] + n} for n in range(50)]
-    cause["steps"] = [*cause["steps"][:3], *middle, cause["steps"][4]]
-    cause["n_steps"] = 60
-    page = shown(model, 100)
+    client = model.clients.listed[0]
+    cause = client.recoveries[0]
+    middle = [replace(cause.steps[3], ts_ns=(cause.steps[3].ts_ns or 0) + n) for n in range(50)]
+    cause = replace(cause, steps=(*cause.steps[:3], *middle, cause.steps[4]), n_steps=60)
+    page = shown(with_client(model, replace(client, recoveries=(cause,))), 100)
     assert "… 47 steps more" in page
     assert page.index("47 steps more") < page.index("success")
 
 
 def test_long_lists_say_what_is_left_out_and_where_it_is(dataset: Write) -> None:
     model = report_model(Dataset.open(dataset()))
-    client = model["clients"]["listed"][0]
-    client["connections"] = [{**client["connections"][0], "server": f"10.0.0.{n}:9092"} for n in range(12)]
-    client["connections"] += [client["connections"][0]] * 4
-    client["n_connections"] = 31
-    client["recoveries"] = client["recoveries"] * 9
-    client["n_causes"] = 9
-    model["errors"]["kinds"] *= 9
-    model["errors"]["n_kinds"] = 9
-    page = shown(model, 100)
+    client = model.clients.listed[0]
+    connections = [replace(client.connections[0], server=f"10.0.0.{n}:9092") for n in range(12)]
+    connections += [connections[0]] * 4
+    client = replace(
+        client, connections=tuple(connections), n_connections=31, recoveries=client.recoveries * 9, n_causes=9
+    )
+    model = replace(model, errors=replace(model.errors, kinds=model.errors.kinds * 9, n_kinds=9))
+    page = shown(with_client(model, client), 100)
     assert "bootstrap (5 connections)" in page
     assert "… and 19 connections more (table connections)" in page
     assert "… and 1 trouble more (table stories/recoveries)" in page
@@ -145,10 +151,9 @@ def test_long_lists_say_what_is_left_out_and_where_it_is(dataset: Write) -> None
 
 def test_of_many_clients_those_in_trouble_are_told_in_full(dataset: Write) -> None:
     model = report_model(Dataset.open(dataset()))
-    producer, reader = model["clients"]["listed"]
-    calm = [{**producer, "client_id": f"calm-{n}", "recoveries": [], "n_causes": 0} for n in range(30)]
-    model["clients"]["listed"] = [*calm, reader]
-    page = shown(model, 100)
+    producer, reader = model.clients.listed
+    calm = [replace(producer, client_id=f"calm-{n}", recoveries=(), n_causes=0) for n in range(30)]
+    page = shown(replace(model, clients=replace(model.clients, listed=(*calm, reader))), 100)
     assert page.count("calm-") == 30 + 11
     assert "start: failed at join group" in page
     assert "19 other clients have less to tell" in page
@@ -156,11 +161,11 @@ def test_of_many_clients_those_in_trouble_are_told_in_full(dataset: Write) -> No
 
 def test_a_start_that_got_stuck_shows_both_ends(dataset: Write) -> None:
     model = report_model(Dataset.open(dataset()))
-    start = model["clients"]["listed"][0]["starts"][0]
-    start["outcome"] = "gave_up"
-    start["steps"] = [{**start["steps"][1], "attempt": n} for n in range(1, 61)]
-    start["n_steps"] = 60
-    page = shown(model, 100)
+    client = model.clients.listed[0]
+    start = client.starts[0]
+    steps = tuple(replace(start.steps[1], attempt=n) for n in range(1, 61))
+    start = replace(start, outcome="gave_up", steps=steps, n_steps=60)
+    page = shown(with_client(model, replace(client, starts=(start, *client.starts[1:]))), 100)
     assert "metadata (try 5)" in page
     assert "… 48 steps more" in page
     assert "metadata (try 60)" in page

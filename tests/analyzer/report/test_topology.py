@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,15 +14,20 @@ from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS, ROLE_ROWS, TOPOLOGY
-from kafkascope_analyzer.report.terminal import page_of
-from kafkascope_analyzer.report.terminal_topology import render_topology
-from kafkascope_analyzer.report.topology import time_of, topology_model
+from kafkascope_analyzer.report.model.topology import time_of, topology_model
+from kafkascope_analyzer.report.plain import plain
+from kafkascope_analyzer.report.terminal.report import page_of
+from kafkascope_analyzer.report.terminal.topology import render_topology
 from kafkascope_analyzer.report.words import ranges
 from kafkascope_parsers.errors import UsageError
 
 T0 = 1_795_235_288_000_000_000
 MS, S = 1_000_000, 1_000_000_000
 HOSTILE = "\x1b[2J\u202e[red]\r\n" + "x" * 300
+
+
+def plain_topology(dataset: Dataset, at: str | None = None) -> Any:
+    return plain(topology_model(dataset, at))
 
 
 def leader(ms, topic, partition, node, epoch, **more):
@@ -99,33 +105,33 @@ MOVES = [
 
 def test_the_leaders_of_a_time(made):
     place = made(MOVES)
-    assert led(topology_model(Dataset.open(place), "+1s")) == {("t", 0): (1, 0), ("t", 1): (1, 0)}
-    assert led(topology_model(Dataset.open(place), "+5.15s")) == {("t", 0): (2, 1), ("t", 1): (2, 1)}
-    model = topology_model(Dataset.open(place))
+    assert led(plain_topology(Dataset.open(place), "+1s")) == {("t", 0): (1, 0), ("t", 1): (1, 0)}
+    assert led(plain_topology(Dataset.open(place), "+5.15s")) == {("t", 0): (2, 1), ("t", 1): (2, 1)}
+    model = plain_topology(Dataset.open(place))
     assert led(model) == {("t", 0): (2, 1), ("t", 1): (3, 2)}
     row = model["leaders"][0]
     assert (row["since_ns"], row["api_name"], row["packet_no"]) == (T0 + 5 * S, "Metadata", 5001)
 
 
 def test_partitions_that_move_together_are_one_change(made):
-    changes = topology_model(Dataset.open(made(MOVES)))["changes"]
+    changes = plain_topology(Dataset.open(made(MOVES)))["changes"]
     shown = [(c["ts_ns"] - T0, c["subject"], c["partitions"], c["from"], c["to"], c["epochs"]) for c in changes]
     assert shown == [(5 * S, "t", [0, 1], 1, 2, [1]), (9 * S, "t", [1], 2, 3, [2])]
 
 
 def test_a_topic_made_anew_begins_with_epoch_0_again(made):
     rows = [leader(0, "t", 0, 1, 7, topic_id="A"), leader(900, "t", 0, 2, 0, topic_id="B")]
-    assert led(topology_model(Dataset.open(made(rows)))) == {("t", 0): (2, 0)}
+    assert led(plain_topology(Dataset.open(made(rows)))) == {("t", 0): (2, 0)}
 
 
 def test_answers_without_an_epoch_change_nothing_but_the_node(made):
     rows = [leader(0, "t", 0, 1, 4), leader(10, "t", 0, 1, None), leader(20, "t", 0, 2, None)]
-    model = topology_model(Dataset.open(made(rows)))
+    model = plain_topology(Dataset.open(made(rows)))
     assert [(c["from"], c["to"]) for c in model["changes"]] == [(1, 2)]
 
 
 def test_coordinators_move(made):
-    model = topology_model(
+    model = plain_topology(
         Dataset.open(made([coordinator(0, "g", 1), coordinator(10, "g", 1), coordinator(7000, "g", 3)]))
     )
     assert [(c["kind"], c["subject"], c["from"], c["to"]) for c in model["changes"]] == [
@@ -146,7 +152,7 @@ def test_what_a_broker_confirmed_counts_where_nobody_told_it(made):
         {**proof, "role": "group_coordinator", "subject": "told"},
         {**proof, "role": "partition_leader", "subject": "other-0", "verdict": "claimed"},
     ]
-    model = topology_model(Dataset.open(made([coordinator(0, "told", 1)], roles=roles, connections=conns)))
+    model = plain_topology(Dataset.open(made([coordinator(0, "told", 1)], roles=roles, connections=conns)))
     assert led(model) == {("my-topic", 3): (5, None)}
     assert {row["key"]: (row["node_id"], row["source"]) for row in model["coordinators"]} == {
         "g": (5, "confirmed"),
@@ -157,12 +163,12 @@ def test_what_a_broker_confirmed_counts_where_nobody_told_it(made):
 def test_brokers_come_and_go_but_not_for_a_moment(made):
     lists = [(0, [1, 2, 3]), (1000, [1, 2]), (1300, [1, 2, 3]), (9000, [1, 3]), (20_000, [1, 2, 3]), (30_000, [])]
     place = made([broker(0, n, f"10.0.0.{n}") for n in (1, 2, 3)], lists=lists)
-    model = topology_model(Dataset.open(place))
+    model = plain_topology(Dataset.open(place))
     assert [(c["ts_ns"] - T0, c["node_id"], c["what"]) for c in model["changes"]] == [
         (9 * S, 2, "gone"),
         (20 * S, 2, "back"),
     ]
-    assert [b["listed"] for b in topology_model(Dataset.open(place), "+10s")["brokers"]] == [True, False, True]
+    assert [b["listed"] for b in plain_topology(Dataset.open(place), "+10s")["brokers"]] == [True, False, True]
     assert [b["listed"] for b in model["brokers"]] == [True, True, True]
 
 
@@ -179,13 +185,13 @@ def test_brokers_come_and_go_but_not_for_a_moment(made):
     ],
 )
 def test_times(text, ns):
-    assert time_of(text, {"start_ns": T0, "end_ns": T0 + 60 * S}) == ns
+    assert time_of(text, T0, T0 + 60 * S) == ns
 
 
 @pytest.mark.parametrize("text", ["", "soon", "+", "-5s", "+5x", "+2h", "2026-11-21", "9999"])
 def test_what_is_no_time_of_the_capture_is_refused(text):
     with pytest.raises(UsageError, match="--at"):
-        time_of(text, {"start_ns": T0, "end_ns": T0 + 60 * S})
+        time_of(text, T0, T0 + 60 * S)
 
 
 def test_ranges():
@@ -222,10 +228,10 @@ def test_the_command_as_json_and_its_errors(made, tmp_path):
 
 
 def test_an_empty_dataset(made):
-    model = topology_model(Dataset.open(made([])))
+    model = plain_topology(Dataset.open(made([])))
     assert (model["leaders"], model["brokers"], model["changes"], model["controller"]) == ([], [], [], None)
 
 
 def test_paths_are_not_in_it(made):
     place = made(MOVES)
-    assert str(Path(place).parent) not in json.dumps(topology_model(Dataset.open(place)))
+    assert str(Path(place).parent) not in json.dumps(plain_topology(Dataset.open(place)))

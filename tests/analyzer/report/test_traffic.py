@@ -10,14 +10,22 @@ from typing import Any
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.broker_latency import broker_latency
-from kafkascope_analyzer.report.client_traffic import client_traffic
-from kafkascope_analyzer.report.leader_load import leader_load
-from kafkascope_analyzer.report.model import report_model
-from kafkascope_analyzer.report.removed_versions import removed_versions
-from kafkascope_analyzer.report.terminal import page_of, render
+from kafkascope_analyzer.report.model.broker_latency import broker_latency
+from kafkascope_analyzer.report.model.client_traffic import client_traffic
+from kafkascope_analyzer.report.model.leader_load import leader_load
+from kafkascope_analyzer.report.model.removed_versions import removed_versions
+from kafkascope_analyzer.report.model.report import report_model, report_tables
+from kafkascope_analyzer.report.plain import plain
+from kafkascope_analyzer.report.terminal.report import page_of, render
+from kafkascope_analyzer.sql.database import Database
 
 Write = Callable[..., Path]
+
+
+def section(make: Callable[[Database], Any], place: Path) -> Any:
+    """A section of the report as report.json has it."""
+    with report_tables(Dataset.open(place)) as database:
+        return plain(make(database))
 
 
 @pytest.fixture
@@ -47,7 +55,7 @@ def produce(small: ModuleType, number: int, node_id: int | None, latency_us: int
 def test_latency_is_told_apart_by_broker_and_by_whose_time_it_was(with_requests, small: ModuleType) -> None:
     rows = [produce(small, n, 1, 100 * (n + 1)) for n in range(9)] + [produce(small, 20, 2, 50_000)]
     rows += [produce(small, 30, None, 7), produce(small, 31, 1, 0) | {"latency_us": None}]
-    found = broker_latency(Dataset.open(with_requests(rows)))
+    found = section(broker_latency, (with_requests(rows)))
     told = {(row["node_id"], row["address"]): row for row in found["listed"]}
     assert set(told) == {(1, None), (2, None), (None, "10.0.0.11:9092")}
     first = told[1, None]
@@ -61,7 +69,7 @@ def test_round_trips_are_the_handshakes_of_each_broker(dataset: Write, small: Mo
     place = dataset()
     conns = [small.connection(f"h{n}", 41000 + n, 1 + n % 2, n, handshake_us=100 * (n + 1)) for n in range(6)]
     small.write_table(place, small.TABLES["connections"], conns)
-    trips = broker_latency(Dataset.open(place))["brokers"]
+    trips = section(broker_latency, (place))["brokers"]
     assert [(row["node_id"], row["n_handshakes"], row["round_trip_p50_us"]) for row in trips] == [
         (1, 3, 300),
         (2, 3, 400),
@@ -71,7 +79,7 @@ def test_round_trips_are_the_handshakes_of_each_broker(dataset: Write, small: Mo
 def test_leaders_share_of_the_load(with_requests, small: ModuleType) -> None:
     rows = [produce(small, n, 1, 10) for n in range(3)] + [produce(small, 9, 2, 10)]
     rows.append(produce(small, 10, 2, 10, api_key=1, api_name="Fetch", replica_id=3))  # a follower's is no client's
-    found = leader_load(Dataset.open(with_requests(rows)))
+    found = section(leader_load, (with_requests(rows)))
     assert [(row["node_id"], row["produce_bytes"], row["n_fetch"]) for row in found["listed"]] == [
         (1, 3000, 0),
         (2, 1000, 0),
@@ -81,7 +89,7 @@ def test_leaders_share_of_the_load(with_requests, small: ModuleType) -> None:
 
 
 def test_one_leader_has_no_skew(with_requests, small: ModuleType) -> None:
-    assert leader_load(Dataset.open(with_requests([produce(small, 1, 1, 10)])))["skew"] is None
+    assert section(leader_load, (with_requests([produce(small, 1, 1, 10)])))["skew"] is None
 
 
 def test_how_clients_send_and_fetch(with_requests, small: ModuleType) -> None:
@@ -91,7 +99,7 @@ def test_how_clients_send_and_fetch(with_requests, small: ModuleType) -> None:
         produce(small, 10 + n, 1, 10, **fetch, n_records=0 if n else 40, record_bytes=0 if n else 900) for n in range(5)
     ]
     rows += [produce(small, 20 + n, 1, 10, api_key=3, api_name="Metadata", acks=None, n_records=None) for n in range(6)]
-    found = client_traffic(Dataset.open(with_requests(rows)))
+    found = section(client_traffic, (with_requests(rows)))
     by_name = {row["client_id"]: row for row in found["listed"]}
     sent, got = by_name["svc"]["produce"], by_name["reader"]["fetch"]
     assert (sent["n"], sent["n_records"], sent["records_a_request"], sent["bytes_a_batch"]) == (4, 40, 10.0, 500)
@@ -110,7 +118,7 @@ def test_compression_is_known_where_batches_were_read(with_requests, small: Modu
     batches = [{**batch, "codec": "lz4"}, {**batch, "codec": "none"}, {**batch, "codec": "lz4"}]
     batches += [{**batch, "api_key": 1, "codec": "gzip"}, {**batch, "codec": "none", "control": "commit"}]
     small.write_table(place, small.TABLES["record_batches"], batches)
-    found = client_traffic(Dataset.open(place))
+    found = section(client_traffic, (place))
     assert found["codecs_known"] is True
     assert found["listed"][0]["produce"]["codecs"] == {"lz4": 2, "none": 1}
 
@@ -130,7 +138,7 @@ def test_compression_is_known_where_batches_were_read(with_requests, small: Modu
 def test_what_kip_896_removed(with_requests, small: ModuleType, api: tuple[int, str, int], gone: bool) -> None:
     """KIP-896 lists Fetch v0-v3, OffsetCommit v0-v1, of JoinGroup none; LeaderAndIsr went with ZooKeeper."""
     rows = [small.request("c1", n, api, n, client_ip="10.0.0.101", client_id="old") for n in range(3)]
-    found = removed_versions(Dataset.open(with_requests(rows)))
+    found = section(removed_versions, (with_requests(rows)))
     assert (found["n"], found["n_requests"]) == ((1, 3) if gone else (0, 0))
     if gone:
         (use,) = found["listed"]

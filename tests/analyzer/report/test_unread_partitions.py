@@ -1,14 +1,27 @@
 """Unread partitions in words."""
 
-from kafkascope_analyzer.report.unread_partitions import most_unread_text, partition_text, unread_text
+from dataclasses import fields
+
+from kafkascope_analyzer.report.model.unread_partitions import (
+    ReassignedPartition,
+    Rebalance,
+    most_unread_text,
+    partition_text,
+    unread_text,
+)
 
 MS, S = 1_000_000, 1_000_000_000
 NAMES = {"m-1": "reader-1", "m-2": "reader-2"}
 
 
 def entry(partition, before, after, begun=None, ended=None, waited_ms=None):
-    owners = {"topic": "clicks", "partition": partition, "owner_before": before, "owner_after": after}
-    return owners | {"unread_from_ns": begun, "unread_to_ns": ended, "unread_ms": waited_ms}
+    return ReassignedPartition("clicks", partition, before, after, begun, ended, waited_ms)
+
+
+def rebalance(partitions):
+    """A rebalance of which nothing else is known."""
+    lists = dict.fromkeys(("members", "departed", "refused_commits", "fenced", "evidence"), ())
+    return Rebalance(**dict.fromkeys(field.name for field in fields(Rebalance)) | lists | {"partitions": partitions})
 
 
 def test_a_partition():
@@ -32,9 +45,9 @@ def test_of_many_partitions_the_one_that_was_unread_longest_is_named():
         entry(2, "m-1", "m-2", S, 4 * S, 3_000),
         entry(2, "m-1", "m-2", 5 * S, 6 * S, 1_000),
     ]
-    assert unread_text({"partitions": partitions}, NAMES, 0) == (
+    assert unread_text(rebalance(tuple(partitions)), NAMES, 0) == (
         "2 partitions were unread, clicks-2 (reader-1 → reader-2) the longest: for 3.00 s from 00:01.000 to 00:04.000"
     )
-    assert unread_text({"partitions": partitions[1:2]}, NAMES, 0) == ""
-    assert unread_text({"partitions": None}, NAMES, 0) == ""
+    assert unread_text(rebalance(tuple(partitions[1:2])), NAMES, 0) == ""
+    assert unread_text(rebalance(()), NAMES, 0) == ""
     assert (most_unread_text(3_000), most_unread_text(None)) == ("partitions unread for up to 3.00 s", "")

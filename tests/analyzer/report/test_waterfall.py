@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.compare import comparison
-from kafkascope_analyzer.report.starts import clients_of
-from kafkascope_analyzer.report.waterfall import bar
+from kafkascope_analyzer.report.model.compare import comparison
+from kafkascope_analyzer.report.model.starts import StartStep, clients_of
+from kafkascope_analyzer.report.plain import plain
+from kafkascope_analyzer.report.terminal.start_waterfall import bar
 from kafkascope_parsers.errors import UsageError
 
 Write = Callable[..., Path]
@@ -27,9 +29,10 @@ def run(*arguments: object, width: int = 80) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
-def step(start: int, end: int, wait: int = 0, broker: int = 0) -> dict[str, Any]:
-    row = {"start_ns": start * MS, "end_ns": end * MS, "wait_us": wait * 1000, "broker_us": broker * 1000}
-    return row | {"on_critical_path": True}
+def step(start: int, end: int, wait: int = 0, broker: int = 0) -> StartStep:
+    row = dict.fromkeys(field.name for field in fields(StartStep)) | {"on_critical_path": True}
+    row |= {"start_ns": start * MS, "end_ns": end * MS, "wait_us": wait * 1000, "broker_us": broker * 1000}
+    return StartStep(**row)
 
 
 def test_a_bar_shows_whose_time_it_was() -> None:
@@ -76,8 +79,8 @@ def test_who_is_not_there_is_said(dataset: Write) -> None:
 
 def test_brokers_are_shown_when_asked_for(dataset: Write) -> None:
     place = dataset()
-    assert "b1" not in [c["client_instance_id"] for c in clients_of(Dataset.open(place))]
-    assert [c["client_instance_id"] for c in clients_of(Dataset.open(place), "broker-1")] == ["b1"]
+    assert "b1" not in [c.client_instance_id for c in clients_of(Dataset.open(place))]
+    assert [c.client_instance_id for c in clients_of(Dataset.open(place), "broker-1")] == ["b1"]
 
 
 def test_without_stories_it_says_how_to_make_them(dataset: Write) -> None:
@@ -109,7 +112,7 @@ def two(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Pa
 
 
 def test_a_slower_start_names_the_step_and_whose_time(two: tuple[Path, Path]) -> None:
-    model = comparison(Dataset.open(two[0]), Dataset.open(two[1]))
+    model = plain(comparison(Dataset.open(two[0]), Dataset.open(two[1])))
     slower = next(row for row in model["matched"] if row["kind"] == "producer")
     assert (slower["verdict"], slower["change_us"], model["n_slower"]) == ("slower", 1_000_000, 1)
     assert slower["steps"] == [
@@ -131,6 +134,6 @@ def test_a_slower_start_names_the_step_and_whose_time(two: tuple[Path, Path]) ->
 
 
 def test_a_capture_against_itself_has_no_change(two: tuple[Path, Path]) -> None:
-    model = comparison(Dataset.open(two[0]), Dataset.open(two[0]))
+    model = plain(comparison(Dataset.open(two[0]), Dataset.open(two[0])))
     assert {row["verdict"] for row in model["matched"]} == {"same"}
     assert model["only_before"] == model["only_after"] == []

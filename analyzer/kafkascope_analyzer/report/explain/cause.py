@@ -3,17 +3,14 @@
 from collections import Counter
 from dataclasses import dataclass
 
-import pyarrow.dataset as ds
-
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES
-from kafkascope_analyzer.dataset.table_rows import one_of, rows
-from kafkascope_analyzer.report.recovery_outcomes import NOT_RECOVERED, affected_since
+from kafkascope_analyzer.dataset.table_rows import one_of
+from kafkascope_analyzer.report.model.client_names import named_clients
+from kafkascope_analyzer.report.model.recoveries import Recovery
+from kafkascope_analyzer.report.rows import read
 from kafkascope_analyzer.report.words import count, list_of, outcome_text, safe
 
 NAMED = 4
-_COLUMNS = ["recovery_id", "client_instance_id", "resource_kind", "first_error_name", "error_names", "outcome"]
-_COLUMNS += ["n_errors", "n_wasted_requests", "start_ns", "failing_ns", "recovered_ns", "time_to_recover_ms"]
 _RESOURCES = {"partition": "partition", "group": "group membership", "transaction": "transactional id"}
 
 
@@ -50,29 +47,27 @@ class Cause:
 
 def load_cause(dataset: Dataset, cause_id: str) -> Cause:
     """The cause. Raises ValueError where no recovery has it."""
-    found = list(rows(dataset, RECOVERIES, _COLUMNS, ds.field("cause_id") == cause_id))
-    ids = sorted({row["client_instance_id"] for row in found})
-    names = ["client_instance_id", "client_id", "client_ip", "kind"]
-    clients = {row["client_instance_id"]: row for row in rows(dataset, CLIENTS, names, one_of(names[0], ids))}
-    brokers = {identity for identity in ids if clients.get(identity, {}).get("kind") == "broker"}
+    found = list(read(dataset, Recovery, one_of("cause_id", [cause_id])))
+    ids = sorted({row.client_instance_id for row in found})
+    clients = named_clients(dataset, ids)
+    brokers = {identity for identity, client in clients.items() if client.kind == "broker"}
 
-    def weight(row: dict[str, object]) -> tuple[bool, bool, int, str]:
-        took = row["time_to_recover_ms"] or 0
-        is_open = row["outcome"] in NOT_RECOVERED
-        return row["client_instance_id"] in brokers, not is_open, -int(str(took)), str(row["recovery_id"])
+    def weight(row: Recovery) -> tuple[bool, bool, int, str]:
+        took_ms = row.time_to_recover_ms or 0
+        return row.client_instance_id in brokers, not row.is_unwell, -took_ms, row.recovery_id
 
-    affected = [clients.get(identity, {}) for identity in ids if identity not in brokers]
+    affected = [clients.get(identity) for identity in ids if identity not in brokers]
     return Cause(
         cause_id=cause_id,
         n_recoveries=len(found),
-        clients=tuple(safe(client.get("client_id") or client.get("client_ip") or "?") for client in affected),
+        clients=tuple(safe((client and client.name) or "?") for client in affected),
         n_brokers=len(brokers),
-        resources=dict(sorted(Counter(row["resource_kind"] or "connection" for row in found).items())),
-        errors=tuple(sorted({error for row in found for error in row["error_names"] or ()})),
-        outcomes=dict(sorted(Counter(row["outcome"] or "still_open" for row in found).items())),
-        n_errors=sum(row["n_errors"] or 0 for row in found),
-        n_wasted_requests=sum(row["n_wasted_requests"] or 0 for row in found),
-        start_ns=min(affected_since(row) for row in found),
-        end_ns=max(row["recovered_ns"] or row["start_ns"] or 0 for row in found),
-        worst_recovery_id=min(found, key=weight)["recovery_id"],
+        resources=dict(sorted(Counter(row.resource_kind or "connection" for row in found).items())),
+        errors=tuple(sorted({error for row in found for error in row.error_names or ()})),
+        outcomes=dict(sorted(Counter(row.outcome or "still_open" for row in found).items())),
+        n_errors=sum(row.n_errors or 0 for row in found),
+        n_wasted_requests=sum(row.n_wasted_requests or 0 for row in found),
+        start_ns=min(row.since_ns for row in found),
+        end_ns=max(row.recovered_ns or row.start_ns or 0 for row in found),
+        worst_recovery_id=min(found, key=weight).recovery_id,
     )

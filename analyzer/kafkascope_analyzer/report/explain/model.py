@@ -1,10 +1,9 @@
 """What an explanation is made of: sentences, commands, and the rows behind them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from kafkascope_analyzer.report.proofs import Proof
+from kafkascope_analyzer.report.model.proofs import Proof
 from kafkascope_analyzer.report.words import node, safe
 
 MOST_PROOFS = 10
@@ -21,7 +20,7 @@ class Explanation:
     sentences: list[str]
     cut: str
     wireshark: str
-    rows: dict[str, Any] = field(default_factory=dict)
+    rows: Mapping[str, object] = field(default_factory=dict)
 
 
 def numbers(packets: Iterable[int]) -> str:

@@ -4,19 +4,15 @@ Text from the wire is made safe; times are those of the capture, the episode's o
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.commands import cut_command, wireshark_command
-from kafkascope_analyzer.report.episode import episode_model
 from kafkascope_analyzer.report.explain.cause import Cause, load_cause
 from kafkascope_analyzer.report.explain.identities import CAUSE, RECOVERY, Identity
 from kafkascope_analyzer.report.explain.model import Explanation
-from kafkascope_analyzer.report.plain import plain
-from kafkascope_analyzer.report.recovery_outcomes import took_text
+from kafkascope_analyzer.report.model.episode import Episode, EpisodeStep, episode_model
+from kafkascope_analyzer.report.model.recoveries import Recovery
 from kafkascope_analyzer.report.words import absolute, clock, count, list_of, node, safe, span
-
-Model = dict[str, Any]
 
 _CLOSED = {
     "CONNECTION_REFUSED": "{who} refused a connection",
@@ -41,12 +37,6 @@ _TRIGGERS = {
     "age": "had Metadata by age, not because of the error",
     "hint": "took the leader from the answer's hint (KIP-951), without waiting for Metadata",
 }
-_LOST = (
-    ("lost_broker_us", "brokers (answers, elections, loading)"),
-    ("lost_backoff_us", "the client's back-off"),
-    ("lost_stale_us", "stale metadata"),
-    ("lost_connecting_us", "connecting"),
-)
 
 
 def explain_recovery(dataset: Dataset, identity: Identity) -> Explanation:
@@ -54,84 +44,95 @@ def explain_recovery(dataset: Dataset, identity: Identity) -> Explanation:
     is_cause = identity.kind == CAUSE
     cause = load_cause(dataset, identity.id) if is_cause else None
     model = episode_model(dataset, cause.worst_recovery_id if cause else identity.id)
-    recovery = model["recovery"]
-    if cause is None and recovery["cause_id"]:
-        cause = load_cause(dataset, recovery["cause_id"])
-    sentences = _cause_sentences(cause, model["start_ns"]) if is_cause and cause else []
+    recovery = model.recovery
+    if cause is None and recovery.cause_id:
+        cause = load_cause(dataset, recovery.cause_id)
+    sentences = _cause_sentences(cause, model.start_ns) if is_cause and cause else []
     sentences += [_head(model), *_steps(model), *recovery_sentences(recovery)]
     sentences += _alike(cause) if cause and not is_cause else []
-    recovery_id = recovery["recovery_id"]
-    requests = [step["request"] for step in recovery["steps"] if step["request"]]
-    model["files"] = {str(number): path for number, path in model["files"].items()}
+    recovery_id = recovery.recovery_id
+    requests = [step.request for step in recovery.steps if step.request]
     return Explanation(
         asked_for=CAUSE if is_cause else RECOVERY,
         id=identity.id,
         sentences=sentences,
         cut=cut_command("recovery", [recovery_id], recovery_id),
-        wireshark=wireshark_command(recovery_id, [request["server_port"] for request in requests]),
-        rows={**model, "cause": plain(cause)},
+        wireshark=wireshark_command(recovery_id, [request.server_port for request in requests]),
+        rows={
+            "start_ns": model.start_ns,
+            "recovery": recovery,
+            "client": model.client,
+            "files": model.files,
+            "cause": cause,
+        },
     )
 
 
-def _head(model: Model) -> str:
-    recovery, client = model["recovery"], model["client"]
-    name = safe(client["client_id"]) if client.get("client_id") else "a client without a client id"
-    software = " ".join(safe(client[k]) for k in ("software_name", "software_version") if client.get(k))
-    kind = (client.get("kind") or "client").replace("_", " ")
-    where = f"{kind} at {safe(client.get('client_ip') or '?')}" + (f", {software}" if software else "")
-    what = f"{recovery['resource_kind']} {safe(recovery['resource'] or '?')}"
-    return f"{absolute(recovery['start_ns'])}: {name} ({where}) met {safe(recovery['first_error_name'])} on {what}."
+def _head(model: Episode) -> str:
+    recovery, client = model.recovery, model.client
+    name = safe(client.client_id) if client and client.client_id else "a client without a client id"
+    software = (
+        " ".join(safe(part) for part in (client.software_name, client.software_version) if part) if client else ""
+    )
+    kind = ((client and client.kind) or "client").replace("_", " ")
+    where = f"{kind} at {safe((client and client.client_ip) or '?')}" + (f", {software}" if software else "")
+    what = f"{recovery.resource_kind} {safe(recovery.resource or '?')}"
+    return f"{absolute(recovery.begin_ns)}: {name} ({where}) met {safe(recovery.first_error_name)} on {what}."
 
 
-def _steps(model: Model) -> list[str]:
+def _steps(model: Episode) -> list[str]:
     """The steps, where the same came several times in a row only once."""
-    recovery = model["recovery"]
+    recovery = model.recovery
     shown: list[tuple[str, str, int]] = []
-    for step in recovery["steps"]:
+    for step in recovery.steps:
         what = _step(step, recovery)
         if shown and shown[-1][1] == what:
             shown[-1] = shown[-1][0], what, shown[-1][2] + 1
             continue
-        shown.append((_when(step, recovery) + _packets(step, model["files"]), what, 1))
+        shown.append((_when(step, recovery) + _packets(step, model.files), what, 1))
     lines = []
     for when, what, n in shown:
         lines.append(f"{when} {what}" + (f" ({n} times in a row, the first is given)" if n > 1 else "") + ".")
     return lines
 
 
-def _when(step: Model, recovery: Model) -> str:
-    if step["ts_ns"] is None:
+def _when(step: EpisodeStep, recovery: Recovery) -> str:
+    if step.ts_ns is None:
         return ""
-    return f"+{span((step['ts_ns'] - recovery['start_ns']) // 1000)}"
+    return f"+{span((step.ts_ns - recovery.begin_ns) // 1000)}"
 
 
-def _packets(step: Model, files: dict[int, str]) -> str:
-    if not step["packets"]:
+def _packets(step: EpisodeStep, files: dict[int, str]) -> str:
+    if not step.packets:
         return ":"
-    numbers = " and ".join(f"{n:,}".replace(",", "") for n in step["packets"])
-    name = f" of {safe(files[step['capture_id']])}" if len(files) > 1 and step["capture_id"] in files else ""
-    return f" [packet{'s' if len(step['packets']) > 1 else ''} {numbers}{name}]:"
+    numbers = " and ".join(f"{n:,}".replace(",", "") for n in step.packets)
+    name = (
+        f" of {safe(files[step.capture_id])}"
+        if len(files) > 1 and step.capture_id is not None and step.capture_id in files
+        else ""
+    )
+    return f" [packet{'s' if len(step.packets) > 1 else ''} {numbers}{name}]:"
 
 
-def _who(step: Model) -> str:
-    return node(step["node_id"], step["server"])
+def _who(step: EpisodeStep) -> str:
+    return node(step.node_id, step.server)
 
 
-def _step(step: Model, recovery: Model) -> str:
-    kind, api = step["step"], step["request"]["api_name"] if step["request"] else None
-    took = f", answered after {span(step['duration_us'])}" if step["duration_us"] is not None else ""
+def _step(step: EpisodeStep, recovery: Recovery) -> str:
+    kind, api = step.step, step.api_name
+    took = f", answered after {span(step.duration_us)}" if step.duration_us is not None else ""
     if kind == "error":
         return _error(step, recovery, api)
     if kind == "backoff":
-        return f"the client paused {span(step['duration_us'])}"
+        return f"the client paused {span(step.duration_us)}"
     if kind == "metadata":
         return f"it had Metadata from {_who(step)}{took}"
     if kind == "find_coordinator":
         return f"it asked {_who(step)} for the coordinator{took}"
     if kind == "reconnect":
-        return f"it connected to {_who(step)} in {span(step['duration_us'])}"
+        return f"it connected to {_who(step)} in {span(step.duration_us)}"
     if kind == "hint":
-        return f"the answer named the leader: {node(step['node_id'], None)} (KIP-951)"
+        return f"the answer named the leader: {node(step.node_id, None)} (KIP-951)"
     if kind == "retry":
         return f"it tried again: {api} to {_who(step)}" if api else f"it tried to connect to {_who(step)}"
     if kind == "success":
@@ -139,36 +140,41 @@ def _step(step: Model, recovery: Model) -> str:
     return f"it {_DID.get(kind, kind)} to {_who(step)}{took}"
 
 
-def _error(step: Model, recovery: Model, api: str | None) -> str:
-    name = step["error_name"] or "an error"
+def _error(step: EpisodeStep, recovery: Recovery, api: str | None) -> str:
+    name = step.error_name or "an error"
     if name in _CLOSED:
         return _CLOSED[name].format(who=_who(step))
     if name == "REQUEST_UNANSWERED":
-        sent = step["request"]["ts_ns"] if step["request"] else None
-        since = f" for {span((step['ts_ns'] - sent) // 1000)}" if sent is not None else ""
+        since = _unanswered_for(step)
         return f"{_who(step)} left {api or 'a request'} without an answer{since}; the client gave the connection up"
     if name == "RESPONSE_LATE":
-        sent = step["request"]["ts_ns"] if step["request"] else None
-        since = f" for {span((step['ts_ns'] - sent) // 1000)}" if sent is not None else ""
+        since = _unanswered_for(step)
         return f"{_who(step)} had not answered {api or 'a request'}{since}; the client waited on"
     if name == "THROTTLED":
-        throttle_ms = step["request"]["throttle_ms"] if step["request"] else None
+        throttle_ms = step.request.throttle_ms if step.request else None
         return f"{_who(step)} throttled the client for {span((throttle_ms or 0) * 1000)} (quota)"
     return f"{_who(step)} answered {api or 'a request'} with {safe(name)}"
 
 
-def recovery_sentences(recovery: Model) -> list[str]:
+def _unanswered_for(step: EpisodeStep) -> str:
+    """` for 30.0 s`: how long the request of the step had been without an answer; empty where that is not known."""
+    if step.request is None or step.ts_ns is None:
+        return ""
+    return f" for {span((step.ts_ns - step.request.ts_ns) // 1000)}"
+
+
+def recovery_sentences(recovery: Recovery) -> list[str]:
     """How a row of stories/recoveries ended, whether the client did what was expected, and whose the time was."""
     return [_end(recovery), *_judgement(recovery), *_figures(recovery)]
 
 
-def _end(recovery: Model) -> str:
-    outcome = recovery["outcome"] or "still_open"
-    if recovery["recovered_ns"] is not None:
-        at = f" at node {recovery['new_node_id']}" if recovery["new_node_id"] is not None else ""
-        moved = recovery["old_node_id"] not in (None, recovery["new_node_id"]) and recovery["new_node_id"] is not None
-        before = f" (before: node {recovery['old_node_id']})" if moved else ""
-        return f"Recovered{at}{before}{took_text(recovery)}."
+def _end(recovery: Recovery) -> str:
+    outcome = recovery.outcome or "still_open"
+    if recovery.recovered_ns is not None:
+        at = f" at node {recovery.new_node_id}" if recovery.new_node_id is not None else ""
+        moved = recovery.old_node_id not in (None, recovery.new_node_id) and recovery.new_node_id is not None
+        before = f" (before: node {recovery.old_node_id})" if moved else ""
+        return f"Recovered{at}{before}{recovery.took_text}."
     return {
         "still_open": "Not recovered when the capture ended.",
         "served_elsewhere": "The client did not need it again: others served it.",
@@ -178,27 +184,30 @@ def _end(recovery: Model) -> str:
     }.get(outcome, "Not recovered.")
 
 
-def _judgement(recovery: Model) -> Iterator[str]:
-    yield f"Expected of such a client: {safe(recovery['expected_reaction'] or 'nothing known')}."
-    if recovery["outcome"] == "wrong_reaction":
-        yield f"It did otherwise: {safe(recovery['wrong_why'] or recovery['reaction'] or '?').replace('_', ' ')}."
-    if recovery["refresh_trigger"]:
-        yield f"It {_TRIGGERS[recovery['refresh_trigger']]}."
+def _judgement(recovery: Recovery) -> Iterator[str]:
+    yield f"Expected of such a client: {safe(recovery.expected_reaction or 'nothing known')}."
+    if recovery.outcome == "wrong_reaction":
+        yield f"It did otherwise: {safe(recovery.wrong_why or recovery.reaction or '?').replace('_', ' ')}."
+    if recovery.refresh_trigger:
+        yield f"It {_TRIGGERS[recovery.refresh_trigger]}."
 
 
-def _figures(recovery: Model) -> Iterator[str]:
-    lost = [(recovery[column] or 0, who) for column, who in _LOST]
+def _figures(recovery: Recovery) -> Iterator[str]:
+    lost = [
+        (recovery.lost_broker_us or 0, "brokers (answers, elections, loading)"),
+        (recovery.lost_backoff_us or 0, "the client's back-off"),
+        (recovery.lost_stale_us or 0, "stale metadata"),
+        (recovery.lost_connecting_us or 0, "connecting"),
+    ]
     parts = [f"{span(us)} to {who}" for us, who in sorted(lost, key=lambda part: -part[0]) if us]
     if parts:
         yield f"The time went: {', '.join(parts)}."
-    storm = "; that is a storm" if recovery["storm"] else ""
-    figures = (
-        f"{count(recovery['n_errors'] or 0, 'error')}, {count(recovery['n_wasted_requests'] or 0, 'wasted request')}"
-    )
+    storm = "; that is a storm" if recovery.storm else ""
+    figures = f"{count(recovery.n_errors or 0, 'error')}, {count(recovery.n_wasted_requests or 0, 'wasted request')}"
     yield f"In all {figures}{storm}."
-    if recovery["n_stale_requests"]:
-        n, until = count(recovery["n_stale_requests"], "request"), span(recovery["stale_us"])
-        yield f"After the first error {n} still went to node {recovery['old_node_id']}, the last {until} after it."
+    if recovery.n_stale_requests:
+        n, until = count(recovery.n_stale_requests, "request"), span(recovery.stale_us)
+        yield f"After the first error {n} still went to node {recovery.old_node_id}, the last {until} after it."
 
 
 def _alike(cause: Cause) -> Iterator[str]:

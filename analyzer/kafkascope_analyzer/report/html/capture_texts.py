@@ -1,33 +1,30 @@
 """The capture in words: the line under the page's title, and what could not be read."""
 
-from typing import Any
-
-from kafkascope_analyzer.report.unread import doubts
+from kafkascope_analyzer.report.model.capture import Capture
+from kafkascope_analyzer.report.model.report import Traffic
+from kafkascope_analyzer.report.model.unread import doubts
 from kafkascope_analyzer.report.words import count, percent, span
 
-Model = dict[str, Any]
 
-
-def capture_facts(model: Model, n_requests: int) -> list[str]:
+def capture_facts(model: Traffic, n_requests: int) -> tuple[str, ...]:
     """When it began, how long it is, its packets, connections and requests, how much of Kafka's bytes was decoded, and
     what the cluster is."""
-    capture = model["capture"]
-    ledger = capture["ledger"]
-    kafka_bytes = ledger["stream_bytes"] - ledger["zookeeper_bytes"]
+    capture, ledger = model.capture, model.capture.ledger
+    kafka_bytes = ledger.kafka_bytes
     facts = [
-        capture["start"],
-        span(capture["duration_us"]),
-        count(capture["n_packets"], "packet"),
-        count(model["connections"]["n"], "connection"),
+        capture.start,
+        span(capture.duration_us),
+        count(capture.n_packets, "packet"),
+        count(model.connections.n, "connection"),
         count(n_requests, "request"),
-        f"{percent(ledger['decoded_bytes'], kafka_bytes)} decoded" if kafka_bytes else "no stream bytes",
-        model["cluster"]["sentence"],
+        f"{percent(ledger.decoded_bytes, kafka_bytes)} decoded" if kafka_bytes else "no stream bytes",
+        model.cluster.sentence,
     ]
-    return [fact for fact in facts if fact]
+    return tuple(fact for fact in facts if fact)
 
 
-def unread_texts(model: Model, capture: Model) -> list[str]:
+def unread_texts(model: Traffic, capture: Capture) -> tuple[str, ...]:
     """What the capture could not show, in sentences; last, what TCP did."""
-    texts = list(doubts(model["unread"], capture))
-    events = [f"{row['n']:,} {row['event'].replace('_', ' ')}" for row in model["unread"]["tcp_events"]]
-    return [*texts, f"TCP: {', '.join(events)}"] if events else texts
+    texts = tuple(doubts(model.unread, capture))
+    events = [f"{row.n:,} {row.event.replace('_', ' ')}" for row in model.unread.tcp_events]
+    return (*texts, f"TCP: {', '.join(events)}") if events else texts

@@ -1,65 +1,100 @@
 """Who led and coordinated what, from when on: what the page needs to draw the cluster at any moment."""
 
-from typing import Any
+from dataclasses import dataclass, fields
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.listed_brokers import broker_moves
-from kafkascope_analyzer.report.topology import topology_model
-from kafkascope_analyzer.report.topology_facts import Replay, facts_in_order
+from kafkascope_analyzer.report.model.listed_brokers import GONE, broker_moves
+from kafkascope_analyzer.report.model.topology import ClusterChange, Controller, TopologyBroker, topology_model
+from kafkascope_analyzer.report.model.topology_facts import Replay, facts_in_order
 from kafkascope_analyzer.report.words import node, ranges, safe
 
 MOST_SUBJECTS = 2_000
 """Partitions and coordinator keys whose owners are listed; those that moved first."""
 MOST_CHANGES = 5_000
 
-Row = dict[str, Any]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageChange(ClusterChange):
+    """A change with its sentence."""
+
+    text: str
 
 
-def load_cluster(dataset: Dataset) -> Row:
-    """brokers; changes as `kafkascope topology` lists them; owners: by subject the nodes and since when each."""
+@dataclass(frozen=True, slots=True)
+class BrokerPresence:
+    """A broker that left the lists of Metadata or came back."""
+
+    at_ns: int
+    node_id: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The nodes that owned something, and since when each."""
+
+    kind: str
+    subject: str
+    node_ids: tuple[int | None, ...]
+    since_ns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterStory:
+    """The brokers, what changed, and who owned what."""
+
+    brokers: tuple[TopologyBroker, ...]
+    controller: Controller | None
+    n_changes: int
+    changes: tuple[PageChange, ...]
+    presence: tuple[BrokerPresence, ...]
+    n_owners: int
+    owners: tuple[Owner, ...]
+
+
+def load_cluster(dataset: Dataset) -> ClusterStory:
+    """Changes as `kafkascope topology` lists them; owners by subject."""
     model = topology_model(dataset)
-    changes = [{**change, "text": _text(change)} for change in model["changes"] or []]
+    changes = [_with_text(change) for change in model.changes or ()]
     owners = _owners(dataset)
-    moved_first = sorted(owners, key=lambda key: (-len(owners[key]), key))[:MOST_SUBJECTS]
-    return {
-        "brokers": model["brokers"],
-        "controller": model["controller"],
-        "n_changes": len(changes),
-        "changes": changes[:MOST_CHANGES],
-        "presence": [{"at_ns": at, "node_id": node, "what": what} for at, what, node, _ in broker_moves(dataset)],
-        "n_owners": len(owners),
-        "owners": [
-            {
-                "kind": key[0],
-                "subject": key[1],
-                "node_ids": [node for _, node in owners[key]],
-                "since_ns": [since for since, _ in owners[key]],
-            }
-            for key in sorted(moved_first)
-        ],
-    }
+    moved_first = sorted(owners, key=lambda owner: (-len(owner.node_ids), owner.kind, owner.subject))[:MOST_SUBJECTS]
+    return ClusterStory(
+        brokers=model.brokers,
+        controller=model.controller,
+        n_changes=len(changes),
+        changes=tuple(changes[:MOST_CHANGES]),
+        presence=tuple(BrokerPresence(move.ts_ns, move.node_id, move.what) for move in broker_moves(dataset)),
+        n_owners=len(owners),
+        owners=tuple(sorted(moved_first, key=lambda owner: (owner.kind, owner.subject))),
+    )
 
 
-def _text(change: Row) -> str:
+def _with_text(change: ClusterChange) -> PageChange:
+    known = {field.name: getattr(change, field.name) for field in fields(change)}
+    return PageChange(**known, text=_text(change))
+
+
+def _text(change: ClusterChange) -> str:
     """What changed, in a sentence without its time."""
-    name = safe(change["subject"])
-    if change["kind"] == "broker":
-        return f"{name} {'left the brokers that Metadata lists' if change['what'] == 'gone' else 'is listed again'}"
-    partitions = f" {ranges(change['partitions'])}" if change["partitions"] else ""
-    before, after = node(change["from"], None), node(change["to"], None)
-    return f"{change['kind']} of {name}{partitions} moved from {before} to {after}"
+    name = safe(change.subject)
+    if change.kind == "broker":
+        return f"{name} {'left the brokers that Metadata lists' if change.what == GONE else 'is listed again'}"
+    partitions = f" {ranges(change.partitions)}" if change.partitions else ""
+    return f"{change.kind} of {name}{partitions} moved from {node(change.from_, None)} to {node(change.to, None)}"
 
 
-def _owners(dataset: Dataset) -> dict[tuple[str, str], list[tuple[int, int | None]]]:
-    found: dict[tuple[str, str], list[tuple[int, int | None]]] = {}
+def _owners(dataset: Dataset) -> list[Owner]:
+    found: dict[tuple[str, str], list[tuple[int | None, int]]] = {}
     replay = Replay()
     for fact in facts_in_order(dataset):
         change = replay.take(fact)
         if change is None or fact.key[0] not in ("leader", "coordinator"):
             continue
-        if fact.key[0] == "leader":
-            key = "leader", f"{fact.key[1]}-{fact.key[2]}"
-        else:
-            key = f"{fact.key[1]} coordinator", str(fact.key[2])
-        found.setdefault(key, []).append((fact.since_ns, fact.node_id))
-    return found
+        is_leader = fact.key[0] == "leader"
+        key = (
+            ("leader", f"{fact.key[1]}-{fact.key[2]}")
+            if is_leader
+            else (f"{fact.key[1]} coordinator", str(fact.key[2]))
+        )
+        found.setdefault(key, []).append((fact.node_id, fact.since_ns))
+    return [Owner(*key, tuple(n for n, _ in owned), tuple(at for _, at in owned)) for key, owned in found.items()]

@@ -1,45 +1,103 @@
 """The requests that findings, episodes and starts name as their proof: what they are and their packet numbers."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.table_rows import one_of, rows
+from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_analyzer.report.proofs import latency_text
+from kafkascope_analyzer.report.model.proofs import latency_text
+from kafkascope_analyzer.report.model.report import Report
+from kafkascope_analyzer.report.rows import Row, read
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.report.html.starts_and_recoveries import PageRecovery, PageStart
+    from kafkascope_analyzer.report.html.story_lists import PageTransaction
+    from kafkascope_analyzer.report.model.unread_partitions import Rebalance
 
 MOST_REQUESTS = 30_000
-Row = dict[str, Any]
-
-_COLUMNS = ["request_id", "conn_id", "api_name", "api_version", "ts_ns", "latency_us", "error_code", "error_name"]
-_COLUMNS += ["status", "node_id", "capture_id", "request_packet_no", "response_packet_no"]
 
 
-def load_evidence(dataset: Dataset, named: Iterable[str | None]) -> dict[str, Row]:
-    """request_id -> the request, for those of the named that are requests; `took` is its latency in words."""
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A request; took: its latency in words."""
+
+    conn_id: str
+    api_name: str | None
+    api_version: int | None
+    ts_ns: int
+    error_name: str | None
+    status: str
+    node_id: int | None
+    capture_id: int
+    request_packet_no: int | None
+    response_packet_no: int | None
+    took: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Request(Row):
+    TABLE: ClassVar[Table] = REQUESTS
+    request_id: str
+    conn_id: str
+    api_name: str | None
+    api_version: int | None
+    ts_ns: int
+    latency_us: int | None
+    error_code: int
+    error_name: str | None
+    status: str
+    node_id: int | None
+    capture_id: int
+    request_packet_no: int | None
+    response_packet_no: int | None
+
+
+def load_evidence(dataset: Dataset, named: Iterable[str | None]) -> dict[str, Evidence]:
+    """request_id -> the request, for those of the named that are requests."""
     wanted = list(dict.fromkeys(name for name in named if name))[:MOST_REQUESTS]
-    found = {}
-    for row in rows(dataset, REQUESTS, _COLUMNS, one_of("request_id", wanted)):
-        row["error_name"] = row["error_name"] if row.pop("error_code") else None
-        row["took"] = latency_text(row["status"], row.pop("latency_us"))
-        found[row.pop("request_id")] = row
+    found = {row.request_id: _evidence(row) for row in read(dataset, _Request, one_of("request_id", wanted))}
     return {name: found[name] for name in wanted if name in found}
 
 
-def named_by(story: dict[str, Any]) -> list[str | None]:
-    """The ids that the stories name, those of transactions first."""
-    named: list[str | None] = []
-    for name in ("transactions", "rebalances"):
-        named += [i for row in story[name]["listed"] for i in row.get("evidence") or ()]
-    for episode in story["episodes"]["listed"]:
-        named += episode["evidence"]
-        named += [step["request_id"] for step in episode["steps"]]
-    for start in story["starts"]["listed"]:
-        named += [name for step in start["steps"] for name in step["request_ids"]]
-    return named
+def _evidence(row: _Request) -> Evidence:
+    return Evidence(
+        conn_id=row.conn_id,
+        api_name=row.api_name,
+        api_version=row.api_version,
+        ts_ns=row.ts_ns,
+        error_name=row.error_name if row.error_code else None,
+        status=row.status,
+        node_id=row.node_id,
+        capture_id=row.capture_id,
+        request_packet_no=row.request_packet_no,
+        response_packet_no=row.response_packet_no,
+        took=latency_text(row.status, row.latency_us),
+    )
 
 
-def proved_by(model: dict[str, Any]) -> list[str | None]:
+def named_by_groups(transactions: "Iterable[PageTransaction]", rebalances: "Iterable[Rebalance]") -> Iterator[str]:
+    """The ids that transactions and rebalances name."""
+    for transaction in transactions:
+        yield from transaction.evidence
+    for rebalance in rebalances:
+        yield from rebalance.evidence
+
+
+def named_by_clients(recoveries: "Iterable[PageRecovery]", starts: "Iterable[PageStart]") -> Iterator[str | None]:
+    """The ids that recoveries and starts name."""
+    for recovery in recoveries:
+        yield from recovery.evidence or ()
+        yield from (step.request_id for step in recovery.steps)
+    for start in starts:
+        yield from (name for step in start.steps for name in step.request_ids or ())
+
+
+def proved_by(model: Report) -> Iterator[str]:
     """The ids that prove incidents and findings."""
-    incidents = [*model["incidents"]["listed"], *model["incidents"]["routine"]]
-    return [proof["id"] for row in [*incidents, *model["findings"]["listed"]] for proof in row["evidence"]]
+    for incident in (*model.incidents.listed, *model.incidents.routine):
+        yield from (proof.id for proof in incident.evidence)
+    for finding in model.findings.listed:
+        yield from (proof.id for proof in finding.evidence)

@@ -1,72 +1,95 @@
 """Topics in words: the figures of each topic and reader, of its partitions and of its slices of time."""
 
-from typing import Any
+from dataclasses import dataclass
 
-from kafkascope_analyzer.report.flow_figures import flow_figures
+from kafkascope_analyzer.report.model.flow import Flow, PartitionLine, SliceFlow, TopicFlow
+from kafkascope_analyzer.report.model.flow_figures import flow_figures
 from kafkascope_analyzer.report.words import NS_PER_MS, count, node, safe, span
-
-Row = dict[str, Any]
 
 MOST_FLOWS = 60
 """Pairs of topic and reader that the page shows; report.json has more."""
 
 
-def flow_texts(flow: Row) -> Row:
-    """The section `flow` of report.json as the page shows it: the first MOST_FLOWS topics and readers, with figures in
-    the order of the columns, and `more`: how many others there are.
-    """
-    listed = flow["listed"][:MOST_FLOWS]
-    left = flow["n"] - len(listed)
-    return {
-        **{name: flow[name] for name in ("present", "why_not", "slice_length", "n")},
-        "more": f"… and {count(left, 'topic and reader', 'topics and readers')} more (report.json)." if left else "",
-        "listed": [_topic(row, flow["slice_ms"]) for row in listed],
-    }
+@dataclass(frozen=True, slots=True)
+class LagBand:
+    """A slice at whose end the reader was behind; share: of the most that it was behind."""
+
+    from_ns: int
+    to_ns: int
+    share: float
 
 
-def _topic(row: Row, slice_ms: int) -> Row:
-    topic, reader = safe(row["topic"]), safe(row["reader"])
-    left = row["n_partitions"] - len(row["partitions"])
-    return {
-        "topic": topic,
-        "reader": reader,
-        "figures": flow_figures(row),
-        "sentence": f"{reader} on {topic}: {row['note']}" if row["note"] else "",
-        "lags": _lags(row, slice_ms),
-        "heading": f"{topic}, read by {reader}: partitions and slices",
-        "partitions": [_partition(one) for one in row["partitions"]],
-        "more_partitions": f"… and {count(left, 'partition')} more (table partition_flow)." if left > 0 else "",
-        "slices": [_slice(one) for one in row["over_time"]],
-    }
+@dataclass(frozen=True, slots=True)
+class PageTopic:
+    """A topic and who reads it. figures, partitions, slices: cells of tables."""
+
+    topic: str
+    reader: str
+    figures: tuple[str, ...]
+    sentence: str
+    lags: tuple[LagBand, ...]
+    heading: str
+    partitions: tuple[tuple[str, ...], ...]
+    more_partitions: str
+    slices: tuple[tuple[str, ...], ...]
 
 
-def _lags(row: Row, slice_ms: int) -> list[Row]:
-    """The slices at whose end the reader was behind; share: of the most that it was behind."""
-    if not row["lag_max"]:
-        return []
-    behind = [one for one in row["over_time"] if one["lag"]]
-    return [
-        {
-            "from_ns": one["ts_ns"],
-            "to_ns": one["ts_ns"] + slice_ms * NS_PER_MS,
-            "share": round(one["lag"] / row["lag_max"], 4),
-        }
-        for one in behind
-    ]
+@dataclass(frozen=True, slots=True)
+class PageFlow:
+    """The first MOST_FLOWS topics and readers; more: how many others there are."""
+
+    present: bool
+    why_not: str | None
+    slice_length: str
+    n: int
+    more: str
+    listed: tuple[PageTopic, ...]
 
 
-def _partition(one: Row) -> list[str]:
-    counts = [f"{one['n_records']:,}", f"{one['n_fetched']:,}"]
-    lags = [_number(one["lag_max"]), one["lag_max_at"] or "", _number(one["lag_last"])]
-    return [str(one["partition"]), node(one["leader_id"], None), *counts, *_p99(one), *lags]
+def flow_texts(flow: Flow) -> PageFlow:
+    """The section `flow` of the report as the page shows it, with figures in the order of the columns."""
+    listed = flow.listed[:MOST_FLOWS]
+    left = flow.n - len(listed)
+    more = f"… and {count(left, 'topic and reader', 'topics and readers')} more (report.json)." if left else ""
+    shown = tuple(_topic(row, flow.slice_ms or 0) for row in listed)
+    return PageFlow(flow.present, flow.why_not, flow.slice_length, flow.n, more, shown)
 
 
-def _slice(one: Row) -> list[str]:
-    return [one["at"], f"{one['n_records']:,}", f"{one['n_fetched']:,}", *_p99(one), _number(one["lag"])]
+def _topic(row: TopicFlow, slice_ms: int) -> PageTopic:
+    topic, reader = safe(row.topic), safe(row.reader)
+    left = row.n_partitions - len(row.partitions)
+    return PageTopic(
+        topic=topic,
+        reader=reader,
+        figures=tuple(flow_figures(row)),
+        sentence=f"{reader} on {topic}: {row.note}" if row.note else "",
+        lags=_lags(row, slice_ms),
+        heading=f"{topic}, read by {reader}: partitions and slices",
+        partitions=tuple(map(_partition, row.partitions)),
+        more_partitions=f"… and {count(left, 'partition')} more (table partition_flow)." if left > 0 else "",
+        slices=tuple(map(_slice, row.over_time)),
+    )
 
 
-def _p99(one: Row) -> list[str]:
-    return [span(one["created_to_acked_p99_us"]), span(one["acked_to_fetched_p99_us"])]
+def _lags(row: TopicFlow, slice_ms: int) -> tuple[LagBand, ...]:
+    """The slices at whose end the reader was behind."""
+    highest = row.lag_max or 0
+    behind = [(one.ts_ns, one.lag) for one in row.over_time if one.lag and highest]
+    return tuple(LagBand(ts_ns, ts_ns + slice_ms * NS_PER_MS, round(lag / highest, 4)) for ts_ns, lag in behind)
+
+
+def _partition(one: PartitionLine) -> tuple[str, ...]:
+    counts = (f"{one.n_records:,}", f"{one.n_fetched:,}")
+    lags = (_number(one.lag_max), one.lag_max_at or "", _number(one.lag_last))
+    return (str(one.partition), node(one.leader_id, None), *counts, *_p99(one), *lags)
+
+
+def _slice(one: SliceFlow) -> tuple[str, ...]:
+    return (one.at, f"{one.n_records:,}", f"{one.n_fetched:,}", *_p99(one), _number(one.lag))
+
+
+def _p99(one: PartitionLine | SliceFlow) -> tuple[str, str]:
+    return span(one.created_to_acked_p99_us), span(one.acked_to_fetched_p99_us)
 
 
 def _number(n: int | None) -> str:

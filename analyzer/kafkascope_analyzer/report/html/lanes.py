@@ -3,151 +3,280 @@
 A connection that no client instance has (no stories, or too little seen of it) comes under its client's address.
 """
 
-from collections import Counter, defaultdict
-from typing import Any
+import heapq
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
+from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS
-from kafkascope_analyzer.dataset.table_rows import one_of, rows
+from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, TCP_EVENTS
 from kafkascope_analyzer.report.api_families import role_family_number
+from kafkascope_analyzer.report.rows import Row, grouped, read
 from kafkascope_analyzer.report.words import address
 
 MOST_LANES = 10_000
 """Connections with a lane; those with most requests and errors, where there are more."""
 MOST_SUBJECTS = 3
 MOST_EVENTS = 20_000
-EVENTS = ("syn_retry", "refused", "rst", "fin", "zero_window", "gap")
-
-Row = dict[str, Any]
-
-_CONNECTION = ["conn_id", "client_ip", "client_port", "server_ip", "server_port", "node_id", "protocol", "first_ns"]
-_CONNECTION += ["last_ns", "close_kind", "close_ns", "primary_role", "sasl_mechanism", "principal", "tls_version"]
-_CONNECTION += ["n_requests", "n_errors", "max_in_flight", "missing_bytes", "undecoded_bytes", "idle_before_close_ms"]
-_CONNECTION += ["opened_by", "client_ids"]
-_CLIENT = ["client_instance_id", "client_id", "client_ip", "kind", "software_name", "software_version", "principal"]
-_CLIENT += ["group_protocol", "group_id", "group_instance_id", "transactional_id", "transactions", "identity"]
-_CLIENT += ["identity_why", "end", "first_ns", "last_ns", "n_requests", "n_errors", "conn_ids"]
+UNASSIGNED = "unassigned"
+"""Kind of the entry for the connections of an address that belong to no client instance."""
+EVENTS = {"refused": 0, "rst": 1, "gap": 2, "zero_window": 3, "fin": 4, "syn_retry": 5}
+"""TCP events that are marked; where there are too many, those with the lower number."""
 
 
-def load_lanes(dataset: Dataset) -> Row:
-    """`clients` (with `conns`: places in the other list), `connections`, how many connections there are in all.
+@dataclass(frozen=True, slots=True)
+class LaneRole:
+    """What a connection did, for what, how sure, since when."""
 
-    Clients come by the time they were first seen, brokers after all others; connections by their client and time.
-    """
-    found, n_all = _connections(dataset)
-    owners = list(rows(dataset, CLIENTS, _CLIENT))
-    owners.sort(key=lambda c: (c["kind"] == "broker", c["first_ns"] or 0, c["client_instance_id"]))
-    clients = [client for owner in owners if (client := _with_conns(owner, found)) is not None]
-    clients += _strays({c for client in clients for c in client["conn_ids"]}, found)
-    listed: list[Row] = []
-    for number, client in enumerate(clients):
-        mine = [found[c] for c in client.pop("conn_ids")]
-        client["n_connections"] = client.get("n_connections") or len(mine)
-        client["conns"] = list(range(len(listed), len(listed) + len(mine)))
-        for connection in mine:
-            connection["client"] = number
-        listed += mine
-    _add_roles(dataset, listed)
-    return {"clients": clients, "connections": listed, "n_connections": n_all, "events": _events(dataset, listed)}
+    role: str
+    verdict: str
+    subjects: tuple[str, ...]
+    n: int
+    first_ns: int | None
+    last_ns: int | None
+    family: int
 
 
-def _connections(dataset: Dataset) -> tuple[dict[str, Row], int]:
-    """The connections that get a lane, by conn_id, and how many there are."""
-    kept: list[Row] = []
-    n_all = 0
-    for row in rows(dataset, CONNECTIONS, _CONNECTION):
-        n_all += 1
-        row["from"] = address(row["client_ip"], row.pop("client_port"))
-        row["to"] = address(row.pop("server_ip"), row.pop("server_port"))
-        kept.append(row)
-        if len(kept) > 2 * MOST_LANES:
-            kept = _weightiest(kept)
-    return {row["conn_id"]: row for row in _weightiest(kept)}, n_all
+@dataclass(frozen=True, slots=True)
+class LaneConnection(Row):
+    """A connection. client: its place among the clients; family: whose colour it has."""
+
+    TABLE: ClassVar[Table] = CONNECTIONS
+    conn_id: str
+    client_ip: str | None
+    client_port: int | None
+    server_ip: str | None
+    server_port: int | None
+    node_id: int | None
+    protocol: str | None
+    first_ns: int | None
+    last_ns: int | None
+    close_kind: str | None
+    close_ns: int | None
+    primary_role: str | None
+    sasl_mechanism: str | None
+    principal: str | None
+    tls_version: str | None
+    n_requests: int | None
+    n_errors: int | None
+    max_in_flight: int | None
+    missing_bytes: int | None
+    undecoded_bytes: int | None
+    idle_before_close_ms: int | None
+    opened_by: str | None
+    client_ids: tuple[str, ...]
+    from_: str | None = None
+    to: str | None = None
+    client: int = 0
+    roles: tuple[LaneRole, ...] = ()
+    family: int | None = None
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """What sorts the connections of a client."""
+        return self.first_ns or 0, self.conn_id
 
 
-def _weightiest(kept: list[Row]) -> list[Row]:
-    def weight(row: Row) -> tuple[int, int, str]:
-        return -(row["n_errors"] or 0), -(row["n_requests"] or 0), row["conn_id"]
+@dataclass(frozen=True, slots=True)
+class LaneClient(Row):
+    """A client instance, or an address whose connections belong to none. conns: places among the connections."""
 
-    return sorted(kept, key=weight)[:MOST_LANES] if len(kept) > MOST_LANES else kept
-
-
-def _with_conns(owner: Row, found: dict[str, Row]) -> Row | None:
-    """The client with those of its connections that have a lane; None without any."""
-    conn_ids = owner["conn_ids"] or []
-    mine = sorted((c for c in conn_ids if c in found), key=lambda c: (found[c]["first_ns"] or 0, c))
-    return {**owner, "conn_ids": mine, "n_connections": len(conn_ids)} if mine else None
-
-
-def _strays(placed: set[str], found: dict[str, Row]) -> list[Row]:
-    """A client for each address that has connections without one."""
-    by_ip: dict[str, list[str]] = defaultdict(list)
-    for conn_id, row in found.items():
-        if conn_id not in placed:
-            by_ip[row["client_ip"] or "?"].append(conn_id)
-    strays = []
-    for ip, conn_ids in sorted(by_ip.items()):
-        conn_ids.sort(key=lambda c: (found[c]["first_ns"] or 0, c))
-        mine = [found[c] for c in conn_ids]
-        names = Counter(name for row in mine for name in row["client_ids"] or ())
-        strays.append(
-            {
-                "client_instance_id": f"address {ip}",
-                "client_id": min(names, key=lambda n: (-names[n], n)) if len(names) == 1 else None,
-                "client_ip": ip,
-                "kind": "unassigned",
-                "first_ns": min(row["first_ns"] or 0 for row in mine),
-                "last_ns": max(row["last_ns"] or 0 for row in mine),
-                "n_requests": sum(row["n_requests"] or 0 for row in mine),
-                "n_errors": sum(row["n_errors"] or 0 for row in mine),
-                "conn_ids": conn_ids,
-            }
-        )
-    return strays
+    TABLE: ClassVar[Table] = CLIENTS
+    client_instance_id: str
+    client_id: str | None
+    client_ip: str | None
+    kind: str
+    software_name: str | None
+    software_version: str | None
+    principal: str | None
+    group_protocol: str | None
+    group_id: str | None
+    group_instance_id: str | None
+    transactional_id: str | None
+    transactions: str | None
+    identity: str | None
+    identity_why: str | None
+    end: str | None
+    first_ns: int | None
+    last_ns: int | None
+    n_requests: int | None
+    n_errors: int | None
+    n_connections: int = 0
+    conns: tuple[int, ...] = ()
+    name: str = ""
+    what: str = ""
+    software: str = ""
+    facts: tuple[str, ...] = ()
+    start: str | None = None
+    start_outcome: str | None = None
+    recoveries: str = ""
+    stood_still: str | None = None
 
 
-def _add_roles(dataset: Dataset, listed: list[Row]) -> None:
-    """roles: what each connection did, for what, how sure, since when."""
-    by_id = {row["conn_id"]: row for row in listed}
-    for row in listed:
-        row["roles"] = []
-        row["client_ids"] = (row["client_ids"] or [])[:MOST_SUBJECTS]
-    jobs: dict[tuple[str, str, str], Row] = {}
-    columns = ["conn_id", "role", "subject", "verdict", "first_ns", "last_ns"]
-    for row in rows(dataset, ROLE_ROWS, columns):
-        if row["conn_id"] not in by_id:
-            continue
-        key = row["conn_id"], row["role"], row["verdict"] or "claimed"
-        job = jobs.setdefault(key, {"role": key[1], "verdict": key[2], "subjects": [], "n": 0, "first_ns": None})
-        job["n"] += 1
-        job["subjects"] = sorted({*job["subjects"], *([row["subject"]] if row["subject"] else [])})[:MOST_SUBJECTS]
-        job["first_ns"] = min((t for t in (job["first_ns"], row["first_ns"]) if t is not None), default=None)
-        job["last_ns"] = max((t for t in (job.get("last_ns"), row["last_ns"]) if t is not None), default=None)
-    for key, job in sorted(jobs.items(), key=lambda item: (item[0][0], item[1]["first_ns"] or 0, item[0])):
-        by_id[key[0]]["roles"].append({**job, "family": role_family_number(job["role"])})
-    for row in listed:
-        row["family"] = role_family_number(row["primary_role"]) if row["primary_role"] else None
-
-
-def _events(dataset: Dataset, listed: list[Row]) -> dict[str, list[Any]]:
+@dataclass(frozen=True, slots=True)
+class TcpEvents:
     """What TCP did on the lanes, as columns in the order of the lanes."""
-    place = {row["conn_id"]: number for number, row in enumerate(listed)}
-    found: list[list[Any]] = []
-    columns = ["conn_id", "ts_ns", "event", "side", "packet_no"]
-    for row in rows(dataset, TCP_EVENTS, columns, one_of("event", list(EVENTS))):
-        if row["conn_id"] in place:
-            found.append([place[row["conn_id"]], row["ts_ns"], row["event"], row["side"], row["packet_no"]])
-        if len(found) > 2 * MOST_EVENTS:
-            found = _weightiest_events(found)
-    found = sorted(_weightiest_events(found), key=lambda event: (event[0], event[1], event[2], event[4] or 0))
-    names = ("conn", "at_ns", "event", "side", "packet_no")
-    return {name: [event[n] for event in found] for n, name in enumerate(names)}
+
+    conn: tuple[int, ...]
+    at_ns: tuple[int, ...]
+    event: tuple[str, ...]
+    side: tuple[str | None, ...]
+    packet_no: tuple[int | None, ...]
 
 
-def _weightiest_events(found: list[list[Any]]) -> list[list[Any]]:
-    """Where there are too many: resets and refusals before the ordinary ones."""
-    weight = {"refused": 0, "rst": 1, "gap": 2, "zero_window": 3, "fin": 4, "syn_retry": 5}
-    if len(found) <= MOST_EVENTS:
-        return found
-    return sorted(found, key=lambda event: (weight[event[2]], event[1], event[0]))[:MOST_EVENTS]
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Clients by the time they were first seen, brokers after all others; connections by their client and time."""
+
+    clients: tuple[LaneClient, ...]
+    connections: tuple[LaneConnection, ...]
+    n_connections: int
+    events: TcpEvents
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner(Row):
+    TABLE: ClassVar[Table] = CLIENTS
+    client_instance_id: str
+    conn_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Role(Row):
+    TABLE: ClassVar[Table] = ROLE_ROWS
+    conn_id: str
+    role: str
+    subject: str | None
+    verdict: str
+    first_ns: int | None
+    last_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Event(Row):
+    TABLE: ClassVar[Table] = TCP_EVENTS
+    conn_id: str
+    ts_ns: int
+    event: str
+    side: str | None
+    packet_no: int | None
+
+
+def load_lanes(dataset: Dataset) -> Lanes:
+    """The lanes. Raises UsageError where a table cannot be read."""
+    n_all = dataset.rows(CONNECTIONS.name)
+    chosen = heapq.nsmallest(MOST_LANES, read(dataset, LaneConnection), key=_weight)
+    found = {row.conn_id: _ends_named(row) for row in sorted(chosen, key=lambda row: row.conn_id)}
+    clients: list[LaneClient] = []
+    listed: list[LaneConnection] = []
+    for client, mine in _with_connections(dataset, found):
+        conns = tuple(range(len(listed), len(listed) + len(mine)))
+        listed += [replace(connection, client=len(clients)) for connection in mine]
+        clients.append(replace(client, conns=conns, n_connections=client.n_connections or len(mine)))
+    connections = _with_roles(dataset, listed)
+    return Lanes(tuple(clients), connections, n_all, _events(dataset, connections))
+
+
+def _weight(row: LaneConnection) -> tuple[int, int, str]:
+    return -(row.n_errors or 0), -(row.n_requests or 0), row.conn_id
+
+
+def _ends_named(row: LaneConnection) -> LaneConnection:
+    server = address(row.server_ip, row.server_port)
+    return replace(row, from_=address(row.client_ip, row.client_port), to=server)
+
+
+def _with_connections(
+    dataset: Dataset, found: Mapping[str, LaneConnection]
+) -> Iterator[tuple[LaneClient, list[LaneConnection]]]:
+    """Clients with those of their connections that have a lane; without any they are left out."""
+    owners = {row.client_instance_id: row.conn_ids for row in read(dataset, _Owner)}
+    clients = sorted(
+        read(dataset, LaneClient), key=lambda c: (c.kind == "broker", c.first_ns or 0, c.client_instance_id)
+    )
+    placed: set[str] = set()
+    for client in clients:
+        conn_ids = owners[client.client_instance_id]
+        mine = sorted((found[c] for c in conn_ids if c in found), key=lambda row: row.order)
+        placed.update(row.conn_id for row in mine)
+        if mine:
+            yield replace(client, n_connections=len(conn_ids)), mine
+    strays = grouped((row for row in found.values() if row.conn_id not in placed), lambda row: row.client_ip or "?")
+    for ip, of_address in sorted(strays.items()):
+        yield _stray(ip, of_address), sorted(of_address, key=lambda row: row.order)
+
+
+def _stray(ip: str, mine: list[LaneConnection]) -> LaneClient:
+    """A client for an address that has connections without one."""
+    names = Counter(name for row in mine for name in row.client_ids)
+    return LaneClient(
+        client_instance_id=f"address {ip}",
+        client_id=next(iter(names)) if len(names) == 1 else None,
+        client_ip=ip,
+        kind=UNASSIGNED,
+        first_ns=min(row.first_ns or 0 for row in mine),
+        last_ns=max(row.last_ns or 0 for row in mine),
+        n_requests=sum(row.n_requests or 0 for row in mine),
+        n_errors=sum(row.n_errors or 0 for row in mine),
+        software_name=None,
+        software_version=None,
+        principal=None,
+        group_protocol=None,
+        group_id=None,
+        group_instance_id=None,
+        transactional_id=None,
+        transactions=None,
+        identity=None,
+        identity_why=None,
+        end=None,
+    )
+
+
+def _with_roles(dataset: Dataset, listed: list[LaneConnection]) -> tuple[LaneConnection, ...]:
+    known = {row.conn_id for row in listed}
+    roles = grouped((role for role in read(dataset, _Role) if role.conn_id in known), lambda role: role.conn_id)
+    return tuple(
+        replace(
+            row,
+            client_ids=row.client_ids[:MOST_SUBJECTS],
+            roles=_roles(roles.get(row.conn_id, [])),
+            family=role_family_number(row.primary_role) if row.primary_role else None,
+        )
+        for row in listed
+    )
+
+
+def _roles(roles: list[_Role]) -> tuple[LaneRole, ...]:
+    alike = grouped(roles, lambda role: (role.role, role.verdict or "claimed"))
+    made = [_role(*key, of_role) for key, of_role in alike.items()]
+    return tuple(sorted(made, key=lambda role: (role.first_ns or 0, role.role, role.verdict)))
+
+
+def _role(name: str, verdict: str, of_role: list[_Role]) -> LaneRole:
+    return LaneRole(
+        role=name,
+        verdict=verdict,
+        subjects=tuple(sorted({role.subject for role in of_role if role.subject})[:MOST_SUBJECTS]),
+        n=len(of_role),
+        first_ns=min((role.first_ns for role in of_role if role.first_ns is not None), default=None),
+        last_ns=max((role.last_ns for role in of_role if role.last_ns is not None), default=None),
+        family=role_family_number(name),
+    )
+
+
+def _events(dataset: Dataset, listed: tuple[LaneConnection, ...]) -> TcpEvents:
+    place = {row.conn_id: number for number, row in enumerate(listed)}
+    seen = (row for row in read(dataset, _Event, one_of("event", list(EVENTS))) if row.conn_id in place)
+    kept = heapq.nsmallest(MOST_EVENTS, seen, key=lambda row: (EVENTS[row.event], row.ts_ns, place[row.conn_id]))
+    kept.sort(key=lambda row: (place[row.conn_id], row.ts_ns, row.event, row.packet_no or 0))
+    return TcpEvents(
+        conn=tuple(place[row.conn_id] for row in kept),
+        at_ns=tuple(row.ts_ns for row in kept),
+        event=tuple(row.event for row in kept),
+        side=tuple(row.side for row in kept),
+        packet_no=tuple(row.packet_no for row in kept),
+    )

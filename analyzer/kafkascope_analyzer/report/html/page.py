@@ -9,7 +9,6 @@ import base64
 import hashlib
 import html
 from importlib import resources
-from typing import Any
 
 STYLES = ("page.css", "timeline.css", "pictures.css", "print.css")
 SCRIPT = "page.js"
@@ -60,7 +59,7 @@ def _joined(names: tuple[str, ...]) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    directives: dict[str, Any] = {"default-src": "'none'", "script-src": _hash(script), "style-src": _hash(style)}
+    directives = {"default-src": "'none'", "script-src": _hash(script), "style-src": _hash(style)}
     directives |= {"img-src": "data:", "base-uri": "'none'", "form-action": "'none'"}
     return "; ".join(f"{name} {value}" for name, value in directives.items())
 

@@ -1,14 +1,13 @@
-"""Recoveries in words: the heading of each, how it ended, its steps; and those of one cause together."""
+"""Recoveries in words: the steps of each, and those of one cause together."""
 
-from collections import defaultdict
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from kafkascope_analyzer.report.clients import worst_of_cause
-from kafkascope_analyzer.report.explain.recovery import recovery_sentences
-from kafkascope_analyzer.report.recovery_outcomes import took_text
-from kafkascope_analyzer.report.words import clock, count, outcome_text, safe, span
-
-Row = dict[str, Any]
+from kafkascope_analyzer.report.html.evidence import Evidence
+from kafkascope_analyzer.report.html.starts_and_recoveries import PageRecovery, PageRecoveryStep
+from kafkascope_analyzer.report.model.recoveries import cause_key, worst_of_cause
+from kafkascope_analyzer.report.rows import grouped
+from kafkascope_analyzer.report.words import clock, count, safe, span
 
 MOST_ALIKE = 8
 """Recoveries of one cause that are shown beside the worst of them."""
@@ -26,72 +25,83 @@ _STEPS = {
 _WITH_API = ("error", "success")
 
 
-def add_recovery_texts(recovery: Row, start_ns: int) -> None:
-    """Adds `heading`, `ended` and `sentences` to a row of stories/recoveries. start_ns: when the capture began."""
-    begun = clock((recovery["start_ns"] or start_ns) - start_ns)
-    resource = safe(recovery["resource"] or "?")
-    recovery["heading"] = f"{begun} {safe(recovery['first_error_name'])} on {resource}"
-    recovery["ended"] = outcome_text(recovery["outcome"]) + took_text(recovery)
-    recovery["sentences"] = recovery_sentences(recovery)
-
-
-def add_step_texts(recoveries: list[Row], evidence: dict[str, Row], connections: list[Row]) -> None:
-    """Adds to each step its `text`, `at` (after the first error), `took` and, where only its connection tells it, its
-    node_id. evidence: requests by id; connections: those with a lane.
+@dataclass(frozen=True, slots=True)
+class PageCause:
+    """Recoveries of a client from one cause. worst: the recovery_id of the one that stands for all; alike: those of the
+    first others.
     """
-    nodes = {row["conn_id"]: row["node_id"] for row in connections}
-    for recovery in recoveries:
-        for step in recovery["steps"]:
-            if step["node_id"] is None:
-                step["node_id"] = nodes.get(step["conn_id"])
-            step["text"] = _step_text(step, evidence.get(step["request_id"] or "", {}).get("api_name"))
-            step["at"] = "" if step["ts_ns"] is None else f"+{span((step['ts_ns'] - recovery['start_ns']) // 1000)}"
-            step["took"] = span(step["duration_us"])
+
+    client_instance_id: str
+    worst: str
+    alike: tuple[str, ...]
+    recovery_ids: tuple[str, ...]
+    heading: str
+    outcome: str | None
+    ended: str
 
 
-def _step_text(step: Row, api_name: str | None) -> str:
-    kind = step["step"]
+def with_step_texts(
+    recoveries: Sequence[PageRecovery], evidence: Mapping[str, Evidence], nodes: Mapping[str, int | None]
+) -> tuple[PageRecovery, ...]:
+    """The recoveries with the words of their steps, and the broker of a step where only its connection shows it.
+
+    evidence: requests by id; nodes: the brokers of connections.
+    """
+    return tuple(
+        replace(row, steps=tuple(_step(step, row.begin_ns, evidence, nodes) for step in row.steps))
+        for row in recoveries
+    )
+
+
+def _step(
+    step: PageRecoveryStep, begin_ns: int, evidence: Mapping[str, Evidence], nodes: Mapping[str, int | None]
+) -> PageRecoveryStep:
+    request = evidence.get(step.request_id or "")
+    node_id = nodes.get(step.conn_id or "") if step.node_id is None else step.node_id
+    return replace(
+        step,
+        node_id=node_id,
+        text=_step_text(step, node_id, request.api_name if request else None),
+        at="" if step.ts_ns is None else f"+{span((step.ts_ns - begin_ns) // 1000)}",
+        took=span(step.duration_us),
+    )
+
+
+def _step_text(step: PageRecoveryStep, node_id: int | None, api_name: str | None) -> str:
+    kind = step.step
     if kind == "hint":
-        return f"answer names the leader: node {step['node_id']} (KIP-951)"
+        return f"answer names the leader: node {node_id} (KIP-951)"
     if kind == "retry":
         return _STEPS[kind] + (f": {api_name}" if api_name else "")
     if kind not in _STEPS:
-        return api_name or kind.replace("_", " ")
-    text = safe(step["error_name"]) if kind == "error" and step["error_name"] else _STEPS[kind]
+        return api_name or step.words
+    text = safe(step.error_name) if kind == "error" and step.error_name else _STEPS[kind]
     return text + (f" ({api_name})" if api_name and kind in _WITH_API else "")
 
 
-def causes_of(recoveries: list[Row], start_ns: int) -> list[Row]:
-    """Recoveries of one client from one cause as one entry, by the time of the first: client_instance_id, `worst` (the
-    recovery_id of the one that stands for all), `alike` (those of the first others), `heading`, `outcome` and `ended`.
-    """
-    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in recoveries:
-        found[row["client_instance_id"], row["cause_id"] or row["recovery_id"]].append(row)
-    causes = []
-    for (client, _), members in found.items():
-        worst = worst_of_cause(members)
-        others = [row for row in members if row is not worst]
-        more = f" · {len(members):,} alike" if others else ""
-        begun = clock((worst["start_ns"] or start_ns) - start_ns)
-        causes.append(
-            {
-                "client_instance_id": client,
-                "worst": worst["recovery_id"],
-                "alike": [row["recovery_id"] for row in others[:MOST_ALIKE]],
-                "recovery_ids": [row["recovery_id"] for row in members],
-                "heading": f"{begun} {safe(worst['first_error_name'])}",
-                "outcome": worst["outcome"],
-                "ended": worst["ended"] + more,
-            }
-        )
-    return causes
+def causes_of(recoveries: Sequence[PageRecovery], start_ns: int) -> tuple[PageCause, ...]:
+    """Recoveries of one client from one cause as one entry, by the time of the first."""
+    return tuple(_cause(members, start_ns) for members in grouped(recoveries, cause_key).values())
 
 
-def recoveries_in_short(recoveries: list[Row]) -> str:
+def _cause(members: list[PageRecovery], start_ns: int) -> PageCause:
+    worst = worst_of_cause(members)
+    others = [row.recovery_id for row in members if row is not worst]
+    return PageCause(
+        client_instance_id=worst.client_instance_id,
+        worst=worst.recovery_id,
+        alike=tuple(others[:MOST_ALIKE]),
+        recovery_ids=tuple(row.recovery_id for row in members),
+        heading=f"{clock((worst.start_ns or start_ns) - start_ns)} {safe(worst.first_error_name)}",
+        outcome=worst.outcome,
+        ended=worst.ended + (f" · {len(members):,} alike" if others else ""),
+    )
+
+
+def recoveries_in_short(recoveries: Sequence[PageRecovery]) -> str:
     """How many, and the longest: `12 recoveries, up to 4.20 s`; empty without any."""
     if not recoveries:
         return ""
-    longest_ms = max(row["time_to_recover_ms"] or 0 for row in recoveries)
+    longest_ms = max(row.time_to_recover_ms or 0 for row in recoveries)
     longest = f", up to {span(1000 * longest_ms)}" if longest_ms else ""
     return count(len(recoveries), "recovery", "recoveries") + longest

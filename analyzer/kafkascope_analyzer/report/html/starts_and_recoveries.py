@@ -1,101 +1,157 @@
 """Starts and recoveries with their steps and their words, as many as a page can hold.
 
-Clients in trouble come first where there is more than a page can hold; `n_*` beside a list counts all.
+Clients in trouble come first where there is more than a page can hold; `n` beside a list counts all.
 """
 
-from collections import Counter, defaultdict
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, RECOVERY_STEP_ROWS, STARTUP_STEP_ROWS, STARTUPS
-from kafkascope_analyzer.dataset.table_rows import one_of, rows
-from kafkascope_analyzer.report.clients import both_ends
-from kafkascope_analyzer.report.html.recovery_texts import add_recovery_texts, causes_of
-from kafkascope_analyzer.report.html.start_texts import add_start_texts
-from kafkascope_analyzer.report.recovery_outcomes import NOT_RECOVERED, affected_since
-from kafkascope_analyzer.report.words import outcome_text, start_text
+from kafkascope_analyzer.dataset.table_rows import one_of
+from kafkascope_analyzer.report.explain.recovery import recovery_sentences
+from kafkascope_analyzer.report.model.client_names import NamedClient
+from kafkascope_analyzer.report.model.recoveries import Recovery, RecoveryStep
+from kafkascope_analyzer.report.model.starts import Start, StartStep, both_ends, slowest_text, with_steps
+from kafkascope_analyzer.report.rows import grouped, read
+from kafkascope_analyzer.report.words import clock, safe, span
 
 MOST_STARTS = 2_000
 MOST_STARTS_WITH_STEPS = 400
 MOST_EPISODES = 5_000
 MOST_EPISODES_WITH_STEPS = 600
+MOST_EVIDENCE = 6
 NEVER_MS = 1_000_000_000
 """What a recovery counts that did not end well: more than any other."""
 
-Row = dict[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class PageStart(Start):
+    """A start with its words. to_ns: when it was ready, else the end of its last step."""
+
+    heading: str = ""
+    ended: str = ""
+    in_short: str = ""
+    slowest_text: str = ""
+    to_ns: int | None = None
 
 
-def load_starts(dataset: Dataset, start_ns: int) -> Row:
+@dataclass(frozen=True, slots=True)
+class PageRecoveryStep(RecoveryStep):
+    """A step with its words; at: after the first error."""
+
+    text: str = ""
+    at: str = ""
+    took: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRecovery(Recovery):
+    """A recovery with its words and steps."""
+
+    n_steps: int = 0
+    steps: tuple[PageRecoveryStep, ...] = ()
+    heading: str = ""
+    ended: str = ""
+    sentences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PageStarts:
+    """The starts by time."""
+
+    n: int
+    listed: tuple[PageStart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRecoveries:
+    """The recoveries by time."""
+
+    n: int
+    listed: tuple[PageRecovery, ...]
+
+
+def load_starts(dataset: Dataset, brokers: set[str], start_ns: int) -> PageStarts:
     """The starts by time, those that went wrong or took longest where there are too many, brokers' own last."""
-    brokers = brokers_of(dataset)
-    everyone = list(rows(dataset, STARTUPS, _without_ts(STARTUPS)))
 
-    def weight(row: Row) -> tuple[bool, bool, int, str]:
-        well = row["outcome"] in ("ready", "cut")
-        return row["client_instance_id"] in brokers, well, -(row["total_us"] or 0), row["startup_id"]
+    def weight(row: PageStart) -> tuple[bool, bool, int, str]:
+        well = row.outcome in ("ready", "cut")
+        return row.client_instance_id in brokers, well, -(row.total_us or 0), row.startup_id
 
-    everyone.sort(key=weight)
+    everyone = sorted(read(dataset, PageStart), key=weight)
     chosen = everyone[:MOST_STARTS]
-    steps: dict[str, list[Row]] = defaultdict(list)
-    wanted = [row["startup_id"] for row in chosen[:MOST_STARTS_WITH_STEPS]]
-    for row in rows(dataset, STARTUP_STEP_ROWS, _without_ts(STARTUP_STEP_ROWS), one_of("startup_id", wanted)):
-        row["request_ids"] = (row["request_ids"] or [])[:2]
-        steps[row.pop("startup_id")].append(row)
-    for row in chosen:
-        mine = sorted(steps[row["startup_id"]], key=lambda step: step["seq"] or 0)
-        row["n_steps"], row["steps"] = len(mine), both_ends(mine)
-        row["outcome_text"] = start_text(row["outcome"])
-        add_start_texts(row, mine, start_ns)
-    chosen.sort(key=lambda row: (row["start_ns"] or 0, row["startup_id"]))
-    return {"n": len(everyone), "listed": chosen}
+    known = {start.startup_id: start for start in with_steps(dataset, chosen[:MOST_STARTS_WITH_STEPS])}
+    listed = [worded_start(row, known.get(row.startup_id, row), start_ns) for row in chosen]
+    listed.sort(key=lambda row: (row.start_ns or 0, row.startup_id))
+    return PageStarts(len(everyone), tuple(listed))
 
 
-def load_episodes(dataset: Dataset, start_ns: int) -> Row:
+def worded_start(row: PageStart, known: Start, start_ns: int) -> PageStart:
+    """The start with its words. known: the same with all of its steps; start_ns: the capture's first nanosecond."""
+    number = f"Start {row.start_no}" if row.is_repeated else "Start"
+    total = "" if row.total_us is None else span(row.total_us)
+    error = f": {safe(row.error_name)}" if row.error_name else ""
+    subject = f" ({safe(row.failed_subject)})" if row.failed_subject else ""
+    ends = [step.end_ns for step in known.steps if step.end_ns is not None]
+    where = row.failed_words
+    return replace(
+        row,
+        n_steps=len(known.steps),
+        steps=both_ends(tuple(map(_with_few_requests, known.steps))),
+        heading=f"{number} at {clock((row.start_ns or start_ns) - start_ns)}",
+        ended=row.outcome_text + (f" after {total}" if total else "") + where + (error + subject if where else ""),
+        in_short=row.outcome_text + (f" {total}" if total else "") + where,
+        slowest_text=slowest_text(known),
+        to_ns=row.ready_ns or max(ends, default=row.start_ns),
+    )
+
+
+def _with_few_requests(step: StartStep) -> StartStep:
+    return replace(step, request_ids=(step.request_ids or ())[:2])
+
+
+def load_recoveries(dataset: Dataset, start_ns: int) -> PageRecoveries:
     """The recoveries by time, those that did not end well or took longest where there are too many."""
-    everyone = list(rows(dataset, RECOVERIES, _without_ts(RECOVERIES)))
 
-    def weight(row: Row) -> tuple[bool, int, int, str]:
-        return (
-            row["outcome"] not in NOT_RECOVERED,
-            -(row["time_to_recover_ms"] or 0),
-            -(row["n_errors"] or 0),
-            row["recovery_id"],
-        )
+    def weight(row: PageRecovery) -> tuple[bool, int, int, str]:
+        return not row.is_unwell, -(row.time_to_recover_ms or 0), -(row.n_errors or 0), row.recovery_id
 
-    everyone.sort(key=weight)
+    everyone = sorted(read(dataset, PageRecovery), key=weight)
     chosen = everyone[:MOST_EPISODES]
-    steps: dict[str, list[Row]] = defaultdict(list)
-    wanted = [row["recovery_id"] for row in chosen[:MOST_EPISODES_WITH_STEPS]]
-    for row in rows(dataset, RECOVERY_STEP_ROWS, _without_ts(RECOVERY_STEP_ROWS), one_of("recovery_id", wanted)):
-        steps[row.pop("recovery_id")].append(row)
-    for row in chosen:
-        mine = sorted(steps[row["recovery_id"]], key=lambda step: step["seq"] or 0)
-        row["n_steps"], row["steps"] = len(mine), both_ends(mine)
-        row["evidence"] = (row["evidence"] or [])[:6]
-        row["since_ns"] = affected_since(row)
-        row["outcome_text"] = outcome_text(row["outcome"])
-        add_recovery_texts(row, start_ns)
-    chosen.sort(key=lambda row: (row["start_ns"] or 0, row["recovery_id"]))
-    return {"n": len(everyone), "listed": chosen, "causes": causes_of(chosen, start_ns)}
+    wanted = [row.recovery_id for row in chosen[:MOST_EPISODES_WITH_STEPS]]
+    found = sorted(read(dataset, PageRecoveryStep, one_of("recovery_id", wanted)), key=lambda step: step.seq)
+    steps = grouped(found, lambda step: step.recovery_id)
+    listed = [_worded_recovery(row, steps.get(row.recovery_id, ()), start_ns) for row in chosen]
+    listed.sort(key=lambda row: (row.start_ns or 0, row.recovery_id))
+    return PageRecoveries(len(everyone), tuple(listed))
 
 
-def first_client(starts: Row, recoveries: Row, brokers: set[str]) -> str:
+def _worded_recovery(row: PageRecovery, steps: Sequence[PageRecoveryStep], start_ns: int) -> PageRecovery:
+    """The recovery with its words. start_ns: when the capture began."""
+    begun = clock((row.start_ns or start_ns) - start_ns)
+    return replace(
+        row,
+        n_steps=len(steps),
+        steps=both_ends(steps),
+        evidence=(row.evidence or ())[:MOST_EVIDENCE],
+        heading=f"{begun} {safe(row.first_error_name)} on {safe(row.resource or '?')}",
+        ended=row.outcome_text + row.took_text,
+        sentences=tuple(recovery_sentences(row)),
+    )
+
+
+def first_client(starts: Sequence[PageStart], recoveries: Sequence[PageRecovery], brokers: set[str]) -> str:
     """The client that the page opens first: that which recovered longest in all, else that of the first start."""
     lost: Counter[str] = Counter()
-    for row in recoveries["listed"]:
-        if row["client_instance_id"] not in brokers:
-            took_ms = row["time_to_recover_ms"] or 0
-            lost[row["client_instance_id"]] += NEVER_MS if row["outcome"] in NOT_RECOVERED else took_ms
+    for row in recoveries:
+        if row.client_instance_id not in brokers:
+            lost[row.client_instance_id] += NEVER_MS if row.is_unwell else row.time_to_recover_ms or 0
     if lost:
         return min(lost, key=lambda identity: (-lost[identity], identity))
-    return str(starts["listed"][0]["client_instance_id"]) if starts["listed"] else ""
+    return starts[0].client_instance_id if starts else ""
 
 
 def brokers_of(dataset: Dataset) -> set[str]:
     """The clients inside brokers."""
-    found = rows(dataset, CLIENTS, ["client_instance_id", "kind"], one_of("kind", ["broker"]))
-    return {row["client_instance_id"] for row in found}
-
-
-def _without_ts(table: Any) -> list[str]:
-    return [c.name for c in table.columns if not c.name.endswith("_ts") and c.name != "ts"]
+    return {client.client_instance_id for client in read(dataset, NamedClient, one_of("kind", ["broker"]))}

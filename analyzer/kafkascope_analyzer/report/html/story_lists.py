@@ -1,71 +1,182 @@
-"""Which findings stand alone, which rebalances are one group's, which transactions are one id's: in the order of the
-page.
-"""
+"""Which findings stand alone, rebalances by group, transactions by their id: in the order of the page."""
 
-from collections import defaultdict
-from typing import Any
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories import REBALANCES, TRANSACTIONS
+from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, table_name
+from kafkascope_analyzer.report.model.findings import Findings
+from kafkascope_analyzer.report.model.rebalances import GroupRebalances
+from kafkascope_analyzer.report.model.transactions import BlockedConsumer, Transaction
+from kafkascope_analyzer.report.model.unread_partitions import Rebalance, member_names, unread_of, unread_text
+from kafkascope_analyzer.report.rows import grouped, read
 from kafkascope_analyzer.report.words import count, safe, span
 
-Row = dict[str, Any]
+MOST_ROWS = 2_000
+MOST_EVIDENCE = 12
+MOST_MEMBERS = 50
+MOST_NAMES = 5
+MOST_PARTITIONS = 10
 
 
-def findings_alone(findings: Row) -> Row:
-    """The findings that belong to no incident, as places in findings.listed: `alone` are those above info, `notes` the
+@dataclass(frozen=True, slots=True)
+class PageFindings(Findings):
+    """Findings, and places in `listed` of those that belong to no incident: `alone` are those above info, `notes` the
     others. notes_title is empty where there are none.
     """
-    places = [n for n, row in enumerate(findings.get("listed", ())) if row["incident_id"] is None]
-    rows = {n: findings["listed"][n] for n in places}
-    alone = [n for n in places if rows[n]["severity"] != "info"]
-    notes = [n for n in places if rows[n]["severity"] == "info"]
-    besides = len(places) < len(findings.get("listed", ()))
-    title = "Other findings" if besides else "Findings"
-    notes_title = f"{count(len(notes), 'note')}: worth knowing" if notes else ""
-    return {"title": title, "alone": alone, "notes_title": notes_title, "notes": notes}
+
+    title: str
+    alone: tuple[int, ...]
+    notes_title: str
+    notes: tuple[int, ...]
 
 
-def groups_of(rebalances: Row, groups: list[Row]) -> list[Row]:
-    """Groups with the places of their rebalances in rebalances.listed; those that rebalanced most often come first.
+@dataclass(frozen=True, slots=True)
+class PageGroup:
+    """A group with the places of its rebalances."""
 
-    groups: those of report.json, which say for how long their partitions were unread.
+    name: str
+    in_short: str
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRebalances:
+    """Rebalances by time."""
+
+    present: bool
+    n: int
+    listed: tuple[Rebalance, ...]
+    groups: tuple[PageGroup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageTransaction(Transaction):
+    """A transaction with how long it took, the name of the client that fenced it, and whose reads it held back."""
+
+    took: str = ""
+    fenced_by_name: str = ""
+    held_back_text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageTransactionalId:
+    """A transactional id with the places of its transactions."""
+
+    name: str
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageTransactions:
+    """Transactions by time."""
+
+    present: bool
+    n: int
+    listed: tuple[PageTransaction, ...]
+    ids: tuple[PageTransactionalId, ...]
+    outcomes: dict[str, int]
+
+
+def page_findings(findings: Findings) -> PageFindings:
+    """The findings with which of them stand alone."""
+    alone = [place for place, row in enumerate(findings.listed) if row.incident_id is None]
+    notes = tuple(place for place in alone if findings.listed[place].severity == "info")
+    return PageFindings(
+        **{field.name: getattr(findings, field.name) for field in fields(findings)},
+        title="Other findings" if findings.n_under_incidents else "Findings",
+        alone=tuple(place for place in alone if place not in notes),
+        notes_title=f"{count(len(notes), 'note')}: worth knowing" if notes else "",
+        notes=notes,
+    )
+
+
+def load_rebalances(dataset: Dataset, groups: Sequence[GroupRebalances]) -> PageRebalances:
+    """Rebalances by time, at most MOST_ROWS; of the partitions of each those that were unread. groups: those of the
+    report, which say for how long their partitions were unread.
     """
-    unread = {(row["group_id"], row["group_protocol"]): row["unread_text"] for row in groups}
-    found: dict[tuple[str, str | None], list[int]] = defaultdict(list)
-    for n, row in enumerate(rebalances["listed"]):
-        found[row["group_id"] or "", row["group_protocol"]].append(n)
+    names, (start_ns, _) = member_names(read(dataset, Rebalance)), capture_span(dataset)
+    found = heapq.nsmallest(MOST_ROWS, read(dataset, Rebalance), key=lambda row: (row.start_ns or 0, row.rebalance_id))
+    shown = tuple(replace(_short(row), unread_text=unread_text(row, names, start_ns)) for row in found)
+    is_present, n = has_table(dataset, REBALANCES), dataset.rows(table_name(REBALANCES))
+    return PageRebalances(is_present, n if is_present else 0, shown, groups_of(shown, groups))
+
+
+def _short(row: Rebalance) -> Rebalance:
+    """The rebalance with as much as a page has room for."""
+    members = tuple(
+        replace(
+            member,
+            assigned=member.assigned[:MOST_NAMES],
+            standby=member.standby[:MOST_NAMES],
+            gained=member.gained[:MOST_NAMES],
+            lost=member.lost[:MOST_NAMES],
+        )
+        for member in row.members[:MOST_MEMBERS]
+    )
+    return replace(
+        row,
+        members=members,
+        departed=row.departed[:MOST_MEMBERS],
+        partitions=unread_of(row)[:MOST_PARTITIONS],
+        refused_commits=row.refused_commits[:MOST_NAMES],
+        fenced=row.fenced[:MOST_NAMES],
+        evidence=row.evidence[:MOST_EVIDENCE],
+    )
+
+
+def groups_of(rebalances: Sequence[Rebalance], groups: Sequence[GroupRebalances]) -> tuple[PageGroup, ...]:
+    """Groups with the places of their rebalances; those that rebalanced most often come first."""
+    unread = {(row.group_id, row.group_protocol): row.unread_text for row in groups}
+    found = grouped(enumerate(rebalances), lambda placed: (placed[1].group_id or "", placed[1].group_protocol))
     ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0][0], item[0][1] or ""))
-    return [_group(key, [(n, rebalances["listed"][n]) for n in places], unread.get(key)) for key, places in ordered]
+    return tuple(_group(key, placed, unread.get(key)) for key, placed in ordered)
 
 
-def _group(key: tuple[str, str | None], placed: list[tuple[int, Row]], unread: str | None) -> Row:
+def _group(key: tuple[str, str | None], placed: list[tuple[int, Rebalance]], unread: str | None) -> PageGroup:
     name, protocol = key
     kind = f"{protocol.replace('_', ' ')} · " if protocol else ""
-    lasted = span(1000 * sum(row["duration_ms"] or 0 for _, row in placed))
+    lasted = span(1000 * sum(row.duration_ms or 0 for _, row in placed))
     text = f"{kind}{count(len(placed), 'rebalance')}, {lasted} in all"
     in_short = f"{text}; {unread}" if unread else text
-    return {"name": safe(name or "?"), "in_short": in_short, "places": [place for place, _ in placed]}
+    return PageGroup(safe(name or "?"), in_short, tuple(place for place, _ in placed))
 
 
-def add_transaction_texts(transactions: Row, names: dict[str, str]) -> None:
-    """Adds to each transaction how long it `took`, the name of the client that fenced it, and whose reads it held back.
-
-    names: of clients, by client_instance_id.
-    """
-    for row in transactions["listed"]:
-        is_whole = row["begin_ns"] is not None and row["end_ns"] is not None
-        row["took"] = span((row["end_ns"] - row["begin_ns"]) // 1000) if is_whole else ""
-        row["fenced_by_name"] = names.get(row.get("fenced_by") or "", safe(row.get("fenced_by") or ""))
-        row["held_back_text"] = "; ".join(_held_back(one, names) for one in row.get("held_back") or ())
-
-
-def _held_back(one: Row, names: dict[str, str]) -> str:
-    who = names.get(one["client_instance_id"] or "", "a consumer")
-    return f"{who} on {safe(one['partition'])} for {span((one['until_ns'] - one['from_ns']) // 1000)}"
+def load_transactions(dataset: Dataset, names: Mapping[str, str], outcomes: dict[str, int]) -> PageTransactions:
+    """Transactions by time, at most MOST_ROWS. names: of clients, by client_instance_id; outcomes: those of the
+    report."""
+    found = heapq.nsmallest(
+        MOST_ROWS, read(dataset, PageTransaction), key=lambda row: (row.begin_ns or 0, str(row.transaction_no))
+    )
+    shown = tuple(worded_transaction(row, names) for row in found)
+    is_present, n = has_table(dataset, TRANSACTIONS), dataset.rows(table_name(TRANSACTIONS))
+    return PageTransactions(is_present, n if is_present else 0, shown, transactional_ids(shown), outcomes)
 
 
-def transactional_ids(transactions: Row) -> list[Row]:
-    """Transactional ids by name, with the places of their transactions in transactions.listed."""
-    found: dict[str, list[int]] = defaultdict(list)
-    for n, row in enumerate(transactions["listed"]):
-        found[row["transactional_id"] or "?"].append(n)
-    return [{"name": safe(name), "places": found[name]} for name in sorted(found)]
+def worded_transaction(row: PageTransaction, names: Mapping[str, str]) -> PageTransaction:
+    """The transaction with its words, and as much as a page has room for."""
+    held_back = row.held_back[:MOST_EVIDENCE]
+    return replace(
+        row,
+        partitions=row.partitions[:MOST_PARTITIONS],
+        offset_groups=row.offset_groups[:MOST_NAMES],
+        error_names=row.error_names[:MOST_NAMES],
+        evidence=row.evidence[:MOST_EVIDENCE],
+        held_back=held_back,
+        took=span(row.took_us),
+        fenced_by_name=names.get(row.fenced_by or "", safe(row.fenced_by or "")),
+        held_back_text="; ".join(_held_back(one, names) for one in held_back),
+    )
+
+
+def _held_back(one: BlockedConsumer, names: Mapping[str, str]) -> str:
+    who = names.get(one.client_instance_id or "", "a consumer")
+    return f"{who} on {safe(one.partition)} for {span((one.until_ns - one.from_ns) // 1000)}"
+
+
+def transactional_ids(transactions: Sequence[Transaction]) -> tuple[PageTransactionalId, ...]:
+    """Transactional ids by name, with the places of their transactions."""
+    found = grouped(enumerate(transactions), lambda placed: placed[1].transactional_id or "?")
+    return tuple(PageTransactionalId(safe(name), tuple(n for n, _ in found[name])) for name in sorted(found))

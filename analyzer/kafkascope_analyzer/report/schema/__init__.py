@@ -1,4 +1,4 @@
-"""The schema of report.json: every key with its type and a sentence.
+"""The schema of report.json: every key with its type and a sentence, made from the dataclass Report.
 
 `report.schema.json` beside this file is what `report_schema()` gives, written by scripts/reference_pages.py.
 """
@@ -6,39 +6,20 @@
 import json
 from importlib.resources import files
 
-from kafkascope_analyzer.report.schema import capture, stories
-from kafkascope_analyzer.report.schema.shapes import Shape, fields, whole
+from kafkascope_analyzer.report.model.report import REPORT_VERSION, Report
+from kafkascope_analyzer.report.schema.shapes import Shape, shape_of
 
 SCHEMA_FILE = "report.schema.json"
 
 
 def report_schema() -> Shape:
     """JSON Schema, draft 2020-12, of report.json."""
-    version = {**whole("1; it changes when a key changes its meaning or goes"), "const": 1}
-    keys = {
-        "report_version": version,
-        "capture": capture.capture(),
-        "connections": capture.connections(),
-        "cluster": capture.cluster(),
-        "apis": capture.apis(),
-        "errors": capture.errors(),
-        "unread": capture.unread(),
-        "stories": stories.stories(),
-        "headline": stories.headline(),
-        "incidents": stories.incidents(),
-        "findings": stories.findings(),
-        "clients": stories.clients(),
-        "rebalances": stories.rebalances(),
-        "transactions": stories.transactions(),
-        "flow": stories.flow(),
-        "request_rates": capture.request_rates(),
-        "latency": capture.latency(),
-        "leaders": capture.leaders(),
-        "client_traffic": capture.client_traffic(),
-        "removed_versions": capture.removed_versions(),
-    }
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "kafkascope report.json, version 1"}
-    return {**head, **fields("What a dataset of kafkascope tells", keys)}
+    shape = shape_of(Report)
+    properties = shape["properties"]
+    assert isinstance(properties, dict)
+    properties["report_version"] |= {"const": REPORT_VERSION}
+    title = f"kafkascope report.json, version {REPORT_VERSION}"
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **shape}
 
 
 def schema_text() -> str:

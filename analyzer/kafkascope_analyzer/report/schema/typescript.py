@@ -1,42 +1,28 @@
-"""The types of report.json, and of the rows of story tables that the HTML page shows, as TypeScript declarations.
+"""The types of report.json as TypeScript declarations.
 
 scripts/reference_pages.py writes them to report/html/script/report.d.ts, so that the type checker compares the page's
 script with the schema: a key that a report does not have is an error there.
 """
 
 import json
+from typing import Any
 
-from kafkascope_analyzer.dataset.stories import (
-    REBALANCES,
-    RECOVERIES,
-    RECOVERY_STEP_ROWS,
-    STARTUP_STEP_ROWS,
-    STARTUPS,
-    TRANSACTIONS,
-)
+from kafkascope_analyzer.report.html.story import ROWS
 from kafkascope_analyzer.report.schema import report_schema
-from kafkascope_analyzer.report.schema.shapes import Shape, columns_of, fields
+from kafkascope_analyzer.report.schema.shapes import shape_of
 
-_HEAD = "// Made by scripts/reference_pages.py from the schema of report.json and the story tables: change those.\n"
-_ROWS = {
-    "StartRow": STARTUPS,
-    "StartStepRow": STARTUP_STEP_ROWS,
-    "RecoveryRow": RECOVERIES,
-    "RecoveryStepRow": RECOVERY_STEP_ROWS,
-    "RebalanceRow": REBALANCES,
-    "TransactionRow": TRANSACTIONS,
-}
+_HEAD = "// Made by scripts/reference_pages.py from the dataclasses of the report and of the page: change those.\n"
 _SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 
 
 def report_types() -> str:
     """The text of report.d.ts."""
     parts = [_HEAD, f"export interface Report {_type(report_schema(), '')}\n"]
-    parts += [f"export interface {name} {_type(fields('', columns_of(table)), '')}\n" for name, table in _ROWS.items()]
+    parts += [f"export interface {name} {_type(shape_of(kind, clip=False), '')}\n" for name, kind in ROWS.items()]
     return "\n".join(parts)
 
 
-def _type(shape: Shape, indent: str) -> str:
+def _type(shape: Any, indent: str) -> str:
     """The type of a shape; indent is that of the line on which it stands."""
     if "const" in shape:
         return json.dumps(shape["const"])
@@ -46,7 +32,7 @@ def _type(shape: Shape, indent: str) -> str:
     return " | ".join(_of_kind(kind, shape, indent) for kind in kinds)
 
 
-def _of_kind(kind: str, shape: Shape, indent: str) -> str:
+def _of_kind(kind: str, shape: Any, indent: str) -> str:
     if kind == "array":
         inner = _type(shape["items"], indent)
         return f"({inner})[]" if "|" in inner.partition("{")[0] or inner.endswith("| null") else f"{inner}[]"
@@ -57,12 +43,11 @@ def _of_kind(kind: str, shape: Shape, indent: str) -> str:
     return _object(shape, indent)
 
 
-def _object(shape: Shape, indent: str) -> str:
+def _object(shape: Any, indent: str) -> str:
     deeper = indent + "  "
     lines = []
     for key, inner in shape["properties"].items():
         if inner.get("description"):
             lines.append(f"{deeper}/** {inner['description'].replace('*/', '* /')} */")
-        optional = "" if key in shape["required"] else "?"
-        lines.append(f"{deeper}{key}{optional}: {_type(inner, deeper)};")
+        lines.append(f"{deeper}{key}: {_type(inner, deeper)};")
     return "\n".join(["{", *lines, f"{indent}}}"])

@@ -12,7 +12,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.html import write_html
-from kafkascope_analyzer.report.model import report_model
+from kafkascope_analyzer.report.model.report import report_model
 
 FIXTURES = Path(__file__).parents[4] / "fixtures"
 EVENT_LOOP_WAIT_MS = 15_000

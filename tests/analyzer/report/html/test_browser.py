@@ -392,7 +392,7 @@ def test_rates_by_api_group_are_read_with_the_keyboard_the_pointer_and_as_a_tabl
 
 def report_of(dataset):
     from kafkascope_analyzer.dataset.dataset import Dataset
-    from kafkascope_analyzer.report.model import report_model
+    from kafkascope_analyzer.report.model.report import report_model
 
     return report_model(Dataset.open(dataset))
 

@@ -101,7 +101,7 @@ def test_evidence_is_in_the_page_with_its_packets(told, table):
 def test_a_page_with_a_small_budget_says_what_it_left_out(small_page, leader_move, tmp_path):
     from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.report.html import write_html
-    from kafkascope_analyzer.report.model import report_model
+    from kafkascope_analyzer.report.model.report import report_model
 
     place = tmp_path / "thin.html"
     write_html(Dataset.open(leader_move), report_model(Dataset.open(leader_move)), place, budget=2500)

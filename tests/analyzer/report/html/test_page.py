@@ -4,7 +4,7 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.html import page, write_html
-from kafkascope_analyzer.report.model import report_model
+from kafkascope_analyzer.report.model.report import report_model
 
 
 def test_same_dataset_same_bytes(leader_move, real_page, tmp_path):

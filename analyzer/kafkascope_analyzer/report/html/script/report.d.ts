@@ -1,4 +1,4 @@
-// Made by scripts/reference_pages.py from the schema of report.json and the story tables: change those.
+// Made by scripts/reference_pages.py from the dataclasses of the report and of the page: change those.
 
 export interface Report {
   /** 1; it changes when a key changes its meaning or goes */
@@ -50,7 +50,7 @@ export interface Report {
     n_truncated: number;
     /** packets that show another once more */
     n_duplicates: number;
-    /** packets that the capturing program dropped; null where no file tells */
+    /** packets that the capturing program dropped; null where no file says it */
     n_dropped: number | null;
     /** where the bytes of the streams went */
     ledger: {
@@ -60,10 +60,10 @@ export interface Report {
       decoded_bytes: number;
       /** bytes that did not decode; `unread` says why */
       undecoded_bytes: number;
-      /** bytes of ZooKeeper's protocol, which are among undecoded_bytes */
-      zookeeper_bytes: number;
       /** bytes that the capture lacks */
       missing_bytes: number;
+      /** bytes of ZooKeeper's protocol, which are among undecoded_bytes */
+      zookeeper_bytes: number;
     };
   };
   /** how many TCP connections, what they speak, how they began and ended */
@@ -84,9 +84,9 @@ export interface Report {
       /** how many */
       n: number;
     }[];
-    /** what told client from server */
+    /** what showed which end is the client */
     by_opening: {
-      /** what told client from server */
+      /** what showed which end is the client */
       opened_by: string | null;
       /** how many */
       n: number;
@@ -118,7 +118,7 @@ export interface Report {
       releases: {
         /** the releases that offer such versions of APIs, or `unknown` */
         release: string;
-        /** first connection that was told so */
+        /** first connection on which it offered them */
         first_ns: number;
         /** last one */
         last_ns: number;
@@ -127,10 +127,10 @@ export interface Report {
       n_connections: number;
       /** requests on them */
       n_requests: number;
-      /** non-zero error codes in its answers */
+      /** non-zero error codes in its responses */
       n_errors: number;
     }[];
-    /** servers of Kafka whose node id is not known */
+    /** Kafka servers whose node id is not known */
     servers_without_node_id: {
       /** address */
       address: string;
@@ -152,16 +152,16 @@ export interface Report {
     p99_us: number | null;
     /** longest */
     max_us: number | null;
-    /** answers with an error code */
+    /** responses with an error code */
     n_with_errors: number;
     /** what became of the requests */
     statuses: Record<string, number>;
     /** bytes of the requests */
     request_bytes: number;
-    /** bytes of the answers */
+    /** bytes of the responses */
     response_bytes: number;
   }[];
-  /** error codes in the brokers' answers */
+  /** error codes in the brokers' responses */
   errors: {
     /** non-zero error codes */
     n: number;
@@ -171,7 +171,7 @@ export interface Report {
     kinds: {
       /** error */
       error_name: string;
-      /** API that answered it */
+      /** API that returned it */
       api_name: string;
       /** times */
       n: number;
@@ -632,7 +632,7 @@ export interface Report {
     /** by the time they were first seen, at most 200: those in trouble */
     listed: {
       /** client instance: the same whatever the buckets, partitions or machine */
-      client_instance_id: string | null;
+      client_instance_id: string;
       /** client id */
       client_id: string | null;
       /** address */
@@ -646,7 +646,7 @@ export interface Report {
       /** what shows the software: ApiVersions, or behaviour that fits one library only */
       software_from: "api_versions" | "behaviour" | null;
       /** what it does */
-      kind: "consumer" | "producer" | "transactional_producer" | "share_consumer" | "streams" | "admin" | "connect" | "broker" | "unknown" | null;
+      kind: "consumer" | "producer" | "transactional_producer" | "share_consumer" | "streams" | "admin" | "connect" | "broker" | "unknown";
       /** group protocol */
       group_protocol: "classic" | "consumer" | "share" | "streams" | "none" | null;
       /** transaction protocol */
@@ -654,7 +654,7 @@ export interface Report {
       /** group */
       group_id: string | null;
       /** member ids it had, in order */
-      member_ids: (string | null)[] | null;
+      member_ids: string[] | null;
       /** static member id */
       group_instance_id: string | null;
       /** transactional id */
@@ -673,8 +673,6 @@ export interface Report {
       n_errors: number | null;
       /** how it ended */
       end: "closed" | "died" | "evicted" | "open" | null;
-      /** its longest stall in words; null where it never stood still */
-      stood_still: string | null;
       /** its connections */
       n_connections: number;
       /** the first 100 of them */
@@ -726,9 +724,9 @@ export interface Report {
       /** the first 10 of them */
       starts: {
         /** client_instance_id and the number of the start */
-        startup_id: string | null;
+        startup_id: string;
         /** client instance: the same whatever the buckets, partitions or machine */
-        client_instance_id: string | null;
+        client_instance_id: string;
         /** 1 for the first start */
         start_no: number | null;
         /** first SYN or first request; a name looked up before it is a step, no part of the total (nanoseconds since the epoch) */
@@ -748,23 +746,23 @@ export interface Report {
         /** error at that step */
         error_name: string | null;
         /** steps that made the total, in order */
-        critical_path: (string | null)[] | null;
+        critical_path: string[] | null;
         /** what such a client is expected to do: kind of client / library */
         expected_sequence: string | null;
         /** steps that it cannot do without, in order */
-        expected_steps: (string | null)[] | null;
+        expected_steps: string[] | null;
         /** of them, those that it did not take */
-        missing_steps: (string | null)[] | null;
+        missing_steps: string[] | null;
         /** steps that such a client does not take */
-        extra_steps: (string | null)[] | null;
+        extra_steps: string[] | null;
         /** steps taken again on one subject, or after a failure */
-        repeated_steps: (string | null)[] | null;
+        repeated_steps: string[] | null;
         /** steps first taken before those that they depend on had succeeded */
-        out_of_order_steps: (string | null)[] | null;
+        out_of_order_steps: string[] | null;
         /** connections of the start */
         n_connections: number | null;
         /** request ids that prove outcome and time */
-        evidence: (string | null)[] | null;
+        evidence: string[] | null;
         /** the three longest parts of the critical path */
         slowest: {
           /** step */
@@ -783,13 +781,13 @@ export interface Report {
         /** the first 60 and last 20 */
         steps: {
           /** the start */
-          startup_id: string | null;
+          startup_id: string;
           /** order within the start, from 1 */
-          seq: number | null;
+          seq: number;
           /** phase of the start */
           phase: "bootstrap" | "discovery" | "direct" | "group" | "transaction" | "steady" | null;
           /** step */
-          step: "dns" | "tcp_connect" | "tls_handshake" | "api_versions" | "sasl_handshake" | "sasl_authenticate" | "metadata" | "find_coordinator_group" | "find_coordinator_txn" | "find_coordinator_share" | "init_producer_id" | "join_group" | "sync_group" | "consumer_group_heartbeat" | "share_group_heartbeat" | "streams_group_heartbeat" | "offset_fetch" | "offset_for_leader_epoch" | "list_offsets" | "first_fetch" | "first_records" | "add_partitions_to_txn" | "first_produce" | "first_produce_ack" | "first_heartbeat" | "first_commit" | "admin_request" | null;
+          step: "dns" | "tcp_connect" | "tls_handshake" | "api_versions" | "sasl_handshake" | "sasl_authenticate" | "metadata" | "find_coordinator_group" | "find_coordinator_txn" | "find_coordinator_share" | "init_producer_id" | "join_group" | "sync_group" | "consumer_group_heartbeat" | "share_group_heartbeat" | "streams_group_heartbeat" | "offset_fetch" | "offset_for_leader_epoch" | "list_offsets" | "first_fetch" | "first_records" | "add_partitions_to_txn" | "first_produce" | "first_produce_ack" | "first_heartbeat" | "first_commit" | "admin_request";
           /** what it is about: address, group, topic-partition, mechanism */
           subject: string | null;
           /** connection */
@@ -819,9 +817,9 @@ export interface Report {
           /** error of the answer */
           error_name: string | null;
           /** whether it made the total */
-          on_critical_path: boolean | null;
+          on_critical_path: boolean;
           /** requests that prove it */
-          request_ids: (string | null)[] | null;
+          request_ids: string[] | null;
         }[];
       }[];
       /** its loops that are late or fast */
@@ -829,19 +827,19 @@ export interface Report {
       /** 20 of them, late ones first */
       odd_loops: {
         /** client instance: the same whatever the buckets, partitions or machine */
-        client_instance_id: string | null;
+        client_instance_id: string;
         /** connection; null for metadata_refresh, which runs over all of them */
         conn_id: string | null;
         /** the loop */
-        cadence: "heartbeat" | "fetch" | "commit" | "metadata_refresh" | "poll_gap" | "idle_before_close" | "in_flight" | "reauthentication" | null;
+        cadence: "heartbeat" | "fetch" | "commit" | "metadata_refresh" | "poll_gap" | "idle_before_close" | "in_flight" | "reauthentication";
         /** times between two rounds that were measured */
         n: number | null;
         /** half of them are not longer, milliseconds (in_flight: requests) */
-        p50_ms: number | null;
+        p50_ms: number;
         /** 99 % of them are not longer, milliseconds (in_flight: requests) */
-        p99_ms: number | null;
+        p99_ms: number;
         /** the longest, milliseconds (in_flight: requests) */
-        max_ms: number | null;
+        max_ms: number;
         /** what it should be, milliseconds (in_flight: requests); null where nothing says */
         expected_ms: number | null;
         /** what says so */
@@ -855,26 +853,36 @@ export interface Report {
       recoveries: {
         /** the same for all episodes of one cause */
         cause_id: string | null;
+        /** recovery_id of the worst of them, which the other keys describe */
+        told: string;
+        /** episodes */
+        n_episodes: number;
         /** what broke */
         resource_kind: "partition" | "group" | "transaction" | "coordinator" | "connection" | "authentication" | null;
         /** topic-partition, group, transactional id, coordinator key or address */
         resource: string | null;
+        /** resources that broke */
+        n_resources: number;
+        /** the first 5 of them */
+        resources: string[];
         /** first error */
         first_error_name: string | null;
         /** all errors, in order of appearance */
-        error_names: (string | null)[] | null;
+        error_names: string[];
         /** errors */
-        n_errors: number | null;
+        n_errors: number;
         /** requests on the resource that failed */
-        n_wasted_requests: number | null;
+        n_wasted_requests: number;
         /** more than 10 errors in a second, or more than 50 */
-        storm: boolean | null;
+        storm: boolean;
         /** what such a client should do next */
         expected_reaction: string | null;
         /** what it did */
         reaction: string | null;
         /** how it ended: recovered; served_elsewhere (the client did not need it again: other brokers served it, or, of a topic-partition, its group went on); still_open at the end of the capture; gave_up (the client did other work and did not try again); client_ended (the client ended first); fatal (trying again does not help); wrong_reaction */
         outcome: "recovered" | "served_elsewhere" | "still_open" | "gave_up" | "client_ended" | "fatal" | "wrong_reaction" | null;
+        /** episodes by how they ended */
+        outcomes: Record<string, number>;
         /** first error (nanoseconds since the epoch) */
         start_ns: number | null;
         /** first success on the resource after it (nanoseconds since the epoch) */
@@ -886,27 +894,17 @@ export interface Report {
         /** node that answered */
         new_node_id: number | null;
         /** request ids or conn_ids that prove it */
-        evidence: (string | null)[] | null;
-        /** recovery_id of the worst of them, which the other keys tell of */
-        told: string;
-        /** episodes */
-        n_episodes: number;
-        /** resources that broke */
-        n_resources: number;
-        /** the first 5 of them */
-        resources: string[];
-        /** episodes by how they ended */
-        outcomes: Record<string, number>;
+        evidence: string[];
         /** steps of the worst */
         n_steps: number;
         /** the first 60 and last 20 */
         steps: {
           /** the episode */
-          recovery_id: string | null;
+          recovery_id: string;
           /** order within the episode, from 1 */
-          seq: number | null;
+          seq: number;
           /** step */
-          step: "error" | "backoff" | "hint" | "metadata" | "find_coordinator" | "reconnect" | "api_versions" | "authenticate" | "join_group" | "sync_group" | "heartbeat" | "init_producer_id" | "list_offsets" | "offset_for_leader_epoch" | "end_txn" | "retry" | "success" | null;
+          step: "error" | "backoff" | "hint" | "metadata" | "find_coordinator" | "reconnect" | "api_versions" | "authenticate" | "join_group" | "sync_group" | "heartbeat" | "init_producer_id" | "list_offsets" | "offset_for_leader_epoch" | "end_txn" | "retry" | "success";
           /** connection */
           conn_id: string | null;
           /** node */
@@ -921,6 +919,8 @@ export interface Report {
           error_name: string | null;
         }[];
       }[];
+      /** its longest stall in words; null where it never stood still */
+      stood_still: string | null;
     }[];
     /** the brokers' own clients, summed up */
     brokers: {
@@ -971,7 +971,11 @@ export interface Report {
       /** the first 50 of them */
       listed: {
         /** the generation: the same for the same capture */
-        rebalance_id: string | null;
+        rebalance_id: string;
+        /** group */
+        group_id: string | null;
+        /** protocol */
+        group_protocol: "classic" | "consumer" | "share" | "streams" | null;
         /** what a classic group is for: consumer, connect, ...; null for other protocols */
         protocol_type: string | null;
         /** coordinator */
@@ -1000,6 +1004,33 @@ export interface Report {
         leader: string | null;
         /** members */
         n_members: number | null;
+        /** members: joined_ns (its join was sent; epoch reached), synced_ns (it had its assignment), join_ms and sync_ms (the coordinator's time for its join and sync), partitions assigned (tasks for streams, connectors and tasks for connect), gained and lost since the generation before */
+        members: {
+          member_id: string | null;
+          client_instance_id: string | null;
+          joined_ns: number | null;
+          synced_ns: number | null;
+          client_id: string | null;
+          group_instance_id: string | null;
+          conn_id: string | null;
+          is_new: boolean | null;
+          join_ms: number | null;
+          sync_ms: number | null;
+          session_timeout_ms: number | null;
+          rebalance_timeout_ms: number | null;
+          /** how many assigned there are */
+          n_assigned: number;
+          assigned: string[];
+          /** how many standby there are */
+          n_standby: number;
+          standby: string[];
+          /** how many gained there are */
+          n_gained: number;
+          gained: string[];
+          /** how many lost there are */
+          n_lost: number;
+          lost: string[];
+        }[];
         /** whether the capture shows all members (the leader's traffic), not some */
         members_complete: boolean | null;
         /** member that joined last: who the others waited for */
@@ -1010,7 +1041,7 @@ export interface Report {
         unread_ms: number | null;
         /** how many partitions there are */
         n_partitions: number;
-        /** the first 10, those that were unread longest first */
+        /** topic-partitions that changed their owner, or that nobody in the group read meanwhile, by name: owner_before and owner_after (member ids; null for nobody, or where the capture does not show it), and the time in which accepted records waited and no Fetch of the group brought any: unread_from_ns, unread_to_ns (null: until the capture ended) and unread_ms; all null where nothing waited for longer than the group's usual pause, or where the capture does not show since when records were there (by their producer, a follower or another reader). It is the wait of a row of stalls of the kind consume, shorter ones included; one that lasts through several rebalances is in each of them */
         partitions: {
           /** topic */
           topic: string;
@@ -1030,7 +1061,7 @@ export interface Report {
         /** how many departed there are */
         n_departed: number;
         /** members of the generation before that are in it no more: how (left: it said so; evicted: it was silent; replaced: another took its group.instance.id), and when it was last heard */
-        departed: ({
+        departed: {
           member_id: string | null;
           client_instance_id: string | null;
           client_id: string | null;
@@ -1041,15 +1072,15 @@ export interface Report {
           silent_ms: number | null;
           session_timeout_ms: number | null;
           request_id: string | null;
-        } | null)[] | null;
+        }[];
         /** how many refused commits there are */
         n_refused_commits: number;
         /** the first of them, as request ids */
-        refused_commits: (string | null)[] | null;
+        refused_commits: string[];
         /** how many fenced there are */
         n_fenced: number;
         /** request ids refused with FENCED_INSTANCE_ID or UNRELEASED_INSTANCE_ID meanwhile */
-        fenced: (string | null)[] | null;
+        fenced: string[];
         /** records between the last offsets that the generation committed and the ends of their partitions then, as Fetch answers told them; null where the capture does not show both */
         lag_records: number | null;
         /** partitions of which it shows both */
@@ -1057,33 +1088,9 @@ export interface Report {
         /** how many evidence there are */
         n_evidence: number;
         /** request ids that prove trigger, generation and assignments, in order of time */
-        evidence: (string | null)[] | null;
+        evidence: string[];
         /** the partitions that were unread, in words; empty where none was */
         unread_text: string;
-        /** members, the first 50 by joining */
-        members: {
-          member_id: string | null;
-          client_instance_id: string | null;
-          joined_ns: number | null;
-          synced_ns: number | null;
-          /** client id of its instance */
-          client_id: string | null;
-          group_instance_id: string | null;
-          conn_id: string | null;
-          is_new: boolean | null;
-          join_ms: number | null;
-          sync_ms: number | null;
-          session_timeout_ms: number | null;
-          rebalance_timeout_ms: number | null;
-          n_assigned?: number;
-          assigned: (string | null)[] | null;
-          n_standby?: number;
-          standby: (string | null)[] | null;
-          n_gained?: number;
-          gained: (string | null)[] | null;
-          n_lost?: number;
-          lost: (string | null)[] | null;
-        }[];
         /** client id of the last to join */
         last_joiner_client_id: string | null;
       }[];
@@ -1098,20 +1105,7 @@ export interface Report {
     /** transactions */
     n: number;
     /** transactions by how they ended */
-    outcomes: {
-      /** committed */
-      committed: number;
-      /** aborted */
-      aborted: number;
-      /** fenced */
-      fenced: number;
-      /** hanging */
-      hanging: number;
-      /** open */
-      open: number;
-      /** cut */
-      cut: number;
-    };
+    outcomes: Record<string, number>;
     /** transactional ids */
     n_ids: number;
     /** those in trouble first, at most 200 */
@@ -1121,20 +1115,7 @@ export interface Report {
       /** its transactions */
       n: number;
       /** transactions by how they ended */
-      outcomes: {
-        /** committed */
-        committed: number;
-        /** aborted */
-        aborted: number;
-        /** fenced */
-        fenced: number;
-        /** hanging */
-        hanging: number;
-        /** open */
-        open: number;
-        /** cut */
-        cut: number;
-      };
+      outcomes: Record<string, number>;
       /** protocols: v1, v2 (KIP-890) */
       transactions: string[];
       /** clients that used it */
@@ -1160,12 +1141,10 @@ export interface Report {
       n_unwell: number;
       /** 20 of them by time: hanging, then fenced, aborted, open */
       unwell: {
-        /** begin to end */
-        duration_us: number | null;
-        /** client id of the instance that took its transactional id over */
-        fenced_by_client_id: string | null;
         /** number of the transaction of its transactional id in the capture, from 1 */
         transaction_no: number | null;
+        /** transactional id; null where only consumers show the transaction, held back by it */
+        transactional_id: string | null;
         /** producer id */
         producer_id: number | null;
         /** producer epoch */
@@ -1183,11 +1162,11 @@ export interface Report {
         /** how many partitions there are */
         n_partitions: number;
         /** topic-partitions written, sorted */
-        partitions: (string | null)[] | null;
+        partitions: string[];
         /** how many offset groups there are */
         n_offset_groups: number;
         /** groups whose offsets it commits, sorted */
-        offset_groups: (string | null)[] | null;
+        offset_groups: string[];
         /** record batches that no answer refused, each counted once however often it was sent */
         n_batches: number | null;
         /** records in them */
@@ -1211,23 +1190,27 @@ export interface Report {
         /** how many error names there are */
         n_error_names: number;
         /** errors in answers to its requests, sorted */
-        error_names: (string | null)[] | null;
+        error_names: string[];
         /** how many evidence there are */
         n_evidence: number;
         /** request ids that prove it, in order of time; at most 32 */
-        evidence: (string | null)[] | null;
+        evidence: string[];
         /** how many held back there are */
         n_held_back: number;
         /** read_committed consumers that could not read past it: the partition, the last stable offset that stayed there, first and last answer that shows it (nanoseconds since the epoch), records behind it, the last such Fetch */
-        held_back: ({
+        held_back: {
           client_instance_id: string | null;
           partition: string | null;
           last_stable_offset: number | null;
-          from_ns: number | null;
-          until_ns: number | null;
+          from_ns: number;
+          until_ns: number;
           records: number | null;
           request_id: string | null;
-        } | null)[] | null;
+        }[];
+        /** begin to end */
+        duration_us: number | null;
+        /** client id of the instance that took its transactional id over */
+        fenced_by_client_id: string | null;
       }[];
     }[];
   };
@@ -1387,11 +1370,11 @@ export interface Report {
       address: string | null;
       /** answered requests */
       n: number;
-      /** last byte of the request to first byte of the answer, median */
+      /** last byte of the request to first byte of the response, median */
       broker_p50_us: number | null;
       /** 99th percentile */
       broker_p99_us: number | null;
-      /** first to last byte of the request and of the answer, median */
+      /** first to last byte of the request and of the response, median */
       network_p50_us: number | null;
       /** 99th percentile */
       network_p99_us: number | null;
@@ -1409,8 +1392,8 @@ export interface Report {
     listed: {
       /** node id */
       node_id: number;
-      /** partitions that it was seen to lead; null where there are too many */
-      n_partitions: number | null;
+      /** partitions that it was seen to lead */
+      n_partitions: number;
       /** Produce requests */
       n_produce: number;
       /** bytes of record batches in them */
@@ -1419,7 +1402,7 @@ export interface Report {
       produce_records: number;
       /** clients' Fetch requests */
       n_fetch: number;
-      /** bytes of record batches in the answers */
+      /** bytes of record batches in the responses */
       fetch_bytes: number;
       /** records in them */
       fetch_records: number;
@@ -1470,7 +1453,7 @@ export interface Report {
         records_a_request: number | null;
         /** bytes of record batches a request */
         bytes_a_request: number | null;
-        /** answers without records */
+        /** responses without records */
         n_empty: number;
         /** commonest max_wait_ms */
         max_wait_ms: number | null;
@@ -1505,7 +1488,7 @@ export interface Report {
       first_ns: number;
       /** last request */
       last_ns: number;
-      /** client software, where ApiVersions told */
+      /** client software, where ApiVersions says it */
       software_name: string | null;
       /** its version */
       software_version: string | null;
@@ -1517,9 +1500,9 @@ export interface Report {
 
 export interface StartRow {
   /** client_instance_id and the number of the start */
-  startup_id: string | null;
+  startup_id: string;
   /** client instance: the same whatever the buckets, partitions or machine */
-  client_instance_id: string | null;
+  client_instance_id: string;
   /** 1 for the first start */
   start_no: number | null;
   /** first SYN or first request; a name looked up before it is a step, no part of the total (nanoseconds since the epoch) */
@@ -1539,34 +1522,92 @@ export interface StartRow {
   /** error at that step */
   error_name: string | null;
   /** steps that made the total, in order */
-  critical_path: (string | null)[] | null;
+  critical_path: string[] | null;
   /** what such a client is expected to do: kind of client / library */
   expected_sequence: string | null;
   /** steps that it cannot do without, in order */
-  expected_steps: (string | null)[] | null;
+  expected_steps: string[] | null;
   /** of them, those that it did not take */
-  missing_steps: (string | null)[] | null;
+  missing_steps: string[] | null;
   /** steps that such a client does not take */
-  extra_steps: (string | null)[] | null;
+  extra_steps: string[] | null;
   /** steps taken again on one subject, or after a failure */
-  repeated_steps: (string | null)[] | null;
+  repeated_steps: string[] | null;
   /** steps first taken before those that they depend on had succeeded */
-  out_of_order_steps: (string | null)[] | null;
+  out_of_order_steps: string[] | null;
   /** connections of the start */
   n_connections: number | null;
   /** request ids that prove outcome and time */
-  evidence: (string | null)[] | null;
+  evidence: string[] | null;
+  /** the three longest parts of the critical path */
+  slowest: {
+    /** step */
+    step: string;
+    /** what the step is about */
+    subject: string | null;
+    /** node */
+    node_id: number | null;
+    /** whom it waited for */
+    who: "client" | "broker" | "network";
+    /** how long */
+    us: number;
+  }[];
+  /** its steps */
+  n_steps: number;
+  /** the first 60 and last 20 */
+  steps: {
+    /** the start */
+    startup_id: string;
+    /** order within the start, from 1 */
+    seq: number;
+    /** phase of the start */
+    phase: "bootstrap" | "discovery" | "direct" | "group" | "transaction" | "steady" | null;
+    /** step */
+    step: "dns" | "tcp_connect" | "tls_handshake" | "api_versions" | "sasl_handshake" | "sasl_authenticate" | "metadata" | "find_coordinator_group" | "find_coordinator_txn" | "find_coordinator_share" | "init_producer_id" | "join_group" | "sync_group" | "consumer_group_heartbeat" | "share_group_heartbeat" | "streams_group_heartbeat" | "offset_fetch" | "offset_for_leader_epoch" | "list_offsets" | "first_fetch" | "first_records" | "add_partitions_to_txn" | "first_produce" | "first_produce_ack" | "first_heartbeat" | "first_commit" | "admin_request";
+    /** what it is about: address, group, topic-partition, mechanism */
+    subject: string | null;
+    /** connection */
+    conn_id: string | null;
+    /** node */
+    node_id: number | null;
+    /** when it began (nanoseconds since the epoch) */
+    start_ns: number | null;
+    /** when it ended (nanoseconds since the epoch) */
+    end_ns: number | null;
+    /** from begin to end, microseconds */
+    duration_us: number | null;
+    /** last byte of the request to first byte of the answer, microseconds */
+    broker_us: number | null;
+    /** what the broker did in it */
+    broker_why: "work" | "rebalance" | "long_poll" | null;
+    /** rest of the duration: bytes on the way, the TCP and TLS handshakes; microseconds */
+    network_us: number | null;
+    /** time before it with nothing in flight (critical path: since the step before), microseconds */
+    wait_us: number | null;
+    /** what the client waited for */
+    wait_why: "client" | "backoff" | "no_records" | null;
+    /** 1, and one more after each try of this step on this subject that failed */
+    attempt: number | null;
+    /** how it ended */
+    outcome: "ok" | "error" | "unanswered" | "cut" | null;
+    /** error of the answer */
+    error_name: string | null;
+    /** whether it made the total */
+    on_critical_path: boolean;
+    /** requests that prove it */
+    request_ids: string[] | null;
+  }[];
 }
 
 export interface StartStepRow {
   /** the start */
-  startup_id: string | null;
+  startup_id: string;
   /** order within the start, from 1 */
-  seq: number | null;
+  seq: number;
   /** phase of the start */
   phase: "bootstrap" | "discovery" | "direct" | "group" | "transaction" | "steady" | null;
   /** step */
-  step: "dns" | "tcp_connect" | "tls_handshake" | "api_versions" | "sasl_handshake" | "sasl_authenticate" | "metadata" | "find_coordinator_group" | "find_coordinator_txn" | "find_coordinator_share" | "init_producer_id" | "join_group" | "sync_group" | "consumer_group_heartbeat" | "share_group_heartbeat" | "streams_group_heartbeat" | "offset_fetch" | "offset_for_leader_epoch" | "list_offsets" | "first_fetch" | "first_records" | "add_partitions_to_txn" | "first_produce" | "first_produce_ack" | "first_heartbeat" | "first_commit" | "admin_request" | null;
+  step: "dns" | "tcp_connect" | "tls_handshake" | "api_versions" | "sasl_handshake" | "sasl_authenticate" | "metadata" | "find_coordinator_group" | "find_coordinator_txn" | "find_coordinator_share" | "init_producer_id" | "join_group" | "sync_group" | "consumer_group_heartbeat" | "share_group_heartbeat" | "streams_group_heartbeat" | "offset_fetch" | "offset_for_leader_epoch" | "list_offsets" | "first_fetch" | "first_records" | "add_partitions_to_txn" | "first_produce" | "first_produce_ack" | "first_heartbeat" | "first_commit" | "admin_request";
   /** what it is about: address, group, topic-partition, mechanism */
   subject: string | null;
   /** connection */
@@ -1596,16 +1637,16 @@ export interface StartStepRow {
   /** error of the answer */
   error_name: string | null;
   /** whether it made the total */
-  on_critical_path: boolean | null;
+  on_critical_path: boolean;
   /** requests that prove it */
-  request_ids: (string | null)[] | null;
+  request_ids: string[] | null;
 }
 
 export interface RecoveryRow {
   /** episode */
-  recovery_id: string | null;
+  recovery_id: string;
   /** client instance: the same whatever the buckets, partitions or machine */
-  client_instance_id: string | null;
+  client_instance_id: string;
   /** client id */
   client_id: string | null;
   /** the same for all episodes of one cause */
@@ -1619,7 +1660,7 @@ export interface RecoveryRow {
   /** API that it answered; null for a connection's failure */
   first_api_key: number | null;
   /** all errors, in order of appearance */
-  error_names: (string | null)[] | null;
+  error_names: string[] | null;
   /** errors */
   n_errors: number | null;
   /** what such a client should do next */
@@ -1673,16 +1714,16 @@ export interface RecoveryRow {
   /** node that answered */
   new_node_id: number | null;
   /** request ids or conn_ids that prove it */
-  evidence: (string | null)[] | null;
+  evidence: string[] | null;
 }
 
 export interface RecoveryStepRow {
   /** the episode */
-  recovery_id: string | null;
+  recovery_id: string;
   /** order within the episode, from 1 */
-  seq: number | null;
+  seq: number;
   /** step */
-  step: "error" | "backoff" | "hint" | "metadata" | "find_coordinator" | "reconnect" | "api_versions" | "authenticate" | "join_group" | "sync_group" | "heartbeat" | "init_producer_id" | "list_offsets" | "offset_for_leader_epoch" | "end_txn" | "retry" | "success" | null;
+  step: "error" | "backoff" | "hint" | "metadata" | "find_coordinator" | "reconnect" | "api_versions" | "authenticate" | "join_group" | "sync_group" | "heartbeat" | "init_producer_id" | "list_offsets" | "offset_for_leader_epoch" | "end_txn" | "retry" | "success";
   /** connection */
   conn_id: string | null;
   /** node */
@@ -1699,7 +1740,7 @@ export interface RecoveryStepRow {
 
 export interface RebalanceRow {
   /** the generation: the same for the same capture */
-  rebalance_id: string | null;
+  rebalance_id: string;
   /** group */
   group_id: string | null;
   /** protocol */
@@ -1733,7 +1774,7 @@ export interface RebalanceRow {
   /** members */
   n_members: number | null;
   /** members: joined_ns (its join was sent; epoch reached), synced_ns (it had its assignment), join_ms and sync_ms (the coordinator's time for its join and sync), partitions assigned (tasks for streams, connectors and tasks for connect), gained and lost since the generation before */
-  members: ({
+  members: {
     member_id: string | null;
     client_instance_id: string | null;
     joined_ns: number | null;
@@ -1746,11 +1787,19 @@ export interface RebalanceRow {
     sync_ms: number | null;
     session_timeout_ms: number | null;
     rebalance_timeout_ms: number | null;
-    assigned: (string | null)[] | null;
-    standby: (string | null)[] | null;
-    gained: (string | null)[] | null;
-    lost: (string | null)[] | null;
-  } | null)[] | null;
+    /** how many assigned there are */
+    n_assigned: number;
+    assigned: string[];
+    /** how many standby there are */
+    n_standby: number;
+    standby: string[];
+    /** how many gained there are */
+    n_gained: number;
+    gained: string[];
+    /** how many lost there are */
+    n_lost: number;
+    lost: string[];
+  }[];
   /** whether the capture shows all members (the leader's traffic), not some */
   members_complete: boolean | null;
   /** member that joined last: who the others waited for */
@@ -1760,17 +1809,24 @@ export interface RebalanceRow {
   /** longest unread_ms of a partition; null where none was unread */
   unread_ms: number | null;
   /** topic-partitions that changed their owner, or that nobody in the group read meanwhile, by name: owner_before and owner_after (member ids; null for nobody, or where the capture does not show it), and the time in which accepted records waited and no Fetch of the group brought any: unread_from_ns, unread_to_ns (null: until the capture ended) and unread_ms; all null where nothing waited for longer than the group's usual pause, or where the capture does not show since when records were there (by their producer, a follower or another reader). It is the wait of a row of stalls of the kind consume, shorter ones included; one that lasts through several rebalances is in each of them */
-  partitions: ({
-    topic: string | null;
-    partition: number | null;
+  partitions: {
+    /** topic */
+    topic: string;
+    /** partition */
+    partition: number;
+    /** member id of who had it before; null for nobody, or where it is not known */
     owner_before: string | null;
+    /** member id of who has it next; null likewise */
     owner_after: string | null;
+    /** since when a record waited that nobody in the group fetched */
     unread_from_ns: number | null;
+    /** when one was fetched; null: the capture ended before */
     unread_to_ns: number | null;
+    /** from the one to the other; null where none waited, milliseconds */
     unread_ms: number | null;
-  } | null)[] | null;
+  }[];
   /** members of the generation before that are in it no more: how (left: it said so; evicted: it was silent; replaced: another took its group.instance.id), and when it was last heard */
-  departed: ({
+  departed: {
     member_id: string | null;
     client_instance_id: string | null;
     client_id: string | null;
@@ -1781,19 +1837,23 @@ export interface RebalanceRow {
     silent_ms: number | null;
     session_timeout_ms: number | null;
     request_id: string | null;
-  } | null)[] | null;
+  }[];
   /** offset commits refused because of it */
   n_refused_commits: number | null;
   /** the first of them, as request ids */
-  refused_commits: (string | null)[] | null;
+  refused_commits: string[];
   /** request ids refused with FENCED_INSTANCE_ID or UNRELEASED_INSTANCE_ID meanwhile */
-  fenced: (string | null)[] | null;
+  fenced: string[];
   /** records between the last offsets that the generation committed and the ends of their partitions then, as Fetch answers told them; null where the capture does not show both */
   lag_records: number | null;
   /** partitions of which it shows both */
   n_lag_partitions: number | null;
   /** request ids that prove trigger, generation and assignments, in order of time */
-  evidence: (string | null)[] | null;
+  evidence: string[];
+  /** the partitions that were unread, in words; empty where none was */
+  unread_text: string;
+  /** client id of the last to join */
+  last_joiner_client_id: string | null;
 }
 
 export interface TransactionRow {
@@ -1816,9 +1876,9 @@ export interface TransactionRow {
   /** how it ended: fenced (another instance took the id over), hanging (left open by a client that went away, or longer than its timeout), open (at the end of the capture), cut (it began before the capture, or its end is not in it; see end_kind) */
   outcome: "committed" | "aborted" | "fenced" | "hanging" | "open" | "cut" | null;
   /** topic-partitions written, sorted */
-  partitions: (string | null)[] | null;
+  partitions: string[];
   /** groups whose offsets it commits, sorted */
-  offset_groups: (string | null)[] | null;
+  offset_groups: string[];
   /** record batches that no answer refused, each counted once however often it was sent */
   n_batches: number | null;
   /** records in them */
@@ -1840,17 +1900,21 @@ export interface TransactionRow {
   /** when its client went away and left it open (nanoseconds since the epoch) */
   left_ns: number | null;
   /** errors in answers to its requests, sorted */
-  error_names: (string | null)[] | null;
+  error_names: string[];
   /** request ids that prove it, in order of time; at most 32 */
-  evidence: (string | null)[] | null;
+  evidence: string[];
   /** read_committed consumers that could not read past it: the partition, the last stable offset that stayed there, first and last answer that shows it (nanoseconds since the epoch), records behind it, the last such Fetch */
-  held_back: ({
+  held_back: {
     client_instance_id: string | null;
     partition: string | null;
     last_stable_offset: number | null;
-    from_ns: number | null;
-    until_ns: number | null;
+    from_ns: number;
+    until_ns: number;
     records: number | null;
     request_id: string | null;
-  } | null)[] | null;
+  }[];
+  /** begin to end */
+  duration_us: number | null;
+  /** client id of the instance that took its transactional id over */
+  fenced_by_client_id: string | null;
 }

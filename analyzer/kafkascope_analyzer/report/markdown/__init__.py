@@ -1,0 +1,1 @@
+"""The report as Markdown: lays out what the model says."""

@@ -1,0 +1,30 @@
+"""The part of the Markdown report about topics: latency from end to end and lag, for each group that reads them."""
+
+from collections.abc import Iterator
+
+from kafkascope_analyzer.report.markdown.text import code, prose
+from kafkascope_analyzer.report.model.flow import Flow
+from kafkascope_analyzer.report.model.flow_figures import FLOW_FIGURES, FLOW_LEGEND, flow_figures
+from kafkascope_analyzer.report.words import count
+
+MOST_TOPICS = 20
+
+
+def markdown_flow(found: Flow) -> Iterator[str]:
+    """A row for each topic and reader; below, who fell behind."""
+    if not found.n:
+        return
+    yield from ("", "## Topics: latency from end to end, and lag", "")
+    yield f"| topic | read by | {' | '.join(FLOW_FIGURES)} |"
+    yield f"|---|---|{'--:|' * len(FLOW_FIGURES)}"
+    listed = found.listed[:MOST_TOPICS]
+    for row in listed:
+        yield f"| {code(row.topic)} | {code(row.reader)} | {' | '.join(flow_figures(row))} |"
+    if found.n > len(listed):
+        yield from ("", f"… and {count(found.n - len(listed), 'topic and reader', 'topics and readers')} more.")
+    yield from ("", f"{FLOW_LEGEND}.")
+    notes = [row for row in listed if row.note]
+    if notes:
+        yield ""
+    for row in notes:
+        yield f"- {code(row.reader)} on {code(row.topic)}: {prose(row.note or '')}"

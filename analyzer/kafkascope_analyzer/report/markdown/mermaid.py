@@ -1,0 +1,68 @@
+"""An episode as a Mermaid sequence diagram: what the client and the brokers said to each other until it was over."""
+
+from kafkascope_analyzer.report.markdown.text import label
+from kafkascope_analyzer.report.model.clients import Client
+from kafkascope_analyzer.report.model.recoveries import NOT_RECOVERED, RecoveredCause, RecoveryStep
+from kafkascope_analyzer.report.model.report import Report
+from kafkascope_analyzer.report.words import safe, span
+
+FIRST_STEPS, LAST_STEPS = 16, 8
+"""Steps that are drawn of a long episode: how it began and how it ended."""
+
+
+def worst_episode(model: Report) -> tuple[Client, RecoveredCause] | None:
+    """(client, its recovery) of the episode that most needs a picture: what did not end well, then what took longest.
+    None where nothing broke, or no steps are known.
+    """
+    told = [(client, recovery) for client in model.clients.listed for recovery in client.recoveries if recovery.steps]
+    return min(told, key=lambda pair: _order(pair[1]), default=None)
+
+
+def _order(recovery: RecoveredCause) -> tuple[bool, int, int, str]:
+    unwell = recovery.outcome in NOT_RECOVERED
+    took = recovery.time_to_recover_ms or 0
+    return not unwell, -(took or recovery.n_errors), recovery.start_ns or 0, recovery.told
+
+
+def sequence(client: Client, recovery: RecoveredCause) -> list[str]:
+    """The diagram's lines, without a fence."""
+    steps, begun = recovery.steps, recovery.start_ns or 0
+    left = max(0, len(steps) - FIRST_STEPS - LAST_STEPS)
+    nodes = {step.node_id for step in steps if step.step != "backoff"}
+    lines = ["sequenceDiagram", f"    participant C as {label(client.client_id or 'client')}"]
+    lines += [f"    participant {_name(n)} as {label(_called(n))}" for n in sorted(nodes, key=_by_id) if n is not None]
+    if None in nodes:
+        lines.append(f"    participant {_name(None)} as {label(_called(None))}")
+    for place, step in enumerate(steps):
+        if left and FIRST_STEPS <= place < len(steps) - LAST_STEPS:
+            if place == FIRST_STEPS:
+                lines.append(f"    Note over C: {left} steps more")
+            continue
+        lines.append(_line(step, begun))
+    return lines
+
+
+def _by_id(node_id: int | None) -> int:
+    return -1 if node_id is None else node_id
+
+
+def _name(node_id: int | None) -> str:
+    """The participant's name in the diagram; node ids may be negative."""
+    return "N" if node_id is None else f"N{node_id}".replace("-", "m")
+
+
+def _called(node_id: int | None) -> str:
+    return "a broker" if node_id is None else f"node {node_id}"
+
+
+def _line(step: RecoveryStep, begun: int) -> str:
+    at = f"+{span(((step.ts_ns or begun) - begun) // 1000)}"
+    kind, who = step.step, _name(step.node_id)
+    took = f" in {span(step.duration_us)}" if step.duration_us else ""
+    if kind == "backoff":
+        return f"    Note over C: {label(at + ' pauses ' + span(step.duration_us))}"
+    if kind == "error":
+        return f"    {who}--xC: {label(at + ' ' + safe(step.error_name or 'error'))}"
+    if kind in ("success", "hint"):
+        return f"    {who}-->>C: {label(at + ' ' + kind)}"
+    return f"    C->>{who}: {label(at + ' ' + kind.replace('_', ' ') + took)}"

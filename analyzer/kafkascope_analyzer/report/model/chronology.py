@@ -1,0 +1,188 @@
+"""What happened in a capture in order of time, one line each: incidents, stalls, broker states, rebalances, moves of
+leaders and coordinators, starts and ends of clients.
+
+Words and numbers of incidents, stalls and broker states are those of the report.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.missing_stories import NO_STORIES
+from kafkascope_analyzer.report.model.clients import Client
+from kafkascope_analyzer.report.model.incidents.broker_lanes import broker_lanes
+from kafkascope_analyzer.report.model.incidents.consequences import change_text
+from kafkascope_analyzer.report.model.incidents.load import Facts, load_facts
+from kafkascope_analyzer.report.model.incidents.summary import title_of
+from kafkascope_analyzer.report.model.incidents.waits import what_waited, who_waited
+from kafkascope_analyzer.report.model.starts import Start
+from kafkascope_analyzer.report.model.topology import topology_model
+from kafkascope_analyzer.report.model.unread_partitions import Rebalance, member_names, unread_text
+from kafkascope_analyzer.report.rows import read
+from kafkascope_analyzer.report.words import clock, safe, span
+from kafkascope_parsers.errors import UsageError
+
+KINDS = ("incident", "stall", "broker", "rebalance", "move", "start", "client")
+_ENDS = {"closed": "closed its connections", "died": "vanished", "evicted": "was removed from its group"}
+"""Ends of clients in words; a client that was there when the capture ended has no end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the chronology. clients: client_instance_ids; nodes: node ids that it is about."""
+
+    ts_ns: int
+    at: str
+    kind: str
+    text: str
+    id: str | None = None
+    severity: str | None = None
+    clients: tuple[str, ...] = ()
+    nodes: tuple[int, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of the chronology is wanted; None is everything. Times are nanoseconds since the epoch."""
+
+    clients: frozenset[str] | None = None
+    node_id: int | None = None
+    group_id: str | None = None
+    start_ns: int | None = None
+    end_ns: int | None = None
+
+    def takes(self, entry: Entry) -> bool:
+        """Whether the entry is wanted: all conditions hold."""
+        return (
+            (self.clients is None or not self.clients.isdisjoint(entry.clients))
+            and (self.node_id is None or self.node_id in entry.nodes)
+            and (self.group_id is None or self.group_id in entry.groups)
+            and (self.start_ns is None or entry.ts_ns >= self.start_ns)
+            and (self.end_ns is None or entry.ts_ns <= self.end_ns)
+        )
+
+
+def chronology(dataset: Dataset, wanted: Wanted) -> list[Entry]:
+    """The entries that are wanted by time. Raises UsageError where there are no stories."""
+    facts = load_facts(dataset)
+    if not facts.has_stories:
+        raise UsageError(f"{dataset}: {NO_STORIES}")
+    found = [*_incidents(facts), *_stalls(facts), *_broker_states(dataset, facts), *_rebalances(dataset, facts)]
+    found += [*_moves(dataset, facts), *_starts(dataset, facts), *_ends(dataset, facts)]
+    kept = [entry for entry in found if wanted.takes(entry)]
+    return sorted(kept, key=lambda entry: (entry.ts_ns, KINDS.index(entry.kind), entry.id or "", entry.text))
+
+
+def _incidents(facts: Facts) -> Iterator[Entry]:
+    """A line where an incident begins and one where it ends."""
+    for row in facts.incidents:
+        groups = {s.group_id for s in facts.stalls if s.incident_id == row.incident_id and s.group_id}
+        nodes = () if row.node_id is None else (row.node_id,)
+        about = Entry(0, "", "incident", "", row.incident_id, row.severity, row.clients, nodes, tuple(sorted(groups)))
+        begin, end = row.start_ns or facts.start_ns, row.end_ns
+        title = title_of(row)
+        still = ", not over when the capture ended" if end is None else ""
+        text = f"{title} begins ({row.severity}){still}"
+        yield replace(about, ts_ns=begin, at=_at(begin, facts), text=text)
+        if end is not None:
+            lasted = span((end - begin) // 1000)
+            yield replace(about, ts_ns=end, at=_at(end, facts), text=f"{title} is over after {lasted}")
+
+
+def _stalls(facts: Facts) -> Iterator[Entry]:
+    for row in facts.stalls:
+        lasted = span(1000 * row.waited_ms)
+        still = "" if row.to_ns is not None else ", still waiting"
+        yield Entry(
+            row.from_ns,
+            _at(row.from_ns, facts),
+            "stall",
+            f"{safe(who_waited(row, facts))} waits {lasted}{still}: {what_waited(row)}",
+            id=row.stall_id,
+            clients=(row.client_instance_id,) if row.client_instance_id else (),
+            nodes=() if row.node_id is None else (row.node_id,),
+            groups=(row.group_id,) if row.group_id else (),
+        )
+
+
+def _broker_states(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
+    """The stretches in which a broker did not serve somebody."""
+    for lane in broker_lanes(dataset):
+        for stretch in lane.failing:
+            lasted = span(((stretch.to_ns or facts.end_ns) - stretch.from_ns) // 1000)
+            until = "" if stretch.to_ns is not None else ", to the end of the capture"
+            text = f"{lane.label} {stretch.text} for {lasted}{until}"
+            nodes = () if lane.node_id is None else (lane.node_id,)
+            yield Entry(stretch.from_ns, _at(stretch.from_ns, facts), "broker", text, nodes=nodes)
+
+
+def _rebalances(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
+    found = list(read(dataset, Rebalance))
+    names = member_names(found)
+    for row in found:
+        if row.start_ns is None:
+            continue
+        number = "" if row.generation is None else f", generation {row.generation}"
+        took = "" if row.duration_ms is None else f", {span(1000 * row.duration_ms)}"
+        members = {member.client_instance_id for member in row.members if member.client_instance_id}
+        unread = unread_text(row, names, facts.start_ns)
+        yield Entry(
+            row.start_ns,
+            _at(row.start_ns, facts),
+            "rebalance",
+            f"group {safe(row.group_id)} rebalances: {row.trigger_words}{number}{took}{unread and f'; {unread}'}",
+            id=row.rebalance_id,
+            clients=tuple(sorted(members)),
+            nodes=() if row.node_id is None else (row.node_id,),
+            groups=(row.group_id,) if row.group_id else (),
+        )
+
+
+def _moves(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
+    """Leaders, coordinators and the controller that moved, and brokers that Metadata stopped or began to list."""
+    for change in topology_model(dataset).changes or ():
+        about = (change.from_, change.to, change.node_id if change.kind == "broker" else None)
+        nodes = tuple(sorted({node_id for node_id in about if node_id is not None}))
+        groups = (change.subject,) if change.kind == "group coordinator" else ()
+        yield Entry(change.ts_ns, _at(change.ts_ns, facts), "move", change_text(change), nodes=nodes, groups=groups)
+
+
+def _starts(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
+    """Starts of clients, without those of the brokers' own."""
+    for row in read(dataset, Start):
+        client = facts.clients.get(row.client_instance_id)
+        if row.start_ns is None or facts.is_broker(row.client_instance_id):
+            continue
+        took = f" after {span(row.total_us)}" if row.total_us is not None else ""
+        again = f" (start number {row.start_no})" if row.is_repeated else ""
+        name = safe(facts.name(row.client_instance_id))
+        yield Entry(
+            row.start_ns,
+            _at(row.start_ns, facts),
+            "start",
+            f"{name} starts{again}: {row.outcome_text}{took}{row.failed_words}",
+            id=row.startup_id,
+            clients=(row.client_instance_id,),
+            groups=(client.group_id,) if client and client.group_id else (),
+        )
+
+
+def _ends(dataset: Dataset, facts: Facts) -> Iterator[Entry]:
+    """Ends of clients, without those of the brokers' own and of clients that were there when the capture ended."""
+    for row in read(dataset, Client):
+        if row.kind == "broker" or row.end is None or row.end not in _ENDS or row.last_ns is None:
+            continue
+        yield Entry(
+            row.last_ns,
+            _at(row.last_ns, facts),
+            "client",
+            f"{safe(facts.name(row.client_instance_id))} {_ENDS[row.end]}",
+            id=row.client_instance_id,
+            clients=(row.client_instance_id,),
+            groups=(row.group_id,) if row.group_id else (),
+        )
+
+
+def _at(ns: int, facts: Facts) -> str:
+    return clock(ns - facts.start_ns)

@@ -1,0 +1,290 @@
+"""Each client instance: what it is, the jobs of its connections, how it started and how it recovered.
+
+Reads the story tables for a bounded number of clients; those in trouble come first when there are too many. Brokers
+that talk to brokers are summed up, not listed.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, STARTUPS
+from kafkascope_analyzer.dataset.table_rows import one_of
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, ROLES
+from kafkascope_analyzer.report.model.recoveries import (
+    MOST_CAUSES,
+    MOST_NAMES,
+    NOT_RECOVERED,
+    RecoveredCause,
+    causes_of,
+)
+from kafkascope_analyzer.report.model.starts import Loop, Start, both_ends, loops_of, starts_in_order, with_steps
+from kafkascope_analyzer.report.rows import Row, grouped, read
+from kafkascope_analyzer.report.words import address
+
+MOST_CLIENTS = 200
+MOST_CONNECTIONS = 100
+MOST_STARTS = 10
+MOST_LOOPS = 20
+"""Limits of report.json, so that a capture of a whole day still makes a report that a person can open; the tables
+have everything.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job of a connection."""
+
+    role: Annotated[str, "the job", ROLES]
+    n_subjects: Annotated[int, "topic-partitions, groups or transactional ids that it is done for"]
+    subjects: Annotated[tuple[str, ...], "the first 5 of them"]
+    verdicts: Annotated[dict[str, int], "rows of table roles by verdict: confirmed, claimed, refused"]
+    n_requests: Annotated[int, "requests that asked for it"]
+    first_ns: Annotated[int | None, "first of them"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConnection:
+    """A connection."""
+
+    conn_id: Annotated[str, "connection"]
+    node_id: Annotated[int | None, "node id of the server"]
+    protocol: Annotated[str | None, "what it speaks"]
+    first_ns: Annotated[int | None, "first segment"]
+    last_ns: Annotated[int | None, "last segment"]
+    close_kind: Annotated[str | None, "how it ended"]
+    n_requests: Annotated[int | None, "requests"]
+    n_errors: Annotated[int | None, "errors"]
+    primary_role: Annotated[str | None, "role that most requests served"]
+    sasl_mechanism: Annotated[str | None, "SASL mechanism"]
+    tls_version: Annotated[str | None, "TLS version"]
+    client: Annotated[str | None, "address and port of the client"]
+    server: Annotated[str | None, "address and port of the server"]
+    roles: Annotated[tuple[Job, ...], "its jobs by the time they began"]
+
+
+@dataclass(frozen=True, slots=True)
+class Client(Row):
+    """A row of stories/clients."""
+
+    TABLE: ClassVar[Table] = CLIENTS
+    client_instance_id: str
+    client_id: str | None
+    client_ip: str | None
+    principal: str | None
+    software_name: str | None
+    software_version: str | None
+    software_from: str | None
+    kind: str
+    group_protocol: str | None
+    transactions: str | None
+    group_id: str | None
+    member_ids: tuple[str, ...] | None
+    group_instance_id: str | None
+    transactional_id: str | None
+    identity: str | None
+    identity_why: str | None
+    first_ns: int | None
+    last_ns: int | None
+    n_requests: int | None
+    n_errors: int | None
+    end: str | None
+    n_connections: Annotated[int, "its connections"] = 0
+    connections: Annotated[tuple[ClientConnection, ...], "the first 100 of them"] = ()
+    n_starts: Annotated[int, "its starts"] = 0
+    starts: Annotated[tuple[Start, ...], "the first 10 of them"] = ()
+    n_odd_loops: Annotated[int, "its loops that are late or fast"] = 0
+    odd_loops: Annotated[tuple[Loop, ...], "20 of them, late ones first"] = ()
+    n_causes: Annotated[int, "causes that hit it"] = 0
+    recoveries: Annotated[
+        tuple[RecoveredCause, ...], "its episodes, those of one cause together; the first 25 causes"
+    ] = ()
+    stood_still: Annotated[str | None, "its longest stall in words; null where it never stood still"] = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerClients:
+    """The brokers' own clients, summed up."""
+
+    n: Annotated[int, "clients inside brokers"]
+    n_connections: Annotated[int, "their connections"]
+    n_requests: Annotated[int, "their requests"]
+    n_errors: Annotated[int, "errors that they got"]
+    addresses: Annotated[tuple[str, ...], "their addresses"]
+    ends: Annotated[dict[str, int], "clients by how they ended"]
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """Client instances: what they are, where they connect, how they started and recovered."""
+
+    n: Annotated[int, "client instances but for brokers"]
+    listed: Annotated[tuple[Client, ...], "by the time they were first seen, at most 200: those in trouble"]
+    brokers: Annotated[BrokerClients, "the brokers' own clients, summed up"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner(Row):
+    """A client's connections."""
+
+    TABLE: ClassVar[Table] = CLIENTS
+    client_instance_id: str
+    conn_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection(Row):
+    TABLE: ClassVar[Table] = CONNECTIONS
+    conn_id: str
+    client_ip: str | None
+    client_port: int | None
+    server_ip: str | None
+    server_port: int | None
+    node_id: int | None
+    protocol: str | None
+    first_ns: int | None
+    last_ns: int | None
+    close_kind: str | None
+    n_requests: int | None
+    n_errors: int | None
+    primary_role: str | None
+    sasl_mechanism: str | None
+    tls_version: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Role(Row):
+    TABLE: ClassVar[Table] = ROLE_ROWS
+    conn_id: str
+    role: str
+    subject: str | None
+    n_requests: int
+    verdict: str
+    first_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _RecoveryOutcome(Row):
+    TABLE: ClassVar[Table] = RECOVERIES
+    client_instance_id: str
+    outcome: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _StartOutcome(Row):
+    TABLE: ClassVar[Table] = STARTUPS
+    client_instance_id: str
+
+
+def clients(dataset: Dataset, stood_still: Mapping[str, str]) -> Clients:
+    """Client instances by the time they were first seen, and one summary of the brokers among them.
+
+    stood_still: client_instance_id -> how long it stood still, in words.
+    """
+    everyone = list(read(dataset, Client))
+    conn_ids = {row.client_instance_id: row.conn_ids for row in read(dataset, _Owner)}
+    troubled = _troubled(dataset)
+    listed = sorted(
+        (client for client in everyone if client.kind != "broker"),
+        key=lambda c: (-troubled[c.client_instance_id], c.first_ns or 0, c.client_instance_id),
+    )
+    chosen = sorted(listed[:MOST_CLIENTS], key=lambda c: (c.first_ns or 0, c.client_instance_id))
+    chosen = [replace(c, stood_still=stood_still.get(c.client_instance_id)) for c in chosen]
+    return Clients(
+        n=len(listed),
+        listed=tuple(_complete(dataset, chosen, conn_ids)),
+        brokers=_brokers([client for client in everyone if client.kind == "broker"], conn_ids),
+    )
+
+
+def _complete(dataset: Dataset, chosen: list[Client], conn_ids: Mapping[str, tuple[str, ...]]) -> Iterable[Client]:
+    """The clients with their connections, starts, loops and recoveries."""
+    ids = [client.client_instance_id for client in chosen]
+    connections = _connections(dataset, [c for name in ids for c in conn_ids[name][:MOST_CONNECTIONS]])
+    starts = grouped(starts_in_order(dataset, ids), lambda start: start.client_instance_id)
+    shown = with_steps(dataset, [start for of_client in starts.values() for start in of_client[:MOST_STARTS]])
+    steps = grouped((replace(s, steps=both_ends(s.steps)) for s in shown), lambda start: start.client_instance_id)
+    causes, loops = causes_of(dataset, ids), loops_of(dataset, ids)
+    for client in chosen:
+        identity = client.client_instance_id
+        mine, recoveries = conn_ids[identity], causes.get(identity, [])
+        odd = [loop for loop in loops.get(identity, []) if loop.verdict in ("late", "fast")]
+        odd.sort(key=lambda loop: (loop.verdict != "late", loop.cadence, loop.conn_id or ""))
+        yield replace(
+            client,
+            n_connections=len(mine),
+            connections=tuple(connections[c] for c in mine[:MOST_CONNECTIONS] if c in connections),
+            n_starts=len(starts.get(identity, [])),
+            starts=tuple(steps.get(identity, [])),
+            n_odd_loops=len(odd),
+            odd_loops=tuple(odd[:MOST_LOOPS]),
+            n_causes=len(recoveries),
+            recoveries=tuple(recoveries[:MOST_CAUSES]),
+        )
+
+
+def _troubled(dataset: Dataset) -> Counter[str]:
+    """Instances by how much went wrong: episodes that did not end well, failed starts, other episodes."""
+    found: Counter[str] = Counter()
+    for row in read(dataset, _RecoveryOutcome):
+        found[row.client_instance_id] += 100 if row.outcome in NOT_RECOVERED else 1
+    for start in read(dataset, _StartOutcome, one_of("outcome", ["failed", "gave_up"])):
+        found[start.client_instance_id] += 50
+    return found
+
+
+def _brokers(instances: list[Client], conn_ids: Mapping[str, tuple[str, ...]]) -> BrokerClients:
+    ends = Counter(client.end or "unknown" for client in instances)
+    return BrokerClients(
+        n=len(instances),
+        n_connections=sum(len(conn_ids[client.client_instance_id]) for client in instances),
+        n_requests=sum(client.n_requests or 0 for client in instances),
+        n_errors=sum(client.n_errors or 0 for client in instances),
+        addresses=tuple(sorted({client.client_ip for client in instances if client.client_ip})),
+        ends=dict(sorted(ends.items())),
+    )
+
+
+def _connections(dataset: Dataset, wanted: list[str]) -> dict[str, ClientConnection]:
+    """The connections with their jobs, by conn_id."""
+    roles = grouped(read(dataset, _Role, one_of("conn_id", wanted)), lambda row: row.conn_id)
+    return {
+        row.conn_id: ClientConnection(
+            conn_id=row.conn_id,
+            node_id=row.node_id,
+            protocol=row.protocol,
+            first_ns=row.first_ns,
+            last_ns=row.last_ns,
+            close_kind=row.close_kind,
+            n_requests=row.n_requests,
+            n_errors=row.n_errors,
+            primary_role=row.primary_role,
+            sasl_mechanism=row.sasl_mechanism,
+            tls_version=row.tls_version,
+            client=address(row.client_ip, row.client_port),
+            server=address(row.server_ip, row.server_port),
+            roles=_jobs(roles.get(row.conn_id, [])),
+        )
+        for row in read(dataset, _Connection, one_of("conn_id", wanted))
+    }
+
+
+def _jobs(roles: list[_Role]) -> tuple[Job, ...]:
+    by_role = grouped(roles, lambda row: row.role)
+    return tuple(sorted(map(_job, by_role.values()), key=lambda job: (job.first_ns or 0, job.role)))
+
+
+def _job(of_role: list[_Role]) -> Job:
+    subjects = sorted({row.subject for row in of_role if row.subject})
+    verdicts = Counter(row.verdict or "claimed" for row in of_role)
+    return Job(
+        role=of_role[0].role,
+        n_subjects=len(subjects),
+        subjects=tuple(subjects[:MOST_NAMES]),
+        verdicts=dict(sorted(verdicts.items())),
+        n_requests=sum(row.n_requests for row in of_role),
+        first_ns=min((row.first_ns for row in of_role if row.first_ns is not None), default=None),
+    )

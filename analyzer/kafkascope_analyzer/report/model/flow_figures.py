@@ -1,0 +1,19 @@
+"""The figures of topics and their readers, as every form of the report shows them."""
+
+from kafkascope_analyzer.report.model.flow import TopicFlow
+from kafkascope_analyzer.report.words import span
+
+FLOW_FIGURES = ("records", "acked p50", "p99", "fetched p50", "p99", "lag", "at end")
+"""Titles of the columns, after topic and reader."""
+FLOW_LEGEND = (
+    "acked: from the creation of a record to its acknowledgment; fetched: from the acknowledgment to the first fetch; "
+    "lag: records behind, at most and at the end"
+)
+
+
+def flow_figures(row: TopicFlow) -> list[str]:
+    """The figures of a topic and reader, in the order of FLOW_FIGURES."""
+    times = [row.created_to_acked_p50_us, row.created_to_acked_p99_us]
+    times += [row.acked_to_fetched_p50_us, row.acked_to_fetched_p99_us]
+    lags = ("" if lag is None else f"{lag:,}" for lag in (row.lag_max, row.lag_last))
+    return [f"{row.n_records:,}", *map(span, times), *lags]

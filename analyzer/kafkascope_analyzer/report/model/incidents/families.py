@@ -1,0 +1,178 @@
+"""Which incidents followed from which, and which incident something else in the capture is a consequence of.
+
+A family is an incident that followed from no other, with all that followed from it. A finding, a recovery or a
+rebalance belongs to the family that it overlaps longest in time and shares a client, a group or the broker with.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from kafkascope_analyzer.report.model.findings import FindingRow, severity_order
+from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow, Stall, stalls_by_incident
+from kafkascope_analyzer.report.model.incidents.model import ERROR, INFO, WARNING
+
+LONG_MS = 10_000
+"""A stall as long as this, or one that never ended, makes its incident an error."""
+_OF_BROKERS = frozenset(
+    {"broker_lost", "leader_storm", "coordinator_loading", "request_timeout", "not_enough_replicas"}
+    | {"evicted_member", "rebalance_storm", "stuck_consumer", "hanging_transaction"}
+)
+_OF_MOVES = frozenset({"leader_storm", "coordinator_loading", "request_timeout", "not_enough_replicas"})
+_OF_GROUPS = frozenset({"evicted_member", "rebalance_storm"})
+"""Rules whose findings have a group as their subject: whoever left it, its incident is the group's."""
+CONSEQUENCES: dict[str, frozenset[str]] = {
+    "broker_down": _OF_BROKERS,
+    "broker_silent": _OF_BROKERS,
+    "broker_frozen": _OF_BROKERS,
+    "broker_slow": _OF_BROKERS,
+    "path": _OF_BROKERS,
+    "replication": frozenset({"not_enough_replicas", "request_timeout"}),
+    "listener": frozenset({"advertised_mismatch", "advertised_unreachable", "bootstrap_only", "shared_vip"}),
+    "leader_move": _OF_MOVES,
+    "coordinator_move": _OF_MOVES | {"rebalance_storm"},
+    "member": frozenset({"evicted_member", "rebalance_storm", "static_member_conflict", "stuck_consumer"}),
+    "quota": frozenset({"throttled"}),
+    "permission": frozenset({"access_denied", "auth_failed"}),
+    "missing_topic": frozenset({"missing_topic"}),
+}
+"""Kind of incident -> rules whose findings are consequences of such an incident."""
+
+
+@dataclass(slots=True)
+class Family:
+    """An incident with all that followed from it."""
+
+    root: IncidentRow
+    members: list[IncidentRow] = field(default_factory=list)
+    stalls: list[Stall] = field(default_factory=list)
+    clients: set[str] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+    nodes: set[int] = field(default_factory=set)
+    severity: str = INFO
+    start_ns: int = 0
+    end_ns: int | None = None
+
+    @property
+    def identity(self) -> str:
+        """The id of the incident that the others followed from."""
+        return self.root.incident_id
+
+    def overlap_ns(self, start_ns: int, end_ns: int, capture_end_ns: int) -> int:
+        """How long the stretch overlaps it: negative where it does not."""
+        own_end = capture_end_ns if self.end_ns is None else self.end_ns
+        return min(own_end, end_ns) - max(self.start_ns, start_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something in the capture that may be a consequence of an incident."""
+
+    start_ns: int
+    end_ns: int
+    clients: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    nodes: frozenset[int] = frozenset()
+
+
+def families_of(facts: Facts) -> list[Family]:
+    """All families, worst first, then by time."""
+    roots = _roots(facts.incidents)
+    found: dict[str, Family] = {}
+    stalls = stalls_by_incident(facts)
+    for row in facts.incidents:
+        root = roots[row.incident_id]
+        family = found.setdefault(root.incident_id, Family(root))
+        family.members.append(row)
+        family.stalls += stalls[row.incident_id]
+    for family in found.values():
+        _complete(family)
+    return sorted(found.values(), key=lambda f: (severity_order(f.severity), f.start_ns, f.identity))
+
+
+def single_family(facts: Facts, incident_id: str) -> Family:
+    """The incident with its own stalls alone. Raises KeyError."""
+    row = {row.incident_id: row for row in facts.incidents}[incident_id]
+    family = Family(row, [row], stalls_by_incident(facts)[incident_id])
+    _complete(family)
+    return family
+
+
+def _roots(incidents: list[IncidentRow]) -> dict[str, IncidentRow]:
+    """incident_id -> the incident that it followed from in the end; itself where that one is not in the table."""
+    by_id = {row.incident_id: row for row in incidents}
+    found = {}
+    for row in incidents:
+        root, seen = row, {row.incident_id}
+        while root.root_incident_id in by_id and root.root_incident_id not in seen:
+            root = by_id[root.root_incident_id]
+            seen.add(root.incident_id)
+        found[row.incident_id] = root
+    return found
+
+
+def _complete(family: Family) -> None:
+    """Sets what is decided over all members and stalls: severity, times, clients, groups, brokers."""
+    severities = [row.severity or INFO for row in family.members] + [stall_severity(stall) for stall in family.stalls]
+    family.severity = min(severities, key=severity_order)
+    family.start_ns = min(row.begin_ns for row in family.members)
+    ends = [row.end_ns for row in family.members] + [stall.to_ns for stall in family.stalls]
+    family.end_ns = None if None in ends else max(end for end in ends if end is not None)
+    for row in family.members:
+        family.clients.update(row.clients)
+        family.nodes.update([row.node_id] if row.node_id is not None else [])
+    for stall in family.stalls:
+        family.clients.update([stall.client_instance_id] if stall.client_instance_id else [])
+        family.groups.update([stall.group_id] if stall.group_id else [])
+
+
+def stall_severity(stall: Stall) -> str:
+    """error for a stall that is long or not over; warning for any other."""
+    return ERROR if stall.to_ns is None or stall.waited_ms >= LONG_MS else WARNING
+
+
+def owner_of(event: Event, families: Iterable[Family], capture_end_ns: int) -> Family | None:
+    """The family that the event belongs to; None where it shares time and a client, group or broker with none."""
+    best: tuple[int, Family] | None = None
+    for family in families:
+        overlap = family.overlap_ns(event.start_ns, event.end_ns, capture_end_ns)
+        if overlap < 0 or (best is not None and overlap <= best[0]):
+            continue
+        if event.clients & family.clients or event.groups & family.groups or event.nodes & family.nodes:
+            best = overlap, family
+    return best[1] if best else None
+
+
+def assigned_findings(facts: Facts, families: list[Family]) -> list[FindingRow]:
+    """The rows of findings, each with the `incident_id` of the incident that it is a consequence of, or None.
+
+    A finding never stands under an incident that is less severe than itself: routine incidents are not listed.
+    """
+    by_rule: dict[str, list[Family]] = defaultdict(list)
+    for family in families:
+        for rule in frozenset().union(*(CONSEQUENCES.get(row.kind, frozenset()) for row in family.members)):
+            by_rule[rule].append(family)
+    assigned = []
+    for row in facts.findings:
+        at_least = severity_order(row.severity)
+        able = [f for f in by_rule[row.rule] if f.severity != INFO and severity_order(f.severity) <= at_least]
+        owner = owner_of(_event_of(row, row.first_ns, facts), able, facts.end_ns) if row.first_ns is not None else None
+        assigned.append(replace(row, incident_id=owner.identity if owner else None))
+    return assigned
+
+
+def _event_of(finding: FindingRow, first_ns: int, facts: Facts) -> Event:
+    """The time of what a finding shows, from its first proof on, and the client, group and brokers that it is about. A
+    member that was thrown out learns that late: its last request that went well is the first proof."""
+    nodes = {facts.nodes_of_connections.get(conn) for conn in finding.conn_ids}
+    nodes |= {proof.node_id for name in finding.evidence if (proof := facts.proofs.get(name))}
+    client = finding.client_instance_id
+    proofs = (facts.proofs.get(name) for name in finding.evidence)
+    proven = [proof.ts_ns for proof in proofs if proof is not None and proof.ts_ns is not None]
+    return Event(
+        start_ns=min([first_ns, *proven]),
+        end_ns=finding.last_ns or first_ns,
+        clients=frozenset([client] if client else []),
+        groups=frozenset([finding.subject] if finding.subject and finding.rule in _OF_GROUPS else []),
+        nodes=frozenset(node for node in nodes if node is not None),
+    )

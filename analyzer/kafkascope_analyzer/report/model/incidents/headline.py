@@ -1,0 +1,146 @@
+"""What a report says first: computed from incidents, stalls, failed starts and findings together.
+
+It never says that all is well where one of them is above info, and never that nobody stood still where somebody did.
+"""
+
+from collections import Counter
+
+from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS, limit_text
+from kafkascope_analyzer.report.model.findings import Finding, severity_order
+from kafkascope_analyzer.report.model.incidents.families import stall_severity
+from kafkascope_analyzer.report.model.incidents.load import Facts, FailedStart, Stall
+from kafkascope_analyzer.report.model.incidents.model import ERROR, INFO, NONE, UNKNOWN, WARNING, Headline, Incidents
+from kafkascope_analyzer.report.model.incidents.preconditions import missing_sentence
+from kafkascope_analyzer.report.model.incidents.waits import who_waited
+from kafkascope_analyzer.report.words import count, list_of, safe, span
+
+NAMED = 3
+
+
+def headline_of(facts: Facts, incidents: Incidents, findings: tuple[Finding, ...], n_errors: int) -> Headline:
+    """The headline. n_errors: error codes in the brokers' answers."""
+    alone = [f for f in findings if f.incident_id is None and f.severity != INFO]
+    severities = [incident.severity for incident in incidents.listed]
+    severities += [stall_severity(stall) for stall in facts.stalls]
+    severities += [finding.severity for finding in findings if finding.severity != INFO]
+    severities += [ERROR] * bool(facts.failed_starts)
+    verdict = min(severities, key=severity_order, default=NONE)
+    if verdict == NONE and (not facts.has_incidents or facts.no_kafka or facts.missing):
+        verdict = UNKNOWN
+    sentence, details = _sentences(facts, incidents, alone, n_errors)
+    who = _stalled(facts)
+    return Headline(
+        verdict=verdict,
+        sentence=sentence,
+        details=tuple(details),
+        n_clients=facts.n_clients,
+        n_stalled_clients=len(who),
+        n_waiting_clients=len(_waiting(facts)),
+        n_stalls=len(facts.stalls),
+        longest_ms=max((stall.waited_ms for stall in facts.stalls), default=None),
+        n_failed_starts=len(facts.failed_starts),
+    )
+
+
+def _sentences(facts: Facts, incidents: Incidents, alone: list[Finding], n_errors: int) -> tuple[str, list[str]]:
+    """The sentence that comes first, and those after it."""
+    kept = [missing_sentence(facts.missing)] if facts.missing else []
+    if facts.no_kafka:
+        kept.append(f"{facts.no_kafka[:1].upper()}{facts.no_kafka[1:]}.")
+    kept += _what_happened(facts, incidents, alone, n_errors, known=not kept)
+    return kept[0], kept[1:]
+
+
+def _what_happened(
+    facts: Facts, incidents: Incidents, alone: list[Finding], n_errors: int, *, known: bool
+) -> list[str]:
+    """The sentences about incidents, stalls, starts and findings. known: whether the capture shows enough to say that
+    nothing failed.
+    """
+    if not facts.has_incidents:
+        found = [text for text in (_starts(facts), _findings(alone, besides=False)) if text]
+        return [incidents.why_not or "", *found] if known else found
+    parts = [
+        _incidents(incidents),
+        _stalls(facts, incidents),
+        _starts(facts),
+        _findings(alone, besides=bool(incidents.n)),
+    ]
+    kept = [text for text in parts if text]
+    if not incidents.n and not facts.stalls and not facts.failed_starts and not alone:
+        return ["Nothing failed that the capture shows.", _calm(facts, n_errors)] if known else []
+    if not facts.stalls:
+        kept.append(f"No client stood still for {limit_text(facts.stall_ms)} or longer.")
+    return kept
+
+
+def _calm(facts: Facts, n_errors: int) -> str:
+    n_clients = facts.n_clients
+    errors = f" Brokers returned {count(n_errors, 'error code')}, which made nobody wait that long." if n_errors else ""
+    still = f"stood still for {limit_text(facts.stall_ms)} or longer"
+    return f"None of {count(n_clients, 'client')} {still}, and no start failed.{errors}"
+
+
+def _incidents(incidents: Incidents) -> str:
+    if not incidents.n:
+        return ""
+    first = incidents.listed[0]
+    worst = f"{first.title}, {first.when}."
+    if incidents.n == 1:
+        return worst[:1].upper() + worst[1:]
+    counts = [count(n, severity) for severity, n in incidents.by_severity.items() if n and severity != INFO]
+    return f"{count(incidents.n, 'incident')} ({', '.join(counts)}). The worst: {worst}"
+
+
+def _stalls(facts: Facts, incidents: Incidents) -> str:
+    if not facts.stalls:
+        return ""
+    who, waiting = _stalled(facts), _waiting(facts)
+    longest = max(facts.stalls, key=lambda stall: stall.waited_ms)
+    n_clients = facts.n_clients
+    limit = "" if facts.stall_ms == DEFAULT_STALL_MS else f" for {limit_text(facts.stall_ms)} or longer"
+    some = f"{len(who):,} of {count(max(n_clients, len(who)), 'client')} stood still{limit}"
+    lasted = f"{span(1000 * longest.waited_ms)} ({safe(who_waited(longest, facts))})"
+    if not waiting:
+        again = "; all were served again" if all(incident.over for incident in incidents.listed) else ""
+        return f"{some}, the longest for {lasted}{again}."
+    names = list_of([safe(name) for name in waiting.values()], NAMED)
+    were = "was" if len(waiting) == 1 else "were"
+    return f"{some}, the longest for {lasted}; {names} {were} still waiting when the capture ended."
+
+
+def _stalled(facts: Facts) -> dict[str, str]:
+    """Who stood still: key -> name."""
+    return {_key(stall, facts): who_waited(stall, facts) for stall in facts.stalls}
+
+
+def _waiting(facts: Facts) -> dict[str, str]:
+    """Who was still waiting when the capture ended: key -> name."""
+    return {_key(stall, facts): who_waited(stall, facts) for stall in facts.stalls if stall.to_ns is None}
+
+
+def _key(stall: Stall, facts: Facts) -> str:
+    return stall.client_instance_id or who_waited(stall, facts)
+
+
+def _starts(facts: Facts) -> str:
+    failed = facts.failed_starts
+    if not failed:
+        return ""
+    which = list(dict.fromkeys(_start(row, facts) for row in failed))
+    return f"{count(len(failed), 'start')} failed: {list_of(which, NAMED)}."
+
+
+def _start(row: FailedStart, facts: Facts) -> str:
+    at = f" at {row.failed_step.replace('_', ' ')}" if row.failed_step else ""
+    return f"{safe(facts.name(row.client_instance_id))}{at}"
+
+
+def _findings(alone: list[Finding], *, besides: bool) -> str:
+    """The findings above info that belong to no incident."""
+    if not alone:
+        return ""
+    counts = Counter(finding.severity for finding in alone)
+    how_many = " and ".join(count(counts[severity], severity) for severity in (ERROR, WARNING) if counts[severity])
+    rules = list_of(list(dict.fromkeys(safe(finding.rule) for finding in alone)), NAMED)
+    return f"{'Besides, findings' if besides else 'Findings'}: {how_many} ({rules})."

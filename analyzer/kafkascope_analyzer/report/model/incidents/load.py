@@ -1,0 +1,185 @@
+"""Reads what the summary of a report is made from: incidents, stalls, findings, clients and failed starts."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS, INCIDENTS, STALLS, STARTUPS
+from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of, scan
+from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS
+from kafkascope_analyzer.report.model.client_names import NamedClient
+from kafkascope_analyzer.report.model.findings import FindingRow
+from kafkascope_analyzer.report.model.incidents.preconditions import missing_tables, why_no_kafka
+from kafkascope_analyzer.report.model.proofs import Proof, load_proofs
+from kafkascope_analyzer.report.rows import Row, read
+
+FAILED = ("failed", "gave_up")
+"""Outcomes of starts that did not become ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentRow(Row):
+    """A row of stories/incidents."""
+
+    TABLE: ClassVar[Table] = INCIDENTS
+    incident_id: str
+    kind: str
+    node_id: int | None
+    hosts: tuple[str, ...]
+    subject: str | None
+    start_ns: int | None
+    end_ns: int | None
+    root_incident_id: str | None
+    severity: str
+    sentence: str
+    advice: str
+    clients: tuple[str, ...]
+    how_known: str
+    evidence: tuple[str, ...]
+
+    @property
+    def begin_ns(self) -> int:
+        """When it failed."""
+        return self.start_ns or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stall(Row):
+    """A row of stories/stalls."""
+
+    TABLE: ClassVar[Table] = STALLS
+    stall_id: str
+    kind: str
+    client_instance_id: str | None
+    client_ip: str | None
+    client_id: str | None
+    group_id: str | None
+    transactional_id: str | None
+    topic: str | None
+    partition: int | None
+    node_id: int | None
+    from_ns: int
+    to_ns: int | None
+    waited_ms: int
+    n_attempts: int | None
+    error_names: tuple[str, ...]
+    incident_id: str | None
+    evidence: tuple[str, ...]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the client was served again."""
+        return self.to_ns is not None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedStart(Row):
+    """A start that did not become ready."""
+
+    TABLE: ClassVar[Table] = STARTUPS
+    startup_id: str
+    client_instance_id: str
+    failed_step: str | None
+    start_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _ConnectionNode(Row):
+    TABLE: ClassVar[Table] = CONNECTIONS
+    conn_id: str
+    node_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Rows as the dataset has them, in a stable order, and the names and proofs that they refer to."""
+
+    has_stories: bool
+    has_incidents: bool
+    has_findings: bool
+    incidents: list[IncidentRow]
+    stalls: list[Stall]
+    findings: list[FindingRow]
+    clients: dict[str, NamedClient]
+    failed_starts: list[FailedStart]
+    nodes_of_connections: dict[str, int]
+    proofs: dict[str, Proof]
+    start_ns: int
+    end_ns: int
+    n_files: int
+    stall_ms: int
+    """From which length on a wait is a stall."""
+    no_kafka: str | None
+    """Why no Kafka was read; None where some was."""
+    missing: tuple[str, ...]
+    """Tables that the report needs and the dataset lacks."""
+
+    def name(self, client_instance_id: str | None) -> str:
+        """The client's client id, else its address, else its own id."""
+        client = self.clients.get(client_instance_id or "")
+        return (client.name if client else None) or client_instance_id or "unknown client"
+
+    @property
+    def n_clients(self) -> int:
+        """Clients without the brokers' own."""
+        return sum(client.kind != "broker" for client in self.clients.values())
+
+    def is_broker(self, client_instance_id: str) -> bool:
+        """Whether the client is inside a broker."""
+        return _is_broker(self.clients.get(client_instance_id))
+
+
+def load_facts(dataset: Dataset) -> Facts:
+    """Everything at once. Raises UsageError where a table cannot be read."""
+    start_ns, end_ns = capture_span(dataset)
+    clients = {row.client_instance_id: row for row in read(dataset, NamedClient)}
+    incidents = sorted(read(dataset, IncidentRow), key=lambda row: (row.begin_ns, row.incident_id))
+    stalls = sorted(read(dataset, Stall), key=lambda row: (row.from_ns, row.stall_id))
+    findings = list(read(dataset, FindingRow))
+    return Facts(
+        has_stories=has_table(dataset, CLIENTS),
+        has_incidents=has_table(dataset, INCIDENTS) and has_table(dataset, STALLS),
+        has_findings=has_table(dataset, FINDINGS),
+        incidents=incidents,
+        stalls=stalls,
+        findings=findings,
+        clients=clients,
+        failed_starts=_failed_starts(dataset, clients),
+        nodes_of_connections=_nodes(dataset, findings) if incidents else {},
+        proofs=load_proofs(dataset, [*(row.evidence for row in incidents), *(row.evidence for row in findings)]),
+        start_ns=start_ns,
+        end_ns=end_ns,
+        n_files=sum(batch.num_rows for batch in scan(dataset, CAPTURES, ["capture_id"])),
+        stall_ms=dataset.stall_ms,
+        no_kafka=why_no_kafka(dataset),
+        missing=missing_tables(dataset),
+    )
+
+
+def _failed_starts(dataset: Dataset, clients: dict[str, NamedClient]) -> list[FailedStart]:
+    """Starts of clients, without the brokers' own, that did not become ready, by time."""
+    found = read(dataset, FailedStart, one_of("outcome", list(FAILED)))
+    kept = [row for row in found if not _is_broker(clients.get(row.client_instance_id))]
+    return sorted(kept, key=lambda row: (row.start_ns or 0, row.startup_id))
+
+
+def _nodes(dataset: Dataset, findings: list[FindingRow]) -> dict[str, int]:
+    """conn_id -> broker, of the connections that findings are about."""
+    wanted = sorted({conn for row in findings for conn in row.conn_ids})
+    found = read(dataset, _ConnectionNode, one_of("conn_id", wanted))
+    return {row.conn_id: row.node_id for row in found if row.node_id is not None}
+
+
+def _is_broker(client: NamedClient | None) -> bool:
+    return client is not None and client.kind == "broker"
+
+
+def stalls_by_incident(facts: Facts) -> dict[str | None, list[Stall]]:
+    """incident_id -> its stalls; under None those whose incident is not in the dataset."""
+    known = {row.incident_id for row in facts.incidents}
+    found: dict[str | None, list[Stall]] = defaultdict(list)
+    for stall in facts.stalls:
+        found[stall.incident_id if stall.incident_id in known else None].append(stall)
+    return found

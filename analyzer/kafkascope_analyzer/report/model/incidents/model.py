@@ -1,0 +1,127 @@
+"""The typed model of incidents. Every form of the report (terminal, HTML, Markdown, JSON, `explain`, `timeline`) shows
+these words and numbers and adds none of its own.
+
+Times are nanoseconds since the epoch (`*_ns`); texts give them as mm:ss.mmm after the capture's start, and durations
+with their unit. The description of each field is its description in the schema of report.json.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kafkascope_analyzer.report.model.findings import Finding
+from kafkascope_analyzer.report.model.proofs import Proof
+
+ERROR, WARNING, INFO, NONE, UNKNOWN = "error", "warning", "info", "none", "unknown"
+VERDICTS = (ERROR, WARNING, NONE, UNKNOWN)
+"""UNKNOWN: the dataset has no stories, or stories of an older version, and nothing else went wrong in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What the report says first."""
+
+    verdict: Annotated[str, "the worst of all incidents, stalls, failed starts and findings"]
+    sentence: Annotated[str, "what failed"]
+    details: Annotated[tuple[str, ...], "who stood still and for how long, failed starts, findings that stand alone"]
+    n_clients: Annotated[int, "clients in the capture, without the brokers' own"]
+    n_stalled_clients: Annotated[int, "of them, those that stood still"]
+    n_waiting_clients: Annotated[int, "of those, the ones that were still waiting when the capture ended"]
+    n_stalls: Annotated[int, "stalls"]
+    longest_ms: Annotated[int | None, "the longest stall"]
+    n_failed_starts: Annotated[int, "starts of clients that did not become ready"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Stalls of one client for one service: a line of the table of who stood still. Times are those of the longest."""
+
+    who: Annotated[str, "client id, else its address or its group"]
+    client_instance_id: Annotated[str | None, "client"]
+    group_id: Annotated[str | None, "group that waited"]
+    kind: Annotated[str, "the service, as in table stalls"]
+    what: Annotated[str, "what it waited for: the service with its topic-partition, group or transactional id"]
+    from_ns: Annotated[int, "since when it waited"]
+    to_ns: Annotated[int | None, "when it was served again; null where it was not"]
+    at: Annotated[str, "since when it waited, after the capture's start"]
+    waited_ms: Annotated[int, "how long it waited"]
+    lasted: Annotated[str, "the same in words"]
+    over: Annotated[bool, "whether all of these stalls are over"]
+    state: Annotated[str, "over, or still waiting"]
+    n_attempts: Annotated[int, "requests that were sent for it meanwhile"]
+    error_names: Annotated[tuple[str, ...], "errors that they got"]
+    n_stalls: Annotated[int, "stalls of this line"]
+    stall_ids: Annotated[tuple[str, ...], "the longest 10 of them, the longest first"]
+
+
+@dataclass(frozen=True, slots=True)
+class Consequence:
+    """What followed from an incident, counted."""
+
+    kind: Annotated[str, "incidents, recoveries, rebalances, transactions, leaders, coordinators or findings"]
+    n: Annotated[int, "how many"]
+    text: Annotated[str, "the count with its noun"]
+    ids: Annotated[tuple[str, ...], "the first 10 ids, which `kafkascope explain` takes; none for moves"]
+    sentences: Annotated[tuple[str, ...], "a sentence for each of the first 10"]
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """One thing that failed, with who stood still because of it and what followed."""
+
+    incident_id: Annotated[str, "the incident"]
+    kind: Annotated[str, "what failed, as in table incidents"]
+    severity: Annotated[str, "error, warning or info: the worst of the incident and those that followed from it"]
+    node_id: Annotated[int | None, "broker that failed"]
+    hosts: Annotated[tuple[str, ...], "hosts that were cut from the broker; empty where everybody was"]
+    title: Annotated[str, "what failed, in a few words"]
+    sentence: Annotated[str, "what failed, from when to when, and how the packets show it"]
+    advice: Annotated[str, "what to change"]
+    how_known: Annotated[str, "what in the capture shows it"]
+    start_ns: Annotated[int, "when it failed"]
+    end_ns: Annotated[int | None, "when the last of those who stood still was served again; null where one was not"]
+    over: Annotated[bool, "whether everybody was served again"]
+    when: Annotated[str, "from when to when, and for how long"]
+    n_clients: Annotated[int, "clients that stood still or had to recover"]
+    clients: Annotated[tuple[str, ...], "names of the first 20 of them"]
+    n_stalls: Annotated[int, "stalls that belong to it or to what followed from it"]
+    n_waits: Annotated[int, "lines in the table of who stood still"]
+    waits: Annotated[tuple[Wait, ...], "who stood still: the first 50 lines, those not over first, then the longest"]
+    followed: Annotated[tuple[Consequence, ...], "what followed from it"]
+    followed_text: Annotated[str, "the same, counted in one line; empty where nothing followed"]
+    finding_ids: Annotated[tuple[str, ...], "findings that are consequences of it: they are in findings.listed"]
+    n_evidence: Annotated[int, "requests and connections that prove it"]
+    evidence: Annotated[tuple[Proof, ...], "the first 20 of them"]
+    packets: Annotated[str, "their packets in words"]
+    cut: Annotated[str, "the command that cuts its packets out; OUT.kscope stands for the dataset"]
+    wireshark: Annotated[str, "the command that opens the piece in Wireshark"]
+    explain: Annotated[str, "the command that explains it; OUT.kscope stands for the dataset"]
+
+
+@dataclass(frozen=True, slots=True)
+class Incidents:
+    """All incidents, worst first, with the stalls that belong to none."""
+
+    present: Annotated[bool, "whether the dataset has the tables incidents and stalls"]
+    why_not: Annotated[str | None, "why it has not, and what to do"]
+    stall_ms: Annotated[int, "waits from this length on are stalls (--stall), milliseconds"]
+    n: Annotated[int, "incidents above info that followed from no other"]
+    by_severity: Annotated[dict[str, int], "these and the routine ones by severity"]
+    listed: Annotated[tuple[Incident, ...], "those above info by severity, then by time: at most 100"]
+    n_routine: Annotated[int, "incidents of severity info: nobody stood still"]
+    routine_text: Annotated[str, "the routine incidents in one line; empty where there are none"]
+    routine: Annotated[tuple[Incident, ...], "the routine incidents by time: at most 100"]
+    n_unassigned: Annotated[int, "lines of stalls that belong to no incident"]
+    unassigned: Annotated[tuple[Wait, ...], "stalls that belong to no incident: the first 50 lines"]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a report says first: the headline, the incidents, and the findings under and beside them."""
+
+    headline: Headline
+    incidents: Incidents
+    findings: tuple[Finding, ...]
+    stood_still: dict[str, str]
+    """client_instance_id -> how long the client stood still, in words; only clients that did."""
+    no_kafka: str | None
+    """Why no Kafka was read, so that no rule had anything to judge; None where some was."""

@@ -1,0 +1,176 @@
+"""Makes the summary of a dataset: the headline, the incidents with what belongs to each, and the findings."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stall_limit import limit_text
+from kafkascope_analyzer.report.commands import cut_command, explain_command, wireshark_command
+from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
+from kafkascope_analyzer.report.model.findings import WORST_FIRST, Finding, FindingSources, merged_findings
+from kafkascope_analyzer.report.model.incidents.consequences import Found, consequences_of, load_consequences
+from kafkascope_analyzer.report.model.incidents.families import Family, assigned_findings, families_of, single_family
+from kafkascope_analyzer.report.model.incidents.headline import headline_of
+from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow, load_facts, stalls_by_incident
+from kafkascope_analyzer.report.model.incidents.model import INFO, Incident, Incidents, Summary
+from kafkascope_analyzer.report.model.incidents.waits import MOST_WAITS, stood_still, waits_of
+from kafkascope_analyzer.report.model.proofs import packets_text, proofs_of
+from kafkascope_analyzer.report.words import clock, count, list_of, safe, span, visible
+
+MOST_INCIDENTS = 100
+MOST_CLIENTS = 20
+"""Limits of report.json; the table incidents has everything."""
+KINDS = {
+    "broker_down": "broker down",
+    "broker_silent": "broker silent",
+    "broker_frozen": "broker frozen",
+    "broker_slow": "broker slow",
+    "path": "network path cut",
+    "replication": "replication slow",
+    "listener": "advertised listener wrong",
+    "leader_move": "leader moved",
+    "coordinator_move": "coordinator moved",
+    "member": "group member missing or slow",
+    "quota": "quota exceeded",
+    "permission": "permission denied",
+    "missing_topic": "topic missing",
+    "unexplained": "unexplained",
+}
+"""Kinds of incident in words."""
+_PLURALS = {"leader_move": "leader moves", "coordinator_move": "coordinator moves"}
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The facts of a dataset with what was decided over them."""
+
+    facts: Facts
+    families: list[Family]
+    findings: tuple[Finding, ...]
+    consequences: Found
+
+    def incident(self, incident_id: str) -> tuple[Incident, Family]:
+        """The incident, with its stalls and those of what followed from it; one that followed from another one is
+        shown with its own stalls alone. Raises KeyError.
+        """
+        families = {family.identity: family for family in self.families}
+        family = families.get(incident_id) or single_family(self.facts, incident_id)
+        under = [finding for finding in self.findings if finding.incident_id == incident_id]
+        return _incident(family, self.facts, under, self.consequences), family
+
+    def root_of(self, incident_id: str) -> IncidentRow:
+        """The incident that this one followed from; itself where it followed from none."""
+        members = ((row, family) for family in self.families for row in family.members)
+        return next(family.root for row, family in members if row.incident_id == incident_id)
+
+
+def load_overview(dataset: Dataset) -> Overview:
+    """Reads the facts and decides what belongs to what. Raises UsageError where a table cannot be read."""
+    facts = load_facts(dataset)
+    families = families_of(facts)
+    findings = merged_findings(assigned_findings(facts, families), _sources(facts))
+    return Overview(facts, families, findings, load_consequences(dataset, facts, families))
+
+
+def summary_of(dataset: Dataset, n_errors: int) -> Summary:
+    """The summary. n_errors: error codes in the brokers' answers. Raises UsageError where a table cannot be read."""
+    overview = load_overview(dataset)
+    incidents = _incidents(overview)
+    headline = headline_of(overview.facts, incidents, overview.findings, n_errors)
+    return Summary(headline, incidents, overview.findings, stood_still(overview.facts), overview.facts.no_kafka)
+
+
+def _sources(facts: Facts) -> FindingSources:
+    names = {identity: facts.name(identity) for identity in facts.clients}
+    return FindingSources(names, facts.proofs, facts.start_ns, facts.n_files)
+
+
+def _incidents(overview: Overview) -> Incidents:
+    facts, families = overview.facts, overview.families
+    grave = [family for family in families if family.severity != INFO]
+    routine = [family for family in families if family.severity == INFO]
+    unassigned = waits_of(stalls_by_incident(facts)[None], facts)
+    severities = Counter(family.severity for family in families)
+
+    def shown(chosen: list[Family]) -> tuple[Incident, ...]:
+        return tuple(overview.incident(family.identity)[0] for family in chosen[:MOST_INCIDENTS])
+
+    return Incidents(
+        present=facts.has_incidents,
+        why_not=None if facts.has_incidents else OLD_STORIES if facts.has_stories else NO_STORIES,
+        stall_ms=facts.stall_ms,
+        n=len(grave),
+        by_severity={severity: severities[severity] for severity in WORST_FIRST},
+        listed=shown(grave),
+        n_routine=len(routine),
+        routine_text=_routine_text(routine, facts.stall_ms),
+        routine=shown(routine),
+        n_unassigned=len(unassigned),
+        unassigned=unassigned[:MOST_WAITS],
+    )
+
+
+def _incident(family: Family, facts: Facts, findings: list[Finding], found: Found) -> Incident:
+    root = family.root
+    waits = waits_of(family.stalls, facts)
+    followed = consequences_of(family, found, findings)
+    proofs = proofs_of(root.evidence, facts.proofs)
+    evidence = root.evidence
+    names = sorted({safe(facts.name(identity)) for identity in family.clients})
+    conns = sum(identity not in facts.proofs for identity in evidence)
+    return Incident(
+        incident_id=root.incident_id,
+        kind=root.kind or "unexplained",
+        severity=family.severity,
+        node_id=root.node_id,
+        hosts=root.hosts,
+        title=title_of(root),
+        sentence=visible(root.sentence),
+        advice=visible(root.advice),
+        how_known=visible(root.how_known),
+        start_ns=family.start_ns,
+        end_ns=family.end_ns,
+        over=family.end_ns is not None,
+        when=when_text(family.start_ns, family.end_ns, facts.start_ns),
+        n_clients=len(family.clients),
+        clients=tuple(names[:MOST_CLIENTS]),
+        n_stalls=len(family.stalls),
+        n_waits=len(waits),
+        waits=waits[:MOST_WAITS],
+        followed=followed,
+        followed_text=", ".join(part.text for part in followed),
+        finding_ids=tuple(finding.finding_id for finding in findings),
+        n_evidence=len(evidence),
+        evidence=proofs,
+        packets=packets_text(proofs, len(evidence), conns, facts.n_files),
+        cut=cut_command("incident", [root.incident_id], "incident"),
+        wireshark=wireshark_command("incident", [proof.server_port for proof in proofs]),
+        explain=explain_command(root.incident_id),
+    )
+
+
+def title_of(incident: IncidentRow) -> str:
+    """What failed, in a few words: `broker silent: node 2 (10.0.0.2:9092)`."""
+    kind = KINDS.get(incident.kind, "unexplained")
+    subject = incident.subject or (f"node {incident.node_id}" if incident.node_id is not None else "")
+    return f"{kind}: {safe(subject)}" if subject else kind
+
+
+def when_text(start: int, end: int | None, capture_ns: int) -> str:
+    """From when to when, and for how long: `00:06.816 to 00:35.900 (29.1 s)`."""
+    if end is None:
+        return f"from {clock(start - capture_ns)}, not over when the capture ended"
+    return f"{clock(start - capture_ns)} to {clock(end - capture_ns)} ({span((end - start) // 1000)})"
+
+
+def _routine_text(routine: list[Family], stall_ms: int) -> str:
+    """All routine incidents in one line, by kind."""
+    if not routine:
+        return ""
+    kinds = Counter(family.root.kind or "unexplained" for family in routine)
+    texts = []
+    for kind, n in sorted(kinds.items(), key=lambda item: (-item[1], item[0])):
+        words = KINDS.get(kind, "unexplained")
+        texts.append(f"{n:,} {words if n == 1 else _PLURALS.get(kind, words)}")
+    n_text = count(len(routine), "routine incident")
+    return f"{n_text}: {list_of(texts, 6)}. Everybody was served within {limit_text(stall_ms)}."

@@ -1,0 +1,96 @@
+"""Who stood still: stalls of one client for one service as one line of a table."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from kafkascope_analyzer.report.model.incidents.load import Facts, Stall
+from kafkascope_analyzer.report.model.incidents.model import Wait
+from kafkascope_analyzer.report.words import clock, count, safe, span
+
+MOST_WAITS = 50
+MOST_IDS = 10
+_SERVICES = {
+    "produce": "produce to {subject}",
+    "consume": "fetch from {subject}",
+    "commit": "commit offsets of {subject}",
+    "membership": "a place in {subject}",
+    "transaction": "{subject}",
+    "metadata": "metadata",
+}
+"""What a client waited for, by kind of stall."""
+
+
+def waits_of(stalls: Iterable[Stall], facts: Facts) -> tuple[Wait, ...]:
+    """The lines, those that still wait first, then the longest."""
+    alike: dict[tuple[Any, ...], list[Stall]] = defaultdict(list)
+    for stall in stalls:
+        who = (stall.client_instance_id, stall.client_id, stall.group_id, stall.transactional_id)
+        alike[stall.kind, *who].append(stall)
+    made = [_wait(rows, facts) for rows in alike.values()]
+    return tuple(sorted(made, key=lambda wait: (wait.over, -wait.waited_ms, wait.from_ns, wait.who, wait.kind)))
+
+
+def stood_still(facts: Facts) -> dict[str, str]:
+    """client_instance_id -> its longest stall in words: `stood still 29.1 s`, or that it is still waiting."""
+    found: dict[str, list[Stall]] = defaultdict(list)
+    for stall in facts.stalls:
+        if stall.client_instance_id:
+            found[stall.client_instance_id].append(stall)
+    texts = {}
+    for identity, stalls in found.items():
+        longest = span(1000 * max(stall.waited_ms for stall in stalls))
+        waiting = any(stall.to_ns is None for stall in stalls)
+        texts[identity] = f"stood still {longest}{', still waiting' if waiting else ''}"
+    return texts
+
+
+def _wait(alike: list[Stall], facts: Facts) -> Wait:
+    alike = sorted(alike, key=lambda s: (s.to_ns is not None, -s.waited_ms, s.from_ns, s.stall_id))
+    longest = alike[0]
+    waiting = sum(stall.to_ns is None for stall in alike)
+    return Wait(
+        who=safe(who_waited(longest, facts)),
+        client_instance_id=longest.client_instance_id,
+        group_id=longest.group_id,
+        kind=longest.kind,
+        what=what_waited(longest) + (f" and {len(alike) - 1:,} more" if len(alike) > 1 else ""),
+        from_ns=longest.from_ns,
+        to_ns=longest.to_ns,
+        at=clock(longest.from_ns - facts.start_ns),
+        waited_ms=longest.waited_ms,
+        lasted=span(1000 * longest.waited_ms),
+        over=not waiting,
+        state=_state(waiting, len(alike)),
+        n_attempts=sum(stall.n_attempts or 0 for stall in alike),
+        error_names=tuple(sorted({error for stall in alike for error in stall.error_names})),
+        n_stalls=len(alike),
+        stall_ids=tuple(stall.stall_id for stall in alike[:MOST_IDS]),
+    )
+
+
+def who_waited(stall: Stall, facts: Facts) -> str:
+    """The client id, else the client's address, else the group."""
+    if stall.client_id:
+        return stall.client_id
+    if stall.client_instance_id:
+        return facts.name(stall.client_instance_id)
+    return f"group {stall.group_id}" if stall.group_id else "unknown client"
+
+
+def what_waited(stall: Stall) -> str:
+    """The service with its subject: `produce to clicks-0`, `fetch from clicks-0 (group readers)`."""
+    group = f"group {safe(stall.group_id)}" if stall.group_id else ""
+    subject = group
+    if stall.topic is not None:
+        subject = safe(stall.topic) + ("" if stall.partition is None else f"-{stall.partition}")
+    elif stall.transactional_id is not None:
+        subject = f"transactional id {safe(stall.transactional_id)}"
+    service = _SERVICES.get(stall.kind, "{subject}").format(subject=subject or "an unknown subject")
+    return f"{service} ({group})" if group and subject != group else service
+
+
+def _state(waiting: int, n: int) -> str:
+    if not waiting:
+        return "over"
+    return "still waiting" if n == waiting else f"{count(waiting, 'stall')} of {n:,} not over"

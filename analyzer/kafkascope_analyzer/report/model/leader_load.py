@@ -1,0 +1,66 @@
+"""How evenly the brokers that lead partitions share the clients' reads and writes."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kafkascope_analyzer.report.rows import select
+from kafkascope_analyzer.sql.database import Database
+from kafkascope_parsers.api_keys import FETCH, PRODUCE, SHARE_FETCH
+
+MOST_BROKERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderLoad:
+    """What clients wrote to and read from a broker."""
+
+    node_id: Annotated[int, "node id"]
+    n_partitions: Annotated[int, "partitions that it was seen to lead"]
+    n_produce: Annotated[int, "Produce requests"]
+    produce_bytes: Annotated[int, "bytes of record batches in them"]
+    produce_records: Annotated[int, "records in them"]
+    n_fetch: Annotated[int, "clients' Fetch requests"]
+    fetch_bytes: Annotated[int, "bytes of record batches in the responses"]
+    fetch_records: Annotated[int, "records in them"]
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that were written and read."""
+        return self.produce_bytes + self.fetch_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Leaders:
+    """How evenly partition leaders share the load."""
+
+    n: Annotated[int, "brokers that clients wrote to or read from"]
+    skew: Annotated[float | None, "the most loaded one's bytes over an even share: 1.0 is even"]
+    listed: Annotated[tuple[LeaderLoad, ...], "brokers by node id, at most 200"]
+
+
+_LOAD = f"""
+with led as (
+    select node_id, count(distinct subject) as n_led
+    from roles join (select conn_id, node_id from connections where node_id is not null) using (conn_id)
+    where role = 'partition_leader' and verdict = 'confirmed' and subject <> '' group by node_id
+)
+select node_id, coalesce(any_value(n_led), 0) as n_partitions,
+    count(*) filter (api_key = {PRODUCE}) as n_produce,
+    coalesce(sum(record_bytes) filter (api_key = {PRODUCE}), 0)::bigint as produce_bytes,
+    coalesce(sum(n_records) filter (api_key = {PRODUCE}), 0)::bigint as produce_records,
+    count(*) filter (api_key <> {PRODUCE}) as n_fetch,
+    coalesce(sum(record_bytes) filter (api_key <> {PRODUCE}), 0)::bigint as fetch_bytes,
+    coalesce(sum(n_records) filter (api_key <> {PRODUCE}), 0)::bigint as fetch_records
+from requests left join led using (node_id)
+where api_key in ({PRODUCE}, {FETCH}, {SHARE_FETCH}) and node_id is not null and coalesce(replica_id, -1) < 0
+group by node_id order by node_id
+"""
+
+
+def leader_load(database: Database) -> Leaders:
+    """Brokers by node id; no skew with fewer than two leaders."""
+    listed = select(database, _LOAD, LeaderLoad)
+    loads = [row.n_bytes for row in listed]
+    is_shared = len(loads) > 1 and sum(loads) > 0
+    skew = 100 * max(loads) * len(loads) // sum(loads) / 100 if is_shared else None
+    return Leaders(len(listed), skew, tuple(listed[:MOST_BROKERS]))

@@ -1,0 +1,24 @@
+"""Whether a dataset has what a section of the report is made from."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories import CLIENTS
+from kafkascope_analyzer.dataset.table_rows import has_table
+from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Whether Spark's stories are in the dataset."""
+
+    present: Annotated[bool, "whether the dataset has the table"]
+    why_not: Annotated[str | None, "why it has not, and what to do"]
+
+
+def presence(dataset: Dataset, table: Table) -> Presence:
+    """Whether the dataset has a table that Spark writes, with the reason where it has not."""
+    present, stories = has_table(dataset, table), has_table(dataset, CLIENTS)
+    return Presence(present, None if present else OLD_STORIES if stories else NO_STORIES)

@@ -1,0 +1,75 @@
+"""Who still uses API versions that Kafka 4.0 removed (KIP-896), or APIs that it has no longer: these clients stop
+working at the upgrade.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kafkascope_analyzer.report.rows import select
+from kafkascope_analyzer.sql.database import Database
+from kafkascope_parsers.schema.releases import api_releases
+
+MOST_USES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedUse:
+    """A client's use of a version that Kafka 4.0 does not have."""
+
+    client_ip: Annotated[str | None, "address"]
+    client_id: Annotated[str | None, "client id"]
+    api_key: Annotated[int, "API key"]
+    api_name: Annotated[str | None, "API"]
+    api_version: Annotated[int, "version"]
+    n: Annotated[int, "requests"]
+    first_ns: Annotated[int, "first request"]
+    last_ns: Annotated[int, "last request"]
+    software_name: Annotated[str | None, "client software, where ApiVersions says it"]
+    software_version: Annotated[str | None, "its version"]
+    lowest_in_4_0: Annotated[int | None, "lowest version that 4.0 has; null where the API is gone"]
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedVersions:
+    """Who uses API versions that Kafka 4.0 removed (KIP-896)."""
+
+    n: Annotated[int, "uses: client, API, version"]
+    n_requests: Annotated[int, "requests"]
+    listed: Annotated[tuple[RemovedUse, ...], "uses, the most frequent first, at most 200"]
+
+
+_USES = """
+with removed(api_key, api_version, lowest_in_4_0) as (values {removed}), uses as (
+    select client_ip, client_id, api_key, api_name, api_version, lowest_in_4_0, count(*) as n, min(ts_ns) as first_ns,
+        max(ts_ns) as last_ns, min(conn_id) as conn_id
+    from requests join removed using (api_key, api_version) group by all
+)
+select u.* exclude (conn_id), software_name, software_version from uses u left join connections using (conn_id)
+order by n desc, {order}
+"""
+_ORDER = ("client_ip", "client_id", "api_key", "api_name", "api_version")
+
+
+def removed_versions(database: Database) -> RemovedVersions:
+    """Uses by client, API and version, the most frequent first, each with the lowest version that 4.0 has.
+
+    ApiVersions v0 is no such use: every client may fall back to it, and 4.0 answers it.
+    """
+    used = set(database.query("select distinct api_key, api_version from requests")[1])
+    found = [row for row in _removed() if row[:2] in used]
+    if not found:
+        return RemovedVersions(0, 0, ())
+    removed = ", ".join(f"({key}, {version}, {lowest})" for key, version, lowest in found)
+    order = ", ".join(f"coalesce(u.{column}::varchar, 'None')" for column in _ORDER)
+    uses = select(database, _USES.format(removed=removed, order=order), RemovedUse)
+    return RemovedVersions(len(uses), sum(use.n for use in uses), tuple(uses[:MOST_USES]))
+
+
+def _removed() -> list[tuple[int, int, str]]:
+    """API key, version that 4.0 does not have, and the lowest that it has, as SQL writes it."""
+    found = []
+    for key, api in api_releases().items():
+        left = api.spoken["4.0"] if api.removed_in_4_0 else None
+        lowest = "null" if left is None or left.low > left.high else str(left.low)
+        found += [(key, version, lowest) for version in api.removed_in_4_0]
+    return found

@@ -1,0 +1,140 @@
+"""How many requests of each family of APIs were sent over the capture, and how fast they were answered.
+
+The capture's time is divided into N_SLOTS equal slots; a request belongs to the slot in which it was sent, so that the
+latency of a request that waited for a broker to come back shows where it began to wait. Every request of the table
+counts, but a response whose request is not in the capture is none. DuckDB counts latencies in steps of at most 0.8 %
+(model.latency has the same), so that its memory grows with families and slots, not with requests, and the same dataset
+gives the same numbers.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Annotated
+
+from kafkascope_analyzer.dataset.table_rows import capture_span
+from kafkascope_analyzer.report.api_families import FAMILIES, OTHER, family_numbers
+from kafkascope_analyzer.report.model.latency import STEP_SQL
+from kafkascope_analyzer.report.words import NS_PER_S, clock, count, span
+from kafkascope_analyzer.sql.database import Database
+
+N_SLOTS = 120
+LEAST_SPAN_NS = N_SLOTS * 10_000_000
+"""A shorter capture has slots of 10 ms all the same: the rate of a few requests in less says nothing."""
+_QUERY = """
+with sent as (
+    select coalesce(family, {other}) as family, latency_us,
+        least({n_slots} - 1, greatest(0, ts_ns - {start_ns}) * {n_slots} // {span_ns}) as slot,
+        coalesce(error_code, 0) <> 0 or coalesce(status, '') = 'unanswered' as failed
+    from requests left join (values {families}) as families(api_name, family) using (api_name)
+    where coalesce(status, '') <> 'orphan_response'
+), steps as (
+    select family, slot, count(*) as n, count(*) filter (failed) as n_failed,
+        {step} as us
+    from sent group by all
+), ranked as (
+    select *, sum(n) over (partition by family, slot order by us nulls last) as n_up_to,
+        sum(case when us is not null then n end) over (partition by family, slot) as n_answered
+    from steps
+)
+select family::integer, slot::integer, sum(n)::bigint, sum(n_failed)::bigint,
+    min(us) filter (us is not null and 100 * n_up_to >= 99 * n_answered)::bigint
+from ranked group by family, slot order by family, slot
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RateSlot:
+    """Requests of a family that were sent in a slot of time."""
+
+    from_ns: Annotated[int, "begin of the slot"]
+    to_ns: Annotated[int, "end of the slot"]
+    n: Annotated[int, "requests"]
+    n_failed: Annotated[int, "of them, those with an error code or without the answer that they expected"]
+    per_second: Annotated[float, "requests a second"]
+    p99_ms: Annotated[float | None, "99th percentile of the latency of those that were answered (at most 0.8 % low)"]
+    when: Annotated[str, "from when to when, after the capture's start"]
+    text: Annotated[str, "rate, latency and failures in words"]
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyRates:
+    """Requests of a family of APIs over the capture."""
+
+    family: Annotated[str, "family of APIs"]
+    title: Annotated[str, "what its requests are for"]
+    short_title: Annotated[str, "the same in a word"]
+    n: Annotated[int, "requests"]
+    n_failed: Annotated[int, "of them, those with an error code or without the answer that they expected"]
+    most_per_second: Annotated[float, "requests a second in the busiest slot"]
+    most_p99_ms: Annotated[float | None, "the longest 99th percentile of a slot"]
+    text: Annotated[str, "the busiest slot, the slowest, and failures in words"]
+    slots: Annotated[tuple[RateSlot, ...], "the slots in which requests were sent, by time"]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRates:
+    """Requests over the capture, by family of APIs."""
+
+    n_slots: Annotated[int, "slots of equal length that the capture is divided into"]
+    slot_text: Annotated[str, "how long each is"]
+    families: Annotated[tuple[FamilyRates, ...], "families that sent requests"]
+
+
+def request_rates(database: Database) -> RequestRates:
+    """Rates and latencies by family and slot. Raises UsageError where the table requests cannot be read."""
+    start_ns, end_ns = capture_span(database.dataset)
+    span_ns = max(end_ns - start_ns + 1, LEAST_SPAN_NS)
+    found: dict[int, list[RateSlot]] = defaultdict(list)
+    query = _QUERY.format(
+        families=", ".join(f"('{api}', {number})" for api, number in sorted(family_numbers().items())),
+        other=OTHER,
+        n_slots=N_SLOTS,
+        start_ns=start_ns,
+        span_ns=span_ns,
+        step=STEP_SQL.format(us="latency_us"),
+    )
+    for family, slot, n, n_failed, p99_us in database.query(query)[1]:
+        begin, end = (start_ns + span_ns * number // N_SLOTS for number in (slot, slot + 1))
+        when = f"{clock(begin - start_ns)} to {clock(end - start_ns)}"
+        per_second = round(n * N_SLOTS * NS_PER_S / span_ns, 3)
+        p99_ms = None if p99_us is None else p99_us / 1000
+        text = _text(f"{_rate(per_second)} requests/s", p99_us, n, n_failed)
+        found[family].append(RateSlot(begin, end, n, n_failed, per_second, p99_ms, when, text))
+    families = tuple(_family(number, tuple(found[number])) for number in sorted(found))
+    return RequestRates(
+        n_slots=N_SLOTS,
+        slot_text=span(span_ns // N_SLOTS // 1000),
+        families=families,
+    )
+
+
+def _family(number: int, slots: tuple[RateSlot, ...]) -> FamilyRates:
+    family = FAMILIES[number]
+    n, n_failed = sum(slot.n for slot in slots), sum(slot.n_failed for slot in slots)
+    busiest = max(slot.per_second for slot in slots)
+    slowest_ms = max((slot.p99_ms for slot in slots if slot.p99_ms is not None), default=None)
+    slowest_us = None if slowest_ms is None else round(slowest_ms * 1000)
+    return FamilyRates(
+        family=family.name,
+        title=family.title,
+        short_title=family.short,
+        n=n,
+        n_failed=n_failed,
+        most_per_second=busiest,
+        most_p99_ms=slowest_ms,
+        text=_text(f"up to {_rate(busiest)}/s", slowest_us, n, n_failed),
+        slots=slots,
+    )
+
+
+def _text(rate: str, p99_us: int | None, n: int, n_failed: int) -> str:
+    latency = "none answered" if p99_us is None else f"p99 {span(p99_us)}"
+    failed = f", {n_failed:,} of {count(n, 'request')} failed" if n_failed else ""
+    return f"{rate}, {latency}{failed}"
+
+
+def _rate(per_second: float) -> str:
+    """Three figures or so, as durations have them."""
+    return (
+        f"{per_second:,.2f}" if per_second < 10 else f"{per_second:,.1f}" if per_second < 100 else f"{per_second:,.0f}"
+    )

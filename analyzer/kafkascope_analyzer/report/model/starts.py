@@ -1,0 +1,277 @@
+"""Starts of clients with their steps: what a report and `timeline` show and `diff` compares."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, TypeVar
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.stories import CADENCES, CLIENTS, STARTUP_STEP_ROWS, STARTUPS
+from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of
+from kafkascope_analyzer.report.missing_stories import NO_STORIES
+from kafkascope_analyzer.report.rows import Row, grouped, read
+from kafkascope_analyzer.report.words import percent, span, start_text
+from kafkascope_parsers.errors import UsageError
+
+FIRST_STEPS, LAST_STEPS = 60, 20
+"""Steps of a start or recovery that a report holds: how it began and how it ended."""
+_WHO = {"client": "before {step}: client idle", "broker": "{step}: broker", "network": "{step}: network and client"}
+_LEAST_SHARE = 20
+"""A part of the critical path is named where it took at least one in so many of the whole."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StartStep(Row):
+    """A row of startup_steps."""
+
+    TABLE: ClassVar[Table] = STARTUP_STEP_ROWS
+    startup_id: str
+    seq: int
+    phase: str | None
+    step: str
+    subject: str | None
+    conn_id: str | None
+    node_id: int | None
+    start_ns: int | None
+    end_ns: int | None
+    duration_us: int | None
+    broker_us: int | None
+    broker_why: str | None
+    network_us: int | None
+    wait_us: int | None
+    wait_why: str | None
+    attempt: int | None
+    outcome: str | None
+    error_name: str | None
+    on_critical_path: bool
+    request_ids: tuple[str, ...] | None
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it was tried before."""
+        return (self.attempt or 1) > 1
+
+    @property
+    def words(self) -> str:
+        """The step in words."""
+        return self.step.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class SlowPart:
+    """A part of the critical path."""
+
+    step: Annotated[str, "step"]
+    subject: Annotated[str | None, "what the step is about"]
+    node_id: Annotated[int | None, "node"]
+    who: Annotated[str, "whom it waited for", tuple(_WHO)]
+    us: Annotated[int, "how long"]
+
+
+@dataclass(frozen=True, slots=True)
+class Start(Row):
+    """A row of stories/startups."""
+
+    TABLE: ClassVar[Table] = STARTUPS
+    startup_id: str
+    client_instance_id: str
+    start_no: int | None
+    start_ns: int | None
+    ready_ns: int | None
+    total_ms: int | None
+    total_us: int | None
+    outcome: str | None
+    failed_step: str | None
+    failed_subject: str | None
+    error_name: str | None
+    critical_path: tuple[str, ...] | None
+    expected_sequence: str | None
+    expected_steps: tuple[str, ...] | None
+    missing_steps: tuple[str, ...] | None
+    extra_steps: tuple[str, ...] | None
+    repeated_steps: tuple[str, ...] | None
+    out_of_order_steps: tuple[str, ...] | None
+    n_connections: int | None
+    evidence: tuple[str, ...] | None
+    slowest: Annotated[tuple[SlowPart, ...], "the three longest parts of the critical path"] = ()
+    n_steps: Annotated[int, "its steps"] = 0
+    steps: Annotated[tuple[StartStep, ...], "the first 60 and last 20"] = ()
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the client had started before."""
+        return (self.start_no or 1) > 1
+
+    @property
+    def took_us(self) -> int | None:
+        """From its begin until it was ready; None where it was not."""
+        if self.ready_ns is None or self.start_ns is None:
+            return None
+        return (self.ready_ns - self.start_ns) // 1000
+
+    @property
+    def failed_words(self) -> str:
+        """` at join group`: the step at which it failed; empty where it did not."""
+        return f" at {self.failed_step.replace('_', ' ')}" if self.failed_step else ""
+
+    @property
+    def outcome_text(self) -> str:
+        """How it ended, in words."""
+        return start_text(self.outcome)
+
+    @property
+    def differences(self) -> dict[str, list[str]]:
+        """The steps that differ from what is expected, by how they do, in words; only those ways that occur."""
+        ways = {"missing": self.missing_steps, "extra": self.extra_steps, "repeated": self.repeated_steps}
+        ways["out of order"] = self.out_of_order_steps
+        return {way: [step.replace("_", " ") for step in steps] for way, steps in ways.items() if steps}
+
+
+@dataclass(frozen=True, slots=True)
+class Loop(Row):
+    """A row of stories/cadences."""
+
+    TABLE: ClassVar[Table] = CADENCES
+    client_instance_id: str
+    conn_id: str | None
+    cadence: str
+    n: int | None
+    p50_ms: int
+    p99_ms: int
+    max_ms: int
+    expected_ms: int | None
+    expected_from: str | None
+    verdict: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientStarts(Row):
+    """A client with its starts and loops."""
+
+    TABLE: ClassVar[Table] = CLIENTS
+    client_instance_id: str
+    client_id: str | None
+    client_ip: str | None
+    kind: str
+    group_protocol: str | None
+    group_id: str | None
+    transactional_id: str | None
+    software_name: str | None
+    software_version: str | None
+    first_ns: int | None
+    starts: tuple[Start, ...] = ()
+    cadences: tuple[Loop, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AllStarts:
+    """Starts of clients. start_ns: of the capture."""
+
+    start_ns: int
+    clients: tuple[ClientStarts, ...]
+
+
+def clients_of(dataset: Dataset, wanted: str | None = None) -> list[ClientStarts]:
+    """The clients of a dataset but for brokers, by the time they were first seen; with `wanted`, those whose
+    client_instance_id or client_id it is, brokers too. Their starts are not loaded.
+
+    Raises UsageError where there are no stories, or no client of that name.
+    """
+    if not has_table(dataset, STARTUPS):
+        raise UsageError(f"{dataset}: {NO_STORIES}")
+    everyone = sorted(read(dataset, ClientStarts), key=lambda c: (c.first_ns or 0, c.client_instance_id))
+    if wanted is None:
+        return [c for c in everyone if c.kind != "broker"]
+    found = [c for c in everyone if wanted in (c.client_instance_id, c.client_id)]
+    if not found:
+        names = sorted({c.client_id for c in everyone if c.client_id and c.kind != "broker"})
+        some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        raise UsageError(f"{dataset} has no client {wanted}; it has {some or 'none with a client id'}")
+    return found
+
+
+def starts_model(dataset: Dataset, client: str | None, startup_id: str | None) -> AllStarts:
+    """The clients with their starts and loops: all, one, or one start alone. Raises UsageError as clients_of and
+    start_with_client do.
+    """
+    owner = None if startup_id is None else start_with_client(dataset, startup_id)[1].client_instance_id
+    found = clients_of(dataset, owner or client)
+    ids = [c.client_instance_id for c in found]
+    starts, loops = starts_of(dataset, ids), loops_of(dataset, ids)
+    clients = []
+    for row in found:
+        mine = [s for s in starts.get(row.client_instance_id, []) if startup_id in (None, s.startup_id)]
+        own_loops = sorted(loops.get(row.client_instance_id, []), key=lambda loop: (loop.cadence, loop.conn_id or ""))
+        clients.append(replace(row, starts=tuple(mine), cadences=tuple(own_loops)))
+    return AllStarts(capture_span(dataset)[0], tuple(clients))
+
+
+def starts_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, list[Start]]:
+    """client_instance_id -> its starts in order, each with all of its steps."""
+    return grouped(with_steps(dataset, starts_in_order(dataset, client_instance_ids)), lambda s: s.client_instance_id)
+
+
+def starts_in_order(dataset: Dataset, client_instance_ids: list[str]) -> list[Start]:
+    """The starts of these clients by number, without their steps."""
+    found = read(dataset, Start, one_of("client_instance_id", client_instance_ids))
+    return sorted(found, key=lambda start: (start.start_no or 0, start.startup_id))
+
+
+def with_steps(dataset: Dataset, starts: Iterable[Start]) -> list[Start]:
+    """The starts with all of their steps in order, and the parts of the critical path that took longest."""
+    starts = list(starts)
+    found = read(dataset, StartStep, one_of("startup_id", sorted(start.startup_id for start in starts)))
+    steps = grouped(sorted(found, key=lambda step: step.seq), lambda step: step.startup_id)
+    complete = []
+    for start in starts:
+        mine = tuple(steps.get(start.startup_id, ()))
+        complete.append(replace(start, slowest=slowest(mine), n_steps=len(mine), steps=mine))
+    return complete
+
+
+def both_ends(steps: Sequence[T]) -> tuple[T, ...]:
+    """The steps, without the middle where they are too many: how it began and how it ended."""
+    return tuple(steps if len(steps) <= FIRST_STEPS + LAST_STEPS else [*steps[:FIRST_STEPS], *steps[-LAST_STEPS:]])
+
+
+def loops_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, list[Loop]]:
+    """client_instance_id -> its loops; none where the stories are older than that table."""
+    return grouped(read(dataset, Loop, one_of("client_instance_id", client_instance_ids)), _client_of)
+
+
+def _client_of(loop: Loop) -> str:
+    return loop.client_instance_id
+
+
+def start_with_client(dataset: Dataset, startup_id: str) -> tuple[Start, ClientStarts]:
+    """The start with its steps, and its client. Raises UsageError where there is no such start."""
+    found = next(read(dataset, Start, one_of("startup_id", [startup_id])), None)
+    if found is None:
+        raise UsageError(f"{dataset} has no start {startup_id}; table stories/startups has them")
+    (start,) = with_steps(dataset, [found])
+    identity = found.client_instance_id
+    return start, next(read(dataset, ClientStarts, one_of("client_instance_id", [identity])))
+
+
+def slowest(steps: Iterable[StartStep]) -> tuple[SlowPart, ...]:
+    """The parts of the critical path that took longest: who made the client wait, at which step, microseconds."""
+    parts = [part for step in steps if step.on_critical_path for part in _parts(step) if part.us > 0]
+    return tuple(sorted(parts, key=lambda part: -part.us)[:3])
+
+
+def _parts(step: StartStep) -> list[SlowPart]:
+    broker = min(step.broker_us or 0, step.duration_us or 0)
+    times = {"client": step.wait_us or 0, "broker": broker, "network": (step.duration_us or 0) - broker}
+    return [SlowPart(step.step, step.subject, step.node_id, who, us) for who, us in times.items()]
+
+
+def slowest_text(start: Start) -> str:
+    """The parts that took a twentieth or more of the whole: `join group: broker 3.01 s (94.2 %); …`; may be empty."""
+    total_us = start.total_us or 0
+    return "; ".join(_text(part, total_us) for part in start.slowest if part.us * _LEAST_SHARE >= total_us > 0)
+
+
+def _text(part: SlowPart, total_us: int) -> str:
+    who = _WHO[part.who].format(step=part.step.replace("_", " "))
+    return f"{who} {span(part.us)} ({percent(part.us, total_us)})"

@@ -1,0 +1,176 @@
+"""The cluster as the brokers told it, replayed in time: who led what, coordinated what and was where, until when.
+
+A fact is the last of what was told about one thing (a topic-partition's leader, a coordinator's key, a node's endpoint)
+and how it came to be known. Leader epochs only rise while a topic lives (KIP-320): older news is passed over. What no
+answer names is taken from what a broker confirmed by doing it (table `roles`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import one_of
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, TOPOLOGY
+from kafkascope_analyzer.report.rows import Row, read
+
+RAFT_LOG = ("__cluster_metadata", 0)
+"""Its leader is the active controller (KIP-500)."""
+ACTIVE_CONTROLLER = ("active controller",)
+TOLD, CONFIRMED, CONTROLLED = "told", "confirmed", "controller"
+Key = tuple[Any, ...]
+
+_COORDINATORS = {"group_coordinator": "group", "transaction_coordinator": "transaction", "share_coordinator": "share"}
+_KINDS = ("broker", "leader", "coordinator", "controller", "cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyRow(Row):
+    """A row of the table topology."""
+
+    TABLE: ClassVar[Table] = TOPOLOGY
+    ts_ns: int
+    kind: str
+    node_id: int | None
+    host: str | None
+    port: int | None
+    rack: str | None
+    topic: str | None
+    topic_id: str | None
+    partition: int | None
+    leader_epoch: int | None
+    coordinator_key: str | None
+    coordinator_type: str | None
+    cluster_id: str | None
+    request_id: str | None
+    from_controller: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Node(Row):
+    TABLE: ClassVar[Table] = CONNECTIONS
+    conn_id: str
+    node_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Confirmed(Row):
+    TABLE: ClassVar[Table] = ROLE_ROWS
+    conn_id: str
+    role: str
+    subject: str | None
+    first_ns: int | None
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is known of one thing. since_ns: since when the node is the same; request_id: what told it first.
+
+    key: ("leader", topic, partition), ("coordinator", type, key), ("broker", node, host, port), ("controller",) for
+    whom Metadata names, ACTIVE_CONTROLLER for who sends requests to brokers, ("cluster", id). source: told by an answer
+    about the cluster, CONTROLLED for a request of the controller, or confirmed by an answer of the node itself.
+    """
+
+    key: Key
+    node_id: int | None
+    since_ns: int
+    request_id: str | None
+    source: str
+    epoch: int | None = None
+    topic_id: str | None = None
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A thing whose node became another: before (None at first) and after."""
+
+    before: Fact | None
+    after: Fact
+
+
+class Replay:
+    """State after the facts so far."""
+
+    def __init__(self) -> None:
+        self.state: dict[Key, Fact] = {}
+
+    def take(self, fact: Fact) -> Change | None:
+        """Takes the next fact in time; the change, where the node of a thing is new or another."""
+        known = self.state.get(fact.key)
+        if known is None:
+            self.state[fact.key] = fact
+            return Change(None, fact)
+        if fact.source == CONFIRMED or _is_older(fact, known):
+            return None
+        epoch = fact.epoch if fact.epoch is not None else known.epoch
+        topic_id, rack = fact.topic_id or known.topic_id, fact.rack or known.rack
+        if fact.node_id == known.node_id and (fact.epoch in (None, known.epoch) or known.epoch is None):
+            source = CONTROLLED if fact.source == CONTROLLED else known.source
+            self.state[fact.key] = replace(known, source=source, epoch=epoch, topic_id=topic_id, rack=rack)
+            return None
+        self.state[fact.key] = replace(fact, topic_id=topic_id, rack=rack)
+        return Change(known, fact) if fact.node_id != known.node_id else None
+
+
+def _is_older(fact: Fact, known: Fact) -> bool:
+    """Whether a fact tells of an earlier epoch than is known, of the same topic; what the controller says never does,
+    and what has no epoch is passed over after it.
+    """
+    if fact.source == CONTROLLED:
+        return False
+    if fact.epoch is None and known.source == CONTROLLED and fact.key[0] == "leader":
+        return True
+    same = fact.topic_id is None or known.topic_id is None or fact.topic_id == known.topic_id
+    return same and fact.epoch is not None and known.epoch is not None and fact.epoch < known.epoch
+
+
+def facts_in_order(dataset: Dataset) -> list[Fact]:
+    """All facts by time: as many as changes were told, and one per connection and role."""
+    found = [fact for row in read(dataset, TopologyRow, one_of("kind", list(_KINDS))) if (fact := _told(row))]
+    return sorted([*found, *_confirmed(dataset)], key=lambda f: (f.since_ns, f.source == CONFIRMED, str(f.key)))
+
+
+def _told(row: TopologyRow) -> Fact | None:
+    key = _key_of(row)
+    if key is None or (row.node_id is None and row.kind != "cluster"):
+        return None
+    epoch = row.leader_epoch if row.leader_epoch is not None and row.leader_epoch >= 0 else None
+    told = (row.node_id, row.ts_ns, row.request_id, CONTROLLED if row.from_controller else TOLD)
+    return Fact(key, *told, epoch, topic_id=row.topic_id, rack=row.rack)
+
+
+def _key_of(row: TopologyRow) -> Key | None:
+    kind = row.kind
+    if kind == "leader":
+        return None if row.topic is None else ("leader", row.topic, row.partition)
+    if kind == "coordinator":
+        return ("coordinator", row.coordinator_type, row.coordinator_key)
+    if kind == "broker":
+        return None if not row.host else ("broker", row.node_id, row.host, row.port)
+    if kind == "cluster":
+        return ("cluster", row.cluster_id)
+    has_epoch = row.leader_epoch is not None  # the controller's, which only its own requests have
+    return ACTIVE_CONTROLLER if has_epoch else ("controller",)
+
+
+def _confirmed(dataset: Dataset) -> Iterator[Fact]:
+    """What nodes answered for, on connections whose node is known."""
+    nodes = {row.conn_id: row.node_id for row in read(dataset, _Node)}
+    wanted = ["partition_leader", *_COORDINATORS]
+    for row in read(dataset, _Confirmed, one_of("role", wanted) & one_of("verdict", ["confirmed"])):
+        node_id = nodes.get(row.conn_id)
+        key = _key_of_role(row.role, row.subject)
+        if node_id is not None and key is not None and row.first_ns is not None:
+            yield Fact(key, node_id, row.first_ns, next(iter(row.evidence), None), CONFIRMED)
+
+
+def _key_of_role(role: str, subject: str | None) -> Key | None:
+    if subject is None:
+        return None
+    if role != "partition_leader":
+        return ("coordinator", _COORDINATORS[role], subject)
+    topic, _, partition = subject.rpartition("-")
+    return ("leader", topic, int(partition)) if partition.isdigit() else None

@@ -1,0 +1,211 @@
+"""How each transactional id fared: committed, aborted, fenced, hanging, how long it took, and what did not end well."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.stories import TRANSACTIONS
+from kafkascope_analyzer.dataset.stories.transactions import OUTCOMES
+from kafkascope_analyzer.report.model.client_names import client_ids
+from kafkascope_analyzer.report.model.latency import Percentiles, percentiles_sql
+from kafkascope_analyzer.report.model.presence import presence
+from kafkascope_analyzer.report.plain import CLIPPED
+from kafkascope_analyzer.report.rows import Row, column_names, grouped, select
+from kafkascope_analyzer.sql.database import Database
+
+_NOT_WELL = ("hanging", "fenced", "aborted", "open")
+"""Outcomes that are listed one by one, the gravest first."""
+MOST_IDS = 200
+MOST_UNWELL = 20
+"""Limits of report.json; the table transactions has everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedConsumer:
+    """A read_committed consumer that could not read past a transaction."""
+
+    client_instance_id: str | None
+    partition: str | None
+    last_stable_offset: int | None
+    from_ns: int
+    until_ns: int
+    records: int | None
+    request_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction(Row):
+    """A row of stories/transactions."""
+
+    TABLE: ClassVar[Table] = TRANSACTIONS
+    transaction_no: int | None
+    transactional_id: str | None
+    producer_id: int | None
+    producer_epoch: int | None
+    transactions: str | None
+    client_instance_id: str | None
+    begin_ns: int | None
+    end_ns: int | None
+    outcome: str | None
+    partitions: Annotated[tuple[str, ...], CLIPPED]
+    offset_groups: Annotated[tuple[str, ...], CLIPPED]
+    n_batches: int | None
+    n_records: int | None
+    n_markers: int | None
+    fenced_by: str | None
+    end_kind: str | None
+    verdict: str | None
+    duration_ms: int | None
+    transaction_timeout_ms: int | None
+    fenced_ns: int | None
+    left_ns: int | None
+    error_names: Annotated[tuple[str, ...], CLIPPED]
+    evidence: Annotated[tuple[str, ...], CLIPPED]
+    held_back: Annotated[tuple[BlockedConsumer, ...], CLIPPED]
+    duration_us: Annotated[int | None, "begin to end"] = None
+    fenced_by_client_id: Annotated[str | None, "client id of the instance that took its transactional id over"] = None
+
+    @property
+    def took_us(self) -> int | None:
+        """Begin to end; None where one of them is not in the capture."""
+        return None if self.begin_ns is None or self.end_ns is None else (self.end_ns - self.begin_ns) // 1000
+
+    @property
+    def n_blocked_consumers(self) -> int:
+        """Consumers that could not read past it."""
+        return len({consumer.client_instance_id for consumer in self.held_back})
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionClient:
+    """A client."""
+
+    client_instance_id: Annotated[str, "client"]
+    client_id: Annotated[str | None, "client id"]
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionalId:
+    """A transactional id."""
+
+    transactional_id: Annotated[str, "transactional id; empty where the capture does not show it"]
+    n: Annotated[int, "its transactions"]
+    outcomes: Annotated[dict[str, int], "transactions by how they ended"]
+    transactions: Annotated[tuple[str, ...], "protocols: v1, v2 (KIP-890)"]
+    clients: Annotated[tuple[TransactionClient, ...], "clients that used it"]
+    n_records: Annotated[int, "records written"]
+    n_markers: Annotated[int, "markers seen"]
+    p50_us: Annotated[int | None, "median from begin to end"]
+    max_us: Annotated[int | None, "longest"]
+    first_ns: Annotated[int | None, "first begin"]
+    last_ns: Annotated[int | None, "last end"]
+    n_unwell: Annotated[int, "transactions that were not committed"]
+    unwell: Annotated[tuple[Transaction, ...], "20 of them by time: hanging, then fenced, aborted, open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Transactions:
+    """Transactions of each transactional id."""
+
+    present: Annotated[bool, "whether the dataset has the table"]
+    why_not: Annotated[str | None, "why it has not, and what to do"]
+    n: Annotated[int, "transactions"]
+    outcomes: Annotated[dict[str, int], "transactions by how they ended"]
+    n_ids: Annotated[int, "transactional ids"]
+    ids: Annotated[tuple[TransactionalId, ...], "those in trouble first, at most 200"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """The transactions of an id that ended in one way."""
+
+    name: str
+    outcome: str
+    n: int
+    protocols: tuple[str, ...]
+    clients: tuple[str, ...]
+    n_records: int
+    n_markers: int
+    first_ns: int | None
+    last_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Took(Percentiles):
+    name: str
+
+
+_NAME = "coalesce(transactional_id, '')"
+_OUTCOMES = f"""
+select {_NAME} as name, coalesce(nullif(outcome, ''), 'cut') as outcome, count(*) as n,
+    coalesce(list(distinct transactions) filter (transactions <> ''), []) as protocols,
+    coalesce(list(distinct client_instance_id) filter (client_instance_id <> ''), []) as clients,
+    sum(n_records)::bigint as n_records, sum(n_markers)::bigint as n_markers,
+    least(min(begin_ns), min(end_ns)) as first_ns, greatest(max(begin_ns), max(end_ns)) as last_ns
+from transactions group by 1, 2
+"""
+_TOOK = "case when begin_ns is not null then (end_ns - begin_ns) // 1000 end"
+_GRAVITY = f"list_position([{', '.join(map(repr, _NOT_WELL))}], outcome)"
+_UNWELL = f"""
+select {column_names(Transaction)} from transactions where {_GRAVITY} is not null
+qualify row_number() over (
+    partition by {_NAME} order by {_GRAVITY}, coalesce(begin_ns, 0), coalesce(transaction_no, 0)) <= {MOST_UNWELL}
+order by coalesce(begin_ns, 0), {_GRAVITY}, coalesce(transaction_no, 0)
+"""
+
+
+def transactions(database: Database) -> Transactions:
+    """Transactional ids, those in trouble first."""
+    outcomes = grouped(select(database, _OUTCOMES, _Outcome), lambda row: row.name)
+    took = {row.name: row for row in select(database, percentiles_sql({"name": _NAME}, _TOOK, "transactions"), _Took)}
+    unwell = grouped(select(database, _UNWELL, Transaction), lambda row: row.transactional_id or "")
+    found = [_id(rows, took.get(name), unwell.get(name, [])) for name, rows in outcomes.items()]
+    found.sort(key=lambda one: (-_weight(one), one.first_ns or 0, one.transactional_id))
+    ids = {client.client_instance_id for one in found[:MOST_IDS] for client in one.clients}
+    ids |= {row.fenced_by for one in found[:MOST_IDS] for row in one.unwell if row.fenced_by}
+    names = client_ids(database.dataset, ids)
+    total = {outcome: sum(one.outcomes[outcome] for one in found) for outcome in OUTCOMES}
+    here = presence(database.dataset, TRANSACTIONS)
+    return Transactions(
+        present=here.present,
+        why_not=here.why_not,
+        n=sum(one.n for one in found),
+        outcomes=total,
+        n_ids=len(found),
+        ids=tuple(_named(one, names) for one in found[:MOST_IDS]),
+    )
+
+
+def _id(rows: list[_Outcome], took: _Took | None, unwell: list[Transaction]) -> TransactionalId:
+    counts = Counter({row.outcome: row.n for row in rows})
+    clients = sorted({client for row in rows for client in row.clients})
+    return TransactionalId(
+        transactional_id=rows[0].name,
+        n=counts.total(),
+        outcomes={outcome: counts[outcome] for outcome in OUTCOMES},
+        transactions=tuple(sorted({protocol for row in rows for protocol in row.protocols})),
+        clients=tuple(TransactionClient(client, None) for client in clients),
+        n_records=sum(row.n_records for row in rows),
+        n_markers=sum(row.n_markers for row in rows),
+        p50_us=None if took is None else took.p50_us,
+        max_us=None if took is None else took.max_us,
+        first_ns=min((row.first_ns for row in rows if row.first_ns is not None), default=None),
+        last_ns=max((row.last_ns for row in rows if row.last_ns is not None), default=None),
+        n_unwell=sum(counts[outcome] for outcome in _NOT_WELL),
+        unwell=tuple(unwell),
+    )
+
+
+def _named(one: TransactionalId, names: Mapping[str, str | None]) -> TransactionalId:
+    """The id with the client ids of its clients, and of those that fenced it."""
+    clients = tuple(replace(client, client_id=names.get(client.client_instance_id)) for client in one.clients)
+    unwell = tuple(
+        replace(row, duration_us=row.took_us, fenced_by_client_id=names.get(row.fenced_by or "")) for row in one.unwell
+    )
+    return replace(one, clients=clients, unwell=unwell)
+
+
+def _weight(one: TransactionalId) -> int:
+    return 1000 * one.outcomes["hanging"] + 100 * one.outcomes["fenced"] + one.outcomes["aborted"]

@@ -1,0 +1,160 @@
+"""What the capture could not show: bytes that did not decode, gaps, packets that were dropped or cut, connections
+that were there before it began.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.limits_hit import MEANINGS
+from kafkascope_analyzer.dataset.tables import UNDECODED_REASONS
+from kafkascope_analyzer.report.model.capture import Capture
+from kafkascope_analyzer.report.rows import select
+from kafkascope_analyzer.report.words import count, safe, size
+from kafkascope_analyzer.sql.database import Database
+
+MOST_DETAILS = 3
+MOST_FILES = 6
+"""Files that could not be read whole and are named in a sentence each."""
+NO_REASON = "unknown"
+_TROUBLE = ("syn_retry", "refused", "rst", "retransmit", "retransmit_differs", "zero_window", "gap", "buffer_limit")
+"""TCP events that hint at trouble."""
+
+
+@dataclass(frozen=True, slots=True)
+class UndecodedReason:
+    """A reason for which bytes did not decode."""
+
+    reason: Annotated[str, "why", (*UNDECODED_REASONS, NO_REASON)]
+    n: Annotated[int, "stretches"]
+    bytes: Annotated[int, "their bytes"]
+    n_details: Annotated[int, "different details"]
+    details: Annotated[tuple[str, ...], "the commonest details"]
+
+
+@dataclass(frozen=True, slots=True)
+class EventCount:
+    """A kind of TCP event."""
+
+    event: Annotated[str, "event of table tcp_events"]
+    n: Annotated[int, "times"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What the capture could not show."""
+
+    undecoded: Annotated[tuple[UndecodedReason, ...], "stream bytes that are no decoded frame, by reason"]
+    n_connections: Annotated[int, "connections"]
+    n_without_start: Annotated[int, "connections whose SYN is not in the capture"]
+    n_still_open: Annotated[int, "connections that were open at its end"]
+    n_with_gaps: Annotated[int, "connections of which bytes are missing"]
+    missing_bytes: Annotated[int, "bytes that are missing"]
+    n_one_direction: Annotated[int, "connections of which one direction is there"]
+    n_encrypted: Annotated[int, "connections that speak TLS"]
+    tcp_events: Annotated[tuple[EventCount, ...], "TCP events that hint at trouble"]
+    limits_hit: Annotated[dict[str, int], "what was left out at each limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Partial:
+    """Counts of connections that the capture has only in part."""
+
+    n_connections: int
+    n_without_start: int
+    n_still_open: int
+    n_with_gaps: int
+    missing_bytes: int
+    n_one_direction: int
+    n_encrypted: int
+
+
+_UNDECODED = f"""
+with details as (
+    select coalesce(nullif(reason, ''), '{NO_REASON}') as reason, nullif(detail, '') as detail, count(*) as n,
+        coalesce(sum(bytes), 0)::bigint as bytes
+    from undecoded group by all
+)
+select reason, sum(n)::bigint as n, sum(bytes)::bigint as bytes, count(detail) as n_details,
+    coalesce((list(detail order by n desc, detail) filter (detail is not null))[:{MOST_DETAILS}], []) as details
+from details group by reason order by bytes desc, reason
+"""
+_PARTIAL = """
+select count(*) as n_connections, count(*) filter (syn_ns is null) as n_without_start,
+    count(*) filter (close_kind = 'open') as n_still_open, count(*) filter (missing_bytes <> 0) as n_with_gaps,
+    sum(missing_bytes)::bigint as missing_bytes,
+    count(*) filter ((coalesce(client_segments, 0) = 0) <> (coalesce(server_segments, 0) = 0)
+        and coalesce(close_kind, '') not in ('refused', 'unanswered')) as n_one_direction,
+    count(*) filter (protocol = 'tls') as n_encrypted
+from connections
+"""
+_EVENTS = "select event, count(*) as n from tcp_events group by event"
+
+
+def unread(database: Database) -> Unread:
+    """Stretches by reason, missing bytes, connections of which the capture has only a part, limits that were hit."""
+    (partial,) = select(database, _PARTIAL, _Partial)
+    events = {row.event: row for row in select(database, _EVENTS, EventCount)}
+    return Unread(
+        undecoded=tuple(select(database, _UNDECODED, UndecodedReason)),
+        n_connections=partial.n_connections,
+        n_without_start=partial.n_without_start,
+        n_still_open=partial.n_still_open,
+        n_with_gaps=partial.n_with_gaps,
+        missing_bytes=partial.missing_bytes,
+        n_one_direction=partial.n_one_direction,
+        n_encrypted=partial.n_encrypted,
+        tcp_events=tuple(events[name] for name in _TROUBLE if name in events),
+        limits_hit=limits_hit(database.dataset),
+    )
+
+
+def limits_hit(dataset: Dataset) -> dict[str, int]:
+    """How much was left out at each limit, by the names of dataset.limits_hit."""
+    hit = dataset.manifest.limits_hit
+    return {name: hit[name] for name in MEANINGS if hit.get(name)}
+
+
+def limit_sentence(name: str, n: int) -> str:
+    """What to tell of a limit that was hit."""
+    what, fate = MEANINGS[name]
+    return f"{count(n, what)} {fate}"
+
+
+def cut_sentence(path: str | None, cut_at_byte: int | None, why: str | None, unread_bytes: int | None) -> str | None:
+    """What to say of a file that could not be read whole; None for one that could."""
+    if cut_at_byte is None:
+        return None
+    unread = f"; {count(unread_bytes, 'byte')} could not be read" if unread_bytes else ""
+    return f"{safe(path)}: byte {cut_at_byte}: {safe(why)}{unread}"
+
+
+CUT_COLUMNS = ("path", "cut_at_byte", "cut_why", "unread_bytes")
+"""What `cut_sentence` takes, as an input of the manifest has it."""
+
+
+def doubts(found: Unread, capture: Capture) -> Iterator[str]:
+    """What the capture could not show, in sentences. found, capture: the sections `unread` and `capture`."""
+    of = f"of {count(found.n_connections, 'connection')}"
+    if found.n_without_start:
+        yield f"{found.n_without_start:,} {of} began before the capture did, or without their SYN in it"
+    if found.n_one_direction:
+        yield f"{found.n_one_direction:,} {of} show one direction only"
+    if found.n_with_gaps:
+        yield f"{found.n_with_gaps:,} {of} have gaps, {size(found.missing_bytes)} together"
+    if found.n_encrypted:
+        yield f"{found.n_encrypted:,} {of} are encrypted: their Kafka requests cannot be seen"
+    said = (cut_sentence(file.path, file.cut_at_byte, file.cut_why, file.unread_bytes) for file in capture.files)
+    cut = [sentence for sentence in said if sentence]
+    yield from cut[:MOST_FILES]
+    if len(cut) > MOST_FILES:
+        yield f"{count(len(cut) - MOST_FILES, 'more file')} could not be read whole; the table captures has them"
+    if capture.n_truncated:
+        yield f"{capture.n_truncated:,} of {count(capture.n_packets, 'packet')} were cut by the snap length"
+    if capture.n_duplicates:
+        yield f"{capture.n_duplicates:,} of {count(capture.n_packets, 'packet')} show another once more: left out"
+    if capture.n_dropped:
+        yield f"the capturing program dropped {count(capture.n_dropped, 'packet')}"
+    for name, n in found.limits_hit.items():
+        yield limit_sentence(name, n)

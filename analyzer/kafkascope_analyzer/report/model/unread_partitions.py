@@ -1,0 +1,187 @@
+"""Rebalances as the story table has them, and the topic-partitions that nobody read for a while, in words: the same in
+every report.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.stories import REBALANCES
+from kafkascope_analyzer.report.plain import CLIPPED
+from kafkascope_analyzer.report.rows import Row
+from kafkascope_analyzer.report.words import clock, count, safe, span
+
+Names = Mapping[str, str]
+"""Member id -> client id, where it has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a group."""
+
+    member_id: str | None
+    client_instance_id: str | None
+    joined_ns: int | None
+    synced_ns: int | None
+    client_id: str | None
+    group_instance_id: str | None
+    conn_id: str | None
+    is_new: bool | None
+    join_ms: int | None
+    sync_ms: int | None
+    session_timeout_ms: int | None
+    rebalance_timeout_ms: int | None
+    assigned: Annotated[tuple[str, ...], CLIPPED]
+    standby: Annotated[tuple[str, ...], CLIPPED]
+    gained: Annotated[tuple[str, ...], CLIPPED]
+    lost: Annotated[tuple[str, ...], CLIPPED]
+
+
+@dataclass(frozen=True, slots=True)
+class DepartedMember:
+    """A member that is gone."""
+
+    member_id: str | None
+    client_instance_id: str | None
+    client_id: str | None
+    group_instance_id: str | None
+    how: str | None
+    why: str | None
+    last_heard_ns: int | None
+    silent_ms: int | None
+    session_timeout_ms: int | None
+    request_id: str | None
+
+    @property
+    def name(self) -> str:
+        """Its client id, else its member id."""
+        return safe(self.client_id or self.member_id or "a member")
+
+
+@dataclass(frozen=True, slots=True)
+class ReassignedPartition:
+    """A topic-partition that changed its owner or was unread around a rebalance."""
+
+    topic: Annotated[str, "topic"]
+    partition: Annotated[int, "partition"]
+    owner_before: Annotated[str | None, "member id of who had it before; null for nobody, or where it is not known"]
+    owner_after: Annotated[str | None, "member id of who has it next; null likewise"]
+    unread_from_ns: Annotated[int | None, "since when a record waited that nobody in the group fetched"]
+    unread_to_ns: Annotated[int | None, "when one was fetched; null: the capture ended before"]
+    unread_ms: Annotated[int | None, "from the one to the other; null where none waited, milliseconds"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance(Row):
+    """A row of stories/rebalances."""
+
+    TABLE: ClassVar[Table] = REBALANCES
+    rebalance_id: str
+    group_id: str | None
+    group_protocol: str | None
+    protocol_type: str | None
+    node_id: int | None
+    generation: int | None
+    trigger: str | None
+    trigger_why: str | None
+    trigger_member: str | None
+    start_ns: int | None
+    end_ns: int | None
+    duration_ms: int | None
+    outcome: str | None
+    mode: str | None
+    assignor: str | None
+    leader: str | None
+    n_members: int | None
+    members: tuple[Member, ...]
+    members_complete: bool | None
+    last_joiner: str | None
+    n_moved: int | None
+    unread_ms: int | None
+    partitions: Annotated[tuple[ReassignedPartition, ...], CLIPPED]
+    departed: Annotated[tuple[DepartedMember, ...], CLIPPED]
+    n_refused_commits: int | None
+    refused_commits: Annotated[tuple[str, ...], CLIPPED]
+    fenced: Annotated[tuple[str, ...], CLIPPED]
+    lag_records: int | None
+    n_lag_partitions: int | None
+    evidence: Annotated[tuple[str, ...], CLIPPED]
+    unread_text: Annotated[str, "the partitions that were unread, in words; empty where none was"] = ""
+    last_joiner_client_id: Annotated[str | None, "client id of the last to join"] = None
+
+    @property
+    def trigger_words(self) -> str:
+        """What made the group rebalance, in words."""
+        return (self.trigger or "unknown").replace("_", " ")
+
+    @property
+    def members_by_joining(self) -> list[Member]:
+        """The members, those that joined first before the others."""
+        return sorted(self.members, key=lambda member: (member.joined_ns or 0, member.member_id or ""))
+
+
+def with_unread(row: Rebalance, names: Names, capture_ns: int) -> Rebalance:
+    """The rebalance with its partitions those that were unread longest first, and what that comes to in words."""
+    others = tuple(entry for entry in row.partitions if entry.unread_ms is None)
+    return replace(row, partitions=unread_of(row) + others, unread_text=unread_text(row, names, capture_ns))
+
+
+def member_names(rebalances: Iterable[Rebalance]) -> Names:
+    """The names of all members of these rebalances, also of those that are gone."""
+    members = (member for row in rebalances for part in (row.members, row.departed) for member in part)
+    return {member.member_id: member.client_id for member in members if member.member_id and member.client_id}
+
+
+def unread_of(row: Rebalance) -> tuple[ReassignedPartition, ...]:
+    """The partitions of a rebalance that were unread: the longest first."""
+    unread = [entry for entry in row.partitions if entry.unread_ms is not None]
+    return tuple(sorted(unread, key=lambda entry: (-(entry.unread_ms or 0), entry.topic, entry.partition)))
+
+
+def most_unread_text(unread_ms: int | None) -> str:
+    """`partitions unread for up to 5.45 s`; empty where none was."""
+    return "" if unread_ms is None else f"partitions unread for up to {span(1000 * unread_ms)}"
+
+
+def unread_text(row: Rebalance, names: Names, capture_ns: int) -> str:
+    """How many partitions of a rebalance were unread, and the one that was for the longest time; empty where none
+    was."""
+    unread = unread_of(row)
+    if not unread:
+        return ""
+    n = len({(entry.topic, entry.partition) for entry in unread})
+    if n == 1:
+        return partition_text(unread[0], names, capture_ns)
+    longest = f"{_name(unread[0])}{_owners(unread[0], names)} the longest: {_how_long(unread[0], capture_ns)}"
+    return f"{count(n, 'partition')} were unread, {longest}"
+
+
+def partition_text(entry: ReassignedPartition, names: Names, capture_ns: int) -> str:
+    """`clicks-3 (reader-1 → reader-2) was unread for 5.45 s from 00:16.231 to 00:21.681`; of a partition of which
+    nothing waited, who had it and has it."""
+    what = f"{_name(entry)}{_owners(entry, names)}"
+    if entry.unread_ms is None:
+        return f"{what} has another owner"
+    return f"{what} was unread {_how_long(entry, capture_ns)}"
+
+
+def _name(entry: ReassignedPartition) -> str:
+    return f"{safe(entry.topic)}-{entry.partition}"
+
+
+def _how_long(entry: ReassignedPartition, capture_ns: int) -> str:
+    begun, until = clock((entry.unread_from_ns or capture_ns) - capture_ns), entry.unread_to_ns
+    ended = "until the capture ended" if until is None else f"to {clock(until - capture_ns)}"
+    return f"for {span(1000 * (entry.unread_ms or 0))} from {begun} {ended}"
+
+
+def _owners(entry: ReassignedPartition, names: Names) -> str:
+    """` (reader-1 → reader-2)`, ` (reader-1)` where it kept its owner, nothing where no owner is known."""
+    before, after = entry.owner_before, entry.owner_after
+    if before is None and after is None:
+        return ""
+    if before == after:
+        return f" ({safe(names.get(after or '', after))})"
+    who = ["nobody" if owner is None else safe(names.get(owner, owner)) for owner in (before, after)]
+    return f" ({who[0]} → {who[1]})"

@@ -1,0 +1,1 @@
+"""The report on a terminal: lays out what the model says."""

@@ -1,0 +1,370 @@
+"""The clients on a terminal: what they are, where they connect, how they started, how they recovered."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kafkascope_analyzer.report.model.cause_sentences import cause_sentences, cause_severity
+from kafkascope_analyzer.report.model.clients import BrokerClients, Client, ClientConnection, Job
+from kafkascope_analyzer.report.model.cluster import Cluster
+from kafkascope_analyzer.report.model.recoveries import RecoveredCause, RecoveryStep
+from kafkascope_analyzer.report.model.report import Report
+from kafkascope_analyzer.report.model.starts import Loop, Start, StartStep, slowest_text
+from kafkascope_analyzer.report.terminal.pieces import grid, heading, indented, line, more
+from kafkascope_analyzer.report.words import clock, count, list_of, node, outcome_text, safe, span, start_text
+
+MOST_CLIENTS = 60
+MOST_TOLD_CLIENTS = 12
+MOST_CONNECTIONS = 8
+MOST_STARTS = 3
+MOST_STEPS = 60
+FIRST_STEPS, LAST_STEPS = 5, 7
+"""Steps that are shown of a start that did not become ready: how it began and where it got stuck."""
+MOST_CAUSES = 8
+MOST_TOLD = 3
+"""Causes of a client whose steps are shown; the others get their first lines."""
+FIRST_RECOVERY_STEPS, LAST_RECOVERY_STEPS = 10, 3
+"""Steps of an episode that are shown: how it began and how it ended."""
+
+_STYLE = {
+    "ready": "green",
+    "recovered": "green",
+    "failed": "bold red",
+    "fatal": "bold red",
+    "gave_up": "bold red",
+    "wrong_reaction": "bold red",
+    "still_open": "bold yellow",
+    "cut": "yellow",
+}
+_GROUP_PROTOCOL = {
+    "classic": "classic protocol",
+    "consumer": "consumer protocol (KIP-848)",
+    "share": "share group",
+    "streams": "streams protocol",
+}
+
+
+def render_clients(model: Report) -> Iterator[RenderableType]:
+    """All clients by the time they were first seen, then the brokers' own connections in a few words."""
+    found, start_ns = model.clients, model.capture.begin_ns
+    if not model.stories.present:
+        return
+    yield heading(f"Clients ({found.n:,})")
+    if not found.n:
+        yield line("no client was seen")
+    else:
+        yield _summary(found.listed[:MOST_CLIENTS], start_ns)
+        yield from more(found.n - min(MOST_CLIENTS, len(found.listed)), "client", "table stories/clients")
+    shown = _in_full(found.listed)
+    for client in shown:
+        yield heading(safe(client.client_id) if client.client_id else "(no client id)")
+        yield from _client(client, start_ns, model.cluster)
+    left = len(found.listed) - len(shown)
+    if left > 0:
+        who = count(left, "other client has", "other clients have")
+        yield line("")
+        yield line((f"{who} less to tell; report.json has their stories", "dim"))
+    yield from _brokers(found.brokers)
+
+
+def _in_full(clients: Sequence[Client]) -> list[Client]:
+    """The clients that are shown in full, by time: where there are many, those in trouble, then those slow to start."""
+
+    def severity(client: Client) -> tuple[int, int, int]:
+        unwell = sum(cause.outcome != "recovered" for cause in client.recoveries)
+        unwell += sum(start.outcome in ("failed", "gave_up") for start in client.starts)
+        slowest_us = max((start.took_us or 0 for start in client.starts), default=0)
+        return -unwell, -client.n_causes, -slowest_us
+
+    chosen = sorted(range(len(clients)), key=lambda i: (*severity(clients[i]), i))[:MOST_TOLD_CLIENTS]
+    return [clients[i] for i in sorted(chosen)]
+
+
+def _summary(clients: Sequence[Client], start_ns: int) -> RenderableType:
+    """One line a client: when it came, what it is, how it started, how often something broke and for how long."""
+    table = grid(("first seen", "n"), ("client", ""), ("kind", ""), ("start", ""), ("trouble", ""))
+    for client in clients:
+        begun = (client.first_ns or start_ns) - start_ns
+        name = Text(safe(client.client_id) if client.client_id else "(no client id)")
+        start = client.starts[0] if client.starts else None
+        kind = "producer (txn)" if client.kind == "transactional_producer" else client.kind.replace("_", " ")
+        table.add_row(clock(begun), name, kind, _start_in_short(start), _trouble(client))
+    return table
+
+
+def _start_in_short(start: Start | None) -> Text:
+    if start is None:
+        return Text("")
+    outcome = start.outcome or "cut"
+    word = Text(start_text(outcome), style=_STYLE.get(outcome, ""))
+    return word.append(f" {span(start.took_us)}", style="") if outcome == "ready" else word
+
+
+def _trouble(client: Client) -> Text:
+    causes = client.recoveries
+    still = Text(client.stood_still or "", style="bold yellow")
+    if not causes:
+        return still if client.stood_still else Text("none")
+    trouble = (still.append("; ", style="") if client.stood_still else Text("")).append(
+        count(client.n_causes, "recovery", "recoveries"), style=""
+    )
+    longest_ms = max(cause.time_to_recover_ms or 0 for cause in causes)
+    if longest_ms:
+        trouble.append(f", up to {span(longest_ms * 1000)}")
+    for cause in [cause for cause in causes if cause.outcome != "recovered"][:1]:
+        trouble.append(f", {outcome_text(cause.outcome)}", style=_STYLE.get(cause.outcome or "", ""))
+    return trouble
+
+
+def _brokers(brokers: BrokerClients) -> Iterator[RenderableType]:
+    if not brokers.n:
+        return
+    yield heading("Brokers among themselves")
+    counts = {"connection": brokers.n_connections, "request": brokers.n_requests, "error": brokers.n_errors}
+    figures = ", ".join(count(n, what) for what, n in counts.items())
+    where = list_of([safe(a) for a in brokers.addresses], 6)
+    yield line(f"{count(brokers.n, 'client')} inside brokers at {where}: {figures}")
+
+
+def _client(client: Client, start_ns: int, cluster: Cluster) -> Iterator[RenderableType]:
+    kind = client.kind.replace("_", " ")
+    software = " ".join(safe(part) for part in (client.software_name, client.software_version) if part)
+    yield line(f"{kind} at {safe(client.client_ip)}" + (f" · {software}" if software else ""))
+    for fact in _facts(client):
+        yield line(fact)
+    first, last = client.first_ns or start_ns, client.last_ns or start_ns
+    figures = f"{count(client.n_requests or 0, 'request')}, {count(client.n_errors or 0, 'error')}"
+    yield line(f"{clock(first - start_ns)} to {clock(last - start_ns)} · {client.end or 'end unknown'} · {figures}")
+    yield from _connections(client, start_ns, cluster)
+    for start in client.starts[:MOST_STARTS]:
+        yield line("")
+        yield from _start(start, start_ns)
+    yield from more(client.n_starts - MOST_STARTS, "start", "table stories/startups")
+    yield from _odd_loops(client)
+    worst = sorted(client.recoveries, key=cause_severity)[:MOST_TOLD]
+    for cause in client.recoveries[:MOST_CAUSES]:
+        yield line("")
+        yield from _cause(cause, start_ns, cluster)
+        if cause in worst:
+            yield from _recovery_steps(cause)
+    yield from more(client.n_causes - MOST_CAUSES, "trouble", "table stories/recoveries")
+
+
+def _facts(client: Client) -> Iterator[str]:
+    if client.group_id:
+        protocol = _GROUP_PROTOCOL.get(client.group_protocol or "")
+        static = f", static member {safe(client.group_instance_id)}" if client.group_instance_id else ""
+        yield f"group {safe(client.group_id)}{static}" + (f" · {protocol}" if protocol else "")
+    if client.transactional_id:
+        version = {"v1": " · transactions v1", "v2": " · transactions v2 (KIP-890)"}.get(client.transactions or "", "")
+        yield f"transactional id {safe(client.transactional_id)}{version}"
+    mechanisms = sorted({safe(conn.sasl_mechanism) for conn in client.connections if conn.sasl_mechanism})
+    if mechanisms or client.principal:
+        who = f" as {safe(client.principal)}" if client.principal else ""
+        yield f"authenticates by {' and '.join(mechanisms) or 'TLS'}{who}"
+    if client.identity == "shared":
+        why = f": {safe(client.identity_why)}" if client.identity_why else ""
+        yield f"may be more than one client object{why}"
+
+
+def _connections(client: Client, start_ns: int, cluster: Cluster) -> Iterator[RenderableType]:
+    if not client.connections:
+        return
+    alike: dict[tuple[str, str], list[ClientConnection]] = {}
+    for conn in client.connections:
+        roles = "\n".join([_role(role) for role in conn.roles] or [_no_role(conn)])
+        alike.setdefault((node(conn.node_id, conn.server), roles), []).append(conn)
+    table = grid(("", "n"), ("", ""), ("", "w"), header=False)
+    for (server, roles), conns in list(alike.items())[:MOST_CONNECTIONS]:
+        begun = "" if conns[0].first_ns is None else clock(conns[0].first_ns - start_ns)
+        several = f" ({len(conns):,} connections)" if len(conns) > 1 else ""
+        table.add_row(Text(begun, style="dim"), Text(f"→ {server}"), Text(roles + several))
+    yield indented(table, 2)
+    shown = sum(len(conns) for conns in list(alike.values())[:MOST_CONNECTIONS])
+    yield from more(client.n_connections - shown, "connection", "table connections")
+
+
+def _role(role: Job) -> str:
+    name: str = role.role.replace("_", " ")
+    subjects = list_of([safe(s) for s in role.subjects], 3) if role.n_subjects <= 3 else ""
+    if role.n_subjects > 3:
+        name += f" of {role.n_subjects:,}: {list_of([safe(s) for s in role.subjects[:2]], 2)} …"
+    elif subjects:
+        name += f" of {subjects}"
+    verdicts = role.verdicts
+    unsure = [f"{n} {verdict}" for verdict, n in verdicts.items() if verdict != "confirmed"]
+    if "confirmed" not in verdicts:
+        return f"{name} ({', '.join(verdicts)})"
+    return name + (f" ({', '.join(unsure)})" if unsure and role.n_subjects else "")
+
+
+def _no_role(conn: ClientConnection) -> str:
+    failure = {"refused": "connection refused", "unanswered": "no answer to the SYN"}.get(conn.close_kind or "")
+    if failure:
+        return failure
+    return "no requests" if not conn.n_requests else f"no role seen in {count(conn.n_requests, 'request')}"
+
+
+def _start(start: Start, start_ns: int) -> Iterator[RenderableType]:
+    begun = start.start_ns or start_ns
+    outcome = start.outcome or "cut"
+    number = "start" if (start.start_no or 1) == 1 else f"start {start.start_no}"
+    total = f" after {span(start.took_us)}" if start.ready_ns is not None else ""
+    error = f" ({safe(start.error_name)})" if start.error_name else ""
+    shown = "cut: the capture does not have all of it" if outcome == "cut" else start_text(outcome)
+    yield line(
+        (f"{number}: ", "bold"),
+        (shown, _STYLE.get(outcome, "")),
+        f"{total}{start.failed_words}{error}",
+        f" · from {clock(begun - start_ns)}",
+        indent=2,
+    )
+    slowest = slowest_text(start) if outcome == "ready" else ""
+    if slowest:
+        yield line(f"slowest: {slowest}", indent=4)
+    for way, steps in start.differences.items():
+        yield line(f"{way} steps: " + list_of([safe(step) for step in steps], 5), indent=4)
+    yield from _steps(start, start_ns)
+
+
+_VERDICTS = {"fast": "faster than expected", "late": "later than expected"}
+"""Verdicts of loops in words."""
+
+
+def _odd_loops(client: Client) -> Iterator[RenderableType]:
+    """Loops that are not as they should be, one line a kind: the worst of it."""
+    worst: dict[tuple[str, str | None], Loop] = {}
+    for loop in client.odd_loops:
+        kind = loop.cadence, loop.verdict
+        if kind not in worst or loop.max_ms > worst[kind].max_ms:
+            worst[kind] = loop
+    for (cadence, verdict), loop in sorted(worst.items()):
+        in_flight = cadence == "in_flight"
+        shown = str if in_flight else _ms
+        title = (
+            "requests in flight"
+            if in_flight
+            else f"{cadence.replace('_', ' ')} {_VERDICTS.get(verdict or '', verdict)}"
+        )
+        figures = f"median {shown(loop.p50_ms)}, maximum {shown(loop.max_ms)}"
+        if loop.expected_ms is not None:
+            source = f", {loop.expected_from.replace('_', ' ')}" if loop.expected_from else ""
+            figures += f" ({'limit' if in_flight else 'expected'} {shown(loop.expected_ms)}{source})"
+        yield line((f"{title}: ", "yellow"), figures, indent=2)
+
+
+def _ms(value: int) -> str:
+    return span(value * 1000)
+
+
+def _shown_steps(start: Start) -> Sequence[StartStep]:
+    """The critical path of a ready start and what failed beside it; the first and last steps of another one."""
+    steps = start.steps
+    if start.outcome == "ready":
+        return [step for step in steps if step.on_critical_path or step.outcome != "ok"][:MOST_STEPS]
+    return steps if len(steps) <= FIRST_STEPS + LAST_STEPS else [*steps[:FIRST_STEPS], *steps[-LAST_STEPS:]]
+
+
+def _steps(start: Start, start_ns: int) -> Iterator[RenderableType]:
+    steps = _shown_steps(start)
+    if not steps:
+        return
+    is_ready = start.outcome == "ready"
+    left = start.n_steps - len(steps)
+    figures = (("node", "r"), ("waited", "rn"), ("took", "rn"), ("broker", "rn"))
+    table = grid(("at", "n"), ("step", ""), *figures)
+    for number, step in enumerate(steps):
+        if number == FIRST_STEPS and left > 0 and not is_ready:
+            table.add_row("", Text(f"… {count(left, 'step')} more", style="dim"))
+        table.add_row(
+            "" if step.start_ns is None else clock(step.start_ns - start_ns),
+            _step_name(step, beside=is_ready and not step.on_critical_path),
+            "" if step.node_id is None else str(step.node_id),
+            span(step.wait_us) if step.wait_us else "",
+            span(step.duration_us),
+            span(step.broker_us),
+        )
+    yield indented(table, 4)
+    if left > 0 and is_ready:
+        others = f"{count(left, 'step')} beside this critical path"
+        yield line((f"… and {others} (table stories/startup_steps)", "dim"), indent=4)
+
+
+def _step_name(step: StartStep, *, beside: bool) -> Text:
+    tries = f" (try {step.attempt})" if (step.attempt or 1) > 1 else ""
+    name = Text(step.step.replace("_", " ") + tries + (" (beside)" if beside else ""))
+    if step.outcome != "ok":
+        end = safe(step.error_name) if step.error_name else (step.outcome or "cut")
+        name.append(f": {end}", style="red" if step.outcome == "error" else "yellow")
+    return name
+
+
+def _cause(cause: RecoveredCause, start_ns: int, cluster: Cluster) -> Iterator[RenderableType]:
+    begun = cause.start_ns or start_ns
+    outcome = cause.outcome or "still_open"
+    took = (
+        f" in {span(cause.time_to_recover_ms * 1000)}"
+        if outcome == "recovered" and cause.time_to_recover_ms is not None
+        else ""
+    )
+    several = f"{cause.n_resources:,} {cause.resource_kind}s: " if cause.n_resources > 3 else ""
+    on = several + list_of([safe(r) for r in cause.resources][:3], 3) + (" …" if several else "")
+    yield line(
+        (f"{clock(begun - start_ns)} ", "bold"),
+        (safe(cause.first_error_name), "bold"),
+        f" on {on}: " if on else ": ",
+        (outcome_text(outcome) + took, _STYLE.get(outcome, "")),
+        (" · storm", "bold red") if cause.storm else "",
+        indent=2,
+    )
+    for sentence in cause_sentences(cause, cluster):
+        yield line(sentence, indent=4)
+
+
+def _recovery_steps(cause: RecoveredCause) -> Iterator[RenderableType]:
+    if not cause.steps:
+        return
+    if cause.n_episodes > 1:
+        yield line((f"the worst of {cause.n_episodes:,} episodes, {safe(cause.resource or '')}:", "dim"), indent=4)
+    begun = cause.steps[0].ts_ns or 0
+    table = grid(("", "rn"), ("", "n"), ("", "n"), ("", "rn"), ("", ""), header=False)
+    steps = _without_repeats(cause.steps)
+    first, last = steps, []
+    if len(steps) > FIRST_RECOVERY_STEPS + LAST_RECOVERY_STEPS:
+        first, last = steps[:FIRST_RECOVERY_STEPS], steps[-LAST_RECOVERY_STEPS:]
+    for same, step in first:
+        _add_step(table, same, step, begun)
+    left = cause.n_steps - sum(same for same, _ in [*first, *last])
+    if left > 0:
+        table.add_row("", Text(f"… {count(left, 'step')} more", style="dim"), "", "", "")
+    for same, step in last:
+        _add_step(table, same, step, begun)
+    yield indented(table, 6)
+
+
+def _add_step(table: Table, same: int, step: RecoveryStep, begun: int) -> None:
+    table.add_row(
+        Text(f"+{span(((step.ts_ns or begun) - begun) // 1000)}", style="dim"),
+        Text(step.step.replace("_", " ") + (f" ({same} times)" if same > 1 else "")),
+        Text("" if step.node_id is None else f"node {step.node_id}"),
+        span(step.duration_us),
+        Text(safe(step.error_name or "")),
+    )
+
+
+def _without_repeats(steps: Sequence[RecoveryStep]) -> list[tuple[int, RecoveryStep]]:
+    """Steps, those that say the same of one request only once, with how often."""
+    found: list[tuple[int, RecoveryStep]] = []
+    for step in steps:
+        if found and _said(found[-1][1]) == _said(step):
+            found[-1] = found[-1][0] + 1, found[-1][1]
+        else:
+            found.append((1, step))
+    return found
+
+
+def _said(step: RecoveryStep) -> tuple[int | None, str, int | None, str | None]:
+    """What a line says of a step."""
+    return step.ts_ns, step.step, step.node_id, step.error_name

@@ -1,0 +1,30 @@
+"""The part of the terminal report about topics: latency from end to end and lag, for each group that reads them."""
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from kafkascope_analyzer.report.model.flow import Flow
+from kafkascope_analyzer.report.model.flow_figures import FLOW_FIGURES, FLOW_LEGEND, flow_figures
+from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
+from kafkascope_analyzer.report.words import safe
+
+MOST_TOPICS = 12
+
+
+def render_flow(found: Flow) -> Iterator[RenderableType]:
+    """A line for each topic and reader; below, who fell behind."""
+    if not found.n:
+        return
+    yield heading("Topics: latency from end to end, and lag")
+    table = grid(("topic\n  read by", ""), *((name.replace(" ", "\n"), "rn") for name in FLOW_FIGURES))
+    listed = found.listed[:MOST_TOPICS]
+    for row in listed:
+        table.add_row(Text(f"{safe(row.topic)}\n  {safe(row.reader)}"), *flow_figures(row))
+    yield table
+    yield line((FLOW_LEGEND, "dim"))
+    yield from more(found.n - len(listed), "topic and reader", "table partition_flow")
+    for row in listed:
+        if row.note:
+            yield line(f"• {safe(row.reader)} on {safe(row.topic)}: {row.note}")

@@ -1,0 +1,96 @@
+"""An episode as a waterfall of text: a line a step, and where it lies between first error and end.
+
+`x` is an error, `.` a pause, `#` something the client asked for or a connection (from its begin to its answer), `o` the
+success.
+"""
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from kafkascope_analyzer.report.model.episode import Episode, EpisodeRecovery, EpisodeStep
+from kafkascope_analyzer.report.model.recoveries import Recovery, RecoveryStep
+from kafkascope_analyzer.report.terminal.pieces import grid, heading, indented, line
+from kafkascope_analyzer.report.words import clock, node, safe, span
+
+BAR = 20
+_STYLE = {"recovered": "green", "still_open": "bold yellow"}
+_SIGNS = {"error": "x", "success": "o", "backoff": ".", "hint": "x"}
+_ANSWERED = frozenset({"metadata", "find_coordinator", "reconnect"})
+"""Steps that are shown at the time of their answer; the others at the time when they began."""
+
+
+def render_recovery(model: Episode) -> Iterator[RenderableType]:
+    """The episode: what, the steps, whose the time was."""
+    recovery, client = model.recovery, model.client
+    name = safe(client.client_id) if client and client.client_id else "(no client id)"
+    yield heading(f"{name} · {safe(recovery.resource or '?')}")
+    kind = ((client and client.kind) or "client").replace("_", " ")
+    yield line(f"{kind} at {safe((client and client.client_ip) or '?')} · {recovery.recovery_id} · {recovery.cause_id}")
+    outcome = recovery.outcome or "still_open"
+    took = recovery.took_text
+    yield line(
+        (safe(recovery.first_error_name), "bold"),
+        ": ",
+        (recovery.outcome_text, _STYLE.get(outcome, "bold red")),
+        f"{took} · from {clock(recovery.begin_ns - model.start_ns)}",
+        (" · storm", "bold red") if recovery.storm else "",
+    )
+    yield line(f"expected: {safe(recovery.expected_reaction or '')}")
+    if recovery.wrong_why:
+        yield line((f"did: {safe(recovery.wrong_why).replace('_', ' ')}", "bold red"))
+    yield indented(_steps(recovery), 0)
+    yield line(_lost(recovery))
+    yield line(("x error   . pause   # asked until answered   o success", "dim"))
+
+
+def _steps(recovery: EpisodeRecovery) -> RenderableType:
+    times = [(step.ts_ns, step) for step in recovery.steps if step.ts_ns is not None]
+    scale = recovery.begin_ns, recovery.recovered_ns or max((ts_ns for ts_ns, _ in times), default=recovery.begin_ns)
+    table = grid(("at", "rn"), ("step", "w"), ("node", "n"), ("", "n"), ("took", "rn"), ("packets", "rn"))
+    for ts_ns, step in times:
+        what = Text(step.words)
+        if step.request:
+            what.append(f" {safe(step.request.api_name)}" if step.step in ("error", "retry", "success") else "")
+        if step.error_name:
+            what.append(f" {safe(step.error_name)}", style="red")
+        table.add_row(
+            f"+{span((ts_ns - recovery.begin_ns) // 1000)}",
+            what,
+            _node(step),
+            Text(bar(step, scale)),
+            span(step.duration_us) if step.step != "error" else "",
+            ", ".join(str(n) for n in step.packets),
+        )
+    return table
+
+
+def _node(step: EpisodeStep) -> str:
+    if step.node_id is not None:
+        return node(step.node_id, None)
+    return safe(step.server or "")
+
+
+def bar(step: RecoveryStep, scale: tuple[int, int], width: int = BAR) -> str:
+    """The step's sign, or stretch, in so many columns; scale: first and last nanosecond that it shows."""
+    begin, end = scale
+
+    def column(ns: int) -> int:
+        return max(0, min(width - 1, (ns - begin) * (width - 1) // max(1, end - begin)))
+
+    took = 1000 * (step.duration_us or 0)
+    ts_ns = step.ts_ns or begin
+    first = ts_ns - took if step.step in _ANSWERED else ts_ns
+    last = first + took
+    sign = _SIGNS.get(step.step, "#")
+    if sign in "xo":
+        return " " * column(ts_ns) + sign
+    return " " * column(first) + sign * (column(last) - column(first) + 1)
+
+
+def _lost(recovery: Recovery) -> str:
+    lost = {"broker": recovery.lost_broker_us, "backoff": recovery.lost_backoff_us}
+    lost |= {"stale": recovery.lost_stale_us, "connecting": recovery.lost_connecting_us}
+    parts = [f"{name} {span(us)}" for name, us in lost.items() if us]
+    return "time: " + (", ".join(parts) or "none")

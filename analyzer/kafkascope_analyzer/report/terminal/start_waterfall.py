@@ -1,0 +1,146 @@
+"""A start as a waterfall of text: a line a step, a bar from its begin to its end.
+
+In a bar `.` is the client's own wait before the step, `#` the broker's time, `=` the network's (with the TCP and TLS
+handshakes). The bars' scale ends at ready; what comes after it is marked `>`. `*` marks the critical path.
+"""
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from kafkascope_analyzer.report.model.starts import AllStarts, ClientStarts, Start, StartStep
+from kafkascope_analyzer.report.terminal.pieces import grid, heading, indented, line, more
+from kafkascope_analyzer.report.words import clock, list_of, safe, span, start_text
+
+BAR = 20
+MOST_STARTS = 20
+MOST_STEPS = 200
+_STYLE = {"ready": "green", "failed": "bold red", "gave_up": "red", "cut": "yellow"}
+_OUTCOME = {"gave_up": start_text("gave_up"), "cut": "cut: the capture does not have all of it"}
+_WHY = {"backoff": "back-off", "no_records": "no records"}
+
+
+def render_timeline(model: AllStarts) -> Iterator[RenderableType]:
+    """The clients' starts, one after the other."""
+    shown = 0
+    for client in model.clients:
+        for start in client.starts:
+            shown += 1
+            if shown <= MOST_STARTS:
+                yield from _start(client, start, model.start_ns)
+    if not shown:
+        yield line("no start of a client is in this capture")
+    yield from more(shown - MOST_STARTS, "start", "--client shows one client's")
+    if shown:
+        yield line("")
+        yield line(("* critical path   . client waits   # broker   = network, TCP, TLS   > after ready", "dim"))
+
+
+def _start(client: ClientStarts, start: Start, capture_ns: int) -> Iterator[RenderableType]:
+    name = safe(client.client_id) if client.client_id else "(no client id)"
+    number = f" · start {start.start_no}" if start.is_repeated else ""
+    yield heading(f"{name}{number}")
+    yield line(f"{client.kind.replace('_', ' ')} at {safe(client.client_ip)} · {client.client_instance_id}")
+    outcome = start.outcome or "cut"
+    total = f" after {span(start.total_us)}" if start.total_us is not None else ""
+    what = f" ({safe(start.error_name)})" if start.error_name else ""
+    subject = f", {safe(start.failed_subject)}" if start.failed_subject else ""
+    yield line(
+        (_OUTCOME.get(outcome, outcome), _STYLE.get(outcome, "")),
+        f"{total}{start.failed_words}{what}{subject} · from {clock((start.start_ns or capture_ns) - capture_ns)}",
+    )
+    yield from _against(start)
+    yield indented(_steps(start), 0)
+    yield from more(len(start.steps) - MOST_STEPS, "step", "table stories/startup_steps")
+
+
+def _against(start: Start) -> Iterator[RenderableType]:
+    """What differs from the expected sequence."""
+    differences = [f"{way}: {list_of(steps, 6)}" for way, steps in start.differences.items()]
+    if differences:
+        yield line(f"against {start.expected_sequence}: " + "; ".join(differences))
+    slow = _slowest(start)
+    if slow:
+        yield line("most of it: " + "; ".join(slow))
+
+
+def _slowest(start: Start) -> list[str]:
+    """The largest parts of the critical path, whose time they were; what came several times is one part."""
+    parts: dict[str, list[int]] = {}
+    for step in start.steps:
+        if step.on_critical_path:
+            name, broker = step.words, step.broker_us or 0
+            parts.setdefault(f"{_waited(step)} before {name}", []).append(step.wait_us or 0)
+            parts.setdefault(f"{_worked(step)} in {name}", []).append(broker)
+            parts.setdefault(f"network in {name}", []).append((step.duration_us or 0) - broker)
+    total = start.total_us or 0
+    large = sorted(parts.items(), key=lambda part: (-sum(part[1]), part[0]))[:3]
+    return [_part(what, spent) for what, spent in large if total and sum(spent) * 10 >= total]
+
+
+def _part(what: str, spent: list[int]) -> str:
+    times = sum(1 for us in spent if us)
+    return f"{what} {span(sum(spent))}" + (f" in {times} times" if times > 1 else "")
+
+
+def _waited(step: StartStep) -> str:
+    return str(_WHY.get(step.wait_why or "", "client's wait"))
+
+
+def _worked(step: StartStep) -> str:
+    return {"rebalance": "the group's wait", "long_poll": "wait for records"}.get(step.broker_why or "", "broker")
+
+
+def _steps(start: Start) -> RenderableType:
+    begin = start.start_ns or 0
+    end = start.ready_ns or max((step.end_ns or begin for step in start.steps), default=begin)
+    table = grid(("at", "rn"), ("", "n"), ("step", "w"), ("node", "rn"), ("", "n"), ("took", "rn"))
+    for step in start.steps[:MOST_STEPS]:
+        table.add_row(
+            _since(((step.start_ns or begin) - begin) // 1000),
+            "*" if step.on_critical_path else " ",
+            _name(step),
+            "" if step.node_id is None else str(step.node_id),
+            Text(bar(step, (begin, end), BAR)),
+            span(step.duration_us),
+        )
+    return table
+
+
+def _since(us: int) -> str:
+    """Since the start's first SYN; names may have been looked up before it."""
+    return span(us) if us < 0 else f"+{span(us)}"
+
+
+def _name(step: StartStep) -> Text:
+    name = Text(step.words)
+    if step.is_repeated:
+        name.append(f" #{step.attempt}")
+    if step.outcome != "ok":
+        name.append(f" {safe(step.error_name or step.outcome)}", style="red")
+    return name
+
+
+def bar(step: StartStep, scale: tuple[int, int], width: int) -> str:
+    """The step's bar in so many columns; scale: first and last nanosecond that it shows."""
+    begin, end = scale
+    start_ns = step.start_ns or begin
+    end_ns = step.end_ns or start_ns
+    if start_ns >= end and start_ns > begin:
+        return " " * (width - 1) + ">"
+
+    def column(ns: int) -> int:
+        return max(0, min(width, (ns - begin) * width // max(1, end - begin)))
+
+    waited = start_ns - (step.wait_us or 0) * 1000 if step.on_critical_path else start_ns
+    split = end_ns - (step.broker_us or 0) * 1000
+    at, from_, over, to = (column(ns) for ns in (waited, start_ns, max(split, start_ns), end_ns))
+    to = max(to, from_ + 1) if from_ < width else to
+    cells = [" "] * width
+    cells[at:from_] = "." * (from_ - at)
+    cells[from_:to] = "=" * (to - from_)
+    if step.broker_us:
+        over = min(over, to - 1) if to > from_ else over
+        cells[over:to] = "#" * (to - over)
+    return "".join(cells[:width])

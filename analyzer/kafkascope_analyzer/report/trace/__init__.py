@@ -1,0 +1,1 @@
+"""The report as a trace for ui.perfetto.dev."""
