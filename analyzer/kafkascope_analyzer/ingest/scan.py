@@ -168,6 +168,7 @@ class BucketScan:
         requests = read_requests(streams.data, frames.frames, self._capture_id, self._write_requests, batch_bytes=size)
         n_open = self._exchanges.open.num_rows
         answered, abandoned = self.framer.responses(streams, frames, requests.silent, n_open, final=final)
+        self.tcp.keep_rest(streams, answered.consumed)
         self._exchanges.add(requests.rows(frames.frames))
         self._exchanges.note_gaps(*response_gaps(streams, self.framer.connections))
         responses = read_responses(

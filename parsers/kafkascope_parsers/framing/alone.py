@@ -95,6 +95,6 @@ def accept_alone(s: Streams, cut: Cut, f: Framing, rows: NDArray[np.void], telli
             f.connections[k >> 1].client_side = 1 - (k & 1)
             f.connections[k >> 1].told_by = BY_FIRST_REQUEST
         enter_once(s, cut, run, f.directions)
-        add_stretch(s, cut, run, s.consumed[run], rows[n].start[0], f.directions[k].reason)
-        s.consumed[run] = max(s.consumed[run], rows[n].start[0])
+        add_stretch(s, cut, run, cut.consumed[run], rows[n].start[0], f.directions[k].reason)
+        cut.consumed[run] = max(cut.consumed[run], rows[n].start[0])
         f.directions[k].mode = SYNC

@@ -148,7 +148,7 @@ def cut_requests(s: Streams, cut: Cut, f: Framing, final: bool) -> None:
         last = final or is_ended(s, run)
         enter_once(s, cut, run, d)
         c[i].pending = 0
-        at = s.consumed[run]
+        at = cut.consumed[run]
         while at < s.end[run]:
             before, mode = at, d[k].mode
             if mode in (START, SYNC):
@@ -165,7 +165,7 @@ def cut_requests(s: Streams, cut: Cut, f: Framing, final: bool) -> None:
                 at = hunt_request(s, cut, run, at, f, last)
             if at == before and d[k].mode == mode:
                 break
-        s.consumed[run] = at
+        cut.consumed[run] = at
 
 
 @kernel
@@ -179,5 +179,5 @@ def pass_over_foreign(s: Streams, cut: Cut, c: NDArray[np.void]) -> None:
                 reason = REASON_TLS
             elif protocol == ZOOKEEPER:
                 reason = REASON_ZOOKEEPER
-            add_stretch(s, cut, run, s.consumed[run], s.end[run], reason)
-            s.consumed[run] = s.end[run]
+            add_stretch(s, cut, run, cut.consumed[run], s.end[run], reason)
+            cut.consumed[run] = s.end[run]
