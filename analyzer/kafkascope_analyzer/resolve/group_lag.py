@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.ingest.exchanges import OK
+from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES
 from kafkascope_analyzer.ingest.partitions import spill_name
 from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.flow_blocks import NamedRows
@@ -25,6 +25,7 @@ from kafkascope_analyzer.resolve.group_requests import API_KEYS, COMMIT_APIS
 SECOND_NS = 1_000_000_000
 NOT_REPORTED = -1
 """As a high watermark."""
+_OK = REQUEST_STATUSES.index("ok")
 ACCEPTED_COMMITS = "facts.accepted_commits"
 """Spilled table: connection, number, group and generation of the commits that the coordinator accepted."""
 LAST_COMMITS = pa.schema(
@@ -61,7 +62,7 @@ def pick_accepted_commits(settled: pa.Table) -> pa.Table | None:
         return None
     rows = settled.filter(commits)
     accepted = pc.and_(
-        pc.and_(pc.equal(rows["status"], OK), pc.equal(pc.fill_null(rows["n_errors"], 0), 0)),
+        pc.and_(pc.equal(rows["status"], _OK), pc.equal(pc.fill_null(rows["n_errors"], 0), 0)),
         pc.and_(pc.greater_equal(rows["generation_or_epoch"], 0), rows["group_id"].is_valid()),
     )
     chosen = rows.select(["conn", "number", "group_id", "generation_or_epoch"])

@@ -73,9 +73,7 @@ def empty_cells(n_slots: int) -> Cells:
     return _cells(np.full((n_slots, 2), -1, np.int64), pool)
 
 
-def one_column(
-    message: MessageType, node: Node, n: int
-) -> tuple[NDArray[np.generic], NDArray[np.int8], Cells]:
+def one_column(message: MessageType, node: Node, n: int) -> tuple[NDArray[np.generic], NDArray[np.int8], Cells]:
     """Cells with the column of one fixed-width leaf of level 0 and n rows: its values, whether each is there (1), and
     the cells that fill both.
     """

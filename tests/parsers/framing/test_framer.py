@@ -124,8 +124,9 @@ class Wire:
                 assert responses.consumed[i] == streams.end[i], "bytes before a gap are left over"
             if mine:
                 i = mine[-1]
-                left = data[responses.consumed[i] : streams.end[i]]
-                where = int(np.searchsorted(streams.piece_start, responses.consumed[i], side="right") - 1) if left else 0
+                consumed = responses.consumed[i]
+                left = data[consumed : streams.end[i]]
+                where = int(np.searchsorted(streams.piece_start, consumed, side="right") - 1) if left else 0
                 ts = int(streams.piece_ts_ns[where]) if left else 0
                 self.tail[side] = (ts, left, self.offset[side] - len(left))
         return self

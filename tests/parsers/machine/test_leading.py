@@ -35,9 +35,7 @@ def acks_at_every_cut(raw: bytes, version: int) -> list[int | None]:
     for cut in range(n):
         spoiled = buf.copy()
         spoiled[3 + cut :] = 0x55
-        alone = decode_leading(
-            PRODUCE, PRODUCE.node("acks"), spoiled, starts[:1], ends[cut : cut + 1], versions[:1]
-        )
+        alone = decode_leading(PRODUCE, PRODUCE.node("acks"), spoiled, starts[:1], ends[cut : cut + 1], versions[:1])
         assert [part.tolist() for part in alone] == [[values[cut]], [known[cut]]], "a byte behind the frame was read"
     return [int(value) if there else None for value, there in zip(values, known, strict=True)]
 
@@ -62,7 +60,8 @@ def test_every_layout_has_a_request_whose_acks_are_found() -> None:
     found = {
         vector["version"]
         for vector in produce_requests()
-        if vector["body_json"]["acks"] in acks_at_every_cut(bytes.fromhex(vector["frame_hex"])[4:200], vector["version"])
+        if vector["body_json"]["acks"]
+        in acks_at_every_cut(bytes.fromhex(vector["frame_hex"])[4:200], vector["version"])
     }
     assert found & {0, 1, 2}
     assert found & set(range(3, 9))
