@@ -21,13 +21,14 @@ from kafkascope_parsers.exchanges import (
 from kafkascope_parsers.tcp.streams import GAP_NONE, GAP_SNAPLEN, Streams
 
 PRODUCE, METADATA, SASL_HANDSHAKE = 0, 3, 17
+NO_TOPICS = struct.pack(">i", 0)
 
 
 def sized(body):
     return struct.pack(">i", len(body)) + body
 
 
-def request(correlation_id, api_key=METADATA, version=1, body=struct.pack(">i", 0), client_id=b"app-1"):
+def request(correlation_id, api_key=METADATA, version=1, body=NO_TOPICS, client_id=b"app-1"):
     return sized(struct.pack(">hhih", api_key, version, correlation_id, len(client_id)) + client_id + body)
 
 
@@ -246,7 +247,7 @@ def test_what_does_not_decode_says_why_and_where():
     ]
     assert wire.undecoded()[0][3] == odd[0][:16].hex()
     assert wire.undecoded()[3][3] == "000000"
-    assert dict(wire.rows()) == {n: "unanswered" for n in (1, 5, 6)} | {n: "undecoded" for n in (2, 3, 4)}
+    assert dict(wire.rows()) == dict.fromkeys((1, 5, 6), "unanswered") | dict.fromkeys((2, 3, 4), "undecoded")
     wire.assert_every_byte_is_counted_once()
 
 

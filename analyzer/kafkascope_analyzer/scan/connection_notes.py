@@ -1,0 +1,147 @@
+"""What a connection shows once, outside of its request rows: versions offered, who logged in, TLS hellos.
+
+Rows of NOTES_SCHEMA, spilled as they come; the first of a kind per connection counts, but for the session's lifetime,
+whose last does. State is a few words per SASL connection.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.scan.partitions import CODED_TEXT
+from kafkascope_analyzer.scan.request_facts import nodes_of
+from kafkascope_parsers.api_keys import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kafkascope_parsers.exchanges import Greeting, Messages, TlsHello, ZooKeeperClose, ZooKeeperSession
+from kafkascope_parsers.framing.principals import principal_of
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.machine.arrow import strings
+from kafkascope_parsers.schema import Node, api_name
+
+NOTES_SCHEMA = pa.schema([("conn", pa.int64()), ("what", pa.string()), ("text", CODED_TEXT)])
+"""what: the column of `connections` it is for; text: its value, lists joined by commas, numbers in decimal."""
+
+Note = tuple[int, str, str]
+
+
+class ConnectionNotes:
+    """Reads notes off decoded messages and greetings; `take` gives those since the last time."""
+
+    def __init__(self) -> None:
+        self._found: list[Note] = []
+        self._offered_on: list[pa.Table] = []
+        self._mechanisms: dict[int, str] = {}
+        self._offers: dict[bytes, str] = {}
+
+    def take(self) -> pa.Table:
+        """Notes since the last call (NOTES_SCHEMA)."""
+        found, self._found = self._found, []
+        offered, self._offered_on = self._offered_on, []
+        conns, what, texts = zip(*found, strict=True) if found else ((), (), ())
+        coded = pa.array(texts, pa.string()).dictionary_encode()
+        told = pa.table([pa.array(conns, pa.int64()), pa.array(what, pa.string()), coded], NOTES_SCHEMA)
+        return pa.concat_tables([told, *offered])
+
+    def requests(self, messages: Messages) -> None:
+        """Takes decoded requests of an API."""
+        columns = messages.columns
+        if messages.message.api_key == SASL_HANDSHAKE:
+            texts = strings(columns, _node(columns, "mechanism")).to_pylist()
+            for conn, text in zip(messages.connections.tolist(), texts, strict=True):
+                self._mechanisms.setdefault(conn, text or "")
+        elif messages.message.api_key == SASL_AUTHENTICATE:
+            token = _node(columns, "auth_bytes")
+            offsets, lengths = columns.offsets(token), np.maximum(columns.lengths(token), 0)
+            for row, conn in enumerate(messages.connections.tolist()):
+                self._first_token(conn, columns.buf[offsets[row] : offsets[row] + lengths[row]].tobytes())
+
+    def responses(self, messages: Messages) -> None:
+        """Takes decoded responses of an API."""
+        columns = messages.columns
+        if messages.message.api_key == API_VERSIONS:
+            self._offered(messages)
+        elif messages.message.api_key == SASL_AUTHENTICATE:
+            lifetime, code = _node(columns, "session_lifetime_ms"), _node(columns, "error_code")
+            good = (columns.values(code) == 0) & (columns.values(lifetime).astype(np.int64) > 0)
+            for row in np.flatnonzero(good).tolist():
+                text = str(int(columns.values(lifetime)[row]))
+                self._found.append((int(messages.connections[row]), "session_lifetime_ms", text))
+
+    def greetings(self, greetings: Iterable[Greeting]) -> None:
+        """Takes what connections show outside of requests and responses."""
+        for greeting in greetings:
+            conn = greeting.connection
+            if isinstance(greeting, TlsHello):
+                hello = greeting.hello
+                texts = {"tls_version": hello.version, "tls_sni": hello.sni, "tls_alpn": hello.alpn}
+                self._found += [(conn, what, text) for what, text in texts.items() if text is not None]
+            elif isinstance(greeting, ZooKeeperSession):
+                self._found.append((conn, "zookeeper_session", f"0x{greeting.session.session_id:x}"))
+                self._found.append((conn, "zookeeper_timeout_ms", str(greeting.session.timeout_ms)))
+            elif isinstance(greeting, ZooKeeperClose):
+                self._found.append((conn, "zookeeper_closed", "1"))
+            else:
+                self._first_token(conn, greeting.token)
+
+    def _first_token(self, conn: int, token: bytes) -> None:
+        """Notes the user that a connection's first token names; later ones name nobody."""
+        mechanism = self._mechanisms.pop(conn, None)
+        user = principal_of(mechanism, token) if mechanism else None
+        if user is not None:
+            self._found.append((conn, "principal", user))
+
+    def _offered(self, messages: Messages) -> None:
+        """The versions of responses without an error: one text, which brokers of one release share."""
+        columns = messages.columns
+        key, low, high = (_node(columns, f"api_keys[].{name}") for name in ("api_key", "min_version", "max_version"))
+        triples = np.stack([columns.values(node).astype(np.int16) for node in (key, low, high)], 1)
+        ends = np.searchsorted(columns.row(key), np.arange(len(columns) + 1))
+        good = np.flatnonzero(columns.values(_node(columns, "error_code")) == 0)
+        conns = messages.connections
+        for rows, lists in _by_length(triples, ends, good):
+            offers, which = _distinct_rows(lists)
+            texts = pa.array([self._offer(offer) for offer in offers], pa.string())
+            what = pa.repeat("api_versions_offered", len(rows))
+            coded = pa.DictionaryArray.from_arrays(pa.array(which), texts)
+            self._offered_on.append(pa.table([pa.array(conns[rows]), what, coded], NOTES_SCHEMA))
+
+    def _offer(self, triples: NDArray[np.int16]) -> str:
+        raw = triples.tobytes()
+        if raw not in self._offers:
+            named = sorted((k, f"{api_name(k)}:{low}-{high}") for k, low, high in triples.tolist())
+            if len(self._offers) > _MOST_OFFERS:
+                self._offers.clear()
+            self._offers[raw] = ",".join(text for _, text in named)
+        return self._offers[raw]
+
+
+def _by_length(
+    values: NDArray[np.int16], ends: NDArray[np.int64], rows: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int16]]]:
+    """The lists of those rows, those of one length together: their rows, and values[n_rows, length, ...]. The list of
+    row i is values[ends[i] : ends[i + 1]].
+    """
+    lengths = ends[rows + 1] - ends[rows]
+    for length in np.unique(lengths).tolist():
+        alike = rows[lengths == length]
+        yield alike, values[ends[alike][:, np.newaxis] + np.arange(length)]
+
+
+def _distinct_rows(lists: NDArray[np.int16]) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
+    """Each list once, and which of them each row has."""
+    if not lists[0].size:
+        return lists[:1], np.zeros(len(lists), np.int32)
+    whole = lists.reshape(len(lists), -1)
+    keys = whole.view(np.dtype((np.void, whole.itemsize * whole.shape[1]))).reshape(-1)
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    return lists[first], which.astype(np.int32)
+
+
+_MOST_OFFERS = 64
+"""Different offers that are remembered: a cluster has as many as releases and listeners."""
+
+
+def _node(columns: Columns, path: str) -> Node:
+    (node,) = nodes_of(columns.message, (path,))
+    return node

@@ -1,0 +1,36 @@
+"""The columns of an exchange on its way to a row of `requests`: what parsers.exchanges knows of each, and beside it
+what the messages say (request_facts, errors, partitions).
+"""
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.tables import REQUESTS
+from kafkascope_analyzer.scan.request_facts import REQUEST_INTS, REQUEST_TEXTS
+from kafkascope_parsers.exchanges import settled_schema
+
+OF_REQUESTS = pa.schema(
+    [
+        ("capture_id", pa.int32()),
+        *((fact.column, REQUESTS.column(fact.column).type) for fact in REQUEST_INTS + REQUEST_TEXTS),
+        ("n_partitions", pa.int32()),
+        ("n_records", pa.int64()),
+        ("record_bytes", pa.int64()),
+    ]
+)
+"""What the tables need of a request's message."""
+OF_RESPONSES = pa.schema(
+    [
+        ("error_code", pa.int16()),
+        ("n_errors", pa.int32()),
+        ("throttle_ms", pa.int32()),
+        ("answer_member_id", pa.string()),
+        ("answer_producer_id", pa.int64()),
+        ("answer_producer_epoch", pa.int16()),
+        ("answer_n_partitions", pa.int32()),
+        ("answer_n_records", pa.int64()),
+        ("answer_record_bytes", pa.int64()),
+    ]
+)
+"""What the tables need of a response's message."""
+SETTLED_SCHEMA = settled_schema(OF_REQUESTS, OF_RESPONSES)
+"""Columns of a settled exchange: `status` indexes REQUEST_STATUSES."""
