@@ -166,10 +166,10 @@ class Frames:
 
     @staticmethod
     def by_twin(message: Any, raw: bytes, version: int) -> Any:
-        from kafkascope_parsers.machine.slow import MessageError, decode_slowly
+        from kafkascope_parsers.schema.by_definition import MessageError, decode_by_definition
 
         try:
-            decode_slowly(message, raw, version)
+            decode_by_definition(message, raw, version)
         except MessageError as e:
             return e.kind, e.offset, e.path
         return "row"
@@ -307,8 +307,7 @@ def as_segments(rows: list[tuple[int, int, int, int, bytes, int]]) -> tuple[Any,
 
 
 def framed(framer: Any, streams: Any, n_open: int, r: random.Random, *, final: bool) -> tuple[int, int, Any]:
-    """Frames a block: the bytes that were booked, how many requests are open after it, and how far each run was read.
-    """
+    """Frames a block: the bytes that were booked, how many requests are open after it, and how far each run was read."""
     import numpy as np
 
     from kafkascope_parsers.framing.layout import WHOLE

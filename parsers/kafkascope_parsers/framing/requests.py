@@ -8,6 +8,7 @@ its size (EXPECT); else, and where the expected place holds no request, a header
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers.api_keys import CONTROLLED_SHUTDOWN, SASL_HANDSHAKE
 from kafkascope_parsers.framing.cutting import (
     Cut,
     Framing,
@@ -43,8 +44,6 @@ from kafkascope_parsers.framing.proof import weigh
 from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.streams import Streams
 
-SASL_HANDSHAKE = 17
-
 
 @kernel
 def hunt_request(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool) -> int:
@@ -75,7 +74,7 @@ def take_request(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: in
     row.api_key = int16_at(s.data, at + 4)
     row.api_version = int16_at(s.data, at + 6)
     row.correlation_id = int32_at(s.data, at + 8)
-    if to - at >= CLIENT_ID_AT and not (row.api_key == 7 and row.api_version == 0):
+    if to - at >= CLIENT_ID_AT and not (row.api_key == CONTROLLED_SHUTDOWN and row.api_version == 0):
         length = int16_at(s.data, at + 12)
         row.client_id_length = length if 0 <= length <= to - at - CLIENT_ID_AT else -1
     row.number = c[i].n_requests
