@@ -307,7 +307,9 @@ def as_segments(rows: list[tuple[int, int, int, int, bytes, int]]) -> tuple[Any,
 
 
 def framed(framer: Any, streams: Any, n_open: int, r: random.Random, *, final: bool) -> tuple[int, int, Any]:
-    """Frames a block: the bytes that were booked, how many requests are open after it, and how far each run was read."""
+    """Frames a block. Returns the bytes that were booked, how many requests are open after it, and how far each run
+    was read.
+    """
     import numpy as np
 
     from kafkascope_parsers.framing.layout import WHOLE
