@@ -99,39 +99,70 @@ class Exchanges:
 
     def _push(self, streams: Streams, handler: MessageHandler, is_closed: NDArray[np.bool_] | None) -> SettledBlock:
         final = is_closed is not None
-        asked = self._framer.requests(streams, final=final)
-        requests = FrameDecoder(streams.data, asked.frames, np.ascontiguousarray(asked.frames["number"]), "request")
-        messages = requests.messages(self._batch_bytes)
-        of_requests = handler.requests(Requests(asked.frames, messages))
-        _decode_rest(messages)
-        n_open = self._open.rows.num_rows
-        answered, abandoned = self._framer.responses(streams, asked, requests.is_silent, n_open, final=final)
-        self._open.add(_beside(_request_columns(streams, asked.frames, requests), of_requests))
+        requests, of_requests = self._read_requests(streams, handler, final)
+        cut, abandoned = self._framer.responses(
+            streams, requests.cut, requests.decoder.is_silent, self._open.rows.num_rows, final=final
+        )
+        self._open.add(_beside(_request_columns(streams, requests), of_requests))
         self._open.note_gaps(*response_gaps(streams, self.connections))
-        numbers = _request_numbers(self._open.rows, answered.frames["row"])
-        responses = FrameDecoder(streams.data, answered.frames, numbers, "response")
-        messages = responses.messages(self._batch_bytes)
-        of_responses = handler.responses(Responses(answered.frames, self._open.rows, messages))
-        _decode_rest(messages)
-        answers = _beside(_response_columns(answered.frames, responses), of_responses)
-        settled, new_row = self._open.settle(answers, answered.frames["row"], abandoned, final=final)
+        responses, of_responses = self._read_responses(streams, handler, cut)
+        columns = _beside(_response_columns(responses), of_responses)
+        settled, new_row = self._open.settle(columns, cut.frames["row"], abandoned, final=final)
         self._framer.keep_rows(new_row)
-        orphans = np.flatnonzero(answered.frames["row"] < 0)
+        orphans = np.flatnonzero(cut.frames["row"] < 0)
         return SettledBlock(
             settled,
-            orphan_rows(answered.frames[orphans], answers.take(pa.array(orphans)), settled.schema),
-            pa.concat_tables(
-                [
-                    stretch_rows(streams.data, asked.stretches, is_closed),
-                    failure_rows(streams, asked.frames, requests, is_shown=True),
-                    stretch_rows(streams.data, answered.stretches, is_closed),
-                    failure_rows(streams, answered.frames, responses, is_shown=False),
-                ]
-            ),
-            _decoded_bytes(asked, requests) + _decoded_bytes(answered, responses),
-            (*stream_greetings(streams, self.connections), *raw_tokens(streams.data, asked.stretches)),
-            answered.consumed,
+            orphan_rows(cut.frames[orphans], columns.take(pa.array(orphans)), settled.schema),
+            _undecoded(streams, requests, responses, is_closed),
+            requests.decoded_bytes() + responses.decoded_bytes(),
+            (*stream_greetings(streams, self.connections), *raw_tokens(streams.data, requests.cut.stretches)),
+            cut.consumed,
         )
+
+    def _read_requests(self, streams: Streams, handler: MessageHandler, final: bool) -> tuple["_Direction", pa.Table]:
+        """Cuts the requests of a block and has them decoded; gives the handler's columns of them too."""
+        cut = self._framer.requests(streams, final=final)
+        decoder = FrameDecoder(streams.data, cut.frames, np.ascontiguousarray(cut.frames["number"]), "request")
+        messages = decoder.messages(self._batch_bytes)
+        columns = handler.requests(Requests(cut.frames, messages))
+        _decode_rest(messages)
+        return _Direction(cut, decoder), columns
+
+    def _read_responses(self, streams: Streams, handler: MessageHandler, cut: Frames) -> tuple["_Direction", pa.Table]:
+        """Has the responses of a block decoded; gives the handler's columns of them too."""
+        numbers = _request_numbers(self._open.rows, cut.frames["row"])
+        decoder = FrameDecoder(streams.data, cut.frames, numbers, "response")
+        messages = decoder.messages(self._batch_bytes)
+        columns = handler.responses(Responses(cut.frames, self._open.rows, messages))
+        _decode_rest(messages)
+        return _Direction(cut, decoder), columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Direction:
+    """The requests or the responses of a block: what was cut, and what decoding it found."""
+
+    cut: Frames
+    decoder: FrameDecoder
+
+    def decoded_bytes(self) -> int:
+        """Bytes in decoded messages."""
+        sizes = self.cut.frames["end"] - self.cut.frames["start"] - self.decoder.zeros_after
+        return int(sizes[self.decoder.decoded].sum())
+
+
+def _undecoded(
+    streams: Streams, requests: _Direction, responses: _Direction, is_closed: NDArray[np.bool_] | None
+) -> pa.Table:
+    """What is in no decoded message (UNDECODED_SCHEMA). Failed responses are not shown: they may be of any API."""
+    return pa.concat_tables(
+        [
+            stretch_rows(streams.data, requests.cut.stretches, is_closed),
+            failure_rows(streams, requests.cut.frames, requests.decoder, is_shown=True),
+            stretch_rows(streams.data, responses.cut.stretches, is_closed),
+            failure_rows(streams, responses.cut.frames, responses.decoder, is_shown=False),
+        ]
+    )
 
 
 def _decode_rest(messages: Iterator[Messages]) -> None:
@@ -140,8 +171,9 @@ def _decode_rest(messages: Iterator[Messages]) -> None:
         pass
 
 
-def _request_columns(streams: Streams, frames: NDArray[np.void], decoder: FrameDecoder) -> pa.Table:
-    """The requests of a block as REQUEST_COLUMNS; frames: with `in_flight` filled by pairing."""
+def _request_columns(streams: Streams, requests: _Direction) -> pa.Table:
+    """The requests of a block as REQUEST_COLUMNS, after pairing has filled `in_flight`."""
+    frames, decoder = requests.cut.frames, requests.decoder
     columns = {name: _array(frames[name]) for name in REQUEST_COLUMNS.names if name in (frames.dtype.names or ())}
     columns |= {
         "conn": pa.array(frames["direction"] >> 1),
@@ -158,14 +190,15 @@ def _request_columns(streams: Streams, frames: NDArray[np.void], decoder: FrameD
     return pa.table([columns[f.name] for f in REQUEST_COLUMNS], REQUEST_COLUMNS)
 
 
-def _response_columns(frames: NDArray[np.void], decoder: FrameDecoder) -> pa.Table:
+def _response_columns(responses: _Direction) -> pa.Table:
     """The responses of a block as RESPONSE_COLUMNS."""
+    frames = responses.cut.frames
     columns = [
         _array(frames["ts_ns"]),
         _array(frames["last_ns"]),
         _array(frames["packet_no"]),
         _array(frames["size"]),
-        pa.array(decoder.decoded),
+        pa.array(responses.decoder.decoded),
     ]
     return pa.table(columns, RESPONSE_COLUMNS)
 
@@ -181,11 +214,6 @@ def _request_numbers(open_requests: pa.Table, rows: NDArray[np.int64]) -> NDArra
     known = rows >= 0
     numbers[known] = open_requests["number"].to_numpy()[rows[known]]
     return numbers
-
-
-def _decoded_bytes(cut: Frames, decoder: FrameDecoder) -> int:
-    sizes = cut.frames["end"] - cut.frames["start"] - decoder.zeros_after
-    return int(sizes[decoder.decoded].sum())
 
 
 def _array(values: NDArray[np.generic]) -> pa.Array:
