@@ -166,10 +166,10 @@ class Frames:
 
     @staticmethod
     def by_twin(message: Any, raw: bytes, version: int) -> Any:
-        from kafkascope_parsers.machine.slow import MessageError, decode_slowly
+        from kafkascope_parsers.schema.by_definition import MessageError, decode_by_definition
 
         try:
-            decode_slowly(message, raw, version)
+            decode_by_definition(message, raw, version)
         except MessageError as e:
             return e.kind, e.offset, e.path
         return "row"
@@ -246,7 +246,8 @@ class Conversations:
             part = rows[block * len(rows) // self.BLOCKS : (block + 1) * len(rows) // self.BLOCKS]
             streams = tcp.finish() if final else tcp.push(*as_segments(part))
             framer.open_connections(tcp.connections["opened_by_syn"][len(framer.connections) :] != 0)
-            counted, n_open = framed(framer, streams, n_open, r, final=final)
+            counted, n_open, consumed = framed(framer, streams, n_open, r, final=final)
+            tcp.keep_rest(streams, consumed)
             total += counted
         if total != int(tcp.sides["stream_bytes"].sum()):
             raise AssertionError(f"framing booked {total} bytes of {int(tcp.sides['stream_bytes'].sum())}")
@@ -305,8 +306,10 @@ def as_segments(rows: list[tuple[int, int, int, int, bytes, int]]) -> tuple[Any,
     return data, segments
 
 
-def framed(framer: Any, streams: Any, n_open: int, r: random.Random, *, final: bool) -> tuple[int, int]:
-    """Frames a block: the bytes that were booked, and how many requests are open after it."""
+def framed(framer: Any, streams: Any, n_open: int, r: random.Random, *, final: bool) -> tuple[int, int, Any]:
+    """Frames a block. Returns the bytes that were booked, how many requests are open after it, and how far each run
+    was read.
+    """
     import numpy as np
 
     from kafkascope_parsers.framing.layout import WHOLE
@@ -331,7 +334,7 @@ def framed(framer: Any, streams: Any, n_open: int, r: random.Random, *, final: b
     for cut in (requests, responses):
         whole = cut.frames[cut.frames["wholeness"] == WHOLE]
         booked += int((whole["end"] - whole["start"]).sum() + cut.stretches["length"].sum())
-    return booked, int((~known).sum())
+    return booked, int((~known).sum()), responses.consumed
 
 
 def child(n: int, seed: int) -> None:

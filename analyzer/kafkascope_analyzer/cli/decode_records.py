@@ -10,9 +10,9 @@ from typing import Any, TextIO
 
 from kafkascope_analyzer.cli.decode import to_jsonable
 from kafkascope_analyzer.cli.decode_lines import read_lines
-from kafkascope_parsers.machine.slow import MessageError, decode_slowly
 from kafkascope_parsers.records import Record, RecordBatch, open_record_set
 from kafkascope_parsers.schema import data_message_type
+from kafkascope_parsers.schema.by_definition import MessageError, decode_by_definition
 
 _TIMESTAMP_TYPES = {None: "NoTimestampType", "create": "CreateTime", "log_append": "LogAppendTime"}
 _CONTROL_VALUES = {
@@ -116,7 +116,7 @@ def _control_value(control_type: str, value: bytes) -> dict[str, Any] | None:
     if message is None or len(value) < 2:
         return None
     try:
-        body = decode_slowly(message, value, min(int.from_bytes(value[:2], "big"), message.versions[1]))["body"]
+        body = decode_by_definition(message, value, min(int.from_bytes(value[:2], "big"), message.versions[1]))["body"]
     except MessageError:
         return None
     jsonable: dict[str, Any] = to_jsonable(body)

@@ -10,8 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.scan.undecoded import HEAD_BYTES, SPILL_SCHEMA
+from kafkascope_parsers.exchanges import HEAD_BYTES, UNDECODED_SCHEMA
 from kafkascope_parsers.framing.layout import REASON_SASL, REASONS
+
+SPILL_SCHEMA = UNDECODED_SCHEMA.append(pa.field("capture_id", pa.int32()))
+"""Spilled rows of `undecoded`."""
 
 _JOINED = pa.array([reason for reason in REASONS if reason != REASONS[REASON_SASL]])
 """Reasons of stretches without a unit of their own: tokens and whole frames are one row each."""

@@ -16,21 +16,13 @@ from kafkascope_analyzer.connections.partition_counts import count_partitions
 from kafkascope_analyzer.dataset.limits_hit import CONNECTIONS, STREAM_BUFFER, WAITING_QUESTIONS, WAITING_REQUESTS
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.scan.block_ends import BLOCK_ENDS, block_end
-from kafkascope_analyzer.scan.blocks import (
-    NamedPartitions,
-    RequestBlock,
-    ResponseBlock,
-    read_requests,
-    read_responses,
-    with_frames,
-)
 from kafkascope_analyzer.scan.clock_samples import CLOCKS, ClockSamples
 from kafkascope_analyzer.scan.connection_notes import ConnectionNotes
 from kafkascope_analyzer.scan.connection_state import connection_table
 from kafkascope_analyzer.scan.dns import DnsExchanges
-from kafkascope_analyzer.scan.exchanges import Exchanges, orphan_rows, response_gaps
 from kafkascope_analyzer.scan.fetch_runs import FETCH_RUNS, FetchRuns
 from kafkascope_analyzer.scan.liveness_spans import spill_spans
+from kafkascope_analyzer.scan.message_rows import NamedPartitions, RequestRows, ResponseRows, with_frames
 from kafkascope_analyzer.scan.messages import MessageWriters
 from kafkascope_analyzer.scan.news import FirstTold
 from kafkascope_analyzer.scan.partitions import spill_name
@@ -46,13 +38,10 @@ from kafkascope_analyzer.scan.scan_facts import (
 )
 from kafkascope_analyzer.scan.spill import Spill
 from kafkascope_analyzer.scan.unanswered import UNANSWERED_PARTITIONS, unanswered_partitions
-from kafkascope_analyzer.scan.undecoded import failed_frame_rows, name_closed, stretch_rows
 from kafkascope_parsers.api_keys import FETCH
-from kafkascope_parsers.framing.framer import Framer, Frames
+from kafkascope_parsers.exchanges import Exchanges, Messages, Requests, Responses, SettledBlock
 from kafkascope_parsers.growing import Growing
 from kafkascope_parsers.link.segments import Segments
-from kafkascope_parsers.machine import Columns
-from kafkascope_parsers.schema import API_VERSION_RANGE
 from kafkascope_parsers.tcp import Streams, TcpStreams
 from kafkascope_parsers.tcp.state import E_LIMIT
 
@@ -98,9 +87,8 @@ class BucketScan:
         self._messages = messages
         self._limits = limits or Limits()
         self.tcp = TcpStreams(*share, waiting_limit=self._limits.waiting_bytes)
-        self.framer = Framer(API_VERSION_RANGE, self._limits.waiting_requests)
+        self._exchanges = Exchanges(waiting_limit=self._limits.waiting_requests, batch_bytes=self._limits.batch_bytes)
         self._n_stream_buffer = 0
-        self._exchanges = Exchanges()
         self._ids = Growing[np.bytes_](CONNECTION_ID)
         self.conn_ids = id_texts(self._ids.rows)
         self._news = FirstTold()
@@ -115,13 +103,17 @@ class BucketScan:
     def push(self, buf: NDArray[np.uint8], segments: Segments, capture_id: int) -> None:
         """Takes the segments of one block of a file."""
         self._capture_id = capture_id
-        self._read(self.tcp.push(buf, segments), final=False)
+        streams = self.tcp.push(buf, segments)
+        self._open_connections()
+        self._take(streams, self._exchanges.push(streams, self))
 
     def finish(self) -> dict[str, int]:
         """Ends the scan: what still waits is given up, and all rows are spilled. Returns rows per message table, of
         which `close` writes what is not written yet.
         """
-        self._read(self.tcp.finish(), final=True)
+        streams = self.tcp.finish()
+        self._open_connections()
+        self._take(streams, self._exchanges.finish(streams, self, self.tcp.connections["close_ts_ns"] > 0))
         sides = self.tcp.sides
         self.tcp.connections["close_kind"] = self.tcp.close_kinds()
         for first in range(0, len(self.conn_ids), _CONNECTION_ROWS):
@@ -142,7 +134,7 @@ class BucketScan:
         rows = connection_table(
             self.tcp.connections[part],
             self.tcp.sides[2 * part.start : 2 * part.stop],
-            self.framer.connections[part],
+            self._exchanges.connections[part],
             self.conn_ids[part],
             self._undecoded.rows[part],
         )
@@ -157,46 +149,62 @@ class BucketScan:
         return {
             CONNECTIONS: self.tcp.n_over_limit,
             STREAM_BUFFER: self._n_stream_buffer,
-            WAITING_REQUESTS: int(self.framer.connections["n_given_up"].sum()),
+            WAITING_REQUESTS: int(self._exchanges.connections["n_given_up"].sum()),
             WAITING_QUESTIONS: self.dns.n_given_up,
         }
 
-    def _read(self, streams: Streams, *, final: bool) -> None:
-        self._open_connections()
-        frames = self.framer.requests(streams, final=final)
-        size = self._limits.batch_bytes
-        requests = read_requests(streams.data, frames.frames, self._capture_id, self._write_requests, batch_bytes=size)
-        n_open = self._exchanges.open.num_rows
-        answered, abandoned = self.framer.responses(streams, frames, requests.silent, n_open, final=final)
-        self._exchanges.add(requests.rows(frames.frames))
-        self._exchanges.note_gaps(*response_gaps(streams, self.framer.connections))
-        responses = read_responses(
-            streams.data, answered.frames, self._exchanges.open, self._write_responses, batch_bytes=size
-        )
-        self._spill_requests(requests)
-        self._spill_responses(responses)
+    def requests(self, requests: Requests) -> pa.Table:
+        """Writes and spills what the requests of a block say; gives the columns of OF_REQUESTS."""
+        rows = RequestRows(requests, self._capture_id)
+        for messages in requests.messages:
+            rows.take(messages)
+            self._notes.requests(messages)
+            self._write_messages(messages)
+            if messages.message.api_key in MESSAGE_PICKERS:
+                facts, pick = MESSAGE_PICKERS[messages.message.api_key]
+                self._gather_facts(facts, pick(messages.columns, messages.frames))
+        self._spill_partitions(rows.partitions())
+        self._spill.gather("topology", self._news.only_first(rows.topology()))
+        return rows.columns()
+
+    def responses(self, responses: Responses) -> pa.Table:
+        """Writes and spills what the responses of a block say; gives the columns of OF_RESPONSES."""
+        rows = ResponseRows(responses, self._capture_id)
+        for messages in responses.messages:
+            rows.take(messages)
+            self._notes.responses(messages)
+            self._write_messages(messages)
+        self._spill_partitions(rows.partitions())
+        errors = rows.errors()
+        self._spill.gather("errors", errors)
+        self._spill_facts(ERROR_PICKERS, errors)
+        self._spill.gather("topology", self._news.only_first(rows.topology()))
+        return rows.columns()
+
+    def _take(self, streams: Streams, block: SettledBlock) -> None:
+        """Takes what came of a block's streams."""
+        self.tcp.keep_rest(streams, block.consumed)
         self._spill.gather(BLOCK_ENDS, block_end(self._spill.n_rows))
-        if final:
-            for cut in (frames, answered):
-                name_closed(cut.stretches, self.tcp.connections["close_ts_ns"] > 0)
-        self._note_undecoded(streams, (frames, requests), (answered, responses))
-        settled, new_row = self._exchanges.settle(responses.answers, answered.frames["row"], abandoned, final=final)
-        self._spill.gather("requests", settled)
-        self._spill_facts(REQUEST_PICKERS, settled)
-        self._clocks.note_clients(settled)
-        orphans = np.flatnonzero(answered.frames["row"] < 0)
-        if len(orphans):
-            self._spill.gather(
-                "requests",
-                orphan_rows(responses.answers.take(pa.array(orphans)), responses.orphans(orphans, self._capture_id)),
-            )
-        self.framer.keep_rows(new_row)
-        self._notes.streams(streams, self.framer.connections)
-        self._notes.tokens(streams.data, frames.stretches)
+        self.ledger.decoded_bytes += block.decoded_bytes
+        undecoded = block.undecoded
+        self._spill.gather("undecoded", undecoded.append_column("capture_id", self._captures(undecoded.num_rows)))
+        np.add.at(self._undecoded.rows, undecoded["conn"].to_numpy(), undecoded["bytes"].to_numpy())
+        self._spill.gather("requests", block.settled)
+        self._spill_facts(REQUEST_PICKERS, block.settled)
+        self._clocks.note_clients(block.settled)
+        at = block.orphans.schema.get_field_index("capture_id")
+        self._spill.gather(
+            "requests", block.orphans.set_column(at, "capture_id", self._captures(block.orphans.num_rows))
+        )
+        self._notes.greetings(block.greetings)
         self.dns.streams(streams, self.tcp.sides, self._capture_id)
         self._spill.gather("connection_notes", self._notes.take())
         self._spill_events()
         spill_spans(self._spill, self.tcp.spans)
+
+    def _captures(self, n: int) -> pa.Array:
+        """The number of the file at hand, for n rows."""
+        return pa.array(np.full(n, self._capture_id, np.int32))
 
     def _open_connections(self) -> None:
         """Takes up connections that TCP has found since the last block."""
@@ -206,48 +214,30 @@ class BucketScan:
             addresses = np.stack([sides["address_high"], sides["address_low"]], 1).reshape(-1, 2, 2)
             self._ids.add(connection_ids(addresses, sides["port"].reshape(-1, 2), fresh["first_ts_ns"]))
             self.conn_ids = id_texts(self._ids.rows)
-            self.framer.open_connections(fresh["opened_by_syn"] != 0)
+            self._exchanges.open_connections(fresh["opened_by_syn"] != 0)
             self._undecoded.add(np.zeros(len(fresh), np.int64))
             self._first_capture.add(np.full(len(fresh), self._capture_id, np.int32))
 
-    def _write_requests(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
-        self._notes.requests(name, columns, frames)
-        self._write_messages(name, columns, frames, frames["number"])
-        if name in MESSAGE_PICKERS:
-            facts, pick = MESSAGE_PICKERS[name]
-            self._gather_facts(facts, pick(columns, frames))
-
-    def _write_responses(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
-        self._notes.responses(name, columns, frames)
-        numbers = self._exchanges.open["number"].to_numpy()[frames["row"]]
-        self._write_messages(name, columns, frames, numbers)
-
-    def _write_messages(
-        self, name: str, columns: Columns, frames: NDArray[np.void], numbers: NDArray[np.int64]
-    ) -> None:
-        conn = np.ascontiguousarray(frames["direction"] >> 1)
+    def _write_messages(self, messages: Messages) -> None:
+        conn = messages.connections
         keys = {
-            "request_id": request_ids(self.conn_ids, conn, np.ascontiguousarray(numbers)),
+            "request_id": request_ids(self.conn_ids, conn, messages.numbers),
             "conn_id": self.conn_ids.take(pa.array(conn)),
-            "ts_ns": pa.array(np.ascontiguousarray(frames["ts_ns"])),
+            "ts_ns": pa.array(np.ascontiguousarray(messages.frames["ts_ns"])),
         }
-        self._messages.write(name, columns, keys)
+        self._messages.write(messages.columns, keys)
         if self._detail >= RecordDetail.BATCHES:
-            self._spill_records(columns, frames, numbers)
+            self._spill_records(messages)
 
-    def _spill_records(self, columns: Columns, frames: NDArray[np.void], numbers: NDArray[np.int64]) -> None:
-        sets, batches = record_sets(columns, np.arange(len(columns)))
+    def _spill_records(self, messages: Messages) -> None:
+        sets, batches = record_sets(messages.columns, np.arange(len(messages.columns)))
         if len(batches):
             rows = sets["row"].to_numpy()
-            sets = with_frames(sets, frames, rows, numbers[rows], columns.message.direction)
+            sets = with_frames(sets, messages.frames, rows, messages.numbers[rows], messages.message.direction)
             spill_record_sets(self._spill, sets, batches)
             if self._detail >= RecordDetail.RECORDS:
                 payloads = self._detail >= RecordDetail.PAYLOADS
-                spill_records(self._spill, columns.buf, sets, batches, payloads=payloads)
-
-    def _spill_requests(self, block: RequestBlock) -> None:
-        self._spill_partitions(block.partitions())
-        self._spill.gather("topology", self._news.only_first(block.topology()))
+                spill_records(self._spill, messages.columns.buf, sets, batches, payloads=payloads)
 
     def _spill_partitions(self, named: Iterator[NamedPartitions]) -> None:
         for message, rows in named:
@@ -265,13 +255,6 @@ class BucketScan:
         self._clocks.take(rows, api_key, direction)
         self._gather_facts(FETCH_RUNS, self._consumers.take(rows, api_key, direction))
 
-    def _spill_responses(self, block: ResponseBlock) -> None:
-        self._spill_partitions(block.partitions())
-        errors = block.errors(self._capture_id)
-        self._spill.gather("errors", errors)
-        self._spill_facts(ERROR_PICKERS, errors)
-        self._spill.gather("topology", self._news.only_first(block.topology()))
-
     def _spill_facts(self, pickers: Mapping[str, Picker], rows: pa.Table) -> None:
         """Spills what the connections of other buckets need of some rows."""
         for name, pick in pickers.items():
@@ -280,20 +263,6 @@ class BucketScan:
     def _gather_facts(self, name: str, facts: pa.Table | None) -> None:
         if facts is not None:
             self._spill.gather(name, facts)
-
-    def _note_undecoded(
-        self, streams: Streams, requests: tuple[Frames, RequestBlock], responses: tuple[Frames, ResponseBlock]
-    ) -> None:
-        """Books every byte of the block that framing consumed: as decoded, or as a row of `undecoded`."""
-        for frames, block in (requests, responses):
-            stretches = stretch_rows(streams.data, frames.stretches, self._capture_id)
-            failed = failed_frame_rows(streams.data, block.failed(streams), self._capture_id)
-            self._spill.gather("undecoded", stretches)
-            self._spill.gather("undecoded", failed)
-            sizes = frames.frames["end"] - frames.frames["start"] - block.decoded.zeros_after
-            self.ledger.decoded_bytes += int(sizes[block.decoded.decoded].sum())
-            for table in (stretches, failed):
-                np.add.at(self._undecoded.rows, table["conn"].to_numpy(), table["bytes"].to_numpy())
 
     def _spill_events(self) -> None:
         events = self.tcp.events

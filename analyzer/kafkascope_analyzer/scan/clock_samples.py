@@ -27,7 +27,7 @@ class ClockSamples:
         self._client_ids: dict[int, str | None] = {}
 
     def take(self, rows: pa.Table, api_key: int, direction: str) -> None:
-        """Takes partitions that messages of one kind name (scan.blocks.NamedPartitions)."""
+        """Takes partitions that messages of one kind name (scan.message_rows.NamedPartitions)."""
         if (api_key, direction) != (PRODUCE, "request") or not rows.num_rows:
             return
         conn = int_column(rows, "conn", 0)

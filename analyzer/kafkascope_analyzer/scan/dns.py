@@ -5,7 +5,6 @@ common; over TCP the messages that a connection begins with are read. At most WA
 answer: beyond that, and at the end, they are written without one.
 """
 
-import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +19,8 @@ from kafkascope_analyzer.dataset.timestamps import microseconds
 from kafkascope_analyzer.scan.spill import Spill
 from kafkascope_parsers.growing import Growing
 from kafkascope_parsers.link import Datagram
+from kafkascope_parsers.link.dns import DnsMessage, read_dns, split_stream
 from kafkascope_parsers.link.layers import DNS_PORT
-from kafkascope_parsers.link.dns import DnsMessage, read_dns
 from kafkascope_parsers.tcp import Streams
 
 WAITING_LIMIT = 10_000
@@ -90,15 +89,10 @@ class DnsExchanges:
         piece = max(int(np.searchsorted(streams.piece_start, start, side="right")) - 1, 0)
         ends = (here, int(pair["port"][0]), there, int(pair["port"][1]))
         ts_ns, packet_no = int(streams.piece_ts_ns[piece]), int(streams.piece_packet[piece])
-        at, n = 0, 0
-        while len(data) - at >= 2:
-            (size,) = struct.unpack_from("!H", data, at)
-            if len(data) - at - 2 < size:
-                break
-            if n >= self._read.get(way, 0):
-                self._take(data[at + 2 : at + 2 + size], _Seen(ends, "tcp", ts_ns, packet_no, capture_id))
-            at, n = at + 2 + size, n + 1
-        self._read[way] = max(n, self._read.get(way, 0))
+        messages, n_read = split_stream(data), self._read.get(way, 0)
+        for message in messages[n_read:]:
+            self._take(message, _Seen(ends, "tcp", ts_ns, packet_no, capture_id))
+        self._read[way] = max(len(messages), n_read)
 
     def _take(self, payload: bytes, seen: _Seen) -> None:
         try:

@@ -30,7 +30,7 @@ class FetchRuns:
         self._runs, self._keys = Growing[np.void](RUN), Growing[np.int64](np.int64)
 
     def take(self, rows: pa.Table, api_key: int, direction: str) -> pa.Table | None:
-        """Takes partitions that messages of one kind name (scan.blocks.NamedPartitions); gives runs that ended."""
+        """Takes partitions that messages of one kind name (message_rows.NamedPartitions); gives runs that ended."""
         if (api_key, direction) != (FETCH, "response"):
             return None
         has_records = rows["last_offset"].is_valid()

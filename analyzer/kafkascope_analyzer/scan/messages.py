@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import MESSAGE_KEYS
 from kafkascope_analyzer.dataset.timestamps import microseconds
@@ -12,7 +10,7 @@ from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import to_arrow
-from kafkascope_parsers.schema import Direction
+from kafkascope_parsers.schema import Direction, api_name
 
 KEY_SCHEMA = pa.schema([c.field for c in MESSAGE_KEYS])
 
@@ -26,19 +24,19 @@ class MessageWriters:
         self._root, self._part, self._limits = root, part, limits
         self._writers: dict[tuple[str, Direction], TableWriter] = {}
 
-    def write(self, api_name: str, columns: Columns, keys: dict[str, pa.Array | NDArray[np.int64]]) -> None:
+    def write(self, columns: Columns, keys: dict[str, pa.Array]) -> None:
         """Writes decoded messages. keys: request_id, conn_id (strings) and ts_ns per decoded row."""
-        direction = columns.message.direction
-        if direction is None or not len(columns):
+        api_key, direction = columns.message.api_key, columns.message.direction
+        if api_key is None or direction is None or not len(columns):
             return
         body = to_arrow(columns)
-        ts_ns = pa.array(keys["ts_ns"])
+        ts_ns = keys["ts_ns"]
         heads = [keys["request_id"], keys["conn_id"], microseconds(ts_ns), ts_ns, pa.array(columns.version_used)]
         schema = pa.schema([*KEY_SCHEMA, *body.schema])
         table = pa.Table.from_arrays([*heads, *body.columns], schema=schema)
-        place = (api_name, direction)
+        place = (api_name(api_key), direction)
         if place not in self._writers:
-            path = self._root / api_name / direction / self._part
+            path = self._root / place[0] / direction / self._part
             self._writers[place] = TableWriter(path, schema, group=self._limits.row_group)
         self._writers[place].write(table)
         if sum(writer.pending_bytes for writer in self._writers.values()) > self._limits.pending_bytes:

@@ -18,11 +18,12 @@ from kafkascope_analyzer.dataset.tables import RECORD_BATCHES
 from kafkascope_analyzer.scan.mentions import PartitionMention, partition_mentions
 from kafkascope_analyzer.scan.partitions import outer_text
 from kafkascope_analyzer.scan.spill import Spill, read_spill
+from kafkascope_parsers.api_keys import FETCH, PRODUCE, SHARE_FETCH
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.records import BATCH, CODECS, CONTROL_TYPES, TIMESTAMP_TYPES, read_batches
 from kafkascope_parsers.records.layout import CODEC_BITS, DELETE_HORIZON_BIT, LOG_APPEND_BIT, TRANSACTIONAL_BIT
 
-_APIS = frozenset({0, 1, 78})
+_APIS = frozenset({PRODUCE, FETCH, SHARE_FETCH})
 _NONE = -1
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 

@@ -23,6 +23,7 @@ from kafkascope_analyzer.scan.group_clients import (
 )
 from kafkascope_analyzer.scan.late_responses import LATE_RESPONSES, pick_late_responses
 from kafkascope_analyzer.scan.unanswered import UNANSWERED, pick_unanswered
+from kafkascope_parsers.api_keys import ADD_PARTITIONS_TO_TXN, WRITE_TXN_MARKERS
 from kafkascope_parsers.machine import Columns
 
 Picker = Callable[[pa.Table], pa.Table | None]
@@ -48,8 +49,8 @@ ERROR_PICKERS: Mapping[str, Picker] = {}
 """The same for spilled rows of `errors`."""
 PARTITION_PICKERS: Mapping[str, PartitionPicker] = {transaction_picks.BLOCKED: transaction_picks.pick_blocked}
 """The same for spilled rows of `partitions` of one message."""
-MESSAGE_PICKERS: Mapping[str, tuple[str, MessagePicker]] = {
-    "AddPartitionsToTxn": (transaction_picks.LEADERS_REQUESTS, transaction_picks.pick_leaders_requests),
-    "WriteTxnMarkers": (transaction_picks.MARKERS, transaction_picks.pick_markers),
+MESSAGE_PICKERS: Mapping[int | None, tuple[str, MessagePicker]] = {
+    ADD_PARTITIONS_TO_TXN: (transaction_picks.LEADERS_REQUESTS, transaction_picks.pick_leaders_requests),
+    WRITE_TXN_MARKERS: (transaction_picks.MARKERS, transaction_picks.pick_markers),
 }
-"""Name of an API -> name of the spilled table and what picks its rows from decoded requests."""
+"""API key -> name of the spilled table and what picks its rows from decoded requests."""

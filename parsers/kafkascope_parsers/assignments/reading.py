@@ -1,24 +1,26 @@
 """`read_metadata` and `read_assignment`: what the bytes say, by the group's protocol type.
 
-`consumer`: ConsumerProtocolSubscription and ConsumerProtocolAssignment of Kafka's message definitions, versions 0-3. A
-2-byte version stands before them; a newer version is read as the newest known and what follows is left alone, as
-Kafka's ConsumerProtocol does. Streams uses them too and adds user data (streams.py). `connect`: ConnectProtocol and
-IncrementalCooperativeConnectProtocol (connect.py). Other types (schema registries, own ones) are not known: nothing is
-read.
+`consumer`: ConsumerProtocolSubscription and ConsumerProtocolAssignment, decoded by Kafka's message definitions
+(schema.by_definition). A 2-byte version stands before them; a newer version is read as the newest known and what
+follows is left alone, as Kafka's ConsumerProtocol does. Streams uses them too and adds user data (streams.py).
+`connect`: ConnectProtocol and IncrementalCooperativeConnectProtocol (connect.py), for which Kafka has no message
+definitions. Other types (schema registries, own ones) are not known: nothing is read.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from kafkascope_parsers.assignments.connect import connect_assignment, connect_owned
-from kafkascope_parsers.assignments.cursor import Cursor
+from kafkascope_parsers.assignments.cursor import MAX_ITEMS, MAX_NAME_BYTES
 from kafkascope_parsers.assignments.streams import standby_tasks
 from kafkascope_parsers.errors import DecodeError
+from kafkascope_parsers.schema import data_message_type
+from kafkascope_parsers.schema.by_definition import decode_by_definition
 
 CONSUMER, CONNECT = "consumer", "connect"
 STREAMS_ASSIGNOR = "stream"
 """The name of Kafka Streams' assignor (StreamsPartitionAssignor.name), the only one whose user data is read."""
-OWNED_VERSION, GENERATION_VERSION = 1, 2
-"""First versions of a subscription with owned partitions (KIP-429) and with the generation that they are of."""
+_SUBSCRIPTION, _ASSIGNMENT = "ConsumerProtocolSubscription", "ConsumerProtocolAssignment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Assigned:
 def read_metadata(protocol_type: str | None, raw: bytes) -> Wanted | None:
     """What a member's metadata of JoinGroup says; None for a protocol type that is not known. Raises DecodeError."""
     if protocol_type == CONSUMER:
-        return _subscription(Cursor(raw))
+        return _subscription(raw)
     if protocol_type == CONNECT:
         return Wanted((), connect_owned(raw))
     return None
@@ -59,44 +61,54 @@ def read_assignment(protocol_type: str | None, raw: bytes, assignor: str | None 
     """What an assignment of SyncGroup says; None for a protocol type that is not known. No bytes are no assignment:
     what a broker answers when the leader gave the member nothing. Raises DecodeError."""
     if protocol_type == CONSUMER:
-        return _assignment(Cursor(raw), assignor) if raw else Assigned()
+        return _assignment(raw, assignor) if raw else Assigned()
     if protocol_type == CONNECT:
         items, revoked, is_change = connect_assignment(raw) if raw else ((), (), False)
         return Assigned(items, (), revoked, is_change)
     return None
 
 
-def _version(cursor: Cursor) -> int:
-    version = cursor.signed(2)
-    if version < 0:
-        raise DecodeError(f"version {version} of a consumer protocol message")
-    return version
+def _body(name: str, raw: bytes) -> dict[str, Any]:
+    """The fields of a message of the consumer protocol, behind its version."""
+    message = data_message_type(name)
+    version = int.from_bytes(raw[:2], "big", signed=True)
+    if message is None or len(raw) < 2 or version < 0:
+        raise DecodeError(f"version {version} of {name} in {len(raw)} bytes")
+    known = min(version, message.versions[1])
+    body: dict[str, Any] = decode_by_definition(message, raw[2:], known, allow_rest=True)["body"]
+    return body
 
 
-def _subscription(cursor: Cursor) -> Wanted:
-    version = _version(cursor)
-    topics = tuple(cursor.name() for _ in range(cursor.count(2)))
-    cursor.blob()
-    owned = _topic_partitions(cursor) if version >= OWNED_VERSION else ()
-    if version >= GENERATION_VERSION:
-        cursor.signed(4)
-    if version > GENERATION_VERSION:
-        cursor.skip_string()
-    return Wanted(topics, owned)
+def _subscription(raw: bytes) -> Wanted:
+    body = _body(_SUBSCRIPTION, raw)
+    topics = tuple(_topic(name) for name in _list(body["topics"]))
+    return Wanted(topics, _topic_partitions(body.get("owned_partitions", [])))
 
 
-def _assignment(cursor: Cursor, assignor: str | None) -> Assigned:
-    _version(cursor)
-    items = _topic_partitions(cursor)
-    user_data = cursor.blob()
-    if assignor == STREAMS_ASSIGNOR and user_data:
-        return Assigned(items, standby_tasks(user_data))
+def _assignment(raw: bytes, assignor: str | None) -> Assigned:
+    body = _body(_ASSIGNMENT, raw)
+    items = _topic_partitions(body["assigned_partitions"])
+    if assignor == STREAMS_ASSIGNOR and body["user_data"]:
+        return Assigned(items, standby_tasks(body["user_data"]))
     return Assigned(items)
 
 
-def _topic_partitions(cursor: Cursor) -> tuple[str, ...]:
-    found: list[str] = []
-    for _ in range(cursor.count(6)):
-        topic = cursor.name()
-        found += [f"{topic}-{cursor.signed(4)}" for _ in range(cursor.count(4))]
-    return tuple(found)
+def _topic_partitions(topics: list[dict[str, Any]] | None) -> tuple[str, ...]:
+    """Topic-partitions as texts; each repeats its topic, so their number is limited before any is made."""
+    lists = [(_topic(one["topic"]), _list(one["partitions"])) for one in _list(topics)]
+    if sum(len(partitions) for _, partitions in lists) > MAX_ITEMS:
+        raise DecodeError(f"more than {MAX_ITEMS} partitions of one member")
+    return tuple(f"{topic}-{partition}" for topic, partitions in lists for partition in partitions)
+
+
+def _list(values: list[Any] | None) -> list[Any]:
+    """An array that may not be null."""
+    if values is None:
+        raise DecodeError("null, where an array has to be")
+    return values
+
+
+def _topic(name: str | None) -> str:
+    if name is None or len(name.encode()) > MAX_NAME_BYTES:
+        raise DecodeError("a topic without a name, or with one that is longer than names of topics are")
+    return name

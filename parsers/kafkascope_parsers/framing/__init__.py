@@ -4,7 +4,9 @@ layout      the columns of frames, undecoded stretches and state
 header      what a request header must look like
 requests    cuts the requests of a block
 responses   cuts the responses of a block and pairs them with their requests
-framer      both, block after block
+pool        the requests that wait for their responses
+proof       which connections speak Kafka, as their requests prove it; prover tries the bodies, alone those of responses
+framer      all of it, block after block; exchanges calls it
 principals  the user name that a SASL token shows
-slow        the plain-Python twin that tests compare the kernels with
+tls_hello, zookeeper   what the first bytes of other protocols show
 """

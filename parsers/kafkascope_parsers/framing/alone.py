@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers import api_keys
 from kafkascope_parsers.framing.cutting import Cut, Framing, add_stretch, begins_packet, enter_once
 from kafkascope_parsers.framing.header import int32_at
 from kafkascope_parsers.framing.layout import (
@@ -27,10 +28,12 @@ RISING_STEP = 1024
 """One client's counter goes over all its connections, so ids of one of them leave some out."""
 TELLING_BYTES = 32
 """A shorter body decodes as too many things."""
-TELLING_APIS = (18, 3, 1, 0, 8, 9, 10, 11, 14, 68, 78)
-"""ApiVersions, Metadata, Fetch, Produce, OffsetCommit, OffsetFetch, FindCoordinator, JoinGroup, SyncGroup,
-ConsumerGroupHeartbeat, ShareFetch.
-"""
+TELLING_APIS = (
+    *(api_keys.API_VERSIONS, api_keys.METADATA, api_keys.FETCH, api_keys.PRODUCE, api_keys.OFFSET_COMMIT),
+    *(api_keys.OFFSET_FETCH, api_keys.FIND_COORDINATOR, api_keys.JOIN_GROUP, api_keys.SYNC_GROUP),
+    *(api_keys.CONSUMER_GROUP_HEARTBEAT, api_keys.SHARE_FETCH),
+)
+"""Responses that clients get most."""
 
 ALONE = np.dtype((np.record, [("run", "i8"), ("start", f"{ALONE_ENOUGH}i8"), ("end", f"{ALONE_ENOUGH}i8")]))
 """Frames in a row that may be responses: data[start:end] of each, the size included."""
@@ -95,6 +98,6 @@ def accept_alone(s: Streams, cut: Cut, f: Framing, rows: NDArray[np.void], telli
             f.connections[k >> 1].client_side = 1 - (k & 1)
             f.connections[k >> 1].told_by = BY_FIRST_REQUEST
         enter_once(s, cut, run, f.directions)
-        add_stretch(s, cut, run, s.consumed[run], rows[n].start[0], f.directions[k].reason)
-        s.consumed[run] = max(s.consumed[run], rows[n].start[0])
+        add_stretch(s, cut, run, cut.consumed[run], rows[n].start[0], f.directions[k].reason)
+        cut.consumed[run] = max(cut.consumed[run], rows[n].start[0])
         f.directions[k].mode = SYNC

@@ -27,13 +27,15 @@ from kafkascope_parsers.tcp.streams import GAP_NONE, GAP_SNAPLEN, Streams
 
 class Cut(NamedTuple):
     """Where kernels write: frames and stretches, and how many of each there are (n[0], n[1]); entered: uint8 per run,
-    1 when the gap before it was taken note of.
+    1 when the gap before it was taken note of; consumed: int64 per run, how far it was read in data, which the readers
+    of requests and of responses share.
     """
 
     frames: NDArray[np.void]
     stretches: NDArray[np.void]
     n: NDArray[np.int64]
     entered: NDArray[np.uint8]
+    consumed: NDArray[np.int64]
 
 
 class Framing(NamedTuple):

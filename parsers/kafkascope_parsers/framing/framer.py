@@ -36,10 +36,13 @@ _STRETCHES_PER_RUN = 8
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """frames: FRAME rows, by direction and time; stretches: STRETCH rows, likewise."""
+    """frames: FRAME rows, by direction and time; stretches: STRETCH rows, likewise; consumed: int64 per run of the
+    block, how far it was read in data.
+    """
 
     frames: NDArray[np.void]
     stretches: NDArray[np.void]
+    consumed: NDArray[np.int64]
 
 
 class Framer:
@@ -82,7 +85,7 @@ class Framer:
 
     def requests(self, streams: Streams, *, final: bool) -> Frames:
         """Tells which connections are Kafka and cuts the block's requests."""
-        cut = _room(streams)
+        cut = _room(streams, streams.start.copy())
         framing = Framing(self.directions, self.connections, self._versions)
         prove_connections(streams, cut, framing, final=final)
         cut_requests(streams, cut, framing, final)
@@ -102,7 +105,7 @@ class Framer:
         self._nodes = with_room(self._nodes, self._free, max(0, len(requests.frames) - self._n_free()))
         asked = Asked(requests.frames, silent, np.full(1, n_open, np.int64), np.zeros(1, np.int64))
         waiting = Waiting(self._nodes, self._free, abandoned)
-        cut = _room(streams)
+        cut = _room(streams, requests.consumed.copy())
         cut_responses(streams, cut, Pairing(asked, waiting, self.directions, self.connections), final)
         n_waiting = self.connections["n_waiting"]
         if n_waiting.sum() > self._waiting_limit:
@@ -131,8 +134,10 @@ def _fair_share(n_waiting: NDArray[np.int32], limit: int) -> int:
     return low
 
 
-def _room(streams: Streams) -> Cut:
-    """Room for every frame there could be. Pages that are never written cost nothing."""
+def _room(streams: Streams, consumed: NDArray[np.int64]) -> Cut:
+    """Room for every frame there could be. Pages that are never written cost nothing. consumed: how far each run is
+    read already.
+    """
     n_frames = len(streams.data) // _SMALLEST_FRAME + 2 * len(streams.start) + 1
     n_stretches = n_frames + _STRETCHES_PER_RUN * len(streams.start)
     return Cut(
@@ -140,8 +145,9 @@ def _room(streams: Streams) -> Cut:
         np.empty(n_stretches, STRETCH),
         np.zeros(2, np.int64),
         np.zeros(len(streams.start), np.uint8),
+        consumed,
     )
 
 
 def _written(cut: Cut) -> Frames:
-    return Frames(cut.frames[: cut.n[0]].copy(), cut.stretches[: cut.n[1]].copy())
+    return Frames(cut.frames[: cut.n[0]].copy(), cut.stretches[: cut.n[1]].copy(), cut.consumed)

@@ -7,6 +7,7 @@ string with int16 length (absent in header v0, which only ControlledShutdown v0 
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers.api_keys import CONTROLLED_SHUTDOWN
 from kafkascope_parsers.framing.layout import CLIENT_ID_AT, SIZE_LIMIT
 from kafkascope_parsers.kernels import inlined, kernel
 
@@ -14,7 +15,6 @@ NO, YES, MORE = 0, 1, 2
 
 VERSION_SLACK = 8
 """A client may be newer than our schemas: so far above the newest known version a header is still believed."""
-CONTROLLED_SHUTDOWN = 7
 
 
 @inlined

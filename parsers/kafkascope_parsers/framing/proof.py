@@ -238,9 +238,9 @@ def undecided(s: Streams, run: int, f: Framing) -> bool:
 def pass_over(s: Streams, cut: Cut, run: int, to: int, f: Framing) -> None:
     """Gives up the bytes of an undecided run before `to`."""
     d = f.directions[s.direction[run]]
-    if to > s.consumed[run]:
-        add_stretch(s, cut, run, s.consumed[run], to, d.reason)
-        s.consumed[run] = to
+    if to > cut.consumed[run]:
+        add_stretch(s, cut, run, cut.consumed[run], to, d.reason)
+        cut.consumed[run] = to
         if d.mode == START:
             d.mode = HUNT
 

@@ -8,6 +8,7 @@ its size (EXPECT); else, and where the expected place holds no request, a header
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_parsers.api_keys import CONTROLLED_SHUTDOWN, SASL_HANDSHAKE
 from kafkascope_parsers.framing.cutting import (
     Cut,
     Framing,
@@ -43,8 +44,6 @@ from kafkascope_parsers.framing.proof import weigh
 from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.streams import Streams
 
-SASL_HANDSHAKE = 17
-
 
 @kernel
 def hunt_request(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool) -> int:
@@ -75,7 +74,7 @@ def take_request(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: in
     row.api_key = int16_at(s.data, at + 4)
     row.api_version = int16_at(s.data, at + 6)
     row.correlation_id = int32_at(s.data, at + 8)
-    if to - at >= CLIENT_ID_AT and not (row.api_key == 7 and row.api_version == 0):
+    if to - at >= CLIENT_ID_AT and not (row.api_key == CONTROLLED_SHUTDOWN and row.api_version == 0):
         length = int16_at(s.data, at + 12)
         row.client_id_length = length if 0 <= length <= to - at - CLIENT_ID_AT else -1
     row.number = c[i].n_requests
@@ -148,7 +147,7 @@ def cut_requests(s: Streams, cut: Cut, f: Framing, final: bool) -> None:
         last = final or is_ended(s, run)
         enter_once(s, cut, run, d)
         c[i].pending = 0
-        at = s.consumed[run]
+        at = cut.consumed[run]
         while at < s.end[run]:
             before, mode = at, d[k].mode
             if mode in (START, SYNC):
@@ -165,7 +164,7 @@ def cut_requests(s: Streams, cut: Cut, f: Framing, final: bool) -> None:
                 at = hunt_request(s, cut, run, at, f, last)
             if at == before and d[k].mode == mode:
                 break
-        s.consumed[run] = at
+        cut.consumed[run] = at
 
 
 @kernel
@@ -179,5 +178,5 @@ def pass_over_foreign(s: Streams, cut: Cut, c: NDArray[np.void]) -> None:
                 reason = REASON_TLS
             elif protocol == ZOOKEEPER:
                 reason = REASON_ZOOKEEPER
-            add_stretch(s, cut, run, s.consumed[run], s.end[run], reason)
-            s.consumed[run] = s.end[run]
+            add_stretch(s, cut, run, cut.consumed[run], s.end[run], reason)
+            cut.consumed[run] = s.end[run]

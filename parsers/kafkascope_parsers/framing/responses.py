@@ -257,7 +257,7 @@ def cut_responses(s: Streams, cut: Cut, p: Pairing, final: bool) -> None:
             continue
         last = final or is_ended(s, run)
         enter_once(s, cut, run, d)
-        at = s.consumed[run]
+        at = cut.consumed[run]
         while at < s.end[run]:
             before, mode = at, d[k].mode
             if mode == START:
@@ -278,6 +278,6 @@ def cut_responses(s: Streams, cut: Cut, p: Pairing, final: bool) -> None:
                 at = hunt_response(s, cut, run, at, p, last)
             if at == before and d[k].mode == mode:
                 break
-        s.consumed[run] = at
+        cut.consumed[run] = at
     while asked.at[0] < len(asked.requests):
         ask(asked, w, c)

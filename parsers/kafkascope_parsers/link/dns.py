@@ -15,6 +15,18 @@ RECORD_LIMIT, NAME_LIMIT = 256, 255
 _HEADER, _RESPONSE, _INTERNET = 12, 0x8000, 1
 
 
+def split_stream(data: bytes) -> list[bytes]:
+    """The whole messages that a TCP stream begins with, which has their length (16 bits) before each (RFC 1035)."""
+    found, at = [], 0
+    while len(data) - at >= 2:
+        (size,) = struct.unpack_from("!H", data, at)
+        if len(data) - at - 2 < size:
+            break
+        found.append(data[at + 2 : at + 2 + size])
+        at += 2 + size
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class DnsMessage:
     """One question and its answer. name: lower case, without the last dot, other bytes as \\DDD; rcode: of a response;

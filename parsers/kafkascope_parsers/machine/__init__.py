@@ -2,7 +2,7 @@
 
 from kafkascope_parsers.machine.arrow import arrow_schema, strings, to_arrow
 from kafkascope_parsers.machine.columns import FAILURE_KINDS, Columns, Failure, UnexpectedNull
-from kafkascope_parsers.machine.decode import decode_messages
+from kafkascope_parsers.machine.decode import decode_leading, decode_messages
 from kafkascope_parsers.machine.rows import to_rows
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Failure",
     "UnexpectedNull",
     "arrow_schema",
+    "decode_leading",
     "decode_messages",
     "strings",
     "to_arrow",

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from kafkascope_parsers.machine.columns import FAILURE_KINDS, Columns, Failure, UnexpectedNull
 from kafkascope_parsers.machine.gather import read_only
 from kafkascope_parsers.machine.kernel import OK, TRAILING_BYTES, UNKNOWN_VERSION, Cells, Frames, Tally, run
-from kafkascope_parsers.machine.layout import empty_cells, lay_out, weights
+from kafkascope_parsers.machine.layout import VARIABLE_TYPES, empty_cells, lay_out, one_column, weights
 from kafkascope_parsers.schema.messages import UNSUPPORTED_VERSION, MessageType
 from kafkascope_parsers.schema.program import MAX_DEPTH
+from kafkascope_parsers.schema.tree import Node
 
 BATCH_BYTES = 48 << 20
 """Columns of one batch: some 4 million values. Arrow arrays made from it and the capture block fit in 1 GB beside it
@@ -59,7 +60,7 @@ def decode_messages(
         used = _with_former_layout(message, buf, (starts, ends), used, (version, former))
     frames = Frames(starts, ends, _entries(message, used))
     tally = new_tally(message, frames)
-    begin, limits = 0, (batch_bytes, FRAME_BYTES)
+    begin, limits = 0, (batch_bytes, FRAME_BYTES, 0)
     while begin < len(starts):
         stop = _checked(message, buf, frames, tally, begin, limits)
         if allow_zeros and len(padded := _zero_padded(buf, frames, tally, slice(begin, stop))):
@@ -92,6 +93,36 @@ def decodes_whole(
     return done
 
 
+def decode_leading(
+    message: MessageType,
+    node: Node,
+    buf: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    versions: NDArray[np.int16],
+) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
+    """One fixed-width field of frames that may be cut short: the values, and whether each frame buf[starts[i]:ends[i]]
+    has one, by what stands before its end. Former layouts and fallbacks are not tried. ValueError if the field is not
+    one of the message's own, outside of its arrays.
+    """
+    if node.level or node.kind != "leaf" or node.type in VARIABLE_TYPES:
+        raise ValueError(f"{node.path}: not a fixed-width field of {message.name} itself")
+    buf = read_only(np.asarray(buf, np.uint8))
+    asked = np.asarray(versions, np.int64)
+    low, high = message.versions
+    used = np.where((asked >= low) & (asked <= high), asked, low - 1)
+    frames = Frames(
+        read_only(np.asarray(starts, np.int64)), read_only(np.asarray(ends, np.int64)), _entries(message, used)
+    )
+    tally, known = new_tally(message, frames), np.flatnonzero(frames.entry >= 0)
+    values, present, cells = one_column(message, node, len(known))
+    no_limit = np.iinfo(np.int64).max
+    _run(message, buf, frames, cells, tally, 0, (no_limit, no_limit, 1))
+    out, has_value = np.zeros(len(starts), values.dtype), np.zeros(len(starts), np.bool_)
+    out[known], has_value[known] = values, present != 0
+    return out, has_value
+
+
 def _entries(message: MessageType, versions: NDArray[np.int64]) -> NDArray[np.int64]:
     low = message.versions[0]
     known = (versions >= low) & (versions < low + len(message.programs.entry))
@@ -121,14 +152,14 @@ def _run(
     cells: Cells,
     tally: Tally,
     begin: int,
-    limits: tuple[int, int],
+    limits: tuple[int, int, int],
 ) -> int:
     programs = message.programs
     return int(run(buf, frames, programs.code, programs.tags, cells, tally, begin, limits))
 
 
 def _checked(
-    message: MessageType, buf: NDArray[np.uint8], frames: Frames, tally: Tally, begin: int, limits: tuple[int, int]
+    message: MessageType, buf: NDArray[np.uint8], frames: Frames, tally: Tally, begin: int, limits: tuple[int, int, int]
 ) -> int:
     """First run over a batch, which checks its frames and counts; gives the first frame after it."""
     tally.counts[:] = 0
@@ -170,7 +201,7 @@ def _columns(
             null_pc=tally.null_pc[part],
         )
         no_limit = np.iinfo(np.int64).max
-        _run(message, buf, batch, layout.cells, second, 0, (no_limit, no_limit))
+        _run(message, buf, batch, layout.cells, second, 0, (no_limit, no_limit, 0))
     for version, former in message.former_layouts:
         used = np.where(used == former, version, used)
     zeros_after = np.zeros(len(good), np.int64)
@@ -204,7 +235,7 @@ def _decodes(
     frames = Frames(starts, ends, _entries(message, versions))
     tally = new_tally(message, frames)
     no_limit = np.iinfo(np.int64).max
-    _run(message, buf, frames, empty_cells(len(message.slots)), tally, 0, (no_limit, FRAME_BYTES))
+    _run(message, buf, frames, empty_cells(len(message.slots)), tally, 0, (no_limit, FRAME_BYTES, 0))
     return np.asarray(tally.status == OK)
 
 

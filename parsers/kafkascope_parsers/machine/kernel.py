@@ -170,8 +170,9 @@ def _integers(buf, p, n, width, cells, slot, row):  # type: ignore[no-untyped-de
 def run(buf, frames, code, tags, cells, tally, begin, limits):  # type: ignore[no-untyped-def]
     """Run frames from `begin` on, in order; gives the first frame not run.
 
-    limits = (bytes of columns of the batch, of one frame). The batch ends before the frame that would exceed its limit,
-    unless that is its first; a frame that exceeds its own fails as TOO_LARGE.
+    limits = (bytes of columns of the batch, of one frame, 1 to keep the rows of failing frames). The batch ends before
+    the frame that would exceed its limit, unless that is its first; a frame that exceeds its own fails as TOO_LARGE.
+    Where rows are kept, a failing frame has its row on level 0 like any other, with the fields before the failure.
     """
     starts, ends, entry = frames
     base, v8, v16, v32, v64 = cells
@@ -396,4 +397,5 @@ def run(buf, frames, code, tags, cells, tally, begin, limits):  # type: ignore[n
             fail_pc[f] = pc
             for k in range(len(counts)):
                 counts[k] = saved[k]
+            counts[0] += limits[2]
     return len(starts)

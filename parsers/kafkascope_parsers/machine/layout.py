@@ -25,7 +25,7 @@ _VALUE_TYPES: dict[str, type[np.generic]] = {
     "int64": np.int64,
     "float64": np.float64,
 }
-_VARIABLE = frozenset({"string", "bytes", "records"})
+VARIABLE_TYPES = frozenset({"string", "bytes", "records"})
 
 
 @cache
@@ -44,7 +44,7 @@ def second_type(node: Node) -> np.dtype[np.generic] | None:
     none."""
     if node.kind != "leaf" or node.type == "uuid":
         return None
-    return np.dtype(np.int32) if node.type in _VARIABLE else np.dtype(np.int8)
+    return np.dtype(np.int32) if node.type in VARIABLE_TYPES else np.dtype(np.int8)
 
 
 @cache
@@ -71,6 +71,18 @@ def empty_cells(n_slots: int) -> Cells:
     """Cells without any column, for the run that only checks and counts."""
     pool = np.zeros(8, np.int8)
     return _cells(np.full((n_slots, 2), -1, np.int64), pool)
+
+
+def one_column(message: MessageType, node: Node, n: int) -> tuple[NDArray[np.generic], NDArray[np.int8], Cells]:
+    """Cells with the column of one fixed-width leaf of level 0 and n rows: its values, whether each is there (1), and
+    the cells that fill both.
+    """
+    kind = value_type(node)
+    size = -(-n * kind.itemsize // _ALIGNMENT) * _ALIGNMENT
+    pool = np.zeros(max(size + -(-n // _ALIGNMENT) * _ALIGNMENT, 8), np.int8)
+    base = np.full((len(message.slots), 2), -1, np.int64)
+    base[node.slot] = 0, size
+    return pool[: n * kind.itemsize].view(kind), pool[size : size + n], _cells(base, pool)
 
 
 def _cells(base: NDArray[np.int64], pool: NDArray[np.int8]) -> Cells:
@@ -104,7 +116,7 @@ def lay_out(
         node = message.slots[slot]
         kinds = [value_type(node)]
         second = second_type(node)
-        if second is not None and (node.type in _VARIABLE or not always[slot]):
+        if second is not None and (node.type in VARIABLE_TYPES or not always[slot]):
             kinds.append(second)
         for column, kind in enumerate(kinds):
             plan.append((slot, column, kind, at))
@@ -122,6 +134,6 @@ def lay_out(
 
 
 def _fill_with_null(node: Node, column: int, view: NDArray[np.generic]) -> None:
-    is_length = column == 1 and node.type in _VARIABLE
+    is_length = column == 1 and node.type in VARIABLE_TYPES
     if node.kind == "array" or is_length or (node.kind == "leaf" and node.type == "uuid"):
         view[:] = -1

@@ -25,7 +25,14 @@ from kafkascope_parsers.schema.facts import (
 from kafkascope_parsers.schema.program import Programs
 from kafkascope_parsers.schema.tree import Node, TreeBuilder
 
-API_VERSIONS, CONTROLLED_SHUTDOWN = 18, 7
+
+def _keys_of(*names: str) -> tuple[int, ...]:
+    """The keys of the APIs of these names. (api_keys takes its sets from this package.)"""
+    keys = {api.name: key for key, api in load_index().items()}
+    return tuple(keys[name] for name in names)
+
+
+API_VERSIONS, CONTROLLED_SHUTDOWN = _keys_of("ApiVersions", "ControlledShutdown")
 UNSUPPORTED_VERSION = 35
 
 

@@ -1,7 +1,7 @@
 """Copies chunks into runs: sorted by direction, each direction's in stream order.
 
-A run ends where the next chunk of its direction does not begin at its end. The chunks of tails (what framing did not
-consume of the block before) come before those of the block, so a direction's stream goes on where framing stopped.
+A run ends where the next chunk of its direction does not begin at its end. The chunks of tails (what framing left of
+the block before) come before those of the block, so a direction's stream goes on where framing stopped.
 """
 
 from typing import Any, NamedTuple
@@ -135,14 +135,14 @@ def copy_chunks(
 
 @kernel
 def copy_tails(
-    last: tuple[NDArray[np.uint8], Runs, NDArray[np.int64]], chunks: NDArray[np.void], tails: NDArray[np.uint8]
+    streams: Streams, consumed: NDArray[np.int64], chunks: NDArray[np.void], tails: NDArray[np.uint8]
 ) -> tuple[int, int]:
-    """Copies what framing left of each direction's last run, packet by packet. Returns the number of chunks and bytes.
+    """Copies what is left of each direction's last run, packet by packet. Returns the number of chunks and bytes.
 
-    last: data, runs and `consumed` of the last block. There is room for one chunk per piece and for all bytes of the
+    consumed: per run, how far it was read in data. There is room for one chunk per piece and for all bytes of the
     runs' ends.
     """
-    data, runs, consumed = last
+    data, runs = streams.data, streams
     n, size, piece = 0, 0, 0
     for r in range(len(runs.start)):
         end = runs.end[r]
@@ -191,7 +191,6 @@ class Assembler:
 
     def __init__(self) -> None:
         self._data = np.empty(0, np.uint8)
-        self._last: tuple[NDArray[np.uint8], Runs, NDArray[np.int64]] | None = None
         self._tail_chunks = np.empty(0, CHUNK)
         self._tails = np.empty(0, np.uint8)
 
@@ -207,7 +206,6 @@ class Assembler:
 
         The tails of every connection that has chunks come first; where final, those of all connections.
         """
-        self._keep_tails()
         found = np.empty(len(chunks) + 1, np.int64)
         found = found[: mark_directions(chunks, sides, found)]
         tails, chosen = self._tail_chunks, np.zeros(len(self._tail_chunks), np.bool_)
@@ -234,19 +232,16 @@ class Assembler:
             runs.piece_ts_ns,
             runs.piece_packet,
         )
-        consumed = runs.start.copy()
-        self._last = (data, runs, consumed)
         self._tail_chunks = tails[~chosen]
-        return Streams(data, *runs, consumed)
+        return Streams(data, *runs)
 
-    def _keep_tails(self) -> None:
-        """Moves what framing left of the last block beside the tails of directions that had nothing in it."""
-        if self._last is None:
-            return
-        _, runs, consumed = self._last
-        chunks = np.empty(len(runs.piece_start) + 1, CHUNK)
-        tails = np.empty(int((runs.end - np.clip(consumed, runs.start, runs.end)).sum()), np.uint8)
-        n, size = copy_tails(self._last, chunks, tails)
+    def keep_rest(self, streams: Streams, consumed: NDArray[np.int64]) -> None:
+        """Copies what is left of the last block's runs beside the tails of directions that had nothing in it. consumed:
+        per run, how far it was read in data.
+        """
+        chunks = np.empty(len(streams.piece_start) + 1, CHUNK)
+        tails = np.empty(int((streams.end - np.clip(consumed, streams.start, streams.end)).sum()), np.uint8)
+        n, size = copy_tails(streams, consumed, chunks, tails)
         kept = self._tail_chunks.copy()
         held = [
             self._tails[at : at + length]
@@ -255,7 +250,6 @@ class Assembler:
         kept["at"] = size + np.cumsum(kept["length"], dtype=np.int64) - kept["length"]
         self._tails = np.concatenate([tails[:size], *held]) if held else tails[:size].copy()
         self._tail_chunks = np.concatenate([kept, chunks[:n]])
-        self._last = None
 
     def _room(self, n_bytes: int) -> NDArray[np.uint8]:
         """Room for n_bytes. One buffer for all blocks: the pages of a new one would cost as much as copying."""

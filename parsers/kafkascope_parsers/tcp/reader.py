@@ -105,6 +105,13 @@ class TcpStreams:
             self._keep(taken, held)
         return streams
 
+    def keep_rest(self, streams: Streams, consumed: NDArray[np.int64]) -> None:
+        """Keeps what is left of the streams that the last push gave: it comes again, before what follows it. consumed:
+        int64 per run, how far it was read in streams.data (start <= consumed <= end). Without this call the next push
+        goes on behind the last byte of each run.
+        """
+        self._assembler.keep_rest(streams, consumed)
+
     def finish(self) -> Streams:
         """The end of the capture: what waited comes behind gaps, and every tail comes once more."""
         held = Payloads(_NOTHING, self._waiting, self._copies)

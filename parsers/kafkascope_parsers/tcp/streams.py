@@ -2,9 +2,9 @@
 
 A direction is numbered 2 * connection + 0 for the side that sent the first SYN (or, without one, the first segment
 seen) and 2 * connection + 1 for its peer. A run is a stretch of one direction without a hole. Runs are sorted by
-direction, then by stream offset; the bytes of run i are data[start[i]:end[i]]. What framing did not consume of the last
-run of a direction (a partial frame) comes again at the start of the direction's first run of the next block in which
-the connection has payload, either way.
+direction, then by stream offset; the bytes of run i are data[start[i]:end[i]]. What is left of the last run of a
+direction (a partial frame: TcpStreams.keep_rest) comes again at the start of the direction's first run of the next
+block in which the connection has payload, either way.
 """
 
 from typing import NamedTuple
@@ -32,8 +32,6 @@ class Streams(NamedTuple):
     piece_start    int64    per piece (stretch of one packet in data), ascending: its first byte in data
     piece_ts_ns    int64    per piece: time of the packet
     piece_packet   int64    per piece: number of the packet
-    consumed       int64    per run: framing writes here how far it read in data (start <= consumed <= end); starts
-                            as start
     """
 
     data: NDArray[np.uint8]
@@ -47,4 +45,3 @@ class Streams(NamedTuple):
     piece_start: NDArray[np.int64]
     piece_ts_ns: NDArray[np.int64]
     piece_packet: NDArray[np.int64]
-    consumed: NDArray[np.int64]

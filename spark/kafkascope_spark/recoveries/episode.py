@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kafkascope_parsers.api_keys import FIND_COORDINATOR, METADATA
 from kafkascope_spark.model import ErrorRun
 from kafkascope_spark.recoveries.journal import EpisodeStep, Journal
 from kafkascope_spark.recoveries.reaction import Reaction
@@ -30,8 +31,8 @@ FIRST_TIMES = {
     "join_group": "rejoined_ns",
     "retry": "retried_ns",
 }
-NO_NODE_APIS = frozenset({3, 10})
-"""Metadata and FindCoordinator: the node that answers is not the one that it is about."""
+NO_NODE_APIS = frozenset({METADATA, FIND_COORDINATOR})
+"""The node that answers is not the one that it is about."""
 
 
 @dataclass(slots=True)

@@ -3,14 +3,11 @@
 import struct
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.read.source import iter_blocks
-from kafkascope_analyzer.scan.exchanges import ANSWER_SCHEMA, NOT_CAPTURED, OPEN_SCHEMA, UNANSWERED, Exchanges
 
 CAPTURE = Path(__file__).parents[3] / "fixtures" / "captures" / "healthy_basic.pcap.zst"
 
@@ -69,15 +66,3 @@ def test_what_nothing_answered_follows_is_unanswered(tmp_path, whole):
     ingest([tmp_path / "end.pcap"], tmp_path / "out.kscope")
     found = requests_of(tmp_path / "out.kscope")
     assert {found[row["conn_id"], row["correlation_id"]]["status"] for row in later} == {"unanswered"}
-
-
-@pytest.mark.parametrize(("gap_ns", "status"), [(25, NOT_CAPTURED), (15, UNANSWERED)])
-def test_a_response_may_have_been_in_a_gap_that_follows_its_request(gap_ns, status):
-    """Nothing is answered after the gap; another connection has one too."""
-    exchanges = Exchanges()
-    row = {"conn": 7, "number": 3, "request_last_ns": 20, "decoded": True, "silent": False, "response_lost": False}
-    exchanges.add(pa.Table.from_pylist([row], OPEN_SCHEMA))
-    exchanges.note_gaps(np.array([7, 9]), np.array([gap_ns, 99]))
-    none = np.empty(0, np.int64)
-    settled, _ = exchanges.settle(ANSWER_SCHEMA.empty_table(), none, np.zeros(1, np.uint8), final=True)
-    assert settled["status"].to_pylist() == [status]

@@ -110,7 +110,6 @@ class Wire:
             piece(0),
             piece(1),
             piece(2),
-            column(1),
         )
         requests = self.framer.requests(streams, final=final)
         quiet = np.isin(requests.frames["correlation_id"], silent)
@@ -122,11 +121,12 @@ class Wire:
         for side in (0, 1):
             mine = [i for i, r in enumerate(runs) if r[0] == side]
             for i in mine[:-1]:
-                assert streams.consumed[i] == streams.end[i], "bytes before a gap are left over"
+                assert responses.consumed[i] == streams.end[i], "bytes before a gap are left over"
             if mine:
                 i = mine[-1]
-                left = data[streams.consumed[i] : streams.end[i]]
-                where = int(np.searchsorted(streams.piece_start, streams.consumed[i], side="right") - 1) if left else 0
+                consumed = responses.consumed[i]
+                left = data[consumed : streams.end[i]]
+                where = int(np.searchsorted(streams.piece_start, consumed, side="right") - 1) if left else 0
                 ts = int(streams.piece_ts_ns[where]) if left else 0
                 self.tail[side] = (ts, left, self.offset[side] - len(left))
         return self

@@ -15,7 +15,7 @@ from scapy.layers.vxlan import VXLAN
 from kafkascope_parsers.capture import Packets
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.link.datagrams import DATAGRAM_LIMIT
-from kafkascope_parsers.link.dns import read_dns
+from kafkascope_parsers.link.dns import read_dns, split_stream
 
 ETHERNET = 1
 QUESTION = DNS(id=77, qd=DNSQR(qname="Kafka-1.LAB.", qtype="A"))
@@ -128,3 +128,12 @@ def read(frames, reader=None):
     reader = reader or LinkReader()
     reader.read_segments(*packets_of(frames))
     return reader
+
+
+@pytest.mark.parametrize("cut", range(0, 60, 7))
+def test_a_stream_gives_its_whole_messages(cut):
+    """Two messages with their lengths before them, as DNS over TCP has them; the second may be cut."""
+    messages = [bytes(QUESTION), bytes(ANSWER)]
+    stream = b"".join(len(message).to_bytes(2, "big") + message for message in messages)
+    whole = messages if cut == 0 else messages[:1]
+    assert split_stream(stream[: len(stream) - cut]) == whole

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafkascope_parsers.machine import Columns, decode_messages, to_rows
-from kafkascope_parsers.machine.slow import MessageError, decode_slowly
 from kafkascope_parsers.schema import MessageType, message_type
+from kafkascope_parsers.schema.by_definition import MessageError, decode_by_definition
 
 EDGE_BYTES = st.sampled_from([0, 1, 2, 0x7F, 0x80, 0x81, 0xFE, 0xFF])
 DAMAGE = st.tuples(
@@ -64,7 +64,7 @@ def by_machine(message: MessageType, raws: list[bytes], versions: list[int]) -> 
 
 def by_twin(message: MessageType, raw: bytes, version: int) -> Any:
     try:
-        return plain(decode_slowly(message, raw, version))
+        return plain(decode_by_definition(message, raw, version))
     except MessageError as e:
         return (e.kind, e.offset, e.path)
 

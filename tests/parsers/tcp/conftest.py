@@ -78,14 +78,15 @@ class Reader:
     events: list[tuple[int, ...]] = field(default_factory=list)
     """All rows of EVENT, for those who add them."""
 
-    def take(self, streams: Streams, leave: Callable[[int], int] = lambda size: 0) -> None:
-        """Takes a block; of each direction's last run leaves `leave(its length)` bytes for the next block."""
+    def take(self, streams: Streams, leave: Callable[[int], int] = lambda size: 0) -> np.ndarray:
+        """Takes a block; of each direction's last run leaves `leave(its length)` bytes for the next block. Returns how
+        far each run was read, for TcpStreams.keep_rest."""
         n = len(streams.start)
-        seen = []
+        seen, consumed = [], streams.start.copy()
         for r in range(n):
             d, start, end = int(streams.direction[r]), int(streams.start[r]), int(streams.end[r])
             seen.append(d)
-            assert streams.consumed[r] == start <= end
+            assert start <= end
             assert start == (streams.end[r - 1] if r else 0)
             offset, gap = int(streams.stream_offset[r]), int(streams.gap_before[r])
             left = self.left.pop(d, b"")
@@ -103,10 +104,11 @@ class Reader:
             self.streams[d] += data[:taken]
             self.left[d] = data[taken:]
             self.at[d] = offset + taken
-            streams.consumed[r] = start + taken
+            consumed[r] = start + taken
             self._take_pieces(streams, r, d)
         assert seen == sorted(seen)
         assert n == 0 or streams.end[-1] == len(streams.data)
+        return consumed
 
     def _take_pieces(self, streams: Streams, r: int, d: int) -> None:
         inside = (streams.piece_start >= streams.start[r]) & (streams.piece_start < streams.end[r])

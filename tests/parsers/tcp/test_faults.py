@@ -154,7 +154,6 @@ def ours(request, capture):
             if block.gap_kind[r] == GAP_LOST:
                 streams[d] += b"[%d]" % block.gap_before[r]
             streams[d] += block.data[block.start[r] : block.end[r]].tobytes()
-        block.consumed[:] = block.end
 
     for block in iter_blocks(capture):
         take(tcp.push(*link.read_segments(block.buf, block.packets)))

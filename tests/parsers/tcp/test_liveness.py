@@ -18,11 +18,9 @@ def spans_of(wire, packets, block=1000):
     """(direction, kind, first packet, last packet, until packet, ended by) of all spans, in order."""
     tcp, found = TcpStreams(), []
     for first in range(0, max(len(packets), 1), block):
-        streams = tcp.push(*wire.segments(packets[first : first + block], first + 1))
-        streams.consumed[:] = streams.end
+        tcp.push(*wire.segments(packets[first : first + block], first + 1))
         found.append(tcp.spans)
-    streams = tcp.finish()
-    streams.consumed[:] = streams.end
+    tcp.finish()
     rows = np.concatenate([*found, tcp.spans])
     names = ("first_packet", "last_packet", "until_packet")
     return sorted(

@@ -27,7 +27,6 @@ def streams_of(name, block_bytes=64 << 20, **options):
             data[d] += streams.data[streams.start[r] : streams.end[r]].tobytes()
             if streams.gap_before[r]:
                 gaps[d].append((int(streams.stream_offset[r]), int(streams.gap_before[r]), int(streams.gap_kind[r])))
-        streams.consumed[:] = streams.end
 
     for block in iter_blocks(FIXTURES / "captures" / name, block_bytes):
         take(tcp.push(*link.read_segments(block.buf, block.packets)))

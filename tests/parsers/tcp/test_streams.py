@@ -43,7 +43,7 @@ def read(wire, packets, rng, *, n_blocks=3, leave=True, **options):
     for a, b in zip([0, *cuts], [*cuts, len(packets)], strict=True):
         buf, segments = wire.segments(packets[a:b], a + 1)
         streams = tcp.push(buf, segments)
-        reader.take(streams, lambda size: rng.randrange(size + 1) if leave else 0)
+        tcp.keep_rest(streams, reader.take(streams, lambda size: rng.randrange(size + 1) if leave else 0))
         reader.events += tcp.events.tolist()
     reader.take(tcp.finish())
     reader.events += tcp.events.tolist()
@@ -195,7 +195,8 @@ def test_random_segments_never_break_the_ledger(wire, seed):
     tcp = TcpStreams()
     reader = wire.reader()
     for at in range(0, 80, 20):
-        reader.take(tcp.push(*wire.segments(packets[at : at + 20], at + 1)), lambda size: rng.randrange(size + 1))
+        streams = tcp.push(*wire.segments(packets[at : at + 20], at + 1))
+        tcp.keep_rest(streams, reader.take(streams, lambda size: rng.randrange(size + 1)))
         assert set(tcp.events["connection"].tolist()) <= set(range(len(tcp.connections)))
     reader.take(tcp.finish())
     ledger_holds(reader, tcp)
@@ -378,14 +379,15 @@ def test_snap_length_cuts_are_gaps_of_their_own_kind(wire):
 def test_tail_waits_until_the_connection_has_payload_again(wire):
     tcp = TcpStreams()
     first = tcp.push(*wire.segments([wire.packet(0, 99, flags=SYN), wire.packet(0, 100, b"abc")]))
-    first.consumed[0] = first.start[0] + 1
-    assert len(tcp.push(*wire.segments([wire.packet(0, 7, b"zz", port=7)], 3)).start) == 1
+    tcp.keep_rest(first, first.start + 1)
+    other = tcp.push(*wire.segments([wire.packet(0, 7, b"zz", port=7)], 3))
+    assert len(other.start) == 1
+    tcp.keep_rest(other, other.start)
     again = tcp.push(*wire.segments([wire.packet(1, 5, b"answer")], 4))
     assert again.direction.tolist() == [0, 1]
     assert again.data.tobytes() == b"bcanswer"
     assert again.stream_offset.tolist() == [1, 0]
     assert again.piece_packet.tolist() == [2, 4]
-    again.consumed[:] = again.end
     assert len(tcp.finish().start) == 1
 
 
@@ -408,7 +410,8 @@ def test_buckets_share_flows_out_without_loss(wire):
 def test_tables_grow(wire):
     packets = [wire.packet(0, 100, b"x", port=port) for port in range(1, 5001)]
     tcp = TcpStreams()
-    streams = tcp.push(*wire.segments(packets))
+    first = tcp.push(*wire.segments(packets))
+    tcp.keep_rest(first, first.start)
     assert len(tcp.connections) == 5000
     assert tcp.sides["port"][0::2].tolist() == list(range(1, 5001))
     streams = tcp.push(*wire.segments([wire.packet(1, 9, b"y", port=port) for port in range(1, 5001)], 5001))

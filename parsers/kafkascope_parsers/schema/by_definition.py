@@ -1,7 +1,8 @@
-"""The machine's slow twin: reads one message by its definition, in plain Python, without programs, slots or columns.
+"""Reads one message by its definition, in plain Python, without programs, slots or columns.
 
-It shares nothing with the compiler and the kernel but the facts, and gives the same values and the same failures
-(kind, offset, field path), which tests compare. It also serves where there is one message and no need to be quick.
+It serves where there is one message and no need to be quick: in commands, and in Spark's Python workers, which load no
+kernels. It shares nothing with the compiler and the machine but the facts, and gives the same values and the same
+failures (kind, offset, field path), which tests compare.
 """
 
 import struct
@@ -84,29 +85,31 @@ class _Reader:
         return n
 
 
-def decode_slowly(message: MessageType, raw: bytes, version: int) -> dict[str, Any]:
-    """The message as nested values, as machine.rows.to_rows gives them. MessageError if it does not decode."""
+def decode_by_definition(message: MessageType, raw: bytes, version: int, *, allow_rest: bool = False) -> dict[str, Any]:
+    """The message as nested values, as machine.rows.to_rows gives them. MessageError if it does not decode.
+    allow_rest: whether bytes may follow that are not read, as in a message of a newer version.
+    """
     low, high = message.versions
     if not low <= version <= high:
         raise MessageError("unknown_version", 0, "")
     try:
-        return _message(message, raw, version, version)
+        return _message(message, raw, version, version, allow_rest)
     except MessageError:
         former = message.layout_number(version)
         if former == version:
             raise
         with suppress(MessageError):
-            return _message(message, raw, version, former)
+            return _message(message, raw, version, former, allow_rest)
         raise
 
 
-def _message(message: MessageType, raw: bytes, version: int, layout: int) -> dict[str, Any]:
+def _message(message: MessageType, raw: bytes, version: int, layout: int, allow_rest: bool) -> dict[str, Any]:
     out: dict[str, Any] = {}
     reader = _Reader(raw, version, flexible=False)
     for part in message.parts[layout - message.versions[0]]:
         reader.version, reader.flexible = part.version, part.flexible
         out[part.node.name] = _struct(reader, part.definition.fields, part.node.path)
-    if reader.at != len(raw):
+    if reader.at != len(raw) and not allow_rest:
         raise reader.fail("trailing_bytes", message.body.path)
     return out
 

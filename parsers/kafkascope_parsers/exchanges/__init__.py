@@ -1,0 +1,45 @@
+"""Exchanges: requests with their responses, decoded. Streams go in, and nothing above this package reads their bytes.
+
+reader         `Exchanges.push(streams, handler)`: frames, pairs and decodes a block, and settles what it can
+messages       the frames of one direction of a block, decoded batch by batch
+open_requests  requests that wait for their responses, and the exchanges that are settled
+undecoded      bytes that are in no decoded message, with the reason
+greetings      what connections show outside of Kafka's frames: TLS hellos, ZooKeeper sessions, raw SASL tokens
+"""
+
+from kafkascope_parsers.exchanges.greetings import (
+    Greeting,
+    RawToken,
+    TlsHello,
+    ZooKeeperClose,
+    ZooKeeperSession,
+)
+from kafkascope_parsers.exchanges.messages import Messages, Requests, Responses
+from kafkascope_parsers.exchanges.open_requests import (
+    REQUEST_COLUMNS,
+    RESPONSE_COLUMNS,
+    STATUSES,
+    settled_schema,
+)
+from kafkascope_parsers.exchanges.reader import Exchanges, MessageHandler, SettledBlock
+from kafkascope_parsers.exchanges.undecoded import HEAD_BYTES, UNDECODED_SCHEMA
+
+__all__ = [
+    "HEAD_BYTES",
+    "REQUEST_COLUMNS",
+    "RESPONSE_COLUMNS",
+    "STATUSES",
+    "UNDECODED_SCHEMA",
+    "Exchanges",
+    "Greeting",
+    "MessageHandler",
+    "Messages",
+    "RawToken",
+    "Requests",
+    "Responses",
+    "SettledBlock",
+    "TlsHello",
+    "ZooKeeperClose",
+    "ZooKeeperSession",
+    "settled_schema",
+]

@@ -1,0 +1,93 @@
+"""What connections show outside of Kafka's frames: TLS hellos, ZooKeeper sessions, SASL tokens without a header.
+
+These are rare, a few a connection, and so they are objects.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.framing.layout import REASON_SASL, TLS, ZOOKEEPER
+from kafkascope_parsers.framing.tls_hello import HELLO_LIMIT, Hello, read_hello
+from kafkascope_parsers.framing.zookeeper import (
+    CLOSE_BYTES,
+    HANDSHAKE_LIMIT,
+    Session,
+    ends_session,
+    read_connect_response,
+)
+from kafkascope_parsers.tcp import Streams
+
+_SIZE_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TlsHello:
+    """The hello of one side of a TLS connection."""
+
+    connection: int
+    hello: Hello
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperSession:
+    """The session that a ZooKeeper server grants."""
+
+    connection: int
+    session: Session
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperClose:
+    """A client closes its ZooKeeper session."""
+
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class RawToken:
+    """A SASL token that a client sends after SaslHandshake v0, which has only its length before it. token: empty where
+    the capture does not have all of it. A secret: it must reach no table, log or report.
+    """
+
+    connection: int
+    token: bytes = field(repr=False)
+
+
+Greeting = TlsHello | ZooKeeperSession | ZooKeeperClose | RawToken
+
+
+def stream_greetings(streams: Streams, connections: NDArray[np.void]) -> Iterator[Greeting]:
+    """The greetings in a block's streams of other protocols. connections: framing's CONNECTION rows."""
+    protocol = connections["protocol"][streams.direction >> 1]
+    yield from _sessions(streams, np.flatnonzero(protocol == ZOOKEEPER), connections)
+    for run in np.flatnonzero((streams.stream_offset == 0) & (protocol == TLS)).tolist():
+        start = int(streams.start[run])
+        hello = read_hello(streams.data[start : min(int(streams.end[run]), start + HELLO_LIMIT)].tobytes())
+        if hello is not None:
+            yield TlsHello(int(streams.direction[run]) >> 1, hello)
+
+
+def _sessions(streams: Streams, runs: NDArray[np.int64], connections: NDArray[np.void]) -> Iterator[Greeting]:
+    """How ZooKeeper sessions begin, by the server's response, and that their clients close them."""
+    for run in runs.tolist():
+        start, end, connection = int(streams.start[run]), int(streams.end[run]), int(streams.direction[run]) >> 1
+        if int(connections["client_side"][connection]) == int(streams.direction[run]) & 1:
+            if ends_session(streams.data[max(start, end - CLOSE_BYTES) : end].tobytes()):
+                yield ZooKeeperClose(connection)
+        elif streams.stream_offset[run] == 0:
+            session = read_connect_response(streams.data[start : min(end, start + HANDSHAKE_LIMIT)].tobytes())
+            if session is not None:
+                yield ZooKeeperSession(connection, session)
+
+
+def raw_tokens(data: NDArray[np.uint8], stretches: NDArray[np.void]) -> Iterator[RawToken]:
+    """The SASL tokens among the stretches (STRETCH rows over data) between the requests of a block."""
+    for row in stretches[stretches["reason"] == REASON_SASL]:
+        raw = data[row["start"] : row["start"] + row["length"]]
+        size = int.from_bytes(raw[:_SIZE_BYTES].tobytes(), "big")
+        whole = len(raw) >= _SIZE_BYTES + size
+        token = raw[_SIZE_BYTES : _SIZE_BYTES + size].tobytes() if whole else b""
+        yield RawToken(int(row["direction"]) >> 1, token)

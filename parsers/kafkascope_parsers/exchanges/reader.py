@@ -1,0 +1,221 @@
+"""`Exchanges`: streams in, block after block; settled exchanges, undecoded bytes and greetings out.
+
+For each block: cut the requests, decode them (only their fields say which expect no response), cut the responses and
+pair them, decode these, settle what is answered or never will be. Each frame is decoded once. What outlives a block is
+a small record per connection and direction, and the open requests.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkascope_parsers.exchanges.greetings import Greeting, raw_tokens, stream_greetings
+from kafkascope_parsers.exchanges.messages import FrameDecoder, Messages, Requests, Responses
+from kafkascope_parsers.exchanges.open_requests import (
+    REQUEST_COLUMNS,
+    RESPONSE_COLUMNS,
+    OpenRequests,
+    orphan_rows,
+    response_gaps,
+)
+from kafkascope_parsers.exchanges.undecoded import failure_rows, stretch_rows
+from kafkascope_parsers.framing.framer import Framer, Frames
+from kafkascope_parsers.framing.layout import CLIENT_ID_AT, WAITING_LIMIT_IN_ALL
+from kafkascope_parsers.machine.decode import BATCH_BYTES
+from kafkascope_parsers.machine.gather import gather_strings
+from kafkascope_parsers.schema import API_VERSION_RANGE
+from kafkascope_parsers.tcp import Streams
+
+
+class MessageHandler(Protocol):
+    """What the caller does with decoded messages. Each method is called once a block, iterates `messages`, and returns
+    columns of its own, a row per frame and the same columns each time: they are carried along with the request until
+    it is settled.
+    """
+
+    def requests(self, requests: Requests) -> pa.Table:
+        """Takes the requests of a block."""
+
+    def responses(self, responses: Responses) -> pa.Table:
+        """Takes the responses of a block."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SettledBlock:
+    """What comes of a block.
+
+    settled        exchanges whose fate is known now (open_requests.settled_schema), by connection and time
+    orphans        responses whose request is not in the capture, in the same columns
+    undecoded      bytes that are in no decoded message (undecoded.UNDECODED_SCHEMA)
+    decoded_bytes  those that are; each byte that was consumed is counted in one of the two
+    greetings      what connections show outside of Kafka's frames
+    consumed       int64 per run of the streams: how far it was read (TcpStreams.keep_rest)
+    """
+
+    settled: pa.Table
+    orphans: pa.Table
+    undecoded: pa.Table
+    decoded_bytes: int
+    greetings: tuple[Greeting, ...]
+    consumed: NDArray[np.int64]
+
+
+class Exchanges:
+    """All exchanges of some connections: `push` every block, then `finish`.
+
+    waiting_limit: requests that wait for their responses, of all connections; batch_bytes: columns that are made at a
+    time.
+    """
+
+    def __init__(self, *, waiting_limit: int = WAITING_LIMIT_IN_ALL, batch_bytes: int = BATCH_BYTES) -> None:
+        self._framer = Framer(API_VERSION_RANGE, waiting_limit)
+        self._batch_bytes = batch_bytes
+        self._open = OpenRequests()
+
+    @property
+    def connections(self) -> NDArray[np.void]:
+        """CONNECTION rows of framing: protocol, which side is the client, how many requests wait."""
+        return self._framer.connections
+
+    def open_connections(self, by_syn: NDArray[np.bool_]) -> None:
+        """Takes up new connections before the block that has their first bytes. by_syn: per connection from the first
+        one not known yet, whether its first SYN was seen.
+        """
+        self._framer.open_connections(by_syn)
+
+    def push(self, streams: Streams, handler: MessageHandler) -> SettledBlock:
+        """Takes the streams of a block."""
+        return self._push(streams, handler, None)
+
+    def finish(self, streams: Streams, handler: MessageHandler, is_closed: NDArray[np.bool_]) -> SettledBlock:
+        """Takes the last streams of the capture; all that waits is settled. is_closed: by connection, whether it was
+        closed before the capture ended.
+        """
+        return self._push(streams, handler, is_closed)
+
+    def _push(self, streams: Streams, handler: MessageHandler, is_closed: NDArray[np.bool_] | None) -> SettledBlock:
+        final = is_closed is not None
+        requests, of_requests = self._read_requests(streams, handler, final)
+        cut, abandoned = self._framer.responses(
+            streams, requests.cut, requests.decoder.is_silent, self._open.rows.num_rows, final=final
+        )
+        self._open.add(_beside(_request_columns(streams, requests), of_requests))
+        self._open.note_gaps(*response_gaps(streams, self.connections))
+        responses, of_responses = self._read_responses(streams, handler, cut)
+        columns = _beside(_response_columns(responses), of_responses)
+        settled, new_row = self._open.settle(columns, cut.frames["row"], abandoned, final=final)
+        self._framer.keep_rows(new_row)
+        orphans = np.flatnonzero(cut.frames["row"] < 0)
+        return SettledBlock(
+            settled,
+            orphan_rows(cut.frames[orphans], columns.take(pa.array(orphans)), settled.schema),
+            _undecoded(streams, requests, responses, is_closed),
+            requests.decoded_bytes() + responses.decoded_bytes(),
+            (*stream_greetings(streams, self.connections), *raw_tokens(streams.data, requests.cut.stretches)),
+            cut.consumed,
+        )
+
+    def _read_requests(self, streams: Streams, handler: MessageHandler, final: bool) -> tuple["_Direction", pa.Table]:
+        """Cuts the requests of a block and has them decoded; gives the handler's columns of them too."""
+        cut = self._framer.requests(streams, final=final)
+        decoder = FrameDecoder(streams.data, cut.frames, np.ascontiguousarray(cut.frames["number"]), "request")
+        messages = decoder.messages(self._batch_bytes)
+        columns = handler.requests(Requests(cut.frames, messages))
+        _decode_rest(messages)
+        return _Direction(cut, decoder), columns
+
+    def _read_responses(self, streams: Streams, handler: MessageHandler, cut: Frames) -> tuple["_Direction", pa.Table]:
+        """Has the responses of a block decoded; gives the handler's columns of them too."""
+        numbers = _request_numbers(self._open.rows, cut.frames["row"])
+        decoder = FrameDecoder(streams.data, cut.frames, numbers, "response")
+        messages = decoder.messages(self._batch_bytes)
+        columns = handler.responses(Responses(cut.frames, self._open.rows, messages))
+        _decode_rest(messages)
+        return _Direction(cut, decoder), columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Direction:
+    """The requests or the responses of a block: what was cut, and what decoding it found."""
+
+    cut: Frames
+    decoder: FrameDecoder
+
+    def decoded_bytes(self) -> int:
+        """Bytes in decoded messages."""
+        sizes = self.cut.frames["end"] - self.cut.frames["start"] - self.decoder.zeros_after
+        return int(sizes[self.decoder.decoded].sum())
+
+
+def _undecoded(
+    streams: Streams, requests: _Direction, responses: _Direction, is_closed: NDArray[np.bool_] | None
+) -> pa.Table:
+    """What is in no decoded message (UNDECODED_SCHEMA). Failed responses are not shown: they may be of any API."""
+    return pa.concat_tables(
+        [
+            stretch_rows(streams.data, requests.cut.stretches, is_closed),
+            failure_rows(streams, requests.cut.frames, requests.decoder, is_shown=True),
+            stretch_rows(streams.data, responses.cut.stretches, is_closed),
+            failure_rows(streams, responses.cut.frames, responses.decoder, is_shown=False),
+        ]
+    )
+
+
+def _decode_rest(messages: Iterator[Messages]) -> None:
+    """Decodes what a handler did not look at: the decoder's columns are of all frames."""
+    for _ in messages:
+        pass
+
+
+def _request_columns(streams: Streams, requests: _Direction) -> pa.Table:
+    """The requests of a block as REQUEST_COLUMNS, after pairing has filled `in_flight`."""
+    frames, decoder = requests.cut.frames, requests.decoder
+    columns = {name: _array(frames[name]) for name in REQUEST_COLUMNS.names if name in (frames.dtype.names or ())}
+    columns |= {
+        "conn": pa.array(frames["direction"] >> 1),
+        "request_last_ns": _array(frames["last_ns"]),
+        "request_packet_no": _array(frames["packet_no"]),
+        "request_bytes": _array(frames["size"]),
+        "client_id": gather_strings(
+            streams.data, frames["start"] + CLIENT_ID_AT, frames["client_id_length"].astype(np.int32)
+        ),
+        "decoded": pa.array(decoder.decoded),
+        "silent": pa.array(decoder.is_silent),
+        "response_lost": pa.array(np.zeros(len(frames), np.bool_)),
+    }
+    return pa.table([columns[f.name] for f in REQUEST_COLUMNS], REQUEST_COLUMNS)
+
+
+def _response_columns(responses: _Direction) -> pa.Table:
+    """The responses of a block as RESPONSE_COLUMNS."""
+    frames = responses.cut.frames
+    columns = [
+        _array(frames["ts_ns"]),
+        _array(frames["last_ns"]),
+        _array(frames["packet_no"]),
+        _array(frames["size"]),
+        pa.array(responses.decoder.decoded),
+    ]
+    return pa.table(columns, RESPONSE_COLUMNS)
+
+
+def _beside(one: pa.Table, other: pa.Table) -> pa.Table:
+    """Two tables of as many rows, side by side."""
+    return pa.table([*one.columns, *other.columns], pa.schema([*one.schema, *other.schema]))
+
+
+def _request_numbers(open_requests: pa.Table, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of the request in each of those open rows; -1 for an orphan."""
+    numbers = np.full(len(rows), -1, np.int64)
+    known = rows >= 0
+    numbers[known] = open_requests["number"].to_numpy()[rows[known]]
+    return numbers
+
+
+def _array(values: NDArray[np.generic]) -> pa.Array:
+    """A field of a structured array as an Arrow array."""
+    return pa.array(np.ascontiguousarray(values))
