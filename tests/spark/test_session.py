@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import socket
+import socketserver
 import subprocess
 from functools import partial
 from importlib.metadata import version
@@ -22,7 +24,7 @@ from kafkascope_spark.session import (
     size_for_requests,
 )
 from kafkascope_spark.session.class_archive import class_archive_option
-from kafkascope_spark.session.gateway import connect, launch, launch_options, spark_home
+from kafkascope_spark.session.gateway import connect, hide_lost_connections, launch, launch_options, spark_home
 from kafkascope_spark.session.java import find_java, java_release
 from kafkascope_spark.session.jvm_options import options_for
 from kafkascope_spark.session.workers import executor_problem, python_mismatch
@@ -222,6 +224,24 @@ def test_a_jvm_that_does_not_start_is_explained() -> None:
         connect(launch(java, ("-XX:NoSuchOption",)))
     with pytest.raises(SparkError, match=r"/no/java: No such file"):
         launch("/no/java", ())
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_jvm_that_ends_leaves_no_traceback(
+    hidden: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A JVM that ends closes its connection to PySpark's server of accumulators, which raises EOFError. When it prints
+    nothing by itself, `hide_lost_connections` can go."""
+    from pyspark.accumulators import AccumulatorTCPServer, UpdateRequestHandler
+
+    monkeypatch.setattr(AccumulatorTCPServer, "handle_error", socketserver.TCPServer.handle_error)
+    if hidden:
+        hide_lost_connections()
+    with AccumulatorTCPServer(("127.0.0.1", 0), UpdateRequestHandler, "token") as server:
+        with socket.create_connection(server.server_address) as jvm:
+            jvm.sendall(b"token")
+        server.handle_request()
+    assert ("EOFError" in capfd.readouterr().err) is not hidden
 
 
 def test_the_version_is_the_packages() -> None:

@@ -22,7 +22,7 @@ from kafkascope_analyzer.cli.options import (
 from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
 from kafkascope_analyzer.cli.progress import bar, note
 from kafkascope_analyzer.cli.show import show
-from kafkascope_analyzer.cli.startup import arrow_without_pandas, numba_without_extras
+from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 from kafkascope_parsers.errors import UsageError
@@ -62,7 +62,6 @@ def ingest(
 
 def inputs_of(captures: list[str]) -> list[Path | str]:
     """The capture files that files, directories and globs stand for, `-` as it is. Raises CaptureError, UsageError."""
-    numba_without_extras()
     from kafkascope_analyzer.read.source import expand_inputs
 
     return list(expand_inputs(captures))

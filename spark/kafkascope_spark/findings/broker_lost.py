@@ -5,6 +5,7 @@ from collections.abc import Collection
 from kafkascope_analyzer.dataset.stories import RECOVERIES
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
+from kafkascope_spark.findings.shared_queries import ANSWERING_SERVERS, IS_ANSWERING
 from kafkascope_spark.findings.thresholds import SAME_OUTAGE_NS, SILENT_CLIENTS
 from kafkascope_spark.findings.wording import clock, counted, duration, listed, node
 from kafkascope_spark.settings import settings
@@ -82,8 +83,11 @@ DETECTOR = Detector(
             having="count_if(array_contains(error_names, 'CONNECTION_REFUSED') "
             "or array_contains(error_names, 'CONNECTION_UNANSWERED')) > 0 "
             f"or count(distinct client_instance_id) >= {SILENT_CLIENTS}",
-        )
+        ),
+        "failing_servers": Read(RECOVERIES, "resource_kind = 'connection'", per="resource"),
+        "answering_servers": ANSWERING_SERVERS,
     },
+    candidates=f"select 1 from failing_servers join answering_servers on {IS_ANSWERING}",
     query=_QUERY,
     subject=lambda f: node(f.node_id, f.server),
     sentence=_sentence,

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from kafkascope_analyzer.dataset.stories import RECOVERIES
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
+from kafkascope_spark.findings.shared_queries import ANSWERING_SERVERS, IS_ANSWERING
 from kafkascope_spark.findings.sql import joined_lists, sorted_set
 from kafkascope_spark.findings.thresholds import IDLE_LEAST_MS
 from kafkascope_spark.findings.wording import client, clock, duration, listed, node, times
@@ -42,7 +43,9 @@ def _advice(libraries: Collection[str]) -> str:
 DETECTOR = Detector(
     reads={
         "unanswered": Read(RECOVERIES, "resource_kind = 'connection' and first_error_name = 'REQUEST_UNANSWERED'"),
+        "answering_servers": ANSWERING_SERVERS,
     },
+    candidates=f"select 1 from unanswered join answering_servers on {IS_ANSWERING}",
     query=_QUERY,
     subject=fact("server"),
     sentence=_sentence,

@@ -5,6 +5,7 @@ a shared query gives that an alias.
 """
 
 from kafkascope_analyzer.dataset.stories import RECOVERIES
+from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.findings.read import Events, Messages, Read
 from kafkascope_spark.findings.sql import MOST_EVIDENCE, sorted_set
 from kafkascope_spark.findings.thresholds import ANSWERS_MEANWHILE_NS, AT_ONCE_NS, LEFT_NS, SILENT_CLIENTS
@@ -45,6 +46,10 @@ UNANSWERED_OR_RESET = Read(
 )
 """Episodes that begin with a request without a response, or with a reset."""
 SHARED_READS = {"unanswered_or_reset": UNANSWERED_OR_RESET}
+ANSWERING_SERVERS = Read(CONNECTIONS, "client_bytes > 0 and server_bytes > 0", per="server_ip, server_port")
+"""Servers of which both directions were captured (n_up of servers): outages and isolated_failures are about these."""
+IS_ANSWERING = "resource = concat(server_ip, ':', server_port)"
+"""In a query of candidates: the episode of recovery is about such a server."""
 
 _CONNECTION_CLIENTS = f"""
 select explode(conn_ids) as conn_id, {CLIENT} from clients"""
@@ -133,16 +138,22 @@ from by_cause join servers s on by_cause.server = s.server where n_up > 0"""
 before that went on."""
 
 _OUTAGES = f"""
-with lasting as (
-    select cause_id, first_ns, first_back_ns, explode(left_conn_ids) as conn_id from connection_failures
+with causes as (
+    select cause_id, min_by(resource, struct(start_ns, recovery_id)) as server, min({_FELT_NS}) as lost_ns,
+        min(recovered_ns) as back_ns
+    from recoveries where resource_kind = 'connection' group by cause_id
+), lasting as (
+    select cause_id, lost_ns, back_ns, conn_id
+    from causes join connections on server = concat(server_ip, ':', server_port)
+    where first_ns < lost_ns and coalesce(close_ns, last_ns) > lost_ns + {LEFT_NS}
 ), meanwhile as (
     select /*+ broadcast(lasting) */ cause_id, count(*) as n_at_first,
-        count_if(response_ns < least(first_back_ns, first_ns + {LEFT_NS})) as n_meanwhile
+        count_if(response_ns < least(back_ns, lost_ns + {LEFT_NS})) as n_meanwhile
     from requests join lasting using (conn_id)
-    where response_ns between first_ns + {ANSWERS_MEANWHILE_NS} and first_ns + {LEFT_NS}
+    where response_ns between lost_ns + {ANSWERS_MEANWHILE_NS} and lost_ns + {LEFT_NS}
     group by cause_id
 )
-select f.* except (closed, left_conn_ids), coalesce(n_meanwhile, 0) as n_meanwhile
+select /*+ broadcast(m) */ f.* except (closed, left_conn_ids), coalesce(n_meanwhile, 0) as n_meanwhile
 from connection_failures f left join meanwhile m on f.cause_id = m.cause_id
 where n_failed_attempts > 0 or (n_silent >= {SILENT_CLIENTS} and n_at_first is null)
     or (n_at_once >= {SILENT_CLIENTS} and size(left_conn_ids) = 0 and n_worked > 0)"""

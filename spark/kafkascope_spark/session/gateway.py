@@ -170,7 +170,6 @@ def _close_in_child() -> None:
 def connect(jvm: Jvm) -> Any:
     """The py4j gateway to a launched JVM, once that is ready. Raises SparkError when the JVM ends before."""
     from pyspark import java_gateway
-    from pyspark.accumulators import AccumulatorTCPServer
 
     patience_ends = time.monotonic() + (DOWNLOAD_TIMEOUT_S if jvm.packages else START_TIMEOUT_S)
     while not jvm.connection_file.exists():
@@ -187,8 +186,16 @@ def connect(jvm: Jvm) -> Any:
     finally:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
     gateway.proc = jvm.process
-    AccumulatorTCPServer.handle_error = _ignore_lost_connection  # type: ignore[method-assign, assignment]
+    hide_lost_connections()
     return gateway
+
+
+def hide_lost_connections() -> None:
+    """Has PySpark's server of accumulators print no traceback when the JVM ends while it is connected:
+    the running job reports it in one sentence."""
+    from pyspark.accumulators import AccumulatorTCPServer
+
+    AccumulatorTCPServer.handle_error = _ignore_lost_connection  # type: ignore[method-assign, assignment]
 
 
 def _start_problem(jvm: Jvm) -> str:
@@ -203,7 +210,7 @@ def _start_problem(jvm: Jvm) -> str:
 
 
 def _ignore_lost_connection(server: object, request: object, client_address: object) -> None:
-    """Prints nothing, instead of a traceback, when the JVM ends while it is connected: the running job reports it."""
+    """Does nothing; socketserver's own method prints a traceback."""
 
 
 def _connection(written: bytes) -> tuple[int, str]:

@@ -1,5 +1,6 @@
 """Preconditions: on tables of a few rows, and the same predicates as Spark evaluates them."""
 
+import pathlib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -121,6 +122,28 @@ def test_candidates_of_a_group_have_its_columns(dataset: Dataset) -> None:
         replace(detector(groups), candidates=f"select 1 from rows_0 where conn_id = '{conn}'") for conn in ("c1", "c2")
     ]
     assert Preconditions(dataset).satisfied(needed) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("resource", "asked"),
+    [("10.0.0.1:9092", True), ("10.0.0.2:9092", False), ("10.0.0.3:9092", False), ("10.0.0.1:9093", False)],
+)
+@pytest.mark.parametrize("rule", ["broker_lost", "request_timeout"])
+def test_rules_about_a_silent_server_need_both_directions_of_it(
+    rule: str, resource: str, asked: bool, tmp_path: pathlib.Path, as_dataset: Any
+) -> None:
+    """Of 10.0.0.2 only the clients' packets were captured, of 10.0.0.3 nothing but a SYN."""
+    episode = {"resource_kind": "connection", "first_error_name": "REQUEST_UNANSWERED", "cause_id": "cause-1"}
+    episode |= {"client_instance_id": "ci-1", "error_names": ["CONNECTION_REFUSED"], "resource": resource}
+    connections = [
+        {"server_ip": f"10.0.0.{n}", "server_port": 9092, "client_bytes": client, "server_bytes": server}
+        for n, client, server in ((1, 100, 200), (2, 100, 0), (3, 0, 0))
+    ]
+    for name, rows in (("connections", connections), ("stories/recoveries", [episode])):
+        (tmp_path / name).mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / name / "part-0.parquet")
+    (detector_of_rule,) = next(each.detectors for each in RULES if each.name == rule)
+    assert Preconditions(as_dataset(tmp_path, (0, 1))).satisfied([detector_of_rule]) == [asked]
 
 
 def test_columns_of_reads_all_columns_that_predicates_name_and_no_string() -> None:
