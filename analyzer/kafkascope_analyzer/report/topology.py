@@ -6,6 +6,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_analyzer.report import overview
 from kafkascope_analyzer.report.broker_releases import ReleaseSpan, cluster_releases
 from kafkascope_analyzer.report.listed_brokers import broker_moves
@@ -53,7 +54,7 @@ def topology_model(dataset: Dataset, at: str | None = None) -> Model:
         "mode": releases.mode,
         "sentence": releases.sentence,
         "upgrades": [_upgrade(before, after) for before, after in releases.upgrades()],
-        "zookeeper_sessions": [plain(session) for session in zookeeper_sessions(dataset)],
+        "zookeeper_sessions": [_session(session) for session in zookeeper_sessions(dataset)],
         "controller": _controller(replay.state),
         "brokers": _brokers(dataset, replay.state, moves, at_ns),
         "open_addresses": _open_addresses(dataset, at_ns),
@@ -70,6 +71,10 @@ def _upgrade(before: ReleaseSpan, after: ReleaseSpan) -> Model:
     known = {"node_id": after.node_id, "address": after.address}
     times = {"last_seen_ns": before.last_ns, "first_seen_ns": after.first_ns}
     return {**known, **times, "from": before.release.text, "to": after.release.text}
+
+
+def _session(session: ZooKeeperSession) -> Model:
+    return {**plain(session), "server": address(session.server_ip, session.server_port)}
 
 
 def time_of(text: str, capture: Model) -> int:

@@ -28,6 +28,7 @@ KINDS = {
     "broker_silent": "broker silent",
     "broker_frozen": "broker frozen",
     "broker_slow": "broker slow",
+    "zookeeper_session": "ZooKeeper session lost",
     "path": "network path cut",
     "replication": "replication slow",
     "listener": "advertised listener wrong",
@@ -41,6 +42,7 @@ KINDS = {
 }
 """Kinds of incident in words."""
 _PLURALS = {"leader_move": "leader moves", "coordinator_move": "coordinator moves"}
+_PLURALS |= {"zookeeper_session": "ZooKeeper sessions lost"}
 
 
 @dataclass(frozen=True, slots=True)
