@@ -8,13 +8,14 @@ from typing import Any
 
 from kafkascope_analyzer.report.markdown_flow import markdown_flow
 from kafkascope_analyzer.report.markdown_incidents import markdown_findings, markdown_headline, markdown_incidents
-from kafkascope_analyzer.report.markdown_text import code
+from kafkascope_analyzer.report.markdown_text import code, prose
 from kafkascope_analyzer.report.mermaid import sequence, worst_episode
 from kafkascope_analyzer.report.words import clock, count, list_of, outcome_text, percent, size, span, start_text
 
 Model = dict[str, Any]
 
 MOST_FILES = 6
+MOST_RESTARTS = 30
 MOST_STARTS = 40
 MOST_RECOVERIES = 40
 MOST_GROUPS = 15
@@ -24,7 +25,7 @@ MOST_IDS = 15
 def to_markdown(model: Model) -> str:
     """The report as GitHub's Markdown, with a last newline."""
     first = (_head, markdown_headline, markdown_incidents, markdown_findings)
-    parts = (*first, _starts, _recoveries, _rebalances, _transactions, markdown_flow, _worst)
+    parts = (*first, _restarts, _starts, _recoveries, _rebalances, _transactions, markdown_flow, _worst)
     return "\n".join(line for part in parts for line in part(model)) + "\n"
 
 
@@ -49,6 +50,18 @@ def _head(model: Model) -> Iterator[str]:
     yield "- times below are mm:ss.mmm after the start"
     if model["stories"]["why_not"]:
         yield f"- {model['stories']['why_not']}"
+
+
+def _restarts(model: Model) -> Iterator[str]:
+    found = model["restarts"]
+    if not found["n"]:
+        return
+    yield from ("", "## Restarts of brokers", "", prose(found["sentence"]), "")
+    yield from ("| broker | down at | for | release | who waited |", "|---|--:|--:|---|---|")
+    for row in found["listed"][:MOST_RESTARTS]:
+        cells = (code(row["broker"]), row["at"], row["lasted"], row["release"], prose(row["cost"]))
+        yield f"| {' | '.join(cells)} |"
+    yield from _more(found["n"] - min(MOST_RESTARTS, len(found["listed"])), "restart")
 
 
 def _starts(model: Model) -> Iterator[str]:

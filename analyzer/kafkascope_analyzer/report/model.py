@@ -15,12 +15,13 @@ from kafkascope_analyzer.report.client_traffic import client_traffic
 from kafkascope_analyzer.report.findings import MOST_FINDINGS, counted
 from kafkascope_analyzer.report.flow import flow
 from kafkascope_analyzer.report.incidents.model import Summary
-from kafkascope_analyzer.report.incidents.summary import summary_of
+from kafkascope_analyzer.report.incidents.summary import load_overview, summary_of
 from kafkascope_analyzer.report.leader_load import leader_load
 from kafkascope_analyzer.report.plain import plain
 from kafkascope_analyzer.report.rebalances import rebalances
 from kafkascope_analyzer.report.removed_versions import removed_versions
 from kafkascope_analyzer.report.request_rates import request_rates
+from kafkascope_analyzer.report.restarts import restarts_of
 from kafkascope_analyzer.report.scan import NO_STORIES, OLD_STORIES, has_table
 from kafkascope_analyzer.report.transactions import transactions
 
@@ -48,7 +49,8 @@ def report_model(dataset: Dataset) -> dict[str, Any]:
     model = overview_model(dataset)
     found = clients.clients(dataset)
     present = found.pop("present")
-    summary = summary_of(dataset, model["errors"]["n"])
+    loaded = load_overview(dataset)
+    summary = summary_of(loaded, model["errors"]["n"])
     for client in found["listed"]:
         client["stood_still"] = summary.stood_still.get(client["client_instance_id"])
     return {
@@ -58,6 +60,7 @@ def report_model(dataset: Dataset) -> dict[str, Any]:
         "incidents": plain(summary.incidents),
         "findings": _of_stories(_findings(dataset, summary), stories=present),
         "clients": found,
+        "restarts": plain(restarts_of(dataset, loaded.facts, loaded.families)),
         "rebalances": _of_stories(rebalances(dataset), stories=present),
         "transactions": _of_stories(transactions(dataset), stories=present),
         "flow": _of_stories(plain(flow(dataset)), stories=present),

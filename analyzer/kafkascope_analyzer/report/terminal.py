@@ -18,6 +18,7 @@ from kafkascope_analyzer.report.terminal_findings import render_findings
 from kafkascope_analyzer.report.terminal_flow import render_flow
 from kafkascope_analyzer.report.terminal_groups import render_rebalances, render_transactions
 from kafkascope_analyzer.report.terminal_incidents import render_headline, render_incidents
+from kafkascope_analyzer.report.terminal_restarts import render_restarts
 from kafkascope_analyzer.report.terminal_traffic import (
     render_client_traffic,
     render_latency,
@@ -85,8 +86,8 @@ def width_of(stream: TextIO) -> int:
     return min(Console(file=stream).width, WIDEST)
 
 
-_STORIES = {"findings": render_findings, "rebalances": render_rebalances, "transactions": render_transactions}
-_STORIES |= {"flow": render_flow}
+_STORIES = {"findings": render_findings, "restarts": render_restarts, "rebalances": render_rebalances}
+_STORIES |= {"transactions": render_transactions, "flow": render_flow}
 _FIGURES = {"latency": render_latency, "leaders": render_leaders, "client_traffic": render_client_traffic}
 _FIGURES |= {"removed_versions": render_removed_versions, "clients": render_clients}
 """Parts by their key in the model: what went wrong comes before the cluster's figures, these before single clients."""

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from kafkascope_analyzer.connections.broker_release import ZOOKEEPER_MODE
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
+from kafkascope_analyzer.report.terminal_restarts import render_restarts
 from kafkascope_analyzer.report.words import clock, count, list_of, ranges, safe
 
 Model = dict[str, Any]
@@ -25,13 +26,25 @@ def render_topology(model: Model) -> Iterator[RenderableType]:
         return
     yield from _head(model)
     yield from _brokers(model, start_ns)
-    yield from _upgrades(model["upgrades"], start_ns)
+    if "restarts" in model:
+        yield from render_restarts(model)
     yield from _sessions(model["zookeeper_sessions"], start_ns)
     if model["changes"] is not None:
         yield from _changes(model, start_ns)
         return
     yield from _leaders(model["leaders"], start_ns)
     yield from _coordinators(model["coordinators"], start_ns)
+
+
+def render_upgrades(model: Model) -> Iterator[RenderableType]:
+    """The restarts alone, with what the cluster is."""
+    if model["sentence"]:
+        yield line(model["sentence"])
+    yield line(("times below are mm:ss.mmm after the capture's start", "dim"))
+    found = model["restarts"]
+    if not found["n"]:
+        yield line(found["why_not"] or "no broker went down, and none came back with another release")
+    yield from render_restarts(model)
 
 
 def _head(model: Model) -> Iterator[RenderableType]:
@@ -79,19 +92,6 @@ def _brokers(model: Model, start_ns: int) -> Iterator[RenderableType]:
         n = count(place["n_connections"], "connection")
         yield line(f"{safe(place['address'])} ({n}) has no node id: {safe(place['why'])}")
     yield from more(len(model["open_addresses"]) - MOST_ADDRESSES, "address", _JSON)
-
-
-def _upgrades(upgrades: list[Model], start_ns: int) -> Iterator[RenderableType]:
-    if not upgrades:
-        return
-    yield heading("Brokers that came back with another release")
-    table = grid(("node", "rn"), ("from", ""), ("to", ""), ("last seen before", "rn"), ("first seen after", "rn"))
-    for row in upgrades[:MOST_ROWS]:
-        times = (clock(row[name] - start_ns) for name in ("last_seen_ns", "first_seen_ns"))
-        node = safe(row["address"]) if row["node_id"] is None else str(row["node_id"])
-        table.add_row(node, f"Kafka {row['from']}", f"Kafka {row['to']}", *times)
-    yield table
-    yield from more(len(upgrades) - MOST_ROWS, "change", _JSON)
 
 
 def _sessions(sessions: list[Model], start_ns: int) -> Iterator[RenderableType]:

@@ -8,7 +8,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
 from kafkascope_analyzer.report import overview
-from kafkascope_analyzer.report.broker_releases import ReleaseSpan, cluster_releases
+from kafkascope_analyzer.report.broker_releases import cluster_releases
 from kafkascope_analyzer.report.listed_brokers import broker_moves
 from kafkascope_analyzer.report.plain import plain
 from kafkascope_analyzer.report.scan import one_of, rows
@@ -53,7 +53,6 @@ def topology_model(dataset: Dataset, at: str | None = None) -> Model:
         "cluster_ids": sorted(key[1] for key in replay.state if key[0] == "cluster"),
         "mode": releases.mode,
         "sentence": releases.sentence,
-        "upgrades": [_upgrade(before, after) for before, after in releases.upgrades()],
         "zookeeper_sessions": [_session(session) for session in zookeeper_sessions(dataset)],
         "controller": _controller(replay.state),
         "brokers": _brokers(dataset, replay.state, moves, at_ns),
@@ -64,13 +63,6 @@ def topology_model(dataset: Dataset, at: str | None = None) -> Model:
     }
     _add_packets(dataset, model)
     return model
-
-
-def _upgrade(before: ReleaseSpan, after: ReleaseSpan) -> Model:
-    """A broker that came back with another release: between its last offer of the old one and the first of the new."""
-    known = {"node_id": after.node_id, "address": after.address}
-    times = {"last_seen_ns": before.last_ns, "first_seen_ns": after.first_ns}
-    return {**known, **times, "from": before.release.text, "to": after.release.text}
 
 
 def _session(session: ZooKeeperSession) -> Model:

@@ -47,6 +47,7 @@ _AS_IN_THE_MODEL = [
     "request_rates",
     "latency",
     "leaders",
+    "restarts",
 ]
 _AS_IN_THE_MODEL += ["client_traffic", "removed_versions"]
 

@@ -77,9 +77,8 @@ def load_overview(dataset: Dataset) -> Overview:
     return Overview(facts, families, findings, load_consequences(dataset, facts, families))
 
 
-def summary_of(dataset: Dataset, n_errors: int) -> Summary:
-    """The summary. n_errors: error codes in the brokers' answers. Raises UsageError where a table cannot be read."""
-    overview = load_overview(dataset)
+def summary_of(overview: Overview, n_errors: int) -> Summary:
+    """The summary. n_errors: error codes in the brokers' answers."""
     incidents = _incidents(overview)
     headline = headline_of(overview.facts, incidents, overview.findings, n_errors)
     return Summary(headline, incidents, overview.findings, stood_still(overview.facts), overview.facts.no_kafka)

@@ -28,6 +28,7 @@ def report_schema() -> Shape:
         "incidents": stories.incidents(),
         "findings": stories.findings(),
         "clients": stories.clients(),
+        "restarts": stories.restarts(),
         "rebalances": stories.rebalances(),
         "transactions": stories.transactions(),
         "flow": stories.flow(),

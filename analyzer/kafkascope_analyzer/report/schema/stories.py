@@ -15,6 +15,7 @@ from kafkascope_analyzer.dataset.tables import ROLES
 from kafkascope_analyzer.report.findings import Finding
 from kafkascope_analyzer.report.flow import Flow
 from kafkascope_analyzer.report.incidents.model import Headline, Incidents
+from kafkascope_analyzer.report.restarts import Restarts
 from kafkascope_analyzer.report.schema.shapes import (
     Shape,
     columns_of,
@@ -53,6 +54,11 @@ def headline() -> Shape:
 def incidents() -> Shape:
     """Key `incidents`."""
     return shape_of(Incidents, "what failed, who stood still because of it, and what followed")
+
+
+def restarts() -> Shape:
+    """Key `restarts`."""
+    return shape_of(Restarts, "brokers that went down or came back with another release, and what that cost clients")
 
 
 def findings() -> Shape:
