@@ -13,12 +13,13 @@ from typing import Annotated, Any
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stall_limit import limit_text
 from kafkascope_analyzer.dataset.stories import BROKER_STATES
+from kafkascope_analyzer.dataset.table_rows import one_of, rows
 from kafkascope_analyzer.report.broker_releases import ClusterReleases, ReleaseSpan, cluster_releases
 from kafkascope_analyzer.report.incidents.families import Family, families_of
 from kafkascope_analyzer.report.incidents.load import Facts, load_facts
 from kafkascope_analyzer.report.incidents.waits import who_waited
+from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.plain import plain
-from kafkascope_analyzer.report.scan import NO_STORIES, OLD_STORIES, one_of, rows
 from kafkascope_analyzer.report.topology import topology_model
 from kafkascope_analyzer.report.words import clock, count, list_of, node, safe, span
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import capture_span, one_of, rows
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.dataset.zookeeper_sessions import (
     SESSION_COLUMNS,
@@ -10,7 +11,6 @@ from kafkascope_analyzer.dataset.zookeeper_sessions import (
     ZooKeeperSession,
     sessions_of,
 )
-from kafkascope_analyzer.report.scan import capture_span, one_of, rows
 
 
 def zookeeper_sessions(dataset: Dataset) -> list[ZooKeeperSession]:
