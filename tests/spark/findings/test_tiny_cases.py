@@ -426,8 +426,10 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
     "old brokers": (
         {
             "clients": [{**ONE, "software_name": "librdkafka", "software_version": "2.3.0"}],
-            "connections": [{"conn_id": "c1", "api_versions_used": ["Fetch:3"]}]
-            + [{"conn_id": "b1", "node_id": 1, "api_versions_offered": ["Fetch:0-3"]}],
+            "connections": [
+                {"conn_id": "c1", "api_versions_used": ["Fetch:3"]},
+                {"conn_id": "b1", "node_id": 1, "api_versions_offered": ["Fetch:0-3"]},
+            ],
             "requests": [{**asks(1, 1, "Fetch")[0], "api_key": 1, "api_version": 3}],
         },
         {"old_versions"},
