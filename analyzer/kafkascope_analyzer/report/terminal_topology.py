@@ -98,20 +98,15 @@ def _sessions(sessions: list[Model], start_ns: int) -> Iterator[RenderableType]:
     if not sessions:
         return
     yield heading("ZooKeeper sessions")
-    figures = (("from", "rn"), ("to", "rn"))
-    table = grid(("broker", ""), ("server", ""), ("session", ""), ("timeout", "rn"), *figures, ("end", ""))
+    table = grid(("broker", "n"), ("server", "n"), ("session", "n"), ("timeout", "rn"), ("from", "rn"), ("end", ""))
     for row in sessions[:MOST_ROWS]:
         node = safe(row["client_ip"]) if row["node_id"] is None else f"node {row['node_id']}"
-        timeout = "" if row["timeout_ms"] is None else f"{row['timeout_ms'] / 1000:g} s"
-        ended = "" if row["ended_ns"] is None else clock(row["ended_ns"] - start_ns)
-        begun = clock(row["first_ns"] - start_ns)
         table.add_row(
             Text(node),
             Text(safe(row["server"] or "")),
-            Text(row["session"] or "before the capture"),
-            timeout,
-            begun,
-            ended,
+            Text(row["session"] or "from before"),
+            "" if row["timeout_ms"] is None else f"{row['timeout_ms'] / 1000:g} s",
+            clock(row["first_ns"] - start_ns),
             _session_end(row, start_ns),
         )
     yield table
@@ -121,11 +116,12 @@ def _sessions(sessions: list[Model], start_ns: int) -> Iterator[RenderableType]:
 def _session_end(row: Model, start_ns: int) -> str:
     if row["ended_ns"] is None:
         return "open"
+    ended = clock(row["ended_ns"] - start_ns)
     if row["is_closed"]:
-        return "closed by the broker"
+        return f"closed {ended}"
     if row["expired_ns"] is None:
-        return "connection lost"
-    return f"lost; expires at {clock(row['expired_ns'] - start_ns)}"
+        return f"lost {ended}"
+    return f"lost {ended}, expires {clock(row['expired_ns'] - start_ns)}"
 
 
 def _changes(model: Model, start_ns: int) -> Iterator[RenderableType]:

@@ -82,6 +82,7 @@ def test_a_broker_that_closed_its_session_was_shut_down(killed_broker: list[Row]
     (incident,) = incidents_of({"broker_state": killed_broker, ZOOKEEPER_SESSION: [closed]})
     assert "It closed its ZooKeeper session at 00:00:05.500 UTC, as in a clean shutdown." in incident["sentence"]
     assert "zookeeper.session.timeout.ms" not in incident["advice"]
+    assert incident["advice"].startswith("It was shut down, not lost: restart brokers one at a time")
 
 
 @pytest.mark.parametrize(
