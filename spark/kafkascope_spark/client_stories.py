@@ -8,12 +8,14 @@ left. Memory is that of one address: its connections, and per client what a star
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZOOKEEPER_PROTOCOL, sessions_of
 from kafkascope_spark.cadences.tracker import Cadences
 from kafkascope_spark.connection_facts import ADDERS, connection_of, first_request
 from kafkascope_spark.event_decoder import CONNECTION, ERROR_RUN, LOOKUP, PARTITION, REQUEST, USAGE, EventRow, Key
 from kafkascope_spark.identity.client_rows import client_row
 from kafkascope_spark.identity.instances import Instance, instances_of
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT, affected_client
+from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION, session_row
 from kafkascope_spark.model import Connection, ErrorRun, Lookup, Request, Row
 from kafkascope_spark.recoveries.tracker import Recoveries
 from kafkascope_spark.stalls.calls import Calls
@@ -25,7 +27,7 @@ from kafkascope_spark.timeline import Event, Kind, Timeline
 from kafkascope_spark.transactions.machine import CLIENT_END
 
 TableRow = tuple[str, Row]
-"""The name of a story table, or CLIENT_END, SERVICE_CLIENT, AFFECTED_CLIENT or STALL, and a row."""
+"""The name of a story table, or CLIENT_END, SERVICE_CLIENT, AFFECTED_CLIENT, ZOOKEEPER_SESSION or STALL, and a row."""
 GONE = ("closed", "died", "evicted")
 """Ends of a client whose connections have all ended."""
 
@@ -166,6 +168,7 @@ class Address:
         self._timeline: Timeline | None = None
         self._facts: dict[int, list[Row]] = {rank: [] for rank in ADDERS}
         self._lookups: list[Lookup] = []
+        self._to_zookeeper: list[Row] = []
         self._first_ids: set[str] = set()
         """The first requests of each kind: some have an event of their own too."""
 
@@ -188,6 +191,8 @@ class Address:
     def _add_fact(self, rank: int, body: Any) -> None:
         if rank == CONNECTION:
             connection = connection_of(body)
+            if connection.protocol == ZOOKEEPER_PROTOCOL:
+                self._to_zookeeper.append(body | {"client_ip": self.client_ip})
             self._connections[connection.conn_id] = connection
         elif rank == LOOKUP:
             self._lookups.append(body)
@@ -239,10 +244,12 @@ class Address:
             yield from client.recoveries.ready()
 
     def finish(self) -> Iterator[TableRow]:
-        """The rows of all clients of the address."""
+        """The rows of all clients of the address, and of its ZooKeeper sessions."""
         self._follow(self._begin().rest())
         for client in dict.fromkeys(self._clients.values()):
             yield from client.finish(self._capture_ns)
+        for session in sessions_of(self._to_zookeeper, self._capture_ns[1]):
+            yield ZOOKEEPER_SESSION, session_row(session)
 
 
 EVICTIONS = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")

@@ -13,6 +13,7 @@ import pyarrow as pa
 from kafkascope_analyzer.dataset.stories import BROKER_STATES, INCIDENTS, REBALANCES, RECOVERIES, STALLS
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT, AFFECTED_CLIENT_STRUCT
 from kafkascope_spark.incidents.machine import Incidents
+from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION, ZOOKEEPER_SESSION_STRUCT
 from kafkascope_spark.stalls.stall import STALL
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, row_struct
 
@@ -28,6 +29,7 @@ FOUND_KINDS = {
     RECOVERY: pa.struct([*row_struct(RECOVERIES), ("client_ip", pa.string())]),
     REBALANCE: row_struct(REBALANCES),
     STALL: row_struct(STALLS),
+    ZOOKEEPER_SESSION: ZOOKEEPER_SESSION_STRUCT,
     AFFECTED_CLIENT: AFFECTED_CLIENT_STRUCT,
     WRITTEN_FILE: FILE,
 }

@@ -1,12 +1,17 @@
 """`kafkascope topology`: brokers, leaders and coordinators at a time, or how they changed. Never starts Spark."""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kafkascope_analyzer.cli.exits import exit_codes
 from kafkascope_analyzer.cli.options import DatasetUri, Format, FormatOption
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import RenderableType
 
 
 def topology(
@@ -20,20 +25,42 @@ def topology(
             show_default=False,
         ),
     ] = None,
+    upgrades: Annotated[
+        bool,
+        typer.Option(
+            "--upgrades",
+            help="Show only the restarts of brokers: their order, the release before and after each, and which "
+            "clients waited because of it.",
+        ),
+    ] = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
 ) -> None:
     """Show brokers, and how leaders and coordinators moved, or who they were at a time."""
     with exit_codes():
         from kafkascope_analyzer.dataset.dataset import Dataset
+        from kafkascope_analyzer.report.model.restarts import load_history, load_upgrades
         from kafkascope_analyzer.report.model.topology import topology_model
+        from kafkascope_analyzer.report.terminal.topology import render_topology, render_upgrades
+        from kafkascope_parsers.errors import UsageError
 
-        model = topology_model(Dataset.open(dataset), at)
-        if format is Format.json:
-            from kafkascope_analyzer.report.plain import to_json
-
-            sys.stdout.write(to_json(model))
+        if upgrades and at is not None:
+            raise UsageError("--upgrades is about the whole capture: leave --at out")
+        opened = Dataset.open(dataset)
+        if upgrades:
+            found = load_upgrades(opened)
+            _print(found, render_upgrades(found), format)
             return
-        from kafkascope_analyzer.report.terminal.report import write_parts
-        from kafkascope_analyzer.report.terminal.topology import render_topology
+        model = load_history(opened) if at is None else topology_model(opened, at)
+        _print(model, render_topology(model), format)
 
-        write_parts(render_topology(model), sys.stdout, plain=format is Format.plain)
+
+def _print(model: object, parts: "Iterable[RenderableType]", format: Format) -> None:  # noqa: A002
+    """Prints the model as JSON, or its parts for a reader."""
+    if format is Format.json:
+        from kafkascope_analyzer.report.plain import to_json
+
+        sys.stdout.write(to_json(model))
+        return
+    from kafkascope_analyzer.report.terminal.report import write_parts
+
+    write_parts(parts, sys.stdout, plain=format is Format.plain)

@@ -17,6 +17,8 @@ MOVED = (
     "LEADER_NOT_AVAILABLE",
     "NOT_COORDINATOR",
 )
+_LEADER_MOVED = frozenset({"NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH"})
+"""Errors beside which brokers name the new leader (KIP-951)."""
 # One finding per client. What a proxy in front of several brokers passes on counts for the clients before it.
 _QUERY = f"""
 select * from (
@@ -45,11 +47,15 @@ _LOOKUPS = "resource_kind = 'coordinator' and n_wasted_requests > n_errors"
 """Storms of FindCoordinator: its answers have no error, and name a coordinator that does not respond."""
 
 
-def _advice(libraries: Collection[str]) -> str:
+def _advice(libraries: Collection[str], error_names: Collection[str] = MOVED) -> str:
+    """What to change. Brokers name the new leader from Kafka 3.7 on; nobody names a new coordinator."""
+    backoff = f"Raise the client's {settings(('retry_backoff',), libraries, defaults=True)}"
+    why = "see why it moved (auto.leader.rebalance.enable of the brokers, a broker that was lost)"
+    if _LEADER_MOVED.isdisjoint(error_names):
+        return f"{backoff}, and {why}."
     return (
-        f"Raise the client's {settings(('retry_backoff',), libraries, defaults=True)}, upgrade it to one that takes "
-        "the new leader from the answer (KIP-951: Java 3.7, librdkafka 2.4), and see why leadership moved "
-        "(auto.leader.rebalance.enable of the brokers, a broker that was lost)."
+        f"{backoff}, use a client that takes the new leader from the answer (KIP-951: Java 3.7, librdkafka 2.4, with "
+        f"brokers of Kafka 3.7 or newer), and {why}."
     )
 
 
@@ -58,7 +64,7 @@ DETECTOR = Detector(
     query=_QUERY,
     subject=lambda f: listed(f.resources),
     sentence=_sentence,
-    advice=lambda f: _advice(f.libraries),
+    advice=lambda f: _advice(f.libraries, f.error_names),
 )
 RULE = Rule(
     name="leader_storm",

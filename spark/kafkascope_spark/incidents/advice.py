@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from kafkascope_spark.findings.wording import duration, listed
-from kafkascope_spark.incidents.failure import Failure
+from kafkascope_spark.incidents.failure import EndedSession, Failure
 from kafkascope_spark.incidents.observed import NO_SERVER, Observed, address, names_of
 from kafkascope_spark.incidents.permissions import MOST_COMMANDS, grants, topic_of
 from kafkascope_spark.settings import ORDER, setting, settings
@@ -48,20 +48,45 @@ def _under_replicated(observed: Observed) -> str:
 
 
 def _broker_down(failure: Failure, observed: Observed) -> Iterable[str]:
-    yield f"Look at the log of {failure.subject} and at its host for that time."
-    yield (
-        "If it was restarted on purpose, restart brokers one at a time with controlled.shutdown.enable=true, and wait "
-        f"until no partition is under-replicated: {_under_replicated(observed)}."
+    restart = (
+        "restart brokers one at a time with controlled.shutdown.enable=true, and wait until no partition is "
+        f"under-replicated: {_under_replicated(observed)}."
     )
+    if failure.session is not None and failure.session.is_closed:
+        yield f"It was shut down, not lost: {restart}"
+    else:
+        yield f"Look at the log of {failure.subject} and at its host for that time."
+        yield f"If it was restarted on purpose, {restart}"
+    if failure.session is not None and not failure.session.is_closed:
+        yield f"{_sooner_by_session(failure.session)}."
     yield lower(("reconnect_backoff", "metadata_age"), observed.libraries, "come back")
+
+
+def _sooner_by_session(session: EndedSession) -> str:
+    """The setting that moves the leaders of a broker without a ZooKeeper session sooner. Its default: KIP-537."""
+    now = "default 18000, of Kafka 2.4 and older 6000" if session.timeout_ms is None else f"now {session.timeout_ms}"
+    return f"A lower zookeeper.session.timeout.ms of the brokers ({now}) moves a lost broker's leaders sooner"
+
+
+def _zookeeper_session(failure: Failure, _: Observed) -> Iterable[str]:
+    yield (
+        f"Look at what kept {failure.subject} from ZooKeeper for that time: a long garbage collection of the broker "
+        "(-Xlog:gc*), the network between the two, ZooKeeper's own log and disk (fsync warnings)."
+    )
+    timeout_ms = None if failure.session is None else failure.session.timeout_ms
+    now = "" if timeout_ms is None else f" (now {timeout_ms})"
+    yield f"A higher zookeeper.session.timeout.ms of the brokers{now} keeps a broker registered through longer pauses."
 
 
 def _broker_silent(failure: Failure, observed: Observed) -> Iterable[str]:
     yield f"Look at the host and the network of {failure.subject} for that time: link, power, hypervisor, firewall."
-    yield (
-        "A lower replica.lag.time.max.ms of the brokers (default 30000) lets leaders drop a silent replica sooner, a "
-        "lower broker.session.timeout.ms (default 9000) moves its leaders sooner."
+    replicas = (
+        "A lower replica.lag.time.max.ms of the brokers (default 30000) lets leaders drop a silent replica sooner"
     )
+    if failure.session is not None and not failure.session.is_closed:
+        yield f"{replicas}. {_sooner_by_session(failure.session)}."
+    else:
+        yield f"{replicas}, a lower broker.session.timeout.ms (default 9000) moves its leaders sooner."
     yield _faster(observed)
 
 
@@ -264,6 +289,7 @@ _ADVICE: dict[str, Callable[[Failure, Observed], Iterable[str]]] = {
     "broker_silent": _broker_silent,
     "broker_frozen": _broker_frozen,
     "broker_slow": _broker_slow,
+    "zookeeper_session": _zookeeper_session,
     "path": _path,
     "replication": _replication,
     "listener": _listener,

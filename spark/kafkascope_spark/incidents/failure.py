@@ -6,7 +6,28 @@ from typing import Any
 Row = dict[str, Any]
 
 SECOND = 1_000_000_000
-BROKER_KINDS = frozenset({"broker_down", "broker_silent", "broker_frozen", "broker_slow"})
+BROKER_KINDS = frozenset({"broker_down", "broker_silent", "broker_frozen", "broker_slow", "zookeeper_session"})
+
+
+@dataclass(frozen=True, slots=True)
+class EndedSession:
+    """A broker's ZooKeeper session that ended.
+
+    subject: the broker, in words; address: its IP address. heard_ns: when ZooKeeper last received something in it;
+    over_ns: when it was closed, or expired at the earliest; is_closed: by the broker. reopened_ns: when the broker
+    opened the next; is_replaced: it did, or was refused this one, after this one had expired.
+    """
+
+    node_id: int | None
+    subject: str
+    address: str
+    timeout_ms: int | None
+    heard_ns: int
+    over_ns: int
+    is_closed: bool
+    reopened_ns: int | None
+    is_replaced: bool
+    conn_ids: tuple[str, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -37,6 +58,8 @@ class Failure:
     client_instance_ids: set[str] = field(default_factory=set)
     """The clients of the recoveries."""
     rebalances: list[Row] = field(default_factory=list)
+    session: EndedSession | None = None
+    """The ZooKeeper session of the broker, where it ended with the failure."""
     root: "Failure | None" = None
     """The failure that it followed from."""
 

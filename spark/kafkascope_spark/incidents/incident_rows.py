@@ -67,9 +67,12 @@ def severity_of(failure: Failure) -> str:
 
 
 def _evidence(failure: Failure) -> list[str]:
-    """Requests in the order in which those who sent them stood still."""
+    """The connections of a ZooKeeper session that ended, then requests in the order in which those who sent them stood
+    still."""
+    cause = failure.root if failure.session is None and failure.root is not None else failure
+    session = list(cause.session.conn_ids) if cause.session is not None else []
     ordered = sorted(failure.stalls, key=lambda s: (s["from_ns"], s["stall_id"]))
-    ids = [i for stall in ordered for i in stall["evidence"] or ()]
+    ids = [*session, *(i for stall in ordered for i in stall["evidence"] or ())]
     ids += [i for state in failure.states for i in state["requests"] or ()]
     ids += [i for r in sorted(failure.recoveries, key=lambda r: r["start_ns"]) for i in r["evidence"] or ()]
     return list(dict.fromkeys(ids))[:MOST_EVIDENCE]

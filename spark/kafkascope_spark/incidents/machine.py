@@ -6,7 +6,7 @@ Memory: what stood still or failed, and whom that concerns; never what went well
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from kafkascope_spark.error_codes import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME
+from kafkascope_spark.error_codes import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME, errors_about
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.incidents.attribution import FOLLOWS_NS, failure_of
 from kafkascope_spark.incidents.broker_failures import broker_failures
@@ -14,8 +14,18 @@ from kafkascope_spark.incidents.failure import SECOND, Failure
 from kafkascope_spark.incidents.incident_rows import incident_id, incident_row
 from kafkascope_spark.incidents.observed import Observed
 from kafkascope_spark.incidents.other_failures import of_errors, of_rebalances, of_unexplained
+from kafkascope_spark.incidents.zookeeper_session import (
+    ZOOKEEPER_SESSION,
+    ended_sessions,
+    give_roots,
+    give_sessions,
+    of_lost_sessions,
+)
 
 Row = dict[str, Any]
+
+MOVED = errors_about("leader", "coordinator")
+"""Errors by which a broker says that it does not lead or coordinate any longer, or not yet."""
 
 
 class Incidents:
@@ -26,6 +36,7 @@ class Incidents:
         self._stalls: list[Row] = []
         self._recoveries: list[Row] = []
         self._rebalances: list[Row] = []
+        self._sessions: list[Row] = []
         self._clients: dict[str, Row] = {}
         self._named: set[str] | None = None
         self._rows = {
@@ -33,6 +44,7 @@ class Incidents:
             "stall": self._stalls,
             "recovery": self._recoveries,
             "rebalance": self._rebalances,
+            ZOOKEEPER_SESSION: self._sessions,
         }
 
     def take(self, kind: str, row: Row) -> None:
@@ -64,15 +76,22 @@ class Incidents:
 
     def _failures(self) -> list[Failure]:
         """All failures, with what belongs to each."""
-        of_brokers = broker_failures(self._states)
+        of_brokers = self._failures_of_brokers()
         errors = list(of_errors(_attribute_recoveries(self._recoveries, of_brokers)))
         left = _attribute_stalls(self._stalls, [*of_brokers, *errors])
         of_members = list(of_rebalances((s for s in left if s["group_id"]), self._rebalances))
         explained = {s["stall_id"] for failure in of_members for s in failure.stalls}
         left = [s for s in left if s["stall_id"] not in explained and not _may_be_by_choice(s)]
         unexplained = list(of_unexplained(left))
+        give_roots(errors, of_brokers)
         found = [*of_brokers, *of_members, *unexplained, *errors]
         return sorted(found, key=lambda f: (f.start_ns, f.kind, f.subject))
+
+    def _failures_of_brokers(self) -> list[Failure]:
+        """The failures of brokers and paths, and of brokers that lost their ZooKeeper sessions."""
+        failures = broker_failures(self._states)
+        lost = give_sessions(failures, ended_sessions(self._sessions, self._states))
+        return sorted([*failures, *of_lost_sessions(lost)], key=lambda f: (f.start_ns, f.subject))
 
 
 def _may_be_by_choice(stall: Row) -> bool:
@@ -114,6 +133,12 @@ def _follows(recovery: Row, failure: Failure) -> bool:
         return False
     if failure.kind == "listener":
         return bool(recovery["resource"] == failure.server)
-    at_node = recovery["old_node_id"] == failure.node_id and error in AT_NODE
+    at_node = recovery["old_node_id"] == failure.node_id and error in _errors_at_node(failure)
     follows = failure.is_of_broker and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
     return at_node or follows
+
+
+def _errors_at_node(failure: Failure) -> frozenset[str]:
+    """Errors that show the failure where the broker itself returns them: one that lost its ZooKeeper session goes on
+    serving, and says that it leads no longer."""
+    return MOVED if failure.kind == ZOOKEEPER_SESSION else AT_NODE

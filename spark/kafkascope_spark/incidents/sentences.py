@@ -5,7 +5,8 @@ from typing import Any
 
 from kafkascope_spark.error_codes import WAITS_FOR
 from kafkascope_spark.findings.wording import clock, counted, duration, listed
-from kafkascope_spark.incidents.failure import Failure
+from kafkascope_spark.incidents.failure import EndedSession, Failure
+from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
 
 Row = dict[str, Any]
 
@@ -16,18 +17,39 @@ UNSERVED = frozenset({"still_open", "gave_up", "client_ended", "fatal"})
 def sentence_of(failure: Failure, end_ns: int | None) -> str:
     """What failed, from when to when, and who stood still because of it."""
     what = _WHAT[failure.kind](failure)
-    return f"{what}. {_impact(failure, end_ns)}{_doubt(failure)}"
+    return f"{what}. {_session(failure)}{_impact(failure, end_ns)}{_doubt(failure)}"
 
 
 def how_known(failure: Failure) -> str:
     """What in the capture shows it."""
-    return _KNOWN[failure.kind]
+    known = _KNOWN[failure.kind]
+    if failure.session is None or failure.kind == ZOOKEEPER_SESSION:
+        return known
+    return f"{known}; its ZooKeeper session"
+
+
+def _session(failure: Failure) -> str:
+    """When the broker's ZooKeeper session ended, which makes the controller move its leaders."""
+    session = failure.session
+    if session is None or failure.kind == ZOOKEEPER_SESSION:
+        return ""
+    if session.is_closed:
+        return f"It closed its ZooKeeper session at {clock(session.over_ns)}, as in a clean shutdown. "
+    return f"Its ZooKeeper session was lost: {_expiry(session)}; only then the controller moves a broker's leaders. "
+
+
+def _expiry(session: EndedSession) -> str:
+    """When ZooKeeper received the last of a lost session, and when the session expired."""
+    return (
+        f"nothing came from it after {clock(session.heard_ns)}, so that it expired at {clock(session.over_ns)} at the "
+        f"earliest (session timeout {duration(session.over_ns - session.heard_ns)})"
+    )
 
 
 def _doubt(failure: Failure) -> str:
     """What else would look the same in the capture."""
     hosts = {row["host"] for row in failure.states}
-    if failure.kind not in _SEEN_AS_PATH or len(hosts) != 1:
+    if failure.kind not in _SEEN_AS_PATH or len(hosts) != 1 or failure.session is not None:
         return ""
     return f" Only {hosts.pop()} shows this: a firewall or a cut path between the two would look the same."
 
@@ -112,12 +134,28 @@ def _member(failure: Failure) -> str:
     return f"Members of groups lost their place {_period(failure)}"
 
 
+def _lost_session(failure: Failure) -> str:
+    lost = f"{_subject(failure)} had no ZooKeeper session {_period(failure)}"
+    if failure.session is None:
+        return lost
+    return f"{lost}: {_expiry(failure.session)}; then the controller moves its leaders, although the broker is running"
+
+
 def _leader_move(failure: Failure) -> str:
-    return f"Leaders of {_resources(failure)} moved, or were not known, {_period(failure)}"
+    return f"Leaders of {_resources(failure)} moved, or were not known, {_period(failure)}{_why_moved(failure)}"
 
 
 def _coordinator_move(failure: Failure) -> str:
-    return f"The coordinator of {_resources(failure)} moved, or was not ready, {_period(failure)}"
+    return f"The coordinator of {_resources(failure)} moved, or was not ready, {_period(failure)}{_why_moved(failure)}"
+
+
+def _why_moved(failure: Failure) -> str:
+    """The end of the session that the move follows."""
+    session = failure.root.session if failure.root is not None else None
+    if session is None:
+        return ""
+    how = "was closed" if session.is_closed else "expired"
+    return f", after the ZooKeeper session of {session.subject} {how}"
 
 
 def _permission(failure: Failure) -> str:
@@ -173,6 +211,7 @@ _WHAT: dict[str, Callable[[Failure], str]] = {
     "broker_silent": _silent,
     "broker_frozen": _frozen,
     "broker_slow": _slow,
+    ZOOKEEPER_SESSION: _lost_session,
     "path": _path,
     "replication": _replication,
     "listener": _listener,
@@ -190,6 +229,7 @@ responds, so the path works."""
 _STATES = "states of the broker, from the packets of its connections"
 _KNOWN: dict[str, str] = {
     **dict.fromkeys(("broker_down", "broker_silent", "broker_frozen", "broker_slow", "path", "replication"), _STATES),
+    ZOOKEEPER_SESSION: "the broker's ZooKeeper session",
     "listener": "attempts to connect",
     "member": "requests of the group's members, and its rebalances",
     **dict.fromkeys(("leader_move", "coordinator_move", "permission", "missing_topic", "quota"), "error codes"),

@@ -8,6 +8,7 @@ INCIDENT_KINDS = (
     "broker_silent",
     "broker_frozen",
     "broker_slow",
+    "zookeeper_session",
     "path",
     "replication",
     "listener",

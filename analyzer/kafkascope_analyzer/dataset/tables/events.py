@@ -47,6 +47,9 @@ _CONNECTION = (
     "n_errors",
     "advertised_host",
     "advertised_port",
+    "zookeeper_session",
+    "zookeeper_timeout_ms",
+    "zookeeper_closed",
 )
 USAGE_KEYS = (
     "client_id",

@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 b09f5c944bad0b0c647601259f9b19221eefc5ed78169b4d0c1d0f8713bc7984; lines below: sha256 1478f5a02f0785ba7be3d3b25df86c915853920afb7a1f3fbcefb2f2fc19a514
+// Made by `make page`. Sources: sha256 10a4a79fc05e0ddd46782d29b04bf2d9ce27f0529f185893a1416b7e91196bc9; lines below: sha256 b36efd926461cfd9cd9992a0913d105fd8f67b968a43b3a325a0aac984d640db
 "use strict";
 (() => {
   // dom.ts
@@ -2744,6 +2744,7 @@
         button("Next change ▸", () => toChange(1), extra)
       ),
       el("div", { id: "topology" }),
+      restartsTable(),
       changesTable()
     );
   }
@@ -2888,6 +2889,13 @@
       ];
     });
     return table(`Who led and coordinated what at ${clock(ns)}`, columns, rows);
+  }
+  function restartsTable() {
+    const { n, sentence, listed } = STORY.restarts;
+    if (!n) return hint("No broker went down, and none came back with another release.");
+    const columns = [["Broker"], ["Down at", "num"], ["For", "num"], ["Release"], ["Who waited"]];
+    const rows = listed.map((one) => [one.broker, one.at, one.lasted, one.release, one.cost]);
+    return [hint(sentence), table(`Restarts of brokers (${count(n, "restart")})`, columns, rows)];
   }
   function changesTable() {
     const { changes, n_changes } = STORY.topology;

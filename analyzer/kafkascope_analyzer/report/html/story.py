@@ -48,6 +48,7 @@ from kafkascope_analyzer.report.model.recoveries import Recovery, RecoveryStep
 from kafkascope_analyzer.report.model.removed_versions import RemovedVersions
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.model.request_rates import RequestRates
+from kafkascope_analyzer.report.model.restarts import Restarts
 from kafkascope_analyzer.report.model.starts import Start, StartStep
 from kafkascope_analyzer.report.model.transactions import Transaction
 from kafkascope_analyzer.report.model.unread import Unread
@@ -126,6 +127,7 @@ class Story:
     request_rates: RequestRates
     latency: BrokerLatency
     leaders: Leaders
+    restarts: Restarts
     client_traffic: AllClientTraffic
     removed_versions: RemovedVersions
     starts: PageStarts
@@ -170,6 +172,7 @@ def load_story(dataset: Dataset, model: Report, lanes: Lanes, requests: PageRequ
         request_rates=model.request_rates,
         latency=model.latency,
         leaders=model.leaders,
+        restarts=model.restarts,
         client_traffic=model.client_traffic,
         removed_versions=model.removed_versions,
         starts=starts,

@@ -8,11 +8,12 @@ from pathlib import PurePath
 from kafkascope_analyzer.report.markdown.flow import markdown_flow
 from kafkascope_analyzer.report.markdown.incidents import markdown_findings, markdown_headline, markdown_incidents
 from kafkascope_analyzer.report.markdown.mermaid import sequence, worst_episode
-from kafkascope_analyzer.report.markdown.text import code
+from kafkascope_analyzer.report.markdown.text import code, prose
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.words import clock, count, list_of, outcome_text, percent, size, span
 
 MOST_FILES = 6
+MOST_RESTARTS = 30
 MOST_STARTS = 40
 MOST_RECOVERIES = 40
 MOST_GROUPS = 15
@@ -21,8 +22,8 @@ MOST_IDS = 15
 
 def to_markdown(model: Report) -> str:
     """The report as GitHub's Markdown, with a last newline."""
-    before = (_head, markdown_headline, markdown_incidents, markdown_findings, _starts, _recoveries)
-    parts = [part(model) for part in (*before, _rebalances, _transactions)]
+    before = (_head, markdown_headline, markdown_incidents, markdown_findings)
+    parts = [part(model) for part in (*before, _restarts, _starts, _recoveries, _rebalances, _transactions)]
     parts += [markdown_flow(model.flow), _worst(model)]
     return "\n".join(line for part in parts for line in part) + "\n"
 
@@ -48,6 +49,18 @@ def _head(model: Report) -> Iterator[str]:
     yield "- times below are mm:ss.mmm after the start"
     if model.stories.why_not:
         yield f"- {model.stories.why_not}"
+
+
+def _restarts(model: Report) -> Iterator[str]:
+    found = model.restarts
+    if not found.n:
+        return
+    yield from ("", "## Restarts of brokers", "", prose(found.sentence), "")
+    yield from ("| broker | down at | for | release | who waited |", "|---|--:|--:|---|---|")
+    for row in found.listed[:MOST_RESTARTS]:
+        cells = (code(row.broker), row.at, row.lasted, row.release, prose(row.cost))
+        yield f"| {' | '.join(cells)} |"
+    yield from _more(found.n - min(MOST_RESTARTS, len(found.listed)), "restart")
 
 
 def _starts(model: Report) -> Iterator[str]:

@@ -25,8 +25,21 @@ from kafkascope_analyzer.report.words import address
 
 MIGRATION = "migration from ZooKeeper to KRaft"
 _SEPARATOR = ","
-_FROM_KRAFT_CONTROLLER = ("LeaderAndIsr", "UpdateMetadata", "StopReplica")
-"""Requests that say whether a KRaft controller sends them, as it does to brokers that still use ZooKeeper (KIP-866)."""
+_FROM_CONTROLLER_TO_BROKERS = (
+    "messages/LeaderAndIsr/request",
+    "messages/UpdateMetadata/request",
+    "messages/StopReplica/request",
+)
+"""Messages by which a controller tells brokers that use ZooKeeper who leads."""
+_OF_MIGRATION = (
+    *((message, "is_k_raft_controller") for message in _FROM_CONTROLLER_TO_BROKERS),
+    ("messages/BrokerRegistration/request", "is_migrating_zk_broker"),
+    ("messages/ControllerRegistration/request", "zk_migration_ready"),
+    ("messages/ApiVersions/response", "zk_migration_ready"),
+)
+"""Messages and their fields that are true only while a cluster migrates to KRaft (KIP-866, Kafka 3.4 to 3.9): a KRaft
+controller that still tells brokers with ZooKeeper who leads, such a broker that registers with it, and a controller
+that has zookeeper.metadata.migration.enable set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +136,16 @@ def _spans(dataset: Dataset) -> Iterator[ReleaseSpan]:
 
 
 def _mode(dataset: Dataset, spans: tuple[ReleaseSpan, ...]) -> str | None:
-    modes = {span.release.mode for span in spans} - {None}
-    kraft_controller = [
-        bool(says) for api in _FROM_KRAFT_CONTROLLER for says in _said(dataset, api, "is_k_raft_controller")
-    ]
-    if any(kraft_controller) or any(_said(dataset, "BrokerRegistration", "is_migrating_zk_broker")):
+    if any(any(_values(dataset, message, flag)) for message, flag in _OF_MIGRATION):
         return MIGRATION
-    if ZOOKEEPER_MODE in modes or kraft_controller:
+    modes = {span.release.mode for span in spans} - {None}
+    if ZOOKEEPER_MODE in modes or any(dataset.rows(message) for message in _FROM_CONTROLLER_TO_BROKERS):
         return ZOOKEEPER_MODE
     return KRAFT_MODE if modes else None
 
 
-def _said(dataset: Dataset, api: str, flag: str) -> Iterator[bool | None]:
-    """The different values of a field of an API's requests; none where the capture has no such request."""
-    name = f"messages/{api}/request"
-    if dataset.rows(name) and flag in dataset.arrow(name).schema.names:
-        for batch in dataset.batches(name, [flag]):
-            yield from pc.unique(batch.column(flag)).to_pylist()
+def _values(dataset: Dataset, message: str, field: str) -> Iterator[bool | None]:
+    """The different values of a field of a message; none where the capture has no such message."""
+    if dataset.rows(message) and field in dataset.arrow(message).schema.names:
+        for batch in dataset.batches(message, [field]):
+            yield from pc.unique(batch.column(field)).to_pylist()

@@ -29,12 +29,13 @@ from kafkascope_analyzer.report.model.cluster import Cluster, cluster
 from kafkascope_analyzer.report.model.findings import MOST_FINDINGS, Findings, counted
 from kafkascope_analyzer.report.model.flow import Flow, flow
 from kafkascope_analyzer.report.model.incidents.model import Headline, Incidents, Summary
-from kafkascope_analyzer.report.model.incidents.summary import summary_of
+from kafkascope_analyzer.report.model.incidents.summary import load_overview, summary_of
 from kafkascope_analyzer.report.model.leader_load import Leaders, leader_load
 from kafkascope_analyzer.report.model.ledger import FullLedger, full_ledger
 from kafkascope_analyzer.report.model.presence import Presence, presence
 from kafkascope_analyzer.report.model.removed_versions import RemovedVersions, removed_versions
 from kafkascope_analyzer.report.model.request_rates import RequestRates, request_rates
+from kafkascope_analyzer.report.model.restarts import Restarts, restarts_of
 from kafkascope_analyzer.report.plain import to_json
 from kafkascope_analyzer.sql.database import Database
 
@@ -74,6 +75,9 @@ class Report(Traffic):
     findings: Annotated[Findings, "what is wrong, what to change, and the proof"]
     clients: Annotated[
         clients.Clients, "client instances: what they are, where they connect, how they started and recovered"
+    ]
+    restarts: Annotated[
+        Restarts, "brokers that went down or came back with another release, and what that cost clients"
     ]
     rebalances: Annotated[rebalances.Rebalances, "generations and group epochs"]
     transactions: Annotated[transactions.Transactions, "transactions of each transactional id"]
@@ -116,7 +120,8 @@ def report_model(dataset: Dataset) -> Report:
     """The whole report. Raises UsageError where a table cannot be read."""
     with report_tables(dataset) as database:
         traffic = _traffic(database)
-        summary = summary_of(dataset, traffic.errors.n)
+        overview = load_overview(dataset)
+        summary = summary_of(overview, traffic.errors.n)
         return Report(
             report_version=traffic.report_version,
             capture=traffic.capture,
@@ -130,6 +135,7 @@ def report_model(dataset: Dataset) -> Report:
             incidents=summary.incidents,
             findings=_findings(dataset, summary),
             clients=clients.clients(dataset, summary.stood_still),
+            restarts=restarts_of(dataset, overview.facts, overview.families),
             rebalances=rebalances.rebalances(dataset),
             transactions=transactions.transactions(database),
             flow=flow(dataset),

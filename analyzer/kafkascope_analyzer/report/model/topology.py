@@ -11,7 +11,8 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
-from kafkascope_analyzer.report.model.broker_releases import ReleaseSpan, cluster_releases
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
+from kafkascope_analyzer.report.model.broker_releases import cluster_releases
 from kafkascope_analyzer.report.model.listed_brokers import GONE, BrokerMove, broker_moves
 from kafkascope_analyzer.report.model.topology_facts import (
     ACTIVE_CONTROLLER,
@@ -22,7 +23,7 @@ from kafkascope_analyzer.report.model.topology_facts import (
     Replay,
     facts_in_order,
 )
-from kafkascope_analyzer.report.model.zookeeper_sessions import ZooKeeperSession, zookeeper_sessions
+from kafkascope_analyzer.report.model.zookeeper_sessions import zookeeper_sessions
 from kafkascope_analyzer.report.rows import Row, grouped, read
 from kafkascope_analyzer.report.words import absolute, address
 from kafkascope_parsers.errors import UsageError
@@ -41,18 +42,6 @@ class CaptureTimes:
     end_ns: int | None
     start: str | None
     duration_us: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Upgrade:
-    """A broker that came back with another release: between its last offer of the old one and the first of the new."""
-
-    node_id: int | None
-    address: str
-    last_seen_ns: int
-    first_seen_ns: int
-    from_: str
-    to: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +139,6 @@ class Topology:
     cluster_ids: tuple[str, ...]
     mode: str | None
     sentence: str | None
-    upgrades: tuple[Upgrade, ...]
     zookeeper_sessions: tuple[ZooKeeperSession, ...]
     controller: Controller | None
     brokers: tuple[TopologyBroker, ...]
@@ -211,7 +199,6 @@ def topology_model(dataset: Dataset, at: str | None = None) -> Topology:
         cluster_ids=tuple(sorted(key[1] for key in replay.state if key[0] == "cluster")),
         mode=releases.mode,
         sentence=releases.sentence,
-        upgrades=tuple(_upgrade(before, after) for before, after in releases.upgrades()),
         zookeeper_sessions=tuple(zookeeper_sessions(dataset)),
         controller=_controller(replay.state),
         brokers=tuple(_brokers(servers, replay.state, moves)),
@@ -228,11 +215,6 @@ def _capture_times(dataset: Dataset) -> CaptureTimes:
     if not last_ns:
         return CaptureTimes(None, None, None, None)
     return CaptureTimes(first_ns, last_ns, absolute(first_ns), (last_ns - first_ns) // 1000)
-
-
-def _upgrade(before: ReleaseSpan, after: ReleaseSpan) -> Upgrade:
-    releases = before.release.text, after.release.text
-    return Upgrade(after.node_id, after.address, before.last_ns, after.first_ns, *releases)
 
 
 def time_of(text: str, start_ns: int | None, end_ns: int | None) -> int:

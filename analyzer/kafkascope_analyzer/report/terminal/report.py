@@ -21,6 +21,7 @@ from kafkascope_analyzer.report.terminal.flow import render_flow
 from kafkascope_analyzer.report.terminal.groups import render_rebalances, render_transactions
 from kafkascope_analyzer.report.terminal.incidents import render_headline, render_incidents
 from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
+from kafkascope_analyzer.report.terminal.restarts import render_restarts
 from kafkascope_analyzer.report.terminal.traffic import (
     render_client_traffic,
     render_latency,
@@ -94,8 +95,10 @@ def render(model: Traffic, *, routine: bool = False) -> Iterator[RenderableType]
     if report is not None:
         yield from render_headline(report)
         yield from render_incidents(report, routine=routine)
-        for story in (render_findings, render_rebalances, render_transactions):
-            yield from story(report)
+        yield from render_findings(report)
+        yield from render_restarts(report.restarts)
+        yield from render_rebalances(report)
+        yield from render_transactions(report)
         yield from render_flow(report.flow)
     yield from _cluster(model.cluster)
     yield from _apis(model)

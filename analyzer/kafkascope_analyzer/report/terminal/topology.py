@@ -6,17 +6,18 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.connections.broker_release import ZOOKEEPER_MODE
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
+from kafkascope_analyzer.report.model.restarts import ClusterHistory, Upgrades
 from kafkascope_analyzer.report.model.topology import (
     ClusterChange,
     Coordinator,
     PartitionLeader,
     ShownBy,
     Topology,
-    Upgrade,
 )
-from kafkascope_analyzer.report.model.zookeeper_sessions import ZooKeeperSession
 from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
-from kafkascope_analyzer.report.words import clock, count, list_of, ranges, safe
+from kafkascope_analyzer.report.terminal.restarts import render_restarts
+from kafkascope_analyzer.report.words import address, clock, count, list_of, ranges, safe
 
 MOST_ROWS = 60
 MOST_ADDRESSES = 6
@@ -31,13 +32,24 @@ def render_topology(model: Topology) -> Iterator[RenderableType]:
         return
     yield from _head(model, start_ns)
     yield from _brokers(model, start_ns)
-    yield from _upgrades(model.upgrades, start_ns)
+    if isinstance(model, ClusterHistory):
+        yield from render_restarts(model.restarts)
     yield from _sessions(model.zookeeper_sessions, start_ns)
     if model.changes is not None:
         yield from _changes(model, start_ns)
         return
     yield from _leaders(model.leaders, start_ns)
     yield from _coordinators(model.coordinators, start_ns)
+
+
+def render_upgrades(model: Upgrades) -> Iterator[RenderableType]:
+    """The restarts alone, with what the cluster is."""
+    if model.sentence:
+        yield line(model.sentence)
+    yield line(("times below are mm:ss.mmm after the capture's start", "dim"))
+    if not model.restarts.n:
+        yield line(model.restarts.why_not or "no broker went down, and none came back with another release")
+    yield from render_restarts(model.restarts)
 
 
 def _head(model: Topology, start_ns: int) -> Iterator[RenderableType]:
@@ -86,37 +98,19 @@ def _brokers(model: Topology, start_ns: int) -> Iterator[RenderableType]:
     yield from more(len(model.open_addresses) - MOST_ADDRESSES, "address", _JSON)
 
 
-def _upgrades(upgrades: Sequence[Upgrade], start_ns: int) -> Iterator[RenderableType]:
-    if not upgrades:
-        return
-    yield heading("Brokers that came back with another release")
-    table = grid(("node", "rn"), ("from", ""), ("to", ""), ("last seen before", "rn"), ("first seen after", "rn"))
-    for row in upgrades[:MOST_ROWS]:
-        times = (clock(ns - start_ns) for ns in (row.last_seen_ns, row.first_seen_ns))
-        node = safe(row.address) if row.node_id is None else str(row.node_id)
-        table.add_row(node, f"Kafka {row.from_}", f"Kafka {row.to}", *times)
-    yield table
-    yield from more(len(upgrades) - MOST_ROWS, "change", _JSON)
-
-
 def _sessions(sessions: Sequence[ZooKeeperSession], start_ns: int) -> Iterator[RenderableType]:
     if not sessions:
         return
     yield heading("ZooKeeper sessions")
-    figures = (("from", "rn"), ("to", "rn"))
-    table = grid(("broker", ""), ("server", ""), ("session", ""), ("timeout", "rn"), *figures, ("end", ""))
+    table = grid(("broker", "n"), ("server", "n"), ("session", "n"), ("timeout", "rn"), ("from", "rn"), ("end", ""))
     for row in sessions[:MOST_ROWS]:
         node = safe(row.client_ip) if row.node_id is None else f"node {row.node_id}"
-        timeout = "" if row.timeout_ms is None else f"{row.timeout_ms / 1000:g} s"
-        ended = "" if row.ended_ns is None else clock(row.ended_ns - start_ns)
-        begun = clock(row.first_ns - start_ns)
         table.add_row(
             Text(node),
-            Text(safe(row.server or "")),
-            Text(row.session or "before the capture"),
-            timeout,
-            begun,
-            ended,
+            Text(safe(address(row.server_ip, row.server_port) or "")),
+            Text(row.session or "from before"),
+            "" if row.timeout_ms is None else f"{row.timeout_ms / 1000:g} s",
+            clock(row.first_ns - start_ns),
             _session_end(row, start_ns),
         )
     yield table
@@ -126,11 +120,12 @@ def _sessions(sessions: Sequence[ZooKeeperSession], start_ns: int) -> Iterator[R
 def _session_end(row: ZooKeeperSession, start_ns: int) -> str:
     if row.ended_ns is None:
         return "open"
+    ended = clock(row.ended_ns - start_ns)
     if row.is_closed:
-        return "closed by the broker"
+        return f"closed {ended}"
     if row.expired_ns is None:
-        return "connection lost"
-    return f"lost; expires at {clock(row.expired_ns - start_ns)}"
+        return f"lost {ended}"
+    return f"lost {ended}, expires {clock(row.expired_ns - start_ns)}"
 
 
 def _changes(model: Topology, start_ns: int) -> Iterator[RenderableType]:

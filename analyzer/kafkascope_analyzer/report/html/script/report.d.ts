@@ -938,6 +938,58 @@ export interface Report {
       ends: Record<string, number>;
     };
   };
+  /** brokers that went down or came back with another release, and what that cost clients */
+  restarts: {
+    /** whether the dataset has the tables that show when brokers went down */
+    present: boolean;
+    /** why it has not, and what to do */
+    why_not: string | null;
+    /** restarts */
+    n: number;
+    /** restarts after which a broker had another release */
+    n_upgrades: number;
+    /** how many, in which order, and whether releases changed; empty where there is none */
+    sentence: string;
+    /** restarts by time, at most 100 */
+    listed: {
+      /** broker; null where it is known by its address alone */
+      node_id: number | null;
+      /** the broker in words */
+      broker: string;
+      /** when the first leader or coordinator moved away, else when its connections ended */
+      begin_ns: number;
+      /** when its connections ended; where only its release shows the restart, when it was last seen */
+      down_ns: number;
+      /** when it served somebody again; null where the capture does not show that */
+      back_ns: number | null;
+      /** down_ns after the capture's start */
+      at: string;
+      /** from down_ns to back_ns in words */
+      lasted: string;
+      /** release of Kafka before, by what it offered (ApiVersions) */
+      release_before: string | null;
+      /** release of Kafka afterwards */
+      release_after: string | null;
+      /** whether the two are known and differ */
+      is_upgrade: boolean;
+      /** both in words */
+      release: string;
+      /** clients that waited because of it; null without stories */
+      n_clients: number | null;
+      /** names of the first 20 of them */
+      clients: string[];
+      /** stalls because of it; null without stories */
+      n_stalls: number | null;
+      /** the longest of them; null where there is none */
+      longest_ms: number | null;
+      /** whether all of them were over when the capture ended */
+      is_over: boolean;
+      /** who waited and for how long, in words */
+      cost: string;
+      /** incidents that these stalls belong to; the broker's own first */
+      incident_ids: string[];
+    }[];
+  };
   /** generations and group epochs */
   rebalances: {
     /** whether the dataset has the table */

@@ -240,6 +240,7 @@ export interface Story
     | "leaders"
     | "client_traffic"
     | "removed_versions"
+    | "restarts"
   > {
   capture: Report["capture"] & { title: string; dataset: string; origin: string; facts: string[]; unread: string[] };
   findings: Report["findings"] & { title: string; alone: number[]; notes_title: string; notes: number[] };

@@ -47,6 +47,7 @@ export function topologySection() {
       button("Next change ▸", () => toChange(1), extra),
     ),
     el("div", { id: "topology" }),
+    restartsTable(),
     changesTable(),
   );
 }
@@ -214,6 +215,14 @@ function ownersTable(ns: number) {
     ];
   });
   return table(`Who led and coordinated what at ${clock(ns)}`, columns, rows);
+}
+
+function restartsTable() {
+  const { n, sentence, listed } = STORY.restarts;
+  if (!n) return hint("No broker went down, and none came back with another release.");
+  const columns = [["Broker"], ["Down at", "num"], ["For", "num"], ["Release"], ["Who waited"]];
+  const rows = listed.map((one) => [one.broker, one.at, one.lasted, one.release, one.cost]);
+  return [hint(sentence), table(`Restarts of brokers (${count(n, "restart")})`, columns, rows)];
 }
 
 function changesTable() {

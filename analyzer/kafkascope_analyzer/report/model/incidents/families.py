@@ -26,6 +26,7 @@ CONSEQUENCES: dict[str, frozenset[str]] = {
     "broker_silent": _OF_BROKERS,
     "broker_frozen": _OF_BROKERS,
     "broker_slow": _OF_BROKERS,
+    "zookeeper_session": _OF_BROKERS,
     "path": _OF_BROKERS,
     "replication": frozenset({"not_enough_replicas", "request_timeout"}),
     "listener": frozenset({"advertised_mismatch", "advertised_unreachable", "bootstrap_only", "shared_vip"}),

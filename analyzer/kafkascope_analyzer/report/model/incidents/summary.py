@@ -25,6 +25,7 @@ KINDS = {
     "broker_silent": "broker silent",
     "broker_frozen": "broker frozen",
     "broker_slow": "broker slow",
+    "zookeeper_session": "ZooKeeper session lost",
     "path": "network path cut",
     "replication": "replication slow",
     "listener": "advertised listener wrong",
@@ -38,6 +39,7 @@ KINDS = {
 }
 """Kinds of incident in words."""
 _PLURALS = {"leader_move": "leader moves", "coordinator_move": "coordinator moves"}
+_PLURALS |= {"zookeeper_session": "ZooKeeper sessions lost"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +74,8 @@ def load_overview(dataset: Dataset) -> Overview:
     return Overview(facts, families, findings, load_consequences(dataset, facts, families))
 
 
-def summary_of(dataset: Dataset, n_errors: int) -> Summary:
-    """The summary. n_errors: error codes in the brokers' answers. Raises UsageError where a table cannot be read."""
-    overview = load_overview(dataset)
+def summary_of(overview: Overview, n_errors: int) -> Summary:
+    """The summary. n_errors: error codes in the brokers' answers."""
     incidents = _incidents(overview)
     headline = headline_of(overview.facts, incidents, overview.findings, n_errors)
     return Summary(headline, incidents, overview.findings, stood_still(overview.facts), overview.facts.no_kafka)

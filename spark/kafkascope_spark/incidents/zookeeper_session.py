@@ -1,0 +1,147 @@
+"""The end of a broker's ZooKeeper session as the reason why the controller gave its leaderships to others.
+
+A broker of a cluster with ZooKeeper is registered as long as its session lives. When the session ends, because the
+broker closed it or because ZooKeeper received nothing for the session timeout, the controller moves the leaders of the
+broker's partitions. So the session says when and why leaders moved after a broker fell; and where a broker loses its
+session and serves on, the session is what failed.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
+from kafkascope_spark.incidents.attribution import FOLLOWS_NS
+from kafkascope_spark.incidents.failure import FOREVER, SECOND, EndedSession, Failure
+
+Row = dict[str, Any]
+
+ZOOKEEPER_SESSION = "zookeeper_session"
+"""Kind of the rows, and of the incident of a broker that lost its session and served on."""
+ZOOKEEPER_SESSION_STRUCT = pa.struct(
+    [
+        ("client_ip", pa.string()),
+        ("timeout_ms", pa.int64()),
+        ("first_ns", pa.int64()),
+        ("heard_ns", pa.int64()),
+        ("is_closed", pa.bool_()),
+        ("ended_ns", pa.int64()),
+        ("expired_ns", pa.int64()),
+        ("reopened_ns", pa.int64()),
+        ("is_replaced", pa.bool_()),
+        ("conn_ids", pa.list_(pa.string())),
+    ]
+)
+"""Fields of a ZooKeeperSession."""
+MOVES = frozenset({"leader_move", "coordinator_move"})
+"""Kinds of failures that the end of a session may explain."""
+
+
+def session_row(session: ZooKeeperSession) -> Row:
+    """The session as ZOOKEEPER_SESSION_STRUCT has it."""
+    values = asdict(session)
+    return {name: values[name] for name in ZOOKEEPER_SESSION_STRUCT.names}
+
+
+def ended_sessions(sessions: Sequence[Row], states: Iterable[Row]) -> list[EndedSession]:
+    """The sessions of brokers that ended in the capture, by time. states: rows of broker_states, which say which
+    broker serves at an address; an address of several brokers is left out. So is a session while its client held
+    another one: which of them the broker is registered by is not known."""
+    names = _names_by_address(states)
+    of_client: dict[str, list[Row]] = defaultdict(list)
+    for row in sessions:
+        of_client[row["client_ip"]].append(row)
+    found = []
+    for row in sessions:
+        over_ns = row["ended_ns"] if row["is_closed"] else row["expired_ns"]
+        if row["client_ip"] not in names or over_ns is None:
+            continue
+        if any(_lives(other, row["heard_ns"], over_ns) for other in of_client[row["client_ip"]] if other is not row):
+            continue
+        node_id, subject = names[row["client_ip"]]
+        found.append(
+            EndedSession(
+                node_id=node_id,
+                subject=subject,
+                address=row["client_ip"],
+                timeout_ms=row["timeout_ms"],
+                heard_ns=row["heard_ns"],
+                over_ns=over_ns,
+                is_closed=row["is_closed"],
+                reopened_ns=row["reopened_ns"],
+                is_replaced=row["is_replaced"],
+                conn_ids=tuple(row["conn_ids"]),
+            )
+        )
+    return sorted(found, key=lambda session: (session.over_ns, session.conn_ids))
+
+
+def _names_by_address(states: Iterable[Row]) -> dict[str, tuple[int | None, str]]:
+    """The only broker at each address: its node id, None where that is not known, and its name."""
+    nodes: dict[str, set[int]] = defaultdict(set)
+    for row in states:
+        nodes[row["server_ip"]] |= {row["node_id"]} - {None}
+    alone = {ip: next(iter(ids), None) for ip, ids in nodes.items() if len(ids) <= 1}
+    return {ip: (node, ip if node is None else f"node {node} ({ip})") for ip, node in alone.items()}
+
+
+def _lives(session: Row, since_ns: int, until_ns: int) -> bool:
+    """Whether the session was open all that time."""
+    over_ns = session["ended_ns"] if session["is_closed"] else session["expired_ns"]
+    return bool(session["first_ns"] <= since_ns and (over_ns is None or over_ns > until_ns))
+
+
+def give_sessions(failures: Iterable[Failure], sessions: Sequence[EndedSession]) -> list[EndedSession]:
+    """Gives each failure of a broker the session that ended with it. Returns the sessions that no failure has."""
+    left = list(sessions)
+    for failure in failures:
+        if failure.is_of_broker and failure.session is None:
+            failure.session = next((session for session in left if _ended_with(session, failure)), None)
+            left = [session for session in left if session is not failure.session]
+    return left
+
+
+def _ended_with(session: EndedSession, failure: Failure) -> bool:
+    """Whether the broker of the session failed at the time of its last packet to ZooKeeper, or before the session was
+    over."""
+    end_ns = FOREVER if failure.end_ns is None else failure.end_ns
+    return (
+        session.address in {row["server_ip"] for row in failure.states}
+        and session.heard_ns <= end_ns
+        and session.over_ns >= failure.start_ns - SECOND
+    )
+
+
+def of_lost_sessions(sessions: Iterable[EndedSession]) -> list[Failure]:
+    """The failures of brokers that lost their sessions and served on. That the broker opened another session, or was
+    refused this one, proves that it was lost: else it may have gone on at a server that the capture does not show."""
+    return [
+        Failure(
+            ZOOKEEPER_SESSION,
+            subject=session.subject,
+            start_ns=session.heard_ns,
+            end_ns=session.reopened_ns,
+            node_id=session.node_id,
+            session=session,
+        )
+        for session in sessions
+        if not session.is_closed and session.is_replaced
+    ]
+
+
+def give_roots(moves: Iterable[Failure], failures: Iterable[Failure]) -> None:
+    """Gives each move of leaders or coordinators the failure with the session whose end it follows, if any does."""
+    ended = [failure for failure in failures if failure.session is not None]
+    for move in moves:
+        if move.kind in MOVES:
+            before = [failure for failure in ended if failure.session and _follows(move, failure.session)]
+            move.root = max(before, key=lambda f: f.session.over_ns if f.session else 0, default=None)
+
+
+def _follows(move: Failure, session: EndedSession) -> bool:
+    """Whether leaders moved when the session had ended, and before the broker was there again."""
+    back_ns = FOREVER if session.reopened_ns is None else session.reopened_ns
+    return session.over_ns <= move.start_ns <= min(session.over_ns + FOLLOWS_NS, back_ns)
