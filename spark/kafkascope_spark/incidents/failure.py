@@ -24,6 +24,9 @@ class Failure:
     end_ns: int | None
     felt_until_ns: int | None = None
     """Of a broker: when it served the last of the hosts that it had not served."""
+    closed_ns: int | None = None
+    """Of a broker that shut down in order: when it closed its connections. It began to hand over its leaders and
+    coordinators at start_ns."""
     node_id: int | None = None
     server: str | None = None
     hosts: frozenset[str] = frozenset()

@@ -10,6 +10,7 @@ from kafkascope_spark.error_codes import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.incidents.attribution import FOLLOWS_NS, failure_of
 from kafkascope_spark.incidents.broker_failures import broker_failures
+from kafkascope_spark.incidents.controlled_shutdown import mark_controlled_shutdowns
 from kafkascope_spark.incidents.failure import SECOND, Failure
 from kafkascope_spark.incidents.incident_rows import incident_id, incident_row
 from kafkascope_spark.incidents.observed import Observed
@@ -65,6 +66,7 @@ class Incidents:
     def _failures(self) -> list[Failure]:
         """All failures, with what belongs to each."""
         of_brokers = broker_failures(self._states)
+        mark_controlled_shutdowns(of_brokers, self._recoveries)
         errors = list(of_errors(_attribute_recoveries(self._recoveries, of_brokers)))
         left = _attribute_stalls(self._stalls, [*of_brokers, *errors])
         of_members = list(of_rebalances((s for s in left if s["group_id"]), self._rebalances))
@@ -94,10 +96,12 @@ def _attribute_stalls(stalls: Iterable[Row], failures: Sequence[Failure]) -> lis
 
 
 def _attribute_recoveries(recoveries: Iterable[Row], failures: Sequence[Failure]) -> list[Row]:
-    """Gives each recovery to the failure of a broker from which it follows. Returns those that follow from none."""
+    """Gives each recovery to the failure of a broker from which it follows: of several to that of its own broker, else
+    to the latest. Returns those that follow from none."""
     left = []
     for recovery in recoveries:
-        failure = next((f for f in failures if _follows(recovery, f)), None)
+        following = (f for f in failures if _follows(recovery, f))
+        failure = max(following, key=lambda f: (_is_at(recovery, f), f.start_ns), default=None)
         if failure is None:
             left.append(recovery)
         else:
@@ -114,6 +118,10 @@ def _follows(recovery: Row, failure: Failure) -> bool:
         return False
     if failure.kind == "listener":
         return bool(recovery["resource"] == failure.server)
-    at_node = recovery["old_node_id"] == failure.node_id and error in AT_NODE
     follows = failure.is_of_broker and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
-    return at_node or follows
+    return _is_at(recovery, failure) or follows
+
+
+def _is_at(recovery: Row, failure: Failure) -> bool:
+    """Whether the recovery is that from an error of the failed broker itself."""
+    return bool(recovery["old_node_id"] == failure.node_id and recovery["first_error_name"] in AT_NODE)

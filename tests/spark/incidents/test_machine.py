@@ -114,6 +114,52 @@ def test_what_begins_at_the_moment_a_broker_is_back_follows_from_that_one(state:
     assert ends == {1: 8 * NS, 2: 26 * NS}
 
 
+@pytest.fixture
+def restarts_in_turn(state: MakeRow) -> list[Row]:
+    """Node 1 is down from 8 to 20 s, node 2 from 22 to 38 s."""
+    rows = [state(1, 21, "serving", 0, 8), state(1, 21, "down", 8, 20), state(1, 21, "serving", 20, 60)]
+    return [*rows, state(2, 21, "serving", 0, 22), state(2, 21, "down", 22, 38), state(2, 21, "serving", 38, 60)]
+
+
+def test_a_broker_that_shuts_down_in_order_fails_from_its_first_refusal(
+    restarts_in_turn: list[Row], stall: MakeRow, recovery: MakeRow
+) -> None:
+    """Recorded: node 103 refuses commits 1.5 s before it ends its connections, and 0.6 s after node 102 was back."""
+    commit = stall("commit", 21, 2, 20.5, 22.1, group_id="orders-app", error_names=["NOT_COORDINATOR"])
+    moved = {"new_node_id": 3}
+    refusals = [recovery("NOT_COORDINATOR", 21, 2, 20.5, 22.1, resource="orders-app", **moved)]
+    refusals += [recovery("NOT_LEADER_OR_FOLLOWER", 21, 2, 19.9, 20.2, **moved)]
+    incidents, kinds = tell(restarts_in_turn, [commit], refusals)
+    assert [(i["kind"], i["node_id"], i["n_stalls"]) for i in incidents] == [
+        ("broker_down", 1, 0),
+        ("broker_down", 2, 1),
+    ]
+    assert (incidents[1]["start_ns"], incidents[1]["end_ns"]) == (19_900_000_000, 22_100_000_000)
+    assert kinds == {"stall-commit-21-20.5": "broker_down"}
+    assert "shut down from 00:00:19.900 UTC on and was down from 00:00:22.000 UTC to" in incidents[1]["sentence"]
+
+
+def test_a_broker_that_takes_over_leaders_before_it_falls_does_not_shut_down(
+    restarts_in_turn: list[Row], recovery: MakeRow
+) -> None:
+    """An election, and a broker that is killed soon after it."""
+    given_away = recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 6, 6.2, new_node_id=3)
+    taken_over = recovery("NOT_LEADER_OR_FOLLOWER", 21, 3, 6, 6.4, resource="orders-1", new_node_id=1)
+    incidents, _ = tell(restarts_in_turn, recoveries=[given_away, taken_over])
+    starts = [(i["kind"], i["start_ns"]) for i in incidents]
+    assert starts == [("leader_move", 6 * NS), ("broker_down", 8 * NS), ("broker_down", 22 * NS)]
+
+
+def test_a_client_that_lost_a_connection_and_asked_for_nothing_later_could_work(
+    restarts_in_turn: list[Row], recovery: MakeRow
+) -> None:
+    closed = recovery("CONNECTION_CLOSED", 21, 1, 8, None, resource_kind="connection", outcome="client_ended")
+    refused = closed | {"client_instance_id": "ci-22", "error_names": ["CONNECTION_CLOSED", "CONNECTION_REFUSED"]}
+    (idle, _), (asking, _) = (tell(restarts_in_turn, recoveries=[one])[0] for one in (closed, refused))
+    assert "Nobody stood still because of it." in idle["sentence"]
+    assert "1 client could not work because of it." in asking["sentence"]
+
+
 def test_a_failure_that_nobody_felt_is_routine(silent_broker: list[Row]) -> None:
     (incident,), _ = tell(silent_broker)
     assert (incident["severity"], incident["end_ns"], incident["clients"]) == ("info", 20 * NS, [])
