@@ -19,7 +19,8 @@ MOST_EVIDENCE = 32
 class Wait:
     """A time in which a subject was not served. to_ns: None where it was not served again by the end of the capture.
     requests: (time, request id) that prove it; n_attempts: None where they are not counted; progress_ns: of a wait for
-    records, when some were last brought; longest_ns: of several waits that overlap, the longest one, None for one wait."""
+    records, when some were last brought; longest_ns: of several waits that overlap, the longest one, None for a single
+    wait."""
 
     from_ns: int
     to_ns: int | None

@@ -48,7 +48,7 @@ def test_a_batch_waits_from_its_creation_until_it_is_accepted():
 
 
 def test_batches_that_overlap_are_a_stall_only_where_one_of_them_waits_for_long():
-    """Recorded: 52 batches of one producer at once, each accepted within 0.8 s, the last 1.9 s after the first began."""
+    """Recorded: 52 batches of one producer at once, each accepted within 0.8 s, the last 1.9 s after the first."""
     limits = StallLimits(60 * S, S)
     together = wait(10, 10, 11.9, n=52)
     (busy,), (stalled,) = (
