@@ -47,8 +47,8 @@ def idle_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
 
 
 def _gaps(server: ServerRecord) -> list[Gap]:
-    """The times in which the server sent nothing to anybody, or only late responses on connections that were open before:
-    connections were refused before and after them, and none was accepted in between."""
+    """The times in which the server sent nothing to anybody, or only late responses on connections that were open
+    before: connections were refused before and after them, and none was accepted in between."""
     refused = sorted(each.ended for each in server.lost if each.kind == "refused")
     accepted = sorted(each.accepted for each in server.lost if each.accepted is not None)
     gaps: list[Gap] = []

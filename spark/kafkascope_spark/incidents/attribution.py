@@ -47,6 +47,27 @@ def at_moved_resource(stall: Row, failures: Sequence[Failure]) -> Failure | None
     return _longest_overlap(stall, about)
 
 
+def while_not_recovered(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """The failure from which the client had not recovered, for the topic-partition, group or transactional id that
+    waited: it still asked a broker that was lost, or that had handed it over."""
+    keys = [(stall["client_instance_id"], name) for name in _resources_of(stall)]
+    during = [
+        (recovery["start_ns"], failure)
+        for failure in failures
+        for key in keys
+        for recovery in failure.recoveries_of.get(key, ())
+        if _is_during(stall, recovery)
+    ]
+    return max(during, key=lambda each: each[0])[1] if during else None
+
+
+def _is_during(stall: Row, recovery: Row) -> bool:
+    """Whether the stall began before the client had recovered."""
+    recovered_ns = recovery["recovered_ns"]
+    is_over = recovered_ns is not None and recovered_ns <= stall["from_ns"]
+    return not is_over and bool(recovery["start_ns"] <= stall["from_ns"] + LEAST_OVERLAP_NS)
+
+
 def after_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | None:
     """The latest failure of a broker that was over shortly before, or at that moment: leaders and coordinators move
     back, and groups rebalance."""
@@ -60,7 +81,14 @@ def after_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | No
     return max(before, key=lambda f: f.end_ns or 0, default=None)
 
 
-RULES: tuple[Rule, ...] = (under_quota, at_failed_broker, behind_failed_replica, at_moved_resource, after_failed_broker)
+RULES: tuple[Rule, ...] = (
+    under_quota,
+    at_failed_broker,
+    behind_failed_replica,
+    at_moved_resource,
+    while_not_recovered,
+    after_failed_broker,
+)
 """In their order."""
 
 

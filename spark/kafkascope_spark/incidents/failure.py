@@ -37,6 +37,8 @@ class Failure:
     recoveries: list[Row] = field(default_factory=list)
     resources: set[str] = field(default_factory=set)
     """The resources of the recoveries: a failure may have as many recoveries as a fleet has clients."""
+    recoveries_of: dict[tuple[str, str], list[Row]] = field(default_factory=dict)
+    """The recoveries of each client (client_instance_id) from what happened to each resource."""
     client_instance_ids: set[str] = field(default_factory=set)
     """The clients of the recoveries."""
     rebalances: list[Row] = field(default_factory=list)
@@ -47,6 +49,8 @@ class Failure:
         """Add a recovery that belongs to it."""
         self.recoveries.append(recovery)
         self.resources.add(recovery["resource"])
+        key = recovery["client_instance_id"], recovery["resource"]
+        self.recoveries_of.setdefault(key, []).append(recovery)
         self.client_instance_ids.add(recovery["client_instance_id"])
 
     @property

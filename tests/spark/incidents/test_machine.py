@@ -201,6 +201,20 @@ def test_a_stall_after_a_leader_moved_belongs_to_the_move(
     assert (moved["severity"], moved["end_ns"]) == ("warning", 42 * NS)
 
 
+def test_a_client_that_has_not_recovered_stands_still_because_of_what_it_lost(
+    silent_broker: list[Row], stall: MakeRow, recovery: MakeRow
+) -> None:
+    """Recorded: the coordinator moves while its broker is frozen; kafkajs goes on asking the broker for 20 s."""
+    lost = {"resource_kind": "coordinator", "resource": "orders-app"}
+    refused = recovery("NOT_COORDINATOR", 21, 2, 20.1, None, outcome="wrong_reaction", **lost)
+    unread = stall("consume", 21, 1, 20.5, 41, group_id="orders-app")
+    incidents, kinds = tell(silent_broker, [unread], [refused])
+    assert kinds == {"stall-consume-21-20.5": "broker_silent"}
+    assert [(i["node_id"], i["end_ns"]) for i in incidents] == [(2, 41 * NS)]
+    _, kinds = tell(silent_broker, [unread], [refused | {"recovered_ns": 20_400_000_000}])
+    assert kinds == {"stall-consume-21-20.5": "unexplained"}
+
+
 def test_what_a_quota_holds_back_belongs_to_the_quota(
     silent_broker: list[Row], stall: MakeRow, recovery: MakeRow
 ) -> None:

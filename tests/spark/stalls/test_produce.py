@@ -12,7 +12,7 @@ S = 1_000_000_000
 def client(first_accepted=1, left=None):
     accepted_ns = None if first_accepted is None else first_accepted * S
     return ServiceClient(
-        "ci-1", "10.0.0.1", "app", None, 0, accepted_ns, None if left is None else left * S, left is not None
+        "ci-1", "10.0.0.1", "app", None, 0, accepted_ns, None, None if left is None else left * S, left is not None
     )
 
 
