@@ -49,21 +49,30 @@ def at_moved_resource(stall: Row, failures: Sequence[Failure]) -> Failure | None
 
 def while_not_recovered(stall: Row, failures: Sequence[Failure]) -> Failure | None:
     """The failure from which the client had not recovered, for the topic-partition, group or transactional id that
-    waited: it still asked a broker that was lost, or that had handed it over."""
-    keys = [(stall["client_instance_id"], name) for name in _resources_of(stall)]
+    waited: it still asked a broker that was lost, or that had handed it over; or it had no connection to it yet."""
+    client, names = stall["client_instance_id"], _resources_of(stall)
     during = [
         (recovery["start_ns"], failure)
         for failure in failures
-        for key in keys
-        for recovery in failure.recoveries_of.get(key, ())
+        for name in names | _server_of(stall, failure)
+        for recovery in failure.recoveries_of.get((client, name), ())
         if _is_during(stall, recovery)
     ]
     return max(during, key=lambda each: each[0])[1] if during else None
 
 
+def _server_of(stall: Row, failure: Failure) -> frozenset[str]:
+    """The name of recoveries from a lost connection, where the stall waited for the failed broker."""
+    if failure.server is None or failure.node_id != stall["node_id"]:
+        return frozenset()
+    return frozenset([failure.server])
+
+
 def _is_during(stall: Row, recovery: Row) -> bool:
     """Whether the stall began before the client had recovered."""
     recovered_ns = recovery["recovered_ns"]
+    if recovery["outcome"] == "served_elsewhere":
+        return False
     is_over = recovered_ns is not None and recovered_ns <= stall["from_ns"]
     return not is_over and bool(recovery["start_ns"] <= stall["from_ns"] + LEAST_OVERLAP_NS)
 

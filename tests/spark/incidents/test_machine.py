@@ -215,6 +215,18 @@ def test_a_client_that_has_not_recovered_stands_still_because_of_what_it_lost(
     assert kinds == {"stall-consume-21-20.5": "unexplained"}
 
 
+def test_a_client_without_a_connection_to_a_broker_that_is_back_stands_still_because_of_the_path(
+    state: MakeRow, stall: MakeRow, recovery: MakeRow
+) -> None:
+    states = [state(2, 21, "silent", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
+    lost = recovery("REQUEST_UNANSWERED", 21, 2, 8, 18.5, resource_kind="connection", resource="10.0.0.2:9092")
+    unread = stall("consume", 21, 2, 15.1, 18.5, group_id="orders-app")
+    _, kinds = tell(states, [unread], [lost])
+    assert kinds == {"stall-consume-21-15.1": "path"}
+    _, kinds = tell(states, [unread], [lost | {"recovered_ns": None, "outcome": "served_elsewhere"}])
+    assert kinds == {"stall-consume-21-15.1": "unexplained"}
+
+
 def test_what_a_quota_holds_back_belongs_to_the_quota(
     silent_broker: list[Row], stall: MakeRow, recovery: MakeRow
 ) -> None:
