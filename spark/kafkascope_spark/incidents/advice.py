@@ -48,11 +48,13 @@ def _under_replicated(observed: Observed) -> str:
 
 
 def _broker_down(failure: Failure, observed: Observed) -> Iterable[str]:
-    yield f"Look at the log of {failure.subject} and at its host for that time."
-    yield (
-        "If it was restarted on purpose, restart brokers one at a time with controlled.shutdown.enable=true, and wait "
-        f"until no partition is under-replicated: {_under_replicated(observed)}."
-    )
+    wait = f"and wait until no partition is under-replicated: {_under_replicated(observed)}."
+    if failure.closed_ns is None:
+        yield f"Look at the log of {failure.subject} and at its host for that time."
+        yield "If it was restarted on purpose, restart brokers one at a time with controlled.shutdown.enable=true,"
+    else:
+        yield "It shut down in order, as for a restart. Restart brokers one at a time,"
+    yield wait
     yield lower(("reconnect_backoff", "metadata_age"), observed.libraries, "come back")
 
 

@@ -137,6 +137,8 @@ def test_a_broker_that_shuts_down_in_order_fails_from_its_first_refusal(
     assert (incidents[1]["start_ns"], incidents[1]["end_ns"]) == (19_900_000_000, 22_100_000_000)
     assert kinds == {"stall-commit-21-20.5": "broker_down"}
     assert "shut down from 00:00:19.900 UTC on and was down from 00:00:22.000 UTC to" in incidents[1]["sentence"]
+    assert "It shut down in order" in incidents[1]["advice"]
+    assert "Look at the log of node 1" in incidents[0]["advice"]
 
 
 def test_a_broker_that_takes_over_leaders_before_it_falls_does_not_shut_down(
