@@ -42,9 +42,12 @@ def behind_failed_replica(stall: Row, failures: Sequence[Failure]) -> Failure | 
 def at_moved_resource(stall: Row, failures: Sequence[Failure]) -> Failure | None:
     """What errors tell about the topic-partition, group or transactional id that waited: its leader or coordinator
     moved, access was denied, ..."""
-    names = _resources_of(stall)
-    about = (f for f in failures if f.kind in ERROR_KINDS and not names.isdisjoint(f.resources))
-    return _longest_overlap(stall, about)
+    return _longest_overlap(stall, _about(stall, failures, ERROR_KINDS - {"member"}))
+
+
+def at_lost_place(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """What errors tell about members of the group that waited: they had lost their place in it."""
+    return _longest_overlap(stall, _about(stall, failures, frozenset({"member"})))
 
 
 def while_not_recovered(stall: Row, failures: Sequence[Failure]) -> Failure | None:
@@ -99,11 +102,19 @@ RULES: tuple[Rule, ...] = (
     after_failed_broker,
 )
 """In their order."""
+AFTER_REBALANCES: tuple[Rule, ...] = (at_lost_place,)
+"""For stalls that no rebalance explains either: a rebalance says why a member lost its place."""
 
 
-def failure_of(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+def failure_of(stall: Row, failures: Sequence[Failure], rules: Iterable[Rule] = RULES) -> Failure | None:
     """The failure to which the stall belongs, by the first rule that applies; None where none does."""
-    return next((found for rule in RULES if (found := rule(stall, failures)) is not None), None)
+    return next((found for rule in rules if (found := rule(stall, failures)) is not None), None)
+
+
+def _about(stall: Row, failures: Iterable[Failure], kinds: frozenset[str]) -> Iterable[Failure]:
+    """The failures of these kinds that are about what waited."""
+    names = _resources_of(stall)
+    return (f for f in failures if f.kind in kinds and not names.isdisjoint(f.resources))
 
 
 def _longest_overlap(stall: Row, failures: Iterable[Failure]) -> Failure | None:

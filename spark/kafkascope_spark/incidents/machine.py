@@ -8,7 +8,7 @@ from typing import Any
 
 from kafkascope_spark.error_codes import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
-from kafkascope_spark.incidents.attribution import FOLLOWS_NS, failure_of
+from kafkascope_spark.incidents.attribution import AFTER_REBALANCES, FOLLOWS_NS, RULES, Rule, failure_of
 from kafkascope_spark.incidents.broker_failures import broker_failures
 from kafkascope_spark.incidents.controlled_shutdown import mark_controlled_shutdowns
 from kafkascope_spark.incidents.failure import SECOND, Failure
@@ -72,6 +72,7 @@ class Incidents:
         of_members = list(of_rebalances((s for s in left if s["group_id"]), self._rebalances))
         explained = {s["stall_id"] for failure in of_members for s in failure.stalls}
         left = [s for s in left if s["stall_id"] not in explained and not _may_be_by_choice(s)]
+        left = _attribute_stalls(left, errors, AFTER_REBALANCES)
         unexplained = list(of_unexplained(left))
         found = [*of_brokers, *of_members, *unexplained, *errors]
         return sorted(found, key=lambda f: (f.start_ns, f.kind, f.subject))
@@ -83,11 +84,11 @@ def _may_be_by_choice(stall: Row) -> bool:
     return stall["kind"] == "consume" and stall["group_id"] is None
 
 
-def _attribute_stalls(stalls: Iterable[Row], failures: Sequence[Failure]) -> list[Row]:
+def _attribute_stalls(stalls: Iterable[Row], failures: Sequence[Failure], rules: Sequence[Rule] = RULES) -> list[Row]:
     """Gives each stall to its failure. Returns those that belong to none."""
     left = []
     for stall in stalls:
-        failure = failure_of(stall, failures)
+        failure = failure_of(stall, failures, rules)
         if failure is None:
             left.append(stall)
         else:

@@ -175,6 +175,26 @@ def test_an_evicted_member_explains_why_a_group_stood_still(stall: MakeRow, reba
     assert "In group orders-app, worker-7 went away without leaving" in incident["sentence"]
 
 
+def test_the_only_member_of_a_group_that_was_evicted_explains_why_nobody_read(
+    stall: MakeRow, rebalance: MakeRow, recovery: MakeRow
+) -> None:
+    """Recorded: a process that was stopped goes on at 16.6 s, reads what its sockets hold, and joins again at 17 s."""
+    stalls = [stall("consume", 21, 1, 8.7, 16.68, group_id="orders-app")]
+    stalls.append(stall("consume", 21, 2, 8.9, 17.4, group_id="orders-app", partition=1))
+    removed = recovery("UNKNOWN_MEMBER_ID", 21, 1, 16.7, 17.4, resource_kind="group", resource="orders-app")
+    incidents, kinds = tell([], stalls, [removed], [rebalance(17, 17.4, {"client-21": 8.5})])
+    assert kinds == {"stall-consume-21-8.7": "member", "stall-consume-21-8.9": "member"}
+    (away,) = [i for i in incidents if i["n_stalls"]]
+    assert (away["start_ns"], away["end_ns"]) == (8_500_000_000, 17_400_000_000)
+    assert "In group orders-app, client-21 went away without leaving" in away["sentence"]
+
+
+def test_a_member_that_lost_its_place_explains_a_stall_without_a_rebalance(stall: MakeRow, recovery: MakeRow) -> None:
+    removed = recovery("UNKNOWN_MEMBER_ID", 21, 1, 16.7, 18, resource_kind="group", resource="orders-app")
+    _, kinds = tell([], [stall("consume", 21, 1, 17, 18.5, group_id="orders-app")], [removed])
+    assert kinds == {"stall-consume-21-17": "member"}
+
+
 def test_errors_that_follow_from_a_broker_belong_to_it(silent_broker: list[Row], recovery: MakeRow) -> None:
     incidents, _ = tell(
         silent_broker,
