@@ -13,8 +13,9 @@ SOON_NS = 1_000_000_000
 """Members of a group get their partitions at once: within this time all that live read again."""
 AWAY_NS = 60_000_000_000
 """So long after the death of a member somebody is expected to take its place."""
-CLOSE_NS = 30_000_000_000
-"""A consumer that closes may take so long after its last Fetch request (default timeout of Consumer.close)."""
+CLOSE_NS = 10_000_000_000
+"""A consumer that closes stops reading, commits and leaves its group; what takes longer, because the coordinator does
+not respond or the process hangs, is a stall like any other that is so severe."""
 
 
 class Reads:

@@ -136,8 +136,9 @@ def test_a_member_that_closes_has_stopped_reading_with_its_last_fetch():
 
 
 def test_a_member_that_stood_still_for_long_before_it_closed_did_not_stop_reading():
+    """Recorded: kafkajs does not find its moved coordinator, stops reading, and is stopped 13 s later."""
     runs = [run(0, 10, (0, 100), 10.5)]
-    assert spans(runs, [member(left=50, fetched=10.2)]) == [(10.5, 50)]
+    assert spans(runs, [member(left=24, fetched=10.2)]) == [(10.5, 24)]
 
 
 def test_a_group_that_all_have_left_wants_nothing():
