@@ -329,6 +329,8 @@ PERMISSION_DENIED = _names(lambda e: e.denies_permission)
 """Errors of a missing ACL."""
 AT_NODE = _names(lambda e: e.at_node)
 """Errors whose node is what the episodes that begin with them have in common."""
+LED_ELSEWHERE = _names(lambda e: e.at_node and e.code is not None)
+"""Errors by which a node says that it does not lead or coordinate any longer what the client asked for."""
 SILENT = _names(lambda e: e.is_silence)
 """Errors that affect the client before it notices them."""
 FOLLOWS = _names(lambda e: e.follows_broker_loss == "any client")

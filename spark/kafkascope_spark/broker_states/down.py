@@ -1,5 +1,6 @@
 """When a server was down: it ended its connections and refused new ones, and served nobody."""
 
+from bisect import bisect_right
 from collections import defaultdict
 
 from kafkascope_spark.broker_states.record import Gap, Lost, Moment, ServerRecord
@@ -19,7 +20,7 @@ _MOST_IDLE_MS = 5_000
 def down_stretches(server: ServerRecord) -> list[Stretch]:
     """The stretches in which the server was down, by host."""
     found = []
-    for gap in server.runs("server", "payload").gaps():
+    for gap in _gaps(server):
         if server.end_ns(gap.after) - server.start_ns(gap.before) >= SECOND_NS:
             found += _in_gap(server, gap)
     return found
@@ -43,6 +44,36 @@ def idle_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
             if name not in losers and since is not None and (end is None or since < end):
                 found.append(Stretch(name, "unknown", since, end, end is not None, 0))
     return found
+
+
+def _gaps(server: ServerRecord) -> list[Gap]:
+    """The times in which the server sent nothing to anybody, or only late responses on connections that were open
+    before: connections were refused before and after them, and none was accepted in between."""
+    refused = sorted(each.ended for each in server.lost if each.kind == "refused")
+    accepted = sorted(each.accepted for each in server.lost if each.accepted is not None)
+    gaps: list[Gap] = []
+    for gap in server.runs("server", "payload").gaps():
+        last = gaps[-1] if gaps else None
+        if last is not None and _is_late_response(server, (last, gap), refused, accepted):
+            gaps[-1] = Gap(last.before, gap.after)
+        else:
+            gaps.append(gap)
+    return gaps
+
+
+def _is_late_response(
+    server: ServerRecord, gaps: tuple[Gap, Gap], refused: list[Moment], accepted: list[Moment]
+) -> bool:
+    """Whether what the server sent between two gaps were late responses, while it refused connections."""
+    first, second = gaps
+    if first.after is None or second.before is None or second.before.ts_ns - first.after.ts_ns >= SECOND_NS:
+        return False
+    at = bisect_right(refused, first.after)
+    if at == 0 or at == len(refused):
+        return False
+    before, after = refused[at - 1], refused[at]
+    is_in_both = before.ts_ns >= server.start_ns(first.before) and after.ts_ns <= server.end_ns(second.after)
+    return is_in_both and bisect_right(accepted, before) == bisect_right(accepted, after)
 
 
 def _in_gap(server: ServerRecord, gap: Gap) -> list[Stretch]:

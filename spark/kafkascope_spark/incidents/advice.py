@@ -48,17 +48,15 @@ def _under_replicated(observed: Observed) -> str:
 
 
 def _broker_down(failure: Failure, observed: Observed) -> Iterable[str]:
-    restart = (
-        "restart brokers one at a time with controlled.shutdown.enable=true, and wait until no partition is "
-        f"under-replicated: {_under_replicated(observed)}."
-    )
-    if failure.session is not None and failure.session.is_closed:
-        yield f"It was shut down, not lost: {restart}"
+    session = failure.session
+    wait = f"and wait until no partition is under-replicated: {_under_replicated(observed)}."
+    if failure.closed_ns is not None or (session is not None and session.is_closed):
+        yield f"It shut down in order, as for a restart. Restart brokers one at a time, {wait}"
     else:
         yield f"Look at the log of {failure.subject} and at its host for that time."
-        yield f"If it was restarted on purpose, {restart}"
-    if failure.session is not None and not failure.session.is_closed:
-        yield f"{_sooner_by_session(failure.session)}."
+        yield f"If it was restarted on purpose, restart brokers one at a time with controlled.shutdown.enable=true, {wait}"
+    if session is not None and not session.is_closed:
+        yield f"{_sooner_by_session(session)}."
     yield lower(("reconnect_backoff", "metadata_age"), observed.libraries, "come back")
 
 

@@ -42,9 +42,42 @@ def behind_failed_replica(stall: Row, failures: Sequence[Failure]) -> Failure | 
 def at_moved_resource(stall: Row, failures: Sequence[Failure]) -> Failure | None:
     """What errors tell about the topic-partition, group or transactional id that waited: its leader or coordinator
     moved, access was denied, ..."""
-    names = _resources_of(stall)
-    about = (f for f in failures if f.kind in ERROR_KINDS and not names.isdisjoint(f.resources))
-    return _longest_overlap(stall, about)
+    return _longest_overlap(stall, _about(stall, failures, ERROR_KINDS - {"member"}))
+
+
+def at_lost_place(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """What errors tell about members of the group that waited: they had lost their place in it."""
+    return _longest_overlap(stall, _about(stall, failures, frozenset({"member"})))
+
+
+def while_not_recovered(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """The failure from which the client had not recovered, for the topic-partition, group or transactional id that
+    waited: it still asked a broker that was lost, or that had handed it over; or it had no connection to it yet."""
+    client, names = stall["client_instance_id"], _resources_of(stall)
+    during = [
+        (recovery["start_ns"], failure)
+        for failure in failures
+        for name in names | _server_of(stall, failure)
+        for recovery in failure.recoveries_of.get((client, name), ())
+        if _is_during(stall, recovery)
+    ]
+    return max(during, key=lambda each: each[0])[1] if during else None
+
+
+def _server_of(stall: Row, failure: Failure) -> frozenset[str]:
+    """The name of recoveries from a lost connection, where the stall waited for the failed broker."""
+    if failure.server is None or failure.node_id != stall["node_id"]:
+        return frozenset()
+    return frozenset([failure.server])
+
+
+def _is_during(stall: Row, recovery: Row) -> bool:
+    """Whether the stall began before the client had recovered."""
+    recovered_ns = recovery["recovered_ns"]
+    if recovery["outcome"] == "served_elsewhere":
+        return False
+    is_over = recovered_ns is not None and recovered_ns <= stall["from_ns"]
+    return not is_over and bool(recovery["start_ns"] <= stall["from_ns"] + LEAST_OVERLAP_NS)
 
 
 def after_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | None:
@@ -60,13 +93,28 @@ def after_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | No
     return max(before, key=lambda f: f.end_ns or 0, default=None)
 
 
-RULES: tuple[Rule, ...] = (under_quota, at_failed_broker, behind_failed_replica, at_moved_resource, after_failed_broker)
+RULES: tuple[Rule, ...] = (
+    under_quota,
+    at_failed_broker,
+    behind_failed_replica,
+    at_moved_resource,
+    while_not_recovered,
+    after_failed_broker,
+)
 """In their order."""
+AFTER_REBALANCES: tuple[Rule, ...] = (at_lost_place,)
+"""For stalls that no rebalance explains either: a rebalance says why a member lost its place."""
 
 
-def failure_of(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+def failure_of(stall: Row, failures: Sequence[Failure], rules: Iterable[Rule] = RULES) -> Failure | None:
     """The failure to which the stall belongs, by the first rule that applies; None where none does."""
-    return next((found for rule in RULES if (found := rule(stall, failures)) is not None), None)
+    return next((found for rule in rules if (found := rule(stall, failures)) is not None), None)
+
+
+def _about(stall: Row, failures: Iterable[Failure], kinds: frozenset[str]) -> Iterable[Failure]:
+    """The failures of these kinds that are about what waited."""
+    names = _resources_of(stall)
+    return (f for f in failures if f.kind in kinds and not names.isdisjoint(f.resources))
 
 
 def _longest_overlap(stall: Row, failures: Iterable[Failure]) -> Failure | None:

@@ -45,6 +45,9 @@ class Failure:
     end_ns: int | None
     felt_until_ns: int | None = None
     """Of a broker: when it served the last of the hosts that it had not served."""
+    closed_ns: int | None = None
+    """Of a broker that shut down in order: when it closed its connections. It began to hand over its leaders and
+    coordinators at start_ns."""
     node_id: int | None = None
     server: str | None = None
     hosts: frozenset[str] = frozenset()
@@ -55,6 +58,8 @@ class Failure:
     recoveries: list[Row] = field(default_factory=list)
     resources: set[str] = field(default_factory=set)
     """The resources of the recoveries: a failure may have as many recoveries as a fleet has clients."""
+    recoveries_of: dict[tuple[str, str], list[Row]] = field(default_factory=dict)
+    """The recoveries of each client (client_instance_id) from what happened to each resource."""
     client_instance_ids: set[str] = field(default_factory=set)
     """The clients of the recoveries."""
     rebalances: list[Row] = field(default_factory=list)
@@ -67,6 +72,8 @@ class Failure:
         """Add a recovery that belongs to it."""
         self.recoveries.append(recovery)
         self.resources.add(recovery["resource"])
+        key = recovery["client_instance_id"], recovery["resource"]
+        self.recoveries_of.setdefault(key, []).append(recovery)
         self.client_instance_ids.add(recovery["client_instance_id"])
 
     @property

@@ -8,8 +8,9 @@ from typing import Any
 
 from kafkascope_spark.error_codes import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME, errors_about
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
-from kafkascope_spark.incidents.attribution import FOLLOWS_NS, failure_of
+from kafkascope_spark.incidents.attribution import AFTER_REBALANCES, FOLLOWS_NS, RULES, Rule, failure_of
 from kafkascope_spark.incidents.broker_failures import broker_failures
+from kafkascope_spark.incidents.controlled_shutdown import mark_controlled_shutdowns
 from kafkascope_spark.incidents.failure import SECOND, Failure
 from kafkascope_spark.incidents.incident_rows import incident_id, incident_row
 from kafkascope_spark.incidents.observed import Observed
@@ -82,6 +83,7 @@ class Incidents:
         of_members = list(of_rebalances((s for s in left if s["group_id"]), self._rebalances))
         explained = {s["stall_id"] for failure in of_members for s in failure.stalls}
         left = [s for s in left if s["stall_id"] not in explained and not _may_be_by_choice(s)]
+        left = _attribute_stalls(left, errors, AFTER_REBALANCES)
         unexplained = list(of_unexplained(left))
         give_roots(errors, of_brokers)
         found = [*of_brokers, *of_members, *unexplained, *errors]
@@ -91,6 +93,7 @@ class Incidents:
         """The failures of brokers and paths, and of brokers that lost their ZooKeeper sessions."""
         failures = broker_failures(self._states)
         lost = give_sessions(failures, ended_sessions(self._sessions, self._states))
+        mark_controlled_shutdowns(failures, self._recoveries)
         return sorted([*failures, *of_lost_sessions(lost)], key=lambda f: (f.start_ns, f.subject))
 
 
@@ -100,11 +103,11 @@ def _may_be_by_choice(stall: Row) -> bool:
     return stall["kind"] == "consume" and stall["group_id"] is None
 
 
-def _attribute_stalls(stalls: Iterable[Row], failures: Sequence[Failure]) -> list[Row]:
+def _attribute_stalls(stalls: Iterable[Row], failures: Sequence[Failure], rules: Sequence[Rule] = RULES) -> list[Row]:
     """Gives each stall to its failure. Returns those that belong to none."""
     left = []
     for stall in stalls:
-        failure = failure_of(stall, failures)
+        failure = failure_of(stall, failures, rules)
         if failure is None:
             left.append(stall)
         else:
@@ -113,10 +116,12 @@ def _attribute_stalls(stalls: Iterable[Row], failures: Sequence[Failure]) -> lis
 
 
 def _attribute_recoveries(recoveries: Iterable[Row], failures: Sequence[Failure]) -> list[Row]:
-    """Gives each recovery to the failure of a broker from which it follows. Returns those that follow from none."""
+    """Gives each recovery to the failure of a broker from which it follows: of several to that of its own broker, else
+    to the latest. Returns those that follow from none."""
     left = []
     for recovery in recoveries:
-        failure = next((f for f in failures if _follows(recovery, f)), None)
+        following = (f for f in failures if _follows(recovery, f))
+        failure = max(following, key=lambda f: (_is_at(recovery, f), f.start_ns), default=None)
         if failure is None:
             left.append(recovery)
         else:
@@ -133,9 +138,13 @@ def _follows(recovery: Row, failure: Failure) -> bool:
         return False
     if failure.kind == "listener":
         return bool(recovery["resource"] == failure.server)
-    at_node = recovery["old_node_id"] == failure.node_id and error in _errors_at_node(failure)
     follows = failure.is_of_broker and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
-    return at_node or follows
+    return _is_at(recovery, failure) or follows
+
+
+def _is_at(recovery: Row, failure: Failure) -> bool:
+    """Whether the recovery is that from an error of the failed broker itself."""
+    return bool(recovery["old_node_id"] == failure.node_id and recovery["first_error_name"] in _errors_at_node(failure))
 
 
 def _errors_at_node(failure: Failure) -> frozenset[str]:

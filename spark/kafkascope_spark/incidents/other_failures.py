@@ -44,14 +44,26 @@ def of_rebalances(stalls: Iterable[Row], rebalances: Iterable[Row]) -> Iterator[
 
 
 def _explaining(stall: Row, rebalances: Sequence[Row]) -> Row | None:
-    """The rebalance that has time in common with the stall: the one in which a member was evicted, else the first."""
+    """The rebalance that has time in common with the stall: the one in which a member was evicted, else the first. An
+    evicted member had been silent before: where it was the only one, the group rebalances when it is back."""
     during = [
         row
         for row in rebalances
-        if (row["start_ns"] or 0) <= (stall["to_ns"] or FOREVER) and (row["end_ns"] or FOREVER) >= stall["from_ns"]
+        if _since_ns(row) <= (stall["to_ns"] or FOREVER) and (row["end_ns"] or FOREVER) >= stall["from_ns"]
     ]
     evicting = [row for row in during if any(d["how"] != "left" for d in row["departed"] or ())]
     return next(iter(evicting or during), None)
+
+
+def _since_ns(rebalance: Row) -> int:
+    """When the rebalance began, or the first of the members that it removed was last heard from."""
+    return min([rebalance["start_ns"] or 0, *_last_heard(rebalance)])
+
+
+def _last_heard(rebalance: Row) -> list[int]:
+    """When the members that the group went on without, and that had not left by themselves, were last heard from."""
+    departed = rebalance["departed"] or ()
+    return [d["last_heard_ns"] for d in departed if d["how"] != "left" and d["last_heard_ns"]]
 
 
 def _goes_on(failure: Failure, stall: Row) -> bool:
@@ -63,8 +75,7 @@ def _take(failure: Failure, stall: Row, rebalance: Row) -> None:
     failure.end_ns = _later_end(failure.stalls)
     if rebalance not in failure.rebalances:
         failure.rebalances.append(rebalance)
-        departed = [d for d in rebalance["departed"] or () if d["how"] != "left" and d["last_heard_ns"]]
-        failure.start_ns = min([failure.start_ns, *(d["last_heard_ns"] for d in departed)])
+        failure.start_ns = min([failure.start_ns, *_last_heard(rebalance)])
 
 
 def of_errors(recoveries: Iterable[Row]) -> Iterator[Failure]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from kafkascope_spark.error_codes import WAITS_FOR
+from kafkascope_spark.error_codes import SERVER_CLOSED, WAITS_FOR
 from kafkascope_spark.findings.wording import clock, counted, duration, listed
 from kafkascope_spark.incidents.failure import EndedSession, Failure
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
@@ -67,18 +67,20 @@ def _impact(failure: Failure, end_ns: int | None) -> str:
 
 
 def _impact_without_stalls(failure: Failure) -> str:
-    """Who could not work, as far as errors tell."""
-    failed = {r["client_instance_id"] for r in failure.recoveries if r["outcome"] in UNSERVED}
+    """Who could not work, as far as errors tell. Who lost a connection and asked for nothing later wanted nothing."""
+    unserved = (r for r in failure.recoveries if r["outcome"] in UNSERVED)
+    failed = {r["client_instance_id"] for r in unserved if not SERVER_CLOSED.issuperset(r["error_names"])}
     if failed:
         return f"{counted(len(failed), 'client')} could not work because of it."
     return "Nobody stood still because of it."
 
 
 def _period(failure: Failure) -> str:
+    start_ns = failure.start_ns if failure.closed_ns is None else failure.closed_ns
     if failure.end_ns is None:
-        return f"from {clock(failure.start_ns)} to the end of the capture"
-    lasted = duration(failure.end_ns - failure.start_ns)
-    return f"from {clock(failure.start_ns)} to {clock(failure.end_ns)} ({lasted})"
+        return f"from {clock(start_ns)} to the end of the capture"
+    lasted = duration(failure.end_ns - start_ns)
+    return f"from {clock(start_ns)} to {clock(failure.end_ns)} ({lasted})"
 
 
 def _subject(failure: Failure) -> str:
@@ -86,7 +88,13 @@ def _subject(failure: Failure) -> str:
 
 
 def _down(failure: Failure) -> str:
-    return f"{_subject(failure)} was down {_period(failure)}: its connections ended together, and new ones were refused"
+    how = "its connections ended together, and new ones were refused"
+    if failure.closed_ns is None:
+        return f"{_subject(failure)} was down {_period(failure)}: {how}"
+    return (
+        f"{_subject(failure)} shut down from {clock(failure.start_ns)} on and was down {_period(failure)}: "
+        f"other brokers took over what it led or coordinated, then {how}"
+    )
 
 
 def _silent(failure: Failure) -> str:

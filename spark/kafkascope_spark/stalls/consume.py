@@ -1,7 +1,9 @@
 """When records of a topic-partition waited to be fetched by a group, from the events of all its members."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from kafkascope_spark.model import Row
 from kafkascope_spark.stalls.clients import ServiceClient
@@ -11,19 +13,28 @@ SOON_NS = 1_000_000_000
 """Members of a group get their partitions at once: within this time all that live read again."""
 AWAY_NS = 60_000_000_000
 """So long after the death of a member somebody is expected to take its place."""
+CLOSE_NS = 10_000_000_000
+"""A consumer that closes stops reading, commits and leaves its group; what takes longer, because the coordinator does
+not respond or the process hangs, is a stall like any other that is so severe."""
 
 
 class Reads:
     """When each client of a group brought records of any topic-partition. runs: structs of fetch_run of the group."""
 
     def __init__(self, runs: Iterable[Row]) -> None:
-        self._times: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for run in runs:
-            self._times[run["client_instance_id"]].append((run["first_ns"], run["last_ns"]))
+        self._firsts: dict[str, list[int]] = defaultdict(list)
+        times = sorted((run["first_ns"], run["last_ns"], run["client_instance_id"]) for run in runs)
+        lasts: dict[str, list[int]] = defaultdict(list)
+        for first_ns, last_ns, client_instance_id in times:
+            self._firsts[client_instance_id].append(first_ns)
+            lasts[client_instance_id].append(last_ns)
+        self._latest = {client: list(accumulate(ends, max)) for client, ends in lasts.items()}
+        """Of each client: the latest end of its runs up to each of them, in the order in which they begin."""
 
     def any_of(self, client_instance_id: str, after_ns: int, until_ns: int) -> bool:
-        """Whether a response with records came to the client in that time."""
-        return any(last > after_ns and first <= until_ns for first, last in self._times[client_instance_id])
+        """Whether a response with records came to the client in that time, as far as the ends of its runs show."""
+        n = bisect_right(self._firsts[client_instance_id], until_ns)
+        return n > 0 and self._latest[client_instance_id][n - 1] > after_ns
 
 
 def consume_waits(events: Sequence[Row], members: Sequence[ServiceClient], reads: Reads) -> Iterator[Wait]:
@@ -100,7 +111,7 @@ def _wait(latest: Row, progress_ns: int, following: Row | None, members: Sequenc
     void_ns = _without_members_ns(members, from_ns)
     if void_ns is not None and (to_ns is None or void_ns < to_ns):
         to_ns = void_ns
-    if to_ns is not None and to_ns <= from_ns:
+    if to_ns is not None and (to_ns <= from_ns or _is_closing(members, from_ns, to_ns)):
         return
     requests = [(latest["last_ns"], latest["last_request_id"])]
     if following is not None and to_ns == following["first_ns"]:
@@ -114,6 +125,20 @@ def _wait(latest: Row, progress_ns: int, following: Row | None, members: Sequenc
         requests=tuple(requests),
         progress_ns=progress_ns,
     )
+
+
+def _is_closing(members: Sequence[ServiceClient], from_ns: int, to_ns: int) -> bool:
+    """Whether the wait is over because all members closed, and none sent Fetch requests in it: they had stopped
+    reading."""
+    living = [m for m in members if m.first_ns <= to_ns and (m.left_ns is None or m.left_ns >= from_ns)]
+    return bool(living) and all(_closes(member, from_ns, to_ns) for member in living)
+
+
+def _closes(member: ServiceClient, from_ns: int, to_ns: int) -> bool:
+    if not member.closed or member.left_ns is None or member.left_ns > to_ns:
+        return False
+    last_ns = member.last_fetch_ns or member.first_ns
+    return last_ns <= from_ns + SOON_NS and member.left_ns - last_ns <= CLOSE_NS
 
 
 def _end_of_group(members: Sequence[ServiceClient]) -> int | None:

@@ -19,7 +19,8 @@ MOST_EVIDENCE = 32
 class Wait:
     """A time in which a subject was not served. to_ns: None where it was not served again by the end of the capture.
     requests: (time, request id) that prove it; n_attempts: None where they are not counted; progress_ns: of a wait for
-    records, when some were last brought."""
+    records, when some were last brought; longest_ns: of several waits that overlap, the longest one, None for a single
+    wait."""
 
     from_ns: int
     to_ns: int | None
@@ -29,6 +30,12 @@ class Wait:
     error_names: frozenset[str] = frozenset()
     requests: tuple[tuple[int, str], ...] = ()
     progress_ns: int | None = None
+    longest_ns: int | None = None
+
+    def lasted_ns(self, end_ns: int) -> int:
+        """How long it was, or the longest of several. end_ns: end of the capture."""
+        lasted = (self.to_ns or end_ns) - self.from_ns
+        return lasted if self.longest_ns is None else min(lasted, self.longest_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,7 @@ class StallLimits:
     def is_stall(self, joined: JoinedWaits) -> bool:
         """Whether one of the waits is long enough: a client whose requests are all answered in time is served, however
         many of them are on the way at a time."""
-        return any((wait.to_ns or self.end_ns) - wait.from_ns >= self.least_ns for wait in joined.waits)
+        return any(wait.lasted_ns(self.end_ns) >= self.least_ns for wait in joined.waits)
 
 
 def stall_rows(

@@ -69,6 +69,18 @@ def test_no_wait_without_a_slow_acknowledgement(dataset, lines):
             assert overlaps, wait
 
 
+def test_the_longest_wait_of_several_batches_is_that_of_one_of_them(dataset, lines):
+    acked = [row for row in lines if row["event"] == "acked"]
+    several = [each for each in events(dataset, "produce_wait") if each["n"] > 1 and each["longest_ns"] is not None]
+    assert several
+    for each in several:
+        since, until = each["created_ns"] - CLIENT_NS, each["accepted_ns"] + CLIENT_NS
+        mine = [row for row in acked if f"{row['topic']}-{row['partition']}" == each["key"]]
+        waited = [row["ts_ns"] - row["sent_ns"] for row in mine if since <= row["sent_ns"] and row["ts_ns"] <= until]
+        assert abs(max(waited) - each["longest_ns"]) < CLIENT_NS
+    assert all(each["longest_ns"] <= each["accepted_ns"] - each["created_ns"] for each in several)
+
+
 def test_what_a_run_did_not_bring_was_accepted_when_its_producer_says(dataset, lines):
     acked = defaultdict(list)
     for row in lines:

@@ -159,6 +159,28 @@ def test_down_from_the_first_fin_until_it_serves(trace):
     ]
 
 
+def down_with_payload(trace, at, *, accepted=False):
+    """A server that is down from 10 to 20 s, and sends something at a time."""
+    trace.host("a")
+    trace.signs((0.1, 10.0), (at, at + 0.2), (20.0, 59.0), host="a")
+    trace.payload((0.1, 10.0), (at, at + 0.2), (20.0, 59.0))
+    trace.lost("a", "rst_server", 0.0, 10.1)
+    for refused in (11.0, 13.0, 16.0, 18.0):
+        trace.lost("a", "refused", refused, refused)
+    if accepted:
+        trace.lost("a", "accepted", at, at, accepted_ns=int(at * 1e9), accepted_packet_no=int(at * 10))
+    return [row[2:] for row in trace.states() if row[1] == "down"]
+
+
+def test_a_late_response_while_connections_are_refused_is_no_service(trace):
+    """Recorded: a firewall resets what comes to a broker; a response that was delayed there still leaves it."""
+    assert down_with_payload(trace, 15.0) == [(10.1, 20.0)]
+
+
+def test_a_server_that_accepts_a_connection_is_back(trace):
+    assert down_with_payload(trace, 15.0, accepted=True) == [(10.1, 15.0), (16.0, 20.0)]
+
+
 def test_nothing_is_known_of_a_host_that_had_left_before_it_went_down(trace):
     """A controlled shutdown stops the fetchers of the other brokers first; they come back when it leads again. What
     comes to the broker later for the first time says nothing of before."""

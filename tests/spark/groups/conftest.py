@@ -149,9 +149,10 @@ class Trace:
         return self
 
     def consumer(self, who: str, left: int | None = None, *, closed: bool = False) -> "Trace":
-        """A client that reads in the group."""
+        """A client that reads in the group, until it leaves."""
+        left_ns = None if left is None else left * MS
         client = {"client_instance_id": f"ci-{who}", "client_ip": "10.0.0.1", "client_id": who, "group_id": "g"}
-        client |= {"first_ns": 0, "first_accepted_ns": None, "left_ns": None if left is None else left * MS}
+        client |= {"first_ns": 0, "first_accepted_ns": None, "last_fetch_ns": left_ns, "left_ns": left_ns}
         self._event(0, who, SERVICE_CLIENT, client | {"closed": closed})
         return self
 

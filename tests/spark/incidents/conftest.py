@@ -76,12 +76,14 @@ def recovery() -> MakeRow:
             "resource_kind": "partition",
             "resource": "orders-0",
             "first_error_name": error,
+            "error_names": [error],
             "first_api_key": 1,
             "outcome": "still_open" if end is None else "recovered",
             "start_ns": ns(start),
             "failing_ns": None,
             "recovered_ns": ns(end),
             "old_node_id": node,
+            "new_node_id": None,
             "evidence": [f"failed-{host}-{start}"],
         } | more
 

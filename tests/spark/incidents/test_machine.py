@@ -114,6 +114,54 @@ def test_what_begins_at_the_moment_a_broker_is_back_follows_from_that_one(state:
     assert ends == {1: 8 * NS, 2: 26 * NS}
 
 
+@pytest.fixture
+def restarts_in_turn(state: MakeRow) -> list[Row]:
+    """Node 1 is down from 8 to 20 s, node 2 from 22 to 38 s."""
+    rows = [state(1, 21, "serving", 0, 8), state(1, 21, "down", 8, 20), state(1, 21, "serving", 20, 60)]
+    return [*rows, state(2, 21, "serving", 0, 22), state(2, 21, "down", 22, 38), state(2, 21, "serving", 38, 60)]
+
+
+def test_a_broker_that_shuts_down_in_order_fails_from_its_first_refusal(
+    restarts_in_turn: list[Row], stall: MakeRow, recovery: MakeRow
+) -> None:
+    """Recorded: node 103 refuses commits 1.5 s before it ends its connections, and 0.6 s after node 102 was back."""
+    commit = stall("commit", 21, 2, 20.5, 22.1, group_id="orders-app", error_names=["NOT_COORDINATOR"])
+    moved = {"new_node_id": 3}
+    refusals = [recovery("NOT_COORDINATOR", 21, 2, 20.5, 22.1, resource="orders-app", **moved)]
+    refusals += [recovery("NOT_LEADER_OR_FOLLOWER", 21, 2, 19.9, 20.2, **moved)]
+    incidents, kinds = tell(restarts_in_turn, [commit], refusals)
+    assert [(i["kind"], i["node_id"], i["n_stalls"]) for i in incidents] == [
+        ("broker_down", 1, 0),
+        ("broker_down", 2, 1),
+    ]
+    assert (incidents[1]["start_ns"], incidents[1]["end_ns"]) == (19_900_000_000, 22_100_000_000)
+    assert kinds == {"stall-commit-21-20.5": "broker_down"}
+    assert "shut down from 00:00:19.900 UTC on and was down from 00:00:22.000 UTC to" in incidents[1]["sentence"]
+    assert "It shut down in order" in incidents[1]["advice"]
+    assert "Look at the log of node 1" in incidents[0]["advice"]
+
+
+def test_a_broker_that_takes_over_leaders_before_it_falls_does_not_shut_down(
+    restarts_in_turn: list[Row], recovery: MakeRow
+) -> None:
+    """An election, and a broker that is killed soon after it."""
+    given_away = recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 6, 6.2, new_node_id=3)
+    taken_over = recovery("NOT_LEADER_OR_FOLLOWER", 21, 3, 6, 6.4, resource="orders-1", new_node_id=1)
+    incidents, _ = tell(restarts_in_turn, recoveries=[given_away, taken_over])
+    starts = [(i["kind"], i["start_ns"]) for i in incidents]
+    assert starts == [("leader_move", 6 * NS), ("broker_down", 8 * NS), ("broker_down", 22 * NS)]
+
+
+def test_a_client_that_lost_a_connection_and_asked_for_nothing_later_could_work(
+    restarts_in_turn: list[Row], recovery: MakeRow
+) -> None:
+    closed = recovery("CONNECTION_CLOSED", 21, 1, 8, None, resource_kind="connection", outcome="client_ended")
+    refused = closed | {"client_instance_id": "ci-22", "error_names": ["CONNECTION_CLOSED", "CONNECTION_REFUSED"]}
+    (idle, _), (asking, _) = (tell(restarts_in_turn, recoveries=[one])[0] for one in (closed, refused))
+    assert "Nobody stood still because of it." in idle["sentence"]
+    assert "1 client could not work because of it." in asking["sentence"]
+
+
 def test_a_failure_that_nobody_felt_is_routine(silent_broker: list[Row]) -> None:
     (incident,), _ = tell(silent_broker)
     assert (incident["severity"], incident["end_ns"], incident["clients"]) == ("info", 20 * NS, [])
@@ -125,6 +173,26 @@ def test_an_evicted_member_explains_why_a_group_stood_still(stall: MakeRow, reba
     assert (incident["kind"], incident["node_id"]) == ("member", None)
     assert (incident["start_ns"], incident["end_ns"]) == (9_800_000_000, 17 * NS)
     assert "In group orders-app, worker-7 went away without leaving" in incident["sentence"]
+
+
+def test_the_only_member_of_a_group_that_was_evicted_explains_why_nobody_read(
+    stall: MakeRow, rebalance: MakeRow, recovery: MakeRow
+) -> None:
+    """Recorded: a process that was stopped goes on at 16.6 s, reads what its sockets hold, and joins again at 17 s."""
+    stalls = [stall("consume", 21, 1, 8.7, 16.68, group_id="orders-app")]
+    stalls.append(stall("consume", 21, 2, 8.9, 17.4, group_id="orders-app", partition=1))
+    removed = recovery("UNKNOWN_MEMBER_ID", 21, 1, 16.7, 17.4, resource_kind="group", resource="orders-app")
+    incidents, kinds = tell([], stalls, [removed], [rebalance(17, 17.4, {"client-21": 8.5})])
+    assert kinds == {"stall-consume-21-8.7": "member", "stall-consume-21-8.9": "member"}
+    (away,) = [i for i in incidents if i["n_stalls"]]
+    assert (away["start_ns"], away["end_ns"]) == (8_500_000_000, 17_400_000_000)
+    assert "In group orders-app, client-21 went away without leaving" in away["sentence"]
+
+
+def test_a_member_that_lost_its_place_explains_a_stall_without_a_rebalance(stall: MakeRow, recovery: MakeRow) -> None:
+    removed = recovery("UNKNOWN_MEMBER_ID", 21, 1, 16.7, 18, resource_kind="group", resource="orders-app")
+    _, kinds = tell([], [stall("consume", 21, 1, 17, 18.5, group_id="orders-app")], [removed])
+    assert kinds == {"stall-consume-21-17": "member"}
 
 
 def test_errors_that_follow_from_a_broker_belong_to_it(silent_broker: list[Row], recovery: MakeRow) -> None:
@@ -153,6 +221,32 @@ def test_a_stall_after_a_leader_moved_belongs_to_the_move(
     assert kinds == {"stall-consume-22-40.1": "leader_move"}
     (moved,) = [i for i in incidents if i["kind"] == "leader_move"]
     assert (moved["severity"], moved["end_ns"]) == ("warning", 42 * NS)
+
+
+def test_a_client_that_has_not_recovered_stands_still_because_of_what_it_lost(
+    silent_broker: list[Row], stall: MakeRow, recovery: MakeRow
+) -> None:
+    """Recorded: the coordinator moves while its broker is frozen; kafkajs goes on asking the broker for 20 s."""
+    lost = {"resource_kind": "coordinator", "resource": "orders-app"}
+    refused = recovery("NOT_COORDINATOR", 21, 2, 20.1, None, outcome="wrong_reaction", **lost)
+    unread = stall("consume", 21, 1, 20.5, 41, group_id="orders-app")
+    incidents, kinds = tell(silent_broker, [unread], [refused])
+    assert kinds == {"stall-consume-21-20.5": "broker_silent"}
+    assert [(i["node_id"], i["end_ns"]) for i in incidents] == [(2, 41 * NS)]
+    _, kinds = tell(silent_broker, [unread], [refused | {"recovered_ns": 20_400_000_000}])
+    assert kinds == {"stall-consume-21-20.5": "unexplained"}
+
+
+def test_a_client_without_a_connection_to_a_broker_that_is_back_stands_still_because_of_the_path(
+    state: MakeRow, stall: MakeRow, recovery: MakeRow
+) -> None:
+    states = [state(2, 21, "silent", 5, 15), state(2, 22, "serving", 0, 60), state(2, 21, "serving", 15, 60)]
+    lost = recovery("REQUEST_UNANSWERED", 21, 2, 8, 18.5, resource_kind="connection", resource="10.0.0.2:9092")
+    unread = stall("consume", 21, 2, 15.1, 18.5, group_id="orders-app")
+    _, kinds = tell(states, [unread], [lost])
+    assert kinds == {"stall-consume-21-15.1": "path"}
+    _, kinds = tell(states, [unread], [lost | {"recovered_ns": None, "outcome": "served_elsewhere"}])
+    assert kinds == {"stall-consume-21-15.1": "unexplained"}
 
 
 def test_what_a_quota_holds_back_belongs_to_the_quota(

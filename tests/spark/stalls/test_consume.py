@@ -10,10 +10,11 @@ from kafkascope_spark.stalls.consume import AWAY_NS, Reads, consume_waits
 S = 1_000_000_000
 
 
-def member(name="ci-1", first=0, left=None, closed=True):
-    return ServiceClient(
-        name, "10.0.0.1", name, "g", first * S, None, None if left is None else left * S, left is not None and closed
-    )
+def member(name="ci-1", first=0, left=None, closed=True, fetched=None):
+    """fetched: its last Fetch request; as it ends if not given."""
+    left_ns = None if left is None else left * S
+    fetched_ns = left_ns if fetched is None else round(fetched * S)
+    return ServiceClient(name, "10.0.0.1", name, "g", first * S, None, fetched_ns, left_ns, left is not None and closed)
 
 
 def run(first, last, offsets, accepted=None, who="ci-1", answer=(None, None, 0)):
@@ -125,9 +126,24 @@ def test_a_consumer_without_a_group_wants_only_what_it_fetches():
     assert spans([run(0, 10, (0, 100), 12), run(15, 20, (100, 150))], [alone]) == [(12, 15)]
 
 
+def test_a_member_that_closes_has_stopped_reading_with_its_last_fetch():
+    """Recorded: a member stops fetching, and its connections end 5 s later, when it has reached its coordinator."""
+    runs = [run(0, 10, (0, 100), 10.5)]
+    assert spans(runs, [member(left=15, fetched=10.2)]) == []
+    assert spans(runs, [member(left=15, fetched=14.5)]) == [(10.5, 15)]
+    assert spans(runs, [member(left=15, fetched=10.2, closed=False)]) == [(10.5, 15)]
+    assert spans(runs, [member(left=15, fetched=10.2), member("ci-2", left=15, fetched=14)]) == [(10.5, 15)]
+
+
+def test_a_member_that_stood_still_for_long_before_it_closed_did_not_stop_reading():
+    """Recorded: kafkajs does not find its moved coordinator, stops reading, and is stopped 13 s later."""
+    runs = [run(0, 10, (0, 100), 10.5)]
+    assert spans(runs, [member(left=24, fetched=10.2)]) == [(10.5, 24)]
+
+
 def test_a_group_that_all_have_left_wants_nothing():
     runs = [run(0, 10, (0, 100), 10.5), run(40, 50, (100, 200), who="ci-2")]
-    assert spans(runs, [member(left=11), member("ci-2", 38)]) == [(10.5, 11)]
+    assert spans(runs, [member(left=12), member("ci-2", 38)]) == [(10.5, 12)]
 
 
 def test_a_member_that_died_is_waited_for():

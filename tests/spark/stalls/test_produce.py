@@ -4,6 +4,7 @@ import pytest
 
 from kafkascope_spark.stalls.clients import ServiceClient
 from kafkascope_spark.stalls.produce import GIVE_UP_NS, produce_waits
+from kafkascope_spark.stalls.stall import StallLimits, join_waits
 
 S = 1_000_000_000
 
@@ -11,7 +12,7 @@ S = 1_000_000_000
 def client(first_accepted=1, left=None):
     accepted_ns = None if first_accepted is None else first_accepted * S
     return ServiceClient(
-        "ci-1", "10.0.0.1", "app", None, 0, accepted_ns, None if left is None else left * S, left is not None
+        "ci-1", "10.0.0.1", "app", None, 0, accepted_ns, None, None if left is None else left * S, left is not None
     )
 
 
@@ -27,6 +28,7 @@ def wait(created, sent, accepted=None, ended=None, error=None, n=1):
         "sent_ns": at(sent),
         "last_sent_ns": at(sent),
         "accepted_ns": at(accepted),
+        "longest_ns": None if accepted is None or created is None else at(accepted - created),
         "ended_ns": at(ended if ended is not None else accepted),
         "error_name": error,
     }
@@ -43,6 +45,17 @@ def spans(events, who=None):
 
 def test_a_batch_waits_from_its_creation_until_it_is_accepted():
     assert spans([wait(10, 12, 15)]) == [(10, 15)]
+
+
+def test_batches_that_overlap_are_a_stall_only_where_one_of_them_waits_for_long():
+    """Recorded: 52 batches of one producer at once, each accepted within 0.8 s, the last 1.9 s after the first."""
+    limits = StallLimits(60 * S, S)
+    together = wait(10, 10, 11.9, n=52)
+    (busy,), (stalled,) = (
+        join_waits(produce_waits([together | {"longest_ns": longest}], client()), 60 * S)
+        for longest in (round(0.8 * S), round(1.2 * S))
+    )
+    assert (limits.is_stall(busy), limits.is_stall(stalled)) == (False, True)
 
 
 def test_what_waits_before_the_first_success_is_the_start():

@@ -67,7 +67,7 @@ KIND_DOCS: Mapping[str, str] = {
     "produce_wait": (
         "batches of one producer for one topic-partition that waited half a second or more, or were not accepted: n "
         "requests in a row with the same outcome; created_ns: when their first record was created, on the capture's "
-        "clock"
+        "clock; longest_ns: how long the batch waited that waited longest"
     ),
     "fetch_run": (
         "responses to Fetch that brought later and later records of one topic-partition, with less than half a second "
