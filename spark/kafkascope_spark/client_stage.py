@@ -22,6 +22,7 @@ from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KI
 from kafkascope_spark.client_stories import ClientStories, Owner, TableRow
 from kafkascope_spark.event_decoder import event_rows
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT, AFFECTED_CLIENT_STRUCT
+from kafkascope_spark.incidents.silent_client import SILENT_CLIENT, SILENT_CLIENT_STRUCT
 from kafkascope_spark.recoveries.causes import felt_ns
 from kafkascope_spark.stalls.clients import SERVICE_CLIENT, SERVICE_CLIENT_STRUCT, service_key
 from kafkascope_spark.stalls.machine import FETCH_RUN
@@ -48,6 +49,7 @@ SHARED_KINDS = {
     SERVICE_CLIENT: SERVICE_CLIENT_STRUCT,
     STALL: row_struct(STALLS),
     AFFECTED_CLIENT: AFFECTED_CLIENT_STRUCT,
+    SILENT_CLIENT: SILENT_CLIENT_STRUCT,
     RECOVERY: row_struct(RECOVERIES),
     WRITTEN_FILE: FILE,
 }
@@ -109,6 +111,9 @@ def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
         elif name == AFFECTED_CLIENT:
             identity = row["client_instance_id"]
             yield _row(AFFECTED_CLIENT, identity, AFFECTED_CLIENT, row) | {"conn_id": identity}
+        elif name == SILENT_CLIENT:
+            place = {"ts_ns": row["from_ns"], "conn_id": row["client_instance_id"]}
+            yield _row(SILENT_CLIENT, "", SILENT_CLIENT, row) | place
         elif name == STALL:
             yield _row(STALL, "", STALL, row) | {"ts_ns": row["from_ns"], "conn_id": row["stall_id"]}
         else:

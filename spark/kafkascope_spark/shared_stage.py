@@ -20,6 +20,7 @@ from kafkascope_spark.flow.machine import FLOW, PartitionFlow
 from kafkascope_spark.groups.stories import GroupStories, TableRow
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, found
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
+from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.recoveries.causes import Causes, felt_ns
 from kafkascope_spark.stalls.clients import GROUP, SERVICE
 from kafkascope_spark.stalls.machine import Stalls
@@ -110,6 +111,10 @@ class SharedMachines:
         clients = (row[AFFECTED_CLIENT] for row in rows)
         self._found += [found(AFFECTED_CLIENT, 0, client["client_instance_id"], client) for client in clients]
 
+    def _feed_silent_clients(self, rows: Iterable[Row]) -> None:
+        silent = (row[SILENT_CLIENT] for row in rows)
+        self._found += [found(SILENT_CLIENT, s["from_ns"], s["client_instance_id"], s) for s in silent]
+
     def _feed_files(self, rows: Iterable[Row]) -> None:
         self._feed_written(row[WRITTEN_FILE] for row in rows)
 
@@ -145,6 +150,7 @@ class SharedMachines:
         FLOW: _feed_flow,
         RECOVERY: _feed_recoveries,
         AFFECTED_CLIENT: _feed_clients,
+        SILENT_CLIENT: _feed_silent_clients,
         WRITTEN_FILE: _feed_files,
     }
 

@@ -38,6 +38,7 @@ CONSEQUENCES: dict[str, frozenset[str]] = {
     "quota": frozenset({"throttled"}),
     "permission": frozenset({"access_denied", "auth_failed"}),
     "missing_topic": frozenset({"missing_topic"}),
+    "client": frozenset({"evicted_member", "rebalance_storm", "stuck_consumer", "hanging_transaction"}),
 }
 """Kind of incident -> rules whose findings are consequences of such an incident."""
 

@@ -37,6 +37,7 @@ KINDS = {
     "quota": "quota exceeded",
     "permission": "permission denied",
     "missing_topic": "topic missing",
+    "client": "client stood still",
     "unexplained": "unexplained",
 }
 """Kinds of incident in words."""
