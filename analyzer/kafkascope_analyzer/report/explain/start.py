@@ -34,8 +34,8 @@ def explain_start(dataset: Dataset, identity: Identity) -> Explanation:
                 f"Against what is expected of {against}: {name.replace('_', ' ')}: {list_of(differing, 6)}."
             )
     ports = [proof.server_port for proof in proofs.values()]
-    cut = cut_command("startup", [identity.id], "start")
-    return Explanation(START, identity.id, sentences, cut, wireshark_command("start", ports), {"start": start})
+    cut = cut_command("startup", [identity.id], identity.id)
+    return Explanation(START, identity.id, sentences, cut, wireshark_command(identity.id, ports), {"start": start})
 
 
 def _head(start: Row, client: Row) -> str:
