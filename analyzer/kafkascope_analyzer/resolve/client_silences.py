@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.ingest.liveness_spans import RUN_COLUMNS, RUNS, WAITS
-from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.flow_clients import GROUP_CLIENTS
 from kafkascope_analyzer.resolve.run_union import Ints, Runs, first_ending_after, joined
+from kafkascope_analyzer.scan.group_clients import GROUP_CLIENTS
+from kafkascope_analyzer.scan.liveness_spans import RUN_COLUMNS, RUNS, WAITS
+from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.tcp.spans import ENDED_BY, PACKETS, PAYLOAD
 
 if TYPE_CHECKING:

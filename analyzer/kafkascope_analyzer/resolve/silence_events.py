@@ -6,12 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import WHOLE
-from kafkascope_analyzer.resolve.apis import int_column
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.client_event import EventPlace, client_events, flat
+from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
 from kafkascope_analyzer.resolve.event_source import MessageReader
-from kafkascope_analyzer.resolve.failed_requests import has_failed
+from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_analyzer.scan.failed_requests import has_failed
 
 _OF_REQUEST = ("request_id", "api_key", "generation_or_epoch")
 

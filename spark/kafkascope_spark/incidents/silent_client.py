@@ -43,6 +43,10 @@ _KERNEL_NS = 500_000_000
 process's last payload (a host may delay an acknowledgment by up to 500 ms, RFC 9293)."""
 
 
+_NOT_YET = frozenset({api_keys.LEAVE_GROUP, api_keys.JOIN_GROUP, api_keys.FIND_COORDINATOR, api_keys.METADATA})
+"""After these requests a client is in no group, or not yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class _AtMoment:
     """What the connections of a client did at one moment: the silences that cover it."""
@@ -78,21 +82,22 @@ def _heartbeat_ms(instance: Instance) -> int | None:
 
 
 def _owing(instance: Instance) -> Iterator[Silence]:
-    """The silences on connections to a coordinator before which the client had not left its group, nor learned that it
-    could not stay."""
+    """The silences on connections on which the client was a member of its group when they began."""
     for connection in instance.connections:
-        if connection.members:
-            yield from (each for each in connection.silences if not _has_left(each))
+        since_ns = connection.member_first_ns
+        if since_ns is not None:
+            yield from (s for s in connection.silences if s.first_ns >= since_ns and _is_member(s))
 
 
-def _has_left(silence: Silence) -> bool:
-    """Whether the last request before the silence ended the client's membership, or failed."""
+def _is_member(silence: Silence) -> bool:
+    """Whether the last request before the silence leaves the client in its group."""
     leaves = silence.api_key in api_keys.GROUP_HEARTBEATS and (silence.generation_or_epoch or 0) < 0
-    return leaves or silence.api_key in (None, api_keys.LEAVE_GROUP) or bool(silence.failed)
+    return not leaves and silence.api_key is not None and silence.api_key not in _NOT_YET
 
 
 def _at(instance: Instance, at_ns: int) -> _AtMoment | None:
-    """What the connections of the client did at a moment; None where the client, or its host, was not silent then."""
+    """What the connections of the client did at a moment; None where the client, or its host, was not silent then, or
+    its last request had failed: it may wait for a while before it tries again."""
     silences = []
     for connection in instance.connections:
         if connection.first_ns <= at_ns <= connection.last_ns:
@@ -100,7 +105,10 @@ def _at(instance: Instance, at_ns: int) -> _AtMoment | None:
             if silence is None or not silence.acknowledged:
                 return None
             silences.append(silence)
-    begin_ns = max((s.first_ns for s in silences), default=at_ns)
+    last = max(silences, key=lambda s: s.first_ns, default=None)
+    if last is None or last.failed:
+        return None
+    begin_ns = last.first_ns
     ends = [s.last_ns for s in silences if s.last_ns is not None and s.ended_by != "gave_up"]
     ends += [c.first_ns for c in instance.connections if c.first_ns > begin_ns]
     return _AtMoment(tuple(silences), begin_ns, min(ends, default=None))
