@@ -3,8 +3,8 @@ from the servers' side.
 
 A server that sent payload waits for the client's next payload, and most such waits say nothing: a client is idle, or
 its next heartbeat is not due yet. Here those are chosen that are unusually long for a connection on which a member
-talks to its group, with what all other connections from the same address did when the next payload was overdue. Whether
-a client was silent on all its connections is decided where it is known which connections are its own (Spark).
+talks to its group, with what all other connections from the same address did while the next payload was overdue.
+Whether a client was silent on all its connections is decided where it is known which connections are its own (Spark).
 """
 
 from collections.abc import Iterator
@@ -87,12 +87,13 @@ def _server_waits(hosts: "ServerHosts", layer: int) -> Iterator[tuple[Runs, Ints
 
 
 def _is_chosen(waits: Runs, hosts: "ServerHosts", end_ns: int) -> NDArray[np.bool_]:
-    """Whether each wait is an overdue one of a group's member, or goes on at a moment at which another connection of
-    the same address became overdue."""
+    """Whether each wait is an overdue one of a group's member, or goes on in the middle of the time for which another
+    connection of the same address was overdue: a broker may respond to a Fetch long after the client fell silent."""
     until = _until(waits, end_ns)
     host = hosts.host[waits.subject]
     overdue, due = _overdue(waits.subject, waits.first_ns, until, _of_members(hosts)[waits.subject])
-    moments = Runs(host[overdue], due, due, due, due)
+    middle = due + (until[overdue] - due) // 2
+    moments = Runs(host[overdue], middle, middle, middle, middle)
     moments = moments.taken(np.lexsort((moments.last_ns, moments.subject)))
     at = first_ending_after(moments, host, waits.first_ns)
     chosen = at >= 0

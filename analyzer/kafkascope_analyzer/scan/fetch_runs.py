@@ -1,7 +1,7 @@
 """First pass: when the consumers on the connections of a bucket got records, as runs (service_kernels.RUN).
 
 A consumer that gets every record soon after it was written is one run as long as its connection, however often it
-fetches. Followers are no consumers.
+fetches. Followers are no consumers. Members of share groups (KIP-932) bring records of one topic-partition in turn.
 """
 
 import numpy as np

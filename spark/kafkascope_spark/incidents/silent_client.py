@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from kafkascope_parsers import api_keys
-from kafkascope_spark.cadences.verdicts import LATE_FACTOR, MIN_GAPS, SLACK_MS
+from kafkascope_spark.cadences.verdicts import LATE_FACTOR, SLACK_MS
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.model import Connection, Row, Silence
 
@@ -38,6 +38,9 @@ end of the capture; heartbeat_ms: the usual time between its heartbeats; packets
 its connections."""
 _MS = 1_000_000
 _LEAST_NS = 1_000_000_000
+_LEAST_GAPS = 3
+"""So many gaps between heartbeats of a connection show what is usual: a client may repeat one at once after an
+error."""
 _KERNEL_NS = 500_000_000
 """A host whose process never came back is known to be there when its kernel acknowledged something so long after the
 process's last payload (a host may delay an acknowledgment by up to 500 ms, RFC 9293)."""
@@ -75,7 +78,7 @@ def silent_client_rows(instance: Instance, end_ns: int) -> Iterator[Row]:
 def _heartbeat_ms(instance: Instance) -> int | None:
     """The usual time between heartbeats of the client, as measured or as its group set it (KIP-848); None where it is
     not known."""
-    measured = [m for c in instance.connections for m in c.cadences if m.cadence == "heartbeat" and m.n >= MIN_GAPS]
+    measured = [m for c in instance.connections for m in c.cadences if m.cadence == "heartbeat" and m.n >= _LEAST_GAPS]
     known = [m.p50 for m in measured]
     known += [c.heartbeat_interval_ms for c in instance.connections if c.heartbeat_interval_ms is not None]
     return max(known) if known else None
@@ -90,9 +93,9 @@ def _owing(instance: Instance) -> Iterator[Silence]:
 
 
 def _is_member(silence: Silence) -> bool:
-    """Whether the last request before the silence leaves the client in its group."""
+    """Whether the last request before the silence leaves the client in its group. One that failed may not."""
     leaves = silence.api_key in api_keys.GROUP_HEARTBEATS and (silence.generation_or_epoch or 0) < 0
-    return not leaves and silence.api_key is not None and silence.api_key not in _NOT_YET
+    return not silence.failed and not leaves and silence.api_key is not None and silence.api_key not in _NOT_YET
 
 
 def _at(instance: Instance, at_ns: int) -> _AtMoment | None:
