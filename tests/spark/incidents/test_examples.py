@@ -1,4 +1,6 @@
-"""Failures as they were met in captures of real clusters, each as short as it can be told, from rows written by hand."""
+"""Failures as they were met in captures of real clusters, each as short as possible, from rows written by hand."""
+
+from itertools import pairwise
 
 from kafkascope_spark.incidents.broker_failures import broker_failures
 
@@ -60,7 +62,7 @@ def test_a_rolling_restart_is_one_incident_for_each_broker_and_they_do_not_overl
             rows += [state(node, host, "serving", begin + 10, 60)]
     failures = broker_failures(rows)
     assert [(f.kind, f.node_id) for f in failures] == [("broker_down", node) for node in (1, 2, 3)]
-    assert all((f.end_ns or 0) <= after.start_ns for f, after in zip(failures, failures[1:], strict=False))
+    assert all((f.end_ns or 0) <= after.start_ns for f, after in pairwise(failures))
 
 
 def test_brokers_that_cannot_reach_each_other_are_why_writes_to_both_wait(state: MakeRow, stall: MakeRow) -> None:
