@@ -133,7 +133,8 @@ def test_a_long_command_is_cut_in_two_as_a_shell_reads_it(dataset: Write) -> Non
     page = page_of(render(model), 80, ascii_only=False)
     assert (
         "         kafkascope cut a/rather/long/place/of/captures/incident.kscope \\\n"
-        "           --finding f-1 -o f-1.pcapng\n"
+        "           --finding f-1 \\\n"
+        "           -o f-1.pcapng\n"
     ) in page
 
 

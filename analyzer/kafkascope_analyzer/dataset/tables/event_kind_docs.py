@@ -77,7 +77,8 @@ KIND_DOCS: Mapping[str, str] = {
     "fetch_run": (
         "responses to Fetch or ShareFetch that brought later and later records of one topic-partition, with less than "
         "half a second between them; next_accepted_ns: when the first record that they did not bring had been "
-        "accepted; last_answer_accepted_ns: the same of the first record of the last response (last_answer_offset), which the "
+        "accepted; last_answer_accepted_ns: the same of the first record of the last response (last_answer_offset), "
+        "which the "
         "consumer may have dropped"
     ),
     "server_host": (
