@@ -39,8 +39,7 @@ its connections."""
 _MS = 1_000_000
 _LEAST_NS = 1_000_000_000
 _LEAST_GAPS = 3
-"""So many gaps between heartbeats of a connection show what is usual: a client may repeat one at once after an
-error."""
+"""So many gaps between heartbeats, over all connections, show what is usual."""
 _KERNEL_NS = 500_000_000
 """A host whose process never came back is known to be there when its kernel acknowledged something so long after the
 process's last payload (a host may delay an acknowledgment by up to 500 ms, RFC 9293)."""
@@ -76,12 +75,13 @@ def silent_client_rows(instance: Instance, end_ns: int) -> Iterator[Row]:
 
 
 def _heartbeat_ms(instance: Instance) -> int | None:
-    """The usual time between heartbeats of the client, as measured or as its group set it (KIP-848); None where it is
-    not known."""
-    measured = [m for c in instance.connections for m in c.cadences if m.cadence == "heartbeat" and m.n >= _LEAST_GAPS]
-    known = [m.p50 for m in measured]
-    known += [c.heartbeat_interval_ms for c in instance.connections if c.heartbeat_interval_ms is not None]
-    return max(known) if known else None
+    """The usual time between heartbeats of the client, as measured or as its group set it (KIP-848), the longer one;
+    None where too few were seen."""
+    measured = [m for c in instance.connections for m in c.cadences if m.cadence == "heartbeat"]
+    set_ms = [c.heartbeat_interval_ms for c in instance.connections if c.heartbeat_interval_ms is not None]
+    if not set_ms and sum(m.n for m in measured) < _LEAST_GAPS:
+        return None
+    return max([*set_ms, *(m.p50 for m in measured)], default=None)
 
 
 def _owing(instance: Instance) -> Iterator[Silence]:
