@@ -22,6 +22,7 @@ from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KI
 from kafkascope_spark.client_stories import ClientStories, Owner, TableRow
 from kafkascope_spark.event_decoder import event_rows
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT, AFFECTED_CLIENT_STRUCT
+from kafkascope_spark.incidents.silent_client import SILENT_CLIENT, SILENT_CLIENT_STRUCT
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION, ZOOKEEPER_SESSION_STRUCT
 from kafkascope_spark.recoveries.causes import felt_ns
 from kafkascope_spark.stalls.clients import SERVICE_CLIENT, SERVICE_CLIENT_STRUCT, service_key
@@ -50,6 +51,7 @@ SHARED_KINDS = {
     STALL: row_struct(STALLS),
     AFFECTED_CLIENT: AFFECTED_CLIENT_STRUCT,
     ZOOKEEPER_SESSION: ZOOKEEPER_SESSION_STRUCT,
+    SILENT_CLIENT: SILENT_CLIENT_STRUCT,
     RECOVERY: row_struct(RECOVERIES),
     WRITTEN_FILE: FILE,
 }
@@ -114,6 +116,9 @@ def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
         elif name == ZOOKEEPER_SESSION:
             place = {"ts_ns": row["first_ns"], "conn_id": row["conn_ids"][0]}
             yield _row(ZOOKEEPER_SESSION, row["client_ip"], ZOOKEEPER_SESSION, row) | place
+        elif name == SILENT_CLIENT:
+            place = {"ts_ns": row["from_ns"], "conn_id": row["client_instance_id"]}
+            yield _row(SILENT_CLIENT, "", SILENT_CLIENT, row) | place
         elif name == STALL:
             yield _row(STALL, "", STALL, row) | {"ts_ns": row["from_ns"], "conn_id": row["stall_id"]}
         else:

@@ -15,6 +15,7 @@ from kafkascope_spark.event_decoder import CONNECTION, ERROR_RUN, LOOKUP, PARTIT
 from kafkascope_spark.identity.client_rows import client_row
 from kafkascope_spark.identity.instances import Instance, instances_of
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT, affected_client
+from kafkascope_spark.incidents.silent_client import SILENT_CLIENT, silent_client_rows
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION, session_row
 from kafkascope_spark.model import Connection, ErrorRun, Lookup, Request, Row
 from kafkascope_spark.recoveries.tracker import Recoveries
@@ -27,7 +28,8 @@ from kafkascope_spark.timeline import Event, Kind, Timeline
 from kafkascope_spark.transactions.machine import CLIENT_END
 
 TableRow = tuple[str, Row]
-"""The name of a story table, or CLIENT_END, SERVICE_CLIENT, AFFECTED_CLIENT, ZOOKEEPER_SESSION or STALL, and a row."""
+"""The name of a story table, or CLIENT_END, SERVICE_CLIENT, AFFECTED_CLIENT, SILENT_CLIENT, ZOOKEEPER_SESSION or STALL,
+and a row."""
 GONE = ("closed", "died", "evicted")
 """Ends of a client whose connections have all ended."""
 
@@ -139,7 +141,7 @@ class Client:
 
     def finish(self, capture_ns: tuple[int, int]) -> Iterator[TableRow]:
         """The client's rows; those of CLIENT_END, one for each transactional id that it used, of
-        SERVICE_CLIENT and of AFFECTED_CLIENT."""
+        SERVICE_CLIENT, of AFFECTED_CLIENT and of SILENT_CLIENT."""
         row = client_row(self.instance, self.member_ids, self.evicted_ns, capture_ns)
         yield "clients", row
         left_ns = row["last_ns"] if row["end"] in GONE else None
@@ -150,6 +152,7 @@ class Client:
             yield SERVICE_CLIENT, {"key_kind": key.kind, "key": key.key} | client
         if row["kind"] != "broker":
             yield AFFECTED_CLIENT, affected_client(self.instance, row)
+            yield from ((SILENT_CLIENT, each) for each in silent_client_rows(self.instance, capture_ns[1]))
         yield from ((STALL, stall) for stall in self.calls.finish(left_ns))
         yield from self.startups.finish()
         yield from self.cadences.finish()

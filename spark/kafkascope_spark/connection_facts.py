@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from kafkascope_analyzer.dataset.tables.events import KINDS
 from kafkascope_parsers import api_keys
-from kafkascope_spark.event_decoder import LEARNED, LOOP, SAMPLES, USAGE
-from kafkascope_spark.model import Connection, LoopStatistics, Request, Row
+from kafkascope_spark.event_decoder import LEARNED, LOOP, SAMPLES, SILENCE, USAGE
+from kafkascope_spark.model import Connection, LoopStatistics, Request, Row, Silence
 
 TXN_V2_APIS, TXN_V2_VERSION = frozenset({api_keys.END_TXN, api_keys.TXN_OFFSET_COMMIT}), 5
 """KIP-890: EndTxn 5 and TxnOffsetCommit 5 are sent only where transaction.version is 2."""
@@ -113,11 +113,17 @@ def add_loop(connection: Connection, row: Row) -> None:
     connection.cadences.append(measured)
 
 
+def add_silence(connection: Connection, row: Row) -> None:
+    """Add an unusually long time in which the client sent nothing."""
+    connection.silences.append(Silence(**{name: row[name] for name in Silence.__dataclass_fields__}))
+
+
 ADDERS: dict[int, Callable[[Connection, Row], None]] = {
     USAGE: add_usage,
     SAMPLES: add_samples,
     LEARNED: add_learned,
     LOOP: add_loop,
+    SILENCE: add_silence,
 }
 """Rank of an event about a whole connection -> what adds it."""
 

@@ -17,8 +17,9 @@ Key = tuple[str, int, int, int]
 EventRow = tuple[Key, Any]
 """A row's key and its body: a Request, ErrorRun, PartitionAccess or Lookup, or the struct as a dict; None for an event
 of a group or of a transaction, which the machines over clients pass on."""
-CONNECTION, USAGE, SAMPLES, LEARNED, LOOP = (RANKS[k] for k in ("connection", "usage", "samples", "learned", "loop"))
-LOOKUP, REQUEST, ERROR_RUN, PARTITION = (RANKS[kind] for kind in ("lookup", "request", "error_run", "partition"))
+CONNECTION, USAGE, SAMPLES, LEARNED = (RANKS[kind] for kind in ("connection", "usage", "samples", "learned"))
+LOOP, SILENCE, LOOKUP = (RANKS[kind] for kind in ("loop", "silence", "lookup"))
+REQUEST, ERROR_RUN, PARTITION = (RANKS[kind] for kind in ("request", "error_run", "partition"))
 KEY_COLUMNS = ("client_ip", "section", "ts_ns", "rank")
 _FROM_KEYS = ("conn_id", "ts_ns")
 """Columns that an object has beside those of its struct."""

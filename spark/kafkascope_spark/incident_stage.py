@@ -13,6 +13,7 @@ import pyarrow as pa
 from kafkascope_analyzer.dataset.stories import BROKER_STATES, INCIDENTS, REBALANCES, RECOVERIES, STALLS
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT, AFFECTED_CLIENT_STRUCT
 from kafkascope_spark.incidents.machine import Incidents
+from kafkascope_spark.incidents.silent_client import SILENT_CLIENT, SILENT_CLIENT_STRUCT
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION, ZOOKEEPER_SESSION_STRUCT
 from kafkascope_spark.stalls.stall import STALL
 from kafkascope_spark.story_writer import FILE, StoryRun, StoryWriter, row_struct
@@ -30,6 +31,7 @@ FOUND_KINDS = {
     REBALANCE: row_struct(REBALANCES),
     STALL: row_struct(STALLS),
     ZOOKEEPER_SESSION: ZOOKEEPER_SESSION_STRUCT,
+    SILENT_CLIENT: SILENT_CLIENT_STRUCT,
     AFFECTED_CLIENT: AFFECTED_CLIENT_STRUCT,
     WRITTEN_FILE: FILE,
 }
@@ -61,7 +63,7 @@ def incident_stage(run: StoryRun) -> Callable[[Batches], Iterator[pa.RecordBatch
 
     def write_incidents(batches: Batches) -> Iterator[pa.RecordBatch]:
         writer, files = StoryWriter(run, _WRITTEN), []
-        incidents = Incidents()
+        incidents = Incidents(run.capture_ns[0])
         for batch in batches:
             for kind, row in zip(batch.column("kind").to_pylist(), _structs(batch), strict=True):
                 if kind == WRITTEN_FILE:

@@ -26,6 +26,30 @@ class LoopStatistics:
     longest: int
 
 
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """An unusually long time in which the client sent no payload on a connection although it had all responses.
+
+    first_*: its payload before; last_*, ended_by: what ended the silence (None and `open` where nothing did);
+    last_sent_ns: its last packet of any kind before that; acknowledged: its kernel acknowledged what the server sent;
+    request_id, api_key, generation_or_epoch, failed: the last request before, None where it was not decoded;
+    next_request_id: the first request after.
+    """
+
+    first_ns: int
+    first_packet_no: int
+    last_ns: int | None
+    last_packet_no: int | None
+    ended_by: str
+    last_sent_ns: int
+    acknowledged: bool
+    request_id: str | None
+    api_key: int | None
+    generation_or_epoch: int | None
+    failed: bool | None
+    next_request_id: str | None
+
+
 @dataclass(slots=True)
 class Connection:
     """A TCP connection, with what its requests told about its client."""
@@ -101,6 +125,8 @@ class Connection:
     max_wait_ms: int | None = None
     """Longest wait that its Fetch requests allow."""
     cadences: list[LoopStatistics] = field(default_factory=list)
+    silences: list[Silence] = field(default_factory=list)
+    """In order of time."""
 
     @property
     def port(self) -> str:

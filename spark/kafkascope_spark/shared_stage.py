@@ -20,6 +20,7 @@ from kafkascope_spark.flow.machine import FLOW, PartitionFlow
 from kafkascope_spark.groups.stories import GroupStories, TableRow
 from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, found
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
+from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
 from kafkascope_spark.recoveries.causes import Causes, felt_ns
 from kafkascope_spark.stalls.clients import GROUP, SERVICE
@@ -116,6 +117,10 @@ class SharedMachines:
             session = row[ZOOKEEPER_SESSION]
             self._found.append(found(ZOOKEEPER_SESSION, session["first_ns"], session["conn_ids"][0], session))
 
+    def _feed_silent_clients(self, rows: Iterable[Row]) -> None:
+        silent = (row[SILENT_CLIENT] for row in rows)
+        self._found += [found(SILENT_CLIENT, s["from_ns"], s["client_instance_id"], s) for s in silent]
+
     def _feed_files(self, rows: Iterable[Row]) -> None:
         self._feed_written(row[WRITTEN_FILE] for row in rows)
 
@@ -152,6 +157,7 @@ class SharedMachines:
         RECOVERY: _feed_recoveries,
         AFFECTED_CLIENT: _feed_clients,
         ZOOKEEPER_SESSION: _feed_sessions,
+        SILENT_CLIENT: _feed_silent_clients,
         WRITTEN_FILE: _feed_files,
     }
 

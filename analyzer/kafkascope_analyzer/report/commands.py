@@ -17,7 +17,8 @@ _COMMANDS = ("cut", "explain")
 
 
 def cut_command(option: str, identities: Iterable[str], piece: str) -> str:
-    """The command that cuts packets out: `--OPTION ID` for each identity, into PIECE.pcapng."""
+    """The command that cuts packets out: `--OPTION ID` for each identity, into PIECE.pcapng. The
+    piece is named after what it shows, so that a report's commands do not overwrite each other's files."""
     wanted = " ".join(f"--{option} {shlex.quote(identity)}" for identity in identities)
     return f"kafkascope cut {SOME_DATASET} {wanted} -o {piece}.pcapng"
 

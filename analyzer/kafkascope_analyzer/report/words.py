@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from kafkascope_analyzer.dataset.capture_time import since_start
+
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 MOST_RANGES = 6
@@ -48,11 +50,7 @@ def absolute(ns: int) -> str:
 
 def clock(ns: int) -> str:
     """Time since the capture's start as mm:ss.mmm, with hours where there are any."""
-    sign, ns = ("-", -ns) if ns < 0 else ("", ns)
-    minutes, ms = divmod(ns // NS_PER_MS, 60_000)
-    hours, minutes_left = divmod(minutes, 60)
-    head = f"{hours}:{minutes_left:02d}" if hours else f"{minutes:02d}"
-    return f"{sign}{head}:{ms // 1000:02d}.{ms % 1000:03d}"
+    return since_start(ns)
 
 
 def span(us: int | None) -> str:

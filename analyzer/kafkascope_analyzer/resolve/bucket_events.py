@@ -18,6 +18,7 @@ from kafkascope_analyzer.resolve.partition_events import PartitionEvents
 from kafkascope_analyzer.resolve.request_events import RequestEvents
 from kafkascope_analyzer.resolve.server_events import ServerEvents
 from kafkascope_analyzer.resolve.service_events import ServiceEvents
+from kafkascope_analyzer.resolve.silence_events import SilenceEvents
 from kafkascope_analyzer.resolve.transaction_source import TransactionEvents
 from kafkascope_analyzer.resolve.usage_events import UsageEvents
 
@@ -25,6 +26,7 @@ SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = (
     ConnectionEvents,
     UsageEvents,
     LoopEvents,
+    SilenceEvents,
     RequestEvents,
     ErrorEvents,
     PartitionEvents,

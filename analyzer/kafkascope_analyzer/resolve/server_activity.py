@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.cluster import Cluster
+from kafkascope_analyzer.resolve.client_silences import gather_silences
 from kafkascope_analyzer.resolve.run_union import Ints, Runs, RunUnion, first_ending_after, united
 from kafkascope_analyzer.resolve.server_hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.server_rows import ServerRows, host_rows, sign_rows
@@ -70,7 +71,8 @@ def gather_server_rows(connections: Mapping[Path, pa.Table], cluster: Cluster) -
         *((BY_PROCESS, layer, _of_processes(activity.sent[layer].runs(), hosts, windows)) for layer in LAYERS),
     ]
     met = host_rows(hosts, activity.contacts)
-    return ServerRows(met, waits.table(hosts), lost.table(hosts), sign_rows(hosts, signs))
+    silences = gather_silences(hosts, activity.capture_ns[1])
+    return ServerRows(met, waits.table(hosts), lost.table(hosts), sign_rows(hosts, signs), silences)
 
 
 def _pairs_concerned(hosts: ServerHosts, concerned: NDArray[np.bool_]) -> dict[tuple[int, int], RunUnion]:

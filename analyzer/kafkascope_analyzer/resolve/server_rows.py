@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkascope_analyzer.resolve.client_silences import NO_SILENCES
 from kafkascope_analyzer.resolve.run_union import Ints, Runs
 
 if TYPE_CHECKING:
@@ -22,18 +23,24 @@ def _nothing() -> pa.Table:
     return pa.table({"conn_id": pa.array([], pa.string())})
 
 
+def _no_silences() -> pa.Table:
+    return NO_SILENCES
+
+
 @dataclass(frozen=True, slots=True)
 class ServerRows:
     """Tables with conn_id, the connection whose bucket writes the row; key, the server's address and port; and host.
 
     hosts: who talked to a server; waits: who waited for it; lost: which connections it ended or did not accept; signs:
-    when it was heard from.
+    when it was heard from. silences, which have conn_id only: when clients were silent, who are hosts like servers
+    (client_silences).
     """
 
     hosts: pa.Table = field(default_factory=_nothing)
     waits: pa.Table = field(default_factory=_nothing)
     lost: pa.Table = field(default_factory=_nothing)
     signs: pa.Table = field(default_factory=_nothing)
+    silences: pa.Table = field(default_factory=_no_silences)
 
 
 def host_rows(hosts: "ServerHosts", contacts: "Contacts") -> pa.Table:

@@ -1,7 +1,7 @@
 """First pass: when the consumers on the connections of a bucket got records, as runs (service_kernels.RUN).
 
 A consumer that gets every record soon after it was written is one run as long as its connection, however often it
-fetches. Followers are no consumers.
+fetches. Followers are no consumers. Members of share groups (KIP-932) bring records of one topic-partition in turn.
 """
 
 import numpy as np
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.places import NO_PLACE, Slots, TopicPartitions
 from kafkascope_analyzer.scan.service_kernels import FETCHED, RUN, follow_fetched
-from kafkascope_parsers.api_keys import FETCH
+from kafkascope_parsers.api_keys import FETCH, SHARE_FETCH
 from kafkascope_parsers.growing import Growing
 
 FETCH_RUNS = "facts.fetch_runs"
 """Spilled table: connection, topic-partition and fields of RUN."""
+_FETCHES = frozenset({FETCH, SHARE_FETCH})
 _CONN_SHIFT = 40
 _RUN_FIELDS = [name for name in RUN.names or () if name != "least_delay_ns"]
 
@@ -31,7 +32,7 @@ class FetchRuns:
 
     def take(self, rows: pa.Table, api_key: int, direction: str) -> pa.Table | None:
         """Takes partitions that messages of one kind name (message_rows.NamedPartitions); gives runs that ended."""
-        if (api_key, direction) != (FETCH, "response"):
+        if api_key not in _FETCHES or direction != "response":
             return None
         has_records = rows["last_offset"].is_valid()
         chosen = rows.filter(pc.and_(has_records, pc.invert(rows["from_replica"])))

@@ -5,6 +5,7 @@ Kafka 4.x (and 3.x), with a broker that served clients in the capture. Names fro
 """
 
 import shlex
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
@@ -54,7 +55,8 @@ def _broker_down(failure: Failure, observed: Observed) -> Iterable[str]:
         yield f"It shut down in order, as for a restart. Restart brokers one at a time, {wait}"
     else:
         yield f"Look at the log of {failure.subject} and at its host for that time."
-        yield f"If it was restarted on purpose, restart brokers one at a time with controlled.shutdown.enable=true, {wait}"
+        yield "If it was restarted on purpose, restart brokers one at a time with controlled.shutdown.enable=true,"
+        yield wait
     if session is not None and not session.is_closed:
         yield f"{_sooner_by_session(session)}."
     yield lower(("reconnect_backoff", "metadata_age"), observed.libraries, "come back")
@@ -165,7 +167,8 @@ def _member(failure: Failure, observed: Observed) -> Iterable[str]:
         yield f"Members were silent for up to {silent_ms} ms."
     protocol = next((p for c in observed.clients if (p := c["group_protocol"]) in _BROKER_SESSIONS), None)
     if protocol is not None:
-        yield from _session_of_broker(failure, observed, silent_ms, protocol=protocol, ran_on=ran_on)
+        groups = {row["group_id"] for row in (*failure.rebalances, *failure.stalls) if row["group_id"]}
+        yield from _session_of_broker(groups, observed, silent_ms, protocol=protocol, ran_on=ran_on)
         return
     yield _session_of_client(observed, silent_ms, ran_on=ran_on)
     others = settings(("instance_id", "cooperative"), observed.libraries)
@@ -197,7 +200,7 @@ def _session_of_client(observed: Observed, silent_ms: int, *, ran_on: bool) -> s
 
 
 def _session_of_broker(
-    failure: Failure, observed: Observed, silent_ms: int, *, protocol: str, ran_on: bool
+    groups: Collection[str], observed: Observed, silent_ms: int, *, protocol: str, ran_on: bool
 ) -> Iterable[str]:
     """The session timeout that brokers set for groups of the protocol."""
     aim = _HIGHER if ran_on and silent_ms else _LOWER
@@ -206,17 +209,37 @@ def _session_of_broker(
         f"(group.{protocol}.session.timeout.ms, not below group.{protocol}.min.session.timeout.ms)"
     )
     value = _rounded_up(silent_ms if aim is _HIGHER else silent_ms // 2) or "MS"
-    groups = sorted({row["group_id"] for row in (*failure.rebalances, *failure.stalls) if row["group_id"]})
     commands = [
         f"kafka-configs.sh {observed.tool} --alter --entity-type groups --entity-name {shlex.quote(group)} "
         f"--add-config {protocol}.session.timeout.ms={value}"
-        for group in groups[:MOST_COMMANDS]
+        for group in sorted(groups)[:MOST_COMMANDS]
     ]
     yield f"for all groups, and for one: {'; '.join(commands)}" if commands else "for all groups."
 
 
 def _rounded_up(ms: int) -> int:
     return -(-ms // _ROUND_MS) * _ROUND_MS
+
+
+def _client(failure: Failure, observed: Observed) -> Iterable[str]:
+    yield (
+        f"Look at the process and the host of {failure.subject} for that time: a long garbage collection (Java: "
+        "-Xlog:gc*), a stopped process, container or virtual machine (SIGSTOP, a debugger, a snapshot), a CPU limit "
+        "(cpu.stat: nr_throttled), swapping; in a client with one event loop, a handler that does not return."
+    )
+    if not failure.rebalances:
+        return
+    silent_ms = max(((s["to_ns"] or s["from_ns"]) - s["from_ns"]) // 1_000_000 for s in failure.silences)
+    groups: dict[str | None, set[str]] = defaultdict(set)
+    for silence in failure.silences:
+        client = observed.client(silence["client_instance_id"]) or {}
+        protocol = client.get("group_protocol")
+        groups[protocol if protocol in _BROKER_SESSIONS else None].update(silence["groups"])
+    for protocol in sorted(groups, key=str):
+        if protocol is None:
+            yield _session_of_client(observed, silent_ms, ran_on=True)
+        else:
+            yield from _session_of_broker(groups[protocol], observed, silent_ms, protocol=protocol, ran_on=True)
 
 
 def _permission(failure: Failure, observed: Observed) -> Iterable[str]:
@@ -297,5 +320,6 @@ _ADVICE: dict[str, Callable[[Failure, Observed], Iterable[str]]] = {
     "permission": _permission,
     "missing_topic": _missing_topic,
     "quota": _quota,
+    "client": _client,
     "unexplained": _unexplained,
 }

@@ -6,14 +6,13 @@ A rule takes a stall and the failures, and gives the failure to which the stall 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from kafkascope_spark.incidents.failure import SECOND, Failure
+from kafkascope_spark.incidents.client_failures import groups_of
+from kafkascope_spark.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.incidents.other_failures import ERROR_KINDS
 
 Row = dict[str, Any]
 Rule = Callable[[Row, Sequence[Failure]], Failure | None]
 
-FOLLOWS_NS = 15 * SECOND
-"""Longest time after which a failed broker still makes somebody wait elsewhere: a session timeout or an election."""
 LEAST_OVERLAP_NS = SECOND // 2
 """A stall belongs to a failure that it has so much time in common with, or half of the stall if that is less."""
 
@@ -30,6 +29,21 @@ def at_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | None:
         return None
     at_node = (f for f in failures if f.node_id == stall["node_id"] and f.reaches(stall["client_ip"]))
     return _longest_overlap(stall, (f for f in at_node if f.kind != "replication"))
+
+
+def of_silent_client(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """The client that stood still by itself: it waited, or its group did, whose records it should have fetched; or it
+    had to find its place again when it went on."""
+    about = [f for f in failures if f.silences and (_is_of(stall, f) or stall["group_id"] in groups_of(f))]
+    during = _longest_overlap(stall, about)
+    if during is not None:
+        return during
+    went_on = (f for f in about if _is_of(stall, f) and f.end_ns is not None and f.end_ns <= stall["from_ns"])
+    return next((f for f in went_on if stall["from_ns"] <= (f.end_ns or 0) + FOLLOWS_NS), None)
+
+
+def _is_of(stall: Row, failure: Failure) -> bool:
+    return stall["client_instance_id"] in failure.client_instance_ids
 
 
 def behind_failed_replica(stall: Row, failures: Sequence[Failure]) -> Failure | None:
@@ -96,6 +110,7 @@ def after_failed_broker(stall: Row, failures: Sequence[Failure]) -> Failure | No
 RULES: tuple[Rule, ...] = (
     under_quota,
     at_failed_broker,
+    of_silent_client,
     behind_failed_replica,
     at_moved_resource,
     while_not_recovered,

@@ -6,6 +6,9 @@ from typing import Any
 Row = dict[str, Any]
 
 SECOND = 1_000_000_000
+FOLLOWS_NS = 15 * SECOND
+"""Longest time after which a failure that is over still makes somebody wait elsewhere: a session timeout or an
+election."""
 BROKER_KINDS = frozenset({"broker_down", "broker_silent", "broker_frozen", "broker_slow", "zookeeper_session"})
 
 
@@ -34,9 +37,9 @@ class EndedSession:
 class Failure:
     """Something that failed.
 
-    kind: one of INCIDENT_KINDS. node_id, server: the broker, where one failed. hosts: the hosts that it failed for;
-    empty where it failed for everybody. subject: what failed, in words. end_ns: when it worked again, None where the
-    capture does not show that.
+    kind: one of INCIDENT_KINDS. node_id, server: the broker, where one failed. hosts: the hosts that it failed for,
+    empty where it failed for everybody; of clients that stood still, their own. subject: what failed, in words.
+    end_ns: when it worked again, None where the capture does not show that.
     """
 
     kind: str
@@ -65,6 +68,8 @@ class Failure:
     rebalances: list[Row] = field(default_factory=list)
     session: EndedSession | None = None
     """The ZooKeeper session of the broker, where it ended with the failure."""
+    silences: list[Row] = field(default_factory=list)
+    """Of clients: rows that say when each sent nothing (silent_client)."""
     root: "Failure | None" = None
     """The failure that it followed from."""
 

@@ -22,8 +22,9 @@ def incident_id(failure: Failure) -> str:
     return f"incident-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
-def incident_row(failure: Failure, observed: Observed) -> Row:
-    """The row, without its times as timestamps. observed: what the capture shows of its clients and brokers."""
+def incident_row(failure: Failure, observed: Observed, start_ns: int) -> Row:
+    """The row, without its times as timestamps. observed: what the capture shows of its clients and brokers; start_ns:
+    start of the capture."""
     stalls = failure.stalls
     longest = max((stall["waited_ms"] for stall in stalls), default=0)
     return {
@@ -36,14 +37,19 @@ def incident_row(failure: Failure, observed: Observed) -> Row:
         "end_ns": end_ns(failure),
         "root_incident_id": incident_id(failure.root) if failure.root is not None else None,
         "severity": severity_of(failure),
-        "sentence": sentence_of(failure, end_ns(failure)),
+        "sentence": sentence_of(failure, end_ns(failure), start_ns),
         "advice": advice_for(failure, observed),
-        "clients": sorted({row["client_instance_id"] for row in (*stalls, *failure.recoveries)} - {None}),
+        "clients": sorted(_clients(failure)),
         "n_stalls": len(stalls),
         "longest_ms": longest,
         "how_known": how_known(failure),
         "evidence": _evidence(failure),
     }
+
+
+def _clients(failure: Failure) -> set[str]:
+    """The clients that stood still or had to recover."""
+    return {row["client_instance_id"] for row in (*failure.silences, *failure.stalls, *failure.recoveries)} - {None}
 
 
 def end_ns(failure: Failure) -> int | None:
@@ -63,7 +69,7 @@ def severity_of(failure: Failure) -> str:
         return "error"
     if failure.kind == "listener" and any(r["outcome"] in UNSERVED for r in failure.recoveries):
         return "error"
-    return "warning" if stalls else "info"
+    return "warning" if stalls or (failure.silences and failure.rebalances) else "info"
 
 
 def _evidence(failure: Failure) -> list[str]:
@@ -73,6 +79,7 @@ def _evidence(failure: Failure) -> list[str]:
     session = list(cause.session.conn_ids) if cause.session is not None else []
     ordered = sorted(failure.stalls, key=lambda s: (s["from_ns"], s["stall_id"]))
     ids = [*session, *(i for stall in ordered for i in stall["evidence"] or ())]
+    ids += [i for silence in failure.silences for i in silence["requests"]]
     ids += [i for state in failure.states for i in state["requests"] or ()]
     ids += [i for r in sorted(failure.recoveries, key=lambda r: r["start_ns"]) for i in r["evidence"] or ()]
     return list(dict.fromkeys(ids))[:MOST_EVIDENCE]

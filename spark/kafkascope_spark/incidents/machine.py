@@ -8,13 +8,15 @@ from typing import Any
 
 from kafkascope_spark.error_codes import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME, errors_about
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
-from kafkascope_spark.incidents.attribution import AFTER_REBALANCES, FOLLOWS_NS, RULES, Rule, failure_of
+from kafkascope_spark.incidents.attribution import AFTER_REBALANCES, RULES, Rule, failure_of
 from kafkascope_spark.incidents.broker_failures import broker_failures
+from kafkascope_spark.incidents.client_failures import AFTER_SILENCE, client_failures
 from kafkascope_spark.incidents.controlled_shutdown import mark_controlled_shutdowns
-from kafkascope_spark.incidents.failure import SECOND, Failure
+from kafkascope_spark.incidents.failure import FOLLOWS_NS, SECOND, Failure
 from kafkascope_spark.incidents.incident_rows import incident_id, incident_row
 from kafkascope_spark.incidents.observed import Observed
 from kafkascope_spark.incidents.other_failures import of_errors, of_rebalances, of_unexplained
+from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.incidents.zookeeper_session import (
     ZOOKEEPER_SESSION,
     ended_sessions,
@@ -30,14 +32,16 @@ MOVED = errors_about("leader", "coordinator")
 
 
 class Incidents:
-    """Takes what failed or stood still, and gives what failed."""
+    """Takes what failed or stood still, and gives what failed. start_ns: start of the capture."""
 
-    def __init__(self) -> None:
+    def __init__(self, start_ns: int) -> None:
+        self._start_ns = start_ns
         self._states: list[Row] = []
         self._stalls: list[Row] = []
         self._recoveries: list[Row] = []
         self._rebalances: list[Row] = []
         self._sessions: list[Row] = []
+        self._silent: list[Row] = []
         self._clients: dict[str, Row] = {}
         self._named: set[str] | None = None
         self._rows = {
@@ -46,6 +50,7 @@ class Incidents:
             "recovery": self._recoveries,
             "rebalance": self._rebalances,
             ZOOKEEPER_SESSION: self._sessions,
+            SILENT_CLIENT: self._silent,
         }
 
     def take(self, kind: str, row: Row) -> None:
@@ -61,7 +66,8 @@ class Incidents:
 
     def _named_clients(self) -> set[str]:
         departed = (member for row in self._rebalances for member in row["departed"] or ())
-        return {row["client_instance_id"] for row in (*self._stalls, *self._recoveries, *departed)} - {None}
+        rows = (*self._stalls, *self._recoveries, *self._silent, *departed)
+        return {row["client_instance_id"] for row in rows} - {None}
 
     def finish(self) -> Iterator[tuple[str, Row]]:
         """Rows of broker_states, stalls and incidents, each with the name of its table."""
@@ -73,20 +79,22 @@ class Incidents:
             if stall["stall_id"] in incident_of:
                 yield "stalls", stall | {"incident_id": incident_of[stall["stall_id"]]}
         for failure in failures:
-            yield "incidents", incident_row(failure, Observed(failure, self._clients, self._states))
+            observed = Observed(failure, self._clients, self._states)
+            yield "incidents", incident_row(failure, observed, self._start_ns)
 
     def _failures(self) -> list[Failure]:
         """All failures, with what belongs to each."""
         of_brokers = self._failures_of_brokers()
-        errors = list(of_errors(_attribute_recoveries(self._recoveries, of_brokers)))
-        left = _attribute_stalls(self._stalls, [*of_brokers, *errors])
+        of_clients = client_failures(self._silent, self._rebalances)
+        errors = list(of_errors(_attribute_recoveries(self._recoveries, [*of_brokers, *of_clients])))
+        left = _attribute_stalls(self._stalls, [*of_brokers, *of_clients, *errors])
         of_members = list(of_rebalances((s for s in left if s["group_id"]), self._rebalances))
         explained = {s["stall_id"] for failure in of_members for s in failure.stalls}
         left = [s for s in left if s["stall_id"] not in explained and not _may_be_by_choice(s)]
         left = _attribute_stalls(left, errors, AFTER_REBALANCES)
         unexplained = list(of_unexplained(left))
         give_roots(errors, of_brokers)
-        found = [*of_brokers, *of_members, *unexplained, *errors]
+        found = [*of_brokers, *of_clients, *of_members, *unexplained, *errors]
         return sorted(found, key=lambda f: (f.start_ns, f.kind, f.subject))
 
     def _failures_of_brokers(self) -> list[Failure]:
@@ -116,8 +124,8 @@ def _attribute_stalls(stalls: Iterable[Row], failures: Sequence[Failure], rules:
 
 
 def _attribute_recoveries(recoveries: Iterable[Row], failures: Sequence[Failure]) -> list[Row]:
-    """Gives each recovery to the failure of a broker from which it follows: of several to that of its own broker, else
-    to the latest. Returns those that follow from none."""
+    """Gives each recovery to the failure from which it follows: of several to that of its own broker, else to the
+    latest. Returns those that follow from none."""
     left = []
     for recovery in recoveries:
         following = (f for f in failures if _follows(recovery, f))
@@ -132,6 +140,10 @@ def _attribute_recoveries(recoveries: Iterable[Row], failures: Sequence[Failure]
 def _follows(recovery: Row, failure: Failure) -> bool:
     """Whether the recovery is that of a client from the failed broker, or from what it brought about elsewhere."""
     error, start = recovery["first_error_name"], recovery["failing_ns"] or recovery["start_ns"]
+    if failure.silences:
+        is_its = recovery["client_instance_id"] in {s["client_instance_id"] for s in failure.silences}
+        ended = failure.end_ns is None or start <= failure.end_ns + FOLLOWS_NS
+        return is_its and ended and start >= failure.start_ns and error in AFTER_SILENCE
     if not failure.reaches(recovery["client_ip"]) or start < failure.start_ns - SECOND:
         return False
     if failure.end_ns is not None and start > failure.end_ns + FOLLOWS_NS:

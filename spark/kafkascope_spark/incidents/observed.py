@@ -27,7 +27,7 @@ class Observed:
     @cached_property
     def clients(self) -> list[Row]:
         """The rows of the clients that stood still, failed or left, by their ids."""
-        rows = (*self._failure.stalls, *self._failure.recoveries, *self.departed)
+        rows = (*self._failure.stalls, *self._failure.recoveries, *self._failure.silences, *self.departed)
         ids = sorted({row["client_instance_id"] for row in rows} - {None})
         return [self._known[identity] for identity in ids if identity in self._known]
 

@@ -1,8 +1,10 @@
 """What an incident says: what failed, from when to when, how the packets show it."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+from kafkascope_analyzer.dataset.capture_time import since_start
 from kafkascope_spark.error_codes import SERVER_CLOSED, WAITS_FOR
 from kafkascope_spark.findings.wording import clock, counted, duration, listed
 from kafkascope_spark.incidents.failure import EndedSession, Failure
@@ -14,10 +16,32 @@ UNSERVED = frozenset({"still_open", "gave_up", "client_ended", "fatal"})
 """Outcomes of recoveries whose clients were not served, there or elsewhere."""
 
 
-def sentence_of(failure: Failure, end_ns: int | None) -> str:
-    """What failed, from when to when, and who stood still because of it."""
-    what = _WHAT[failure.kind](failure)
-    return f"{what}. {_session(failure)}{_impact(failure, end_ns)}{_doubt(failure)}"
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Writes times as counted from the start of the capture."""
+
+    start_ns: int
+
+    def at(self, ns: int) -> str:
+        """A time as mm:ss.mmm after the capture's start."""
+        return since_start(ns - self.start_ns)
+
+    def of(self, failure: Failure) -> str:
+        """From when to when it failed, with the time of day at which it began."""
+        begin_ns = failure.start_ns if failure.closed_ns is None else failure.closed_ns
+        begin = f"from {self.at(begin_ns)} ({clock(begin_ns)})"
+        if failure.end_ns is None:
+            return f"{begin} to the end of the capture"
+        return f"{begin} to {self.at(failure.end_ns)} ({duration(failure.end_ns - begin_ns)})"
+
+
+def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:
+    """What failed, from when to when, and who stood still because of it. end_ns: when the last of them was served
+    again; start_ns: start of the capture, from which times count."""
+    times = Times(start_ns)
+    what = _WHAT[failure.kind](failure, times)
+    served = None if end_ns is None else times.at(end_ns)
+    return f"{what}. {_session(failure, times)}{_impact(failure, served)}{_doubt(failure)}"
 
 
 def how_known(failure: Failure) -> str:
@@ -28,21 +52,22 @@ def how_known(failure: Failure) -> str:
     return f"{known}; its ZooKeeper session"
 
 
-def _session(failure: Failure) -> str:
+def _session(failure: Failure, times: Times) -> str:
     """When the broker's ZooKeeper session ended, which makes the controller move its leaders."""
     session = failure.session
     if session is None or failure.kind == ZOOKEEPER_SESSION:
         return ""
     if session.is_closed:
-        return f"It closed its ZooKeeper session at {clock(session.over_ns)}, as in a clean shutdown. "
-    return f"Its ZooKeeper session was lost: {_expiry(session)}; only then the controller moves a broker's leaders. "
+        return f"It closed its ZooKeeper session at {times.at(session.over_ns)}, as in a clean shutdown. "
+    lost = f"Its ZooKeeper session was lost: {_expiry(session, times)}"
+    return f"{lost}; only then the controller moves a broker's leaders. "
 
 
-def _expiry(session: EndedSession) -> str:
+def _expiry(session: EndedSession, times: Times) -> str:
     """When ZooKeeper received the last of a lost session, and when the session expired."""
     return (
-        f"nothing came from it after {clock(session.heard_ns)}, so that it expired at {clock(session.over_ns)} at the "
-        f"earliest (session timeout {duration(session.over_ns - session.heard_ns)})"
+        f"nothing came from it after {times.at(session.heard_ns)}, so that it expired at {times.at(session.over_ns)} at "
+        f"the earliest (session timeout {duration(session.over_ns - session.heard_ns)})"
     )
 
 
@@ -54,16 +79,16 @@ def _doubt(failure: Failure) -> str:
     return f" Only {hosts.pop()} shows this: a firewall or a cut path between the two would look the same."
 
 
-def _impact(failure: Failure, end_ns: int | None) -> str:
-    """Who stood still, and whether it is over."""
+def _impact(failure: Failure, served: str | None) -> str:
+    """Who stood still, and when the last was served again."""
     stalls = failure.stalls
     if not stalls:
         return _impact_without_stalls(failure)
     who = sorted({str(stall["group_id"] or stall["client_id"] or stall["client_ip"]) for stall in stalls})
     stood = f"{listed(who)} stood still, for {duration(max(s['waited_ms'] for s in stalls) * 1_000_000)} at the longest"
-    if end_ns is None:
+    if served is None:
         return f"{stood}; somebody still did at the end of the capture."
-    return f"{stood}; the last was served again at {clock(end_ns)}."
+    return f"{stood}; the last was served again at {served}."
 
 
 def _impact_without_stalls(failure: Failure) -> str:
@@ -75,86 +100,81 @@ def _impact_without_stalls(failure: Failure) -> str:
     return "Nobody stood still because of it."
 
 
-def _period(failure: Failure) -> str:
-    start_ns = failure.start_ns if failure.closed_ns is None else failure.closed_ns
-    if failure.end_ns is None:
-        return f"from {clock(start_ns)} to the end of the capture"
-    lasted = duration(failure.end_ns - start_ns)
-    return f"from {clock(start_ns)} to {clock(failure.end_ns)} ({lasted})"
-
-
 def _subject(failure: Failure) -> str:
-    return failure.subject[:1].upper() + failure.subject[1:]
+    """What failed, as the begin of a sentence; names from the wire stay as they are."""
+    of_ours = failure.subject.startswith(("node ", "group "))
+    return failure.subject[:1].upper() + failure.subject[1:] if of_ours else failure.subject
 
 
-def _down(failure: Failure) -> str:
+def _down(failure: Failure, times: Times) -> str:
     how = "its connections ended together, and new ones were refused"
     if failure.closed_ns is None:
-        return f"{_subject(failure)} was down {_period(failure)}: {how}"
+        return f"{_subject(failure)} was down {times.of(failure)}: {how}"
     return (
-        f"{_subject(failure)} shut down from {clock(failure.start_ns)} on and was down {_period(failure)}: "
+        f"{_subject(failure)} shut down from {times.at(failure.start_ns)} on and was down {times.of(failure)}: "
         f"other brokers took over what it led or coordinated, then {how}"
     )
 
 
-def _silent(failure: Failure) -> str:
-    return f"{_subject(failure)} was silent {_period(failure)}: no packet came from it while {_waiting(failure)}"
+def _silent(failure: Failure, times: Times) -> str:
+    return f"{_subject(failure)} was silent {times.of(failure)}: no packet came from it while {_waiting(failure)}"
 
 
-def _frozen(failure: Failure) -> str:
+def _frozen(failure: Failure, times: Times) -> str:
     return (
-        f"{_subject(failure)} was frozen {_period(failure)}: its kernel acknowledged data, and the broker sent nothing "
-        f"while {_waiting(failure)}"
+        f"{_subject(failure)} was frozen {times.of(failure)}: its kernel acknowledged data, and the broker sent "
+        f"nothing while {_waiting(failure)}"
     )
 
 
-def _slow(failure: Failure) -> str:
-    return f"{_subject(failure)} was slow {_period(failure)}: responses took at least ten times as long as usual"
+def _slow(failure: Failure, times: Times) -> str:
+    return f"{_subject(failure)} was slow {times.of(failure)}: responses took at least ten times as long as usual"
 
 
-def _path(failure: Failure) -> str:
+def _path(failure: Failure, times: Times) -> str:
     hosts = listed(sorted(failure.hosts))
     how = {"silent": "no packet came back", "refusing": "connections were refused", "down": "connections were refused"}
     states = {row["state"] for row in failure.states}
     what = " and ".join(dict.fromkeys(how[s] for s in sorted(states) if s in how)) or "no response came back"
-    return f"{hosts} did not reach {failure.subject} {_period(failure)}: {what}, while the broker served other hosts"
+    return f"{hosts} did not reach {failure.subject} {times.of(failure)}: {what}, while the broker served other hosts"
 
 
-def _replication(failure: Failure) -> str:
+def _replication(failure: Failure, times: Times) -> str:
     hosts = listed(sorted(failure.hosts))
-    return (
-        f"{_subject(failure)} and {hosts} did not reach each other {_period(failure)}, while the broker served other "
-        "hosts"
-    )
+    both = f"{_subject(failure)} and {hosts}"
+    return f"{both} did not reach each other {times.of(failure)}, while the broker served other hosts"
 
 
-def _listener(failure: Failure) -> str:
-    return f"Nobody was served at {failure.subject} {_period(failure)}: no connection was accepted there in the capture"
+def _listener(failure: Failure, times: Times) -> str:
+    why = "no connection was accepted there in the capture"
+    return f"Nobody was served at {failure.subject} {times.of(failure)}: {why}"
 
 
-def _member(failure: Failure) -> str:
+def _member(failure: Failure, times: Times) -> str:
     gone = [d for r in failure.rebalances for d in r["departed"] or () if d["how"] not in ("left", None)]
     if gone:
         who = listed(sorted({str(d["client_id"] or d["member_id"]) for d in gone}))
-        return f"In {failure.subject}, {who} went away without leaving, {_period(failure)}"
+        return f"In {failure.subject}, {who} went away without leaving, {times.of(failure)}"
     if failure.stalls:
-        return f"{_subject(failure)} rebalanced, and partitions were not read {_period(failure)}"
-    return f"Members of groups lost their place {_period(failure)}"
+        return f"{_subject(failure)} rebalanced, and partitions were not read {times.of(failure)}"
+    return f"Members of groups lost their place {times.of(failure)}"
 
 
-def _lost_session(failure: Failure) -> str:
-    lost = f"{_subject(failure)} had no ZooKeeper session {_period(failure)}"
+def _lost_session(failure: Failure, times: Times) -> str:
+    lost = f"{_subject(failure)} had no ZooKeeper session {times.of(failure)}"
     if failure.session is None:
         return lost
-    return f"{lost}: {_expiry(failure.session)}; then the controller moves its leaders, although the broker is running"
+    then = "then the controller moves its leaders, although the broker is running"
+    return f"{lost}: {_expiry(failure.session, times)}; {then}"
 
 
-def _leader_move(failure: Failure) -> str:
-    return f"Leaders of {_resources(failure)} moved, or were not known, {_period(failure)}{_why_moved(failure)}"
+def _leader_move(failure: Failure, times: Times) -> str:
+    return f"Leaders of {_resources(failure)} moved, or were not known, {times.of(failure)}{_why_moved(failure)}"
 
 
-def _coordinator_move(failure: Failure) -> str:
-    return f"The coordinator of {_resources(failure)} moved, or was not ready, {_period(failure)}{_why_moved(failure)}"
+def _coordinator_move(failure: Failure, times: Times) -> str:
+    moved = f"The coordinator of {_resources(failure)} moved, or was not ready"
+    return f"{moved}, {times.of(failure)}{_why_moved(failure)}"
 
 
 def _why_moved(failure: Failure) -> str:
@@ -166,20 +186,20 @@ def _why_moved(failure: Failure) -> str:
     return f", after the ZooKeeper session of {session.subject} {how}"
 
 
-def _permission(failure: Failure) -> str:
-    return f"Access to {failure.subject} was denied ({listed(sorted(failure.error_names))}) {_period(failure)}"
+def _permission(failure: Failure, times: Times) -> str:
+    return f"Access to {failure.subject} was denied ({listed(sorted(failure.error_names))}) {times.of(failure)}"
 
 
-def _missing_topic(failure: Failure) -> str:
-    return f"{_subject(failure)} was not there ({listed(sorted(failure.error_names))}) {_period(failure)}"
+def _missing_topic(failure: Failure, times: Times) -> str:
+    return f"{_subject(failure)} was not there ({listed(sorted(failure.error_names))}) {times.of(failure)}"
 
 
-def _quota(failure: Failure) -> str:
+def _quota(failure: Failure, times: Times) -> str:
     apis = sorted({r["resource"].removeprefix("quota: ") for r in failure.recoveries})
-    return f"A quota held back {listed(apis)} requests {_period(failure)}"
+    return f"A quota held back {listed(apis)} requests {times.of(failure)}"
 
 
-def _unexplained(failure: Failure) -> str:
+def _unexplained(failure: Failure, times: Times) -> str:
     kinds = {stall["kind"] for stall in failure.stalls}
     what = {
         "produce": "records were not accepted",
@@ -192,7 +212,7 @@ def _unexplained(failure: Failure) -> str:
     waited = " and ".join(what[kind] for kind in what if kind in kinds)
     errors = sorted({name for stall in failure.stalls for name in stall["error_names"]})
     why = f"the errors were {listed(errors)}" if errors else "nothing in the capture shows why"
-    return f"{waited[:1].upper()}{waited[1:]} {_period(failure)}; {why}{_waited_for(failure)}"
+    return f"{waited[:1].upper()}{waited[1:]} {times.of(failure)}; {why}{_waited_for(failure)}"
 
 
 def _waited_for(failure: Failure) -> str:
@@ -214,7 +234,24 @@ def _waiting(failure: Failure) -> str:
     return f"{counted(n, 'host')} waited for one"
 
 
-_WHAT: dict[str, Callable[[Failure], str]] = {
+def _client(failure: Failure, times: Times) -> str:
+    several = len(failure.silences) > 1
+    n = sum(silence["n_connections"] for silence in failure.silences)
+    heartbeat = duration(max(silence["heartbeat_ms"] for silence in failure.silences) * 1_000_000)
+    return (
+        f"Client{'s' if several else ''} {failure.subject} stood still {times.of(failure)}: no request came on any "
+        f"of {'their' if several else 'its'} connections ({n}), although heartbeats were due every {heartbeat}, and the "
+        f"host's kernel acknowledged what brokers sent{_removed(failure)}"
+    )
+
+
+def _removed(failure: Failure) -> str:
+    """The groups that went on without the clients that stood still."""
+    groups = sorted({rebalance["group_id"] for rebalance in failure.rebalances})
+    return f"; {counted(len(groups), 'group')} removed a member for it: {listed(groups)}" if groups else ""
+
+
+_WHAT: dict[str, Callable[[Failure, Times], str]] = {
     "broker_down": _down,
     "broker_silent": _silent,
     "broker_frozen": _frozen,
@@ -229,6 +266,7 @@ _WHAT: dict[str, Callable[[Failure], str]] = {
     "permission": _permission,
     "missing_topic": _missing_topic,
     "quota": _quota,
+    "client": _client,
     "unexplained": _unexplained,
 }
 _SEEN_AS_PATH = frozenset({"broker_down", "broker_silent"})
@@ -241,5 +279,6 @@ _KNOWN: dict[str, str] = {
     "listener": "attempts to connect",
     "member": "requests of the group's members, and its rebalances",
     **dict.fromkeys(("leader_move", "coordinator_move", "permission", "missing_topic", "quota"), "error codes"),
+    "client": "packets of the client's connections around its silence: none of its process, some of its host's kernel",
     "unexplained": "times of requests and responses",
 }

@@ -14,8 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
-from kafkascope_spark.incidents.attribution import FOLLOWS_NS
-from kafkascope_spark.incidents.failure import FOREVER, SECOND, EndedSession, Failure
+from kafkascope_spark.incidents.failure import FOLLOWS_NS, FOREVER, SECOND, EndedSession, Failure
 
 Row = dict[str, Any]
 

@@ -46,7 +46,7 @@ def refused(*args: str | Path) -> str:
 def test_the_terminal_report_names_the_dataset_in_its_commands(dataset: Path) -> None:
     result = run("report", dataset)
     assert result.exit_code == 0
-    assert "kafkascope cut small.kscope --finding f-1 -o finding.pcapng" in result.stdout
+    assert "kafkascope cut small.kscope --finding f-1 -o f-1.pcapng" in result.stdout
     assert "OUT.kscope" not in result.stdout
     assert run("report", dataset, "--format", "plain").stdout.isascii()
     assert json.loads(run("report", dataset, "--format", "json").stdout) == plain(

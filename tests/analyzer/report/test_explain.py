@@ -43,12 +43,12 @@ EXPECTED: dict[str, tuple[str, ...]] = {
         "What to change: Look at the host of node 1.",
         "Shown by: no segment came.",
         "Produce to unknown node [packets 31 and 32] was answered after 10.0 ms with NOT_LEADER_OR_FOLLOWER.",
-        "--incident incident-1 -o incident.pcapng",
+        "--incident incident-1 -o incident-1.pcapng",
     ),
     "incident-2": (
         "It followed from incident-1: broker silent: node 1 (10.0.0.11:9092).",
         "1 stall of 2 clients belong to it:",
-        "--incident incident-2 -o incident.pcapng",
+        "--incident incident-2 -o incident-2.pcapng",
     ),
     "incident-3": ("Info: coordinator moved: group readers", "Nobody stood still for 1 s or longer because of it."),
     "stall-1": (
@@ -58,13 +58,13 @@ EXPECTED: dict[str, tuple[str, ...]] = {
         "Meanwhile 2 requests for it were sent; the errors were NOT_LEADER_OR_FOLLOWER.",
         "It belongs to incident-1: broker silent: node 1 (10.0.0.11:9092).",
         "[packets 31 and 32]",
-        "--stall stall-1 -o stall.pcapng",
+        "--stall stall-1 -o stall-1.pcapng",
     ),
     "f-2": (
         "Warning, rule leader_storm: svc met it.",
         "It was seen 3 times, 00:04.990 to 00:05.100.",
         "It is a consequence of incident-1: broker silent: node 1 (10.0.0.11:9092).",
-        "--finding f-2 -o finding.pcapng",
+        "--finding f-2 -o f-2.pcapng",
     ),
     "f-1": ("Error, rule broker_lost: node 1 was lost.",),
     "p1:r3": (
@@ -74,7 +74,7 @@ EXPECTED: dict[str, tuple[str, ...]] = {
     "p1:1": (
         "svc (producer at 10.0.0.101) began its start number 1 at 2026-11-21 04:28:08.000 UTC: ready",
         "+310 ms: first produce (clicks-0) at node 1 took 90.0 ms, of it the broker 36.0 ms, after a wait of 300 ms.",
-        "--startup p1:1 -o start.pcapng",
+        "--startup p1:1 -o p1:1.pcapng",
     ),
     "g1:1": ("reader (consumer at 10.0.0.101) began its start number 1", "failed at join group."),
     "r2": (

@@ -256,7 +256,7 @@ def test_findings_that_say_the_same_about_many_clients_are_one(calm: Path, small
     both = found["f-b"]
     assert both["sentence"] == "2 clients (reader, svc), for example: reader stormed"
     assert (both["clients"], both["n"], both["finding_ids"]) == (["reader", "svc"], 11, ["f-b", "f-a"])
-    assert both["cut"] == "kafkascope cut OUT.kscope --finding f-b --finding f-a -o finding.pcapng"
+    assert both["cut"] == "kafkascope cut OUT.kscope --finding f-b --finding f-a -o f-b.pcapng"
     assert both["packets"] == "packets 31, 32"
 
 

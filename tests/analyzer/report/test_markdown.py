@@ -85,7 +85,7 @@ def test_the_page_tells_the_story(dataset: Write) -> None:
         "| `reader` | `fetch from clicks-0 (group readers)` | 00:05.000 | 5.00 s | still waiting |",
         "## Other findings: 1 error",
         "- **error** `broker_lost` (00:00.031 to 00:05.100): node 1 was lost",
-        "packets 31, 32: `kafkascope cut OUT.kscope --finding f-2 -o finding.pcapng`",
+        "packets 31, 32: `kafkascope cut OUT.kscope --finding f-2 -o f-2.pcapng`",
         "| 00:00.000 | `svc` | producer | ready | 400 ms | client 300 ms at first produce |",
         "| 00:00.020 | `reader` | consumer | failed at join group |  |  |",
         "| 00:05.000 | `svc` | `NOT_LEADER_OR_FOLLOWER` | `clicks-3` and 3 more | recovered | 103 ms | 4 |",

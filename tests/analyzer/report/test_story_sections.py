@@ -39,9 +39,9 @@ def test_findings_come_gravest_first_with_their_proof(dataset: Write) -> None:
 def test_the_command_that_cuts_a_finding_names_the_dataset_only_where_it_is_shown(dataset: Write) -> None:
     place = dataset()
     model = plain(report_model(Dataset.open(place)), clip=True)
-    assert model["findings"]["listed"][0]["cut"] == "kafkascope cut OUT.kscope --finding f-1 -o finding.pcapng"
+    assert model["findings"]["listed"][0]["cut"] == "kafkascope cut OUT.kscope --finding f-1 -o f-1.pcapng"
     shown = at_place(report_model(Dataset.open(place)), "my captures/a.kscope").findings.listed[0].cut
-    assert shown == "kafkascope cut 'my captures/a.kscope' --finding f-1 -o finding.pcapng"
+    assert shown == "kafkascope cut 'my captures/a.kscope' --finding f-1 -o f-1.pcapng"
     assert model["findings"]["listed"][0]["cut"].startswith("kafkascope cut OUT.kscope ")
 
 
@@ -108,7 +108,7 @@ def test_the_terminal_begins_with_incidents_and_tells_of_groups_and_transactions
         "do: raise retry.backoff.ms",
         "packets 31, 32",
         "seen on 1 connection",
-        "kafkascope cut OUT.kscope --finding f-2 -o finding.pcapng",
+        "kafkascope cut OUT.kscope --finding f-2 -o f-2.pcapng",
         "readers · classic protocol · 2 generations · partitions unread for up to 2.90 s",
         "00:00.500    2  member joined        2   3.00 s  2.90 s  svc",
         "00:00.500 clicks-0 (reader → m-2) was unread for 2.90 s from 00:00.610",
@@ -134,7 +134,8 @@ def test_a_long_command_is_cut_in_two_as_a_shell_reads_it(dataset: Write) -> Non
     page = page_of(render(model), 80, ascii_only=False)
     assert (
         "         kafkascope cut a/rather/long/place/of/captures/incident.kscope \\\n"
-        "           --finding f-1 -o finding.pcapng\n"
+        "           --finding f-1 \\\n"
+        "           -o f-1.pcapng\n"
     ) in page
 
 

@@ -141,3 +141,24 @@ def rebalance() -> MakeRow:
         }
 
     return make
+
+
+@pytest.fixture
+def silent() -> MakeRow:
+    """A client at a host that stood still (silent_client.py)."""
+
+    def make(host: int, start: float, end: float | None, **more: Any) -> Row:
+        return {
+            "client_instance_id": f"ci-{host}",
+            "client_id": f"client-{host}",
+            "client_ip": f"10.0.0.{host}",
+            "groups": ["orders-app"],
+            "from_ns": ns(start),
+            "to_ns": ns(end),
+            "heartbeat_ms": 3_000,
+            "n_connections": 4,
+            "packets": [100, 200],
+            "requests": [f"silent-{host}"],
+        } | more
+
+    return make

@@ -161,4 +161,4 @@ def test_what_one_host_alone_shows_may_be_its_path(
     for host in hosts:
         rows += [state(2, host, "serving", 0, 5), state(2, host, name, 5, 20), state(2, host, "serving", 20, 50)]
     (failure,) = broker_failures(rows)
-    assert sentence_of(failure, failure.end_ns).endswith(DOUBT) == is_in_doubt
+    assert sentence_of(failure, failure.end_ns, 0).endswith(DOUBT) == is_in_doubt

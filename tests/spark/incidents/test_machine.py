@@ -22,11 +22,12 @@ def tell(
     recoveries: Iterable[Row] = (),
     rebalances: Iterable[Row] = (),
     clients: Iterable[Row] = (),
+    silent: Iterable[Row] = (),
 ) -> tuple[list[Row], dict[str, str]]:
     """The incidents, and the kind of the incident of each stall."""
-    machine = Incidents()
+    machine = Incidents(0)
     rows = {"broker_state": states, "stall": stalls, "recovery": recoveries, "rebalance": rebalances}
-    rows |= {"affected_client": clients}
+    rows |= {"silent_client": silent, "affected_client": clients}
     for kind, of_kind in rows.items():
         for row in of_kind:
             machine.take(kind, row)
@@ -65,7 +66,9 @@ def test_a_stall_long_before_is_explained_by_nothing(silent_broker: list[Row], s
     assert kinds == {"stall-produce-21-1": "unexplained"}
     (unexplained,) = [i for i in incidents if i["kind"] == "unexplained"]
     assert unexplained["node_id"] is None
-    assert unexplained["sentence"].startswith("Records were not accepted from 00:00:01.000 UTC to 00:00:02.500 UTC")
+    assert unexplained["sentence"].startswith(
+        "Records were not accepted from 00:01.000 (00:00:01.000 UTC) to 00:02.500 (1.5 s)"
+    )
 
 
 def test_what_is_not_explained_names_its_errors(stall: MakeRow) -> None:
@@ -256,7 +259,7 @@ def test_what_a_quota_holds_back_belongs_to_the_quota(
     incidents, kinds = tell(silent_broker, [stall("produce", 21, 2, 6, 14)], [throttled])
     assert kinds == {"stall-produce-21-6": "quota"}
     (quota,) = [i for i in incidents if i["kind"] == "quota"]
-    assert quota["sentence"].startswith("A quota held back Produce requests from 00:00:04.000 UTC")
+    assert quota["sentence"].startswith("A quota held back Produce requests from 00:04.000 (00:00:04.000 UTC)")
 
 
 def test_who_is_never_served_at_an_address_makes_its_incident_an_error(state: MakeRow, recovery: MakeRow) -> None:
@@ -295,7 +298,61 @@ def test_every_kind_has_a_sentence_and_advice(kind: str) -> None:
         server="10.0.0.2:9092",
         hosts=frozenset({"10.0.0.21"}),
     )
-    sentence = sentence_of(failure, failure.end_ns)
-    assert "00:00:01.000 UTC" in sentence
+    silent_client = {"client_id": "a", "client_ip": "10.0.0.21", "client_instance_id": "ci-21", "groups": ["g"]}
+    silence = {"n_connections": 3, "heartbeat_ms": 3_000, "from_ns": NS, "to_ns": 2 * NS, "requests": []}
+    failure.silences = [silent_client | silence] if kind == "client" else []
+    sentence = sentence_of(failure, 3 * NS, NS // 2)
+    assert " from 00:00.500 (00:00:01.000 UTC) to 00:01.500 (1.0 s)" in sentence
+    assert sentence.count("UTC") == 1
     assert how_known(failure)
     assert "{" not in advice_for(failure, Observed(failure, {}, []))
+
+
+def test_a_client_that_stood_still_explains_why_its_group_did(
+    stall: MakeRow, silent: MakeRow, rebalance: MakeRow, recovery: MakeRow
+) -> None:
+    """Its group removes it at 16 s; at 20 s it goes on, learns that, and looks for its place until 22 s."""
+    removed = rebalance(16, 16.5, {"client-21": 9.8})
+    stalls = [
+        stall("consume", 22, 1, 10, 17, group_id="orders-app"),
+        stall("membership", 21, 1, 20.1, 22, group_id="orders-app"),
+    ]
+    lost = recovery("UNKNOWN_MEMBER_ID", 21, 1, 20.1, 22, resource_kind="group", resource="orders-app")
+    (incident,), kinds = tell(stalls=stalls, recoveries=[lost], rebalances=[removed], silent=[silent(21, 10, 20)])
+    assert set(kinds.values()) == {"client"}
+    assert (incident["kind"], incident["node_id"], incident["hosts"]) == ("client", None, ["10.0.0.21"])
+    assert (incident["start_ns"], incident["end_ns"]) == (10 * NS, 22 * NS)
+    assert (incident["severity"], incident["clients"]) == ("warning", ["ci-21", "ci-22"])
+    assert incident["sentence"].startswith(
+        "Client client-21 (10.0.0.21) stood still from 00:10.000 (00:00:10.000 UTC) to 00:20.000 (10.0 s): no request "
+        "came on any of its connections (4), although heartbeats were due every 3.0 s, and the host's kernel "
+        "acknowledged what brokers sent; 1 group removed a member for it: orders-app. "
+    )
+
+
+def test_clients_that_stood_still_together_are_one_incident(silent: MakeRow) -> None:
+    """A host that was suspended; another client at another time is another one. Nobody waited for records."""
+    found = [silent(21, 10, 20), silent(22, 10.4, 20.3), silent(23, 30, 41), silent(24, 50, None)]
+    incidents, _ = tell(silent=found)
+    assert [(i["clients"], i["severity"]) for i in incidents] == [
+        (["ci-21", "ci-22"], "info"),
+        (["ci-23"], "info"),
+        (["ci-24"], "info"),
+    ]
+    assert [i["end_ns"] for i in incidents] == [int(20.3 * NS), 41 * NS, None]
+
+
+def test_what_a_silent_client_did_not_cause_is_not_its(
+    silent_broker: list[Row], stall: MakeRow, silent: MakeRow, recovery: MakeRow
+) -> None:
+    """What waited on the failed broker, what another group waited for, and a permission that was denied."""
+    stalls = [stall("produce", 22, 2, 5, 14), stall("consume", 23, 1, 40, 48, group_id="other")]
+    denied = recovery("TOPIC_AUTHORIZATION_FAILED", 21, 1, 48.5, None, outcome="fatal")
+    _, kinds = tell(silent_broker, stalls, [denied], silent=[silent(21, 40, 48)])
+    assert kinds == {"stall-produce-22-5": "broker_silent", "stall-consume-23-40": "unexplained"}
+
+
+def test_names_from_the_wire_stay_as_they_are(recovery: MakeRow) -> None:
+    missing = recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 1, 5, 6, resource="orders")
+    (incident,), _ = tell(recoveries=[missing])
+    assert incident["sentence"].startswith("orders was not there (UNKNOWN_TOPIC_OR_PARTITION) from 00:05.000")

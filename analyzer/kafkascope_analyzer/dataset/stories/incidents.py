@@ -18,6 +18,7 @@ INCIDENT_KINDS = (
     "quota",
     "permission",
     "missing_topic",
+    "client",
     "unexplained",
 )
 
@@ -28,7 +29,10 @@ INCIDENTS = Table(
         text("incident_id", "the incident: the same for the same capture"),
         text("kind", "what failed", *INCIDENT_KINDS),
         i32("node_id", "broker that failed; null where none did, or the capture does not tell which"),
-        texts("hosts", "hosts that were cut from the broker, sorted; empty where everybody was"),
+        texts(
+            "hosts",
+            "hosts that were cut from the broker, sorted; empty where everybody was; of kind client, the clients' own",
+        ),
         text("subject", "what failed, in words: node 2 (10.0.0.2:9092), group orders, ..."),
         *time("start", "when it failed"),
         *time("end", "when the last of those who stood still was served again; null where somebody was not"),

@@ -18,6 +18,11 @@ KIND_DOCS: Mapping[str, str] = {
     ),
     "learned": "what the connection's messages say about brokers, producer ids and group timeouts",
     "loop": "percentiles of the time between rounds of a loop (cadence), in milliseconds; of in_flight: requests",
+    "silence": (
+        "an unusually long time in which the client sent no payload on the connection, although the server had "
+        "responded to all its requests, and a heartbeat of the client or of another one at its address was overdue; "
+        "with its packets around that time (first_*, last_*), and the requests before and after"
+    ),
     "lookup": "a DNS question and its answer; it belongs to no connection",
     "request": (
         "a request that decides a story by itself (control plane, failed, slow, unanswered, needed by a start), or "
@@ -70,9 +75,10 @@ KIND_DOCS: Mapping[str, str] = {
         "clock; longest_ns: how long the batch waited that waited longest"
     ),
     "fetch_run": (
-        "responses to Fetch that brought later and later records of one topic-partition, with less than half a second "
-        "between them; next_accepted_ns: when the first record that they did not bring had been accepted; "
-        "last_answer_accepted_ns: the same of the first record of the last response (last_answer_offset), which the "
+        "responses to Fetch or ShareFetch that brought later and later records of one topic-partition, with less than "
+        "half a second between them; next_accepted_ns: when the first record that they did not bring had been "
+        "accepted; last_answer_accepted_ns: the same of the first record of the last response (last_answer_offset), "
+        "which the "
         "consumer may have dropped"
     ),
     "server_host": (

@@ -171,6 +171,22 @@ CLIENT_KINDS: dict[str, pa.StructType] = {
             ("max", pa.int64()),
         ]
     ),
+    "silence": pa.struct(
+        [
+            ("first_ns", pa.int64()),
+            ("first_packet_no", pa.int64()),
+            ("last_ns", pa.int64()),
+            ("last_packet_no", pa.int64()),
+            ("ended_by", pa.string()),
+            ("last_sent_ns", pa.int64()),
+            ("acknowledged", pa.bool_()),
+            ("request_id", pa.string()),
+            ("api_key", pa.int16()),
+            ("generation_or_epoch", pa.int32()),
+            ("failed", pa.bool_()),
+            ("next_request_id", pa.string()),
+        ]
+    ),
     "lookup": pa.struct(
         [
             ("name", pa.string()),
@@ -220,7 +236,10 @@ is_unacknowledged: Produce with acks 0; n_new_fetch_sessions: how many asked for
 max_wait_ms and least_wait_ms, least_min_bytes: the largest and least values of Fetch; lowest_generation and
 highest_generation: of the generations and member epochs above 0. samples: times and correlation ids of some requests
 (of_answers: of responses whose requests the capture lacks). learned: what its messages tell. loop: percentiles of the
-time between rounds of a loop, in milliseconds (in_flight: requests). lookup: a question to a name server; it has no
+time between rounds of a loop, in milliseconds (in_flight: requests). silence: the client sent no payload for unusually
+long, although the server had responded to all its requests (first_*, last_*: its payload before, and what ended it;
+last_sent_ns: its last packet of any kind; acknowledged: its kernel acknowledged what the server sent; request_id to
+failed: the request before, and next_request_id the one after). lookup: a question to a name server; it has no
 connection. request: one that decides a story by itself, or the first success on its connection after a failure of the
 same call. error_run: an error code in the answers of one request (n is 1), or of n requests in a row that failed alike,
 between the first and the last of them, which have rows of their own (request_id and last_request_id at its ends;

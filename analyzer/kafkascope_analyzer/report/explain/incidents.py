@@ -92,9 +92,9 @@ def explain_stall(dataset: Dataset, identity: Identity) -> Explanation:
     sentences.append(f"It belongs to {belongs}.")
     sentences += proof_sentences(proofs, len(stall.evidence), several_files=facts.n_files > 1)
     ports = [proof.server_port for proof in proofs]
-    cut = cut_command("stall", [identity.id], "stall")
+    cut = cut_command("stall", [identity.id], identity.id)
     rows = {"stall": stall}
-    return Explanation(STALL, identity.id, sentences, cut, wireshark_command("stall", ports), rows)
+    return Explanation(STALL, identity.id, sentences, cut, wireshark_command(identity.id, ports), rows)
 
 
 def explain_finding(dataset: Dataset, identity: Identity) -> Explanation:
@@ -114,4 +114,4 @@ def explain_finding(dataset: Dataset, identity: Identity) -> Explanation:
     ports = [proof.server_port for proof in finding.evidence]
     kept = [sentence for sentence in sentences if sentence and sentence != "."]
     rows = {"finding": finding}
-    return Explanation(FINDING, identity.id, kept, finding.cut, wireshark_command("finding", ports), rows)
+    return Explanation(FINDING, identity.id, kept, finding.cut, wireshark_command(finding.finding_id, ports), rows)

@@ -26,8 +26,8 @@ def explain_start(dataset: Dataset, identity: Identity) -> Explanation:
         differing = list_of([safe(step) for step in steps_of_it], 6)
         sentences.append(f"Against what is expected of {against}: {way}: {differing}.")
     ports = [proof.server_port for proof in proofs.values()]
-    cut = cut_command("startup", [identity.id], "start")
-    return Explanation(START, identity.id, sentences, cut, wireshark_command("start", ports), {"start": start})
+    cut = cut_command("startup", [identity.id], identity.id)
+    return Explanation(START, identity.id, sentences, cut, wireshark_command(identity.id, ports), {"start": start})
 
 
 def _head(start: Start, client: ClientStarts) -> str:

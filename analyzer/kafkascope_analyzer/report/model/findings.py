@@ -197,7 +197,7 @@ def _finding(alike: list[FindingRow], sources: FindingSources) -> Finding:
         n_evidence=len(evidence),
         evidence=proofs,
         packets=packets_text(proofs, len(evidence), len(conn_ids), sources.n_files),
-        cut=cut_command("finding", [row.finding_id for row in alike[:MOST_CUT]], "finding"),
+        cut=cut_command("finding", [row.finding_id for row in alike[:MOST_CUT]], alike[0].finding_id),
     )
 
 

@@ -1,5 +1,6 @@
 """Findings on a terminal: what is wrong, what to do about it, and the proof."""
 
+import re
 from collections.abc import Iterator
 
 from rich.console import RenderableType
@@ -11,7 +12,7 @@ from kafkascope_analyzer.report.words import safe, sentence, visible
 
 MOST_FINDINGS = 20
 LONGEST_COMMAND = 70
-"""Characters of a command on one line; a longer one is cut in two as a shell reads it."""
+"""Characters of a command on one line; a longer one has each option on a line of its own, as a shell reads it."""
 STYLE = {"error": "bold red", "warning": "bold yellow", "info": "bold cyan"}
 INDENT = max(map(len, WORST_FIRST)) + 2
 
@@ -50,14 +51,16 @@ def finding_lines(row: Finding, indent: int = 0) -> Iterator[RenderableType]:
     yield from command_lines(row.cut, inner)
 
 
+_BEFORE_OPTION = re.compile(r" (?=--|-[a-z] )")
+
+
 def command_lines(command: str, indent: int = INDENT) -> Iterator[RenderableType]:
-    """A command on one line, or cut where a shell lets a line go on."""
+    """A command on one line, or cut before its options, where a shell lets a line go on."""
     shown = visible(command)
     if len(shown) <= LONGEST_COMMAND:
         yield line((shown, "dim"), indent=indent)
         return
-    first, *options = shown.split(" --")
-    parts = [first, *(f"--{option}" for option in options)]
+    parts = _BEFORE_OPTION.split(shown)
     for number, part in enumerate(parts):
         last = number == len(parts) - 1
         yield line((part + ("" if last else " \\"), "dim"), indent=indent + (2 if number else 0))

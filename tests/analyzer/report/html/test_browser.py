@@ -40,8 +40,9 @@ def test_opens_and_answers_what_failed_who_stood_still_and_for_how_long(opened, 
     assert told[1].startswith("svc-a-1 produce to clicks-leader60-2 and 5 more 00:12.693 3.90 s ✓ over")
     body = incident.first.inner_text()
     assert "What to do: Look at the log of node 3 (10.77.0.13:9092)" in body
-    assert re.search(r"kafkascope cut leader_move.kscope --incident incident-[0-9a-f]{16} -o incident.pcapng", body)
-    assert "wireshark incident.pcapng" in body
+    cut = re.search(r"kafkascope cut leader_move.kscope --incident (incident-[0-9a-f]{16}) -o \1.pcapng", body)
+    assert cut
+    assert f"wireshark {cut[1]}.pcapng" in body
     assert (
         page.locator("details > summary", has_text="2 routine incidents: 1 coordinator moved, 1 leader moved.").count()
         == 1

@@ -16,11 +16,20 @@ LONG_MS = 10_000
 """A stall as long as this, or one that never ended, makes its incident an error."""
 _OF_BROKERS = frozenset(
     {"broker_lost", "leader_storm", "coordinator_loading", "request_timeout", "not_enough_replicas"}
-    | {"evicted_member", "rebalance_storm", "stuck_consumer", "hanging_transaction"}
+    | {"evicted_member", "rebalance_storm", "stuck_consumer", "hanging_transaction", "slow_startup"}
 )
-_OF_MOVES = frozenset({"leader_storm", "coordinator_loading", "request_timeout", "not_enough_replicas"})
+_OF_MOVES = frozenset({"leader_storm", "coordinator_loading", "request_timeout", "not_enough_replicas", "slow_startup"})
 _OF_GROUPS = frozenset({"evicted_member", "rebalance_storm"})
 """Rules whose findings have a group as their subject: whoever left it, its incident is the group's."""
+_OF_REPLICAS = frozenset({"not_enough_replicas"})
+"""Rules whose findings are about leaders that work, and that wait for replicas elsewhere: the brokers that failed at
+that time."""
+_OF_STARTS = frozenset({"slow_startup"})
+"""Rules whose findings say how long a client took: an incident explains one that it has half of the time in common
+with."""
+NEAR_NS = 1_000_000_000
+"""What happened so shortly before or after an incident may belong to it: brokers end some connections a moment before
+the first packet that shows that they are down."""
 CONSEQUENCES: dict[str, frozenset[str]] = {
     "broker_down": _OF_BROKERS,
     "broker_silent": _OF_BROKERS,
@@ -28,14 +37,17 @@ CONSEQUENCES: dict[str, frozenset[str]] = {
     "broker_slow": _OF_BROKERS,
     "zookeeper_session": _OF_BROKERS,
     "path": _OF_BROKERS,
-    "replication": frozenset({"not_enough_replicas", "request_timeout"}),
-    "listener": frozenset({"advertised_mismatch", "advertised_unreachable", "bootstrap_only", "shared_vip"}),
+    "replication": frozenset({"not_enough_replicas", "request_timeout", "slow_startup"}),
+    "listener": frozenset(
+        {"advertised_mismatch", "advertised_unreachable", "bootstrap_only", "shared_vip", "slow_startup"}
+    ),
     "leader_move": _OF_MOVES,
     "coordinator_move": _OF_MOVES | {"rebalance_storm"},
     "member": frozenset({"evicted_member", "rebalance_storm", "static_member_conflict", "stuck_consumer"}),
-    "quota": frozenset({"throttled"}),
+    "quota": frozenset({"throttled", "slow_startup"}),
     "permission": frozenset({"access_denied", "auth_failed"}),
     "missing_topic": frozenset({"missing_topic"}),
+    "client": frozenset({"evicted_member", "rebalance_storm", "stuck_consumer", "hanging_transaction"}),
 }
 """Kind of incident -> rules whose findings are consequences of such an incident."""
 
@@ -137,7 +149,7 @@ def owner_of(event: Event, families: Iterable[Family], capture_end_ns: int) -> F
     best: tuple[int, Family] | None = None
     for family in families:
         overlap = family.overlap_ns(event.start_ns, event.end_ns, capture_end_ns)
-        if overlap < 0 or (best is not None and overlap <= best[0]):
+        if overlap < -NEAR_NS or (best is not None and overlap <= best[0]):
             continue
         if event.clients & family.clients or event.groups & family.groups or event.nodes & family.nodes:
             best = overlap, family
@@ -157,9 +169,21 @@ def assigned_findings(facts: Facts, families: list[Family]) -> list[FindingRow]:
     for row in facts.findings:
         at_least = severity_order(row.severity)
         able = [f for f in by_rule[row.rule] if f.severity != INFO and severity_order(f.severity) <= at_least]
-        owner = owner_of(_event_of(row, row.first_ns, facts), able, facts.end_ns) if row.first_ns is not None else None
+        owner = _owner_of_finding(row, row.first_ns, able, facts) if row.first_ns is not None else None
         assigned.append(replace(row, incident_id=owner.identity if owner else None))
     return assigned
+
+
+def _owner_of_finding(finding: FindingRow, first_ns: int, able: list[Family], facts: Facts) -> Family | None:
+    """The family of which the finding is a consequence. able: those that may have such consequences."""
+    event = _event_of(finding, first_ns, facts)
+    if finding.rule in _OF_REPLICAS:
+        event = replace(event, nodes=frozenset().union(*(family.nodes for family in able)))
+    owner = owner_of(event, able, facts.end_ns)
+    if owner is not None and finding.rule in _OF_STARTS:
+        explained = owner.overlap_ns(event.start_ns, event.end_ns, facts.end_ns)
+        return owner if 2 * explained >= event.end_ns - event.start_ns else None
+    return owner
 
 
 def _event_of(finding: FindingRow, first_ns: int, facts: Facts) -> Event:

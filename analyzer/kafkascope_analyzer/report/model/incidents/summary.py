@@ -35,6 +35,7 @@ KINDS = {
     "quota": "quota exceeded",
     "permission": "permission denied",
     "missing_topic": "topic missing",
+    "client": "client stood still",
     "unexplained": "unexplained",
 }
 """Kinds of incident in words."""
@@ -144,8 +145,8 @@ def _incident(family: Family, facts: Facts, findings: list[Finding], found: Foun
         n_evidence=len(evidence),
         evidence=proofs,
         packets=packets_text(proofs, len(evidence), conns, facts.n_files),
-        cut=cut_command("incident", [root.incident_id], "incident"),
-        wireshark=wireshark_command("incident", [proof.server_port for proof in proofs]),
+        cut=cut_command("incident", [root.incident_id], root.incident_id),
+        wireshark=wireshark_command(root.incident_id, [proof.server_port for proof in proofs]),
         explain=explain_command(root.incident_id),
     )
 

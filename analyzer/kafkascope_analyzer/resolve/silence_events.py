@@ -1,0 +1,86 @@
+"""Events of the kind silence: unusually long times in which a client sent nothing on a connection."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.dataset.tables.events import WHOLE
+from kafkascope_analyzer.resolve.bucket_context import BucketContext
+from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
+from kafkascope_analyzer.resolve.event_source import MessageReader
+from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_analyzer.scan.failed_requests import has_failed
+
+_OF_REQUEST = ("request_id", "api_key", "generation_or_epoch")
+
+
+class SilenceEvents:
+    """Makes events of the kind silence, of what is gathered between the passes (client_silences), with the requests
+    before and after each."""
+
+    def __init__(self, context: BucketContext) -> None:
+        rows = context.shared.servers.silences
+        conn = pc.index_in(rows["conn_id"], flat(context.connections["conn_id"]))
+        self._rows = rows.filter(conn.is_valid())
+        self._conn = conn.drop_null().to_numpy().astype(np.int64)
+        self._is_silent = np.zeros(context.connections.num_rows, np.bool_)
+        self._is_silent[self._conn] = True
+        ends = {"before": self._rows["first_ns"].to_pylist(), "after": self._rows["last_ns"].to_pylist()}
+        conn_list = self._conn.tolist()
+        self._places = {
+            side: {end: k for k, end in enumerate(zip(conn_list, times, strict=True))} for side, times in ends.items()
+        }
+        self._found: dict[str, list[pa.Table]] = {"before": [], "after": []}
+
+    def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Needs none."""
+        yield from ()
+
+    def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Keeps the requests at the ends of silences."""
+        if len(self._conn):
+            conn = int_column(rows, "conn", 0)
+            is_mine = self._is_silent[conn] & (int_column(rows, "number", -1) >= 0)
+            for side, column, end in (("before", "request_last_ns", "first_ns"), ("after", "ts_ns", "last_ns")):
+                at_ns = int_column(rows, column, 0)
+                near = np.flatnonzero(is_mine & np.isin(at_ns, self._rows[end].fill_null(0).to_numpy()))
+                self._keep(
+                    side, rows.take(pa.array(near)), list(zip(conn[near].tolist(), at_ns[near].tolist(), strict=True))
+                )
+        yield from ()
+
+    def _keep(self, side: str, rows: pa.Table, ends: list[tuple[int, int]]) -> None:
+        """Keeps the requests whose connection and time are those of one end of a silence."""
+        place = pa.array([self._places[side].get(end) for end in ends], pa.int64())
+        failed = pa.array(has_failed(rows, int_column(rows, "status_code", 0)))
+        kept = rows.select(_OF_REQUEST).append_column("failed", failed).append_column("place", place)
+        self._found[side].append(kept.filter(place.is_valid()))
+
+    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
+        """Needs none."""
+        yield from ()
+
+    def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
+        """The rows of the bucket's connections."""
+        if not self._rows.num_rows:
+            return
+        body = {name.replace("_packet", "_packet_no"): self._rows[name] for name in self._rows.column_names}
+        body |= self._requests("before", (*_OF_REQUEST, "failed"))
+        body["next_request_id"] = self._requests("after", ("request_id",))["request_id"]
+        client_ip = flat(connections["client_ip"]).take(
+            pc.index_in(flat(self._rows["conn_id"]), flat(connections["conn_id"]))
+        )
+        place = EventPlace(client_ip, body["conn_id"], body["first_ns"], body["first_packet_no"], section=WHOLE)
+        yield client_events("silence", place, body)
+
+    def _requests(self, side: str, names: tuple[str, ...]) -> dict[str, pa.Array]:
+        """Columns of the requests at one end of the silences; null where the capture has none."""
+        found = self._found[side]
+        if not found:
+            return {name: pa.nulls(self._rows.num_rows) for name in names}
+        rows = pa.concat_tables(found)
+        at = pc.index_in(pa.array(np.arange(self._rows.num_rows)), flat(rows["place"]))
+        return {name: flat(rows[name]).take(at) for name in names}
