@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv6Address
 from pathlib import Path
 
-from kafkascope_analyzer.ingest.source import expand_inputs, iter_blocks
+from kafkascope_analyzer.read.source import expand_inputs, iter_blocks
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.tcp import GAP_LOST, Streams, TcpStreams
 

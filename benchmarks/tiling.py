@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.traffic import KINDS, SERVER_PORTS, piece
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.ingest.source import CaptureFile
+from kafkascope_analyzer.read.source import CaptureFile
 
 SIDE_BY_SIDE = 8
 MOST_TILES = 1 << 16

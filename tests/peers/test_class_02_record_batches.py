@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.scan.record_detail import RecordDetail
 
 
 def batch(length, count, records=b""):

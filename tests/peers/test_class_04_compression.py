@@ -10,8 +10,8 @@ import struct
 import pytest
 
 from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.scan.record_detail import RecordDetail
 
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 

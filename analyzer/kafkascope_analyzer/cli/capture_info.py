@@ -10,13 +10,13 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.cli.options import Format
-from kafkascope_analyzer.cli.servers import Seen
-from kafkascope_analyzer.ingest.source import CaptureFile, expand_inputs, is_stream
+from kafkascope_analyzer.connections.servers import Seen, Server
+from kafkascope_analyzer.read.source import CaptureFile, expand_inputs, is_stream
 from kafkascope_analyzer.report.ledger import PACKET_KINDS
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
 from kafkascope_analyzer.report.terminal import write_parts
 from kafkascope_analyzer.report.unread import cut_sentence
-from kafkascope_analyzer.report.words import absolute, count, link_types, list_of, safe, size, span
+from kafkascope_analyzer.report.words import absolute, address, count, link_types, list_of, safe, size, span
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.schema import API_VERSION_RANGE
 
@@ -58,7 +58,18 @@ def capture_model(places: Sequence[str]) -> Model:
         "start": absolute(min(starts)) if starts else None,
         "duration_us": (max(ends) - min(starts)) // 1000 if starts else None,
         "whole": all(f["whole"] for f in files) and len(inputs) <= MOST_FILES,
-        "servers": seen.servers(),
+        "servers": [_server(server) for server in seen.servers()],
+    }
+
+
+def _server(server: Server) -> Model:
+    """A server as JSON has it."""
+    return {
+        "address": address(server.ip, server.port),
+        "n_connections": server.n_connections,
+        "n_segments": server.n_segments,
+        "payload_bytes": server.payload_bytes,
+        "speaks": server.speaks,
     }
 
 

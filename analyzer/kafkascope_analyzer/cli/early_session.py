@@ -57,7 +57,7 @@ def early_session(inputs: list[Path | str], jobs: int | None, *, wanted: bool) -
 
 def input_bytes(inputs: list[Path | str]) -> int | None:
     """The uncompressed bytes of the captures; None where one of them is a stream, whose length is unknown."""
-    from kafkascope_analyzer.ingest.source import is_stream, unpacked_bytes
+    from kafkascope_analyzer.read.source import is_stream, unpacked_bytes
 
     paths = [Path(path) for path in inputs]
     return None if any(map(is_stream, paths)) else sum(map(unpacked_bytes, paths))

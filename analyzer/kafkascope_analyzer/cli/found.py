@@ -64,7 +64,7 @@ def n_found(dataset: "Dataset", severity: Severity, ignored: Collection[str] = (
     import pyarrow.dataset as ds
 
     from kafkascope_analyzer.dataset.stories import FINDINGS
-    from kafkascope_analyzer.report.scan import has_table, rows
+    from kafkascope_analyzer.dataset.table_rows import has_table, rows
 
     if not has_table(dataset, FINDINGS):
         raise UsageError(

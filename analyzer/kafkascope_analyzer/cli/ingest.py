@@ -24,7 +24,7 @@ from kafkascope_analyzer.cli.progress import bar, note
 from kafkascope_analyzer.cli.show import show
 from kafkascope_analyzer.cli.startup import arrow_without_pandas, numba_without_extras
 from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.record_detail import RecordDetail
+from kafkascope_analyzer.scan.record_detail import RecordDetail
 from kafkascope_parsers.errors import UsageError
 
 
@@ -63,7 +63,7 @@ def ingest(
 def inputs_of(captures: list[str]) -> list[Path | str]:
     """The capture files that files, directories and globs stand for, `-` as it is. Raises CaptureError, UsageError."""
     numba_without_extras()
-    from kafkascope_analyzer.ingest.source import expand_inputs
+    from kafkascope_analyzer.read.source import expand_inputs
 
     return list(expand_inputs(captures))
 
@@ -81,7 +81,7 @@ def memory_limit(size: str | None) -> int | None:
     """The bytes of a size as 512M. UsageError where it is none, or too small."""
     if size is None:
         return None
-    from kafkascope_analyzer.ingest.limits import limits_within, parse_size
+    from kafkascope_analyzer.memory.limits import limits_within, parse_size
 
     limits_within(parse_size(size))
     return parse_size(size)

@@ -91,8 +91,8 @@ def _wanted(
     dataset: "Dataset", client: str | None, node: int | None, group: str | None, span: tuple[str | None, str | None]
 ) -> "Wanted":
     from kafkascope_analyzer.cut.when import parse_moment
+    from kafkascope_analyzer.dataset.table_rows import capture_span
     from kafkascope_analyzer.report.chronology import Wanted
-    from kafkascope_analyzer.report.scan import capture_span
     from kafkascope_analyzer.report.starts import clients_of
 
     first_ns, _ = capture_span(dataset)

@@ -7,11 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.connections.coded import Coded, Ends, Several, firsts, put_texts
-from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.connections.nodes import Endpoint
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_analyzer.ingest.messages import microseconds
+from kafkascope_analyzer.dataset.timestamps import microseconds
 from kafkascope_parsers.framing.layout import (
     BY_FIRST_REQUEST,
     BY_PORT,
@@ -69,7 +70,7 @@ class ConnectionFacts:
     """What is known of the connections of one bucket, by connection number; requests are noted batch by batch. Some
     100 bytes each beside `raw`, as long as few of their texts are distinct.
 
-    raw: the spilled connections (see ingest.connection_state).
+    raw: the spilled connections (see scan.connection_state).
     """
 
     def __init__(self, raw: pa.Table, cluster: Cluster) -> None:
@@ -115,7 +116,7 @@ class ConnectionFacts:
             self._note_texts(name, told, told["ts_ns"].to_numpy())
 
     def note(self, notes: pa.Table) -> None:
-        """Takes a batch of what connections showed once (ingest.connection_notes.NOTES_SCHEMA)."""
+        """Takes a batch of what connections showed once (scan.connection_notes.NOTES_SCHEMA)."""
         for name in pc.unique(notes["what"]).to_pylist():
             told = notes.filter(pc.equal(notes["what"], name)).select(["conn", "text"])
             if name in self.numbers:
@@ -202,18 +203,12 @@ def _rows_from(facts: ConnectionFacts, first: int, roles: pa.Table) -> pa.Table:
     }
     columns |= facts.text_columns(part) | facts.node_columns(part) | _role_columns(roles, part)
     for name in ("syn", "synack", "first", "last", "close"):
-        columns[f"{name}_ts"] = microseconds(_flat(columns[f"{name}_ns"]))
+        columns[f"{name}_ts"] = microseconds(flat(columns[f"{name}_ns"]))
     return pa.table([_typed(columns, field, n) for field in CONNECTIONS.schema], CONNECTIONS.schema)
 
 
 def _typed(columns: dict[str, pa.ChunkedArray | pa.Array], field: pa.Field, n: int) -> pa.Array:
-    return _flat(columns[field.name]).cast(field.type) if field.name in columns else pa.nulls(n, field.type)
-
-
-def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    if isinstance(column, pa.ChunkedArray):
-        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()  # which copies
-    return column
+    return flat(columns[field.name]).cast(field.type) if field.name in columns else pa.nulls(n, field.type)
 
 
 def _role_columns(roles: pa.Table, rows: slice) -> dict[str, pa.Array]:
@@ -222,7 +217,7 @@ def _role_columns(roles: pa.Table, rows: slice) -> dict[str, pa.Array]:
     counted = kept.group_by(["conn", "role"], use_threads=False).aggregate([("n_requests", "sum")])
     counted = counted.sort_by([("conn", "ascending"), ("role", "ascending")])
     conn, n = counted["conn"].to_numpy(), counted["n_requests_sum"].to_numpy()
-    names = _flat(counted["role"])
+    names = flat(counted["role"])
     ends = np.searchsorted(conn, np.arange(rows.start, rows.stop + 1)).astype(np.int32)
     first = firsts(conn, -n)  # of several that served as many, the first by name
     primary = np.full(rows.stop - rows.start, -1, np.int64)
@@ -241,7 +236,7 @@ def _version_text(code: int) -> str:
 
 def _named(codes: pa.ChunkedArray, names: dict[int, str]) -> pa.Array:
     """The name of each code; null for a code that has none."""
-    coded = _flat(codes).dictionary_encode()
+    coded = flat(codes).dictionary_encode()
     return pa.array([names.get(code) for code in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
 
 

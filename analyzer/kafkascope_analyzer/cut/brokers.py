@@ -4,8 +4,8 @@ import ipaddress
 from collections import defaultdict
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_analyzer.report.scan import scan
 from kafkascope_analyzer.report.words import visible
 
 LONGEST_NAME = 255

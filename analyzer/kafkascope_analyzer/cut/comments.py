@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from kafkascope_analyzer.cut.pcapng import comment_options
 from kafkascope_analyzer.cut.scope import Window
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import one_of, rows
 from kafkascope_analyzer.dataset.tables import ERRORS, REQUESTS
-from kafkascope_analyzer.report.scan import one_of, rows
 from kafkascope_analyzer.report.words import safe, span
 from kafkascope_parsers.capture import Packets
+from kafkascope_parsers.capture.pcapng_writer import comment_options
 
 MOST_REQUESTS = 500
 """Requests that are pointed at: two comments each are more than anyone reads."""

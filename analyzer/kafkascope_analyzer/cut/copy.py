@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.cut.flows import flow_keys, touches
 from kafkascope_analyzer.cut.originals import Original
-from kafkascope_analyzer.cut.pcapng import PcapngWriter, Section
 from kafkascope_analyzer.cut.plan import Plan
 from kafkascope_analyzer.cut.when import PacketRange
-from kafkascope_analyzer.ingest.source import Block, CaptureFile
+from kafkascope_analyzer.read.source import Block, CaptureFile
 from kafkascope_parsers.capture import Packets
+from kafkascope_parsers.capture.pcapng_writer import PcapngWriter, Section
 from kafkascope_parsers.link import LinkReader, Segments
 
 Flags = NDArray[np.bool_]

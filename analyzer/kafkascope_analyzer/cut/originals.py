@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.ingest.source import STANDARD_INPUT, CaptureFile
+from kafkascope_analyzer.read.source import STANDARD_INPUT, CaptureFile
 from kafkascope_parsers.errors import CaptureError, UsageError
 
 _PEEK_BYTES = 1 << 16

@@ -22,8 +22,8 @@ from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.cut.spans import NO_SPANS, Ints, SpanIndex, Spans, merged, spans
 from kafkascope_analyzer.cut.when import PacketRange
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import one_of, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
-from kafkascope_analyzer.report.scan import one_of, scan
 from kafkascope_parsers.errors import UsageError
 
 _API_VERSIONS = 18

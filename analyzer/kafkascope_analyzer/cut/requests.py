@@ -15,8 +15,8 @@ from kafkascope_analyzer.cut.scope import ALL_TIME, Scope, Window, there_are
 from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import one_of, scan
 from kafkascope_analyzer.dataset.tables import ERRORS, PARTITIONS, REQUESTS
-from kafkascope_analyzer.report.scan import one_of, scan
 from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
 

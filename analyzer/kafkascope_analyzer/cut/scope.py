@@ -15,8 +15,8 @@ from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.cut.stories import of_finding, of_incident, of_recovery, of_stall, of_startup
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS
+from kafkascope_analyzer.dataset.table_rows import rows, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_analyzer.report.scan import rows, scan
 from kafkascope_analyzer.report.words import list_of, safe
 from kafkascope_parsers.errors import UsageError
 

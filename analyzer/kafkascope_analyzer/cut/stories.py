@@ -15,8 +15,8 @@ from kafkascope_analyzer.dataset.stories import (
     STARTUP_STEP_ROWS,
     STARTUPS,
 )
+from kafkascope_analyzer.dataset.table_rows import one_of, rows
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_analyzer.report.scan import one_of, rows
 from kafkascope_parsers.errors import UsageError
 
 _TIMES = ("ts_ns", "request_last_ns", "response_ns", "response_last_ns")

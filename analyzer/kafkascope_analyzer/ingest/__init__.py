@@ -1,1 +1,1 @@
-"""Captures to Parquet: files, the two passes over each bucket, the byte ledger."""
+"""The entry: `run.ingest` reads captures and writes a dataset, by way of the rooms read, scan, resolve and workers."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kafkascope_analyzer.connections.hosts import Entry
-from kafkascope_analyzer.ingest.record_detail import RecordDetail
+from kafkascope_analyzer.scan.record_detail import RecordDetail
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,23 +14,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.connections.hosts import HostNames
-from kafkascope_analyzer.connections.learn import Cluster, learn_cluster
 from kafkascope_analyzer.dataset.limits_hit import PARTITION_FLOW
 from kafkascope_analyzer.dataset.manifest import write_manifest
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
 from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
-from kafkascope_analyzer.ingest.captures import captures_table, manifest_entry
-from kafkascope_analyzer.ingest.finish import Bucket, finish_bucket
-from kafkascope_analyzer.ingest.limits import Limits, limits_within
 from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.processes import workers
-from kafkascope_analyzer.ingest.reading import ReadBlock, Reading
-from kafkascope_analyzer.ingest.series import in_time_order
-from kafkascope_analyzer.ingest.source import CaptureInfo, is_stream, unpacked_bytes
-from kafkascope_analyzer.ingest.window import OneBuffer
-from kafkascope_analyzer.ingest.worker import BucketResult, BucketScans, ScanJob
+from kafkascope_analyzer.memory.limits import Limits, limits_within
+from kafkascope_analyzer.read.captures import captures_table, manifest_entry
+from kafkascope_analyzer.read.reading import ReadBlock, Reading
+from kafkascope_analyzer.read.series import in_time_order
+from kafkascope_analyzer.read.source import CaptureInfo, is_stream, unpacked_bytes
+from kafkascope_analyzer.read.window import OneBuffer
+from kafkascope_analyzer.resolve.finish import Bucket, finish_bucket
+from kafkascope_analyzer.resolve.learn import learn_cluster
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts, gather_shared_facts
+from kafkascope_analyzer.workers.processes import workers
+from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob
 from kafkascope_parsers.errors import UsageError
 
 Progress = Callable[[int, int], None]

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import one_of, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_analyzer.report.latency import Histogram
-from kafkascope_analyzer.report.scan import one_of, scan
 from kafkascope_analyzer.report.words import address
 
 Row = dict[str, Any]

@@ -19,8 +19,8 @@ from kafkascope_analyzer.connections.broker_release import (
     release_of,
 )
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_analyzer.report.scan import scan
 from kafkascope_analyzer.report.words import address
 
 MIGRATION = "migration from ZooKeeper to KRaft"

@@ -10,12 +10,13 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES, STARTUPS
+from kafkascope_analyzer.dataset.table_rows import rows
 from kafkascope_analyzer.report.incidents.broker_lanes import broker_lanes
 from kafkascope_analyzer.report.incidents.consequences import change_text
 from kafkascope_analyzer.report.incidents.load import Facts, load_facts
 from kafkascope_analyzer.report.incidents.summary import title_of
 from kafkascope_analyzer.report.incidents.waits import what_waited, who_waited
-from kafkascope_analyzer.report.scan import NO_STORIES, rows
+from kafkascope_analyzer.report.missing_stories import NO_STORIES
 from kafkascope_analyzer.report.topology import topology_model
 from kafkascope_analyzer.report.unread_partitions import member_names, unread_text
 from kafkascope_analyzer.report.words import clock, safe, span, start_text

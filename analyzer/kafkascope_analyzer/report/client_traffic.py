@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import one_of, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, RECORD_BATCHES, REQUESTS
-from kafkascope_analyzer.report.scan import one_of, scan
 from kafkascope_parsers.api_keys import FETCH, PRODUCE, SHARE_FETCH
 
 Row = dict[str, Any]

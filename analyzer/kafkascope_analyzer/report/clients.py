@@ -17,9 +17,9 @@ from kafkascope_analyzer.dataset.stories import (
     STARTUP_STEP_ROWS,
     STARTUPS,
 )
+from kafkascope_analyzer.dataset.table_rows import has_table, one_of, rows
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS
 from kafkascope_analyzer.report.recovery_outcomes import NOT_RECOVERED
-from kafkascope_analyzer.report.scan import has_table, one_of, rows
 from kafkascope_analyzer.report.slowest_steps import slowest
 from kafkascope_analyzer.report.words import address
 

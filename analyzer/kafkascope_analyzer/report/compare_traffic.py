@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.report.scan import capture_span
+from kafkascope_analyzer.dataset.table_rows import capture_span
 from kafkascope_analyzer.sql.database import Database
 
 NOTABLE_US = 5_000

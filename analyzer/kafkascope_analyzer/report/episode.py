@@ -9,8 +9,8 @@ import pyarrow.dataset as ds
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, RECOVERY_STEP_ROWS
+from kafkascope_analyzer.dataset.table_rows import one_of, rows
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS, TCP_EVENTS
-from kafkascope_analyzer.report.scan import one_of, rows
 
 Row = dict[str, Any]
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.latency_histogram import added_up, percentile_us
 from kafkascope_analyzer.dataset.stories import CLIENTS, PARTITION_FLOW
-from kafkascope_analyzer.report.scan import capture_span, has_table, one_of, rows
+from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of, rows
 from kafkascope_analyzer.report.words import NS_PER_MS, clock, count, list_of
 
 Row = dict[str, Any]

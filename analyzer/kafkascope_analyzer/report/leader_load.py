@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import one_of, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS, ROLE_ROWS
-from kafkascope_analyzer.report.scan import one_of, scan
 from kafkascope_parsers.api_keys import FETCH, PRODUCE, SHARE_FETCH
 
 Row = dict[str, Any]

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import rows, scan
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, UNDECODED
-from kafkascope_analyzer.report.scan import rows, scan
 from kafkascope_analyzer.report.unread import NO_REASON, limits_hit
 from kafkascope_analyzer.report.words import address
 

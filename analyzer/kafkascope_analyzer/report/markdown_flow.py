@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from kafkascope_analyzer.report.flow_figures import FLOW_FIGURES, FLOW_LEGEND, flow_figures
 from kafkascope_analyzer.report.markdown_text import code, prose
-from kafkascope_analyzer.report.terminal_flow import FLOW_FIGURES, FLOW_LEGEND, flow_figures
 from kafkascope_analyzer.report.words import count
 
 Model = dict[str, Any]

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafkascope_analyzer.report.markdown_text import code, prose
-from kafkascope_analyzer.report.terminal_findings import sentence
-from kafkascope_analyzer.report.words import count
+from kafkascope_analyzer.report.words import count, sentence
 
 Model = dict[str, Any]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import FINDINGS
+from kafkascope_analyzer.dataset.table_rows import has_table
 from kafkascope_analyzer.report import clients, overview, unread
 from kafkascope_analyzer.report.broker_latency import broker_latency
 from kafkascope_analyzer.report.client_traffic import client_traffic
@@ -17,11 +18,11 @@ from kafkascope_analyzer.report.flow import flow
 from kafkascope_analyzer.report.incidents.model import Summary
 from kafkascope_analyzer.report.incidents.summary import summary_of
 from kafkascope_analyzer.report.leader_load import leader_load
+from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.plain import plain
 from kafkascope_analyzer.report.rebalances import rebalances
 from kafkascope_analyzer.report.removed_versions import removed_versions
 from kafkascope_analyzer.report.request_rates import request_rates
-from kafkascope_analyzer.report.scan import NO_STORIES, OLD_STORIES, has_table
 from kafkascope_analyzer.report.transactions import transactions
 
 REPORT_VERSION = 1

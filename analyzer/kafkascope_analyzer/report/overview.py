@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import one_of, rows, scan
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, ERRORS, REQUESTS, TOPOLOGY
 from kafkascope_analyzer.report.broker_releases import cluster_releases
 from kafkascope_analyzer.report.latency import Histogram
-from kafkascope_analyzer.report.scan import one_of, rows, scan
 from kafkascope_analyzer.report.words import absolute, address
 
 MOST_ERRORS = 40

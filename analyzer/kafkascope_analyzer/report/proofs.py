@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import one_of, rows
 from kafkascope_analyzer.dataset.tables import REQUESTS
-from kafkascope_analyzer.report.scan import one_of, rows
 from kafkascope_analyzer.report.words import count, span
 
 MOST_PROOFS = 20

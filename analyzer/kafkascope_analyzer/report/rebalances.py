@@ -5,8 +5,8 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES
+from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of, rows
 from kafkascope_analyzer.report.clipped import clipped, list_columns
-from kafkascope_analyzer.report.scan import capture_span, has_table, one_of, rows
 from kafkascope_analyzer.report.unread_partitions import (
     Names,
     member_names,

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import capture_span, has_table
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.report.api_families import FAMILIES, OTHER, family_numbers
 from kafkascope_analyzer.report.latency import STEPS_LOG2
-from kafkascope_analyzer.report.scan import capture_span, has_table
 from kafkascope_analyzer.report.words import NS_PER_S, clock, count, span
 
 N_SLOTS = 120

@@ -4,7 +4,8 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CADENCES, CLIENTS, STARTUP_STEP_ROWS, STARTUPS
-from kafkascope_analyzer.report.scan import NO_STORIES, capture_span, has_table, one_of, rows
+from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of, rows
+from kafkascope_analyzer.report.missing_stories import NO_STORIES
 from kafkascope_parsers.errors import UsageError
 
 Row = dict[str, Any]

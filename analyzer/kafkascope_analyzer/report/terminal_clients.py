@@ -7,6 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kafkascope_analyzer.report.cause_sentences import cause_sentences, cause_severity
 from kafkascope_analyzer.report.pieces import grid, heading, indented, line, more
 from kafkascope_analyzer.report.slowest_steps import slowest_text
 from kafkascope_analyzer.report.words import clock, count, list_of, node, outcome_text, safe, span, start_text
@@ -148,7 +149,7 @@ def _client(client: Model, start_ns: int, addresses: dict[int, str]) -> Iterator
         yield from _start(start, start_ns)
     yield from more(client["n_starts"] - MOST_STARTS, "start", "table stories/startups")
     yield from _odd_loops(client)
-    worst = sorted(client["recoveries"], key=_severity)[:MOST_TOLD]
+    worst = sorted(client["recoveries"], key=cause_severity)[:MOST_TOLD]
     for cause in client["recoveries"][:MOST_CAUSES]:
         yield line("")
         yield from _cause(cause, start_ns, addresses)
@@ -329,31 +330,8 @@ def _cause(cause: Model, start_ns: int, addresses: dict[int, str]) -> Iterator[R
         (" · storm", "bold red") if cause["storm"] else "",
         indent=2,
     )
-    for sentence in _cause_lines(cause, addresses):
+    for sentence in cause_sentences(cause, addresses):
         yield line(sentence, indent=4)
-
-
-def _severity(cause: Model) -> tuple[bool, int, int]:
-    """The order in which causes deserve their steps: what did not end well, then what took longest."""
-    return cause["outcome"] == "recovered", -(cause["time_to_recover_ms"] or 0), cause["start_ns"] or 0
-
-
-def _cause_lines(cause: Model, addresses: dict[int, str]) -> Iterator[str]:
-    yield f"{count(cause['n_errors'], 'error')}, {count(cause['n_wasted_requests'], 'wasted request')}"
-    old, new = cause["old_node_id"], cause["new_node_id"]
-    if old is not None and new is not None and old != new:
-        yield f"{node(old, addresses.get(old))} → {node(new, addresses.get(new))}"
-    elif new is None and old is not None:
-        yield f"at {node(old, addresses.get(old))}"
-    others = [safe(e) for e in cause["error_names"] if e != cause["first_error_name"]]
-    if others:
-        yield f"also {list_of(others, 3)}"
-    if len(cause["outcomes"]) > 1:
-        yield "episodes: " + ", ".join(f"{n:,} {outcome_text(outcome)}" for outcome, n in cause["outcomes"].items())
-    if cause["reaction"]:
-        yield f"did: {safe(cause['reaction']).replace('_', ' ')}"
-    if cause["expected_reaction"] and cause["outcome"] != "recovered":
-        yield f"expected: {safe(cause['expected_reaction'])}"
 
 
 def _recovery_steps(cause: Model) -> Iterator[RenderableType]:

@@ -7,7 +7,7 @@ from rich.console import RenderableType
 
 from kafkascope_analyzer.report.findings import WORST_FIRST
 from kafkascope_analyzer.report.pieces import heading, labelled, line, more
-from kafkascope_analyzer.report.words import LONGEST_PROSE, safe, visible
+from kafkascope_analyzer.report.words import safe, sentence, visible
 
 Model = dict[str, Any]
 
@@ -38,12 +38,6 @@ def render_findings(model: Model) -> Iterator[RenderableType]:
         yield from finding_lines(row)
     yield from more(n_alone - min(MOST_FINDINGS, len(alone)), "finding", "table stories/findings")
     yield line(("what a rule looks at: kafkascope rules NAME", "dim"))
-
-
-def sentence(text: str | None) -> str:
-    """A finding's sentence or advice: long, but not without an end."""
-    shown = visible((text or "")[: LONGEST_PROSE + 1])
-    return shown if len(shown) <= LONGEST_PROSE else shown[: LONGEST_PROSE - 1] + "…"
 
 
 def finding_lines(row: Model, indent: int = 0) -> Iterator[RenderableType]:

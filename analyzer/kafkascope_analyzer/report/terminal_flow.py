@@ -6,18 +6,13 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.report.flow_figures import FLOW_FIGURES, FLOW_LEGEND, flow_figures
 from kafkascope_analyzer.report.pieces import grid, heading, line, more
-from kafkascope_analyzer.report.words import safe, span
+from kafkascope_analyzer.report.words import safe
 
 Model = dict[str, Any]
 
 MOST_TOPICS = 12
-FLOW_FIGURES = ("records", "acked p50", "p99", "fetched p50", "p99", "lag", "at end")
-"""Titles of the columns, after topic and reader."""
-FLOW_LEGEND = (
-    "acked: from the creation of a record to its acknowledgment; fetched: from the acknowledgment to the first fetch; "
-    "lag: records behind, at most and at the end"
-)
 
 
 def render_flow(model: Model) -> Iterator[RenderableType]:
@@ -36,10 +31,3 @@ def render_flow(model: Model) -> Iterator[RenderableType]:
     for row in listed:
         if row["note"]:
             yield line(f"• {safe(row['reader'])} on {safe(row['topic'])}: {row['note']}")
-
-
-def flow_figures(row: Model) -> list[str]:
-    """The figures of a topic and reader, in the order of FLOW_FIGURES."""
-    names = ("created_to_acked_p50_us", "created_to_acked_p99_us", "acked_to_fetched_p50_us", "acked_to_fetched_p99_us")
-    lags = ("" if row[name] is None else f"{row[name]:,}" for name in ("lag_max", "lag_last"))
-    return [f"{row['n_records']:,}", *(span(row[name]) for name in names), *lags]

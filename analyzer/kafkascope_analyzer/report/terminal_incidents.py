@@ -7,7 +7,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.report.pieces import grid, heading, indented, labelled, line, more
-from kafkascope_analyzer.report.terminal_findings import INDENT, STYLE, command_lines, finding_lines, sentence
+from kafkascope_analyzer.report.terminal_findings import INDENT, STYLE, command_lines, finding_lines
+from kafkascope_analyzer.report.words import sentence
 
 Model = dict[str, Any]
 

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import one_of, rows
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_analyzer.report import overview
 from kafkascope_analyzer.report.broker_releases import ReleaseSpan, cluster_releases
 from kafkascope_analyzer.report.listed_brokers import broker_moves
 from kafkascope_analyzer.report.plain import plain
-from kafkascope_analyzer.report.scan import one_of, rows
 from kafkascope_analyzer.report.topology_facts import (
     ACTIVE_CONTROLLER,
     RAFT_LOG,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import one_of, rows
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, TOPOLOGY
-from kafkascope_analyzer.report.scan import one_of, rows
 
 RAFT_LOG = ("__cluster_metadata", 0)
 """Its leader is the active controller (KIP-500)."""

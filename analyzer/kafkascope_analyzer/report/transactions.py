@@ -9,9 +9,9 @@ import numpy as np
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, TRANSACTIONS
 from kafkascope_analyzer.dataset.stories.transactions import OUTCOMES
+from kafkascope_analyzer.dataset.table_rows import has_table, one_of, rows
 from kafkascope_analyzer.report.clipped import clipped, list_columns
 from kafkascope_analyzer.report.latency import Histogram
-from kafkascope_analyzer.report.scan import has_table, one_of, rows
 
 Row = dict[str, Any]
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.limits_hit import MEANINGS
+from kafkascope_analyzer.dataset.table_rows import one_of, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, TCP_EVENTS, UNDECODED
-from kafkascope_analyzer.report.scan import one_of, scan
 from kafkascope_analyzer.report.words import count, safe, size
 
 MOST_DETAILS = 3

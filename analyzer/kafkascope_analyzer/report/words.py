@@ -158,3 +158,9 @@ _LINK_TYPES = {0: "NULL", 1: "ETHERNET", 101: "RAW", 113: "LINUX_SLL", 228: "IPV
 def link_types(numbers: list[int]) -> str:
     """Link-layer types by name, by number where the name is not known."""
     return ", ".join(_LINK_TYPES.get(number, f"link type {number}") for number in numbers) or "no interface"
+
+
+def sentence(text: str | None) -> str:
+    """A finding's sentence or advice: long, but not without an end."""
+    shown = visible((text or "")[: LONGEST_PROSE + 1])
+    return shown if len(shown) <= LONGEST_PROSE else shown[: LONGEST_PROSE - 1] + "…"

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import capture_span, one_of, rows
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_analyzer.report.scan import capture_span, one_of, rows
 from kafkascope_analyzer.report.words import address
 
 _NS_PER_MS = 1_000_000

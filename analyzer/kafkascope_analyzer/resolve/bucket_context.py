@@ -13,7 +13,7 @@ from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 
 @dataclass(frozen=True, slots=True)
 class BucketContext:
-    """connections: the bucket's connections by number, with the columns of the spill (ingest.connection_state) and
+    """connections: the bucket's connections by number, with the columns of the spill (scan.connection_state) and
     node_id; `conn` in the rows of other tables is the row in it. shared: facts about all buckets. spill: the directory
     of the bucket's spill. runs: of requests that fail alike. read_messages: reads the messages of the bucket, all of
     which the first pass has written."""

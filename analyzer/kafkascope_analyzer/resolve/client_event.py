@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import KINDS, MOMENT
 from kafkascope_analyzer.resolve.event_source import event_table
 
@@ -41,13 +42,6 @@ def client_events(kind: str, place: EventPlace, body: Mapping[str, pa.Array | pa
     fields = list(KINDS[kind])
     columns = [flat(body[f.name]).cast(f.type) if f.name in body else pa.nulls(n, f.type) for f in fields]
     return event_table(kind, keys, pa.StructArray.from_arrays(columns, fields=fields))
-
-
-def flat(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The column as one array."""
-    if isinstance(column, pa.ChunkedArray):
-        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    return column
 
 
 def rank_in_group(*keys: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import KINDS, WHOLE
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.client_event import EventPlace, client_events, flat
+from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
 from kafkascope_analyzer.resolve.event_source import MessageReader
 from kafkascope_analyzer.resolve.learned import learned_rows
 from kafkascope_analyzer.resolve.near_closes import with_near_closes

@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.resolve.apis import int_column
-from kafkascope_analyzer.resolve.client_event import flat, rank_in_group
+from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.resolve.client_event import rank_in_group
 from kafkascope_analyzer.resolve.request_kernels import NONE, SECOND, mark_samples
+from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_parsers.api_keys import FIRST_RESERVED_CORRELATION_ID
 
 SAMPLES = 64

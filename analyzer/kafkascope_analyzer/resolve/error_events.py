@@ -8,14 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.resolve.apis import int_column
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.client_event import EventPlace, client_events, flat, rank_in_group
+from kafkascope_analyzer.resolve.client_event import EventPlace, client_events, rank_in_group
 from kafkascope_analyzer.resolve.error_runs import ErrorRuns
 from kafkascope_analyzer.resolve.event_source import MessageReader
 from kafkascope_analyzer.resolve.request_events import request_events
 from kafkascope_analyzer.resolve.run_hints import RunHints
-from kafkascope_analyzer.resolve.unanswered import MOST_NUMBER, is_one_of, request_numbers
+from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_analyzer.scan.unanswered import MOST_NUMBER, is_one_of, request_numbers
 
 _OWN = ("request_id", "api_key", "error_name", "topic", "partition", "group_id", "transactional_id", "resource")
 _SORT = [(name, "ascending") for name in ("conn", "ts_ns", "packet_no", "number", "where", "resource")]

@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import REQUEST_STATUSES
-from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.apis import int_column
-from kafkascope_analyzer.resolve.failed_requests import has_failed
 from kafkascope_analyzer.resolve.group_codes import group_codes
 from kafkascope_analyzer.resolve.late_requests import is_late
-from kafkascope_analyzer.resolve.unanswered import request_numbers
+from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_analyzer.scan.failed_requests import has_failed
+from kafkascope_analyzer.scan.spill import read_spill
+from kafkascope_analyzer.scan.unanswered import request_numbers
 
 EDGE = 1_000
 """Requests at the begin and at the end of a run that are events one by one: together as many as the steps that are kept

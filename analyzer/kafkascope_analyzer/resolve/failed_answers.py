@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.resolve.apis import PARTITION_APIS, ApiSet, int_column
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FailureTimes
-from kafkascope_analyzer.resolve.unanswered import is_one_of, request_numbers
+from kafkascope_analyzer.scan.apis import PARTITION_APIS, ApiSet, int_column
+from kafkascope_analyzer.scan.unanswered import is_one_of, request_numbers
 
 _NAMING = ApiSet(PARTITION_APIS)
 _NEVER = np.iinfo(np.int64).max

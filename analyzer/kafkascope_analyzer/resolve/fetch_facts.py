@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.client_event import flat
-from kafkascope_analyzer.resolve.fetch_runs import FETCH_RUNS
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.flow_blocks import NamedRows
 from kafkascope_analyzer.resolve.offset_times import NEVER, OffsetTimes
-from kafkascope_analyzer.resolve.service_kernels import LEAST_PAUSE_NS
-from kafkascope_analyzer.resolve.transaction_picks import READERS
+from kafkascope_analyzer.scan.fetch_runs import FETCH_RUNS
+from kafkascope_analyzer.scan.service_kernels import LEAST_PAUSE_NS
+from kafkascope_analyzer.scan.spill import read_spill
+from kafkascope_analyzer.scan.transaction_picks import READERS
 
 RUNS = pa.schema(
     [

@@ -9,18 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.ingest.partitions import spill_name
-from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_parsers.api_keys import FETCH, PRODUCE
+from kafkascope_analyzer.scan.block_ends import ACCEPTED, BLOCK_ENDS, FETCHED, SENT, SERVED
+from kafkascope_analyzer.scan.spill import read_spill
 
-BLOCK_ENDS = "facts.block_ends"
-"""Spilled table: how many rows of SERVED had been spilled at the end of each block of the capture."""
-SENT, ACCEPTED, FETCHED = (
-    spill_name(PRODUCE, "request"),
-    spill_name(PRODUCE, "response"),
-    spill_name(FETCH, "response"),
-)
-SERVED = (SENT, ACCEPTED, FETCHED)
 _PLACE = ["conn", "number", "topic", "topic_id", "partition"]
 _COLUMNS = {
     SENT: [*_PLACE, "ts_ns", "n_records", "record_bytes", "first_timestamp_ms", "max_timestamp_ms"],
@@ -31,11 +22,6 @@ _COLUMNS = {
         *("last_stable_offset", "from_replica"),
     ],
 }
-
-
-def block_end(n_rows: dict[str, int]) -> pa.Table:
-    """A row of BLOCK_ENDS. n_rows: how many rows of each table were spilled so far."""
-    return pa.table({name: pa.array([n_rows.get(name, 0)], pa.int64()) for name in SERVED})
 
 
 @dataclass(frozen=True, slots=True)

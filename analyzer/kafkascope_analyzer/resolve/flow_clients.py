@@ -1,8 +1,8 @@
 """Which group reads on each connection: members of a group are clients that commit, join or send heartbeats for it on
 connections of their own to the coordinator.
 
-First pass: each bucket spills the client ids of connections that fetch, and of those that act for a group. Between the
-passes both are brought together by the address and client id of the client.
+Each bucket has spilled the client ids of connections that fetch, and of those that act for a group
+(scan.group_clients). Between the passes both are brought together by the address and client id of the client.
 """
 
 from collections.abc import Mapping
@@ -13,37 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.apis import ApiSet, int_column
-from kafkascope_parsers.api_keys import FETCH, GROUP_HEARTBEATS, HEARTBEAT, JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP
-
-CONSUMERS = "facts.consumers"
-"""Spilled table: conn and client_id of connections with Fetch."""
-GROUP_CLIENTS = "facts.group_clients"
-"""Spilled table: conn, client_id and group_id of connections on which somebody acts as a member of a group."""
-_OF_MEMBERS = ApiSet({JOIN_GROUP, SYNC_GROUP, HEARTBEAT, OFFSET_COMMIT} | GROUP_HEARTBEATS)
-_ACTS = ["conn", "client_id", "group_id"]
-
-
-def pick_consumers(settled: pa.Table) -> pa.Table | None:
-    """Of settled requests (SETTLED_SCHEMA) the connections that fetch, each once (CONSUMERS)."""
-    fetches = np.flatnonzero(int_column(settled, "api_key", -1) == FETCH)
-    if not len(fetches):
-        return None
-    conn = int_column(settled, "conn", 0)[fetches]
-    first = np.full(int(conn.max()) + 1, -1)
-    first[conn[::-1]] = fetches[::-1]
-    return settled.select(["conn", "client_id"]).take(pa.array(first[first >= 0]))
-
-
-def pick_group_clients(settled: pa.Table) -> pa.Table | None:
-    """Of settled requests who acts for which group (GROUP_CLIENTS)."""
-    acts = np.flatnonzero(_OF_MEMBERS.has(int_column(settled, "api_key", -1)))
-    if not len(acts):
-        return None
-    rows = settled.select(_ACTS).take(pa.array(acts))
-    rows = rows.filter(rows["group_id"].is_valid())
-    return rows.group_by(_ACTS, use_threads=False).aggregate([]) if rows.num_rows else None
+from kafkascope_analyzer.scan.group_clients import CONSUMERS, GROUP_CLIENTS
+from kafkascope_analyzer.scan.spill import read_spill
 
 
 def readers(connections: Mapping[Path, pa.Table]) -> NDArray[np.int64]:

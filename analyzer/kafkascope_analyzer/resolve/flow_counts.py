@@ -9,7 +9,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.latency_histogram import HISTOGRAM, N_CLASSES, lowest_us
-from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.resolve.flow_kernels import (
     ACCEPTANCE,
     CELL,
@@ -19,7 +18,8 @@ from kafkascope_analyzer.resolve.flow_kernels import (
     FlowState,
     follow_flow,
 )
-from kafkascope_analyzer.resolve.places import TopicPartitions
+from kafkascope_analyzer.scan.places import TopicPartitions
+from kafkascope_analyzer.scan.spill import Spill
 
 PRODUCE_SLICES, FETCH_SLICES = "facts.produce_slices", "facts.fetch_slices"
 """Spilled tables: conn, topic, partition, ts_ns (begin of the slice), fields of CELL, and latencies."""

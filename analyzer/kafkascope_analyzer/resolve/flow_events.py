@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import MOMENT
 from kafkascope_analyzer.dataset.tables.flow_events import FLOW_KINDS
-from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.client_event import flat
 from kafkascope_analyzer.resolve.event_source import MessageReader, event_table
 from kafkascope_analyzer.resolve.flow_counts import FETCH_SLICES, PRODUCE_SLICES
+from kafkascope_analyzer.scan.spill import read_spill
 
 
 class FlowEvents:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.latency_histogram import N_CLASSES, STEPS_LOG2
-from kafkascope_analyzer.resolve.places import spread
+from kafkascope_analyzer.scan.places import spread
 from kafkascope_parsers.kernels import inlined, kernel
 
 NONE = -1

@@ -11,17 +11,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.apis import int_column
-from kafkascope_analyzer.resolve.flow_blocks import ACCEPTED, FETCHED, SENT, Block, NamedRows
+from kafkascope_analyzer.resolve.flow_blocks import Block, NamedRows
 from kafkascope_analyzer.resolve.flow_counts import CONN_SHIFT, FlowRows
 from kafkascope_analyzer.resolve.flow_kernels import ACCEPTED as ACCEPTED_ROW
 from kafkascope_analyzer.resolve.flow_kernels import FETCHED as FETCHED_ROW
 from kafkascope_analyzer.resolve.flow_kernels import NONE, US, match_requests
-from kafkascope_analyzer.resolve.places import NO_PLACE, Slots, TopicPartitions
 from kafkascope_analyzer.resolve.produce_facts import CANDIDATES, LONGEST_NS, ProducerClocks
-from kafkascope_analyzer.resolve.service_kernels import LEAST_PAUSE_NS, MILLISECOND
-from kafkascope_analyzer.resolve.unanswered import MOST_NUMBER, UNANSWERED, is_one_of, request_numbers
+from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_analyzer.scan.block_ends import ACCEPTED, FETCHED, SENT
+from kafkascope_analyzer.scan.places import NO_PLACE, Slots, TopicPartitions
+from kafkascope_analyzer.scan.service_kernels import LEAST_PAUSE_NS, MILLISECOND
+from kafkascope_analyzer.scan.spill import read_spill
+from kafkascope_analyzer.scan.unanswered import MOST_NUMBER, UNANSWERED, is_one_of, request_numbers
 from kafkascope_parsers.api_keys import PRODUCE
 
 Longs = NDArray[np.int64]

@@ -16,17 +16,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.ingest.exchanges import OK
-from kafkascope_analyzer.ingest.partitions import spill_name
-from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.flow_blocks import NamedRows
 from kafkascope_analyzer.resolve.group_requests import API_KEYS, COMMIT_APIS
+from kafkascope_analyzer.scan.accepted_commits import ACCEPTED_COMMITS
+from kafkascope_analyzer.scan.partitions import spill_name
+from kafkascope_analyzer.scan.spill import read_spill
 
 SECOND_NS = 1_000_000_000
 NOT_REPORTED = -1
 """As a high watermark."""
-ACCEPTED_COMMITS = "facts.accepted_commits"
-"""Spilled table: connection, number, group and generation of the commits that the coordinator accepted."""
 LAST_COMMITS = pa.schema(
     [
         ("group_id", pa.string()),
@@ -49,23 +47,7 @@ LAG_POINTS = pa.schema(
 )
 """The last commit of each group, generation and topic-partition of the capture, with its connection and the high
 watermark that it is compared with; sorted, and numbered."""
-_COMMIT_KEYS = pa.array([API_KEYS[name] for name in COMMIT_APIS], pa.int16())
 _SUBJECT = ["group_id", "generation_or_epoch", "topic", "topic_id", "partition"]
-
-
-def pick_accepted_commits(settled: pa.Table) -> pa.Table | None:
-    """Of settled requests (SETTLED_SCHEMA) those by which a member committed offsets, if they were accepted: conn,
-    number, group_id, generation_or_epoch."""
-    commits = pc.is_in(settled["api_key"], _COMMIT_KEYS)
-    if not pc.any(commits).as_py():
-        return None
-    rows = settled.filter(commits)
-    accepted = pc.and_(
-        pc.and_(pc.equal(rows["status"], OK), pc.equal(pc.fill_null(rows["n_errors"], 0), 0)),
-        pc.and_(pc.greater_equal(rows["generation_or_epoch"], 0), rows["group_id"].is_valid()),
-    )
-    chosen = rows.select(["conn", "number", "group_id", "generation_or_epoch"])
-    return chosen.filter(pc.fill_null(accepted, False))
 
 
 class LagPoints:

@@ -5,7 +5,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.stall_limit import LEAST_STALL_MS
-from kafkascope_analyzer.resolve.apis import COORDINATOR_APIS, PROMPT_APIS, ApiSet, int_column
+from kafkascope_analyzer.scan.apis import COORDINATOR_APIS, PROMPT_APIS, ApiSet, int_column
 
 OVERDUE_US = 5_000_000
 """An answer that comes so much later than its request allows is late: clients wait 10 s (connection set-up) to 60 s

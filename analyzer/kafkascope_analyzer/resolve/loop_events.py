@@ -11,11 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables.events import WHOLE
-from kafkascope_analyzer.resolve.apis import int_column
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
 from kafkascope_analyzer.resolve.event_source import MessageReader
 from kafkascope_analyzer.resolve.request_kernels import NONE, loop_gaps
+from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_parsers.api_keys import (
     FETCH,
     GROUP_HEARTBEATS,

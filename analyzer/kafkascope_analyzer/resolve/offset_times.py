@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.resolve.client_event import flat
+from kafkascope_analyzer.dataset.flat import flat
 
 Longs = NDArray[np.int64]
 NEVER = np.iinfo(np.int64).max

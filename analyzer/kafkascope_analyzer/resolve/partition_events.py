@@ -13,14 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.resolve.apis import PARTITION_APIS, RECORD_APIS, int_column
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.client_event import EventPlace, client_events, flat, rank_in_group
+from kafkascope_analyzer.resolve.client_event import EventPlace, client_events, rank_in_group
 from kafkascope_analyzer.resolve.error_runs import NO_RUN
 from kafkascope_analyzer.resolve.event_source import MessageReader
 from kafkascope_analyzer.resolve.failed_answers import FailedAnswers
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FailureTimes, FollowCounter
-from kafkascope_analyzer.resolve.unanswered import (
+from kafkascope_analyzer.scan.apis import PARTITION_APIS, RECORD_APIS, int_column
+from kafkascope_analyzer.scan.unanswered import (
     UNANSWERED_COLUMNS,
     is_one_of,
     of_failed_connections,

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.resolve.apis import PARTITION_APIS
 from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times, with_codes
+from kafkascope_analyzer.scan.apis import PARTITION_APIS
 
 _FAILURE = pa.schema(
     [("client_ip", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("ts_ns", pa.int64())]

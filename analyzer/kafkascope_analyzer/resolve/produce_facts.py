@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.client_event import flat
-from kafkascope_analyzer.resolve.clock_samples import CLOCK_EDGES_NS, CLOCKS
-from kafkascope_analyzer.resolve.service_kernels import LEAST_PAUSE_NS, MILLISECOND
+from kafkascope_analyzer.dataset.flat import flat
+from kafkascope_analyzer.scan.clock_samples import CLOCK_EDGES_NS, CLOCKS
+from kafkascope_analyzer.scan.service_kernels import LEAST_PAUSE_NS, MILLISECOND
+from kafkascope_analyzer.scan.spill import read_spill
 
 WAITS = pa.schema(
     [

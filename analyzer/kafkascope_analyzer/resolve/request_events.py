@@ -12,13 +12,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables.events import KINDS
-from kafkascope_analyzer.resolve.apis import EARLY_APIS, ApiSet, int_column
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
 from kafkascope_analyzer.resolve.event_source import MessageReader
-from kafkascope_analyzer.resolve.failed_requests import has_failed, is_throttled
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FollowCounter
 from kafkascope_analyzer.resolve.late_requests import is_late, is_slow
+from kafkascope_analyzer.scan.apis import EARLY_APIS, ApiSet, int_column
+from kafkascope_analyzer.scan.failed_requests import has_failed, is_throttled
 from kafkascope_parsers.api_keys import STEADY_APIS
 
 EARLY = 32

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.resolve.client_event import flat
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.error_runs import NO_RUN, ErrorRuns
-from kafkascope_analyzer.resolve.unanswered import request_numbers
+from kafkascope_analyzer.scan.unanswered import request_numbers
 
 _KEY = ["run", "topic", "partition"]
 _SCHEMA = pa.schema(

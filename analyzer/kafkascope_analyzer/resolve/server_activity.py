@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.connections.learn import Cluster
+from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.resolve.run_union import Ints, Runs, RunUnion, first_ending_after, united
 from kafkascope_analyzer.resolve.server_hosts import NONE, ServerHosts
 from kafkascope_analyzer.resolve.server_rows import ServerRows, host_rows, sign_rows

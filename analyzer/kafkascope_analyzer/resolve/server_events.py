@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.identity import request_ids
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import KINDS, MOMENT, WHOLE
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.client_event import flat
 from kafkascope_analyzer.resolve.event_source import MessageReader, event_table
 from kafkascope_analyzer.resolve.server_waits import LAYERS
 

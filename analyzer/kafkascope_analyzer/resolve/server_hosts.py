@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.connections.coded import Ends
-from kafkascope_analyzer.connections.learn import Cluster
 from kafkascope_analyzer.connections.nodes import Endpoint
-from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.broker_clients import BROKER_CLIENTS
+from kafkascope_analyzer.scan.broker_clients import BROKER_CLIENTS
+from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.framing.layout import KAFKA, TLS
 
 Ints = NDArray[np.int64]

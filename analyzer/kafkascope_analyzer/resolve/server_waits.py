@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.ingest.liveness_spans import WAITS
-from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.late_responses import LATE_RESPONSES
 from kafkascope_analyzer.resolve.run_union import Ints, Runs, first_ending_after
 from kafkascope_analyzer.resolve.server_hosts import NONE, ServerHosts
+from kafkascope_analyzer.scan.late_responses import LATE_RESPONSES
+from kafkascope_analyzer.scan.liveness_spans import WAITS
+from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.framing.layout import KAFKA
 from kafkascope_parsers.tcp.spans import BY_DATA, BY_GIVING_UP, BY_NOTHING, ENDED_BY, PACKETS
 from kafkascope_parsers.tcp.state import EVENT_KINDS

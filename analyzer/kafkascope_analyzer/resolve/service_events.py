@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.identity import request_ids
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import MOMENT
 from kafkascope_analyzer.dataset.tables.service_events import SERVICE_KINDS
-from kafkascope_analyzer.ingest.errors import error_names
-from kafkascope_analyzer.resolve.apis import int_column
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.client_event import flat
 from kafkascope_analyzer.resolve.event_source import MessageReader, event_table
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FollowCounter
+from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_analyzer.scan.errors import error_names
 from kafkascope_parsers.api_keys import PRODUCE
 
 

@@ -10,9 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.connections.learn import Cluster
-from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.failed_requests import FAILED_REQUESTS
+from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.resolve.failure_times import FailureTimes, failure_times, with_codes
 from kafkascope_analyzer.resolve.fetch_facts import FetchRunEnds
 from kafkascope_analyzer.resolve.flow_facts import gather_flow
@@ -24,7 +22,9 @@ from kafkascope_analyzer.resolve.server_activity import gather_server_rows
 from kafkascope_analyzer.resolve.server_hosts import CONTACT_COLUMNS
 from kafkascope_analyzer.resolve.server_rows import ServerRows
 from kafkascope_analyzer.resolve.transaction_facts import TransactionFacts, gather_transaction_facts
-from kafkascope_analyzer.resolve.unanswered import UNANSWERED_PARTITIONS
+from kafkascope_analyzer.scan.failed_requests import FAILED_REQUESTS
+from kafkascope_analyzer.scan.spill import read_spill
+from kafkascope_analyzer.scan.unanswered import UNANSWERED_PARTITIONS
 
 _CONNECTION_COLUMNS = sorted({"conn_id", "client_ip", *CLOSE_COLUMNS, *CONTACT_COLUMNS})
 _SUBJECT = pa.schema(

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.ingest.liveness_spans import RUN_COLUMNS, RUNS
-from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.run_union import Ints, Runs, RunUnion
 from kafkascope_analyzer.resolve.server_hosts import ServerHosts
+from kafkascope_analyzer.scan.liveness_spans import RUN_COLUMNS, RUNS
+from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_parsers.tcp.spans import PACKETS, PAYLOAD
 
 LAYERS = (PACKETS, PAYLOAD)

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
 from kafkascope_analyzer.dataset.tables.transaction_events import TRANSACTION_KINDS
-from kafkascope_analyzer.ingest.partitions import spill_name
-from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.transaction_apis import partition_texts
-from kafkascope_analyzer.resolve.transaction_picks import BLOCKED, READERS, add_up
+from kafkascope_analyzer.scan.partitions import spill_name
+from kafkascope_analyzer.scan.spill import read_spill
+from kafkascope_analyzer.scan.transaction_apis import partition_texts
+from kafkascope_analyzer.scan.transaction_picks import BLOCKED, READERS, add_up
 from kafkascope_parsers.api_keys import PRODUCE
 
 SHORTEST_UNSEEN_NS = 10_000_000_000

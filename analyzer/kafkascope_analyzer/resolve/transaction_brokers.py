@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import CONNECTION_ID
 from kafkascope_analyzer.resolve.event_source import MessageReader
-from kafkascope_analyzer.resolve.transaction_apis import (
+from kafkascope_analyzer.resolve.transaction_facts import TransactionFacts
+from kafkascope_analyzer.resolve.transaction_rows import flat, seq_of
+from kafkascope_analyzer.scan.transaction_apis import (
     LEADERS_VERSION,
     grouped,
     named_partitions,
     partition_texts,
     partitions_of_topics,
 )
-from kafkascope_analyzer.resolve.transaction_facts import TransactionFacts
-from kafkascope_analyzer.resolve.transaction_rows import flat, seq_of
 
 OFFSETS_TOPIC = "__consumer_offsets"
 """The topic that TxnOffsetCommit writes to: the event of that request names the group instead."""

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.ingest.spill import read_spill
 from kafkascope_analyzer.resolve.transaction_blocked import blocked_consumers
-from kafkascope_analyzer.resolve.transaction_picks import COORDINATOR_REQUESTS, LEADERS_REQUESTS, MARKERS
 from kafkascope_analyzer.resolve.transaction_rows import flat
+from kafkascope_analyzer.scan.spill import read_spill
+from kafkascope_analyzer.scan.transaction_picks import COORDINATOR_REQUESTS, LEADERS_REQUESTS, MARKERS
 
 _PRODUCERS = pa.schema([("transactional_id", pa.string()), ("producer_id", pa.int64())])
 

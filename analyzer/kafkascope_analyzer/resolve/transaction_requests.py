@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.resolve.event_source import MessageReader
-from kafkascope_analyzer.resolve.transaction_apis import (
+from kafkascope_analyzer.resolve.transaction_rows import flat, seq_of
+from kafkascope_analyzer.scan.transaction_apis import (
     COORDINATOR_APIS,
     LEADERS_VERSION,
     V2_END,
@@ -20,7 +21,6 @@ from kafkascope_analyzer.resolve.transaction_apis import (
     is_coordinator_request,
     named_partitions,
 )
-from kafkascope_analyzer.resolve.transaction_rows import flat, seq_of
 from kafkascope_parsers.api_keys import (
     ADD_OFFSETS_TO_TXN,
     ADD_PARTITIONS_TO_TXN,

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import request_ids
-from kafkascope_analyzer.resolve.apis import int_column
-from kafkascope_analyzer.resolve.transaction_apis import V2_PRODUCE, grouped, partition_texts
 from kafkascope_analyzer.resolve.transaction_facts import TransactionFacts
 from kafkascope_analyzer.resolve.transaction_rows import first_of_runs, flat
+from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_analyzer.scan.transaction_apis import V2_PRODUCE, grouped, partition_texts
 from kafkascope_parsers.api_keys import PRODUCE
 
 DUPLICATE = 46

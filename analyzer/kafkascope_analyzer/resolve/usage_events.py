@@ -5,14 +5,15 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import WHOLE
-from kafkascope_analyzer.resolve.apis import int_column
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.client_event import EventPlace, client_events, flat
+from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
 from kafkascope_analyzer.resolve.correlation_samples import CorrelationSamples, TextCodes
 from kafkascope_analyzer.resolve.event_source import MessageReader
-from kafkascope_analyzer.resolve.failed_requests import has_failed
 from kafkascope_analyzer.resolve.usage_table import USAGE_COLUMNS, UsageTable
+from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_analyzer.scan.failed_requests import has_failed
 
 
 class UsageEvents:

@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import USAGE_FIRST, USAGE_KEYS
-from kafkascope_analyzer.resolve.apis import int_column
-from kafkascope_analyzer.resolve.client_event import flat
 from kafkascope_analyzer.resolve.group_codes import group_codes
+from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_parsers.api_keys import FIRST_RESERVED_CORRELATION_ID
 
 _FLAGS = ("is_replica", "returned_records", "failed", "has_records", "is_unacknowledged")

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.ingest.spill import read_spill
-from kafkascope_analyzer.resolve.apis import int_column
 from kafkascope_analyzer.resolve.run_union import Ints
 from kafkascope_analyzer.resolve.server_hosts import ServerHosts
+from kafkascope_analyzer.scan.apis import int_column
+from kafkascope_analyzer.scan.spill import read_spill
 
 _NS_PER_MS, _NS_PER_US = 1_000_000, 1_000
 _CLASSES_PER_OCTAVE, _N_CLASSES = 8, 512

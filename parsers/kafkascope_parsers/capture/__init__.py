@@ -4,6 +4,7 @@ packets      the columns of packets
 reader       tells the format by its magic
 pcap         the classic format
 pcapng       the format of Wireshark
+pcapng_writer  writes that format
 extras       secrets and names that a capture carries
 resume       where records go on behind a corrupt place
 compression  gzip, zstd, lz4, xz and bzip2 around either

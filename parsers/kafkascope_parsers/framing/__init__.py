@@ -5,5 +5,6 @@ header      what a request header must look like
 requests    cuts the requests of a block
 responses   cuts the responses of a block and pairs them with their requests
 framer      both, block after block
+principals  the user name that a SASL token shows
 slow        the plain-Python twin that tests compare the kernels with
 """

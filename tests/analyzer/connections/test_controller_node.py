@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow.dataset as ds
 
-from kafkascope_analyzer.ingest import topology
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.scan import topology
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
 

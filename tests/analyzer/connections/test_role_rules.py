@@ -14,7 +14,7 @@ from kafkascope_analyzer.connections.roles import (
     without_false_claims,
 )
 from kafkascope_analyzer.dataset.tables import ROLES
-from kafkascope_analyzer.ingest.exchanges import SETTLED_SCHEMA
+from kafkascope_analyzer.scan.exchanges import SETTLED_SCHEMA
 from kafkascope_parsers.schema import api_keys, api_name, error_codes, error_name
 
 KEYS = {api_name(key): key for key in api_keys()}

@@ -18,11 +18,11 @@ from typer.testing import CliRunner, Result
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.cut import copy
 from kafkascope_analyzer.cut.brokers import broker_names
-from kafkascope_analyzer.cut.pcapng import PcapngWriter, Section
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
 from kafkascope_analyzer.ingest.run import ingest
-from kafkascope_analyzer.ingest.source import CaptureFile
+from kafkascope_analyzer.read.source import CaptureFile
+from kafkascope_parsers.capture.pcapng_writer import PcapngWriter, Section
 
 ROOT = Path(__file__).parents[3]
 CAPTURES = ROOT / "fixtures" / "captures"

@@ -11,8 +11,8 @@ import pytest
 
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.scan.record_detail import RecordDetail
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
 WHOLE = ("healthy_basic", "named_brokers", "leader_move", "txn")

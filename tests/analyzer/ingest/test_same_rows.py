@@ -6,10 +6,10 @@ from multiprocessing import get_context
 import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_analyzer.ingest.limits import Limits
 from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.memory.limits import Limits
+from kafkascope_analyzer.scan.record_detail import RecordDetail
 
 CAPTURES = {
     "leader_move": "leader_move.pcap.zst",
@@ -71,13 +71,13 @@ def test_jobs_and_blocks_change_nothing(rows_with, name):
 def test_workers_that_are_not_forked_write_the_same(rows_with, monkeypatch):
     """As on macOS: processes start anew, share no memory, and blocks go through pipes."""
     forked = rows_with("follower_fetch", 2, 1 << 20)
-    monkeypatch.setattr("kafkascope_analyzer.ingest.processes._can_fork", lambda: False)
+    monkeypatch.setattr("kafkascope_analyzer.workers.processes._can_fork", lambda: False)
     started = []
 
     def seen(method):
         started.append(method)
         return get_context(method)
 
-    monkeypatch.setattr("kafkascope_analyzer.ingest.processes.get_context", seen)
+    monkeypatch.setattr("kafkascope_analyzer.workers.processes.get_context", seen)
     assert rows_with("follower_fetch", 2, 1 << 20) == forked
     assert started == ["spawn"]

@@ -12,10 +12,10 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.options import IngestOptions
-from kafkascope_analyzer.ingest.record_detail import RecordDetail
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.report.model import report_model, to_json
 from kafkascope_analyzer.report.schema import packaged_schema, report_schema
+from kafkascope_analyzer.scan.record_detail import RecordDetail
 
 Write = Callable[..., Path]
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"

@@ -15,9 +15,9 @@ import pytest
 from kafkascope_analyzer.dataset.latency_histogram import added_up, percentile_us
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
-from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.resolve.flow_clients import CONSUMERS, GROUP_CLIENTS, readers
 from kafkascope_analyzer.resolve.flow_facts import slice_length_ns
+from kafkascope_analyzer.scan.spill import Spill
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 MS, SECOND = 1_000_000, 1_000_000_000

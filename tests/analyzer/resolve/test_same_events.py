@@ -8,9 +8,9 @@ import zstandard
 
 from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
 from kafkascope_analyzer.dataset.tables.server_events import SERVER_KINDS
-from kafkascope_analyzer.ingest.limits import Limits
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.memory.limits import Limits
 
 CAPTURE = Path(__file__).parents[3] / "fixtures" / "captures" / "leader_move.pcap.zst"
 _HEADER, _RECORD = 24, 16
@@ -59,7 +59,7 @@ def test_buckets_change_nothing(whole, raw, tmp_path, monkeypatch, jobs):
 
 def test_blocks_change_nothing(whole, raw, tmp_path, monkeypatch):
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.limits_within", lambda _: Limits(block_bytes=1 << 18))
-    monkeypatch.setattr("kafkascope_analyzer.ingest.spill.GATHERED_ROWS", 100)
+    monkeypatch.setattr("kafkascope_analyzer.scan.spill.GATHERED_ROWS", 100)
     (tmp_path / "whole.pcap").write_bytes(raw)
     ingest([tmp_path / "whole.pcap"], tmp_path / "blocks.kscope", IngestOptions(jobs=1))
     assert in_order(events(tmp_path / "blocks.kscope")) == in_order(events(whole))

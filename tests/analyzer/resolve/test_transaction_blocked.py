@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.ingest.partitions import CODED_TEXT, spill_name
-from kafkascope_analyzer.ingest.spill import Spill
 from kafkascope_analyzer.resolve.transaction_blocked import SHORTEST_UNSEEN_NS, blocked_consumers
-from kafkascope_analyzer.resolve.transaction_picks import BLOCKED, READERS, pick_blocked, pick_read_committed
+from kafkascope_analyzer.scan.partitions import CODED_TEXT, spill_name
+from kafkascope_analyzer.scan.spill import Spill
+from kafkascope_analyzer.scan.transaction_picks import BLOCKED, READERS, pick_blocked, pick_read_committed
 
 SECOND = 1_000_000_000
 PRODUCE, FETCH, LIST_OFFSETS = 0, 1, 2

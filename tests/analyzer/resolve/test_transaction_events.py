@@ -14,9 +14,9 @@ import pytest
 import zstandard
 
 from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
-from kafkascope_analyzer.ingest.limits import Limits
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.memory.limits import Limits
 
 FIXTURES = pathlib.Path(__file__).parents[3] / "fixtures" / "captures"
 CAPTURE = FIXTURES / "txn.pcap.zst"

@@ -13,7 +13,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import GRE, CookedLinuxV2, Dot1Q, Ether
 from scapy.layers.vxlan import VXLAN
 
-from kafkascope_analyzer.ingest.source import iter_blocks
+from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.link.duplicates import COPY_NS, RECENT, SURE_NS
 from kafkascope_parsers.tcp import TcpStreams

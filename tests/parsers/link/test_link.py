@@ -21,7 +21,7 @@ from scapy.layers.ppp import PPP, PPPoE
 from scapy.layers.vxlan import VXLAN
 from scapy.utils import wrpcap
 
-from kafkascope_analyzer.ingest.source import iter_blocks
+from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_parsers.link import LinkReader, Segments
 from kafkascope_parsers.link.kernel import SEGMENT_LAYERS
 

@@ -23,7 +23,7 @@ from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
-from kafkascope_analyzer.ingest.source import iter_blocks
+from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.tcp import CLOSE_KINDS, GAP_LOST, TcpStreams
 

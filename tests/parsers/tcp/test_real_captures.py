@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkascope_analyzer.ingest.source import iter_blocks
+from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.tcp import TcpStreams
 

@@ -7,8 +7,8 @@ import pyarrow.dataset as ds
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES
+from kafkascope_analyzer.dataset.table_rows import one_of, rows
 from kafkascope_analyzer.report.recovery_outcomes import NOT_RECOVERED, affected_since
-from kafkascope_analyzer.report.scan import one_of, rows
 from kafkascope_analyzer.report.words import count, list_of, outcome_text, safe
 
 NAMED = 4

@@ -7,11 +7,11 @@ import pyarrow.dataset as ds
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, REBALANCES, TRANSACTIONS
+from kafkascope_analyzer.dataset.table_rows import capture_span, one_of, rows
 from kafkascope_analyzer.report.commands import SOME_DATASET, cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.identities import REBALANCE, TRANSACTION, Identity
 from kafkascope_analyzer.report.explain.model import Explanation, proof_sentences
 from kafkascope_analyzer.report.proofs import load_proofs, proofs_of
-from kafkascope_analyzer.report.scan import capture_span, one_of, rows
 from kafkascope_analyzer.report.unread_partitions import member_names, partition_text, unread_partitions
 from kafkascope_analyzer.report.words import absolute, count, list_of, safe, span
 from kafkascope_parsers.errors import UsageError

@@ -17,7 +17,8 @@ from kafkascope_analyzer.dataset.stories import (
     STARTUPS,
     TRANSACTIONS,
 )
-from kafkascope_analyzer.report.scan import NO_STORIES, has_table, rows
+from kafkascope_analyzer.dataset.table_rows import has_table, rows
+from kafkascope_analyzer.report.missing_stories import NO_STORIES
 from kafkascope_analyzer.report.words import safe
 from kafkascope_parsers.errors import UsageError
 

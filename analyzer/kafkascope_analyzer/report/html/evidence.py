@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import one_of, rows
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.report.proofs import latency_text
-from kafkascope_analyzer.report.scan import one_of, rows
 
 MOST_REQUESTS = 30_000
 Row = dict[str, Any]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kafkascope_analyzer.report.terminal_flow import flow_figures
+from kafkascope_analyzer.report.flow_figures import flow_figures
 from kafkascope_analyzer.report.words import NS_PER_MS, count, node, safe, span
 
 Row = dict[str, Any]

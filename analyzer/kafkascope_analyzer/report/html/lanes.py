@@ -8,9 +8,9 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS
+from kafkascope_analyzer.dataset.table_rows import one_of, rows
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, TCP_EVENTS
 from kafkascope_analyzer.report.api_families import role_family_number
-from kafkascope_analyzer.report.scan import one_of, rows
 from kafkascope_analyzer.report.words import address
 
 MOST_LANES = 10_000

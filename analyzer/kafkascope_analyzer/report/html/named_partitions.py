@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.table_rows import scan
 from kafkascope_analyzer.dataset.tables import PARTITIONS
 from kafkascope_analyzer.report.html.names import Names
 from kafkascope_analyzer.report.html.request_columns import numbers_of, places
 from kafkascope_analyzer.report.html.thinning import Columns, Ints, integers
-from kafkascope_analyzer.report.scan import scan
 
 MOST_OF_ONE = 12
 MOST_WAITING = 1_000_000

@@ -6,7 +6,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
 from kafkascope_analyzer.dataset.stories import REBALANCES
-from kafkascope_analyzer.report.scan import capture_span, rows
+from kafkascope_analyzer.dataset.table_rows import capture_span, rows
 from kafkascope_analyzer.report.unread_partitions import Names, member_names, unread_partitions, unread_text
 
 MOST_ROWS = {"rebalances": 2_000, "transactions": 2_000}

@@ -8,11 +8,11 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, RECOVERY_STEP_ROWS, STARTUP_STEP_ROWS, STARTUPS
+from kafkascope_analyzer.dataset.table_rows import one_of, rows
 from kafkascope_analyzer.report.clients import both_ends
 from kafkascope_analyzer.report.html.recovery_texts import add_recovery_texts, causes_of
 from kafkascope_analyzer.report.html.start_texts import add_start_texts
 from kafkascope_analyzer.report.recovery_outcomes import NOT_RECOVERED, affected_since
-from kafkascope_analyzer.report.scan import one_of, rows
 from kafkascope_analyzer.report.words import outcome_text, start_text
 
 MOST_STARTS = 2_000

@@ -4,10 +4,10 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import STALLS
+from kafkascope_analyzer.dataset.table_rows import rows
 from kafkascope_analyzer.report.incidents.broker_lanes import broker_lanes
 from kafkascope_analyzer.report.incidents.waits import what_waited
 from kafkascope_analyzer.report.plain import plain
-from kafkascope_analyzer.report.scan import rows
 from kafkascope_analyzer.report.words import clock, span
 
 MOST_STALLS = 5_000

@@ -10,7 +10,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import BROKER_STATES
-from kafkascope_analyzer.report.scan import rows
+from kafkascope_analyzer.dataset.table_rows import rows
 from kafkascope_analyzer.report.words import address, list_of, node, safe
 
 Row = dict[str, Any]

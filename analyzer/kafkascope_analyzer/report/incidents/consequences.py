@@ -8,12 +8,12 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import REBALANCES, RECOVERIES, TRANSACTIONS
+from kafkascope_analyzer.dataset.table_rows import rows
 from kafkascope_analyzer.report.findings import Finding
 from kafkascope_analyzer.report.incidents.families import Event, Family, owner_of
 from kafkascope_analyzer.report.incidents.load import Facts
 from kafkascope_analyzer.report.incidents.model import Consequence
 from kafkascope_analyzer.report.recovery_outcomes import took_text
-from kafkascope_analyzer.report.scan import rows
 from kafkascope_analyzer.report.topology import topology_model
 from kafkascope_analyzer.report.unread_partitions import most_unread_text
 from kafkascope_analyzer.report.words import clock, count, outcome_text, safe, visible

@@ -6,10 +6,10 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS, INCIDENTS, STALLS, STARTUPS
+from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of, rows
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS
 from kafkascope_analyzer.report.incidents.preconditions import missing_tables, why_no_kafka
 from kafkascope_analyzer.report.proofs import Proof, load_proofs
-from kafkascope_analyzer.report.scan import capture_span, has_table, one_of, rows
 
 Row = dict[str, Any]
 

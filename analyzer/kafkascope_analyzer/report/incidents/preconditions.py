@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, INCIDENTS
+from kafkascope_analyzer.dataset.table_rows import has_table, scan, table_name
 from kafkascope_analyzer.dataset.tables import (
     CAPTURES,
     CONNECTIONS,
@@ -18,7 +19,6 @@ from kafkascope_analyzer.dataset.tables import (
     TOPOLOGY,
     UNDECODED,
 )
-from kafkascope_analyzer.report.scan import has_table, scan, table_name
 from kafkascope_analyzer.report.words import count
 
 KAFKA, TLS = "kafka", "tls"

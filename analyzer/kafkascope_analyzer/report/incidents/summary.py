@@ -14,8 +14,8 @@ from kafkascope_analyzer.report.incidents.headline import headline_of
 from kafkascope_analyzer.report.incidents.load import Facts, load_facts, stalls_by_incident
 from kafkascope_analyzer.report.incidents.model import INFO, Incident, Incidents, Summary
 from kafkascope_analyzer.report.incidents.waits import MOST_WAITS, stood_still, waits_of
+from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.proofs import packets_text, proofs_of
-from kafkascope_analyzer.report.scan import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.words import clock, count, list_of, safe, span, visible
 
 Row = dict[str, Any]

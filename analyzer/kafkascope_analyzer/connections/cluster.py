@@ -1,0 +1,31 @@
+"""What the whole capture shows of the cluster: nodes behind addresses, topic names, leaders, bootstrap connections."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from kafkascope_analyzer.connections.leaders import Leaders
+from kafkascope_analyzer.connections.nodes import Endpoint, Node
+from kafkascope_analyzer.connections.topic_names import TopicNames
+
+Follower = tuple[str, str, int, int]
+"""Client address, topic, partition, and the node it was sent to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """nodes: by server endpoint; advertised: endpoints each node is told by; topics: names by id.
+
+    bootstrap: per spill folder its connections that bootstrapped a client (BOOTSTRAP_SCHEMA). topology: per spill
+    folder its spilled topology rows that are news to the whole capture. followers: where brokers sent consumers to read
+    from a replica (KIP-392).
+    """
+
+    nodes: dict[Endpoint, Node]
+    advertised: dict[int, list[Endpoint]]
+    topics: TopicNames
+    bootstrap: dict[Path, pa.Table]
+    topology: dict[Path, pa.Table]
+    leaders: Leaders
+    followers: frozenset[Follower]

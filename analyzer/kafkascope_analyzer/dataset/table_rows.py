@@ -1,0 +1,56 @@
+"""A dataset's tables, batch by batch, in the types that the contract declares.
+
+A table that the dataset lacks has no rows; a column that its files lack is null. Batches come in file order, on one
+thread, so that what is built from them is the same each time. Memory is a few batches, whatever the size of the table.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from kafkascope_analyzer.dataset.contract import Table
+from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
+from kafkascope_analyzer.dataset.stories import STORY_TABLES
+from kafkascope_analyzer.dataset.tables import CAPTURES
+
+_STORY_NAMES = frozenset(table.name for table in STORY_TABLES)
+
+
+def table_name(table: Table) -> str:
+    """A table's name in the manifest: `requests`, `stories/clients`."""
+    return f"{STORIES}/{table.name}" if table.name in _STORY_NAMES else table.name
+
+
+def has_table(dataset: Dataset, table: Table) -> bool:
+    """Whether the dataset has the table."""
+    return dataset.has(table_name(table))
+
+
+def scan(
+    dataset: Dataset, table: Table, columns: list[str], only: ds.Expression | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The table's batches with these columns, of the rows that `only` lets through. Raises UsageError, unreadable."""
+    return dataset.batches(table_name(table), columns, only)
+
+
+def rows(
+    dataset: Dataset, table: Table, columns: list[str], only: ds.Expression | None = None
+) -> Iterator[dict[str, Any]]:
+    """The same rows as dicts: for tables and filters that let few through."""
+    for batch in scan(dataset, table, columns, only):
+        yield from batch.to_pylist()
+
+
+def capture_span(dataset: Dataset) -> tuple[int, int]:
+    """First and last packet of all captures, nanoseconds since the epoch; (0, 0) where there is no packet."""
+    found = list(rows(dataset, CAPTURES, ["first_ns", "last_ns"]))
+    begun = (row["first_ns"] for row in found if row["first_ns"] is not None)
+    ended = (row["last_ns"] for row in found if row["last_ns"] is not None)
+    return min(begun, default=0), max(ended, default=0)
+
+
+def one_of(column: str, values: list[str]) -> ds.Expression:
+    """The filter: the text of column is one of values; none is, where there are no values."""
+    return ds.field(column).isin(pa.array(values, pa.string()))

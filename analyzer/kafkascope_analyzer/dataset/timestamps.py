@@ -1,0 +1,13 @@
+"""Times of packets in the type of the contract's `ts` columns."""
+
+import numpy as np
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.contract import TIMESTAMP
+
+
+def microseconds(ns: pa.Array) -> pa.Array:
+    """Nanoseconds since the epoch as timestamp[us, UTC], rounded down."""
+    values = ns.to_numpy(zero_copy_only=False) if ns.null_count == 0 else ns.fill_null(0).to_numpy(zero_copy_only=False)
+    mask = None if ns.null_count == 0 else np.asarray(ns.is_null())
+    return pa.array(values.astype(np.int64) // 1000, pa.int64(), mask=mask).cast(TIMESTAMP)

@@ -1,0 +1,1 @@
+"""How much memory a process may hold, and how it gives free memory back to the system."""

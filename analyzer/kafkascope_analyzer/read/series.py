@@ -1,0 +1,93 @@
+"""Which files continue which: the order of a rotated series, and capture points that recorded at the same time.
+
+Names say little (tcpdump -C counts up, -G writes dates, a ring starts over), so the first packet's time decides. A file
+continues the series whose last file ended before it begins; one that overlaps every series is of another capture point
+and begins a series of its own. That is found out while reading: when a file's turn comes, all that began before it are
+read to their ends.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkascope_analyzer.read.source import CaptureFile, CaptureInfo, is_stream
+from kafkascope_parsers.errors import UsageError
+
+_PEEK_BYTES = 1 << 16
+
+SLACK_NS = 1_000_000_000
+"""Files of one series may overlap by this: packets of several interfaces or processors are written slightly out of
+order. Never by more than half of the shorter one."""
+
+
+def in_time_order(inputs: Sequence[Path]) -> tuple[Path, ...]:
+    """Files by their first packet's time, then by name; those without packets come first. Raises CaptureError when one
+    cannot be read, UsageError where two begin with the same packet.
+
+    A pipe can be read only once, so where there is one the order given stays.
+    """
+    if len(inputs) < 2 or any(is_stream(path) for path in inputs):
+        return tuple(inputs)
+    first = {path: _first_packet(path) for path in inputs}
+    seen: dict[tuple[int, bytes], Path] = {}
+    for path, packet in first.items():
+        if packet[0] and seen.setdefault(packet, path) != path:
+            raise UsageError(f"{seen[packet]} and {path} begin with the same packet: give only one of them")
+    return tuple(sorted(first, key=lambda path: (first[path][0], _natural(str(path)))))
+
+
+def _first_packet(path: Path) -> tuple[int, bytes]:
+    """The time of a file's first packet and the packet; zero where there is none."""
+    for block in CaptureFile(path, _PEEK_BYTES, may_be_empty=True).blocks():
+        at, n = int(block.packets.offset[0]), int(block.packets.caplen[0])
+        return int(block.packets.ts_ns[0]), block.buf[at : at + n].tobytes()
+    return 0, b""
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Sorts cap2 before cap10."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
+
+
+@dataclass(slots=True)
+class _Last:
+    """A series' last file: its path, and the times of its first and its last packet."""
+
+    path: str
+    first_ns: int
+    end_ns: int
+
+
+class SeriesFinder:
+    """Says for one file after the other, in time order, which series it belongs to: 0, 1, ..."""
+
+    def __init__(self) -> None:
+        self._series: list[_Last] = []
+
+    def series_of(self, path: Path, first_ns: int) -> int:
+        """The series of a file, when its first packet (its time) was read. A number one above all so far: a new
+        one."""
+        open_to = [i for i, last in enumerate(self._series) if _continues(last, first_ns)]
+        if not open_to:
+            self._series.append(_Last(str(path), first_ns, first_ns))
+            return len(self._series) - 1
+        chosen = max(open_to, key=lambda i: _likeness(self._series[i], str(path)))
+        self._series[chosen] = _Last(str(path), first_ns, first_ns)
+        return chosen
+
+    def ended(self, series: int, info: CaptureInfo) -> None:
+        """Takes down where the series' last file ended."""
+        self._series[series].end_ns = info.end_ts_ns or self._series[series].first_ns
+
+
+def _continues(last: _Last, first_ns: int) -> bool:
+    return first_ns >= last.end_ns - min(SLACK_NS, (last.end_ns - last.first_ns) // 2)
+
+
+def _likeness(last: _Last, path: str) -> tuple[bool, int, int]:
+    """How much a file looks like the next of a series: the same name but for its numbers; a longer common beginning;
+    less time between them."""
+    same = re.sub(r"\d+", "0", last.path) == re.sub(r"\d+", "0", path)
+    differs = (i for i, (one, other) in enumerate(zip(last.path, path, strict=False)) if one != other)
+    return same, next(differs, min(len(last.path), len(path))), last.end_ns

@@ -1,0 +1,333 @@
+"""Where packets come from: files, directories, globs and standard input, as blocks of bytes with their packets.
+
+The only module that opens a capture. One buffer serves all blocks of a file, so memory does not grow with the file: a
+block is valid until the next one is asked for.
+"""
+
+import glob
+import hashlib
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.read.window import Buffers, OneBuffer, Window
+from kafkascope_parsers.capture import (
+    HEAD_BYTES,
+    CaptureReader,
+    Packets,
+    Secrets,
+    begins_like_capture,
+    compression_of,
+    decompressed,
+    is_capture,
+    open_reader,
+)
+from kafkascope_parsers.errors import CaptureError, UsageError
+from kafkascope_parsers.link import PacketCounts
+
+BLOCK_BYTES = 48 << 20
+"""Bytes read at a time. Larger ones leave the processor's caches between the stages and are slower, not faster."""
+
+STANDARD_INPUT = Path("-")
+CAPTURE_SUFFIXES = frozenset({".pcap", ".pcapng", ".cap", ".dmp"})
+COMPRESSED_SUFFIXES = frozenset({".gz", ".zst", ".lz4", ".xz", ".bz2"})
+LAST_PACKET_CUT = "the last packet is not whole: the file is still being written, or its disk was full"
+LONGER_THAN_FILE = "a packet that says it is longer than the file"
+PACKED_TO = 6
+"""What compression makes of a capture, at the least: a sixth."""
+_DIGEST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Bytes of a capture (uint8, filled part only) and the packets whose offsets count in them."""
+
+    buf: NDArray[np.uint8]
+    packets: Packets
+
+
+@dataclass(slots=True)
+class CaptureInfo:
+    """What is known of a capture after (and, growing, while) it was read.
+
+    n_truncated counts packets cut by the snap length; n_dropped is None where the file does not say; sha256 is over the
+    first and last MiB of the file as it lies there, None for a pipe; size_bytes is what was read of it. cut_at_byte is
+    the first place in the unpacked capture that could not be read, None where there is none; unread_bytes counts what
+    was passed over there and further on. end_ts_ns is the time of the file's last packet, which is not always the
+    latest. names are (address, name) that the file itself gives; kinds: what its packets were, once the
+    link layer has read them.
+    """
+
+    path: str
+    format: str = ""
+    compression: str = "none"
+    linktypes: list[int] = field(default_factory=list)
+    snaplen: int = 0
+    n_packets: int = 0
+    n_truncated: int = 0
+    n_dropped: int | None = None
+    first_ts_ns: int | None = None
+    last_ts_ns: int | None = None
+    end_ts_ns: int | None = None
+    size_bytes: int = 0
+    sha256: str | None = None
+    kinds: PacketCounts = field(default_factory=PacketCounts)
+    cut_at_byte: int | None = None
+    unread_bytes: int = 0
+    names: list[tuple[str, str]] = field(default_factory=list)
+    _cut: str | None = None
+    _n_cuts: int = 0
+
+    def take(self, packets: Packets, reader: CaptureReader) -> None:
+        """Counts the packets of a block."""
+        self.linktypes, self.snaplen, self.n_dropped = list(reader.linktypes), reader.snaplen, reader.n_dropped
+        if not len(packets):
+            return
+        first, last = int(packets.ts_ns.min()), int(packets.ts_ns.max())
+        self.n_packets += len(packets)
+        self.n_truncated += int((packets.caplen < packets.wirelen).sum())
+        self.first_ts_ns = first if self.first_ts_ns is None else min(first, self.first_ts_ns)
+        self.last_ts_ns = last if self.last_ts_ns is None else max(last, self.last_ts_ns)
+        self.end_ts_ns = int(packets.ts_ns[-1])
+
+    def note_cut(self, byte: int, n_unread: int, why: str) -> None:
+        """Takes down a place that could not be read."""
+        if self.cut_at_byte is None:
+            self.cut_at_byte, self._cut = byte, why
+        self.unread_bytes += n_unread
+        self._n_cuts += 1
+
+    @property
+    def cut_why(self) -> str | None:
+        """Why the place at cut_at_byte could not be read, and at how many more the same happened."""
+        more = self._n_cuts - 1
+        places = "" if more < 1 else f" (and {more:,} more {'place' if more == 1 else 'places'})"
+        return self._cut and self._cut + places
+
+
+class _Input:
+    """A file from its first byte on, after a look at its head."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.n_read = 0
+        self._head = b""
+        self._head = self._read_fully(HEAD_BYTES)
+
+    def head(self) -> bytes:
+        """The first HEAD_BYTES, or the whole file where it is shorter. They are still to be read."""
+        return self._head
+
+    def read(self, size: int = -1) -> bytes:
+        """As a file's."""
+        if self._head:
+            given, self._head = self._head[:size] if size >= 0 else self._head, self._head[size:] if size >= 0 else b""
+        else:
+            given = self._file.read(size)
+            self.n_read += len(given)
+        return given
+
+    def readinto(self, target: memoryview) -> int:
+        """As a file's."""
+        if self._head:
+            n = min(len(target), len(self._head))
+            target[:n], self._head = self._head[:n], self._head[n:]
+            return n
+        n = self._file.readinto(target)  # type: ignore[attr-defined]
+        self.n_read += n
+        return int(n)
+
+    def _read_fully(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            more = self._file.read(size - len(data))
+            if not more:
+                break
+            data += more
+        self.n_read += len(data)
+        return data
+
+
+class CaptureFile:
+    """One capture. Iterate `blocks`; `info` is complete when they are through.
+
+    secrets grows while the blocks are read: a secret comes before the packets that need it. Nothing else keeps it.
+    """
+
+    def __init__(
+        self, path: Path, block_bytes: int = BLOCK_BYTES, *, may_be_empty: bool = False, buffers: Buffers | None = None
+    ) -> None:
+        """buffers: where blocks are to lie, instead of one buffer of block_bytes. may_be_empty: a file that ends before
+        its first packet is one without packets, as in a series whose next file was just begun; else it is an error."""
+        self.info = CaptureInfo(str(path))
+        self.secrets: list[Secrets] = []
+        self._path = path
+        self._may_be_empty = may_be_empty
+        self._block_bytes, self._buffers = block_bytes, buffers
+
+    def blocks(self) -> Iterator[Block]:
+        """The capture's blocks. Raises CaptureError before the first packet; what cannot be read behind it is passed
+        over, and `info` says so."""
+        try:
+            if self._path == STANDARD_INPUT:
+                yield from self._blocks_of(sys.stdin.buffer)
+                return
+            with self._path.open("rb", buffering=0) as file:
+                self.info.sha256 = _digest(file)
+                yield from self._blocks_of(file)
+        except OSError as error:
+            raise CaptureError(error.strerror or str(error), name=str(self._path)) from error
+
+    def _blocks_of(self, file: BinaryIO) -> Iterator[Block]:
+        packed = _Input(file)
+        self.info.compression = compression_of(packed.head())
+        buffers = self._buffers or OneBuffer(max(self._block_bytes, HEAD_BYTES))
+        window = Window(decompressed(packed, self.info.compression), buffers)
+        reader = self._open(window)
+        while reader is not None:
+            packets, consumed = self._read(reader, window)
+            self.info.take(packets, reader)
+            self.info.size_bytes = packed.n_read
+            if len(packets):
+                yield Block(window.buf[: window.filled], packets)
+            window.start += consumed
+            if consumed:
+                continue
+            if not window.final:
+                window.more()
+            elif not self._goes_on(reader, window):
+                return
+
+    def _open(self, window: Window) -> CaptureReader | None:
+        """The reader for the file's format; None for a file that has none yet, where that may be."""
+        head = window.buf[: min(window.filled, HEAD_BYTES)].tobytes()
+        try:
+            if not head and window.problem:
+                raise CaptureError(window.problem, name=self.info.path)
+            reader = open_reader(head, self.info.path)
+        except CaptureError as error:
+            if not self._may_be_empty or (head and not begins_like_capture(head)):
+                raise
+            self.info.note_cut(0, len(head), error.why)
+            return None
+        self.info.format, self.info.names, self.secrets = reader.format, reader.names, reader.secrets
+        return reader
+
+    def _read(self, reader: CaptureReader, window: Window) -> tuple[Packets, int]:
+        """The next packets, and how many bytes they took. Passes over what is corrupt, once there was a packet."""
+        while True:
+            try:
+                return reader.read_packets(window.buf, window.start, window.filled, window.final)
+            except CaptureError as error:
+                if not self.info.n_packets:
+                    raise
+                self._pass_over(reader, window, error.why)
+
+    def _pass_over(self, reader: CaptureReader, window: Window, why: str) -> None:
+        """Goes to the next record that can be proved to be one, or to the file's end."""
+        self.info.note_cut(reader.position, 0, why)
+        while True:
+            n, found = reader.pass_over(window.buf, window.start, window.filled, window.final)
+            window.start += n
+            self.info.unread_bytes += n
+            if found or window.final:
+                return
+            window.more()
+
+    def _goes_on(self, reader: CaptureReader, window: Window) -> bool:
+        """Notes what the end of the file left of a last record; True where that record's length was a lie and others
+        follow in what seemed to be a part of it."""
+        place, rest = reader.position, window.filled - window.start
+        n, found = rest, False
+        if rest and self.info.n_packets:
+            n, found = reader.pass_over(window.buf, window.start, window.filled, True)
+            window.start += n
+        if rest or window.problem:
+            self.info.note_cut(place, n, LONGER_THAN_FILE if found else window.problem or LAST_PACKET_CUT)
+        return found
+
+
+def iter_blocks(path: str | Path, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
+    """The blocks of a capture, `-` for standard input. A block is valid until the next. Raises CaptureError."""
+    return CaptureFile(Path(path), block_bytes).blocks()
+
+
+def expand_inputs(arguments: Sequence[str | Path]) -> list[Path]:
+    """The captures that files, directories, globs and `-` stand for, each once, in the order given (directories sorted
+    by path).
+
+    Raises CaptureError for what does not exist, UsageError where a directory or glob holds no capture.
+    """
+    found: dict[Path, None] = {}
+    for argument in arguments:
+        path = Path(argument)
+        if path == STANDARD_INPUT:
+            if sys.stdin.isatty():
+                raise UsageError("standard input is a terminal: give a capture through a pipe, as in: xzcat F | ... -")
+            matches = [path]
+        elif path.is_file():
+            matches = [path]
+        elif path.is_dir():
+            matches = [file for file in sorted(path.rglob("*")) if file.is_file() and _looks_like_capture(file)]
+        elif glob.has_magic(str(argument)):
+            matches = [Path(match) for match in sorted(glob.glob(str(argument), recursive=True))]
+            matches = [file for file in matches if file.is_file() and _looks_like_capture(file)]
+        elif path.exists():
+            matches = [path]
+        else:
+            raise CaptureError("no such file or directory", name=str(argument))
+        if not matches:
+            raise UsageError(f"{argument}: no capture (pcap or pcapng, also compressed) in there")
+        found.update(dict.fromkeys(matches))
+    if not found:
+        raise UsageError("name at least one capture file, directory or glob, or - for standard input")
+    return list(found)
+
+
+def is_stream(path: Path) -> bool:
+    """Whether it can be read only once, from its beginning on: standard input, a pipe."""
+    return path == STANDARD_INPUT or not path.is_file()
+
+
+def unpacked_bytes(path: Path) -> int:
+    """About how many bytes a file has once it is unpacked. Raises CaptureError when it cannot be read."""
+    try:
+        with path.open("rb", buffering=0) as file:
+            packed = compression_of(_Input(file).head()) != "none"
+            return path.stat().st_size * (PACKED_TO if packed else 1)
+    except OSError as error:
+        raise CaptureError(error.strerror or str(error), name=str(path)) from error
+
+
+def _looks_like_capture(path: Path) -> bool:
+    """By name, else by the first bytes. What cannot be read is left to be reported when it is opened."""
+    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
+    if suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
+        suffixes = suffixes[:-1]
+    if suffixes and suffixes[-1] in CAPTURE_SUFFIXES:
+        return True
+    try:
+        with path.open("rb", buffering=0) as file:
+            packed = _Input(file)
+            window = Window(decompressed(packed, compression_of(packed.head())), OneBuffer(HEAD_BYTES))
+            return is_capture(window.buf[: window.filled].tobytes())
+    except OSError:
+        return False
+
+
+def _digest(file: BinaryIO) -> str | None:
+    """SHA-256 of the first and the last MiB, the file read from its beginning after it. None for what cannot be
+    sought."""
+    if not file.seekable():
+        return None
+    digest = hashlib.sha256(file.read(_DIGEST_BYTES))
+    size = file.seek(0, 2)
+    file.seek(max(size - _DIGEST_BYTES, min(size, _DIGEST_BYTES)))
+    digest.update(file.read(_DIGEST_BYTES))
+    file.seek(0)
+    return digest.hexdigest()

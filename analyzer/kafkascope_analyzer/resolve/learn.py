@@ -1,0 +1,228 @@
+"""What the whole capture tells about the cluster, between the two passes: nodes behind addresses, topic names, who
+bootstrapped where.
+
+Reads what the buckets spilled, reduced by Arrow to the first row of each kind per connection before Python looks at
+it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope_analyzer.connections.bootstrap import REQUEST_COLUMNS, Askers
+from kafkascope_analyzer.connections.cluster import Cluster, Follower
+from kafkascope_analyzer.connections.coded import Ends
+from kafkascope_analyzer.connections.hosts import HostNames
+from kafkascope_analyzer.connections.leaders import Leaders
+from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, resolve_nodes
+from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TOPIC_ID
+from kafkascope_analyzer.connections.role_rules import ADMIN, GROUP_COORDINATOR, broker_of
+from kafkascope_analyzer.connections.roles import asks_for
+from kafkascope_analyzer.connections.topic_names import TopicNames
+from kafkascope_analyzer.scan.news import only_changes
+from kafkascope_analyzer.scan.spill import read_spill
+from kafkascope_analyzer.scan.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
+from kafkascope_parsers.schema import api_keys, api_name
+
+_KEYS = {api_name(key): key for key in api_keys()}
+_FETCH = _KEYS["Fetch"]
+_OF_MEMBERS = replace(GROUP_COORDINATOR, apis=GROUP_COORDINATOR.apis - ADMIN.apis)
+"""What members ask their coordinator."""
+
+
+_NO_TOPOLOGY = pa.schema(
+    [
+        *(field for field in TOPOLOGY_SCHEMA if field.name != "row"),
+        ("ts_ns", pa.int64()),
+        ("number", pa.int64()),
+        ("conn", pa.int64()),
+        ("api_key", pa.int16()),
+        ("spill", pa.int64()),
+        ("conn_id", pa.string()),
+        ("place", pa.int64()),
+    ]
+).empty_table()
+
+
+_CONNECTION_COLUMNS = ["conn_id", "client_ip", "server_ip", "server_port", "is_kafka"]
+_CONNECTION_COLUMNS += ["first_ns", "last_ns", "seen_from_start"]
+_PARTITION_COLUMNS = ["conn", "api_key", "topic", "topic_id", "partition", "n_confirmed", "confirmed_ns", "preferred"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Topic names by id, leaders over time, and where the evidence of nodes is gathered."""
+
+    topics: dict[str, str]
+    leaders: Leaders
+    evidence: Evidence
+
+
+def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
+    """Learns from the spilled connections, requests, partitions, topology and names of all buckets.
+
+    names: of hosts, as the user and the files give them; DNS answers are added.
+    """
+    evidence = Evidence(names=names)
+    _note_names(spills, evidence.names)
+    connections = {
+        spill: pa.concat_tables(read_spill(spill, "connections", _CONNECTION_COLUMNS))
+        for spill in spills
+        if _has_any(spill)
+    }
+    topology = _topology(connections)
+    advertised = _note_advertised(topology, evidence)
+    topics = _topics(topology)
+    leaders, coordinators = Leaders(topology, topics), _coordinators(topology)
+    askers = Askers(list(connections.values()))
+    followers: set[Follower] = set()
+    for n, (spill, rows) in enumerate(connections.items()):
+        ends = Ends(rows)
+        evidence.servers.update(ends.distinct[i] for i in np.unique(ends.which[np.asarray(rows["is_kafka"])]).tolist())
+        followers |= _note_partitions(spill, (rows["client_ip"], ends), _Known(topics, leaders, evidence))
+        _note_requests(spill, (askers, n), ends, coordinators, evidence)
+    _note_brokers(askers, evidence)
+    bootstrap = dict(zip(connections, askers.bootstraps(), strict=True))
+    by_spill = {spill: topology.filter(pc.equal(topology["spill"], n)) for n, spill in enumerate(connections)}
+    news = {spill: rows.drop_columns(["spill", "conn_id", "place"]) for spill, rows in by_spill.items()}
+    return Cluster(
+        resolve_nodes(evidence), advertised, TopicNames.of(topics), bootstrap, news, leaders, frozenset(followers)
+    )
+
+
+def _note_names(spills: Iterable[Path], names: HostNames) -> None:
+    """Takes the DNS answers that have addresses, those of an alias too."""
+    for spill in spills:
+        for table in read_spill(spill, "dns"):
+            columns = (table[name].to_pylist() for name in ("name", "addresses", "aliases"))
+            for name, addresses, aliases in zip(*columns, strict=True):
+                if addresses:
+                    for each in (name, *aliases):
+                        names.note_answer(each, addresses)
+
+
+def _has_any(spill: Path) -> bool:
+    """Whether the bucket has a connection."""
+    return next(read_spill(spill, "connections"), None) is not None
+
+
+def _topology(connections: dict[Path, pa.Table]) -> pa.Table:
+    """What all buckets were told, in one order that does not depend on the buckets, without what was known already."""
+    tables = []
+    for n, (spill, rows) in enumerate(connections.items()):
+        for table in read_spill(spill, "topology"):
+            table = table.append_column("spill", pa.array([n] * table.num_rows, pa.int64()))
+            table = table.append_column("conn_id", rows["conn_id"].take(table["conn"]))
+            tables.append(table.append_column("place", pa.array(range(table.num_rows), pa.int64())))
+    if not tables:
+        return _NO_TOPOLOGY
+    order = [(name, "ascending") for name in ("ts_ns", "conn_id", "number", "place")]
+    return only_changes(pa.concat_tables(tables).sort_by(order))
+
+
+def _note_advertised(topology: pa.Table, evidence: Evidence) -> dict[int, list[Endpoint]]:
+    advertised: dict[int, list[Endpoint]] = {}
+    told = topology.filter(
+        pc.fill_null(
+            pc.and_(pc.is_in(topology["kind"], pa.array(["broker", "coordinator"])), pc.is_valid(topology["host"])),
+            False,
+        )
+    )
+    for host, port, node_id in zip(
+        told["host"].to_pylist(), told["port"].to_pylist(), told["node_id"].to_pylist(), strict=True
+    ):
+        if host and node_id is not None and node_id >= 0:
+            evidence.advertised[(host, port)][node_id] += 1
+            if (host, port) not in advertised.setdefault(node_id, []):
+                advertised[node_id].append((host, port))
+    return advertised
+
+
+def _topics(topology: pa.Table) -> dict[str, str]:
+    named = topology.filter(
+        pc.fill_null(
+            pc.and_(pc.equal(topology["kind"], "topic"), pc.greater(pc.utf8_length(topology["topic"]), 0)),
+            False,
+        )
+    )
+    return {RAFT_TOPIC_ID: RAFT_TOPIC} | dict(
+        zip(named["topic_id"].to_pylist(), named["topic"].to_pylist(), strict=True)
+    )
+
+
+def _coordinators(topology: pa.Table) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = {}
+    rows = topology.filter(
+        pc.fill_null(
+            pc.and_(
+                pc.equal(topology["kind"], "coordinator"),
+                pc.equal(topology["coordinator_type"], "group"),
+            ),
+            False,
+        )
+    )
+    for key, node_id in zip(rows["coordinator_key"].to_pylist(), rows["node_id"].to_pylist(), strict=True):
+        found.setdefault(key, set()).add(node_id)
+    return found
+
+
+def _note_partitions(spill: Path, sides: tuple[pa.ChunkedArray, Ends], known: _Known) -> set[Follower]:
+    """Notes which leaders the servers answered for: once per connection, API, topic-partition and block. Returns where
+    brokers sent the bucket's consumers. sides: the client's address and the server's endpoint of each connection.
+    """
+    (clients, ends), followers = sides, set()
+    for counts in read_spill(spill, "partition_counts", _PARTITION_COLUMNS):
+        sent = counts.filter(pc.fill_null(pc.greater_equal(counts["preferred"], 0), False))
+        for row in sent.to_pylist():
+            topic = row["topic"] or known.topics.get(row["topic_id"], "")
+            followers.add((clients[row["conn"]].as_py(), topic, row["partition"], row["preferred"]))
+        confirmed = counts.filter(pc.greater(counts["n_confirmed"], 0))
+        is_fetch = np.asarray(pc.equal(confirmed["api_key"], _FETCH))
+        votes = np.stack([confirmed["conn"].to_numpy(), is_fetch, known.leaders.leading(confirmed)], 1)
+        distinct, n_votes = np.unique(votes[votes[:, 2] >= 0], axis=0, return_counts=True)
+        for (conn, fetched, node_id), n in zip(distinct.tolist(), n_votes.tolist(), strict=True):
+            answers = known.evidence.fetched if fetched else known.evidence.confirmed
+            answers[ends[conn]][node_id] += n
+    return followers
+
+
+def _note_requests(
+    spill: Path, asker: tuple[Askers, int], ends: Ends, coordinators: dict[str, set[int]], evidence: Evidence
+) -> None:
+    """Notes coordinators, replicas and what bootstrap needs. asker: of all buckets, and which this one is."""
+    askers, bucket = asker
+    first = int(askers.first_rows[bucket])
+    names = [*REQUEST_COLUMNS, "api_version", "error_code", "group_id", "replica_id"]
+    for rows in read_spill(spill, "requests", names):
+        askers.note_requests(bucket, rows)
+        of_members = asks_for(_OF_MEMBERS, rows["api_key"], rows["api_version"])
+        confirmed = pc.and_(of_members, pc.equal(pc.fill_null(rows["error_code"], -1), 0))
+        for conn, group in _pairs(rows, confirmed, "group_id"):
+            nodes = coordinators.get(group, set())
+            if len(nodes) == 1:
+                evidence.confirmed[ends[conn]][next(iter(nodes))] += 1
+        for conn, replica in _pairs(rows, pc.greater_equal(rows["replica_id"], 0), "replica_id"):
+            evidence.replicas[askers.client_ips[first + conn] or ""][replica] += 1
+
+
+def _note_brokers(askers: Askers, evidence: Evidence) -> None:
+    """Notes whose clients call themselves a broker's: once per connection."""
+    for code, client_id in enumerate(askers.client_ids.values):
+        node_id = broker_of(client_id)
+        if node_id is not None:
+            clients = askers.client_ips.codes[askers.client_ids.codes == code]
+            for client, n in zip(
+                *(counted.tolist() for counted in np.unique(clients, return_counts=True)), strict=True
+            ):
+                evidence.replicas[askers.client_ips.values[client] or ""][node_id] += n
+
+
+def _pairs(rows: pa.Table, chosen: pa.ChunkedArray, name: str) -> list[tuple[int, Any]]:
+    """Distinct (connection, value of the column) of the chosen rows."""
+    pairs = rows.select(["conn", name]).filter(chosen)  # few: what nodes are told by is rare, or once a beat
+    return list(dict.fromkeys(zip(pairs["conn"].to_pylist(), pairs[name].to_pylist(), strict=True)))

@@ -1,0 +1,68 @@
+"""Joins stretches of `undecoded` that a block's end cut in two, so that rows do not depend on how much was read at a
+time.
+
+A stretch is open until its direction goes on elsewhere or for another reason; of each direction only the last one
+waits.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.scan.undecoded import HEAD_BYTES, SPILL_SCHEMA
+from kafkascope_parsers.framing.layout import REASON_SASL, REASONS
+
+_JOINED = pa.array([reason for reason in REASONS if reason != REASONS[REASON_SASL]])
+"""Reasons of stretches without a unit of their own: tokens and whole frames are one row each."""
+
+
+class OpenStretches:
+    """Stretches that may go on. `take` batch after batch, then `rest`."""
+
+    def __init__(self) -> None:
+        self._open = SPILL_SCHEMA.empty_table()
+
+    def take(self, batch: pa.Table) -> pa.Table:
+        """Takes spilled rows (SPILL_SCHEMA), each direction's in the order of its stream; gives those that ended."""
+        rows = pa.concat_tables([self._open, batch])
+        directions = 2 * rows["conn"].to_numpy() + rows["side"].to_numpy()
+        rows = rows.take(pa.array(np.lexsort((rows["stream_offset"].to_numpy(), directions)))).combine_chunks()
+        rows = _joined(rows)
+        directions = 2 * rows["conn"].to_numpy() + rows["side"].to_numpy()
+        last = np.append(directions[1:] != directions[:-1], True)
+        opens = last & np.asarray(pc.is_in(rows["reason"], _JOINED))
+        self._open = rows.filter(pa.array(opens))
+        return rows.filter(pa.array(~opens))
+
+    def rest(self) -> pa.Table:
+        """What was open to the end."""
+        return self._open
+
+
+def _joined(rows: pa.Table) -> pa.Table:
+    """Rows by direction and offset, those that adjoin and have one reason as one."""
+    n = rows.num_rows
+    conn, side, start, size = (rows[name].to_numpy() for name in ("conn", "side", "stream_offset", "bytes"))
+    reasons = rows["reason"].combine_chunks().dictionary_encode().indices.to_numpy()
+    joined = np.asarray(pc.is_in(rows["reason"], _JOINED))
+    goes_on = (conn[1:] == conn[:-1]) & (side[1:] == side[:-1]) & (start[1:] == start[:-1] + size[:-1])
+    goes_on &= (reasons[1:] == reasons[:-1]) & joined[1:]
+    if not goes_on.any():
+        return rows
+    first = np.flatnonzero(np.concatenate([[True], ~goes_on]))
+    heads = _heads(rows["head"].combine_chunks(), first, size, n)
+    out = rows.take(pa.array(first))
+    out = out.set_column(out.column_names.index("bytes"), "bytes", pa.array(np.add.reduceat(size, first)))
+    return out.set_column(out.column_names.index("head"), "head", heads)
+
+
+def _heads(heads: pa.Array, first: NDArray[np.int64], size: NDArray[np.int64], n: int) -> pa.Array:
+    """The first bytes of each group of rows: those of its first, and of the next ones where that is shorter."""
+    texts = heads.take(pa.array(first)).to_pylist()
+    ends = np.append(first[1:], n)
+    for group in np.flatnonzero((ends - first > 1) & (size[first] < HEAD_BYTES)).tolist():
+        if texts[group] is not None:
+            parts = heads.slice(int(first[group]), min(int(ends[group] - first[group]), HEAD_BYTES)).to_pylist()
+            texts[group] = "".join(part or "" for part in parts)[: 2 * HEAD_BYTES]
+    return pa.array(texts, pa.string())

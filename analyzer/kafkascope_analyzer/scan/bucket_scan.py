@@ -1,0 +1,305 @@
+"""First pass over a bucket: packets in, spilled rows and message tables out.
+
+A bucket is the connections whose flow hash falls into it; buckets share nothing. What needs the whole capture (node
+ids, topic names, who the client was where no SYN told) waits in the spill for the second pass, `finish`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.identity import CONNECTION_ID, connection_ids, id_texts, request_ids
+from kafkascope_analyzer.connections.partition_counts import count_partitions
+from kafkascope_analyzer.dataset.limits_hit import CONNECTIONS, STREAM_BUFFER, WAITING_QUESTIONS, WAITING_REQUESTS
+from kafkascope_analyzer.memory.limits import Limits
+from kafkascope_analyzer.scan.block_ends import BLOCK_ENDS, block_end
+from kafkascope_analyzer.scan.blocks import (
+    NamedPartitions,
+    RequestBlock,
+    ResponseBlock,
+    read_requests,
+    read_responses,
+    with_frames,
+)
+from kafkascope_analyzer.scan.clock_samples import CLOCKS, ClockSamples
+from kafkascope_analyzer.scan.connection_notes import ConnectionNotes
+from kafkascope_analyzer.scan.connection_state import connection_table
+from kafkascope_analyzer.scan.dns import DnsExchanges
+from kafkascope_analyzer.scan.exchanges import Exchanges, orphan_rows, response_gaps
+from kafkascope_analyzer.scan.fetch_runs import FETCH_RUNS, FetchRuns
+from kafkascope_analyzer.scan.liveness_spans import spill_spans
+from kafkascope_analyzer.scan.messages import MessageWriters
+from kafkascope_analyzer.scan.news import FirstTold
+from kafkascope_analyzer.scan.partitions import spill_name
+from kafkascope_analyzer.scan.record_batches import record_sets, spill_record_sets
+from kafkascope_analyzer.scan.record_detail import RecordDetail
+from kafkascope_analyzer.scan.records import spill_records
+from kafkascope_analyzer.scan.scan_facts import (
+    ERROR_PICKERS,
+    MESSAGE_PICKERS,
+    PARTITION_PICKERS,
+    REQUEST_PICKERS,
+    Picker,
+)
+from kafkascope_analyzer.scan.spill import Spill
+from kafkascope_analyzer.scan.unanswered import UNANSWERED_PARTITIONS, unanswered_partitions
+from kafkascope_analyzer.scan.undecoded import failed_frame_rows, name_closed, stretch_rows
+from kafkascope_parsers.api_keys import FETCH
+from kafkascope_parsers.framing.framer import Framer, Frames
+from kafkascope_parsers.growing import Growing
+from kafkascope_parsers.link.segments import Segments
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.schema import API_VERSION_RANGE
+from kafkascope_parsers.tcp import Streams, TcpStreams
+from kafkascope_parsers.tcp.state import E_LIMIT
+
+_CONNECTION_ROWS = 1 << 15
+"""Connections that become rows at a time."""
+_EVENT_COLUMNS = {
+    "conn": "connection",
+    "ts_ns": "ts_ns",
+    "packet_no": "packet_no",
+    "seq": "stream_offset",
+    "bytes": "bytes",
+    "side": "side",
+    "kind": "kind",
+}
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Bytes of all directions of a bucket. stream = decoded + undecoded, counted apart from each other; missing are
+    gaps.
+    """
+
+    stream_bytes: int = 0
+    decoded_bytes: int = 0
+    undecoded_bytes: int = 0
+    missing_bytes: int = 0
+
+
+class BucketScan:
+    """Scans one bucket, block after block. `part` is the place of this bucket's files below a table's directory."""
+
+    def __init__(
+        self,
+        spill: Spill,
+        messages: MessageWriters,
+        share: tuple[int, int] = (0, 1),
+        *,
+        detail: RecordDetail = RecordDetail.COUNTS,
+        limits: Limits | None = None,
+    ) -> None:
+        self._spill = spill
+        self._detail = detail
+        self._messages = messages
+        self._limits = limits or Limits()
+        self.tcp = TcpStreams(*share, waiting_limit=self._limits.waiting_bytes)
+        self.framer = Framer(API_VERSION_RANGE, self._limits.waiting_requests)
+        self._n_stream_buffer = 0
+        self._exchanges = Exchanges()
+        self._ids = Growing[np.bytes_](CONNECTION_ID)
+        self.conn_ids = id_texts(self._ids.rows)
+        self._news = FirstTold()
+        self._notes = ConnectionNotes()
+        self._consumers, self._clocks = FetchRuns(), ClockSamples()
+        self.dns = DnsExchanges(spill)
+        self.ledger = Ledger()
+        self._undecoded = Growing(np.int64)
+        self._first_capture = Growing(np.int32)
+        self._capture_id = 0
+
+    def push(self, buf: NDArray[np.uint8], segments: Segments, capture_id: int) -> None:
+        """Takes the segments of one block of a file."""
+        self._capture_id = capture_id
+        self._read(self.tcp.push(buf, segments), final=False)
+
+    def finish(self) -> dict[str, int]:
+        """Ends the scan: what still waits is given up, and all rows are spilled. Returns rows per message table, of
+        which `close` writes what is not written yet.
+        """
+        self._read(self.tcp.finish(), final=True)
+        sides = self.tcp.sides
+        self.tcp.connections["close_kind"] = self.tcp.close_kinds()
+        for first in range(0, len(self.conn_ids), _CONNECTION_ROWS):
+            self._spill.write("connections", self._connections(slice(first, first + _CONNECTION_ROWS)))
+        self.dns.finish()
+        self._spill.write(FETCH_RUNS, self._consumers.finish())
+        self._spill.write(CLOCKS, self._clocks.clocks())
+        self._spill.close()
+        self._gather_facts(UNANSWERED_PARTITIONS, unanswered_partitions(self._spill.directory))
+        self._spill.close()
+        self.ledger.stream_bytes = int(sides["stream_bytes"].sum())
+        self.ledger.missing_bytes = int(sides["missing_bytes"].sum() + sides["cut_bytes"].sum())
+        self.ledger.undecoded_bytes = int(self._undecoded.rows.sum())
+        return self._messages.rows()
+
+    def _connections(self, part: slice) -> pa.Table:
+        """Some connections as rows for the second pass."""
+        rows = connection_table(
+            self.tcp.connections[part],
+            self.tcp.sides[2 * part.start : 2 * part.stop],
+            self.framer.connections[part],
+            self.conn_ids[part],
+            self._undecoded.rows[part],
+        )
+        return rows.append_column("capture_id", pa.array(self._first_capture.rows[part]))
+
+    def close(self) -> None:
+        """Ends the files of the message tables."""
+        self._messages.close()
+
+    def limits_hit(self) -> dict[str, int]:
+        """What was left out or given up at which limit, by the names of hit_limits."""
+        return {
+            CONNECTIONS: self.tcp.n_over_limit,
+            STREAM_BUFFER: self._n_stream_buffer,
+            WAITING_REQUESTS: int(self.framer.connections["n_given_up"].sum()),
+            WAITING_QUESTIONS: self.dns.n_given_up,
+        }
+
+    def _read(self, streams: Streams, *, final: bool) -> None:
+        self._open_connections()
+        frames = self.framer.requests(streams, final=final)
+        size = self._limits.batch_bytes
+        requests = read_requests(streams.data, frames.frames, self._capture_id, self._write_requests, batch_bytes=size)
+        n_open = self._exchanges.open.num_rows
+        answered, abandoned = self.framer.responses(streams, frames, requests.silent, n_open, final=final)
+        self._exchanges.add(requests.rows(frames.frames))
+        self._exchanges.note_gaps(*response_gaps(streams, self.framer.connections))
+        responses = read_responses(
+            streams.data, answered.frames, self._exchanges.open, self._write_responses, batch_bytes=size
+        )
+        self._spill_requests(requests)
+        self._spill_responses(responses)
+        self._spill.gather(BLOCK_ENDS, block_end(self._spill.n_rows))
+        if final:
+            for cut in (frames, answered):
+                name_closed(cut.stretches, self.tcp.connections["close_ts_ns"] > 0)
+        self._note_undecoded(streams, (frames, requests), (answered, responses))
+        settled, new_row = self._exchanges.settle(responses.answers, answered.frames["row"], abandoned, final=final)
+        self._spill.gather("requests", settled)
+        self._spill_facts(REQUEST_PICKERS, settled)
+        self._clocks.note_clients(settled)
+        orphans = np.flatnonzero(answered.frames["row"] < 0)
+        if len(orphans):
+            self._spill.gather(
+                "requests",
+                orphan_rows(responses.answers.take(pa.array(orphans)), responses.orphans(orphans, self._capture_id)),
+            )
+        self.framer.keep_rows(new_row)
+        self._notes.streams(streams, self.framer.connections)
+        self._notes.tokens(streams.data, frames.stretches)
+        self.dns.streams(streams, self.tcp.sides, self._capture_id)
+        self._spill.gather("connection_notes", self._notes.take())
+        self._spill_events()
+        spill_spans(self._spill, self.tcp.spans)
+
+    def _open_connections(self) -> None:
+        """Takes up connections that TCP has found since the last block."""
+        known = len(self.conn_ids)
+        fresh, sides = self.tcp.connections[known:], self.tcp.sides[2 * known :]
+        if len(fresh):
+            addresses = np.stack([sides["address_high"], sides["address_low"]], 1).reshape(-1, 2, 2)
+            self._ids.add(connection_ids(addresses, sides["port"].reshape(-1, 2), fresh["first_ts_ns"]))
+            self.conn_ids = id_texts(self._ids.rows)
+            self.framer.open_connections(fresh["opened_by_syn"] != 0)
+            self._undecoded.add(np.zeros(len(fresh), np.int64))
+            self._first_capture.add(np.full(len(fresh), self._capture_id, np.int32))
+
+    def _write_requests(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
+        self._notes.requests(name, columns, frames)
+        self._write_messages(name, columns, frames, frames["number"])
+        if name in MESSAGE_PICKERS:
+            facts, pick = MESSAGE_PICKERS[name]
+            self._gather_facts(facts, pick(columns, frames))
+
+    def _write_responses(self, name: str, columns: Columns, frames: NDArray[np.void]) -> None:
+        self._notes.responses(name, columns, frames)
+        numbers = self._exchanges.open["number"].to_numpy()[frames["row"]]
+        self._write_messages(name, columns, frames, numbers)
+
+    def _write_messages(
+        self, name: str, columns: Columns, frames: NDArray[np.void], numbers: NDArray[np.int64]
+    ) -> None:
+        conn = np.ascontiguousarray(frames["direction"] >> 1)
+        keys = {
+            "request_id": request_ids(self.conn_ids, conn, np.ascontiguousarray(numbers)),
+            "conn_id": self.conn_ids.take(pa.array(conn)),
+            "ts_ns": pa.array(np.ascontiguousarray(frames["ts_ns"])),
+        }
+        self._messages.write(name, columns, keys)
+        if self._detail >= RecordDetail.BATCHES:
+            self._spill_records(columns, frames, numbers)
+
+    def _spill_records(self, columns: Columns, frames: NDArray[np.void], numbers: NDArray[np.int64]) -> None:
+        sets, batches = record_sets(columns, np.arange(len(columns)))
+        if len(batches):
+            rows = sets["row"].to_numpy()
+            sets = with_frames(sets, frames, rows, numbers[rows], columns.message.direction)
+            spill_record_sets(self._spill, sets, batches)
+            if self._detail >= RecordDetail.RECORDS:
+                payloads = self._detail >= RecordDetail.PAYLOADS
+                spill_records(self._spill, columns.buf, sets, batches, payloads=payloads)
+
+    def _spill_requests(self, block: RequestBlock) -> None:
+        self._spill_partitions(block.partitions())
+        self._spill.gather("topology", self._news.only_first(block.topology()))
+
+    def _spill_partitions(self, named: Iterator[NamedPartitions]) -> None:
+        for message, rows in named:
+            if message.api_key is not None and message.direction is not None:
+                self._spill.gather("partition_counts", count_partitions(rows, message.api_key, message.direction))
+                self._spill_served(rows, message.api_key, message.direction)
+                is_fetched = (message.api_key, message.direction) == (FETCH, "response")
+                kept = rows.drop_columns(["asked_ns"] if is_fetched else ["asked_ns", "from_replica"])
+                self._spill.write(spill_name(message.api_key, message.direction), kept)
+                for name, pick in PARTITION_PICKERS.items():
+                    self._gather_facts(name, pick(kept, message.api_key, message.direction))
+
+    def _spill_served(self, rows: pa.Table, api_key: int, direction: str) -> None:
+        """Spills how producers and consumers were served."""
+        self._clocks.take(rows, api_key, direction)
+        self._gather_facts(FETCH_RUNS, self._consumers.take(rows, api_key, direction))
+
+    def _spill_responses(self, block: ResponseBlock) -> None:
+        self._spill_partitions(block.partitions())
+        errors = block.errors(self._capture_id)
+        self._spill.gather("errors", errors)
+        self._spill_facts(ERROR_PICKERS, errors)
+        self._spill.gather("topology", self._news.only_first(block.topology()))
+
+    def _spill_facts(self, pickers: Mapping[str, Picker], rows: pa.Table) -> None:
+        """Spills what the connections of other buckets need of some rows."""
+        for name, pick in pickers.items():
+            self._gather_facts(name, pick(rows))
+
+    def _gather_facts(self, name: str, facts: pa.Table | None) -> None:
+        if facts is not None:
+            self._spill.gather(name, facts)
+
+    def _note_undecoded(
+        self, streams: Streams, requests: tuple[Frames, RequestBlock], responses: tuple[Frames, ResponseBlock]
+    ) -> None:
+        """Books every byte of the block that framing consumed: as decoded, or as a row of `undecoded`."""
+        for frames, block in (requests, responses):
+            stretches = stretch_rows(streams.data, frames.stretches, self._capture_id)
+            failed = failed_frame_rows(streams.data, block.failed(streams), self._capture_id)
+            self._spill.gather("undecoded", stretches)
+            self._spill.gather("undecoded", failed)
+            sizes = frames.frames["end"] - frames.frames["start"] - block.decoded.zeros_after
+            self.ledger.decoded_bytes += int(sizes[block.decoded.decoded].sum())
+            for table in (stretches, failed):
+                np.add.at(self._undecoded.rows, table["conn"].to_numpy(), table["bytes"].to_numpy())
+
+    def _spill_events(self) -> None:
+        events = self.tcp.events
+        n = len(events)
+        if n:
+            self._n_stream_buffer += int((events["kind"] == E_LIMIT).sum())
+            columns = {name: pa.array(np.ascontiguousarray(events[field])) for name, field in _EVENT_COLUMNS.items()}
+            columns["capture_id"] = pa.array(np.full(n, self._capture_id, np.int32))
+            self._spill.gather("tcp_events", pa.table(columns))

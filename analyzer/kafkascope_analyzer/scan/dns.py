@@ -1,0 +1,150 @@
+"""Rows of `dns`: who asked for which name, and what the answer was.
+
+Over UDP a question and its answer have the client's address and port, the number of the message, name and type in
+common; over TCP the messages that a connection begins with are read. At most WAITING_LIMIT questions wait for an
+answer: beyond that, and at the end, they are written without one.
+"""
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.identity import address_text
+from kafkascope_analyzer.dataset.tables import DNS
+from kafkascope_analyzer.dataset.timestamps import microseconds
+from kafkascope_analyzer.scan.spill import Spill
+from kafkascope_parsers.growing import Growing
+from kafkascope_parsers.link import Datagram
+from kafkascope_parsers.link.datagrams import DNS_PORT
+from kafkascope_parsers.link.dns import DnsMessage, read_dns
+from kafkascope_parsers.tcp import Streams
+
+WAITING_LIMIT = 10_000
+STREAM_LIMIT = 1 << 16
+"""Bytes at the beginning of a TCP direction that are looked at: one message of the largest size."""
+
+Ends = tuple[str, int, str, int]
+"""Client address and port, server address and port."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Where a message stood."""
+
+    ends: Ends
+    transport: str
+    ts_ns: int
+    packet_no: int
+    capture_id: int
+
+
+class DnsExchanges:
+    """Pairs the DNS messages of a bucket and spills their rows."""
+
+    def __init__(self, spill: Spill) -> None:
+        self._spill = spill
+        self._waiting: dict[tuple[Any, ...], tuple[DnsMessage, _Seen]] = {}
+        self._rows: list[dict[str, Any]] = []
+        self._read: dict[int, int] = {}
+        self._asking = Growing(np.int64)
+        self._n_known = 0
+        self.n_given_up = 0
+
+    def datagrams(self, datagrams: Iterable[Datagram], capture_id: int) -> None:
+        """Takes datagrams in capture order; what is no DNS message is passed over."""
+        for datagram in datagrams:
+            halves = np.frombuffer(datagram.source + datagram.destination, ">u8").astype(np.uint64).reshape(2, 2)
+            source, destination = address_text(halves)
+            ends = (source, datagram.source_port, destination, datagram.destination_port)
+            self._take(datagram.payload, _Seen(ends, "udp", datagram.ts_ns, datagram.packet_no, capture_id))
+        self._flush()
+
+    def streams(self, streams: Streams, sides: NDArray[np.void], capture_id: int) -> None:
+        """Takes what TCP directions from or to port 53 begin with. sides: tcp.SIDE rows, two a connection."""
+        fresh = sides["port"][2 * self._n_known :].reshape(-1, 2)
+        self._asking.add(self._n_known + np.flatnonzero((fresh == DNS_PORT).any(1)))
+        self._n_known += len(fresh)
+        if not len(self._asking):
+            return
+        first = np.flatnonzero((streams.stream_offset == 0) & np.isin(streams.direction >> 1, self._asking.rows))
+        for run in first.tolist():
+            self._stream(streams, run, sides, capture_id)
+        self._flush()
+
+    def finish(self) -> None:
+        """Writes the questions that nobody answered."""
+        self._give_up(0)
+        self._flush()
+
+    def _stream(self, streams: Streams, run: int, sides: NDArray[np.void], capture_id: int) -> None:
+        """Messages with their length before them; a run that comes again, longer, gives only what is new."""
+        way, start = int(streams.direction[run]), int(streams.start[run])
+        data = streams.data[start : min(int(streams.end[run]), start + STREAM_LIMIT)].tobytes()
+        pair = sides[[way, way ^ 1]]
+        here, there = address_text(np.stack([pair["address_high"], pair["address_low"]], 1))
+        piece = max(int(np.searchsorted(streams.piece_start, start, side="right")) - 1, 0)
+        ends = (here, int(pair["port"][0]), there, int(pair["port"][1]))
+        ts_ns, packet_no = int(streams.piece_ts_ns[piece]), int(streams.piece_packet[piece])
+        at, n = 0, 0
+        while len(data) - at >= 2:
+            (size,) = struct.unpack_from("!H", data, at)
+            if len(data) - at - 2 < size:
+                break
+            if n >= self._read.get(way, 0):
+                self._take(data[at + 2 : at + 2 + size], _Seen(ends, "tcp", ts_ns, packet_no, capture_id))
+            at, n = at + 2 + size, n + 1
+        self._read[way] = max(n, self._read.get(way, 0))
+
+    def _take(self, payload: bytes, seen: _Seen) -> None:
+        try:
+            message = read_dns(payload)
+        except ValueError:
+            return
+        here, there = seen.ends[:2], seen.ends[2:]
+        client, server = (there, here) if message.is_response else (here, there)
+        key = (*client, *server, message.id, message.name, message.type)
+        if not message.is_response:
+            self.n_given_up += max(0, len(self._waiting) - WAITING_LIMIT + 1)
+            self._give_up(WAITING_LIMIT - 1)
+            self._waiting.setdefault(key, (message, seen))  # a question asked again waits since the first time
+            return
+        _, asked = self._waiting.pop(key, (None, None))
+        self._add(message, asked, seen, (*client, *server))
+
+    def _give_up(self, n_left: int) -> None:
+        while len(self._waiting) > n_left:
+            message, seen = self._waiting.pop(next(iter(self._waiting)))
+            self._add(message, seen, None, seen.ends)
+
+    def _add(self, message: DnsMessage, asked: _Seen | None, answered: _Seen | None, ends: Ends) -> None:
+        seen = asked or answered
+        if seen is None:
+            return
+        self._rows.append(
+            dict(zip(("client_ip", "client_port", "server_ip", "server_port"), ends, strict=True))
+            | {
+                "ts_ns": seen.ts_ns,
+                "capture_id": seen.capture_id,
+                "packet_no": seen.packet_no,
+                "transport": seen.transport,
+                "name": message.name,
+                "type": message.type,
+                "rcode": message.rcode,
+                "addresses": list(message.addresses),
+                "aliases": list(message.aliases),
+                "latency_us": (answered.ts_ns - asked.ts_ns) // 1000 if asked and answered else None,
+                "answer_ns": answered.ts_ns if answered else None,
+            }
+        )
+
+    def _flush(self) -> None:
+        if self._rows:
+            arrays = {f.name: pa.array([row.get(f.name) for row in self._rows], f.type) for f in DNS.schema}
+            arrays["ts"] = microseconds(arrays["ts_ns"])
+            self._spill.write("dns", pa.table(arrays, DNS.schema))
+            self._rows = []

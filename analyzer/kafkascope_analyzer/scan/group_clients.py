@@ -1,0 +1,35 @@
+"""Connections that fetch, and those on which a member of a group acts: what picks them during the scan."""
+
+import numpy as np
+import pyarrow as pa
+
+from kafkascope_analyzer.scan.apis import ApiSet, int_column
+from kafkascope_parsers.api_keys import FETCH, GROUP_HEARTBEATS, HEARTBEAT, JOIN_GROUP, OFFSET_COMMIT, SYNC_GROUP
+
+CONSUMERS = "facts.consumers"
+"""Spilled table: conn and client_id of connections with Fetch."""
+GROUP_CLIENTS = "facts.group_clients"
+"""Spilled table: conn, client_id and group_id of connections on which somebody acts as a member of a group."""
+_OF_MEMBERS = ApiSet({JOIN_GROUP, SYNC_GROUP, HEARTBEAT, OFFSET_COMMIT} | GROUP_HEARTBEATS)
+_ACTS = ["conn", "client_id", "group_id"]
+
+
+def pick_consumers(settled: pa.Table) -> pa.Table | None:
+    """Of settled requests (SETTLED_SCHEMA) the connections that fetch, each once (CONSUMERS)."""
+    fetches = np.flatnonzero(int_column(settled, "api_key", -1) == FETCH)
+    if not len(fetches):
+        return None
+    conn = int_column(settled, "conn", 0)[fetches]
+    first = np.full(int(conn.max()) + 1, -1)
+    first[conn[::-1]] = fetches[::-1]
+    return settled.select(["conn", "client_id"]).take(pa.array(first[first >= 0]))
+
+
+def pick_group_clients(settled: pa.Table) -> pa.Table | None:
+    """Of settled requests who acts for which group (GROUP_CLIENTS)."""
+    acts = np.flatnonzero(_OF_MEMBERS.has(int_column(settled, "api_key", -1)))
+    if not len(acts):
+        return None
+    rows = settled.select(_ACTS).take(pa.array(acts))
+    rows = rows.filter(rows["group_id"].is_valid())
+    return rows.group_by(_ACTS, use_threads=False).aggregate([]) if rows.num_rows else None

@@ -1,0 +1,167 @@
+"""Rows of `partitions`: every topic-partition that a decoded message names, with what stands beside it.
+
+Rows are kept by message, with the columns that the message can fill and no others, and topics as codes into the few
+names of a batch: there are more of these rows than of any other, and most of their columns are null.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.dataset.tables import PARTITIONS
+from kafkascope_analyzer.scan.mentions import PartitionMention, instances_above, partition_mentions
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.machine.arrow import strings
+from kafkascope_parsers.records import CODECS, summarize_record_sets
+from kafkascope_parsers.records.summary import UNKNOWN
+from kafkascope_parsers.schema import MessageType, Node
+
+CODED_TEXT = pa.dictionary(pa.int32(), pa.string())
+_INTS = (
+    "offset",
+    "leader_epoch",
+    "leader_id",
+    "current_leader_id",
+    "current_leader_epoch",
+    "preferred_read_replica",
+    "high_watermark",
+    "last_stable_offset",
+    "log_start_offset",
+    "error_code",
+)
+_MINUS_ONE_IS_NONE = frozenset(_INTS) - {"offset", "error_code"}
+"""Kafka writes -1 for a leader, epoch or offset that is not known; an offset of -1 or -2 is a question (latest,
+earliest).
+"""
+_RECORD_COUNTS = ("record_bytes", "n_batches", "n_records")
+_RECORD_HEADERS = ("first_timestamp_ms", "max_timestamp_ms", "codec")
+_RECORD_OFFSETS = ("first_offset", "last_offset")
+"""Of records that a producer sends no offset is known yet."""
+Kept = NDArray[np.int64] | slice
+"""Instances of a level that name a partition: all, or these."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRows:
+    """The partitions that one place of a message names. row: the frame of each; columns: as long, in part_schema."""
+
+    row: NDArray[np.int64]
+    columns: dict[str, pa.Array]
+
+    def numbers(self, name: str) -> NDArray[np.int64] | None:
+        """A column without nulls as numpy; None where the place does not have it."""
+        return self.columns[name].to_numpy() if name in self.columns else None
+
+
+def spill_name(api_key: int, direction: str) -> str:
+    """The spilled table of a message's partitions."""
+    return f"partitions.{api_key}.{direction}"
+
+
+def message_of_spill(name: str) -> tuple[int, str] | None:
+    """API key and direction of a spilled table; None where it does not hold partitions."""
+    table, _, message = name.partition(".")
+    api_key, _, direction = message.partition(".")
+    return (int(api_key), direction) if table == "partitions" and direction else None
+
+
+@cache
+def part_schema(message: MessageType) -> pa.Schema:
+    """The columns of `partitions` that a message can fill, topics as CODED_TEXT."""
+    mentions = partition_mentions(message)
+    filled = {name for mention in mentions for name in mention.fields} & set(_INTS)
+    names: tuple[str, ...] = ("partition", *_INTS)
+    if any(mention.records is not None for mention in mentions):
+        filled |= set(_record_columns_of(message))
+        names += _record_columns_of(message)
+    kinds = {name: PARTITIONS.column(name).type for name in names if name in filled or name == "partition"}
+    numbers = [(name, CODED_TEXT if pa.types.is_string(kind) else kind) for name, kind in kinds.items()]
+    return pa.schema([("topic", CODED_TEXT), ("topic_id", CODED_TEXT), *numbers])
+
+
+def _record_columns_of(message: MessageType) -> tuple[str, ...]:
+    """The columns of `partitions` that records in the message fill."""
+    offsets = () if message.direction == "request" else _RECORD_OFFSETS
+    return (*_RECORD_COUNTS, *offsets, *_RECORD_HEADERS)
+
+
+def partition_rows(columns: Columns, frames: NDArray[np.int64]) -> list[PartitionRows]:
+    """The partitions that decoded messages name, by the place that names them. frames[i] is the frame of decoded
+    row i.
+    """
+    return [
+        _of_mention(columns, mention, frames)
+        for mention in partition_mentions(columns.message)
+        if columns.size(mention.partition)
+    ]
+
+
+def _of_mention(columns: Columns, mention: PartitionMention, frames: NDArray[np.int64]) -> PartitionRows:
+    leaf = mention.partition
+    null = columns.is_null(leaf)
+    kept: Kept = np.flatnonzero(~null) if null.any() else slice(None)
+    out = {
+        "topic": _outer_codes(columns, leaf, mention.topic, kept),
+        "topic_id": _outer_codes(columns, leaf, mention.topic_id, kept),
+        "partition": pa.array(columns.values(leaf)[kept].astype(np.int32, copy=False)),
+    }
+    for name, nodes in mention.fields.items():
+        if name in _INTS:
+            out[name] = _int_column(columns, name, nodes, kept)
+    if mention.records is not None and columns.has(mention.records):
+        out |= _record_columns(columns, mention.records, kept)
+    return PartitionRows(frames[columns.row(leaf)[kept]], {k: v for k, v in out.items() if v is not None})
+
+
+def outer_text(columns: Columns, leaf: Node, node: Node | None, keep: NDArray[np.int64]) -> pa.Array:
+    """A string or uuid that stands at or above leaf's level, for the kept instances of leaf's level; nulls where
+    there is none.
+    """
+    if node is None or not columns.has(node):
+        return pa.nulls(len(keep), pa.string())
+    texts = strings(columns, node)
+    index = instances_above(columns, leaf, node.level)[keep]
+    return texts.take(pa.array(index))
+
+
+def _outer_codes(columns: Columns, leaf: Node, node: Node | None, kept: Kept) -> pa.Array | None:
+    """The same as codes; None where there is none."""
+    if node is None or not columns.has(node):
+        return None
+    texts = strings(columns, node).dictionary_encode()
+    codes = texts.indices.take(pa.array(instances_above(columns, leaf, node.level)[kept]))
+    return pa.DictionaryArray.from_arrays(codes, texts.dictionary)
+
+
+def _int_column(columns: Columns, name: str, nodes: tuple[Node, ...], kept: Kept) -> pa.Array | None:
+    kind = PARTITIONS.column(name).type
+    nodes = tuple(node for node in nodes if columns.has(node))
+    if not nodes:
+        return None
+    values, nulls = columns.values(nodes[0])[kept], columns.is_null(nodes[0])[kept]
+    for node in nodes[1:]:
+        values = np.where(nulls, columns.values(node)[kept], values)
+        nulls = nulls & columns.is_null(node)[kept]
+    if name in _MINUS_ONE_IS_NONE:
+        nulls = nulls | (values == -1)
+    return pa.array(values.astype(kind.to_pandas_dtype(), copy=False), kind, mask=nulls)
+
+
+def _record_columns(columns: Columns, node: Node, kept: Kept) -> dict[str, pa.Array]:
+    lengths = np.maximum(columns.lengths(node)[kept].astype(np.int64), 0)
+    sets = summarize_record_sets(columns.buf, columns.offsets(node)[kept], lengths)
+    out = {name: pa.array(np.ascontiguousarray(sets[name])) for name in _RECORD_COUNTS}
+    for name in _record_columns_of(columns.message)[len(_RECORD_COUNTS) :]:
+        values = np.ascontiguousarray(sets[name])
+        out[name] = _codecs(values) if name == "codec" else pa.array(values, mask=values == UNKNOWN)
+    return out
+
+
+def _codecs(numbers: NDArray[np.int8]) -> pa.DictionaryArray:
+    """Names of compression codecs; null for a number that Kafka does not have."""
+    known = (numbers >= 0) & (numbers < len(CODECS))
+    codes = pa.array(np.where(known, numbers, 0).astype(np.int32), mask=~known)
+    return pa.DictionaryArray.from_arrays(codes, pa.array(CODECS))

@@ -1,0 +1,148 @@
+"""Rows of `record_batches`: the batches in the records fields of Produce, Fetch and ShareFetch, from their headers.
+
+FetchSnapshot is not among them: its records are any slice of a snapshot, and need not begin with a batch.
+
+There may be many batches in a frame, so what they have in common is kept once: the spill holds record sets (one row a
+records field that has batches, SET_SCHEMA) and beside them the batches as they are in memory, and texts go to the
+table as dictionaries.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.dataset.tables import RECORD_BATCHES
+from kafkascope_analyzer.scan.mentions import PartitionMention, partition_mentions
+from kafkascope_analyzer.scan.partitions import outer_text
+from kafkascope_analyzer.scan.spill import Spill, read_spill
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.records import BATCH, CODECS, CONTROL_TYPES, TIMESTAMP_TYPES, read_batches
+from kafkascope_parsers.records.layout import CODEC_BITS, DELETE_HORIZON_BIT, LOG_APPEND_BIT, TRANSACTIONAL_BIT
+
+_APIS = frozenset({0, 1, 78})
+_NONE = -1
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+
+SET_SCHEMA = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("topic", pa.string()),
+        ("topic_id", pa.string()),
+        ("partition", pa.int32()),
+        ("n_batches", pa.int32()),
+    ]
+)
+"""Columns of record sets; `row` is the index of the decoded message's frame."""
+
+RecordSets = tuple[pa.Table, NDArray[np.void]]
+"""Record sets (SET_SCHEMA) and their batches (BATCH), in the same order."""
+
+WRITTEN_SCHEMA = pa.schema([(c.name, _TEXT if c.type == pa.string() else c.type) for c in RECORD_BATCHES.columns])
+"""The table's columns as batch_rows makes them; in the file dictionaries are plain texts."""
+
+
+def record_sets(columns: Columns, frames: NDArray[np.int64]) -> RecordSets:
+    """The batches that decoded messages carry. frames[i] is the frame of decoded row i."""
+    found = [
+        _of_mention(columns, mention, frames)
+        for mention in (partition_mentions(columns.message) if columns.message.api_key in _APIS else ())
+        if mention.records is not None and columns.has(mention.records)
+    ]
+    return joined(found)
+
+
+def joined(found: list[RecordSets]) -> RecordSets:
+    """Record sets one after the other."""
+    found = [(sets, batches) for sets, batches in found if len(batches)]
+    if len(found) == 1:
+        return found[0]  # most often; batches take long to copy
+    tables = pa.concat_tables([SET_SCHEMA.empty_table(), *(sets for sets, _ in found)]).combine_chunks()
+    return tables, np.concatenate([np.zeros(0, BATCH), *(batches for _, batches in found)])
+
+
+def _of_mention(columns: Columns, mention: PartitionMention, frames: NDArray[np.int64]) -> RecordSets:
+    leaf, records = mention.partition, mention.records
+    if records is None:
+        raise ValueError(f"{leaf.path}: no records beside it")
+    filled = np.flatnonzero(columns.lengths(records) > 0)
+    batches = read_batches(columns.buf, columns.offsets(records)[filled], columns.lengths(records)[filled])
+    n_batches = np.bincount(batches["record_set"], minlength=len(filled)).astype(np.int32)
+    filled, n_batches = filled[n_batches > 0], n_batches[n_batches > 0]
+    out = {
+        "row": pa.array(frames[columns.row(leaf)[filled]]),
+        "topic": outer_text(columns, leaf, mention.topic, filled),
+        "topic_id": outer_text(columns, leaf, mention.topic_id, filled),
+        "partition": pa.array(columns.values(leaf)[filled].astype(np.int32)),
+        "n_batches": pa.array(n_batches),
+    }
+    return pa.table([out[f.name] for f in SET_SCHEMA], SET_SCHEMA), batches
+
+
+def spill_record_sets(spill: Spill, sets: pa.Table, batches: NDArray[np.void]) -> None:
+    """Adds record sets and their batches to the spill."""
+    spill.write("record_sets", sets)
+    raw = [None, pa.py_buffer(batches.view(np.uint8))]
+    spill.write("record_batches", pa.table({"batch": pa.Array.from_buffers(_RAW, len(batches), raw)}))
+
+
+_RAW = pa.binary(BATCH.itemsize)
+
+
+def read_record_sets(directory: Path) -> Iterator[RecordSets]:
+    """What spill_record_sets wrote, piece by piece."""
+    pieces = zip(read_spill(directory, "record_sets"), read_spill(directory, "record_batches"), strict=True)
+    for sets, raw in pieces:
+        data = raw["batch"].combine_chunks().buffers()[1]
+        yield sets, np.frombuffer(data, BATCH, raw.num_rows)
+
+
+def batch_rows(of_sets: pa.Table, n_batches: NDArray[np.int32], batches: NDArray[np.void]) -> pa.Table:
+    """Rows of `record_batches` (WRITTEN_SCHEMA). of_sets: the table's columns that the batches of a record set share,
+    one row a set."""
+    index = pa.array(np.repeat(np.arange(len(n_batches), dtype=np.int32), n_batches))
+    columns = {name: _spread(of_sets[name], index) for name in of_sets.column_names} | _of_batches(batches)
+    return pa.Table.from_arrays([columns[f.name] for f in WRITTEN_SCHEMA], schema=WRITTEN_SCHEMA)
+
+
+def _spread(values: pa.ChunkedArray, index: pa.Array) -> pa.Array:
+    if values.type != pa.string():
+        return values.take(index).combine_chunks()
+    encoded = values.combine_chunks().dictionary_encode()
+    return pa.DictionaryArray.from_arrays(encoded.indices.take(index), encoded.dictionary)
+
+
+def _of_batches(batches: NDArray[np.void]) -> dict[str, pa.Array]:
+    attributes, kind = batches["attributes"], batches["control_type"]
+    columns: dict[str, pa.Array] = {
+        name: _known(batches[name]) for name in ("producer_id", "producer_epoch", "base_sequence", "leader_epoch")
+    }
+    first = np.where(attributes & DELETE_HORIZON_BIT, _NONE, batches["base_timestamp"])
+    codec = attributes & CODEC_BITS
+    return columns | {
+        "base_offset": pa.array(np.ascontiguousarray(batches["base_offset"])),
+        "n_records": _known(batches["n_records"]),
+        "magic": pa.array(batches["magic"].astype(np.int16)),
+        "codec": _named(CODECS, codec, codec < len(CODECS)),
+        "bytes": pa.array(np.ascontiguousarray(batches["size"])),
+        "crc_ok": pa.array(batches["crc_valid"] != 0),
+        "timestamp_type": _named(
+            TIMESTAMP_TYPES, (attributes & LOG_APPEND_BIT) // LOG_APPEND_BIT, batches["magic"] > 0
+        ),
+        "first_timestamp_ms": _known(first),
+        "max_timestamp_ms": _known(batches["max_timestamp"]),
+        "transactional": pa.array(attributes & TRANSACTIONAL_BIT != 0),
+        "control": _named((*CONTROL_TYPES, "other"), np.where(kind < 0, len(CONTROL_TYPES), kind), kind != _NONE),
+    }
+
+
+def _known(values: NDArray[np.generic]) -> pa.Array:
+    """Kafka writes -1 for what there is none of."""
+    values = np.ascontiguousarray(values)
+    return pa.array(values, mask=values == _NONE)
+
+
+def _named(names: tuple[str, ...], index: NDArray[np.integer], valid: NDArray[np.bool_]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32), mask=~valid), pa.array(names))

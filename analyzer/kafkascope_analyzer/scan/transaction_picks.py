@@ -1,0 +1,117 @@
+"""What the scan of a bucket keeps apart for the transactions of other buckets.
+
+Transactional ids and producer ids of requests, and when transactions began and ended (bounds); markers, which name the
+producer id alone; consumers whose last stable offset stays behind the high watermark. A transaction's connections are
+in several buckets: the coordinator's, those of the leaders, and those of consumers.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.scan.transaction_apis import BOUND_APIS, LEADERS_VERSION, is_coordinator_request
+from kafkascope_parsers.api_keys import FETCH
+from kafkascope_parsers.machine import Columns
+from kafkascope_parsers.machine.arrow import to_arrow
+
+COORDINATOR_REQUESTS = "facts.transaction_requests"
+LEADERS_REQUESTS = "facts.transaction_producers"
+MARKERS = "facts.transaction_markers"
+READERS = "facts.read_committed_connections"
+BLOCKED = "facts.blocked_by_lso"
+READ_COMMITTED = 1
+PLACE = ["conn", "topic", "topic_id", "partition", "last_stable_offset"]
+"""Columns that are alike in all answers about one consumer, partition and last stable offset."""
+_ANSWERS = [*PLACE, "number", "ts_ns", "high_watermark"]
+
+
+def pick_coordinator_requests(settled: pa.Table) -> pa.Table | None:
+    """Of settled requests those to a transaction coordinator: transactional_id, producer_id (null where it is not
+    known), ts_ns, is_bound."""
+    named = settled["transactional_id"]
+    if named.null_count == len(named):
+        return None
+    rows = settled.filter(is_coordinator_request(settled))
+    return pa.table(
+        {
+            "transactional_id": rows["transactional_id"],
+            "producer_id": pc.coalesce(rows["producer_id"], rows["answer_producer_id"]),
+            "ts_ns": rows["ts_ns"],
+            "is_bound": pc.is_in(rows["api_key"], pa.array(BOUND_APIS, pa.int16())),
+        }
+    )
+
+
+def pick_read_committed(settled: pa.Table) -> pa.Table | None:
+    """conn: the connections on which Fetch asks for committed records only."""
+    levels = settled["isolation_level"]
+    if levels.null_count == len(levels):
+        return None
+    committed = pc.and_(pc.equal(levels, READ_COMMITTED), pc.equal(settled["api_key"], FETCH))
+    conns = settled["conn"].filter(pc.fill_null(committed, False))
+    return pa.table({"conn": conns.unique()}) if len(conns) else None
+
+
+def pick_blocked(partitions: pa.Table, api_key: int, direction: str) -> pa.Table | None:
+    """Of Fetch responses the partitions whose last stable offset is behind the high watermark, one row for each
+    connection, partition and last stable offset: PLACE, from_ns, until_ns, number (of the last Fetch),
+    lowest_high_watermark, highest_high_watermark."""
+    if (api_key, direction) != (FETCH, "response"):
+        return None
+    stable, high = partitions["last_stable_offset"], partitions["high_watermark"]
+    if stable.null_count == len(stable):
+        return None
+    behind = pc.fill_null(pc.and_(pc.greater_equal(stable, 0), pc.greater(high, stable)), False)
+    if not pc.any(behind).as_py():
+        return None
+    answers = partitions.select(_ANSWERS).filter(behind)
+    for name in ("topic", "topic_id"):
+        answers = answers.set_column(answers.column_names.index(name), name, answers[name].cast(pa.string()))
+    high = answers["high_watermark"]
+    return add_up(
+        answers.drop_columns(["high_watermark", "ts_ns"])
+        .append_column("from_ns", answers["ts_ns"])
+        .append_column("until_ns", answers["ts_ns"])
+        .append_column("lowest_high_watermark", high)
+        .append_column("highest_high_watermark", high)
+    )
+
+
+def add_up(rows: pa.Table) -> pa.Table:
+    """Adds up rows of pick_blocked: one row for each PLACE."""
+    ordered = rows.sort_by([(name, "ascending") for name in ("until_ns", "number")])
+    added = ordered.group_by(PLACE, use_threads=False).aggregate(
+        [
+            ("from_ns", "min"),
+            ("until_ns", "max"),
+            ("number", "last"),
+            ("lowest_high_watermark", "min"),
+            ("highest_high_watermark", "max"),
+        ]
+    )
+    names = [name.removesuffix("_min").removesuffix("_max").removesuffix("_last") for name in added.column_names]
+    return added.rename_columns(names)
+
+
+def pick_leaders_requests(columns: Columns, _: NDArray[np.void]) -> pa.Table | None:
+    """Of AddPartitionsToTxn requests: transactional_id and producer_id, of all versions."""
+    messages = to_arrow(columns)
+    of_leaders = pa.array(columns.version_used >= LEADERS_VERSION)
+    requested = messages["transactions"].combine_chunks().filter(of_leaders).flatten()
+    own = messages.filter(pc.invert(of_leaders))
+    ids = [requested.field("transactional_id"), *own["v3_and_below_transactional_id"].chunks]
+    producers = [requested.field("producer_id"), *own["v3_and_below_producer_id"].chunks]
+    return pa.table({"transactional_id": pa.chunked_array(ids), "producer_id": pa.chunked_array(producers)})
+
+
+def pick_markers(columns: Columns, frames: NDArray[np.void]) -> pa.Table | None:
+    """Of WriteTxnMarkers requests: producer_id and ts_ns of each marker."""
+    markers = to_arrow(columns)["markers"].combine_chunks()
+    times = pa.array(np.ascontiguousarray(frames["ts_ns"]))
+    return pa.table(
+        {
+            "producer_id": pc.struct_field(pc.list_flatten(markers), "producer_id"),
+            "ts_ns": times.take(pc.list_parent_indices(markers)),
+        }
+    )

@@ -1,0 +1,276 @@
+"""One process reads, others take a bucket each: blocks lie in memory that all share, pipes say where.
+
+A worker lives from the scan to the finish of its bucket. The reader fills the next slot while the workers read the ones
+before it, and waits for the slowest when all are in use, so that memory does not grow.
+"""
+
+import gc
+import mmap
+import shutil
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_analyzer.connections.cluster import Cluster
+from kafkascope_analyzer.read.reading import ReadBlock
+from kafkascope_analyzer.resolve.finish import finish_bucket
+from kafkascope_analyzer.resolve.shared_facts import SharedFacts
+from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob
+from kafkascope_parsers.errors import UsageError
+from kafkascope_parsers.kernels import prepare_kernels
+from kafkascope_parsers.link import Segments
+from kafkascope_parsers.link.segments import SEGMENT_COLUMNS, SegmentArrays, room_for_segments
+
+_MORE_SLOTS = 1
+"""Slots beyond one for each worker: the one that is being filled."""
+_LEAST_PACKET = 48
+"""Bytes of a capture file per segment at the least: a record header, an IP and a TCP header are 56."""
+
+
+_DIED = "a worker process ended unexpectedly, perhaps for want of memory: try a smaller --max-memory, or fewer --jobs"
+
+
+class WorkerDiedError(UsageError):
+    """A process ended without a word: most often the system was out of memory and killed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a block lies: its slot, the bytes filled of it, and how many segments stand behind them."""
+
+    slot: int
+    n_bytes: int
+    n_segments: int
+
+
+class _Slot:
+    """Memory of one block: its bytes, and room for the columns of its segments."""
+
+    def __init__(self, block_bytes: int) -> None:
+        columns = list(SEGMENT_COLUMNS.values())
+        self.room = block_bytes // _LEAST_PACKET + 1
+        sizes = [self.room * dtype.itemsize * width for dtype, width in columns]
+        starts = np.cumsum([_aligned(block_bytes), *map(_aligned, sizes)]).tolist()
+        memory = np.frombuffer(mmap.mmap(-1, starts[-1]), np.uint8)  # shared by fork; takes room when written to
+        self.buf: NDArray[np.uint8] = memory[:block_bytes]
+        self._columns = [
+            memory[at : at + size].view(dtype).reshape((self.room, width) if width > 1 else self.room)
+            for at, size, (dtype, width) in zip(starts, sizes, columns, strict=False)
+        ]
+
+    def put(self, segments: Segments) -> None:
+        """Keeps the segments; there is room."""
+        for column, name in zip(self._columns, SegmentArrays._fields, strict=True):
+            column[: len(segments)] = getattr(segments, name)
+
+    def segments(self, n: int) -> Segments:
+        """The first n segments."""
+        return Segments(*(column[:n] for column in self._columns))
+
+    def block(self, block: ReadBlock, place: _Place) -> ReadBlock:
+        """The block with what lies here of it."""
+        return replace(block, buf=self.buf[: place.n_bytes], segments=self.segments(place.n_segments))
+
+
+def _aligned(n_bytes: int) -> int:
+    return -(-n_bytes // 64) * 64
+
+
+class Workers:
+    """The processes of one run. `Buffers` for the reader: its blocks go to all workers without being copied."""
+
+    def __init__(self, jobs: list[ScanJob]) -> None:
+        limits = jobs[0].bucket.limits
+        # Where processes are not forked, memory is not shared like this: blocks then go through the pipes.
+        context = get_context("fork") if _can_fork() else get_context("spawn")
+        self._slots = [_Slot(limits.block_bytes) for _ in range(len(jobs) + _MORE_SLOTS)] if _can_fork() else []
+        self._own: NDArray[np.uint8] = np.empty(0 if self._slots else limits.block_bytes, np.uint8)
+        self._in_use: Counter[int] = Counter()
+        self._current = -1
+        self._pipes: list[Connection] = []
+        self._processes = []
+        prepare_kernels()
+        gc.freeze()  # what is loaded by now stays: neither swept nor, by sweeping, copied into each worker
+        for job in jobs:
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_work, args=(job, theirs, self._slots), daemon=True)
+            process.start()
+            theirs.close()
+            self._pipes.append(ours)
+            self._processes.append(process)
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the workers, in the order of the jobs."""
+        return [process.pid for process in self._processes if process.pid is not None]
+
+    def next(self) -> NDArray[np.uint8]:
+        """A buffer that no worker reads."""
+        if not self._slots:
+            return self._own
+        while True:
+            free = [i for i in range(len(self._slots)) if not self._in_use[i] and i != self._current]
+            if free:
+                self._current = free[0]
+                return self._slots[self._current].buf
+            self._listen()
+
+    def push(self, block: ReadBlock) -> None:
+        """Gives all workers a block."""
+        place = self._place(block)
+        datagrams = block.datagrams
+        if place is not None:
+            while self._in_use[place.slot]:  # the same bytes had a block before this one: its segments are still read
+                self._listen()
+            self._slots[place.slot].put(block.segments)
+            self._in_use[place.slot] += len(self._pipes)
+            nothing = np.empty(0, np.uint8)
+            block = replace(block, buf=nothing, segments=self._slots[place.slot].segments(0))
+        for number, pipe in enumerate(self._pipes):
+            self._send(pipe, (place, replace(block, datagrams=datagrams if number == 0 else [])))
+
+    def scanned(self) -> list[BucketResult]:
+        """Ends the scans."""
+        for pipe in self._pipes:
+            self._send(pipe, None)
+        return [cast(BucketResult, self._answer(pipe)) for pipe in self._pipes]
+
+    def finished(
+        self, learned: tuple[Cluster, SharedFacts], meanwhile: Callable[[], None] | None = None
+    ) -> list[dict[str, int]]:
+        """Has all buckets finished, each by its worker, and calls `meanwhile`. learned: what is known of all buckets.
+        Returns rows per table, of each worker."""
+        for pipe in self._pipes:
+            self._send(pipe, learned)
+        if meanwhile is not None:
+            meanwhile()
+        return [cast(dict[str, int], self._answer(pipe)) for pipe in self._pipes]
+
+    def stop(self) -> None:
+        """Ends the processes, whatever they do."""
+        for process in self._processes:
+            process.kill()
+
+    def join(self) -> None:
+        """Waits for the processes to end."""
+        for pipe in self._pipes:
+            pipe.close()
+        for process in self._processes:
+            process.join()
+        gc.unfreeze()  # DuckDB's bindings report what was not collected when the interpreter ends
+
+    def _place(self, block: ReadBlock) -> _Place | None:
+        """The slot whose memory the block is; None where it lies elsewhere, and has to be sent."""
+        if not self._slots or self._current < 0:
+            return None
+        slot = self._slots[self._current]
+        same = block.buf.__array_interface__["data"][0] == slot.buf.__array_interface__["data"][0]
+        if not same or len(block.buf) > len(slot.buf) or len(block.segments) > slot.room:
+            return None
+        return _Place(self._current, len(block.buf), len(block.segments))
+
+    def _send(self, pipe: Connection, word: object) -> None:
+        try:
+            pipe.send(word)
+        except (BrokenPipeError, ConnectionResetError):
+            self._answer(pipe)  # raises what the worker had to say
+            raise WorkerDiedError(_DIED) from None
+
+    def _listen(self) -> None:
+        """Waits until a worker is done with a block."""
+        for pipe in wait(self._pipes):
+            self._heard(cast(Connection, pipe))
+
+    def _answer(self, pipe: Connection) -> object:
+        """What the worker says but for being done with blocks."""
+        while True:
+            word = self._heard(pipe)
+            if not isinstance(word, _Done):
+                return word
+
+    def _heard(self, pipe: Connection) -> object:
+        try:
+            word = pipe.recv()
+        except (EOFError, ConnectionResetError):
+            raise WorkerDiedError(_DIED) from None
+        if isinstance(word, Exception):
+            raise word
+        if isinstance(word, _Done):
+            self._in_use[word.slot] -= 1
+        return word
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A worker has read a slot."""
+
+    slot: int
+
+
+@contextmanager
+def workers(jobs: list[ScanJob]) -> Iterator[Workers]:
+    """Processes for the jobs, which end with the block."""
+    pool = Workers(jobs)
+    whole = False
+    try:
+        yield pool
+        whole = True
+    finally:
+        if not whole:
+            pool.stop()
+        pool.join()
+
+
+def _can_fork() -> bool:
+    """Forked workers have the modules loaded already; where fork is not safe they start anew."""
+    return sys.platform == "linux"
+
+
+def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
+    """A worker: scans its bucket block by block, then finishes it. Ctrl-C is for the reader, which ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        scans = BucketScans(job)
+        scans.push(_nothing())  # loads the kernels while the first block is read
+        while (word := pipe.recv()) is not None:
+            place, block = cast(tuple[_Place | None, ReadBlock], word)
+            if place is None:
+                scans.push(block)
+                continue
+            scans.push(slots[place.slot].block(block, place))
+            pipe.send(_Done(place.slot))
+        slots.clear()
+        result = scans.finish()
+        pipe.send(result)
+        scans.close()  # while the reader learns the cluster
+        cluster, shared = cast(tuple[Cluster, SharedFacts], pipe.recv())
+        rows = _added([finish_bucket(bucket, cluster, shared) for bucket in result.buckets])
+        for bucket in result.buckets:
+            shutil.rmtree(bucket.spill, ignore_errors=True)  # here, where others are at work meanwhile
+        pipe.send(rows)
+    except EOFError:
+        return  # the reader has ended, and with it the run
+    except (OSError, MemoryError) as error:  # no room for files or rows: the reader says so
+        pipe.send(error)
+
+
+def _nothing() -> ReadBlock:
+    """A block without packets."""
+    return ReadBlock(0, 0, np.empty(0, np.uint8), Segments(*room_for_segments(0)), [])
+
+
+def _added(counts: list[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for rows in counts:
+        total.update(rows)
+    return dict(total)

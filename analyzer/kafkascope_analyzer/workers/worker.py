@@ -1,0 +1,86 @@
+"""The unit of parallel work: one bucket of the connections of everything that is read."""
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+
+from kafkascope_analyzer.memory.free_memory import give_back, stay_below
+from kafkascope_analyzer.read.reading import ReadBlock
+from kafkascope_analyzer.resolve.finish import Bucket
+from kafkascope_analyzer.scan.bucket_scan import BucketScan
+from kafkascope_analyzer.scan.messages import MessageWriters
+from kafkascope_analyzer.scan.record_detail import RecordDetail
+from kafkascope_analyzer.scan.spill import Spill
+
+
+@dataclass(frozen=True, slots=True)
+class ScanJob:
+    """The bucket, its number and how many there are, and how much of the records is wanted."""
+
+    bucket: Bucket
+    number: int
+    n_buckets: int
+    detail: RecordDetail = RecordDetail.COUNTS
+
+
+@dataclass(frozen=True, slots=True)
+class BucketResult:
+    """What a scan found: rows per message table, the bucket's part of the byte ledger, what was left out at limits, and
+    the buckets to finish: the job's own, and one more for each further capture point.
+    """
+
+    message_rows: dict[str, int]
+    ledger: dict[str, int]
+    limits_hit: dict[str, int]
+    buckets: list[Bucket]
+
+
+class BucketScans:
+    """The scans of a job: one for each series of files that its inputs turn out to be."""
+
+    def __init__(self, job: ScanJob) -> None:
+        self._job = job
+        self._scans: list[tuple[Bucket, BucketScan]] = []
+        self._scan(0)
+
+    def push(self, block: ReadBlock) -> None:
+        """Takes the segments of a block that are of the bucket."""
+        scan = self._scan(block.series)
+        if self._job.number == 0:  # names are of no bucket: one of them keeps them
+            scan.dns.datagrams(block.datagrams, block.capture_id)
+        scan.push(block.buf, block.segments, block.capture_id)
+        stay_below(self._job.bucket.limits.kept_bytes)
+
+    def finish(self) -> BucketResult:
+        """Ends the scans: their rows are spilled, and the cluster can be learned from them. `close` has to follow."""
+        rows: Counter[str] = Counter()
+        ledger: Counter[str] = Counter()
+        hit: Counter[str] = Counter()
+        for _, scan in self._scans:
+            rows.update(scan.finish())
+            ledger.update(asdict(scan.ledger))
+            hit.update(scan.limits_hit())
+        return BucketResult(dict(rows), dict(ledger), dict(hit), [bucket for bucket, _ in self._scans])
+
+    def close(self) -> None:
+        """Writes what is left of the message tables, which nobody waits for. Nothing of the scans stays."""
+        for _, scan in self._scans:
+            scan.close()
+        self._scans = []
+        give_back()
+
+    def _scan(self, series: int) -> BucketScan:
+        while series >= len(self._scans):
+            bucket = _bucket_of_series(self._job.bucket, len(self._scans))
+            messages = MessageWriters(bucket.dataset / "messages", bucket.part, bucket.limits)
+            share = (self._job.number, self._job.n_buckets)
+            scan = BucketScan(Spill(bucket.spill), messages, share, detail=self._job.detail, limits=bucket.limits)
+            self._scans.append((bucket, scan))
+        return self._scans[series][1]
+
+
+def _bucket_of_series(bucket: Bucket, number: int) -> Bucket:
+    """The bucket's own place for the first series, one beside it for each further one."""
+    if number == 0:
+        return bucket
+    part = bucket.part.replace("part-0", f"part-{number}")
+    return Bucket(bucket.spill.with_name(f"{bucket.spill.name}-{number}"), bucket.dataset, part, bucket.limits)

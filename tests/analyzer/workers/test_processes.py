@@ -1,0 +1,72 @@
+"""Workers that die, and disks that are full: one sentence, and nothing left behind."""
+
+import gc
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafkascope_analyzer.memory.limits import Limits
+from kafkascope_analyzer.read.reading import Reading
+from kafkascope_analyzer.resolve.finish import Bucket
+from kafkascope_analyzer.workers.processes import WorkerDiedError, Workers, workers
+from kafkascope_analyzer.workers.worker import ScanJob
+
+CAPTURE = Path(__file__).parents[3] / "fixtures" / "captures" / "healthy_basic.pcap.zst"
+
+
+def jobs(tmp_path: Path, n: int) -> list[ScanJob]:
+    limits = Limits(block_bytes=100_000)
+    return [
+        ScanJob(Bucket(tmp_path / f"spill{i}", tmp_path / "dataset", f"bucket={i}/part-0.parquet", limits), i, n)
+        for i in range(n)
+    ]
+
+
+def scan_without_the_second(pool: Workers) -> None:
+    os.kill(pool.pids[1], signal.SIGKILL)
+    for block in Reading((CAPTURE,), pool).blocks():
+        pool.push(block)
+    pool.scanned()
+
+
+def test_a_worker_that_was_killed_ends_the_run(tmp_path: Path) -> None:
+    with pytest.raises(WorkerDiedError, match="--max-memory"), workers(jobs(tmp_path, 2)) as pool:
+        scan_without_the_second(pool)
+    assert not [pid for pid in pool.pids if Path(f"/proc/{pid}").exists()]
+
+
+def test_an_error_of_the_reader_ends_the_workers(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="read"), workers(jobs(tmp_path, 2)) as pool:
+        raise ValueError("read")
+    assert not [pid for pid in pool.pids if Path(f"/proc/{pid}").exists()]
+
+
+def test_what_was_kept_from_collection_is_released_with_the_workers(tmp_path: Path) -> None:
+    """Else DuckDB's bindings print a line for each of their functions when the interpreter ends."""
+    with workers(jobs(tmp_path, 2)) as pool:
+        assert gc.get_freeze_count() > 0
+        pool.stop()
+    assert gc.get_freeze_count() == 0
+
+
+def test_a_full_disk_is_said_in_a_sentence(tmp_path: Path) -> None:
+    out = tmp_path / "out.kscope"
+    command = [sys.executable, "-m", "kafkascope_analyzer.cli", "ingest", str(CAPTURE), "-o", str(out), "-q"]
+    ran = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+    )
+    assert ran.returncode == 2
+    assert ran.stderr.startswith(f"kafkascope: {tmp_path}")
+    assert "could not be written" in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
