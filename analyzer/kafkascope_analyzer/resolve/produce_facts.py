@@ -28,6 +28,7 @@ WAITS = pa.schema(
         ("sent_ns", pa.int64()),
         ("created_ns", pa.int64()),
         ("accepted_ns", pa.int64()),
+        ("longest_ns", pa.int64()),
         ("ended_ns", pa.int64()),
         ("error_code", pa.int16()),
         ("number", pa.int64()),
@@ -37,7 +38,7 @@ WAITS = pa.schema(
     ]
 )
 """Batches of a connection and topic-partition in a row that waited, or failed alike, by time. accepted_ns: null where
-they were not accepted; ended_ns: the last answer, null without one; error_code: 0 for none."""
+they were not accepted, like longest_ns, the longest wait of one of them; ended_ns: the last answer, null without one; error_code: 0 for none."""
 LONGEST_NS = 600_000 * MILLISECOND
 """What seems to have waited longer was given its time by the application (delivery.timeout.ms is 2 minutes)."""
 
@@ -142,6 +143,7 @@ def _with_times(rows: pa.Table, least: NDArray[np.int64], linger: NDArray[np.int
     waited = answered.fill_null(0).to_numpy() - created
     rows = rows.append_column("created_ns", pa.array(created)).append_column("last_number", rows["number"])
     rows = rows.append_column("accepted_ns", pc.if_else(pa.array(is_accepted), answered, None))
+    rows = rows.append_column("longest_ns", pc.if_else(pa.array(is_accepted), pa.array(waited), None))
     rows = rows.append_column("ended_ns", answered).append_column("last_sent_ns", rows["sent_ns"])
     rows = rows.append_column("n", pa.array(np.ones(rows.num_rows, np.int64)))
     return rows.filter(pa.array(~is_accepted | (waited >= LEAST_PAUSE_NS)))
@@ -169,7 +171,8 @@ def _in_rows(waits: pa.Table) -> pa.Table:
         columns[name] = waits[name].take(pa.array(ends))
     columns["n"] = pa.array(np.add.reduceat(waits["n"].to_numpy(), starts))
     columns["created_ns"] = pa.array(np.minimum.reduceat(created, starts))
-    for name, times in (("accepted_ns", accepted), ("ended_ns", ended)):
+    longest = waits["longest_ns"].fill_null(0).to_numpy()
+    for name, times in (("accepted_ns", accepted), ("longest_ns", longest), ("ended_ns", ended)):
         latest = np.maximum.reduceat(times, starts)
         columns[name] = pa.array(latest, mask=latest == 0)
     return pa.table([columns[name] for name in WAITS.names], schema=WAITS)

@@ -33,6 +33,7 @@ def produce_waits(events: Sequence[Row], client: ServiceClient | None) -> Iterat
                 event["n"],
                 frozenset([event["error_name"]] if event["error_name"] else ()),
                 _requests(event),
+                longest_ns=event["longest_ns"],
             )
 
 

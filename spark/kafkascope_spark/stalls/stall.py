@@ -19,7 +19,7 @@ MOST_EVIDENCE = 32
 class Wait:
     """A time in which a subject was not served. to_ns: None where it was not served again by the end of the capture.
     requests: (time, request id) that prove it; n_attempts: None where they are not counted; progress_ns: of a wait for
-    records, when some were last brought."""
+    records, when some were last brought; longest_ns: of several waits that overlap, the longest (None: it is one wait)."""
 
     from_ns: int
     to_ns: int | None
@@ -29,6 +29,7 @@ class Wait:
     error_names: frozenset[str] = frozenset()
     requests: tuple[tuple[int, str], ...] = ()
     progress_ns: int | None = None
+    longest_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,11 @@ class StallLimits:
     def is_stall(self, joined: JoinedWaits) -> bool:
         """Whether one of the waits is long enough: a client whose requests are all answered in time is served, however
         many of them are on the way at a time."""
-        return any((wait.to_ns or self.end_ns) - wait.from_ns >= self.least_ns for wait in joined.waits)
+        return any(self._longest_ns(wait) >= self.least_ns for wait in joined.waits)
+
+    def _longest_ns(self, wait: Wait) -> int:
+        whole_ns = (wait.to_ns or self.end_ns) - wait.from_ns
+        return whole_ns if wait.longest_ns is None else min(whole_ns, wait.longest_ns)
 
 
 def stall_rows(

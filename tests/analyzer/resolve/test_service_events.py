@@ -69,6 +69,22 @@ def test_no_wait_without_a_slow_acknowledgement(dataset, lines):
             assert overlaps, wait
 
 
+def test_the_longest_wait_is_that_of_one_record(dataset, lines):
+    waits = [row for row in events(dataset, "produce_wait") if row["created_ns"] and row["accepted_ns"]]
+    assert any(wait["n"] > 1 for wait in waits)
+    for wait in waits:
+        assert wait["longest_ns"] <= wait["accepted_ns"] - wait["created_ns"]
+        within = [
+            row["ts_ns"] - row["sent_ns"]
+            for row in lines
+            if row["event"] == "acked"
+            and f"{row['topic']}-{row['partition']}" == wait["key"]
+            and wait["created_ns"] - CLIENT_NS <= row["sent_ns"]
+            and row["ts_ns"] <= wait["accepted_ns"] + CLIENT_NS
+        ]
+        assert abs(max(within) - wait["longest_ns"]) < CLIENT_NS, wait
+
+
 def test_what_a_run_did_not_bring_was_accepted_when_its_producer_says(dataset, lines):
     acked = defaultdict(list)
     for row in lines:

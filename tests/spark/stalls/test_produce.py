@@ -4,6 +4,7 @@ import pytest
 
 from kafkascope_spark.stalls.clients import ServiceClient
 from kafkascope_spark.stalls.produce import GIVE_UP_NS, produce_waits
+from kafkascope_spark.stalls.stall import StallLimits, join_waits
 
 S = 1_000_000_000
 
@@ -15,7 +16,7 @@ def client(first_accepted=1, left=None):
     )
 
 
-def wait(created, sent, accepted=None, ended=None, error=None, n=1):
+def wait(created, sent, accepted=None, ended=None, error=None, n=1, longest=None):
     at = lambda t: None if t is None else round(t * S)  # noqa: E731
     return {
         "client_instance_id": "ci-1",
@@ -27,6 +28,7 @@ def wait(created, sent, accepted=None, ended=None, error=None, n=1):
         "sent_ns": at(sent),
         "last_sent_ns": at(sent),
         "accepted_ns": at(accepted),
+        "longest_ns": at(longest),
         "ended_ns": at(ended if ended is not None else accepted),
         "error_name": error,
     }
@@ -82,6 +84,14 @@ def test_what_was_given_up_does_not_wait_for_another_batch_long_after():
     refused = wait(10, 10, None, 11, "NOT_LEADER_OR_FOLLOWER")
     later = 11 + GIVE_UP_NS // S + 1
     assert spans([refused, accepted_only(later)]) == [(10, 11)]
+
+
+@pytest.mark.parametrize(("longest", "expected"), [(0.8, False), (1.3, True), (9, True)])
+def test_batches_that_are_all_accepted_in_time_are_no_stall_however_many_are_in_flight(longest, expected):
+    """As recorded of a Java 1.0 producer on a busy host: 7 requests within 1.9 s, none answered after more than 0.83 s."""
+    limits = StallLimits(30 * S, S)
+    (joined,) = join_waits(produce_waits([wait(10, 10, 11.9, n=7, longest=longest)], client()), limits.end_ns)
+    assert limits.is_stall(joined) is expected
 
 
 @pytest.mark.parametrize("who", [client()])

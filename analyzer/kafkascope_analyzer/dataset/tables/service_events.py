@@ -18,6 +18,7 @@ SERVICE_KINDS: Mapping[str, pa.StructType] = {
             ("sent_ns", pa.int64()),
             ("last_sent_ns", pa.int64()),
             ("accepted_ns", pa.int64()),
+            ("longest_ns", pa.int64()),
             ("ended_ns", pa.int64()),
             ("error_name", pa.string()),
         ]
@@ -45,7 +46,7 @@ SERVICE_KINDS: Mapping[str, pa.StructType] = {
 """produce_wait: batches of one producer for one topic-partition that waited half a second or more, or that were not
 accepted, the same outcome in a row (n requests). created_ns: when the first record was created, on the capture's clock,
 without the client's usual linger; accepted_ns: the first byte of the response that accepted the last of them (null:
-none did); ended_ns: the last response (null: there was none); of the first batch that is accepted after a failure on
+none did); longest_ns: the longest that one of them waited until it was accepted; ended_ns: the last response (null: there was none); of the first batch that is accepted after a failure on
 any connection of the client only accepted_ns. fetch_run: responses to Fetch that brought records of one topic-partition
 (n of them), until a record waited for half a second or more: the first of them is first_ns, the last last_ns;
 next_accepted_ns: since when the record at next_offset, the first that they did not bring, was there: a producer's batch
