@@ -38,7 +38,8 @@ WAITS = pa.schema(
     ]
 )
 """Batches of a connection and topic-partition in a row that waited, or failed alike, by time. accepted_ns: null where
-they were not accepted, like longest_ns, the longest wait of one of them; ended_ns: the last answer, null without one; error_code: 0 for none."""
+they were not accepted, like longest_ns, the longest wait of one of them; ended_ns: the last answer, null without one;
+error_code: 0 for none."""
 LONGEST_NS = 600_000 * MILLISECOND
 """What seems to have waited longer was given its time by the application (delivery.timeout.ms is 2 minutes)."""
 

@@ -37,11 +37,23 @@ def _impact(failure: Failure, end_ns: int | None) -> str:
     stalls = failure.stalls
     if not stalls:
         return _impact_without_stalls(failure)
-    who = sorted({str(stall["group_id"] or stall["client_id"] or stall["client_ip"]) for stall in stalls})
+    who = sorted({_who(stall) for stall in stalls})
     stood = f"{listed(who)} stood still, for {duration(max(s['waited_ms'] for s in stalls) * 1_000_000)} at the longest"
     if end_ns is None:
         return f"{stood}; somebody still did at the end of the capture."
-    return f"{stood}; the last was served again at {clock(end_ns)}."
+    unserved = sorted({_who(stall) for stall in stalls if stall["served"] is False})
+    if not unserved:
+        return f"{stood}; the last was served again at {clock(end_ns)}."
+    gave_up = f"{listed(unserved)} gave up or ended without being served"
+    again_ns = max((stall["to_ns"] for stall in stalls if stall["served"]), default=None)
+    if again_ns is None:
+        return f"{stood}; {gave_up}, the last at {clock(end_ns)}."
+    return f"{stood}; the last was served again at {clock(again_ns)}; {gave_up}."
+
+
+def _who(stall: Row) -> str:
+    """The group, the client id, or the client's address."""
+    return str(stall["group_id"] or stall["client_id"] or stall["client_ip"])
 
 
 def _impact_without_stalls(failure: Failure) -> str:

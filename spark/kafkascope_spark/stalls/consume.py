@@ -103,7 +103,8 @@ def _wait(latest: Row, progress_ns: int, following: Row | None, members: Sequenc
     if to_ns is not None and to_ns <= from_ns:
         return
     requests = [(latest["last_ns"], latest["last_request_id"])]
-    if following is not None and to_ns == following["first_ns"]:
+    served = following is not None and to_ns == following["first_ns"]
+    if following is not None and served:
         requests.append((following["first_ns"], following["request_id"]))
     reader = following or latest
     yield Wait(
@@ -113,6 +114,7 @@ def _wait(latest: Row, progress_ns: int, following: Row | None, members: Sequenc
         latest["node_id"],
         requests=tuple(requests),
         progress_ns=progress_ns,
+        served=served,
     )
 
 

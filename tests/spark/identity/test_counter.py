@@ -57,7 +57,7 @@ def test_the_oldest_of_requests_that_waited_together_does_not_tell_where_the_cou
 
 def test_requests_that_waited_together_are_no_bound_for_those_sent_meanwhile(connection: Make) -> None:
     """As recorded of a Java 0.10.2 consumer: its Heartbeats and a commit waited 27 s for a coordinator without a link,
-    while it fetched from the others and found a new coordinator. The new one's last id is long above those that waited."""
+    while it fetched from the others, with ids that are long above those that waited."""
     counter = SharedCounter()
     before = ((1_137, 4), (1_181, 3), (1_485, 5), (1_494, 6), (4_499, 56), (6_496, 72))
     counter.add(connection("coordinator", ids=samples(*before, *((33_132, i) for i in (77, 92, 111, 135)))))

@@ -1,5 +1,5 @@
-"""Pieces of a cluster of Kafka 3.5.2 with ZooKeeper and of one of Kafka 3.7.2 with KRaft, and old clients. The oracle is
-the truth beside each piece: the brokers' configuration, and which process opened which socket, by the kernel."""
+"""Pieces of clusters of Kafka 3.5.2 with ZooKeeper and of 3.7.2 with KRaft, and old clients. The oracle is the truth
+beside each piece: the brokers' configuration, and which process opened which socket, by the kernel."""
 
 import json
 import pathlib

@@ -46,11 +46,12 @@ SERVICE_KINDS: Mapping[str, pa.StructType] = {
 """produce_wait: batches of one producer for one topic-partition that waited half a second or more, or that were not
 accepted, the same outcome in a row (n requests). created_ns: when the first record was created, on the capture's clock,
 without the client's usual linger; accepted_ns: the first byte of the response that accepted the last of them (null:
-none did); longest_ns: the longest that one of them waited until it was accepted; ended_ns: the last response (null: there was none); of the first batch that is accepted after a failure on
-any connection of the client only accepted_ns. fetch_run: responses to Fetch that brought records of one topic-partition
-(n of them), until a record waited for half a second or more: the first of them is first_ns, the last last_ns;
-next_accepted_ns: since when the record at next_offset, the first that they did not bring, was there: a producer's batch
-was accepted or a high watermark is above it; where the capture shows no producer of the topic-partition, since it was
-created, on the capture's clock (null where the capture shows none of these). last_answer_offset: the first offset of
-the last response; last_answer_accepted_ns: since when the record there was there; before_last_ns: the response before
-that (0: there is none). A consumer that ends, or stands still, may have dropped its last response."""
+none did); longest_ns: the longest that one of them waited until it was accepted; ended_ns: the last response (null:
+there was none); of the first batch that is accepted after a failure on any connection of the client only accepted_ns.
+fetch_run: responses to Fetch that brought records of one topic-partition (n of them), until a record waited for half a
+second or more: the first of them is first_ns, the last last_ns; next_accepted_ns: since when the record at next_offset,
+the first that they did not bring, was there: a producer's batch was accepted or a high watermark is above it; where the
+capture shows no producer of the topic-partition, since it was created, on the capture's clock (null where the capture
+shows none of these). last_answer_offset: the first offset of the last response; last_answer_accepted_ns: since when the
+record there was there; before_last_ns: the response before that (0: there is none). A consumer that ends, or stands
+still, may have dropped its last response."""
