@@ -72,6 +72,7 @@ def _period(failure: Failure) -> str:
 
 
 def _subject(failure: Failure) -> str:
+    """What failed, with a capital letter: node 2 (10.0.0.2:9092), group orders. Not for a bare name, which has none."""
     return failure.subject[:1].upper() + failure.subject[1:]
 
 
@@ -137,7 +138,7 @@ def _permission(failure: Failure) -> str:
 
 
 def _missing_topic(failure: Failure) -> str:
-    return f"{_subject(failure)} was not there ({listed(sorted(failure.error_names))}) {_period(failure)}"
+    return f"{failure.subject} was not there ({listed(sorted(failure.error_names))}) {_period(failure)}"
 
 
 def _quota(failure: Failure) -> str:

@@ -200,6 +200,11 @@ def test_who_left_without_being_served_is_named(silent_broker: list[Row], stall:
     assert "served again" not in alone
 
 
+def test_the_name_of_a_topic_keeps_its_letters() -> None:
+    failure = Failure("missing_topic", "orders-0", NS, 2 * NS, error_names={"UNKNOWN_TOPIC_OR_PARTITION"})
+    assert sentence_of(failure, failure.end_ns).startswith("orders-0 was not there (UNKNOWN_TOPIC_OR_PARTITION) from")
+
+
 @pytest.mark.parametrize("kind", INCIDENT_KINDS)
 def test_every_kind_has_a_sentence_and_advice(kind: str) -> None:
     failure = Failure(
