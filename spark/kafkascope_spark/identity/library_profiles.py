@@ -142,8 +142,9 @@ PROFILES: tuple[Profile, ...] = (
             versions=_up_to(13, 18, 11, 13, 10, 10, 6, 9, 4, 5, 5, 5, 1, 2)),
     Profile(library="sarama", greets=EVERY, greetings=frozenset({3, 4}), first_id=0,
             versions=_up_to(10, 12, 6, 11, 8, 8, 3, 8, 4, 5, 5, 4, 1, 2)),
-    Profile(library="sarama", greets=NEVER, first_id=0, releases=(),  # Config.Version 1.0 is its default
-            versions=_only(3, 7, 1, 5, 1, 1, 0, 1, 0, 0, 0, 0, None, None)),
+    Profile(library="sarama", greets=NEVER, first_id=0, releases=(),  # Config.Version 1.0, its default, and later
+            versions={**_only(None, None, 1, 5, 1, 1, 0, 1, 0, 0, 0, 0, None, None),
+                      api_keys.PRODUCE: (3, 7), api_keys.FETCH: (4, 7, 10, 11)}),
     Profile(library="sarama", greets=NEVER, first_id=0, releases=(),  # Config.Version 0.10 to 0.11
             versions={**_up_to(3, 5, 1, 4, 2, 3, 1, 2, 1, 1, 1, 0, None, None),
                       api_keys.PRODUCE: (2, 3), api_keys.METADATA: (1, 2, 3, 4), api_keys.FETCH: (2, 3, 4, 5)}),

@@ -6,7 +6,7 @@ counter when none of its ids has been used in it, and each id was sent when the 
 """
 
 import bisect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kafkascope_spark.model import Connection
 
@@ -22,23 +22,48 @@ SLACK = 16
 """Number of ids that may be out of order because of the client's queue of unsent requests."""
 
 
-class SharedCounter:
-    """One counter: the samples (time, id) of all its connections."""
+class Samples:
+    """Samples (time, id) in order of time, each with the highest id until then."""
 
     def __init__(self) -> None:
-        self.ids: set[int] = set()
         self.times: list[int] = []
         self.highest: list[int] = []
 
-    def add(self, connection: Connection) -> None:
-        """Adds the samples of the connection."""
-        self.ids.update(i for _, i in connection.ids)
-        merged = sorted([*zip(self.times, self.highest, strict=True), *connection.ids])
+    def add(self, samples: Iterable[tuple[int, int]]) -> None:
+        """Adds samples in any order."""
+        merged = sorted([*zip(self.times, self.highest, strict=True), *samples])
         self.times, self.highest, top = [], [], -1
         for time, correlation_id in merged:
             top = max(top, correlation_id)
             self.times.append(time)
             self.highest.append(top)
+
+    def at(self, time: int) -> int:
+        """The highest id until then; -1 before the first."""
+        at = bisect.bisect_right(self.times, time) - 1
+        return self.highest[at] if at >= 0 else -1
+
+    def after(self, time: int) -> int | None:
+        """The highest id of the next sample; None after the last."""
+        at = bisect.bisect_left(self.times, time)
+        return self.highest[at] if at < len(self.times) else None
+
+
+class SharedCounter:
+    """One counter, from the samples of all its connections."""
+
+    def __init__(self) -> None:
+        self.ids: set[int] = set()
+        self.sent = Samples()
+        """By the time at which the request was sent: the counter had passed its id by then."""
+        self.built = Samples()
+        """By the earliest time at which it may have been built: the counter did not pass its id before."""
+
+    def add(self, connection: Connection) -> None:
+        """Adds the samples of the connection."""
+        self.ids.update(i for _, i in connection.ids)
+        self.sent.add(connection.ids)
+        self.built.add(_built(connection.ids))
 
     def distance(self, connection: Connection) -> int | None:
         """The distance of the connection's first id from the counter at that time; None when the connection cannot
@@ -51,21 +76,22 @@ class SharedCounter:
         if misses * 10 > len(connection.ids):
             return None
         time, first = connection.ids[0]
-        return abs(first - self._at(time))
+        return abs(first - self.sent.at(time))
 
     def _possible(self, time: int, since: int, correlation_id: int) -> bool:
-        low = self._at(min(since, time - WAIT_NS)) - SLACK
-        after = bisect.bisect_left(self.times, time + AHEAD_NS)
-        if after < len(self.times):
-            # The next sample may be the oldest of those that waited together: the newest shows the counter's value.
-            after = bisect.bisect_right(self.times, self.times[after] + FLUSH_NS, after) - 1
-        high = self.highest[after] + SLACK if after < len(self.times) else None
-        return low <= correlation_id and (high is None or correlation_id <= high)
+        low = self.sent.at(min(since, time - WAIT_NS)) - SLACK
+        high = self.built.after(time + AHEAD_NS)
+        return low <= correlation_id and (high is None or correlation_id <= high + SLACK)
 
-    def _at(self, time: int) -> int:
-        """The highest id sent until then; -1 before the first."""
-        at = bisect.bisect_right(self.times, time) - 1
-        return self.highest[at] if at >= 0 else -1
+
+def _built(ids: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """(earliest time at which it may have been built, id) of each sample of a connection: requests that left the send
+    buffer together may have waited there since the request before them."""
+    times = [time for time, _ in ids]
+    for place, (time, since, correlation_id) in enumerate(_waits(ids)):
+        nearby = times[max(0, place - 1) : place] + times[place + 1 : place + 2]
+        is_flushed = any(abs(other - time) <= FLUSH_NS for other in nearby)
+        yield (since if is_flushed else time), correlation_id
 
 
 def _waits(ids: list[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:

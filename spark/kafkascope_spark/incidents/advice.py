@@ -86,7 +86,10 @@ def _broker_silent(failure: Failure, observed: Observed) -> Iterable[str]:
     if failure.session is not None and not failure.session.is_closed:
         yield f"{replicas}. {_sooner_by_session(failure.session)}."
     else:
-        yield f"{replicas}, a lower broker.session.timeout.ms (default 9000) moves its leaders sooner."
+        yield (
+            f"{replicas}, a lower broker.session.timeout.ms (default 9000; in a cluster with ZooKeeper "
+            "zookeeper.session.timeout.ms, default 18000) moves its leaders sooner."
+        )
     yield _faster(observed)
 
 

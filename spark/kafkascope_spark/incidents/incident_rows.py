@@ -53,7 +53,7 @@ def _clients(failure: Failure) -> set[str]:
 
 
 def end_ns(failure: Failure) -> int | None:
-    """When the last of those who stood still was served again; where nobody stood still, when it worked again."""
+    """When the last of those who stood still was served again, gave up or ended; else when the failure was over."""
     ends = [stall["to_ns"] for stall in failure.stalls]
     if not ends:
         return failure.end_ns

@@ -40,8 +40,7 @@ def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:
     again; start_ns: start of the capture, from which times count."""
     times = Times(start_ns)
     what = _WHAT[failure.kind](failure, times)
-    served = None if end_ns is None else times.at(end_ns)
-    return f"{what}. {_session(failure, times)}{_impact(failure, served)}{_doubt(failure)}"
+    return f"{what}. {_session(failure, times)}{_impact(failure, end_ns, times)}{_doubt(failure)}"
 
 
 def how_known(failure: Failure) -> str:
@@ -66,8 +65,8 @@ def _session(failure: Failure, times: Times) -> str:
 def _expiry(session: EndedSession, times: Times) -> str:
     """When ZooKeeper received the last of a lost session, and when the session expired."""
     return (
-        f"nothing came from it after {times.at(session.heard_ns)}, so that it expired at {times.at(session.over_ns)} at "
-        f"the earliest (session timeout {duration(session.over_ns - session.heard_ns)})"
+        f"nothing came from it after {times.at(session.heard_ns)}, so that it expired at {times.at(session.over_ns)} "
+        f"at the earliest (session timeout {duration(session.over_ns - session.heard_ns)})"
     )
 
 
@@ -79,16 +78,28 @@ def _doubt(failure: Failure) -> str:
     return f" Only {hosts.pop()} shows this: a firewall or a cut path between the two would look the same."
 
 
-def _impact(failure: Failure, served: str | None) -> str:
+def _impact(failure: Failure, end_ns: int | None, times: Times) -> str:
     """Who stood still, and when the last was served again."""
     stalls = failure.stalls
     if not stalls:
         return _impact_without_stalls(failure)
-    who = sorted({str(stall["group_id"] or stall["client_id"] or stall["client_ip"]) for stall in stalls})
+    who = sorted({_who(stall) for stall in stalls})
     stood = f"{listed(who)} stood still, for {duration(max(s['waited_ms'] for s in stalls) * 1_000_000)} at the longest"
-    if served is None:
+    if end_ns is None:
         return f"{stood}; somebody still did at the end of the capture."
-    return f"{stood}; the last was served again at {served}."
+    unserved = sorted({_who(stall) for stall in stalls if stall["served"] is False})
+    if not unserved:
+        return f"{stood}; the last was served again at {times.at(end_ns)}."
+    gave_up = f"{listed(unserved)} gave up or ended without being served"
+    again_ns = max((stall["to_ns"] for stall in stalls if stall["served"]), default=None)
+    if again_ns is None:
+        return f"{stood}; {gave_up}, the last at {times.at(end_ns)}."
+    return f"{stood}; the last was served again at {times.at(again_ns)}; {gave_up}."
+
+
+def _who(stall: Row) -> str:
+    """The group, the client id, or the client's address."""
+    return str(stall["group_id"] or stall["client_id"] or stall["client_ip"])
 
 
 def _impact_without_stalls(failure: Failure) -> str:
@@ -240,8 +251,8 @@ def _client(failure: Failure, times: Times) -> str:
     heartbeat = duration(max(silence["heartbeat_ms"] for silence in failure.silences) * 1_000_000)
     return (
         f"Client{'s' if several else ''} {failure.subject} stood still {times.of(failure)}: no request came on any "
-        f"of {'their' if several else 'its'} connections ({n}), although heartbeats were due every {heartbeat}, and the "
-        f"host's kernel acknowledged what brokers sent{_removed(failure)}"
+        f"of {'their' if several else 'its'} connections ({n}), although heartbeats were due every {heartbeat}, and "
+        f"the host's kernel acknowledged what brokers sent{_removed(failure)}"
     )
 
 

@@ -122,7 +122,7 @@ class Calls:
         """The wait that the request belongs to; None where the client had given up before."""
         wait = self._open.get(service)
         if wait is not None and request.ts_ns - wait.last_ns > GIVE_UP_NS:
-            self._close(service, wait.last_ns)
+            self._close(service, wait.last_ns, served=False)
             return None
         return wait
 
@@ -140,7 +140,7 @@ class Calls:
             self._close(service, request.response_ns)
         self._has_worked.add(service[0])
 
-    def _close(self, service: _Service, to_ns: int | None) -> None:
+    def _close(self, service: _Service, to_ns: int | None, *, served: bool = True) -> None:
         wait = self._open.pop(service)
         brief_ns = min(BRIEF_NS, self._limits.least_ns)
         is_brief = to_ns is not None and to_ns - wait.from_ns < brief_ns
@@ -155,6 +155,7 @@ class Calls:
                 wait.n_attempts,
                 frozenset(wait.errors),
                 tuple(wait.requests),
+                served=served,
             )
         )
 
@@ -162,7 +163,7 @@ class Calls:
         """Rows of `stalls`, without incident_id. left_ns: when the client ended, None while it lives."""
         for service, wait in list(self._open.items()):
             is_given_up = (left_ns or self._limits.end_ns) - wait.last_ns > GIVE_UP_NS
-            self._close(service, wait.last_ns if is_given_up else left_ns)
+            self._close(service, wait.last_ns if is_given_up else left_ns, served=False)
         clients = {self._instance.instance_id: self._instance}
         for (kind, name), waits in self._waits.items():
             group_id = name if kind in ("commit", "membership") else None

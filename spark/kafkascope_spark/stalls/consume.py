@@ -114,7 +114,8 @@ def _wait(latest: Row, progress_ns: int, following: Row | None, members: Sequenc
     if to_ns is not None and (to_ns <= from_ns or _is_closing(members, from_ns, to_ns)):
         return
     requests = [(latest["last_ns"], latest["last_request_id"])]
-    if following is not None and to_ns == following["first_ns"]:
+    served = following is not None and to_ns == following["first_ns"]
+    if following is not None and served:
         requests.append((following["first_ns"], following["request_id"]))
     reader = following or latest
     yield Wait(
@@ -124,6 +125,7 @@ def _wait(latest: Row, progress_ns: int, following: Row | None, members: Sequenc
         latest["node_id"],
         requests=tuple(requests),
         progress_ns=progress_ns,
+        served=served,
     )
 
 

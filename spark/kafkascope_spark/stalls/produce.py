@@ -22,7 +22,9 @@ def produce_waits(events: Sequence[Row], client: ServiceClient | None) -> Iterat
     for event in events:
         if event["created_ns"] is None:
             continue
-        to_ns = event["accepted_ns"] or _end_of_failed(event, accepted, client)
+        to_ns, served = event["accepted_ns"], True
+        if to_ns is None:
+            to_ns, served = _end_of_failed(event, accepted, client)
         from_ns = max(event["created_ns"], started_ns)
         if to_ns is None or to_ns > from_ns:
             yield Wait(
@@ -34,6 +36,7 @@ def produce_waits(events: Sequence[Row], client: ServiceClient | None) -> Iterat
                 frozenset([event["error_name"]] if event["error_name"] else ()),
                 _requests(event),
                 longest_ns=event["longest_ns"],
+                served=served,
             )
 
 
@@ -42,17 +45,17 @@ def _requests(event: Row) -> tuple[tuple[int, str], ...]:
     return tuple(dict.fromkeys(ends))
 
 
-def _end_of_failed(event: Row, accepted: Sequence[Row], client: ServiceClient | None) -> int | None:
-    """When the wait for a batch that was not accepted ended: the next batch was accepted, or the client had given up or
-    left; None where it still waits at the end of the capture."""
+def _end_of_failed(event: Row, accepted: Sequence[Row], client: ServiceClient | None) -> tuple[int | None, bool]:
+    """When the wait for a batch that was not accepted ended, and whether the next batch was accepted then: else the
+    client had given up or left. None where it still waits at the end of the capture."""
     last_ns: int = max(event["ended_ns"] or 0, event["last_sent_ns"])
     following = next((e for e in accepted if _follows(e, event, last_ns)), None)
     if event["error_name"] is not None and event["error_name"] not in _RETRIABLE:
-        return min(last_ns, following["accepted_ns"]) if following is not None else last_ns
+        return (min(last_ns, following["accepted_ns"]), True) if following is not None else (last_ns, False)
     if following is None:
-        return client.left_ns if client is not None else None
+        return (client.left_ns if client is not None else None), False
     begun_ns = following["created_ns"] or following["accepted_ns"]
-    return int(following["accepted_ns"]) if begun_ns - last_ns < GIVE_UP_NS else last_ns
+    return (int(following["accepted_ns"]), True) if begun_ns - last_ns < GIVE_UP_NS else (last_ns, False)
 
 
 def _follows(accepted: Row, failed: Row, last_ns: int) -> bool:

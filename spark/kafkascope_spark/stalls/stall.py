@@ -20,7 +20,7 @@ class Wait:
     """A time in which a subject was not served. to_ns: None where it was not served again by the end of the capture.
     requests: (time, request id) that prove it; n_attempts: None where they are not counted; progress_ns: of a wait for
     records, when some were last brought; longest_ns: of several waits that overlap, the longest one, None for a single
-    wait."""
+    wait; served: False where the client gave up or ended at to_ns."""
 
     from_ns: int
     to_ns: int | None
@@ -31,6 +31,7 @@ class Wait:
     requests: tuple[tuple[int, str], ...] = ()
     progress_ns: int | None = None
     longest_ns: int | None = None
+    served: bool = True
 
     def lasted_ns(self, end_ns: int) -> int:
         """How long it was, or the longest of several. end_ns: end of the capture."""
@@ -78,6 +79,13 @@ class JoinedWaits:
     def waited_ms(self, end_ns: int) -> int:
         """How long it was. end_ns: end of the capture."""
         return ((end_ns if self.to_ns is None else self.to_ns) - self.from_ns) // 1_000_000
+
+    @property
+    def served(self) -> bool | None:
+        """Whether the subject was served at the end of the last of them; None where one still waits."""
+        if self.to_ns is None:
+            return None
+        return any(wait.served for wait in self.waits if wait.to_ns == self.to_ns)
 
     def take(self, wait: Wait) -> bool:
         """Adds a wait that belongs to these; returns whether it does."""
@@ -140,6 +148,7 @@ def _row(subject: Subject, joined: JoinedWaits, end_ns: int) -> Row:
         "node_id": next((w.node_id for w in waits if w.node_id is not None), None),
         "from_ns": joined.from_ns,
         "to_ns": joined.to_ns,
+        "served": joined.served,
         "waited_ms": joined.waited_ms(end_ns),
         "n_attempts": sum(counted) if counted else None,
         "error_names": sorted(frozenset().union(*(wait.error_names for wait in waits))),

@@ -127,6 +127,12 @@ START = {"startup_id": "g1:1", "client_instance_id": "g1", "outcome": "failed", 
         ),
         (
             "stalls",
+            {**STALL, "waited_ms": 1500, "end_ms": 1600, "served": False},
+            "warning",
+            "1 of 2 clients stood still, the longest for 1.50 s (svc); svc gave up or ended without being served.",
+        ),
+        (
+            "stalls",
             {**STALL, "waited_ms": 1500},
             "error",
             "1 of 2 clients stood still, the longest for 1.50 s (svc); svc was still waiting when the capture ended.",

@@ -55,6 +55,20 @@ def test_the_oldest_of_requests_that_waited_together_does_not_tell_where_the_cou
     assert counter.distance(connection("ahead", ids=samples(*ahead))) is None
 
 
+def test_requests_that_waited_together_are_no_bound_for_those_sent_meanwhile(connection: Make) -> None:
+    """As recorded of a Java 0.10.2 consumer: its Heartbeats and a commit waited 27 s for a coordinator without a link,
+    while it fetched from the others, with ids that are long above those that waited."""
+    counter = SharedCounter()
+    before = ((1_137, 4), (1_181, 3), (1_485, 5), (1_494, 6), (4_499, 56), (6_496, 72))
+    counter.add(connection("coordinator", ids=samples(*before, *((33_132, i) for i in (77, 92, 111, 135)))))
+    numbered = ((at, 10 + (at - 1_500) // 96) for at in range(1_501, 37_000, 200))
+    fetches = [(at, i) for at, i in numbered if i not in {56, 72, 77, 92, 111, 135}]
+    assert counter.distance(connection("fetches", ids=samples(*fetches))) is not None
+    lower = [(at, i - 201) for at, i in fetches if i > 320]
+    counter.add(connection("fetches", ids=samples(*fetches)))
+    assert counter.distance(connection("another", ids=samples(*lower))) is None
+
+
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(st.integers(0, 1), min_size=6, max_size=60), st.integers(1, 3), st.data())
 def test_two_counters_come_apart_whatever_the_interleaving(owners: list[int], n: int, data: st.DataObject) -> None:

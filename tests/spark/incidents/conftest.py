@@ -55,6 +55,7 @@ def stall() -> MakeRow:
             "node_id": node,
             "from_ns": ns(start),
             "to_ns": ns(end),
+            "served": None if end is None else True,
             "waited_ms": int(((60 if end is None else end) - start) * 1000),
             "n_attempts": 1,
             "error_names": [],

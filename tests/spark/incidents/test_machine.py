@@ -287,6 +287,21 @@ def test_rows_do_not_depend_on_their_order(silent_broker: list[Row], stall: Make
     assert there == back
 
 
+def test_who_left_without_being_served_is_named(silent_broker: list[Row], stall: MakeRow) -> None:
+    """As recorded of kafkajs: its group's coordinator died, and it never got a place again before it was closed."""
+    served, left = stall("produce", 21, 2, 5, 9), stall("membership", 22, 2, 6, 40, group_id="readers", served=False)
+    sentence = tell(silent_broker, [served, left])[0][0]["sentence"]
+    assert "served again at 00:00:09.000 UTC; readers gave up or ended without being served." in sentence
+    alone = tell(silent_broker, [left])[0][0]["sentence"]
+    assert "readers gave up or ended without being served, the last at 00:00:40.000 UTC." in alone
+    assert "served again" not in alone
+
+
+def test_the_name_of_a_topic_keeps_its_letters() -> None:
+    failure = Failure("missing_topic", "orders-0", NS, 2 * NS, error_names={"UNKNOWN_TOPIC_OR_PARTITION"})
+    assert sentence_of(failure, failure.end_ns).startswith("orders-0 was not there (UNKNOWN_TOPIC_OR_PARTITION) from")
+
+
 @pytest.mark.parametrize("kind", INCIDENT_KINDS)
 def test_every_kind_has_a_sentence_and_advice(kind: str) -> None:
     failure = Failure(

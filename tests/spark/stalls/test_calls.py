@@ -12,8 +12,19 @@ END = 1_000
 
 
 @pytest.fixture
-def calls(instance, request_of):
-    """Takes (API key, sent, answered or None, error or None, more) and gives spans of the stalls by kind."""
+def calls(rows_of):
+    """Takes what rows_of takes and gives spans of the stalls by kind."""
+
+    def make(steps, left=None):
+        found = rows_of(steps, left)
+        return [(r["kind"], r["from_ns"] / S, r["to_ns"] and r["to_ns"] / S, r["n_attempts"]) for r in found]
+
+    return make
+
+
+@pytest.fixture
+def rows_of(instance, request_of):
+    """Takes (API key, sent, answered or None, error or None, more) and gives the rows of the stalls."""
 
     def make(steps, left=None):
         machine = Calls(instance(), StallLimits(END * S, S))
@@ -22,8 +33,7 @@ def calls(instance, request_of):
             machine.on_request(request)
             if answered is not None:
                 machine.on_answer(request, [ErrorRun(request.request_id, key, error)] if error else [])
-        rows = machine.finish(None if left is None else left * S)
-        return [(r["kind"], r["from_ns"] / S, r["to_ns"] and r["to_ns"] / S, r["n_attempts"]) for r in rows]
+        return list(machine.finish(None if left is None else left * S))
 
     return make
 
@@ -121,6 +131,15 @@ def test_what_is_not_repeated_was_given_up(calls):
     assert calls([GOOD, (COMMIT, 8, 10.1, "NOT_COORDINATOR"), (COMMIT, late, late + 0.1, None)]) == [
         ("commit", 8, 10.1, 1)
     ]
+
+
+def test_a_client_that_gives_up_or_leaves_was_not_served(rows_of):
+    refused, late = (COMMIT, 8, 10.1, "NOT_COORDINATOR"), 10.1 + GIVE_UP_NS // S + 1
+    served = lambda *steps, left=None: [row["served"] for row in rows_of([GOOD, *steps], left)]  # noqa: E731
+    assert served(refused, (COMMIT, 11, 11.1, None)) == [True]
+    assert served(refused, (COMMIT, late, late + 0.1, None)) == [False]
+    assert served((COMMIT, END - 5, None, None), left=END - 3) == [False]
+    assert served((COMMIT, END - 5, None, None)) == [None]
 
 
 def test_a_wait_at_the_end_is_open_while_the_client_lives(calls):

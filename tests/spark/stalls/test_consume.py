@@ -118,6 +118,8 @@ def test_what_nobody_brings_waits_until_the_end_or_until_the_group_ends():
     assert spans(runs) == [(12, None)]
     assert spans(runs, [member(left=30)]) == [(12, 30)]
     assert spans(runs, [member(left=11)]) == []
+    brought = [*runs, run(15, 20, (100, 150))]
+    assert [wait.served for wait in (*waits_of(brought), *waits_of(runs, [member(left=30)]))] == [True, False]
 
 
 def test_a_consumer_without_a_group_wants_only_what_it_fetches():

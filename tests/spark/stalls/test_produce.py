@@ -16,7 +16,7 @@ def client(first_accepted=1, left=None):
     )
 
 
-def wait(created, sent, accepted=None, ended=None, error=None, n=1):
+def wait(created, sent, accepted=None, ended=None, error=None, n=1, longest=None):
     at = lambda t: None if t is None else round(t * S)  # noqa: E731
     return {
         "client_instance_id": "ci-1",
@@ -91,10 +91,27 @@ def test_what_is_never_accepted_waits_until_the_client_leaves():
     assert spans([wait(10, 10)], client(left=30)) == [(10, 30)]
 
 
+def test_only_what_is_accepted_in_the_end_was_served():
+    served = lambda *events, who=None: [w.served for w in produce_waits(events, who or client())]  # noqa: E731
+    refused = wait(10, 10, None, 11, "NOT_LEADER_OR_FOLLOWER")
+    assert served(wait(10, 12, 15)) == [True]
+    assert served(refused, accepted_only(13)) == [True]
+    assert served(refused, accepted_only(11 + GIVE_UP_NS // S + 1)) == [False]
+    assert served(wait(10, 10), who=client(left=30)) == [False]
+
+
 def test_what_was_given_up_does_not_wait_for_another_batch_long_after():
     refused = wait(10, 10, None, 11, "NOT_LEADER_OR_FOLLOWER")
     later = 11 + GIVE_UP_NS // S + 1
     assert spans([refused, accepted_only(later)]) == [(10, 11)]
+
+
+@pytest.mark.parametrize(("longest", "expected"), [(0.8, False), (1.3, True), (9, True)])
+def test_batches_that_are_all_accepted_in_time_are_no_stall_however_many_are_in_flight(longest, expected):
+    """As recorded of a Java 1.0 producer on a busy host: 7 requests within 1.9 s, each answered within 0.83 s."""
+    limits = StallLimits(30 * S, S)
+    (joined,) = join_waits(produce_waits([wait(10, 10, 11.9, n=7, longest=longest)], client()), limits.end_ns)
+    assert limits.is_stall(joined) is expected
 
 
 @pytest.mark.parametrize("who", [client()])

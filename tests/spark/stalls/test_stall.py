@@ -46,6 +46,17 @@ def test_an_open_stall_has_no_end():
     assert (row["to_ns"], row["waited_ms"]) == (None, 10_000)
 
 
+def test_whether_it_was_served_again_is_that_of_the_wait_that_ends_last():
+    gave_up = wait(10, 14, served=False)
+    served = lambda *waits: [row["served"] for row in rows(*waits)]  # noqa: E731
+    assert served(wait(10, 12)) == [True]
+    assert served(gave_up) == [False]
+    assert served(gave_up, wait(11, 14.2)) == [True]
+    assert served(gave_up, wait(11, 14)) == [True]
+    assert served(wait(11, 12), gave_up) == [False]
+    assert served(gave_up, wait(11, None)) == [None]
+
+
 def test_a_row_has_what_all_its_waits_have():
     first = wait(10, 12, n_attempts=2, error_names=frozenset({"B"}), requests=((10, "r1"), (11, "r2")))
     second = wait(11, 14, n_attempts=3, error_names=frozenset({"A"}), requests=((11, "r2"), (13, "r0")))

@@ -35,7 +35,9 @@ INCIDENTS = Table(
         ),
         text("subject", "what failed, in words: node 2 (10.0.0.2:9092), group orders, ..."),
         *time("start", "when it failed"),
-        *time("end", "when the last of those who stood still was served again; null where somebody was not"),
+        *time(
+            "end", "when the last of those who stood still was served again, gave up or ended; null: one still waited"
+        ),
         text("root_incident_id", "incident that it followed from; null where it followed from none"),
         text(
             "severity",

@@ -1,6 +1,6 @@
 """`stalls`: who was not served, from when to when."""
 
-from kafkascope_analyzer.dataset.contract import Table, i32, i64, text, texts, time
+from kafkascope_analyzer.dataset.contract import Table, flag, i32, i64, text, texts, time
 
 STALL_KINDS = ("produce", "consume", "commit", "membership", "transaction", "metadata")
 
@@ -24,7 +24,12 @@ STALLS = Table(
         i32("partition", "partition; null where the wait is not about one"),
         i32("node_id", "broker that was waited on first; null where the capture does not tell"),
         *time("from", "since when it waited"),
-        *time("to", "when it was served again, or given up; null where it still waited at the end of the capture"),
+        *time("to", "when the wait ended; null where it still waited at the end of the capture"),
+        flag(
+            "served",
+            "whether it was served again then; false where the client gave up or ended before; null where it still "
+            "waited at the end of the capture",
+        ),
         i64("waited_ms", "how long it waited, or had waited at the end of the capture, milliseconds"),
         i64("n_attempts", "requests that were sent for it meanwhile; null for consume"),
         texts("error_names", "errors that they got, sorted"),

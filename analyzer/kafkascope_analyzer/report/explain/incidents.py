@@ -52,7 +52,8 @@ def _stall(stall: Stall, facts: Facts) -> str:
     """`worker-1 waited 29.1 s from 00:06.900 on to produce to clicks-0, until it was served`, without a full stop."""
     since = clock(stall.from_ns - facts.start_ns)
     lasted = span(1000 * stall.waited_ms)
-    end = "and was served then" if stall.to_ns is not None else "and was still waiting when the capture ended"
+    end = "and was served then" if stall.served is not False else "and gave up or ended"
+    end = end if stall.to_ns is not None else "and was still waiting when the capture ended"
     return f"{safe(who_waited(stall, facts))} waited {lasted} from {since} on ({what_waited(stall)}) {end}"
 
 

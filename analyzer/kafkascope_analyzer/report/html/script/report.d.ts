@@ -282,9 +282,9 @@ export interface Report {
       how_known: string;
       /** when it failed */
       start_ns: number;
-      /** when the last of those who stood still was served again; null where one was not */
+      /** when the last of those who stood still was served again, gave up or ended; null where one still waited */
       end_ns: number | null;
-      /** whether everybody was served again */
+      /** whether nobody still waited when the capture ended */
       over: boolean;
       /** from when to when, and for how long */
       when: string;
@@ -310,7 +310,7 @@ export interface Report {
         what: string;
         /** since when it waited */
         from_ns: number;
-        /** when it was served again; null where it was not */
+        /** when the wait ended; null where it still waited */
         to_ns: number | null;
         /** since when it waited, after the capture's start */
         at: string;
@@ -318,9 +318,9 @@ export interface Report {
         waited_ms: number;
         /** the same in words */
         lasted: string;
-        /** whether all of these stalls are over */
+        /** whether none of these stalls still went on when the capture ended */
         over: boolean;
-        /** over, or still waiting */
+        /** over, still waiting, or that the client gave up or ended */
         state: string;
         /** requests that were sent for it meanwhile */
         n_attempts: number;
@@ -408,9 +408,9 @@ export interface Report {
       how_known: string;
       /** when it failed */
       start_ns: number;
-      /** when the last of those who stood still was served again; null where one was not */
+      /** when the last of those who stood still was served again, gave up or ended; null where one still waited */
       end_ns: number | null;
-      /** whether everybody was served again */
+      /** whether nobody still waited when the capture ended */
       over: boolean;
       /** from when to when, and for how long */
       when: string;
@@ -436,7 +436,7 @@ export interface Report {
         what: string;
         /** since when it waited */
         from_ns: number;
-        /** when it was served again; null where it was not */
+        /** when the wait ended; null where it still waited */
         to_ns: number | null;
         /** since when it waited, after the capture's start */
         at: string;
@@ -444,9 +444,9 @@ export interface Report {
         waited_ms: number;
         /** the same in words */
         lasted: string;
-        /** whether all of these stalls are over */
+        /** whether none of these stalls still went on when the capture ended */
         over: boolean;
-        /** over, or still waiting */
+        /** over, still waiting, or that the client gave up or ended */
         state: string;
         /** requests that were sent for it meanwhile */
         n_attempts: number;
@@ -524,7 +524,7 @@ export interface Report {
       what: string;
       /** since when it waited */
       from_ns: number;
-      /** when it was served again; null where it was not */
+      /** when the wait ended; null where it still waited */
       to_ns: number | null;
       /** since when it waited, after the capture's start */
       at: string;
@@ -532,9 +532,9 @@ export interface Report {
       waited_ms: number;
       /** the same in words */
       lasted: string;
-      /** whether all of these stalls are over */
+      /** whether none of these stalls still went on when the capture ended */
       over: boolean;
-      /** over, or still waiting */
+      /** over, still waiting, or that the client gave up or ended */
       state: string;
       /** requests that were sent for it meanwhile */
       n_attempts: number;

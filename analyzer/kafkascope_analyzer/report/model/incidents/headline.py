@@ -102,11 +102,18 @@ def _stalls(facts: Facts, incidents: Incidents) -> str:
     some = f"{len(who):,} of {count(max(n_clients, len(who)), 'client')} stood still{limit}"
     lasted = f"{span(1000 * longest.waited_ms)} ({safe(who_waited(longest, facts))})"
     if not waiting:
-        again = "; all were served again" if all(incident.over for incident in incidents.listed) else ""
-        return f"{some}, the longest for {lasted}{again}."
+        return f"{some}, the longest for {lasted}{_end(facts, incidents)}."
     names = list_of([safe(name) for name in waiting.values()], NAMED)
     were = "was" if len(waiting) == 1 else "were"
     return f"{some}, the longest for {lasted}; {names} {were} still waiting when the capture ended."
+
+
+def _end(facts: Facts, incidents: Incidents) -> str:
+    """How it ended for those who stood still, where nobody still waited when the capture ended."""
+    unserved = {_key(stall, facts): who_waited(stall, facts) for stall in facts.stalls if stall.served is False}
+    if unserved:
+        return f"; {list_of([safe(name) for name in unserved.values()], NAMED)} gave up or ended without being served"
+    return "; all were served again" if all(incident.over for incident in incidents.listed) else ""
 
 
 def _stalled(facts: Facts) -> dict[str, str]:

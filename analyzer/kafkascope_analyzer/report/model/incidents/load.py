@@ -62,6 +62,7 @@ class Stall(Row):
     node_id: int | None
     from_ns: int
     to_ns: int | None
+    served: bool | None
     waited_ms: int
     n_attempts: int | None
     error_names: tuple[str, ...]

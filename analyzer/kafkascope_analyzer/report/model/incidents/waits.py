@@ -61,7 +61,7 @@ def _wait(alike: list[Stall], facts: Facts) -> Wait:
         waited_ms=longest.waited_ms,
         lasted=span(1000 * longest.waited_ms),
         over=not waiting,
-        state=_state(waiting, len(alike)),
+        state=_state(waiting, sum(stall.served is False for stall in alike), len(alike)),
         n_attempts=sum(stall.n_attempts or 0 for stall in alike),
         error_names=tuple(sorted({error for stall in alike for error in stall.error_names})),
         n_stalls=len(alike),
@@ -90,7 +90,8 @@ def what_waited(stall: Stall) -> str:
     return f"{service} ({group})" if group and subject != group else service
 
 
-def _state(waiting: int, n: int) -> str:
-    if not waiting:
-        return "over"
-    return "still waiting" if n == waiting else f"{count(waiting, 'stall')} of {n:,} not over"
+def _state(waiting: int, unserved: int, n: int) -> str:
+    """waiting: how many of n stalls still went on at the end of the capture; unserved: how many ended unserved."""
+    if waiting:
+        return "still waiting" if n == waiting else f"{count(waiting, 'stall')} of {n:,} not over"
+    return "gave up or ended" if unserved else "over"
