@@ -423,17 +423,6 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         },
         {"old_versions"},
     ),
-    "old brokers": (
-        {
-            "clients": [{**ONE, "software_name": "librdkafka", "software_version": "2.3.0"}],
-            "connections": [
-                {"conn_id": "c1", "api_versions_used": ["Fetch:3"]},
-                {"conn_id": "b1", "node_id": 1, "api_versions_offered": ["Fetch:0-3"]},
-            ],
-            "requests": [{**asks(1, 1, "Fetch")[0], "api_key": 1, "api_version": 3}],
-        },
-        {"old_versions"},
-    ),
     "just new enough": (
         {
             "clients": [ONE],
@@ -547,8 +536,6 @@ def test_an_old_library_is_told_its_release_and_who_refuses_it(found_by_case: di
     assert row["advice"].startswith("Upgrade librdkafka (now 1.0.1) to 1.8.2 or newer before the brokers get")
     assert row["advice"].endswith("Of the brokers here nodes 2, 3 would refuse it, as all of Kafka 4.0 or newer do.")
     assert "offer no newer versions" not in row["advice"]
-    (row,) = found_by_case["old brokers"]
-    assert "The brokers here offer no newer versions of them: upgrade these first." in row["advice"]
     (unknown,) = found_by_case["old"]
     assert unknown["advice"].startswith("Upgrade the client library to a release that speaks the protocol of Kafka 2.1")
 
