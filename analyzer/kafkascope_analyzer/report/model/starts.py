@@ -268,7 +268,7 @@ def _parts(step: StartStep) -> list[SlowPart]:
 
 def slowest_text(start: Start) -> str:
     """The parts that took a twentieth or more of the whole: `join group: broker 3.01 s (94.2 %); …`; may be empty."""
-    total_us = start.total_us or 0
+    total_us = start.total_us or start.took_us or 0
     return "; ".join(_text(part, total_us) for part in start.slowest if part.us * _LEAST_SHARE >= total_us > 0)
 
 
