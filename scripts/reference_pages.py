@@ -155,7 +155,7 @@ Every API key of Kafka 0.8 to 4.4, every version, request and response. `kafkasc
 - 3.9, 4.0, 4.4: the versions that brokers and controllers of that release speak. gone in 4.0: what KIP-896 and the end
   of ZooKeeper removed.
 - A field that a message's version lacks is null in `messages/`, never Kafka's default, so that what was said can be
-  told from what was not; a tagged field that was not sent is null for the same reason.
+  distinguished from what was not; a tagged field that was not sent is null for the same reason.
 - Tags that the schema does not know are kept, as (path, element, tag, bytes), in `unknown_tagged_fields`.
 - Records and secrets (passwords, SASL tokens, delegation tokens) are kept as a length only.
 - Once a released layout changed in place: ReadShareGroupStateSummary response v0 has no `leader_epoch` up to Kafka 4.0.
@@ -209,7 +209,7 @@ ROLES_TAIL = """
 
 ## Which broker is this address?
 
-`connections.node_id`, and in `node_id_why` what told it; where there is none, why:
+`connections.node_id`, and in `node_id_why` how it was found; where there is none, why:
 
 1. The advertised host and port (Metadata, FindCoordinator, DescribeCluster, and the endpoints that Produce, Fetch,
    ShareFetch and ShareAcknowledge answer with): a literal address as it is; a name by DNS answers in the capture, else

@@ -24,7 +24,7 @@ from kafkascope_spark.event_decoder import event_rows
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT, AFFECTED_CLIENT_STRUCT
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT, SILENT_CLIENT_STRUCT
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION, ZOOKEEPER_SESSION_STRUCT
-from kafkascope_spark.recoveries.causes import felt_ns
+from kafkascope_spark.recoveries.causes import affected_ns
 from kafkascope_spark.stalls.clients import SERVICE_CLIENT, SERVICE_CLIENT_STRUCT, service_key
 from kafkascope_spark.stalls.machine import FETCH_RUN
 from kafkascope_spark.stalls.stall import STALL
@@ -103,7 +103,7 @@ def _written(rows: Iterable[TableRow], writer: StoryWriter) -> Iterator[Row]:
     """Writes rows of tables; gives those that the second stage needs."""
     for name, row in rows:
         if name == RECOVERIES.name:
-            place = {"ts_ns": felt_ns(row), "conn_id": row["recovery_id"], "client_ip": row["client_ip"]}
+            place = {"ts_ns": affected_ns(row), "conn_id": row["recovery_id"], "client_ip": row["client_ip"]}
             yield _row(RECOVERY, "", RECOVERY, row) | place
         elif name == CLIENT_END:
             yield _row("transaction", row["transactional_id"], CLIENT_END, row) | {"conn_id": row["client_instance_id"]}

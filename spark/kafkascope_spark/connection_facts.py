@@ -12,7 +12,7 @@ TXN_V2_APIS, TXN_V2_VERSION = frozenset({api_keys.END_TXN, api_keys.TXN_OFFSET_C
 
 
 def connection_of(row: Row) -> Connection:
-    """The connection, without what its requests tell."""
+    """The connection, without what its requests show."""
     return Connection(
         conn_id=row["conn_id"],
         client_port=row["client_port"] or 0,
@@ -41,7 +41,7 @@ def connection_of(row: Row) -> Connection:
 
 
 def add_usage(connection: Connection, row: Row) -> None:
-    """Add what one kind of request on the connection tells; rows come in order of the first request."""
+    """Adds what one kind of request on the connection shows; rows come in order of the first request."""
     if connection.client_id is None:
         connection.client_id = row["client_id"]
     connection.software_name = connection.software_name or row["software_name"]
@@ -143,7 +143,7 @@ def first_request(usage: Row) -> Request | None:
 
 _NOTHING: Row = dict.fromkeys(Request.__dataclass_fields__)
 _USAGE_COLUMNS = ("conn_id", *(field.name for field in KINDS["usage"] if field.name in _NOTHING))
-"""What a row of `usage` tells of the first request of its kind."""
+"""What a row of `usage` says about the first request of its kind."""
 
 
 def _wider(span: tuple[int, int] | None, first: int, last: int) -> tuple[int, int]:

@@ -87,7 +87,7 @@ class ErrorCode:
 
     follows_broker_loss: Literal["no", "any client", "same client"] = "no"
     """Whether a lost or moved broker brings the error about at other brokers: for any client, or only for a client
-    that felt the loss itself."""
+    that was affected by the loss itself."""
 
     is_silence: bool = False
     """Whether the client waits in silence before it notices: it is affected from the request, or SYN, that stayed
@@ -336,7 +336,7 @@ SILENT = _names(lambda e: e.is_silence)
 FOLLOWS = _names(lambda e: e.follows_broker_loss == "any client")
 """Errors that a lost or moved broker brings about at other brokers."""
 FOLLOWS_FOR_THE_SAME = _names(lambda e: e.follows_broker_loss == "same client")
-"""The same, only for clients that felt the loss themselves."""
+"""Errors that a lost or moved broker brings about at other brokers, only for clients that were connected to it."""
 SERVER_CLOSED = _names(lambda e: e.ends_connection)
 """The server ended an established connection."""
 CONNECTION_FAILURES = _names(lambda e: e.subject == "connection" and e.code is None)
@@ -344,7 +344,7 @@ CONNECTION_FAILURES = _names(lambda e: e.subject == "connection" and e.code is N
 REFUSED_CREDENTIALS = _names(lambda e: e.subject == "authentication" and e.code is not None)
 """Error codes by which a broker refuses SASL credentials or the SASL mechanism."""
 COORDINATOR_MOVED = _names(lambda e: e.refresh == "FindCoordinator")
-"""The broker is not the coordinator (any longer): FindCoordinator tells which is."""
+"""The broker is not the coordinator (any longer): FindCoordinator returns the new one."""
 STALE_MEMBER = _names(lambda e: e.subject == "membership" and e.normal == "never")
 """The member, generation or epoch of the request is not (any longer) the group's."""
 FENCED_INSTANCE = errors_about("static membership")

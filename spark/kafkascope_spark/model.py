@@ -52,7 +52,7 @@ class Silence:
 
 @dataclass(slots=True)
 class Connection:
-    """A TCP connection, with what its requests told about its client."""
+    """A TCP connection, with what its requests show about its client."""
 
     conn_id: str
     client_port: int

@@ -22,7 +22,7 @@ from kafkascope_spark.incident_stage import BROKER_STATE, FOUND, REBALANCE, foun
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
-from kafkascope_spark.recoveries.causes import Causes, felt_ns
+from kafkascope_spark.recoveries.causes import Causes, affected_ns
 from kafkascope_spark.stalls.clients import GROUP, SERVICE
 from kafkascope_spark.stalls.machine import Stalls
 from kafkascope_spark.stalls.stall import STALL
@@ -106,7 +106,7 @@ class SharedMachines:
             recovery = row[RECOVERY] | {"cause_id": self._causes.cause_of(row[RECOVERY])}
             self._writer.take(RECOVERIES.name, recovery)
             of_client = recovery | {"client_ip": row["client_ip"]}
-            self._found.append(found(RECOVERY, felt_ns(recovery), recovery["recovery_id"], of_client))
+            self._found.append(found(RECOVERY, affected_ns(recovery), recovery["recovery_id"], of_client))
 
     def _feed_clients(self, rows: Iterable[Row]) -> None:
         clients = (row[AFFECTED_CLIENT] for row in rows)

@@ -1,7 +1,7 @@
 """The events of one client address in the order in which they happened.
 
 Rows come sorted by the time of their first byte; the answer of a request and the end of a connection come later
-than the row that tells of them. A heap holds them back. At one instant: connections open, then requests, then
+than the row that reports them. A heap holds them back. At one instant: connections open, then requests, then
 mentions, then answers, then connections end.
 
 What a server answers on a connection that the client has closed never reached the client: it proves nothing; and where

@@ -114,5 +114,5 @@ def test_every_piece_is_described() -> None:
 def test_it_is_a_command(tmp_path: Path) -> None:
     program = [sys.executable, "-m", "benchmarks.tiling", "short", "0.5", str(tmp_path / "a.pcap")]
     said = subprocess.run(program, check=True, stdout=subprocess.PIPE, cwd=ROOT)
-    told = json.loads(said.stdout)
-    assert told == {"tiles": 2, "packets": len(packets(tmp_path / "a.pcap"))}
+    result = json.loads(said.stdout)
+    assert result == {"tiles": 2, "packets": len(packets(tmp_path / "a.pcap"))}

@@ -14,7 +14,13 @@ API_VERSIONS_V3 = b"\x05java\x062.2.0"
 )
 def test_a_count_beyond_the_frame_is_a_malformed_body(w, read, count):
     hostile = w.request(3, 9, 2, count + b"\x01\x01\x01\0", flexible=True)
-    c = w.Conversation().ask(w.metadata(1, b"t")).tell(w.metadata_answer(1)).ask(hostile).ask(w.metadata(3))
+    c = (
+        w.Conversation()
+        .from_client(w.metadata(1, b"t"))
+        .from_server(w.metadata_answer(1))
+        .from_client(hostile)
+        .from_client(w.metadata(3))
+    )
     found = read(c)
     assert found.requests == {1: "ok", 2: "undecoded", 3: "unanswered"}
     assert found.reasons == {"malformed_body": len(hostile)}
@@ -24,5 +30,5 @@ def test_endless_empty_tags_end_with_the_frame(w, read):
     many = b"".join(w.varint(n) + b"\0" for n in range(1, 3000))
     whole = w.request(18, 3, 2, API_VERSIONS_V3 + w.varint(2999) + many, flexible=True)
     endless = w.request(18, 3, 3, API_VERSIONS_V3 + b"\xff\xff\xff\xff\x0f" + many, flexible=True)
-    found = read(w.Conversation().ask(w.metadata(1), whole, endless, w.metadata(4)))
+    found = read(w.Conversation().from_client(w.metadata(1), whole, endless, w.metadata(4)))
     assert found.requests == {1: "unanswered", 2: "unanswered", 3: "undecoded", 4: "unanswered"}

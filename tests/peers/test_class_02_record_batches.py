@@ -19,7 +19,7 @@ def batch(length, count, records=b""):
 
 @pytest.mark.parametrize("length", [2**31 - 1, 2**31 - 12, -1, -(2**31), 0, 12, 48, 60])
 def test_lengths(w, read, length):
-    c = w.Conversation().ask(w.produce(1, 7, 1, batch(length, 1, bytes(20)))).ask(w.metadata(2))
+    c = w.Conversation().from_client(w.produce(1, 7, 1, batch(length, 1, bytes(20)))).from_client(w.metadata(2))
     found = read(c)
     assert found.requests == {1: "unanswered", 2: "unanswered"}
     assert [(row["topic"], row["partition"]) for row in found.table("partitions")] == [("t", 0)]
@@ -28,7 +28,11 @@ def test_lengths(w, read, length):
 @pytest.mark.parametrize("count", [-1, 0, 2**31 - 1])
 def test_record_counts(w, read, count):
     records = b"\x12\0\0\0\x01\x01\x01" + bytes(13)
-    c = w.Conversation().ask(w.produce(1, 7, 1, batch(49 + len(records), count, records))).ask(w.metadata(2))
+    c = (
+        w.Conversation()
+        .from_client(w.produce(1, 7, 1, batch(49 + len(records), count, records)))
+        .from_client(w.metadata(2))
+    )
     assert read(c).requests == {1: "unanswered", 2: "unanswered"}
 
 
@@ -37,7 +41,7 @@ def test_record_counts(w, read, count):
 )
 def test_negative_key_value_and_header_lengths(w, tmp_path, record):
     raw = batch(49 + len(record), 1, record)
-    c = w.Conversation().ask(w.produce(1, 7, 1, raw)).ask(w.metadata(2))
+    c = w.Conversation().from_client(w.produce(1, 7, 1, raw)).from_client(w.metadata(2))
     capture = w.write_pcap(tmp_path / "crafted.pcap", c.packets)
     ingest([capture], tmp_path / "out.kscope", IngestOptions(detail=RecordDetail.RECORDS))
     assert w.Read(tmp_path / "out.kscope").requests == {1: "unanswered", 2: "unanswered"}

@@ -21,14 +21,14 @@ import pytest
 )
 def test_lengths_beyond_the_frame(w, read, key, version, flexible, body):
     hostile = w.request(key, version, 2, body, flexible=flexible)
-    found = read(w.Conversation().ask(w.metadata(1)).ask(hostile).ask(w.metadata(3)))
+    found = read(w.Conversation().from_client(w.metadata(1)).from_client(hostile).from_client(w.metadata(3)))
     assert found.requests == {1: "unanswered", 2: "undecoded", 3: "unanswered"}
 
 
 @pytest.mark.parametrize("client_id", [None, b"\xc3\x28\xff", b"k" * 32767])
 def test_client_ids(w, read, client_id):
-    c = w.Conversation().ask(w.metadata(1, client_id=client_id)).tell(w.metadata_answer(1))
-    c.ask(w.metadata(2, client_id=client_id))
+    c = w.Conversation().from_client(w.metadata(1, client_id=client_id)).from_server(w.metadata_answer(1))
+    c.from_client(w.metadata(2, client_id=client_id))
     found = read(c)
     assert found.protocols == ["kafka"]
     text = None if client_id is None else client_id.decode("utf-8", "replace")

@@ -46,7 +46,7 @@ BOMB = gzip.compress(bytes(64 << 20), 9)
     ids=["bomb", "empty", "cut", "xerial", "lz4 checksum", "zstd", "magic 0 lz4", "nested 1", "nested 0"],
 )
 def test_opened_or_said(w, tmp_path, records):
-    c = w.Conversation().ask(w.produce(1, 2 if records[16] < 2 else 7, 1, records)).ask(w.metadata(2))
+    c = w.Conversation().from_client(w.produce(1, 2 if records[16] < 2 else 7, 1, records)).from_client(w.metadata(2))
     capture = w.write_pcap(tmp_path / "crafted.pcap", c.packets)
     ingest([capture], tmp_path / "out.kscope", IngestOptions(detail=RecordDetail.RECORDS))
     found = w.Read(tmp_path / "out.kscope")

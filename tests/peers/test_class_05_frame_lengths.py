@@ -10,8 +10,8 @@ LENGTHS = [0, 4, 7, -1, 2**31 - 1, 0x16030101, 0x47455420]
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_in_the_middle_of_requests(w, read, length):
-    c = w.Conversation().ask(w.metadata(1)).ask(struct.pack(">i", length) + bytes(60))
-    c.ask(w.metadata(2)).ask(w.metadata(3))
+    c = w.Conversation().from_client(w.metadata(1)).from_client(struct.pack(">i", length) + bytes(60))
+    c.from_client(w.metadata(2)).from_client(w.metadata(3))
     tracemalloc.start()
     found = read(c)
     peak = tracemalloc.get_traced_memory()[1]
@@ -22,8 +22,8 @@ def test_in_the_middle_of_requests(w, read, length):
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_in_the_middle_of_responses(w, read, length):
-    c = w.Conversation().ask(w.metadata(1), w.metadata(2)).tell(w.metadata_answer(1))
-    c.tell(struct.pack(">i", length) + bytes(60)).tell(w.metadata_answer(2))
+    c = w.Conversation().from_client(w.metadata(1), w.metadata(2)).from_server(w.metadata_answer(1))
+    c.from_server(struct.pack(">i", length) + bytes(60)).from_server(w.metadata_answer(2))
     found = read(c).requests
     assert found.pop(0, "orphan_response") == "orphan_response"
     assert found == {1: "ok", 2: "ok"}
@@ -31,6 +31,6 @@ def test_in_the_middle_of_responses(w, read, length):
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_as_the_first_bytes(w, read, length):
-    found = read(w.Conversation().ask(struct.pack(">i", length) + bytes(60)))
+    found = read(w.Conversation().from_client(struct.pack(">i", length) + bytes(60)))
     assert found.protocols[0] in ("tls", "http", "other")
     assert found.requests == {}

@@ -8,27 +8,34 @@ import pytest
 
 
 def test_start_inside_a_frame(w, read):
-    c = w.Conversation(syn=False).ask(w.metadata(1, b"x" * 90)[40:]).tell(w.metadata_answer(1))
-    c.ask(w.metadata(2)).tell(w.metadata_answer(2)).ask(w.metadata(3)).tell(w.metadata_answer(3))
+    c = w.Conversation(syn=False).from_client(w.metadata(1, b"x" * 90)[40:]).from_server(w.metadata_answer(1))
+    c.from_client(w.metadata(2)).from_server(w.metadata_answer(2)).from_client(w.metadata(3)).from_server(
+        w.metadata_answer(3)
+    )
     found = read(c)
     assert found.requests == {1: "orphan_response", 2: "ok", 3: "ok"}
     assert found.reasons["mid_stream_start"] == len(w.metadata(1, b"x" * 90)) - 40
 
 
 def test_start_between_frames(w, read):
-    c = w.Conversation(syn=False).tell(w.metadata_answer(1)).ask(w.metadata(2)).tell(w.metadata_answer(2))
+    c = (
+        w.Conversation(syn=False)
+        .from_server(w.metadata_answer(1))
+        .from_client(w.metadata(2))
+        .from_server(w.metadata_answer(2))
+    )
     assert read(c).requests == {1: "orphan_response", 2: "ok"}
 
 
 def test_requests_only(w, read):
-    found = read(w.Conversation(syn=False).ask(w.metadata(1)).ask(w.metadata(2)))
+    found = read(w.Conversation(syn=False).from_client(w.metadata(1)).from_client(w.metadata(2)))
     assert found.requests == {1: "unanswered", 2: "unanswered"}
 
 
 def test_responses_only(w, read):
     c = w.Conversation(syn=False)
     for i in range(1, 6):
-        c.tell(w.metadata_answer(i, partitions=(1, 1, 1)))
+        c.from_server(w.metadata_answer(i, partitions=(1, 1, 1)))
     found = read(c)
     rows = found.table("requests")
     assert found.protocols == ["kafka"]
@@ -44,7 +51,7 @@ def test_answers_to_produce_are_no_requests(w, read, first):
     body = struct.pack(">i", 1) + w.string(b"orders") + struct.pack(">i", 1) + partition + struct.pack(">i", 0)
     c = w.Conversation(syn=False)
     for i in range(first, first + 6):
-        c.tell(w.response(i - 1, body)).ask(w.produce(i, 7, 1))
+        c.from_server(w.response(i - 1, body)).from_client(w.produce(i, 7, 1))
     found = read(c)
     assert {row["server_port"] for row in found.table("connections")} == {9092}
     assert found.requests == {first - 1: "orphan_response", first + 5: "unanswered"} | dict.fromkeys(
@@ -56,10 +63,10 @@ def test_a_hole_between_whole_frames(w, read):
     lost = w.metadata(2)
     c = (
         w.Conversation()
-        .ask(w.metadata(1))
+        .from_client(w.metadata(1))
         .lose(0, len(lost))
-        .ask(w.metadata(3))
-        .tell(*map(w.metadata_answer, (1, 2, 3)))
+        .from_client(w.metadata(3))
+        .from_server(*map(w.metadata_answer, (1, 2, 3)))
     )
     found = read(c)
     assert found.requests[1] == found.requests[3] == "ok"
@@ -68,8 +75,14 @@ def test_a_hole_between_whole_frames(w, read):
 
 def test_a_hole_inside_a_frame(w, read):
     cut = w.metadata(2, b"x" * 200)
-    c = w.Conversation().ask(w.metadata(1)).ask(cut[:60]).lose(0, 100).ask(cut[160:] + w.metadata(3))
-    c.tell(*map(w.metadata_answer, (1, 2, 3)))
+    c = (
+        w.Conversation()
+        .from_client(w.metadata(1))
+        .from_client(cut[:60])
+        .lose(0, 100)
+        .from_client(cut[160:] + w.metadata(3))
+    )
+    c.from_server(*map(w.metadata_answer, (1, 2, 3)))
     assert read(c).requests == {1: "ok", 2: "undecoded", 3: "ok"}
 
 
@@ -77,7 +90,7 @@ def test_a_hole_inside_a_frame(w, read):
 def test_frames_cut_into_segments_anywhere(w, read, cut):
     c = w.Conversation()
     for i in range(1, 4):
-        for raw, send in ((w.metadata(i), c.ask), (w.metadata_answer(i), c.tell)):
+        for raw, send in ((w.metadata(i), c.from_client), (w.metadata_answer(i), c.from_server)):
             first, second = cut
             for piece in (raw[:first], raw[first : first + second], raw[first + second :]):
                 if piece:
@@ -86,7 +99,11 @@ def test_frames_cut_into_segments_anywhere(w, read, cut):
 
 
 def test_two_frames_in_one_segment(w, read):
-    c = w.Conversation().ask(w.metadata(1), w.metadata(2)).tell(w.metadata_answer(1), w.metadata_answer(2))
+    c = (
+        w.Conversation()
+        .from_client(w.metadata(1), w.metadata(2))
+        .from_server(w.metadata_answer(1), w.metadata_answer(2))
+    )
     assert read(c).requests == {1: "ok", 2: "ok"}
 
 
@@ -98,23 +115,25 @@ def captured_frames(w):
 
 @pytest.mark.parametrize("start", [100, 1448, 2000])
 def test_a_start_inside_records_that_hold_kafka_requests(w, read, start):
-    c = w.Conversation(syn=False).ask(captured_frames(w)[start:]).tell(w.response(7, bytes(20)))
-    c.ask(w.metadata(8)).tell(w.metadata_answer(8)).ask(w.metadata(9)).tell(w.metadata_answer(9))
+    c = w.Conversation(syn=False).from_client(captured_frames(w)[start:]).from_server(w.response(7, bytes(20)))
+    c.from_client(w.metadata(8)).from_server(w.metadata_answer(8)).from_client(w.metadata(9)).from_server(
+        w.metadata_answer(9)
+    )
     found = read(c)
     assert {k for k, status in found.requests.items() if status != "orphan_response"} == {8, 9}
 
 
 @pytest.mark.parametrize("lost", [300, 1448, 2000])
 def test_a_hole_before_records_that_hold_kafka_requests(w, read, lost):
-    c = w.Conversation().ask(w.metadata(1)).lose(0, lost).ask(captured_frames(w)[lost:])
-    c.ask(w.metadata(8)).ask(w.metadata(9))
+    c = w.Conversation().from_client(w.metadata(1)).lose(0, lost).from_client(captured_frames(w)[lost:])
+    c.from_client(w.metadata(8)).from_client(w.metadata(9))
     assert set(read(c).requests) == {1, 8, 9}
 
 
 def test_a_hole_before_small_numbers_that_read_as_a_response(w, read):
     """Bodies are full of `00 00 00 05 00 00 00 03`: no size and correlation id."""
-    c = w.Conversation().ask(*(w.metadata(n) for n in range(1, 8)))
+    c = w.Conversation().from_client(*(w.metadata(n) for n in range(1, 8)))
     answer = w.metadata_answer(1, partitions=tuple(range(300)))
-    c.lose(1, 1000).tell(answer[1000:]).tell(*(w.metadata_answer(n) for n in range(2, 8)))
+    c.lose(1, 1000).from_server(answer[1000:]).from_server(*(w.metadata_answer(n) for n in range(2, 8)))
     found = read(c)
     assert found.requests == {1: "not_captured"} | dict.fromkeys(range(2, 8), "ok")

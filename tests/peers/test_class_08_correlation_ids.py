@@ -13,21 +13,28 @@ import pytest
 def test_ids(w, read, ids):
     c = w.Conversation()
     for i in ids:
-        c.ask(w.metadata(i)).tell(w.metadata_answer(i))
+        c.from_client(w.metadata(i)).from_server(w.metadata_answer(i))
     assert read(c).requests == dict.fromkeys(ids, "ok")
 
 
 def test_one_id_twice_in_flight(w, read):
-    c = w.Conversation().ask(w.metadata(5), w.metadata(5)).tell(w.metadata_answer(5)).tell(w.metadata_answer(5))
+    c = (
+        w.Conversation()
+        .from_client(w.metadata(5), w.metadata(5))
+        .from_server(w.metadata_answer(5))
+        .from_server(w.metadata_answer(5))
+    )
     rows = read(c).table("requests")
     assert sorted(row["response_packet_no"] for row in rows) == [5, 6]
     assert [row["status"] for row in rows] == ["ok", "ok"]
 
 
 def test_a_port_pair_used_again(w, read):
-    first = w.Conversation().ask(w.metadata(1)).tell(w.metadata_answer(1)).ask(w.metadata(2))
+    first = w.Conversation().from_client(w.metadata(1)).from_server(w.metadata_answer(1)).from_client(w.metadata(2))
     second = w.Conversation(now=first.now + 10**12, first_seq=3_000_000_000)
-    second.ask(w.metadata(1)).tell(w.metadata_answer(1)).ask(w.metadata(2)).tell(w.metadata_answer(2))
+    second.from_client(w.metadata(1)).from_server(w.metadata_answer(1)).from_client(w.metadata(2)).from_server(
+        w.metadata_answer(2)
+    )
     found = read(first, second)
     assert found.protocols == ["kafka", "kafka"]
     assert sorted(row["status"] for row in found.table("requests")) == ["ok", "ok", "ok", "unanswered"]

@@ -3,7 +3,11 @@
 
 def test_thousands_in_flight(w, read):
     n = 6000
-    c = w.Conversation().ask(*(w.metadata(i) for i in range(n))).tell(*(w.metadata_answer(i) for i in range(n)))
+    c = (
+        w.Conversation()
+        .from_client(*(w.metadata(i) for i in range(n)))
+        .from_server(*(w.metadata_answer(i) for i in range(n)))
+    )
     found = read(c)
     rows = found.table("requests")
     assert len(rows) == n
@@ -13,5 +17,5 @@ def test_thousands_in_flight(w, read):
 
 def test_never_answered(w, read):
     n = 20_000
-    found = read(w.Conversation().ask(*(w.metadata(i) for i in range(n))))
+    found = read(w.Conversation().from_client(*(w.metadata(i) for i in range(n))))
     assert {row["status"] for row in found.table("requests")} == {"unanswered"}

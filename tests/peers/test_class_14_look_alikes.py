@@ -64,7 +64,7 @@ def test_length_prefixed_protocols(w, read, make, syn):
     for port in range(8):
         c = w.Conversation(client_port=41000 + port, syn=syn)
         for i in range(0 if syn else 3, 40):
-            for send in (c.ask, c.tell):
+            for send in (c.from_client, c.from_server):
                 body = make(r, i, r.randrange(4, 60))
                 send(struct.pack(">i", len(body) + (4 if make is smpp else 0)) + body)
         talks.append(c)
@@ -84,8 +84,8 @@ def test_length_prefixed_protocols(w, read, make, syn):
     ],
 )
 def test_others_on_the_same_port_are_named(w, read, first, protocol):
-    kafka = w.Conversation(client_port=40001).ask(w.metadata(1)).tell(w.metadata_answer(1))
-    found = read(kafka, w.Conversation(client_port=40002).ask(first).tell(b"what comes back"))
+    kafka = w.Conversation(client_port=40001).from_client(w.metadata(1)).from_server(w.metadata_answer(1))
+    found = read(kafka, w.Conversation(client_port=40002).from_client(first).from_server(b"what comes back"))
     rows = {row["client_port"]: row for row in found.table("connections")}
     assert (rows[40001]["protocol"], rows[40002]["protocol"]) == ("kafka", protocol)
     assert rows[40002]["why"]
@@ -93,7 +93,7 @@ def test_others_on_the_same_port_are_named(w, read, first, protocol):
 
 @pytest.mark.parametrize("port", [80, 443, 2181, 50001])
 def test_kafka_on_odd_ports(w, read, port):
-    c = w.Conversation(server_port=port).ask(w.metadata(1)).tell(w.metadata_answer(1))
+    c = w.Conversation(server_port=port).from_client(w.metadata(1)).from_server(w.metadata_answer(1))
     assert read(c).protocols == ["kafka"]
 
 
@@ -101,7 +101,7 @@ def test_kafka_that_a_tls_listener_refuses(w, read):
     """A client without TLS at a TLS port: what it asked is seen, and what it was told is no Kafka."""
     api_versions = w.request(18, 0, 0, client_id=b"plain-client")
     alert = bytes.fromhex("15030300020250")
-    found = read(w.Conversation(server_port=9096).ask(api_versions).tell(alert))
+    found = read(w.Conversation(server_port=9096).from_client(api_versions).from_server(alert))
     assert found.protocols == ["kafka"]
     assert found.requests == {0: "unanswered"}
     assert found.reasons == {"tls": len(alert)}

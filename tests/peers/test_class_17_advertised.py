@@ -9,7 +9,7 @@ def test_advertised_as_told(w, read):
     ports = [9092, 9092, 9092, 9092, 0, -1, 9092]
     brokers = [(n, host, port) for n, (host, port) in enumerate(zip(HOSTS, ports, strict=True))]
     brokers.append((6, b"twice-other", 9093))
-    found = read(w.Conversation().ask(w.metadata(1)).tell(w.metadata_answer(1, brokers=brokers)))
+    found = read(w.Conversation().from_client(w.metadata(1)).from_server(w.metadata_answer(1, brokers=brokers)))
     assert found.requests == {1: "ok"}
-    told = {(row["node_id"], row["host"], row["port"]) for row in found.table("topology") if row["kind"] == "broker"}
-    assert told == {(n, host.decode(), port) for n, host, port in brokers}
+    result = {(row["node_id"], row["host"], row["port"]) for row in found.table("topology") if row["kind"] == "broker"}
+    assert result == {(n, host.decode(), port) for n, host, port in brokers}

@@ -46,9 +46,11 @@ def mode_of(folder, frame):
     raw, conversation = bytes.fromhex(frame["frame_hex"]), Conversation()
     if frame["direction"] == "response":
         asked = bytes.fromhex(request_like(frame)["frame_hex"])
-        conversation.ask(asked[:8] + raw[4:8] + asked[12:]).tell(raw)  # with the response's correlation id
+        conversation.from_client(asked[:8] + raw[4:8] + asked[12:]).from_server(
+            raw
+        )  # with the response's correlation id
     else:
-        conversation.ask(raw)
+        conversation.from_client(raw)
     found = read(folder, conversation)
     assert found.messages(frame["api_name"], frame["direction"]), "it was decoded"
     return cluster_releases(Dataset.open(found.place)).mode

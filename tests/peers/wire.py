@@ -91,7 +91,7 @@ def produce(correlation_id, version, acks, records=b"", transactional_id=None):
 
 @dataclass
 class Conversation:
-    """One TCP connection as Ethernet frames with microsecond steps; `ask` is the client, `tell` the server."""
+    """One TCP connection as Ethernet frames with microsecond steps; `from_client` and `from_server` send."""
 
     client_port: int = 40000
     server_port: int = 9092
@@ -127,10 +127,10 @@ class Conversation:
             self.seq[side] += len(raw[at : at + mss])
         return self
 
-    def ask(self, *frames, mss=MSS):
+    def from_client(self, *frames, mss=MSS):
         return self._send(0, b"".join(frames), mss)
 
-    def tell(self, *frames, mss=MSS):
+    def from_server(self, *frames, mss=MSS):
         return self._send(1, b"".join(frames), mss)
 
     def lose(self, side, n_bytes):

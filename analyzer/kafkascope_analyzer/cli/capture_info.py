@@ -74,7 +74,7 @@ def _server(server: Server) -> Model:
 
 
 def _file(path: Path, seen: Seen, versions: "np.typing.NDArray[np.int16]", *, alone: bool) -> Model:
-    """What the file's first part tells; adds its segments to `seen`."""
+    """What the file's first part shows; adds its segments to `seen`."""
     capture, link = CaptureFile(path, BLOCK_BYTES, may_be_empty=not alone), LinkReader()
     blocks, n_bytes = capture.blocks(), 0
     for block in blocks:

@@ -98,7 +98,7 @@ def _dataset_and_captures(wanted: Wanted) -> tuple[Dataset | None, list[Path]]:
 
 
 def _needs_dataset(selection: Selection) -> bool:
-    """Whether packets alone do not tell: anything but times, packet numbers and addresses."""
+    """Whether packets alone are not enough: anything but times, packet numbers and addresses."""
     addresses = [parse_endpoint(name) for name in selection.connections]
     others = selection.clients or selection.names_stories
     return bool(selection.names_requests or others or selection.whole_connections or None in addresses)

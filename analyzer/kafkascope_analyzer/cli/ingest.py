@@ -137,7 +137,7 @@ def say_what_was_cut(dataset: Path) -> None:
 
 
 def show_overview(dataset: Path, how: Format) -> None:
-    """What the tables of `ingest` tell, on standard output."""
+    """What the tables of `ingest` show, on standard output."""
     from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.report.model.report import traffic_model
 

@@ -132,7 +132,7 @@ class Askers:
 
 
 def _by_connection(rows: pa.Table) -> pa.Table:
-    """Requests, by connection: least and greatest of what they tell."""
+    """Requests, by connection: least and greatest of what they show."""
     ids = rows["correlation_id"]
     own = pc.and_(pc.greater_equal(ids, 0), pc.less(ids, SASL_IDS_FROM))
     asking = pc.is_in(rows["api_key"], _ASKING)
@@ -142,7 +142,7 @@ def _by_connection(rows: pa.Table) -> pa.Table:
         "id": pc.if_else(own, ids, None),
         "asked": pc.if_else(asking, rows["ts_ns"], None),
         "number": pc.if_else(asking, rows["number"], None),
-        "told": pc.if_else(answered, rows["response_last_ns"], None),
+        "metadata": pc.if_else(answered, rows["response_last_ns"], None),
         "client_id": rows["client_id"],
         "software": pc.if_else(pc.equal(rows["software_name"], ""), None, rows["software_name"]),
     }
@@ -152,7 +152,7 @@ def _by_connection(rows: pa.Table) -> pa.Table:
         ("asked", "max"),
         ("asked", "count"),
         ("number", "min"),
-        ("told", "min"),
+        ("metadata", "min"),
         ("client_id", "first"),
         ("software", "first"),
     ]

@@ -17,10 +17,10 @@ NO, CLAIMED, PROVEN = range(3)
 
 
 class Asked(NamedTuple):
-    """What tells whether a connection bootstrapped a client, each by row.
+    """What shows whether a connection bootstrapped a client, each by row.
 
     first_ns, last_ns: int64, segments; seen_from_start: bool; asked_ns: int64, first request about the cluster;
-    told_ns: int64, first Metadata answer (NEVER for none); first_id: int64, least correlation id; only_asked: bool,
+    metadata_ns: int64, first Metadata answer (NEVER for none); first_id: int64, least correlation id; only_asked: bool,
     whether it did nothing else.
     """
 
@@ -28,7 +28,7 @@ class Asked(NamedTuple):
     last_ns: NDArray[np.int64]
     seen_from_start: NDArray[np.bool_]
     asked_ns: NDArray[np.int64]
-    told_ns: NDArray[np.int64]
+    metadata_ns: NDArray[np.int64]
     first_id: NDArray[np.int64]
     only_asked: NDArray[np.bool_]
 
@@ -46,16 +46,16 @@ def judge(
     order: rows, client by client, those of one client as they were opened. client: the number of each row's client;
     of_java: by client. verdicts: by row.
     """
-    last_client, alive_until, told_ns = np.int64(-1), np.int64(0), np.int64(NEVER)
+    last_client, alive_until, metadata_ns = np.int64(-1), np.int64(0), np.int64(NEVER)
     for row in order:
         if client[row] != last_client:
-            last_client, alive_until, told_ns = client[row], np.int64(0), np.int64(NEVER)
+            last_client, alive_until, metadata_ns = client[row], np.int64(0), np.int64(NEVER)
         if asked.first_ns[row] > alive_until:
-            told_ns = np.int64(NEVER)
+            metadata_ns = np.int64(NEVER)
         alive_until = max(alive_until, asked.last_ns[row])
         if asked.asked_ns[row] != NEVER and asked.seen_from_start[row]:
-            verdicts[row] = _of_java(asked, row) if of_java[last_client] else _of_others(asked, row, told_ns)
-        told_ns = min(told_ns, asked.told_ns[row])
+            verdicts[row] = _of_java(asked, row) if of_java[last_client] else _of_others(asked, row, metadata_ns)
+        metadata_ns = min(metadata_ns, asked.metadata_ns[row])
 
 
 @inlined
@@ -65,8 +65,8 @@ def _of_java(asked: Asked, row: int) -> int:
 
 
 @inlined
-def _of_others(asked: Asked, row: int, told_ns: int) -> int:
-    """told_ns: when the client was first told of the cluster in this life of its."""
-    if asked.first_ns[row] < told_ns:
+def _of_others(asked: Asked, row: int, metadata_ns: int) -> int:
+    """metadata_ns: when the client had its first answer about the cluster in this run of its process."""
+    if asked.first_ns[row] < metadata_ns:
         return PROVEN
     return CLAIMED if asked.only_asked[row] else NO

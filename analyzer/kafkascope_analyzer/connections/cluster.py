@@ -15,12 +15,11 @@ Follower = tuple[str, str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """nodes: by server endpoint; advertised: endpoints each node is told by; topics: names by id.
+    """nodes: by server endpoint; advertised: endpoints at which each node is advertised; topics: names by id.
 
     bootstrap: per spill folder its connections that bootstrapped a client (BOOTSTRAP_SCHEMA). topology: per spill
-    folder its spilled topology rows that are news to the whole capture. followers: where brokers sent consumers to read
-    from a replica (KIP-392).
-    """
+    folder its spilled topology rows that are changes in the whole capture. followers: where brokers sent consumers to
+    read from a replica (KIP-392)."""
 
     nodes: dict[Endpoint, Node]
     advertised: dict[int, list[Endpoint]]

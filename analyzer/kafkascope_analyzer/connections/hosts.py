@@ -53,7 +53,7 @@ class HostNames:
         self._answers.setdefault(_plain(name), set()).update(addresses)
 
     def addresses(self, host: str) -> tuple[frozenset[str], str | None]:
-        """(addresses of the host, what told them); a literal address is told by itself (None)."""
+        """(addresses of the host, what resolved them); a literal address resolves itself (None)."""
         try:
             return frozenset([str(ipaddress.ip_address(host.partition("%")[0]))]), None
         except ValueError:

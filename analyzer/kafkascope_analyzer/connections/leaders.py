@@ -1,4 +1,4 @@
-"""Who led which topic-partition when, as the brokers told it.
+"""Who led which topic-partition when, as the brokers reported it.
 
 Leader epochs only rise while a topic lives, so what a broker with old metadata says later is passed over (KIP-320); a
 topic made anew under the same name has another id and begins again. What the controller itself says is never old: with
@@ -23,10 +23,10 @@ _SEVERAL, _UNKNOWN = -2, -1
 
 
 @dataclass(slots=True)
-class _Told:
-    """What was told of one topic-partition: times and nodes, the newest epoch and the topic's id; by_controller:
-    whether the controller itself told any of it, so that an answer without an epoch is no news.
-    """
+class _Advertised:
+    """What the responses and requests say of one topic-partition: times and nodes, the newest epoch and the topic's id;
+    by_controller: whether the controller itself reported any of it, so that a response without an epoch changes
+    nothing."""
 
     times: list[int] = field(default_factory=list)
     nodes: list[int] = field(default_factory=list)
@@ -35,7 +35,7 @@ class _Told:
     by_controller: bool = False
 
     def add(self, leader: "_Leader") -> None:
-        """Takes what was told next, unless it is older than what is known."""
+        """Takes the next report, unless it is older than what is known."""
         topic_id, epoch = leader.topic_id, leader.epoch
         if topic_id is not None and topic_id != self.topic_id:
             if self.topic_id is not None:
@@ -73,25 +73,25 @@ class Leaders:
         is_leader = pc.equal(topology["kind"], "leader")
         rows = topology.filter(pc.fill_null(pc.and_(is_leader, pc.greater_equal(topology["node_id"], 0)), False))
         self._topics = topics
-        self._told: dict[tuple[str, int], _Told] = {}
+        self._known: dict[tuple[str, int], _Advertised] = {}
         names = ("topic", "topic_id", "partition", "ts_ns", "node_id", "leader_epoch", "from_controller")
         columns = (rows[name].to_pylist() for name in names)
         for leader in map(_Leader, *columns):
             topic = leader.topic or topics.get(leader.topic_id or "", "")
-            self._told.setdefault((topic, leader.partition), _Told()).add(leader)
-        self._places = pa.array([f"{topic}-{partition}" for topic, partition in self._told], pa.string())
-        only = [told.nodes[0] if len(set(told.nodes)) == 1 else _SEVERAL for told in self._told.values()]
+            self._known.setdefault((topic, leader.partition), _Advertised()).add(leader)
+        self._places = pa.array([f"{topic}-{partition}" for topic, partition in self._known], pa.string())
+        only = [known.nodes[0] if len(set(known.nodes)) == 1 else _SEVERAL for known in self._known.values()]
         self._only = np.array([*only, _UNKNOWN], np.int64)
-        self._since_ns = np.array([*(told.times[0] for told in self._told.values()), 0], np.int64)
+        self._since_ns = np.array([*(known.times[0] for known in self._known.values()), 0], np.int64)
         self._names = TopicNames.of(topics)
 
     def at(self, topic: str | None, topic_id: str | None, partition: int, ts_ns: int) -> int | None:
-        """The node that led the partition at that time, None where it was not told before it."""
-        told = self._told.get((topic or self._topics.get(topic_id or "", ""), partition))
-        if told is None:
+        """The node that led the partition at that time, None where none was reported before it."""
+        known = self._known.get((topic or self._topics.get(topic_id or "", ""), partition))
+        if known is None:
             return None
-        index = bisect_right(told.times, ts_ns) - 1
-        return told.nodes[index] if index >= 0 else None
+        index = bisect_right(known.times, ts_ns) - 1
+        return known.nodes[index] if index >= 0 else None
 
     def leading(self, counts: pa.Table) -> NDArray[np.int64]:
         """The node that led each partition when it was first answered, -1 for unknown. counts: confirmed ones, with
@@ -109,7 +109,7 @@ class Leaders:
         return leader
 
     def _index(self, topics: pa.ChunkedArray, partitions: pa.ChunkedArray) -> NDArray[np.int64]:
-        """Places of the topic-partitions among those told of; the last one for the others."""
+        """Places of the topic-partitions among those with reports; the last one for the others."""
         places = pc.binary_join_element_wise(topics, pc.cast(partitions, pa.string()), "-")
         found = pc.fill_null(pc.index_in(places, self._places), len(self._only) - 1)
         return np.asarray(found.to_numpy(), np.int64)

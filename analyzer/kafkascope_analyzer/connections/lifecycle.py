@@ -37,11 +37,11 @@ _PROTOCOL_WHY = {
 _PROTOCOLS = {KAFKA: "kafka", TLS: "tls", HTTP: "http", OTHER: "other", UNKNOWN: "other"}
 _PROTOCOLS |= {ZOOKEEPER: "zookeeper"}
 _NO_NODE = {
-    KAFKA: "nothing in the capture tells which broker this is",
-    TLS: "encrypted: what would tell which broker this is cannot be read",
-    UNKNOWN: "nothing in the capture tells which broker this is, if it is one",
+    KAFKA: "nothing in the capture shows which broker this is",
+    TLS: "encrypted: what would show which broker this is cannot be read",
+    UNKNOWN: "nothing in the capture shows which broker this is, if it is one",
 }
-"""Why a connection has no node id where nothing told one. HTTP and other protocols have none."""
+"""Why a connection has no node id where nothing shows one. HTTP and other protocols have none."""
 _OPENED_BY = {BY_SYN: "syn", BY_FIRST_REQUEST: "first_request", BY_PORT: "port"}
 
 
@@ -78,7 +78,7 @@ class ConnectionFacts:
         n = raw.num_rows
         ends = Ends(raw)
         nodes = [cluster.nodes.get(end) for end in ends.distinct]
-        told = [
+        advertised = [
             _nearest(cluster.advertised.get(node.node_id, []), end) if node and node.node_id is not None else None
             for node, end in zip(nodes, ends.distinct, strict=True)
         ]
@@ -86,9 +86,9 @@ class ConnectionFacts:
         self.node_ids = pa.array([node and node.node_id for node in nodes], pa.int32()).take(which)
         self._has_node = pa.array([node is not None for node in nodes], pa.bool_()).take(which)
         self._node_why = pa.array([node and node.why for node in nodes], pa.string()).dictionary_encode().take(which)
-        self._told = ends.which
-        self._advertised_host = pa.array([end and end[0] for end in told], pa.string())
-        self._advertised_port = pa.array([end and end[1] for end in told], pa.int32())
+        self._known = ends.which
+        self._advertised_host = pa.array([end and end[0] for end in advertised], pa.string())
+        self._advertised_port = pa.array([end and end[1] for end in advertised], pa.int32())
         self.n_requests, self.n_responses, self.n_errors = (np.zeros(n, np.int64) for _ in range(3))
         self.client_ids, self._client_id_codes = Several(), Coded[str](0, "")
         self.used = Several()
@@ -112,30 +112,30 @@ class ConnectionFacts:
         versions = rows["api_version"].to_numpy()[asked].astype(np.int64) - _LEAST_VERSION
         self.used.add(conn[asked], rows["api_key"].to_numpy()[asked].astype(np.int64) << _VERSION_BITS | versions)
         for name in ("software_name", "software_version", "sasl_mechanism"):
-            told = rows.select(["conn", "ts_ns", name]).filter(pc.is_valid(rows[name]))
-            self._note_texts(name, told, told["ts_ns"].to_numpy())
+            given = rows.select(["conn", "ts_ns", name]).filter(pc.is_valid(rows[name]))
+            self._note_texts(name, given, given["ts_ns"].to_numpy())
 
     def note(self, notes: pa.Table) -> None:
         """Takes a batch of what connections showed once (scan.connection_notes.NOTES_SCHEMA)."""
         for name in pc.unique(notes["what"]).to_pylist():
-            told = notes.filter(pc.equal(notes["what"], name)).select(["conn", "text"])
+            given = notes.filter(pc.equal(notes["what"], name)).select(["conn", "text"])
             if name in self.numbers:
-                values = told["text"].cast(pa.string()).cast(pa.int64()).to_numpy()
-                self.numbers[name][told["conn"].to_numpy()] = values
+                values = given["text"].cast(pa.string()).cast(pa.int64()).to_numpy()
+                self.numbers[name][given["conn"].to_numpy()] = values
             else:
-                self._note_texts(name, told.rename_columns(["conn", name]), None)
+                self._note_texts(name, given.rename_columns(["conn", name]), None)
 
-    def _note_client_ids(self, told: pa.Table) -> None:
+    def _note_client_ids(self, given: pa.Table) -> None:
         """Takes the client ids of requests."""
-        texts = told["client_id"].combine_chunks().dictionary_encode()
+        texts = given["client_id"].combine_chunks().dictionary_encode()
         codes = np.array([self._client_id_codes.code(text) for text in texts.dictionary.to_pylist()], np.int64)
-        self.client_ids.add(told["conn"].to_numpy(), codes[texts.indices.to_numpy()], told["ts_ns"].to_numpy())
+        self.client_ids.add(given["conn"].to_numpy(), codes[texts.indices.to_numpy()], given["ts_ns"].to_numpy())
 
-    def _note_texts(self, name: str, told: pa.Table, ts_ns: NDArray[np.int64] | None) -> None:
-        """The first text counts: by time where that is known, else in the order told."""
-        conn = told["conn"].to_numpy()
+    def _note_texts(self, name: str, given: pa.Table, ts_ns: NDArray[np.int64] | None) -> None:
+        """The first text counts: by time where that is known, else in the order given."""
+        conn = given["conn"].to_numpy()
         first = firsts(conn, ts_ns)
-        put_texts(self.texts[name], conn[first], told[name].take(pa.array(first)))
+        put_texts(self.texts[name], conn[first], given[name].take(pa.array(first)))
 
     def text_columns(self, rows: slice) -> dict[str, pa.Array]:
         """What some connections said of themselves."""
@@ -160,13 +160,13 @@ class ConnectionFacts:
 
     def node_columns(self, rows: slice) -> dict[str, pa.Array]:
         """What is known of the nodes behind some connections."""
-        told = pa.array(self._told[rows])
+        given = pa.array(self._known[rows])
         protocol = _named(self.raw["protocol"][rows], _NO_NODE)
         return {
             "node_id": self.node_ids[rows],
             "node_id_why": pc.if_else(self._has_node[rows], self._node_why[rows].dictionary_decode(), protocol),
-            "advertised_host": self._advertised_host.take(told),
-            "advertised_port": self._advertised_port.take(told),
+            "advertised_host": self._advertised_host.take(given),
+            "advertised_port": self._advertised_port.take(given),
         }
 
 
@@ -174,7 +174,7 @@ def _nearest(advertised: list[Endpoint], end: Endpoint) -> Endpoint | None:
     """The advertised endpoint that a connection to `end` most likely went by: itself, else one of the same port."""
     if end in advertised:
         return end
-    return next((told for told in advertised if told[1] == end[1]), None)
+    return next((known for known in advertised if known[1] == end[1]), None)
 
 
 def connection_rows(facts: ConnectionFacts, roles: pa.Table) -> Iterator[pa.Table]:

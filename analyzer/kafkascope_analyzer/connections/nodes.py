@@ -28,7 +28,7 @@ partition and block).
 class Evidence:
     """What the capture says about addresses, summed over all buckets.
 
-    advertised  endpoint -> how often it was told for each node id
+    advertised  endpoint -> how often each node id was advertised for it
     confirmed   server endpoint -> how often it answered for what a node leads or coordinates, per node id
     fetched     server endpoint -> likewise, by Fetch alone: a follower may answer it too
     replicas    client address -> how often it fetched as each replica id
@@ -46,14 +46,14 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node id (None where the evidence does not agree) and what told it."""
+    """A node id (None where the evidence does not agree) and what shows it."""
 
     node_id: int | None
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Advertised:
     """An advertised endpoint that stands for an address: its text, what resolved it, and for which nodes."""
 
     text: str
@@ -63,13 +63,13 @@ class _Told:
 
 def resolve_nodes(evidence: Evidence) -> dict[Endpoint, Node]:
     """The node of each server endpoint, or why it is open, as far as the evidence says anything."""
-    told = _resolved(evidence)
+    advertised = _resolved(evidence)
     found: dict[Endpoint, Node] = {}
     for endpoint in sorted(evidence.servers):
-        node = _advertised(evidence, endpoint, told.get(endpoint, [])) or _confirmed(evidence, endpoint)
+        node = _advertised(evidence, endpoint, advertised.get(endpoint, [])) or _confirmed(evidence, endpoint)
         if node is not None:
             found[endpoint] = node
-    on_address = _nodes_on_addresses(found, told, evidence)
+    on_address = _nodes_on_addresses(found, advertised, evidence)
     for endpoint in sorted(evidence.servers - set(found)):
         nodes = on_address.get(endpoint[0], set())
         if len(nodes) == 1 and endpoint not in evidence.confirmed:
@@ -77,30 +77,30 @@ def resolve_nodes(evidence: Evidence) -> dict[Endpoint, Node]:
     return found
 
 
-def _resolved(evidence: Evidence) -> dict[Endpoint, list[_Told]]:
+def _resolved(evidence: Evidence) -> dict[Endpoint, list[_Advertised]]:
     """The advertised endpoints by address and port."""
-    found: dict[Endpoint, list[_Told]] = defaultdict(list)
+    found: dict[Endpoint, list[_Advertised]] = defaultdict(list)
     for (host, port), nodes in sorted(evidence.advertised.items()):
         addresses, by = evidence.names.addresses(host)
         for address in addresses:
-            found[address, port].append(_Told(f"{host}:{port}", by, frozenset(nodes)))
+            found[address, port].append(_Advertised(f"{host}:{port}", by, frozenset(nodes)))
     return found
 
 
-def _advertised(evidence: Evidence, endpoint: Endpoint, told: list[_Told]) -> Node | None:
+def _advertised(evidence: Evidence, endpoint: Endpoint, advertised: list[_Advertised]) -> Node | None:
     """An endpoint that is advertised for one node; without id where several are, or its answers speak for another."""
-    nodes = frozenset[int]().union(*(one.nodes for one in told))
+    nodes = frozenset[int]().union(*(one.nodes for one in advertised))
     if not nodes:
         return None
     if len(nodes) > 1:
         return Node(None, f"advertised for {_named(nodes)}: more than one broker is behind this address")
     (node_id,) = nodes
-    by = f", resolved by {told[0].by}" if told[0].by else ""
-    why = f"advertised as {told[0].text}{by}"
+    by = f", resolved by {advertised[0].by}" if advertised[0].by else ""
+    why = f"advertised as {advertised[0].text}{by}"
     answers = evidence.confirmed.get(endpoint)
     if answers and answers[node_id] < _AGREEMENT / 2 * answers.total():
         others = frozenset(answers) - {node_id}
-        return Node(None, f"advertised as {told[0].text} for node {node_id}, but answers for {_named(others)}")
+        return Node(None, f"advertised as {advertised[0].text} for node {node_id}, but answers for {_named(others)}")
     return Node(node_id, why)
 
 
@@ -124,14 +124,14 @@ def _named(nodes: frozenset[int]) -> str:
 
 
 def _nodes_on_addresses(
-    found: dict[Endpoint, Node], told: dict[Endpoint, list[_Told]], evidence: Evidence
+    found: dict[Endpoint, Node], advertised: dict[Endpoint, list[_Advertised]], evidence: Evidence
 ) -> dict[str, set[int]]:
     """Node ids known at each address."""
     nodes: dict[str, set[int]] = defaultdict(set)
     for (address, _), node in found.items():
         if node.node_id is not None:
             nodes[address].add(node.node_id)
-    for (address, _), ones in told.items():
+    for (address, _), ones in advertised.items():
         nodes[address].update(*(one.nodes for one in ones))
     for address, replicas in evidence.replicas.items():
         nodes[address].update(replicas)

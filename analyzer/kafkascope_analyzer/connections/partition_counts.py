@@ -1,4 +1,4 @@
-"""What each connection did for each topic-partition, counted block by block: who leads what is told from these counts.
+"""What each connection did for each topic-partition, counted block by block: who leads what follows from these counts.
 
 Requests name partitions (asked), responses answer them (confirmed or refused). Replicas' fetches do not count, but for
 the raft log's.

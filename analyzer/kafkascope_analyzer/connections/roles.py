@@ -102,7 +102,7 @@ def _of_rule(requests: pa.Table, rule: RoleRule) -> pa.Table:
 def _broker_roles(requests: pa.Table) -> list[pa.Table]:
     """What is between brokers by its sender or version: fetches of a replica, the brokers' own clients, late versions.
 
-    (The raft log's fetches are told apart by their topic, in `partition_roles`.)
+    (The raft log's fetches are distinguished by their topic, in `partition_roles`.)
     """
     replica = pc.fill_null(pc.greater_equal(requests["replica_id"], 0), False)
     names = requests["client_id"].combine_chunks().dictionary_encode()
@@ -272,7 +272,7 @@ class RoleCounts:
 
 def without_false_claims(roles: pa.Table) -> pa.Table:
     """Added-up roles where requests to a follower count for follower_fetch: a request alone looks like one to the
-    leader, and only the answers, which are counted apart, tell.
+    leader, and only the responses, which are counted apart, show it.
     """
     if not pc.any(pc.equal(roles["role"], FOLLOWER_FETCH.role)).as_py():
         return roles

@@ -79,7 +79,7 @@ def copy_packets(
 
 
 def _is_out_of_time(original: Original, plan: Plan) -> bool:
-    """Whether the manifest tells that no packet of the file is in the plan's time."""
+    """Whether the manifest shows that no packet of the file is in the plan's time."""
     if original.first_ns is None or original.last_ns is None:
         return False
     bounds = plan.spans.bounds if plan.spans else plan.window

@@ -1,5 +1,5 @@
 """Which requests name a topic-partition that their own answer says has failed, with nothing in between: the error is
-an event, and tells of both.
+an event, and stands for both.
 """
 
 import numpy as np
@@ -61,7 +61,7 @@ class FailedAnswers:
         return request * len(self._failures.starts) + subjects
 
     def fail_next(self, rows: pa.Table, subjects: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether the next mention of the topic-partition that each request names is the error that answers it:
+        """Whether the next row of the topic-partition that each request names is the error that answers it:
         nothing else is sent on its connection, and no error comes on any, in between. rows: of `partitions`, of
         requests; subjects: what they name."""
         fails = np.zeros(len(subjects), np.bool_)

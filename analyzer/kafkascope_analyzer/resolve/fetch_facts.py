@@ -43,7 +43,7 @@ RUNS = pa.schema(
 )
 """Runs by connection, topic-partition and time. created_ns, n_young: as in service_kernels.RUN; next_accepted_ns: since
 when the record at next_offset was there, last_answer_accepted_ns: that at last_answer_offset; null where the capture
-does not tell."""
+does not show it."""
 MOSTLY_YOUNG = 0.9
 """Share of responses whose first record is young, from which on the times of records are those of a clock: a consumer
 that is served gets records when they are new, and an application may set any time."""

@@ -167,7 +167,7 @@ def error_table_rows(rows: pa.Table, names: Names) -> pa.Table:
 
 
 def topology_rows(rows: pa.Table, names: Names) -> pa.Table:
-    """Rows of `topology`: a fact keeps the node it names, not the one that told it."""
+    """Rows of `topology`: a fact keeps the node that it names, not the one that sent it."""
     columns = names.of(rows, TOPOLOGY) | _own(rows)
     columns["topic"] = names.topics.complete(rows["topic"], rows["topic_id"])
     return _rows(TOPOLOGY, columns, rows.num_rows)

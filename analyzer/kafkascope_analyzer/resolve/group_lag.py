@@ -112,7 +112,8 @@ def _latest(rows: pa.Table) -> pa.Table:
 
 
 def _last_of_names(commits: pa.Table, topics: TopicNames) -> pa.Table:
-    """The last commits by the names of the topics, sorted; those of topics whose names nobody tells are left out."""
+    """The last commits by the names of the topics, sorted; those of topics whose names the capture lacks are left
+    out."""
     names = topics.complete(commits["topic"], commits["topic_id"])
     named = commits.drop_columns(["topic", "topic_id"]).append_column("topic", names)
     latest = _latest(named.filter(named["topic"].is_valid())).drop_columns("number")

@@ -1,4 +1,4 @@
-"""What the whole capture tells about the cluster, between the two passes: nodes behind addresses, topic names, who
+"""What the whole capture shows of the cluster, between the two passes: nodes behind addresses, topic names, who
 bootstrapped where.
 
 Reads what the buckets spilled, reduced by Arrow to the first row of each kind per connection before Python looks at
@@ -89,9 +89,9 @@ def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
     _note_brokers(askers, evidence)
     bootstrap = dict(zip(connections, askers.bootstraps(), strict=True))
     by_spill = {spill: topology.filter(pc.equal(topology["spill"], n)) for n, spill in enumerate(connections)}
-    news = {spill: rows.drop_columns(["spill", "conn_id", "place"]) for spill, rows in by_spill.items()}
+    changes = {spill: rows.drop_columns(["spill", "conn_id", "place"]) for spill, rows in by_spill.items()}
     return Cluster(
-        resolve_nodes(evidence), advertised, TopicNames.of(topics), bootstrap, news, leaders, frozenset(followers)
+        resolve_nodes(evidence), advertised, TopicNames.of(topics), bootstrap, changes, leaders, frozenset(followers)
     )
 
 
@@ -112,7 +112,7 @@ def _has_any(spill: Path) -> bool:
 
 
 def _topology(connections: dict[Path, pa.Table]) -> pa.Table:
-    """What all buckets were told, in one order that does not depend on the buckets, without what was known already."""
+    """The facts of all buckets, in one order that does not depend on the buckets, without what was known already."""
     tables = []
     for n, (spill, rows) in enumerate(connections.items()):
         for table in read_spill(spill, "topology"):
@@ -127,14 +127,14 @@ def _topology(connections: dict[Path, pa.Table]) -> pa.Table:
 
 def _note_advertised(topology: pa.Table, evidence: Evidence) -> dict[int, list[Endpoint]]:
     advertised: dict[int, list[Endpoint]] = {}
-    told = topology.filter(
+    brokers = topology.filter(
         pc.fill_null(
             pc.and_(pc.is_in(topology["kind"], pa.array(["broker", "coordinator"])), pc.is_valid(topology["host"])),
             False,
         )
     )
     for host, port, node_id in zip(
-        told["host"].to_pylist(), told["port"].to_pylist(), told["node_id"].to_pylist(), strict=True
+        brokers["host"].to_pylist(), brokers["port"].to_pylist(), brokers["node_id"].to_pylist(), strict=True
     ):
         if host and node_id is not None and node_id >= 0:
             evidence.advertised[(host, port)][node_id] += 1
@@ -224,5 +224,5 @@ def _note_brokers(askers: Askers, evidence: Evidence) -> None:
 
 def _pairs(rows: pa.Table, chosen: pa.ChunkedArray, name: str) -> list[tuple[int, Any]]:
     """Distinct (connection, value of the column) of the chosen rows."""
-    pairs = rows.select(["conn", name]).filter(chosen)  # few: what nodes are told by is rare, or once a beat
+    pairs = rows.select(["conn", name]).filter(chosen)  # few: what names nodes is rare, or once a beat
     return list(dict.fromkeys(zip(pairs["conn"].to_pylist(), pairs[name].to_pylist(), strict=True)))

@@ -1,4 +1,4 @@
-"""What the messages and records of each connection tell of its client and its group."""
+"""What the messages and records of each connection show of its client and its group."""
 
 from collections.abc import Iterator, Mapping
 

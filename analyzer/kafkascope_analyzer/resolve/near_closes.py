@@ -1,6 +1,5 @@
-"""What happened at a server around the end of a connection. It tells a broker that stops from one that closes an idle
-connection.
-"""
+"""What happened at a server around the end of a connection. It distinguishes a broker that stops from one that closes
+an idle connection."""
 
 from collections.abc import Iterable
 

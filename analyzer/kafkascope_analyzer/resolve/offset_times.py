@@ -71,7 +71,7 @@ class OffsetTimes:
 
     def first_ns(self) -> Longs:
         """Since when a record at the offset of each point, or at a later one, is there: it was accepted, or a response
-        shows that the partition is so long; NEVER where the capture does not tell. Records with acks=1 are accepted
+        shows that the partition is so long; NEVER where the capture does not show it. Records with acks=1 are accepted
         before earlier ones with acks=all."""
         return _least_from_here(self._places, self._first_ns)[self._point_slots]
 

@@ -1,10 +1,10 @@
 """Events of the kind partition: the topic-partitions that requests and answers name after an error on them.
 
-After each failure of a topic-partition, as its client saw it on any connection, the first AFTER_ERROR mentions in each
-message of each connection are events, if they do not fail themselves; also the errors that name the leader (KIP-951),
-and what was asked in requests that were never answered because their connection failed. A request whose own answer
-fails next is left out: the error tells of both. Of a topic that failed as a whole, all partitions are followed.
-"""
+After each failure of a topic-partition, as its client saw it on any connection, the first AFTER_ERROR requests that
+name it in each message of each connection are events, if they do not fail themselves; also the errors that name the
+leader (KIP-951), and what was asked in requests that were never answered because their connection failed. A request
+whose own answer fails next is left out: the error stands for both. Of a topic that failed as a whole, all partitions
+are followed."""
 
 from collections.abc import Iterator
 
@@ -74,7 +74,7 @@ class PartitionEvents:
         yield from ()
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """The mentions that follow an error closely."""
+        """The rows that follow an error closely."""
         if not self._is_needed or api_key not in PARTITION_APIS:
             return
         if self._message != (api_key, direction):

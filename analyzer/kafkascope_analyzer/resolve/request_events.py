@@ -35,7 +35,7 @@ class RequestEvents:
         self._clients = self._failures.clients(context.connections["client_ip"])
         n = len(self._failures.starts)
         self._after, self._from = FollowCounter(n, 1), FollowCounter(n, 1)
-        """Of a success that was sent at the very time of a failure nobody can tell which was first."""
+        """Of a success that was sent at the very time of a failure it is unknown which was first."""
 
     def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Needs none."""

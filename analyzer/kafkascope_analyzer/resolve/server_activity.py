@@ -1,8 +1,8 @@
 """How servers looked to the hosts that talked to them: what happened while somebody waited for one.
 
-Each bucket spills when the sides of its connections were heard from (runs) and when they waited (waits); most of that
+Each bucket spills when the sides of its connections sent packets (runs) and when they waited (waits); most of that
 says nothing. Between the passes it is reduced to windows, times in which somebody waited for a server or lost a
-connection to it, and to what is known of these: who waited, which connections ended, and when the server was heard from
+connection to it, and to what is known of these: who waited, which connections ended, and when the server sent packets
 by each host concerned and by anybody. So a healthy capture adds one row per server and host.
 
 Memory: runs of servers as wholes, and those of hosts that waited, put together over all connections.
@@ -37,7 +37,8 @@ MARGIN_NS = 1_000_000_000
 LEAST_GAP_NS = 1_000_000_000
 """A wait for an application is of interest when the whole process sent nothing for so long of it."""
 SOON_NS = (500_000_000, 3_000_000_000)
-"""A host that does not acknowledge is there when it was heard from elsewhere in this time after it was to."""
+"""A host that does not acknowledge is reachable when other connections had packets of it in this time after it should
+have."""
 BY_HOST, BY_SERVER, BY_PROCESS, FROM_HOST, BY_LISTENERS = range(5)
 """Whose runs: of a server to one host, to all hosts, all that the process sends; of one host to the server; and of all
 servers of the process (SCOPES)."""
@@ -87,7 +88,7 @@ def _pairs_concerned(hosts: ServerHosts, concerned: NDArray[np.bool_]) -> dict[t
 
 def _of_interest(waits: Waits, activity: Activity, hosts: ServerHosts) -> Waits:
     """All waits for packets; of those for the application, the slow ones and those in which the process sent no payload
-    for LEAST_GAP_NS; of those for acknowledgments, the ones in which the host was heard from."""
+    for LEAST_GAP_NS; of those for acknowledgments, the ones in which the host sent packets."""
     gaps = activity.gaps(activity.sent[PAYLOAD].runs())
     until = np.where(waits.until_ns > 0, waits.until_ns, activity.capture_ns[1])
     at = first_ending_after(gaps, waits.process, waits.due_ns + LEAST_GAP_NS)
@@ -98,12 +99,14 @@ def _of_interest(waits: Waits, activity: Activity, hosts: ServerHosts) -> Waits:
     inside[known] = np.minimum(gaps.last_ns[gap], until[known]) - begins >= LEAST_GAP_NS
     never_sent = ~np.isin(waits.process, gaps.subject) & (until - waits.due_ns >= LEAST_GAP_NS)
     soon = (waits.asked_ns + SOON_NS[0], np.minimum(waits.asked_ns + SOON_NS[1], until))
-    heard = _is_heard(activity.heard.runs(), hosts.host[waits.conn], soon)
+    has_packets = _has_packets(activity.of_hosts.runs(), hosts.host[waits.conn], soon)
     application = (waits.layer != PACKETS) & (waits.layer != DELIVERY) & (inside | never_sent | (waits.is_slow > 0))
-    return waits.taken(np.flatnonzero((waits.layer == PACKETS) | application | ((waits.layer == DELIVERY) & heard)))
+    return waits.taken(
+        np.flatnonzero((waits.layer == PACKETS) | application | ((waits.layer == DELIVERY) & has_packets))
+    )
 
 
-def _is_heard(runs: Runs, subject: Ints, between: tuple[Ints, Ints]) -> NDArray[np.bool_]:
+def _has_packets(runs: Runs, subject: Ints, between: tuple[Ints, Ints]) -> NDArray[np.bool_]:
     """Whether each subject has a run in the time between."""
     at = first_ending_after(runs, subject, between[0])
     return np.asarray((at >= 0) & (runs.first_ns[at] <= between[1]) if len(runs.subject) else at >= 0)

@@ -1,4 +1,4 @@
-"""Events of the kinds whose key is a server: who talked to it, who waited for it, and when it was heard from."""
+"""Events of the kinds whose key is a server: who talked to it, who waited for it, and when it sent packets."""
 
 from collections.abc import Iterator, Mapping
 

@@ -70,10 +70,10 @@ class ServerHosts:
         speaks[ends.which[(protocol == KAFKA) | (protocol == TLS)]] = True
         ports = {end[1] for end, one in zip(ends.distinct, speaks.tolist(), strict=True) if one}
         advertised = {end for known in cluster.advertised.values() for end in known}
-        heard = np.zeros(len(ends.distinct), np.bool_)
-        heard[ends.which[np.asarray(self.connections["synack_ns"].is_valid())]] = True
+        accepts = np.zeros(len(ends.distinct), np.bool_)
+        accepts[ends.which[np.asarray(self.connections["synack_ns"].is_valid())]] = True
         expected = [end in advertised or end in cluster.nodes or end[1] in ports for end in ends.distinct]
-        return np.asarray(speaks | (~heard & np.array(expected, np.bool_)), np.bool_)
+        return np.asarray(speaks | (~accepts & np.array(expected, np.bool_)), np.bool_)
 
     def _number_pairs(self) -> None:
         joint = np.where(self.server >= 0, self.server * len(self.hosts) + self.host, NONE)
@@ -110,14 +110,14 @@ class ServerHosts:
 
 
 def _node_id(cluster: Cluster, end: Endpoint) -> int | None:
-    """The node of a server; where nothing tells, the only node that is advertised there, or the only one at its
+    """The node of a server; where nothing names it, the only node that is advertised there, or the only one at its
     address."""
     node = cluster.nodes.get(end)
     if node is not None and node.node_id is not None:
         return node.node_id
-    told = {node_id for node_id, ends in cluster.advertised.items() if end in ends}
+    advertised = {node_id for node_id, ends in cluster.advertised.items() if end in ends}
     at_address = {other.node_id for at, other in cluster.nodes.items() if at[0] == end[0]} - {None}
-    found = told or at_address
+    found = advertised or at_address
     return next(iter(found)) if len(found) == 1 else None
 
 

@@ -32,7 +32,7 @@ class ServerRows:
     """Tables with conn_id, the connection whose bucket writes the row; key, the server's address and port; and host.
 
     hosts: who talked to a server; waits: who waited for it; lost: which connections it ended or did not accept; signs:
-    when it was heard from. silences, which have conn_id only: when clients were silent, who are hosts like servers
+    when it sent packets. silences, which have conn_id only: when clients were silent, who are hosts like servers
     (client_silences).
     """
 
@@ -44,8 +44,8 @@ class ServerRows:
 
 
 def host_rows(hosts: "ServerHosts", contacts: "Contacts") -> pa.Table:
-    """One row per server and host: who they are, when the server was heard from, whether it sent payload."""
-    server, heard = hosts.pair_server, contacts.last_ns >= 0
+    """One row per server and host: who they are, when the server sent packets, whether it sent payload."""
+    server, has_packets = hosts.pair_server, contacts.last_ns >= 0
     first, conn_ids = _first_connections(hosts, hosts.pair, len(server))
     columns = {
         "key": hosts.keys.take(pa.array(server)),
@@ -60,7 +60,7 @@ def host_rows(hosts: "ServerHosts", contacts: "Contacts") -> pa.Table:
         "served": pa.array(contacts.served),
     }
     for name in ("first_ns", "first_packet", "last_ns"):
-        columns[name] = pa.array(getattr(contacts, name), mask=~heard)
+        columns[name] = pa.array(getattr(contacts, name), mask=~has_packets)
     return pa.table(columns)
 
 

@@ -1,4 +1,4 @@
-"""Runs that the buckets spilled, put together over all connections: when servers and hosts were heard from."""
+"""Runs that the buckets spilled, put together over all connections: when servers and hosts sent packets."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -60,11 +60,11 @@ def spilled_runs(hosts: ServerHosts) -> Iterator[SpilledRuns]:
 
 
 class Activity:
-    """When somebody was heard from, put together over all connections.
+    """When servers and hosts sent packets, put together over all connections.
 
     served, listeners   payload of each server to anybody; of all servers of each process
     sent   packets and payload of each process, also to other servers
-    heard   packets of the hosts in question to anybody
+    of_hosts   packets of the hosts in question to anybody
     contacts   of each pair; first_payload_ns: of each connection, when the server's first payload came, or NEVER_NS
     capture_ns   first and last packet of the connections
     """
@@ -73,7 +73,7 @@ class Activity:
         self._in_question = in_question
         self.served, self.listeners = RunUnion(), RunUnion()
         self.sent = (RunUnion(), RunUnion())
-        self.heard = RunUnion()
+        self.of_hosts = RunUnion()
         self.contacts = Contacts(len(hosts.pair_server))
         self.first_payload_ns = np.full(hosts.connections.num_rows, NEVER_NS)
         ends = hosts.connections
@@ -88,7 +88,7 @@ class Activity:
         self.listeners.add(runs.of(runs.process, answers))
         for layer in LAYERS:
             self.sent[layer].add(runs.of(runs.process, runs.layer == layer))
-        self.heard.add(runs.of(runs.sender, self._in_question[runs.sender] & (runs.layer == PACKETS)))
+        self.of_hosts.add(runs.of(runs.sender, self._in_question[runs.sender] & (runs.layer == PACKETS)))
         rows = np.flatnonzero(answers)
         np.minimum.at(self.first_payload_ns, runs.conn[rows], runs.columns[0][rows])
         self.contacts.take(runs.of(runs.pair, runs.by_server & (runs.layer == PACKETS)), served=False)

@@ -1,4 +1,4 @@
-"""`transaction_markers` and `transaction_seen`: what brokers tell each other of transactions."""
+"""`transaction_markers` and `transaction_seen`: what brokers send each other about transactions."""
 
 from collections.abc import Iterator
 from itertools import zip_longest

@@ -2,7 +2,7 @@
 transactional id (InitProducerId, EndTxn, markers): one row for each connection and stretch, never one for each request.
 
 A batch whose answer was lost is sent again, and counts where its answer is. Only the state machine, which knows all
-connections of a client, can tell; so both sums are kept: of what answers accepted, and of what they did not refuse.
+connections of a client, knows; so both sums are kept: of what answers accepted, and of what they did not refuse.
 """
 
 from typing import NamedTuple
@@ -38,7 +38,7 @@ _ANSWERED = np.dtype([("request", "i4"), ("place", "i8"), ("error", "i2"), ("off
 partition."""
 
 
-class _Mentions(NamedTuple):
+class _Entries(NamedTuple):
     """Topic-partitions of Produce requests, each once. group: number of the row that it is added to; request: row of
     the requests; error: _NO_ANSWER without an answer; offset: _MOST where no answer without error names one."""
 
@@ -144,15 +144,15 @@ class WrittenStretches:
         """All events: their keys and the columns of the struct."""
         if not self._sent and not self._answered:
             return pa.table({})
-        mentions = self._mentions()
-        first = np.flatnonzero(first_of_runs(mentions.group))
-        columns = self._sums(mentions, first) | self._times(mentions, first)
-        columns |= self._partition_lists(mentions)
-        columns["errors"] = self._error_lists(mentions, len(first))
+        entries = self._entries()
+        first = np.flatnonzero(first_of_runs(entries.group))
+        columns = self._sums(entries, first) | self._times(entries, first)
+        columns |= self._partition_lists(entries)
+        columns["errors"] = self._error_lists(entries, len(first))
         columns["seq"] = pa.array(np.zeros(len(first), np.int32))  # stretches do not begin at the same time
         return pa.table(columns)
 
-    def _mentions(self) -> _Mentions:
+    def _entries(self) -> _Entries:
         """Requests and answers joined by request and topic-partition, sorted by group, topic-partition and time."""
         sent = np.concatenate([np.empty(0, _SENT), *self._sent])
         answered = np.concatenate([np.empty(0, _ANSWERED), *self._answered])
@@ -186,7 +186,7 @@ class WrittenStretches:
             greatest(None, "error", _NO_ANSWER),
             np.minimum.reduceat(offset[order], begins),
         )
-        return _Mentions(*(column[by_group] for column in columns))
+        return _Entries(*(column[by_group] for column in columns))
 
     def _groups(self) -> NDArray[np.int64]:
         """Numbers the requests by connection, transactional id and stretch."""
@@ -198,31 +198,31 @@ class WrittenStretches:
         out[order] = np.cumsum(begins) - 1
         return out
 
-    def _sums(self, mentions: _Mentions, first: NDArray[np.int64]) -> dict[str, pa.Array]:
-        answered = mentions.error != _NO_ANSWER
-        kept = answered & np.isin(mentions.error, (0, DUPLICATE))
+    def _sums(self, entries: _Entries, first: NDArray[np.int64]) -> dict[str, pa.Array]:
+        answered = entries.error != _NO_ANSWER
+        kept = answered & np.isin(entries.error, (0, DUPLICATE))
         sent = ~answered | kept
         counted = {
             "n_answered": answered.astype(np.int64),
-            "kept_batches": np.where(kept, mentions.batches, 0),
-            "kept_records": np.where(kept, mentions.records, 0),
-            "sent_batches": np.where(sent, mentions.batches, 0),
-            "sent_records": np.where(sent, mentions.records, 0),
+            "kept_batches": np.where(kept, entries.batches, 0),
+            "kept_records": np.where(kept, entries.records, 0),
+            "sent_batches": np.where(sent, entries.batches, 0),
+            "sent_records": np.where(sent, entries.records, 0),
         }
         out = {name: pa.array(np.add.reduceat(values, first)) for name, values in counted.items()}
-        times = self._requests["answered_ns"][mentions.request]
+        times = self._requests["answered_ns"][entries.request]
         earliest = np.minimum.reduceat(np.where(kept & (times != _NONE), times, _MOST), first)
         out["answered_ns"] = pa.array(earliest, mask=earliest == _MOST)
         return out
 
-    def _times(self, mentions: _Mentions, first: NDArray[np.int64]) -> dict[str, pa.Array]:
-        """Keys of the events, their first and last requests, and what the version of Produce tells."""
-        ends = np.append(first[1:], len(mentions.group)) - 1
-        order = np.lexsort((mentions.request, self._requests["ts_ns"][mentions.request], mentions.group))
-        begin, end = (self._requests[mentions.request[order][at]] for at in (first, ends))
+    def _times(self, entries: _Entries, first: NDArray[np.int64]) -> dict[str, pa.Array]:
+        """Keys of the events, their first and last requests, and what follows from the version of Produce."""
+        ends = np.append(first[1:], len(entries.group)) - 1
+        order = np.lexsort((entries.request, self._requests["ts_ns"][entries.request], entries.group))
+        begin, end = (self._requests[entries.request[order][at]] for at in (first, ends))
         conn = begin["key"] >> _NUMBER_BITS
         numbers = ((1 << _NUMBER_BITS) - 1) & np.stack([begin["key"], end["key"]])
-        versions = np.maximum.reduceat(self._requests["version"][mentions.request], first)
+        versions = np.maximum.reduceat(self._requests["version"][entries.request], first)
         return {
             "key": self._ids.texts().take(pa.array(begin["id"])),
             "conn_id": self._conn_ids.take(pa.array(conn)),
@@ -233,13 +233,13 @@ class WrittenStretches:
             "protocol": pa.array(["v1", "v2"]).take(pa.array((versions >= V2_PRODUCE).astype(np.int8))),
         }
 
-    def _partition_lists(self, mentions: _Mentions) -> dict[str, pa.Array]:
+    def _partition_lists(self, entries: _Entries) -> dict[str, pa.Array]:
         """Per group its topic-partitions, sorted by name, and the first offset of each."""
-        begins = np.flatnonzero(first_of_runs(mentions.group, mentions.place))
-        group, place = mentions.group[begins], mentions.place[begins]
+        begins = np.flatnonzero(first_of_runs(entries.group, entries.place))
+        group, place = entries.group[begins], entries.place[begins]
         topics = self._topics.texts().take(pa.array(place >> _PARTITION_BITS))
         texts = partition_texts(topics, pa.array((place & ((1 << _PARTITION_BITS) - 1)).astype(np.int32)))
-        offsets = np.minimum.reduceat(mentions.offset, begins)
+        offsets = np.minimum.reduceat(entries.offset, begins)
         table = pa.table({"group": group, "text": texts, "offset": pa.array(offsets, mask=offsets == _MOST)})
         table = table.sort_by([("group", "ascending"), ("text", "ascending")])
         has_list = pa.array(np.ones(len(np.unique(group)), np.bool_))
@@ -249,11 +249,11 @@ class WrittenStretches:
             "first_offsets": grouped(flat(table, "offset"), rank, has_list),
         }
 
-    def _error_lists(self, mentions: _Mentions, n: int) -> pa.ListArray:
+    def _error_lists(self, entries: _Entries, n: int) -> pa.ListArray:
         """Per group the distinct names of its errors, sorted."""
-        rank = np.cumsum(first_of_runs(mentions.group)) - 1
-        refused = (mentions.error != 0) & (mentions.error != _NO_ANSWER)
-        pairs = np.unique(np.stack([rank[refused], mentions.error[refused]], 1), axis=0)
+        rank = np.cumsum(first_of_runs(entries.group)) - 1
+        refused = (entries.error != 0) & (entries.error != _NO_ANSWER)
+        pairs = np.unique(np.stack([rank[refused], entries.error[refused]], 1), axis=0)
         names = pa.array([self._error_names.get(int(code)) for code in pairs[:, 1]], pa.string())
         table = pa.table({"row": pairs[:, 0], "name": names}).drop_null()
         table = table.sort_by([("row", "ascending"), ("name", "ascending")])

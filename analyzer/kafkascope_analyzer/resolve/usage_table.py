@@ -13,7 +13,7 @@ from kafkascope_parsers.api_keys import FIRST_RESERVED_CORRELATION_ID
 _FLAGS = ("is_replica", "returned_records", "failed", "has_records", "is_unacknowledged")
 """Keys that are true or false; bit i of the column `flags` is the i-th of them."""
 _FOLLOWING = ("api_name", "status")
-"""Keys that follow from another column (api_key, status_code), by which they need not be told apart again."""
+"""Keys that follow from another column (api_key, status_code), so that they need not be distinguished by it."""
 _TEXT_KEYS = ("status_code", *(name for name in USAGE_KEYS if name not in _FOLLOWING))
 _FIRST = (*_FOLLOWING, "client_ip", "conn_id", *USAGE_FIRST, "number")
 _KEPT = ["conn", *_TEXT_KEYS, *_FIRST]

@@ -1,8 +1,8 @@
 """First pass over a bucket: packets in, spilled rows and message tables out.
 
 A bucket is the connections whose flow hash falls into it; buckets share nothing. What needs the whole capture (node
-ids, topic names, who the client was where no SYN told) waits in the spill for the second pass, `finish`.
-"""
+ids, topic names, which side is the client where the capture lacks the SYN) waits in the spill for the second pass,
+`finish`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from kafkascope_analyzer.scan.fetch_runs import FETCH_RUNS, FetchRuns
 from kafkascope_analyzer.scan.liveness_spans import spill_spans
 from kafkascope_analyzer.scan.message_rows import NamedPartitions, RequestRows, ResponseRows, with_frames
 from kafkascope_analyzer.scan.messages import MessageWriters
-from kafkascope_analyzer.scan.news import FirstTold
+from kafkascope_analyzer.scan.news import FirstOccurrences
 from kafkascope_analyzer.scan.partitions import spill_name
 from kafkascope_analyzer.scan.record_batches import record_sets, spill_record_sets
 from kafkascope_analyzer.scan.record_detail import RecordDetail
@@ -91,7 +91,7 @@ class BucketScan:
         self._n_stream_buffer = 0
         self._ids = Growing[np.bytes_](CONNECTION_ID)
         self.conn_ids = id_texts(self._ids.rows)
-        self._news = FirstTold()
+        self._news = FirstOccurrences()
         self._notes = ConnectionNotes()
         self._consumers, self._clocks = FetchRuns(), ClockSamples()
         self.dns = DnsExchanges(spill)

@@ -40,8 +40,8 @@ class ConnectionNotes:
         offered, self._offered_on = self._offered_on, []
         conns, what, texts = zip(*found, strict=True) if found else ((), (), ())
         coded = pa.array(texts, pa.string()).dictionary_encode()
-        told = pa.table([pa.array(conns, pa.int64()), pa.array(what, pa.string()), coded], NOTES_SCHEMA)
-        return pa.concat_tables([told, *offered])
+        found = pa.table([pa.array(conns, pa.int64()), pa.array(what, pa.string()), coded], NOTES_SCHEMA)
+        return pa.concat_tables([found, *offered])
 
     def requests(self, messages: Messages) -> None:
         """Takes decoded requests of an API."""

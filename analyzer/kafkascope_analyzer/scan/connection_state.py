@@ -57,7 +57,8 @@ def connection_table(
 def _traffic(
     sides: NDArray[np.void], of_client: NDArray[np.int64], of_server: NDArray[np.int64]
 ) -> dict[str, pa.Array]:
-    """What went each way, and what of it was odd. of_client, of_server: the side of each connection."""
+    """What went each way, and what of it was irregular (retransmitted, out of order, lost). of_client, of_server: the
+    side of each connection."""
     return {
         "client_bytes": pa.array(sides["stream_bytes"][of_client]),
         "server_bytes": pa.array(sides["stream_bytes"][of_server]),

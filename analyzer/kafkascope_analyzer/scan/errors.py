@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.scan.mentions import ErrorMention, error_mentions
+from kafkascope_analyzer.scan.mentions import ErrorField, error_fields
 from kafkascope_analyzer.scan.partitions import outer_text
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.schema import Node, error_codes, error_name, is_retriable
@@ -38,12 +38,12 @@ offset yet (KafkaApis.handleOffsetFetchRequest)."""
 def error_rows(columns: Columns, frames: NDArray[np.int64]) -> pa.Table:
     """The errors that decoded responses hold. frames[i] is the frame of decoded row i. Columns: SPILL_SCHEMA."""
     tables = []
-    for mention in error_mentions(columns.message):
-        if columns.has(mention.code):
-            keep = np.flatnonzero((columns.values(mention.code) != 0) & ~columns.is_null(mention.code))
-            keep = keep[~_answers_none(columns, mention.code, keep)]
+    for field in error_fields(columns.message):
+        if columns.has(field.code):
+            keep = np.flatnonzero((columns.values(field.code) != 0) & ~columns.is_null(field.code))
+            keep = keep[~_answers_none(columns, field.code, keep)]
             if len(keep):
-                tables.append(_of_mention(columns, mention, frames, keep))
+                tables.append(_of_field(columns, field, frames, keep))
     return pa.concat_tables(tables) if tables else NO_ERRORS
 
 
@@ -57,22 +57,20 @@ def _answers_none(columns: Columns, code: Node, keep: NDArray[np.int64]) -> NDAr
     return is_none
 
 
-def _of_mention(
-    columns: Columns, mention: ErrorMention, frames: NDArray[np.int64], keep: NDArray[np.int64]
-) -> pa.Table:
-    code = mention.code
+def _of_field(columns: Columns, field: ErrorField, frames: NDArray[np.int64], keep: NDArray[np.int64]) -> pa.Table:
+    code = field.code
     return pa.table(
         [
             pa.array(frames[columns.row(code)[keep]]),
             pa.array([code.path]).take(pa.array(np.zeros(len(keep), np.int64))),
-            outer_text(columns, code, mention.topic, keep),
-            outer_text(columns, code, mention.topic_id, keep),
-            _outer_int32(columns, code, mention.partition, keep),
-            outer_text(columns, code, mention.group, keep),
-            outer_text(columns, code, mention.transactional_id, keep),
+            outer_text(columns, code, field.topic, keep),
+            outer_text(columns, code, field.topic_id, keep),
+            _outer_int32(columns, code, field.partition, keep),
+            outer_text(columns, code, field.group, keep),
+            outer_text(columns, code, field.transactional_id, keep),
             pa.array(columns.values(code)[keep].astype(np.int16)),
-            outer_text(columns, code, mention.message, keep),
-            pa.repeat(mention.is_result, len(keep)),
+            outer_text(columns, code, field.message, keep),
+            pa.repeat(field.is_result, len(keep)),
         ],
         SPILL_SCHEMA,
     )

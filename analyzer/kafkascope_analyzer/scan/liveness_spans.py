@@ -1,4 +1,4 @@
-"""What TCP found out about who was heard from and who waited, as spilled rows."""
+"""What TCP found out about who sent packets and who waited, as spilled rows."""
 
 import numpy as np
 import pyarrow as pa

@@ -14,7 +14,7 @@ from kafkascope_parsers.schema import MessageType, Node
 
 _PARTITION_LEAVES = ("partition_index", "partition", "index", "partition_id")
 _PARTITION_LISTS = ("partitions", "partition_indexes")
-_NOT_MENTIONS = ("forgotten_topics_data", "cursor", "next_cursor")
+_OTHER_PARTITIONS = ("forgotten_topics_data", "cursor", "next_cursor")
 """Partitions that a fetch session drops, and places where a paged answer goes on: the request is not about them."""
 
 _FIELDS = {
@@ -32,7 +32,7 @@ _FIELDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionMention:
+class PartitionField:
     """A place that names partitions: the partition, the topic's name and id above it, and what stands beside it."""
 
     partition: Node
@@ -43,7 +43,7 @@ class PartitionMention:
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorMention:
+class ErrorField:
     """A place that holds an error code, and what it is about, as far as the message says. is_result: whether it is the
     result of what was requested (see `result_codes`).
     """
@@ -61,9 +61,9 @@ class ErrorMention:
 def _walk(node: Node, above: tuple[Node, ...]) -> Iterator[tuple[Node, tuple[Node, ...]]]:
     """Every struct below node with the structs above it, outermost first; unknown tags are passed over."""
     if node.kind == "array":
-        if node.element is not None and node.name not in _NOT_MENTIONS:
+        if node.element is not None and node.name not in _OTHER_PARTITIONS:
             yield from _walk(node.element, above)
-    elif node.kind == "struct" and node.name not in _NOT_MENTIONS:
+    elif node.kind == "struct" and node.name not in _OTHER_PARTITIONS:
         yield node, above
         for child in node.children.values():
             yield from _walk(child, (*above, node))
@@ -127,7 +127,7 @@ def _fields(struct: Node) -> dict[str, tuple[Node, ...]]:
 
 
 @cache
-def partition_mentions(message: MessageType) -> tuple[PartitionMention, ...]:
+def partition_fields(message: MessageType) -> tuple[PartitionField, ...]:
     """Every place of the message that names partitions of topics."""
     out = []
     for struct, above in _walk(message.body, ()):
@@ -138,14 +138,14 @@ def partition_mentions(message: MessageType) -> tuple[PartitionMention, ...]:
         leaf, listed = _partition_of(struct), _partition_list_of(struct)
         if leaf is not None:
             records = next((c for c in struct.children.values() if c.kind == "leaf" and c.type == "records"), None)
-            out.append(PartitionMention(leaf, topic, topic_id, _fields(struct), records))
+            out.append(PartitionField(leaf, topic, topic_id, _fields(struct), records))
         if listed is not None:
-            out.append(PartitionMention(listed, topic, topic_id, {}, None))
+            out.append(PartitionField(listed, topic, topic_id, {}, None))
     return tuple(out)
 
 
 @cache
-def error_mentions(message: MessageType) -> tuple[ErrorMention, ...]:
+def error_fields(message: MessageType) -> tuple[ErrorField, ...]:
     """Every error code of the message."""
     out = []
     for struct, above in _walk(message.body, ()):
@@ -156,7 +156,7 @@ def error_mentions(message: MessageType) -> tuple[ErrorMention, ...]:
                 partition = next((p for s in reversed(around) if (p := _partition_of(s)) is not None), None)
                 topic, topic_id = _nearest(around, "topicName"), _nearest(around, None, "topic_id")
                 out.append(
-                    ErrorMention(
+                    ErrorField(
                         code,
                         code in result_codes(struct),
                         children.get(name.replace("error_code", "error_message")),

@@ -1,12 +1,11 @@
-"""Keeps of repeated facts those that are news: a fact is told again with every Metadata answer, but rows are wanted
-for changes.
+"""Drops facts that repeat an earlier one: every Metadata response repeats the whole cluster, but the table topology has
+rows for changes only.
 
 The rule does not depend on which connections were read together, or in what pieces. A fact that carries its own age (a
-leader with its epoch), or that never returns to an older value, is news when it is told first. Any other is news when
-it differs from what was told before, and of a value that is told more than once within WINDOW_NS by the clock the first
-time counts. `FirstTold` is the part of the rule that every reader of some connections can apply alone: it keeps at
-least all news. `only_changes` applies it to all facts in their order.
-"""
+leader with its epoch), or that never returns to an older value, is kept when it occurs first. Any other is kept when it
+differs from the one before, and of a value that occurs more than once within WINDOW_NS by the clock the first time
+counts. `FirstOccurrences` is the part of the rule that every reader of some connections can apply alone: it keeps at
+least all that are wanted. `only_changes` applies it to all facts in their order."""
 
 import numpy as np
 import pyarrow as pa
@@ -38,11 +37,11 @@ WINDOW_NS = 1_000_000_000
 """Far below the time that leadership takes to move and to return."""
 REMEMBERED_WINDOWS = 64
 """Windows back from the latest whose facts are remembered: a response that waits for its rest comes that much late.
-One later still is told twice, and dropped when all are in order."""
+One later still is kept twice, and dropped when all are in order."""
 
 
-class FirstTold:
-    """Remembers when each fact was told first: as many entries as the cluster has brokers, leader epochs, coordinators
+class FirstOccurrences:
+    """Remembers when each fact occurred first: as many entries as the cluster has brokers, leader epochs, coordinators
     and topics.
     """
 
@@ -51,7 +50,7 @@ class FirstTold:
         self._recent: dict[int, dict[str, int]] = {}
 
     def only_first(self, facts: pa.Table) -> pa.Table:
-        """The facts that were not told before or, as far as is known, at the same time. facts: topology rows with
+        """The facts that did not occur before or, as far as is known, at the same time. facts: topology rows with
         ts_ns, in any order.
         """
         if not facts.num_rows:
@@ -74,10 +73,10 @@ class FirstTold:
         return facts.take(pa.array(np.sort(order[kept])))
 
     def _note(self, name: str, window: int, ts_ns: int) -> int:
-        """Takes down when a fact was told; returns the earliest time before, or this one's where there is none."""
-        told = self._first if window < 0 else self._recent.setdefault(window, {})
-        before = told.get(name, ts_ns)
-        told[name] = min(before, ts_ns)
+        """Notes when a fact occurred; returns the earliest time before, or this one's where there is none."""
+        occurrences = self._first if window < 0 else self._recent.setdefault(window, {})
+        before = occurrences.get(name, ts_ns)
+        occurrences[name] = min(before, ts_ns)
         return before
 
     def _forget(self) -> None:
@@ -87,7 +86,7 @@ class FirstTold:
 
 
 def only_changes(facts: pa.Table) -> pa.Table:
-    """The facts that are news, in their order, which is that of time. facts: topology rows with ts_ns."""
+    """The facts that are changes, in their order, which is that of time. facts: topology rows with ts_ns."""
     if not facts.num_rows:
         return facts
     texts, returns = _texts(facts).indices.to_numpy(), _returns(facts)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import PARTITIONS
-from kafkascope_analyzer.scan.mentions import PartitionMention, instances_above, partition_mentions
+from kafkascope_analyzer.scan.mentions import PartitionField, instances_above, partition_fields
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
 from kafkascope_parsers.records import CODECS, summarize_record_sets
@@ -71,10 +71,10 @@ def message_of_spill(name: str) -> tuple[int, str] | None:
 @cache
 def part_schema(message: MessageType) -> pa.Schema:
     """The columns of `partitions` that a message can fill, topics as CODED_TEXT."""
-    mentions = partition_mentions(message)
-    filled = {name for mention in mentions for name in mention.fields} & set(_INTS)
+    entries = partition_fields(message)
+    filled = {name for field in entries for name in field.fields} & set(_INTS)
     names: tuple[str, ...] = ("partition", *_INTS)
-    if any(mention.records is not None for mention in mentions):
+    if any(field.records is not None for field in entries):
         filled |= set(_record_columns_of(message))
         names += _record_columns_of(message)
     kinds = {name: PARTITIONS.column(name).type for name in names if name in filled or name == "partition"}
@@ -93,26 +93,26 @@ def partition_rows(columns: Columns, frames: NDArray[np.int64]) -> list[Partitio
     row i.
     """
     return [
-        _of_mention(columns, mention, frames)
-        for mention in partition_mentions(columns.message)
-        if columns.size(mention.partition)
+        _of_field(columns, field, frames)
+        for field in partition_fields(columns.message)
+        if columns.size(field.partition)
     ]
 
 
-def _of_mention(columns: Columns, mention: PartitionMention, frames: NDArray[np.int64]) -> PartitionRows:
-    leaf = mention.partition
+def _of_field(columns: Columns, field: PartitionField, frames: NDArray[np.int64]) -> PartitionRows:
+    leaf = field.partition
     null = columns.is_null(leaf)
     kept: Kept = np.flatnonzero(~null) if null.any() else slice(None)
     out = {
-        "topic": _outer_codes(columns, leaf, mention.topic, kept),
-        "topic_id": _outer_codes(columns, leaf, mention.topic_id, kept),
+        "topic": _outer_codes(columns, leaf, field.topic, kept),
+        "topic_id": _outer_codes(columns, leaf, field.topic_id, kept),
         "partition": pa.array(columns.values(leaf)[kept].astype(np.int32, copy=False)),
     }
-    for name, nodes in mention.fields.items():
+    for name, nodes in field.fields.items():
         if name in _INTS:
             out[name] = _int_column(columns, name, nodes, kept)
-    if mention.records is not None and columns.has(mention.records):
-        out |= _record_columns(columns, mention.records, kept)
+    if field.records is not None and columns.has(field.records):
+        out |= _record_columns(columns, field.records, kept)
     return PartitionRows(frames[columns.row(leaf)[kept]], {k: v for k, v in out.items() if v is not None})
 
 

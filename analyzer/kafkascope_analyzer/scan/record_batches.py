@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import RECORD_BATCHES
-from kafkascope_analyzer.scan.mentions import PartitionMention, partition_mentions
+from kafkascope_analyzer.scan.mentions import PartitionField, partition_fields
 from kafkascope_analyzer.scan.partitions import outer_text
 from kafkascope_analyzer.scan.spill import Spill, read_spill
 from kafkascope_parsers.api_keys import FETCH, PRODUCE, SHARE_FETCH
@@ -48,9 +48,9 @@ WRITTEN_SCHEMA = pa.schema([(c.name, _TEXT if c.type == pa.string() else c.type)
 def record_sets(columns: Columns, frames: NDArray[np.int64]) -> RecordSets:
     """The batches that decoded messages carry. frames[i] is the frame of decoded row i."""
     found = [
-        _of_mention(columns, mention, frames)
-        for mention in (partition_mentions(columns.message) if columns.message.api_key in _APIS else ())
-        if mention.records is not None and columns.has(mention.records)
+        _of_field(columns, field, frames)
+        for field in (partition_fields(columns.message) if columns.message.api_key in _APIS else ())
+        if field.records is not None and columns.has(field.records)
     ]
     return joined(found)
 
@@ -64,8 +64,8 @@ def joined(found: list[RecordSets]) -> RecordSets:
     return tables, np.concatenate([np.zeros(0, BATCH), *(batches for _, batches in found)])
 
 
-def _of_mention(columns: Columns, mention: PartitionMention, frames: NDArray[np.int64]) -> RecordSets:
-    leaf, records = mention.partition, mention.records
+def _of_field(columns: Columns, field: PartitionField, frames: NDArray[np.int64]) -> RecordSets:
+    leaf, records = field.partition, field.records
     if records is None:
         raise ValueError(f"{leaf.path}: no records beside it")
     filled = np.flatnonzero(columns.lengths(records) > 0)
@@ -74,8 +74,8 @@ def _of_mention(columns: Columns, mention: PartitionMention, frames: NDArray[np.
     filled, n_batches = filled[n_batches > 0], n_batches[n_batches > 0]
     out = {
         "row": pa.array(frames[columns.row(leaf)[filled]]),
-        "topic": outer_text(columns, leaf, mention.topic, filled),
-        "topic_id": outer_text(columns, leaf, mention.topic_id, filled),
+        "topic": outer_text(columns, leaf, field.topic, filled),
+        "topic_id": outer_text(columns, leaf, field.topic_id, filled),
         "partition": pa.array(columns.values(leaf)[filled].astype(np.int32)),
         "n_batches": pa.array(n_batches),
     }

@@ -186,11 +186,11 @@ def _topic_leaders(topic: str) -> Reader:
 def _leaders(
     columns: Columns,
     frames: NDArray[np.int64],
-    told: tuple[Node, NDArray[np.int64]],
+    leader: tuple[Node, NDArray[np.int64]],
     places: _Places,
 ) -> pa.Table:
-    """Leader facts. told: the leader's id, and which of its instances to take."""
-    leaf, keep = told
+    """Leader facts. leader: the leader's id, and which of its instances to take."""
+    leaf, keep = leader
     return _facts(
         columns,
         frames,
@@ -216,8 +216,8 @@ def _hints(prefix: str, places: _Places, codes_with_leader: NDArray[np.int64] = 
             return NO_TOPOLOGY
         codes = [code for code in result_codes(columns.message.node(prefix)) if columns.has(code)]
         moved = [np.isin(columns.values(code), codes_with_leader) for code in codes]
-        told = ~columns.is_null(leaf) & (columns.values(leaf).astype(np.int64) >= 0)
-        keep = np.flatnonzero(told & np.logical_or.reduce(moved))
+        has_leader = ~columns.is_null(leaf) & (columns.values(leaf).astype(np.int64) >= 0)
+        keep = np.flatnonzero(has_leader & np.logical_or.reduce(moved))
         return _leaders(columns, frames, (leaf, keep), places)
 
     return read

@@ -1,4 +1,4 @@
-"""What a classic group's members tell each other through the coordinator: what they want, what they own and what the
+"""What a classic group's members send each other through the coordinator: what they want, what they own and what the
 leader gives them. To the broker these are bytes: `metadata` in JoinGroup, `assignment` in SyncGroup.
 """
 

@@ -1,4 +1,4 @@
-"""Kafka Connect's group protocol: what a worker runs, and what it is told to run.
+"""Kafka Connect's group protocol: what a worker runs, and what the leader assigns to it.
 
 Sources: org.apache.kafka.connect.runtime.distributed.ConnectProtocol (version 0: eager) and
 IncrementalCooperativeConnectProtocol (versions 1, 2: `compatible`, `sessioned`; KIP-415, KIP-507). A worker's metadata

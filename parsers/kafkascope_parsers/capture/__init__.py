@@ -1,7 +1,7 @@
 """Capture files: bytes in, packets out, block after block.
 
 packets      the columns of packets
-reader       tells the format by its magic
+reader       finds the format by its magic number
 pcap         the classic format
 pcapng       the format of Wireshark
 pcapng_writer  writes that format

@@ -28,7 +28,7 @@ _SKIPPABLE = b"\x2a\x4d\x18"
 """Bytes 1..3 of a skippable frame, with which pzstd and seekable zstd files begin; byte 0 is 50 to 5f."""
 
 WINDOW_LIMIT = 128 << 20
-"""Largest zstd window: what `zstd --long` makes and `zstd -d` accepts without being told."""
+"""Largest zstd window: what `zstd --long` makes and `zstd -d` accepts without an option."""
 XZ_MEMORY_LIMIT = 192 << 20
 """What unpacking may take: `xz -9` needs 65 MiB; a dictionary as long as the whole file is for who has the memory."""
 _PORTION = 64 << 10

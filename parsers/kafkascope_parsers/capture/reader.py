@@ -1,4 +1,4 @@
-"""Which capture format a file has, told by its first bytes."""
+"""Which capture format a file has, by its first bytes."""
 
 from typing import Protocol
 

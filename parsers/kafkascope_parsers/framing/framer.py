@@ -84,7 +84,7 @@ class Framer:
         self._connections.add(connections)
 
     def requests(self, streams: Streams, *, final: bool) -> Frames:
-        """Tells which connections are Kafka and cuts the block's requests."""
+        """Finds out which connections are Kafka and cuts the block's requests."""
         cut = _room(streams, streams.start.copy())
         framing = Framing(self.directions, self.connections, self._versions)
         prove_connections(streams, cut, framing, final=final)

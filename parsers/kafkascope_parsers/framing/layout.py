@@ -114,7 +114,7 @@ CONNECTION = np.dtype(
     )
 )
 BY_SYN, BY_FIRST_REQUEST, BY_PORT = range(3)
-"""CONNECTION.told_by: what told client from server."""
+"""CONNECTION.told_by: how client and server were distinguished."""
 UNKNOWN, KAFKA, TLS, HTTP, OTHER, ZOOKEEPER = range(6)
 """CONNECTION.protocol."""
 

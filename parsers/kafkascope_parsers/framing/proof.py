@@ -356,7 +356,7 @@ def _pinging_side(s: Streams, run: int) -> int:
 
 @kernel
 def name_foreign(s: Streams, f: Framing, begun: bool) -> None:
-    """Names TLS, HTTP and ZooKeeper by the first bytes seen of either side where no SYN told which side begins, and
+    """Names TLS, HTTP and ZooKeeper by the first bytes seen of either side where no SYN shows which side begins, and
     else (begun) by those of the server. ZooKeeper's pings say which side is which.
     """
     for run in range(len(s.direction)):

@@ -66,12 +66,12 @@ def _any_tells(data: NDArray[np.uint8], chains: NDArray[np.void]) -> NDArray[np.
     """Per chain, whether one of its frames is large enough and decodes as one of TELLING_APIS."""
     starts = np.ascontiguousarray(chains["start"]).reshape(-1) + _SIZE_BYTES
     ends = np.ascontiguousarray(chains["end"]).reshape(-1)
-    told = np.zeros(len(starts), np.bool_)
+    proved = np.zeros(len(starts), np.bool_)
     large = np.flatnonzero(ends - starts >= TELLING_BYTES)
     for key in TELLING_APIS:
         message = message_type(key, "response")
         assert message is not None
         for version in range(message.versions[0], message.versions[1] + 1):
             versions = np.full(len(large), version, np.int16)
-            told[large] |= decodes_whole(message, data, starts[large], ends[large], versions)
-    return np.asarray(told.reshape(-1, ALONE_ENOUGH).any(1))
+            proved[large] |= decodes_whole(message, data, starts[large], ends[large], versions)
+    return np.asarray(proved.reshape(-1, ALONE_ENOUGH).any(1))

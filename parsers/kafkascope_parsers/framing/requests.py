@@ -1,4 +1,4 @@
-"""Cuts the requests of a block, and tells which connections speak Kafka.
+"""Cuts the requests of a block, and finds out which connections speak Kafka.
 
 A direction is in one of four modes (layout.START...). In SYNC every frame is taken by its size, whatever API it names:
 what cannot be decoded is kept whole. After a gap the next frame's place is known when the frame that the gap cut said

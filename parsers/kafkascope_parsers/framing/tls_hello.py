@@ -1,7 +1,7 @@
-"""What the first bytes of a TLS connection tell in clear: the version, server name and protocol of the two hellos.
+"""What the first bytes of a TLS connection show in clear: the version, server name and protocol of the two hellos.
 
 Plain Python, once per connection and direction, over at most HELLO_LIMIT bytes. Sources: RFC 8446 (records, hellos,
-supported_versions), RFC 6066 (server_name), RFC 7301 (ALPN). A hello that is cut short tells what stands before the
+supported_versions), RFC 6066 (server_name), RFC 7301 (ALPN). A hello that is cut short gives what stands before the
 cut.
 """
 

@@ -17,7 +17,7 @@ IP identification and timestamp are the same, and
 - Without an identification, the packet that comes by a point again, after a copy came by another point (TTL), was sent
   again.
 Keep-alives come seconds apart and are never copies. A byte-identical second sending within SURE_NS (some systems repeat
-the identification, RFC 1122 3.2.1.5) cannot be told from a copy, and counts as one.
+the identification, RFC 1122 3.2.1.5) cannot be distinguished from a copy, and counts as one.
 
 State: the last RECENT packets, so memory is bounded and results do not depend on blocks. A copy that comes later than
 that is left to TCP, which counts it as a retransmission. Copies with other addresses (NAT) are other connections.

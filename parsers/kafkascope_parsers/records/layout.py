@@ -55,7 +55,7 @@ BATCH = np.dtype(
     ]
 )
 """A batch as its header says. record_set: number of the records field; position: its first byte in the buffer; size:
-with the 12 bytes of overhead; n_records: -1 where only decompression can tell (magic 0 and 1); base_offset: of a
+with the 12 bytes of overhead; n_records: -1 where only decompression shows it (magic 0 and 1); base_offset: of a
 compressed message of magic 0 or 1 the offset of its last record; timestamps in milliseconds as on the wire, -1 for
 none; control_type: index into CONTROL_TYPES, NO_CONTROL, or OTHER_CONTROL for a type that no release has."""
 

@@ -6,7 +6,7 @@ flows        finds a segment's connection
 lifecycle    (connection, segment) -> the same connection or a new one, how it opened and closed
 track        takes a block's segments in capture order, those in sequence right away
 waiting      the others, until a hole is filled or given up
-spans        when a side was heard from, and when it waited for the other: what is kept of that
+spans        when a side sent packets, and when it waited for the other: what is kept of that
 liveness     follows it, segment by segment
 first_copies compares retransmissions with what came first
 reassembler  all of that in plain Python, for tests; one_by_one feeds it

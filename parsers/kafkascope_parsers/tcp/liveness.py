@@ -1,4 +1,4 @@
-"""Follows on each connection when its sides were heard from, and when one waited for the other.
+"""Follows on each connection when its sides sent packets, and when one waited for the other.
 
 A side waits for a packet from its first segment that needs an acknowledgment (payload, SYN, FIN, keep-alive probe)
 until the other side reacts: with SYN, RST, an acknowledgment without payload, or one that moves on. What the other side

@@ -1,4 +1,4 @@
-"""Stretches of time on a connection: when a side was heard from, and when it waited for the other side.
+"""Stretches of time on a connection: when a side sent packets, and when it waited for the other side.
 
 Both are kept at two layers: packets (any segment) and payload (segments with bytes of the application). They show how a
 host looked to its peers without decoding what they said: silent (no packet while somebody waits for one), or frozen

@@ -61,7 +61,7 @@ def _kernel_lives(server: ServerRecord, gap: Gap, waits: list[Wait]) -> bool:
     for wait in server.waits:
         if wait.layer == "packet" and min(end, server.end_ns(wait.until)) - max(start, wait.asked.ts_ns) >= _LEAST_NS:
             since = max(start, min(each.asked.ts_ns for each in waits))
-            return server.runs("process", "packet", ANYBODY).is_heard(since + SECOND_NS // 2, end)
+            return server.runs("process", "packet", ANYBODY).has_packets(since + SECOND_NS // 2, end)
     return True
 
 

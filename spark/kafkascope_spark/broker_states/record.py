@@ -1,5 +1,5 @@
 """What is known of one server: the hosts that talked to it, who waited for it, which connections it ended, and when it
-was heard from. Events in, lists in order of time out."""
+sent packets. Events in, lists in order of time out."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -107,7 +107,7 @@ class Runs:
         lasts = [None, *(run.last for run in self._runs)]
         return [Gap(before, after) for before, after in zip(lasts, firsts, strict=True)]
 
-    def is_heard(self, from_ns: int, to_ns: int) -> bool:
+    def has_packets(self, from_ns: int, to_ns: int) -> bool:
         """Whether a run has a packet between two times, as far as its ends say."""
         return any(run.first.ts_ns < to_ns and run.last.ts_ns > from_ns for run in self._runs)
 
@@ -136,7 +136,7 @@ class ServerRecord:
             _TAKE[row["kind"]](self, row["conn_id"], event)
 
     def runs(self, scope: str, layer: str, host: str = ANYBODY) -> Runs:
-        """When the server was heard from; scope and layer as in the event life_sign."""
+        """When the server sent packets; scope and layer as in the event life_sign."""
         return self._runs[scope, layer, host]
 
     def end_ns(self, moment: Moment | None) -> int:

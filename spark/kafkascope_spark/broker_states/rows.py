@@ -68,14 +68,14 @@ def _between(
     if begin is None or (end is not None and end.ts_ns <= begin.ts_ns):
         return
     if not serves:
-        heard = server.runs("host", "packet", host.host).after(begin.ts_ns + 1)
-        if heard is not None and end is not None and heard.ts_ns >= end.ts_ns:
-            heard = None
-        unknown_end = end if heard is None else heard
+        seen = server.runs("host", "packet", host.host).after(begin.ts_ns + 1)
+        if seen is not None and end is not None and seen.ts_ns >= end.ts_ns:
+            seen = None
+        unknown_end = end if seen is None else seen
         yield Stretch(host.host, "unknown", begin, unknown_end, False, 0)
-        if heard is None:
+        if seen is None:
             return
-        begin = heard
+        begin = seen
     yield Stretch(host.host, "serving", begin, end, True, 0)
 
 

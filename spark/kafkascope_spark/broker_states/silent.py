@@ -1,5 +1,5 @@
 """When a server was silent to a host: no packet came while the host waited for one, or none that came from the server
-reached the host, as it acknowledged nothing while it was heard from elsewhere."""
+reached the host, as it acknowledged nothing while other connections had packets of it."""
 
 from collections import defaultdict
 

@@ -44,7 +44,7 @@ RULE = Rule(
     name="access_denied",
     title="An ACL refused what a client asked for",
     severity="warning",
-    meaning="A broker answered an authorization error. The client cannot mend that by itself: it gives up or asks "
+    meaning="A broker answered an authorization error. The client cannot correct that by itself: it gives up or asks "
     "again.",
     looks_at="Responses with one of the *_AUTHORIZATION_FAILED errors. What the principal was shows only where its "
     "mechanism names it.",

@@ -92,8 +92,8 @@ _ANOTHER_NETWORK = _per_client(f"""
 def _sentence(reason: Text) -> Text:
     def sentence(f: Facts) -> str:
         return (
-            f"{client(f.client_id, f.client_ip)} was told by {f.from_server} that brokers are at "
-            f"{listed(f.addresses)}{reason(f)}; first told at {clock(f.first_ns)}"
+            f"{client(f.client_id, f.client_ip)} learned from {f.from_server} that brokers are at "
+            f"{listed(f.addresses)}{reason(f)}; first at {clock(f.first_ns)}"
         )
 
     return sentence
@@ -155,8 +155,8 @@ RULE = Rule(
     "mean the client's own host.",
     looks_at="Addresses in Metadata answers to this client: SYNs to them that were refused or not answered, where "
     "nobody in the capture ever got through; names for which the name server only answers errors; localhost, "
-    "0.0.0.0 or an empty host told to a client on another host; private addresses told to a client with a public "
-    "one. An address that answered once is no case for it: see broker_lost.",
+    "0.0.0.0 or an empty host in a response to a client on another host; private addresses in a response to a client "
+    "with a public one. An address that answered once is no case for it: see broker_lost.",
     advice="Set advertised.listeners to a host and port that the clients can resolve and reach.",
     sources=("KIP-103", "KIP-302", "RFC 1918", "RFC 6598", "org.apache.kafka.clients.Metadata"),
     detectors=DETECTORS,

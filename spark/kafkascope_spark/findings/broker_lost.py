@@ -74,7 +74,7 @@ def _lost(libraries: Collection[str]) -> str:
 
 
 DETECTOR = Detector(
-    # An outage is a cause for which clients could not come back, or that several clients felt.
+    # An outage is a cause for which clients could not come back, or that affected several clients.
     reads={
         "possible_outages": Read(
             RECOVERIES,

@@ -49,7 +49,7 @@ def _one_way(f: Facts) -> str:
 def _one_way_advice(_: Facts) -> str:
     return (
         "Capture both directions: on the host itself, or on a mirror port for both ways (rx and tx), or on all paths "
-        "where routes are asymmetric. Latency, errors and who is whose client cannot be told without."
+        "where routes are asymmetric. Latency, errors and who is whose client cannot be determined without it."
     )
 
 

@@ -73,15 +73,14 @@ def _sentence(f: Facts) -> str:
 def _cause(f: Facts) -> str:
     if f.silent_ns is None:
         return "the capture begins after that"
-    silence = f"nothing was heard of it for {duration(f.silent_ns)}"
+    silence = f"it sent nothing for {duration(f.silent_ns)}"
     if f.session_ms is None:
         return silence
     if _session_timed_out(f):
         return f"{silence}, its session timeout is {f.session_ms} ms"
     limit = "" if f.poll_ms is None else f" ({f.poll_ms} ms)"
-    return (
-        f"it was heard {duration(f.silent_ns)} before, so it was its rebalance that took longer than it allows{limit}"
-    )
+    last = f"its last request was {duration(f.silent_ns)} before"
+    return f"{last}, so it was its rebalance that took longer than it allows{limit}"
 
 
 def _session_timed_out(f: Facts) -> bool:
@@ -115,9 +114,9 @@ RULE = Rule(
     name="evicted_member",
     title="A member was thrown out of its group",
     severity="warning",
-    meaning="The coordinator had not heard of a member for its session timeout, or the member did not rejoin in time; "
-    "it gave the member's partitions to others. What the member does meanwhile is done twice, and its commits are "
-    "refused.",
+    meaning="The coordinator had no heartbeat of a member for its session timeout, or the member did not rejoin in "
+    "time; it gave the member's partitions to others. What the member does meanwhile is done twice, and its commits "
+    "are refused.",
     looks_at=f"{' or '.join(REFUSED_MEMBER_ERRORS)} to a client that was a member, with the time since its last "
     "request that went well; session and rebalance timeout are those of its JoinGroup. Members that "
     "said that they leave, and groups whose coordinator moved meanwhile, are left out. Also members that leave "

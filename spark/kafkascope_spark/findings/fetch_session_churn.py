@@ -55,7 +55,7 @@ RULE = Rule(
     "is full gives none, or drops one that was not used for a while; then each Fetch names all partitions, and so does "
     "its answer.",
     looks_at=f"Fetch with session epoch 0, which asks for a new session, {limit.SESSIONS_BEGUN} times or more on one "
-    f"connection. A healthy consumer asks once on each; one that is told {FORGOTTEN} asks again. Brokers' own fetches, "
+    f"connection. A healthy consumer asks once on each; one that gets {FORGOTTEN} asks again. Brokers' own fetches, "
     "and clients that use no sessions (epoch -1, as librdkafka) are left out.",
     advice="Raise max.incremental.fetch.session.cache.slots of the brokers (default 1000) above the number of "
     "consumers and followers that fetch from one; look for clients that open connections again and again.",

@@ -36,7 +36,7 @@ left anti join (
 
 def _sentence(f: Facts) -> str:
     end = "and had not recovered at the end" if f.n_open > 0 else f"for {duration(f.last_ns - f.first_ns)}"
-    what = f"got {f.n} errors" if f.n == f.n_errors else f"sent {f.n} requests in vain"
+    what = f"got {f.n} errors" if f.n == f.n_errors else f"sent {f.n} requests without success"
     return (
         f"{client(f.client_id, f.client_ip)} {what} ({listed(f.error_names)}) for {listed(f.resources)} "
         f"from {clock(f.first_ns)} on, {end}"

@@ -20,8 +20,8 @@ _IS_FETCH = f"api_key = {api_keys.FETCH}"
 _IS_LOOKUP = f"api_key = {api_keys.LIST_OFFSETS}"
 # One finding per client and topic. `lost`: the first Fetch outside the log of each client and partition (its offset is
 # null where an incremental Fetch did not repeat it). A client may look up both ends of the log (sarama does), so that
-# not the answer to ListOffsets tells where it went on, but the next Fetch of the partition. `matching`: the answers
-# with its offset, which tell the policy unless both ends are the same. Where no Fetch follows: all answers, if they
+# not the answer to ListOffsets shows where it went on, but the next Fetch of the partition. `matching`: the answers
+# with its offset, which show the policy unless both ends are the same. Where no Fetch follows: all answers, if they
 # agree.
 _QUERY = f"""
 with lost as (

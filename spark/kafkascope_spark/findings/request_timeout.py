@@ -34,8 +34,8 @@ def _sentence(f: Facts) -> str:
 
 def _advice(libraries: Collection[str]) -> str:
     return (
-        "Look for what drops packets between this client and the broker (retransmissions in tcp_events tell), and for "
-        "a stalled broker (request queue, garbage collection, disk). A lower "
+        "Look for what drops packets between this client and the broker (retransmissions in tcp_events show it), and "
+        "for a stalled broker (request queue, garbage collection, disk). A lower "
         f"{setting('request_timeout', libraries, defaults=True)} notices it sooner."
     )
 

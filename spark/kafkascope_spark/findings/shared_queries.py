@@ -93,7 +93,7 @@ group by {CLIENT}, host, port"""
 advertised_ns and advertised_by (when, and the request), n_advertised (how often)."""
 
 _UNANSWERED = "first_error_name in ('REQUEST_UNANSWERED', 'RESPONSE_LATE')"
-_FELT_NS = (
+_AFFECTED_NS = (
     f"""if({_UNANSWERED} or first_error_name = 'CONNECTION_UNANSWERED', coalesce(failing_ns, start_ns), start_ns)"""
 )
 
@@ -106,7 +106,7 @@ def _number_of(value: str) -> str:
 
 _CONNECTION_FAILURES = f"""
 with failures as (
-    select r.* except (client_id), {_FELT_NS} as felt_ns, c.client_id, c.client_ip, kind, software_name
+    select r.* except (client_id), {_AFFECTED_NS} as affected_ns, c.client_id, c.client_ip, kind, software_name
     from recoveries r join clients c on r.client_instance_id = c.client_instance_id
     where resource_kind = 'connection'
 ), by_cause as (
@@ -123,8 +123,8 @@ with failures as (
         {_number_of(f"if({_UNANSWERED}, client_instance_id, null)")} as n_silent,
         collect_set(if(first_error_name in ('CONNECTION_CLOSED', 'CONNECTION_RESET'),
             struct(start_ns, client_instance_id), null)) as closed,
-        min_by(first_error_name, struct(felt_ns, recovery_id)) as first_error,
-        min(felt_ns) as first_ns, max(start_ns) as last_start_ns,
+        min_by(first_error_name, struct(affected_ns, recovery_id)) as first_error,
+        min(affected_ns) as first_ns, max(start_ns) as last_start_ns,
         max(recovered_ns) as last_back_ns, min(recovered_ns) as first_back_ns,
         flatten(min_by(evidence, struct(start_ns, recovery_id), {MOST_EVIDENCE})) as evidence
     from failures group by cause_id
@@ -139,7 +139,7 @@ before that went on."""
 
 _OUTAGES = f"""
 with causes as (
-    select cause_id, min_by(resource, struct(start_ns, recovery_id)) as server, min({_FELT_NS}) as lost_ns,
+    select cause_id, min_by(resource, struct(start_ns, recovery_id)) as server, min({_AFFECTED_NS}) as lost_ns,
         min(recovered_ns) as back_ns
     from recoveries where resource_kind = 'connection' group by cause_id
 ), lasting as (

@@ -18,13 +18,13 @@ with returned as (
     select group_id, start_ns, evidence as proof, inline(departed) from evictions
 ), missing as (
     select client_instance_id, group_id, count(*) as n, min(start_ns) as first_ns, max(start_ns) as last_ns,
-        min(struct(start_ns, silent_ms, session_timeout_ms, last_heard_ns, proof)) as first
+        min(struct(start_ns, silent_ms, session_timeout_ms, last_seen_ns, proof)) as first
     from departures left anti join returned using (client_instance_id, group_id)
     where how = 'evicted' and client_instance_id is not null
     group by client_instance_id, group_id
 )
 select m.client_instance_id, m.group_id, n, m.first_ns, m.last_ns, client_id, client_ip, conn_ids, end as client_end,
-    first.silent_ms, first.session_timeout_ms, first.last_heard_ns,
+    first.silent_ms, first.session_timeout_ms, first.last_seen_ns,
     if(size(first.proof) > 0, first.proof, array_sort(conn_ids)) as evidence
 from missing m join clients c on m.client_instance_id = c.client_instance_id"""
 
@@ -33,8 +33,8 @@ def _sentence(f: Facts) -> str:
     timeout = "" if f.session_timeout_ms is None else f", its session timeout is {f.session_timeout_ms} ms"
     died = "; it ended without leaving" if f.client_end == "died" else ""
     return (
-        f"Group {f.group_id} went on without {client(f.client_id, f.client_ip)} at {clock(f.first_ns)}: nothing was "
-        f"heard of it since {clock(f.last_heard_ns)}, for {duration(f.silent_ms * 1_000_000)}{timeout}{died}"
+        f"Group {f.group_id} went on without {client(f.client_id, f.client_ip)} at {clock(f.first_ns)}: it sent "
+        f"nothing since {clock(f.last_seen_ns)}, for {duration(f.silent_ms * 1_000_000)}{timeout}{died}"
     )
 
 

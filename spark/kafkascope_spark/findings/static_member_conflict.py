@@ -39,7 +39,7 @@ def _sentence(f: Facts) -> str:
     name, instance, group = client(f.client_id, f.client_ip), _instance(f), f.group_id or "?"
     refused = f" was refused {times(f.n)} ({', '.join(f.names)}), first at {clock(f.first_ns)}"
     if f.severity == "warning":
-        return f"{name}{refused}: {instance} in group {group} is still held by a member that nobody hears of"
+        return f"{name}{refused}: {instance} in group {group} is still held by a member that sends nothing"
     rivals = sorted({client(rival["client_id"], rival["client_ip"]) for rival in f.rivals})
     other = listed(rivals) if rivals else "another consumer, which the capture does not show,"
     return f"{name} and {other} both use {instance} in group {group}: {name}{refused}"

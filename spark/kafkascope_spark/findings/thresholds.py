@@ -71,7 +71,7 @@ CHATTY_A_SECOND = 20
 """An idle consumer sends two Fetch a second to each leader (fetch.max.wait.ms 500): three brokers make six, with
 heartbeats and commits under ten."""
 CHATTY_EACH = 3
-"""One request to get or send a record, one to commit it, and one in vain."""
+"""One request to get or send a record, one to commit it, and one without success."""
 SKEW_TIMES = 2
 """Twice an even share: a cluster that is sized for the average does not carry it."""
 SKEW_BYTES = 1_048_576

@@ -86,7 +86,7 @@ RULE = Rule(
     name="throttled",
     title="A quota made a client wait",
     severity="warning",
-    meaning="The broker told the client that it went over a quota, and for how long it is muted. Since KIP-219 the "
+    meaning="The broker reported that the client exceeded a quota, and for how long it is muted. Since KIP-219 the "
     "answer comes at once and the client has to wait; the broker reads nothing more from it meanwhile.",
     looks_at="throttle_time_ms above zero in an answer. The quota itself is not on the wire: which one it was follows "
     "from the API, and the rate is what went through meanwhile. Brokers' own throttles are left out. Less than "

@@ -146,7 +146,7 @@ def _own_accord(seen: Comparison, member: Member, old: Member | None) -> Cause:
         changes = [f"with {', '.join(added)}" if added else "", f"without {', '.join(gone)}" if gone else ""]
         return Cause("subscription_changed", f"{rejoined} {' and '.join(filter(None, changes))}", member.member_id)
     if member.member_id in seen.revoked:
-        why = f"{member.name} gave up partitions that it was told to, and joined again{reason}"
+        why = f"{member.name} gave up the partitions that it had to, and joined again{reason}"
         return Cause("partitions_revoked", why, member.member_id)
     if seen.n_more:
         n = abs(seen.n_more)

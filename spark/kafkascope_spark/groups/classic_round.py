@@ -79,7 +79,7 @@ def _silent(member: Member, given_up_ns: int | None) -> Departure:
     """A member that is gone without a request."""
     limit_ms = member.session_timeout_ms
     if member.last_seen_ns is None or given_up_ns is None or not limit_ms:
-        return Departure(member, "unknown", "the capture does not show when it was last heard of")
+        return Departure(member, "unknown", "the capture does not show its last request")
     silent_ns = max(0, given_up_ns - member.last_seen_ns)
     silence = f"{member.name} was silent for {silent_ns / 1e9:.1f} s (session.timeout.ms {limit_ms})"
     is_closed = member.close_ns is not None and member.close_ns <= given_up_ns

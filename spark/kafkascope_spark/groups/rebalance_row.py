@@ -189,7 +189,7 @@ def _departed(departure: Departure, gone_by_ns: int | None) -> Row:
         "group_instance_id": member.group_instance_id,
         "how": departure.how,
         "why": departure.why,
-        "last_heard_ns": member.last_seen_ns,
+        "last_seen_ns": member.last_seen_ns,
         "silent_ms": between_ms(member.last_seen_ns, departure.ts_ns if departure.ts_ns is not None else gone_by_ns),
         "session_timeout_ms": member.session_timeout_ms,
         "request_id": departure.request_id,

@@ -1,6 +1,6 @@
 """What advice needs to know of a client: its library, its settings as the wire shows them, and where it was served.
 
-One row for each client goes to the stage that tells incidents; it keeps those that a failure names.
+One row for each client goes to the stage that makes the incidents; it keeps those that a failure names.
 """
 
 from collections import Counter

@@ -54,13 +54,13 @@ def behind_failed_replica(stall: Row, failures: Sequence[Failure]) -> Failure | 
 
 
 def at_moved_resource(stall: Row, failures: Sequence[Failure]) -> Failure | None:
-    """What errors tell about the topic-partition, group or transactional id that waited: its leader or coordinator
+    """What errors show about the topic-partition, group or transactional id that waited: its leader or coordinator
     moved, access was denied, ..."""
     return _longest_overlap(stall, _about(stall, failures, ERROR_KINDS - {"member"}))
 
 
 def at_lost_place(stall: Row, failures: Sequence[Failure]) -> Failure | None:
-    """What errors tell about members of the group that waited: they had lost their place in it."""
+    """What errors show about members of the group that waited: they had lost their place in it."""
     return _longest_overlap(stall, _about(stall, failures, frozenset({"member"})))
 
 

@@ -203,7 +203,7 @@ def _failure(clusters: Sequence[list[BadStretch]], hosts: frozenset[str], late: 
         subject=broker_name(states[0]),
         start_ns=min(noticed) if is_ending or hosts else max(noticed),
         end_ns=None if first_served == FOREVER else first_served,
-        felt_until_ns=None if last_served == FOREVER else last_served,
+        affected_until_ns=None if last_served == FOREVER else last_served,
         node_id=states[0]["node_id"],
         server=_server(states[0]),
         hosts=hosts,

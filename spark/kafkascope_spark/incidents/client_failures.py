@@ -45,11 +45,11 @@ def _subject(failure: Failure) -> str:
 
 
 def _went_on_without(rebalance: Row, failure: Failure) -> bool:
-    """Whether the group removed one of the clients, of which it had heard last before the client fell silent."""
+    """Whether the group removed one of the clients, whose last request came before the client fell silent."""
     return any(
         departed["client_instance_id"] == silence["client_instance_id"]
         and departed["how"] not in ("left", None)
-        and (departed["last_heard_ns"] or 0) <= silence["from_ns"] + SECOND
+        and (departed["last_seen_ns"] or 0) <= silence["from_ns"] + SECOND
         and (rebalance["start_ns"] or 0) >= silence["from_ns"]
         and (silence["to_ns"] is None or rebalance["start_ns"] <= silence["to_ns"] + FOLLOWS_NS)
         for departed in rebalance["departed"] or ()

@@ -46,7 +46,7 @@ class Failure:
     subject: str
     start_ns: int
     end_ns: int | None
-    felt_until_ns: int | None = None
+    affected_until_ns: int | None = None
     """Of a broker: when it served the last of the hosts that it had not served."""
     closed_ns: int | None = None
     """Of a broker that shut down in order: when it closed its connections. It began to hand over its leaders and
@@ -87,10 +87,10 @@ class Failure:
         return self.kind in BROKER_KINDS
 
     def overlap_ns(self, from_ns: int, to_ns: int | None) -> int:
-        """How long a stretch of time has in common with the time in which it was felt; below 0 where it has
+        """How long a stretch of time has in common with the time in which it affected clients; below 0 where it has
         nothing."""
-        felt = self.end_ns if self.felt_until_ns is None or self.end_ns is None else self.felt_until_ns
-        until = min(t for t in (felt, to_ns, FOREVER) if t is not None)
+        affected = self.end_ns if self.affected_until_ns is None or self.end_ns is None else self.affected_until_ns
+        until = min(t for t in (affected, to_ns, FOREVER) if t is not None)
         return until - max(self.start_ns, from_ns)
 
     def reaches(self, client_ip: str | None) -> bool:

@@ -56,14 +56,15 @@ def _explaining(stall: Row, rebalances: Sequence[Row]) -> Row | None:
 
 
 def _since_ns(rebalance: Row) -> int:
-    """When the rebalance began, or the first of the members that it removed was last heard from."""
-    return min([rebalance["start_ns"] or 0, *_last_heard(rebalance)])
+    """When the rebalance began, or the first of the members that it removed sent its last request."""
+    return min([rebalance["start_ns"] or 0, *_last_seen(rebalance)])
 
 
-def _last_heard(rebalance: Row) -> list[int]:
-    """When the members that the group went on without, and that had not left by themselves, were last heard from."""
+def _last_seen(rebalance: Row) -> list[int]:
+    """When the members that the group went on without, and that had not left by themselves, sent their last
+    requests."""
     departed = rebalance["departed"] or ()
-    return [d["last_heard_ns"] for d in departed if d["how"] != "left" and d["last_heard_ns"]]
+    return [d["last_seen_ns"] for d in departed if d["how"] != "left" and d["last_seen_ns"]]
 
 
 def _goes_on(failure: Failure, stall: Row) -> bool:
@@ -75,11 +76,11 @@ def _take(failure: Failure, stall: Row, rebalance: Row) -> None:
     failure.end_ns = _later_end(failure.stalls)
     if rebalance not in failure.rebalances:
         failure.rebalances.append(rebalance)
-        failure.start_ns = min([failure.start_ns, *_last_heard(rebalance)])
+        failure.start_ns = min([failure.start_ns, *_last_seen(rebalance)])
 
 
 def of_errors(recoveries: Iterable[Row]) -> Iterator[Failure]:
-    """The failures that errors tell by themselves: those of one kind and one resource kind at about one time are
+    """The failures that errors show by themselves: those of one kind and one resource kind at about one time are
     one."""
     last_of: dict[str, Failure] = {}
     for row in sorted(recoveries, key=lambda r: (r["start_ns"], r["recovery_id"])):

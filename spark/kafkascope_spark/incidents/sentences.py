@@ -103,7 +103,8 @@ def _who(stall: Row) -> str:
 
 
 def _impact_without_stalls(failure: Failure) -> str:
-    """Who could not work, as far as errors tell. Who lost a connection and asked for nothing later wanted nothing."""
+    """Who could not work, as far as errors show it. Who lost a connection and asked for nothing later wanted
+    nothing."""
     unserved = (r for r in failure.recoveries if r["outcome"] in UNSERVED)
     failed = {r["client_instance_id"] for r in unserved if not SERVER_CLOSED.issuperset(r["error_names"])}
     if failed:
@@ -281,8 +282,8 @@ _WHAT: dict[str, Callable[[Failure, Times], str]] = {
     "unexplained": _unexplained,
 }
 _SEEN_AS_PATH = frozenset({"broker_down", "broker_silent"})
-"""Kinds that cannot be told from a failed path where one host alone sees them. A broker is frozen where its kernel
-responds, so the path works."""
+"""Kinds that cannot be distinguished from a failed path where one host alone sees them. A broker is frozen where its
+kernel responds, so the path works."""
 _STATES = "states of the broker, from the packets of its connections"
 _KNOWN: dict[str, str] = {
     **dict.fromkeys(("broker_down", "broker_silent", "broker_frozen", "broker_slow", "path", "replication"), _STATES),

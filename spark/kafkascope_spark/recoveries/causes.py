@@ -4,10 +4,9 @@ A broker that was lost, or that gave up what it led and coordinated, is one caus
 and coordinator at that node, and what follows from it at other brokers (elections, loading, removed members). Any other
 error has one cause per error and resource, for all clients.
 
-Episodes come ordered by (felt_ns, recovery_id): the order in which clients began to be affected. Memory is one entry
-per cause that is still going on, at most MOST_CAUSES. Which errors have their node in common, and which follow from a
-lost broker, are facts of the table error_codes.
-"""
+Episodes come ordered by (affected_ns, recovery_id): the order in which clients began to be affected. Memory is one
+entry per cause that is still going on, at most MOST_CAUSES. Which errors have their node in common, and which follow
+from a lost broker, are facts of the table error_codes."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -48,7 +47,7 @@ class Cause:
 
 
 class Causes:
-    """Assigns causes to episodes, one by one in the order of (felt_ns, recovery_id)."""
+    """Assigns causes to episodes, one by one in the order of (affected_ns, recovery_id)."""
 
     def __init__(self) -> None:
         self._by_key: dict[str, Cause] = {}
@@ -59,7 +58,7 @@ class Causes:
 
     def cause_of(self, episode: Row) -> str:
         """The cause_id of an episode, a row with the COLUMNS of `recoveries`."""
-        start, client = felt_ns(episode), episode["client_instance_id"]
+        start, client = affected_ns(episode), episode["client_instance_id"]
         self._learn_node(episode)
         key = self._key(episode)
         cause = self._broker_loss_before(episode["first_error_name"], start, client) or self._ongoing(key, start)
@@ -85,7 +84,7 @@ class Causes:
 
     def _begin(self, episode: Row, key: str) -> Cause:
         """A new cause, which begins with the episode."""
-        start = felt_ns(episode)
+        start = affected_ns(episode)
         digest = hashlib.sha256(f"{key}|{start}".encode()).hexdigest()
         cause = Cause(f"cause-{digest[:16]}", start)
         if len(self._by_key) >= MOST_CAUSES:
@@ -119,7 +118,7 @@ def _address(episode: Row) -> str:
     return address
 
 
-def felt_ns(episode: Row) -> int:
+def affected_ns(episode: Row) -> int:
     """The time from which the episode's client was affected: its first error, or the request or SYN to which a silent
     broker did not respond."""
     start: int = episode["start_ns"]

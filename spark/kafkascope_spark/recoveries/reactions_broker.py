@@ -18,7 +18,7 @@ BROKER: dict[str, dict[str, Reaction]] = {
             "UNKNOWN_LEADER_EPOCH",
             _LATER,
         ),
-        "FENCED_LEADER_EPOCH": back_off("none until the controller tells the new leader"),
+        "FENCED_LEADER_EPOCH": back_off("none until the controller announces the new leader"),
         "BROKER_NOT_AVAILABLE": back_off("the same again after back-off"),
     },
     "OffsetForLeaderEpoch": each("NOT_LEADER_OR_FOLLOWER FENCED_LEADER_EPOCH UNKNOWN_LEADER_EPOCH", _LATER),

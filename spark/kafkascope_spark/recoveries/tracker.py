@@ -63,7 +63,7 @@ class Recoveries:
     def _give_up(self, opened: Connection) -> None:
         """A client that opens another connection to a server that owes it an answer for long has closed the one before.
         Its FIN waits behind what TCP could not deliver: the capture may show no end, or one by the server much later.
-        It has one connection at a time to produce to a server, so that one more of them tells sooner.
+        It has one connection at a time to produce to a server, so that one more of them shows it sooner.
         """
         at = opened.begin_ns
         waited_for = given_up if api_keys.PRODUCE in opened.apis else overdue
@@ -206,7 +206,7 @@ class Recoveries:
                 self._episodes.late_error(("connection", connection.server), step)
 
     def _came_late(self, request: Request, due_ns: int, at: int) -> None:
-        """The server was silent, and is not any more; of several answers that it owed the first tells. What a quota
+        """The server was silent, and is not any more; of several responses that it owed, the first counts. What a quota
         holds back is not late."""
         connection = self._connections.get(request.conn_id)
         if connection is None or self._quotas or (request.throttle_ms or 0) >= LONG_THROTTLE_MS:

@@ -10,7 +10,7 @@ Row = dict[str, Any]
 
 
 class EventKind(enum.Enum):
-    """Kinds of events that the state machine tells apart."""
+    """Kinds of events that the state machine distinguishes."""
 
     INIT = "InitProducerId"
     END = "EndTxn"

@@ -47,9 +47,9 @@ def test_the_whole_way(here: Path) -> None:
     report = here / "healthy_basic.kscope" / "report.json"
     assert done.stdout == report.read_text()
     assert list(Draft202012Validator(packaged_schema()).iter_errors(json.loads(done.stdout))) == []
-    told = {client["client_id"]: client for client in json.loads(done.stdout)["clients"]["listed"]}
-    assert {name: client["kind"] for name, client in told.items()} == CLIENTS
-    assert {client["starts"][0]["outcome"] for client in told.values()} == {"ready"}
+    output = {client["client_id"]: client for client in json.loads(done.stdout)["clients"]["listed"]}
+    assert {name: client["kind"] for name, client in output.items()} == CLIENTS
+    assert {client["starts"][0]["outcome"] for client in output.values()} == {"ready"}
     assert [p.name for p in here.iterdir()] == ["healthy_basic.kscope"]
     assert stories_added_later(here) == report.read_text()
 

@@ -155,9 +155,9 @@ def test_ingest_prints_what_the_tables_tell_and_info_says_the_same(here: Path) -
     model = json.loads(ingested.stdout)
     assert model["capture"]["n_packets"] == 3109
     assert model["capture"]["files"][0]["path"] == str(SMALL)
-    told = json.loads(run("info", "mid_stream-any.kscope", "--format", "json").stdout)
-    ledger = told.pop("ledger")
-    assert told == model
+    shown = json.loads(run("info", "mid_stream-any.kscope", "--format", "json").stdout)
+    ledger = shown.pop("ledger")
+    assert shown == model
     assert ledger["totals"]["undecoded_bytes"] == sum(reason["bytes"] for reason in ledger["reasons"]) > 0
 
 

@@ -45,8 +45,8 @@ def test_a_rule_that_is_not_there():
 def dataset(tmp_path: pathlib.Path) -> pathlib.Path:
     place = tmp_path / "stories" / "findings"
     place.mkdir(parents=True)
-    told = [("broker_lost", "warning"), ("shared_vip", "error"), ("tiny_batches", "info"), ("shared_vip", "error")]
-    rows = pa.Table.from_pylist([{"rule": rule, "severity": severity} for rule, severity in told])
+    output = [("broker_lost", "warning"), ("shared_vip", "error"), ("tiny_batches", "info"), ("shared_vip", "error")]
+    rows = pa.Table.from_pylist([{"rule": rule, "severity": severity} for rule, severity in output])
     pq.write_table(rows, place / "part-0.parquet")
     write_manifest(tmp_path, options={}, inputs=[], ledger={}, limits_hit={})
     return tmp_path

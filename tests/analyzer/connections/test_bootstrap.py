@@ -12,15 +12,15 @@ S = 1_000_000_000
 
 
 def asker(name, first, last=100, **known):
-    told = {"first_ns": first * S, "last_ns": last * S, "seen_from_start": True, "asked_ns": first * S}
-    told |= {"told_ns": first * S + 1, "first_id": SASL_IDS_FROM, "only_asked": True}
-    return name, told | known
+    result = {"first_ns": first * S, "last_ns": last * S, "seen_from_start": True, "asked_ns": first * S}
+    result |= {"told_ns": first * S + 1, "first_id": SASL_IDS_FROM, "only_asked": True}
+    return name, result | known
 
 
 def bootstraps(members, *, is_java=False):
     """Names of the connections that bootstrapped the client, and whether that is proven."""
     n, verdicts = len(members), np.full(len(members), NO, np.uint8)
-    asked = Asked(*(np.array([told[name] for _, told in members]) for name in Asked._fields))
+    asked = Asked(*(np.array([result[name] for _, result in members]) for name in Asked._fields))
     judge(np.arange(n), np.zeros(n, np.int64), np.array([is_java]), asked, verdicts)
     return {name: bool(v == PROVEN) for (name, _), v in zip(members, verdicts, strict=True) if v != NO}
 

@@ -28,8 +28,8 @@ def test_each_row_has_its_codes_once_in_the_order_it_first_had_them(batches, sta
         ends, codes = several.part(slice(start, stop))
     finally:
         coded._SETTLED_PAIRS = usual
-    told = [codes[ends[i] : ends[i + 1]].tolist() for i in range(stop - start)]
-    assert told == [
+    result = [codes[ends[i] : ends[i + 1]].tolist() for i in range(stop - start)]
+    assert result == [
         [code for _, code in sorted((ts, code) for (row, code), ts in first.items() if row == n)]
         for n in range(start, stop)
     ]

@@ -44,8 +44,8 @@ def test_a_connection_id_does_not_depend_on_who_was_seen_first():
 def test_request_ids_tell_requests_from_responses_alone():
     ids = pa.array(["0123456789abcdef", "fedcba9876543210"])
     numbers = np.array([7, -3, 0, 1234567890123])
-    told = request_ids(ids, np.array([0, 1, 1, 0]), numbers)
-    assert told.to_pylist() == [
+    result = request_ids(ids, np.array([0, 1, 1, 0]), numbers)
+    assert result.to_pylist() == [
         "0123456789abcdef-7",
         "fedcba9876543210-r2",
         "fedcba9876543210-0",

@@ -93,10 +93,10 @@ def test_a_role_that_was_refused_later_ends_before():
 
 def test_requests_to_a_follower_are_no_claim_to_the_leader():
     count = {"conn": 0, "subject": "t-0", "n_refused": 0, "evidence": []}
-    asked = {**count, "role": "partition_leader", "n_requests": 3, "n_confirmed": 0, "first_ns": 5, "last_ns": 50}
-    told = {**count, "role": "follower_fetch", "n_requests": 0, "n_confirmed": 4, "first_ns": 9, "last_ns": 60}
-    other = {**asked, "subject": "t-1"}
-    table = without_false_claims(pa.Table.from_pylist([asked, told, other], PARTIAL_SCHEMA))
+    request = {**count, "role": "partition_leader", "n_requests": 3, "n_confirmed": 0, "first_ns": 5, "last_ns": 50}
+    response = {**count, "role": "follower_fetch", "n_requests": 0, "n_confirmed": 4, "first_ns": 9, "last_ns": 60}
+    other = {**request, "subject": "t-1"}
+    table = without_false_claims(pa.Table.from_pylist([request, response, other], PARTIAL_SCHEMA))
     assert [(r["role"], r["subject"], r["n_requests"], r["first_ns"]) for r in table.to_pylist()] == [
         ("follower_fetch", "t-0", 3, 5),
         ("partition_leader", "t-1", 3, 5),

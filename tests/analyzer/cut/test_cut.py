@@ -200,8 +200,8 @@ def test_the_dataset_is_made_where_it_is_needed(files, dataset):
 @pytest.fixture
 def stories(dataset: Path, here: Path) -> tuple[Path, dict, dict]:
     """A copy of the dataset with stories about one connection, and the third and the fifth request on it."""
-    told = here / "told.kscope"
-    shutil.copytree(dataset, told)
+    shown = here / "told.kscope"
+    shutil.copytree(dataset, shown)
     rows = ds.dataset(dataset / "requests").to_table().to_pylist()
     ids = [r["conn_id"] for r in rows if r["error_name"] == "NOT_LEADER_OR_FOLLOWER"]
     mine = sorted((r for r in rows if r["conn_id"] == ids[0] and r["response_ns"]), key=lambda r: r["ts_ns"])
@@ -234,10 +234,10 @@ def stories(dataset: Path, here: Path) -> tuple[Path, dict, dict]:
         ],
     }
     for name, content in tables.items():
-        (told / "stories" / name).mkdir(parents=True)
-        pq.write_table(pa.Table.from_pylist(content), told / "stories" / name / "part-0.parquet")
-    relist(told)
-    return told, third, fifth
+        (shown / "stories" / name).mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist(content), shown / "stories" / name / "part-0.parquet")
+    relist(shown)
+    return shown, third, fifth
 
 
 def relist(place: Path) -> None:
@@ -256,9 +256,9 @@ def relist(place: Path) -> None:
     ],
 )
 def test_a_story_is_its_connections_in_its_time(files, original, stories, option, until):
-    told, third, fifth = stories
+    shown, third, fifth = stories
     end = (fifth if until == "fifth" else third)["response_last_ns"]
-    piece = cut(files, told, *option, "--capture", LEADER_MOVE)
+    piece = cut(files, shown, *option, "--capture", LEADER_MOVE)
     stream = of_ends(
         files, original, (third["client_ip"], third["client_port"]), (third["server_ip"], third["server_port"])
     )
@@ -269,35 +269,35 @@ def test_a_story_is_its_connections_in_its_time(files, original, stories, option
 
 
 def test_an_incident_that_connections_prove_is_these_from_its_begin_to_its_end(files, original, stories):
-    told, third, _ = stories
+    shown, third, _ = stories
     stream = of_ends(
         files, original, (third["client_ip"], third["client_port"]), (third["server_ip"], third["server_port"])
     )
-    piece = cut(files, told, "--incident", "J", "--capture", LEADER_MOVE)
+    piece = cut(files, shown, "--incident", "J", "--capture", LEADER_MOVE)
     assert [p for p in piece.plain if p.ts_ns >= third["ts_ns"]] == [p for p in stream if p.ts_ns >= third["ts_ns"]]
 
 
 def test_a_client_instance_and_a_finding_without_requests_are_connections(files, original, stories):
-    told, third, _ = stories
+    shown, third, _ = stories
     stream = of_ends(
         files, original, (third["client_ip"], third["client_port"]), (third["server_ip"], third["server_port"])
     )
-    assert cut(files, told, "--client", "C", "--capture", LEADER_MOVE).plain == stream
-    assert cut(files, told, "--finding", "G", "--capture", LEADER_MOVE, "--overwrite").plain == stream
+    assert cut(files, shown, "--client", "C", "--capture", LEADER_MOVE).plain == stream
+    assert cut(files, shown, "--finding", "G", "--capture", LEADER_MOVE, "--overwrite").plain == stream
 
 
 def test_a_finding_is_its_requests_and_the_connections_that_it_is_about(files, stories):
-    told, third, _ = stories
-    rows = ds.dataset(told / "connections").to_table().to_pylist()
+    shown, third, _ = stories
+    rows = ds.dataset(shown / "connections").to_table().to_pylist()
     refused = sorted((r for r in rows if r["close_kind"] == "refused"), key=lambda r: r["conn_id"])[:2]
     ends = {(socket.inet_aton(row["client_ip"]), row["client_port"]) for row in (*refused, third)}
     finding = {"finding_id": "H", "conn_ids": [refused[0]["conn_id"], third["conn_id"]]}
     finding |= {"evidence": [third["request_id"], refused[1]["conn_id"]], "first_ns": 1, "last_ns": 1 << 61}
-    pq.write_table(pa.Table.from_pylist([finding]), told / "stories" / "findings" / "part-1.parquet")
-    relist(told)
-    piece = cut(files, told, "--finding", "H", "--capture", LEADER_MOVE)
+    pq.write_table(pa.Table.from_pylist([finding]), shown / "stories" / "findings" / "part-1.parquet")
+    relist(shown)
+    piece = cut(files, shown, "--finding", "H", "--capture", LEADER_MOVE)
     assert {end for packet in piece.plain for end in files.ends(packet)} >= ends
-    request = cut(files, told, "--finding", "F", "--capture", LEADER_MOVE, "--overwrite")
+    request = cut(files, shown, "--finding", "F", "--capture", LEADER_MOVE, "--overwrite")
     assert set(request.plain) < set(piece.plain)
     others = [packet for packet in piece.plain if packet not in set(request.plain)]
     assert {end for packet in others for end in files.ends(packet)} & ends == ends - {

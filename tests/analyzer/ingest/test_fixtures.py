@@ -156,8 +156,8 @@ def test_confirmed_transaction_coordinators_are_the_brokers_that_coordinate(data
     found = set()
     for role in data.rows("roles"):
         if role["role"] == "transaction_coordinator" and role["verdict"] == "confirmed":
-            told = data.truth["transactional_ids"][role["subject"]]
-            assert truth[connections[role["conn_id"]]]["remote_node"] in {node for _, node in told["coordinators"]}
+            result = data.truth["transactional_ids"][role["subject"]]
+            assert truth[connections[role["conn_id"]]]["remote_node"] in {node for _, node in result["coordinators"]}
             found.add(role["subject"])
     assert found == set(data.truth["transactional_ids"])
 
@@ -172,8 +172,8 @@ def elections(truth):
 def test_leaders_and_epochs_are_those_of_the_brokers_logs(datasets):
     data = datasets("leader_move")
     elected = elections(data.truth)
-    told = [r for r in data.rows("topology") if r["kind"] == "leader" and r["leader_epoch"] is not None]
-    known = [(elected.get((f"{r['topic']}-{r['partition']}", r["leader_epoch"])), r) for r in told]
+    result = [r for r in data.rows("topology") if r["kind"] == "leader" and r["leader_epoch"] is not None]
+    known = [(elected.get((f"{r['topic']}-{r['partition']}", r["leader_epoch"])), r) for r in result]
     checked = [(log, row) for log, row in known if log is not None]
     assert {row["leader_epoch"] for _, row in checked} == {0, 1, 2, 3}
     assert all(row["node_id"] == node for (_, node), row in checked)

@@ -65,9 +65,9 @@ def test_the_user_and_mechanism_of_each_login_and_no_password(tables):
     rows = [r for r in tables("sasl_users", "connections") if r["sasl_mechanism"] and client.get(ends(r))]
     seen = Counter()
     for row in rows:
-        told = truth["clients"][client[ends(row)]]
-        assert row["sasl_mechanism"] == told["mechanism"]
-        assert row["principal"] == told["user"]
+        result = truth["clients"][client[ends(row)]]
+        assert row["sasl_mechanism"] == result["mechanism"]
+        assert row["principal"] == result["user"]
         seen[row["principal"], row["sasl_mechanism"].partition("-")[0]] += 1
     assert {("alice", "PLAIN"), ("bob", "SCRAM"), ("carol", "SCRAM")} <= set(seen)
     assert {r["session_lifetime_ms"] for r in rows} >= {6000}  # connections.max.reauth.ms of the listener

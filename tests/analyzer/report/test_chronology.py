@@ -44,8 +44,8 @@ def run(*args: object) -> Result:
 
 def entries(result: Result) -> list[tuple[str, str, str]]:
     assert result.exit_code == 0, result.output
-    told = [json.loads(one) for one in result.stdout.splitlines()]
-    return [(entry["at"], entry["kind"], entry["text"]) for entry in told]
+    shown = [json.loads(one) for one in result.stdout.splitlines()]
+    return [(entry["at"], entry["kind"], entry["text"]) for entry in shown]
 
 
 def test_everything_stands_in_order_of_time(dataset: Write) -> None:

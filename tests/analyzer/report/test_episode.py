@@ -102,11 +102,11 @@ def test_a_cause_is_what_its_recoveries_have_in_common_and_the_worst_of_them(pro
 
 
 def test_the_same_as_json(proven: Path) -> None:
-    told = json.loads(run("explain", proven, "p1:r3", "--format", "json"))
-    assert told["recovery"]["steps"][0]["packets"] == [501, 512]
-    assert told["cause"]["n_recoveries"] == 4
-    assert told["cut"] == f"kafkascope cut {proven} --recovery p1:r3 -o p1:r3.pcapng"
-    assert any("Recovered" in sentence for sentence in told["sentences"])
+    shown = json.loads(run("explain", proven, "p1:r3", "--format", "json"))
+    assert shown["recovery"]["steps"][0]["packets"] == [501, 512]
+    assert shown["cause"]["n_recoveries"] == 4
+    assert shown["cut"] == f"kafkascope cut {proven} --recovery p1:r3 -o p1:r3.pcapng"
+    assert any("Recovered" in sentence for sentence in shown["sentences"])
 
 
 def test_an_episode_as_a_waterfall(proven: Path) -> None:

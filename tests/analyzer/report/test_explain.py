@@ -103,16 +103,16 @@ def test_every_id_is_explained_in_sentences(dataset: Write, name: str) -> None:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_same_as_json_with_the_rows_behind_it(dataset: Write, name: str) -> None:
-    told = json.loads(explained(dataset(), name, "--format", "json"))
+    shown = json.loads(explained(dataset(), name, "--format", "json"))
     text = flat(explained(dataset(), name))
-    assert all(flat(sentence) in text for sentence in told["sentences"])
-    assert told["id"] == name.removesuffix(":2")
-    assert set(told) > {"asked_for", "id", "sentences", "cut", "wireshark"}
+    assert all(flat(sentence) in text for sentence in shown["sentences"])
+    assert shown["id"] == name.removesuffix(":2")
+    assert set(shown) > {"asked_for", "id", "sentences", "cut", "wireshark"}
 
 
 def ids_in(model: Any) -> set[tuple[str, str]]:
     """(key, id) of everything in report.json that explain should take."""
-    keys = {"incident_id", "finding_id", "startup_id", "recovery_id", "cause_id", "rebalance_id", "told"}
+    keys = {"incident_id", "finding_id", "startup_id", "recovery_id", "cause_id", "rebalance_id"}
     found: set[tuple[str, str]] = set()
     if isinstance(model, list):
         return set().union(*map(ids_in, model)) if model else found
@@ -138,8 +138,8 @@ def test_every_id_of_the_report_can_be_explained(dataset: Write) -> None:
 def test_the_report_and_the_explanation_have_the_same_words_and_numbers(dataset: Write) -> None:
     place = dataset()
     incident = plain(report_model(Dataset.open(place)), clip=True)["incidents"]["listed"][0]
-    told = json.loads(explained(place, "incident-1", "--format", "json"))
-    assert told["incident"] == {
+    shown = json.loads(explained(place, "incident-1", "--format", "json"))
+    assert shown["incident"] == {
         key: value.replace("OUT.kscope", str(place)) if key in ("cut", "explain") else value
         for key, value in incident.items()
     }

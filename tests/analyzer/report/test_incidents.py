@@ -53,15 +53,15 @@ def calm(dataset: Write, small: ModuleType) -> Path:
 
 
 def test_the_headline_says_what_failed_who_stood_still_and_what_else_is_wrong(dataset: Write) -> None:
-    told = model_of(dataset())["headline"]
-    assert (told["verdict"], told["sentence"]) == ("error", f"Broker silent: node 1 (10.0.0.11:9092), {NOT_OVER}.")
-    assert told["details"] == [
+    result = model_of(dataset())["headline"]
+    assert (result["verdict"], result["sentence"]) == ("error", f"Broker silent: node 1 (10.0.0.11:9092), {NOT_OVER}.")
+    assert result["details"] == [
         STILL,
         "1 start failed: reader at join group.",
         "Besides, findings: 1 error (broker_lost).",
     ]
-    assert (told["n_clients"], told["n_stalled_clients"], told["n_waiting_clients"]) == (2, 2, 1)
-    assert (told["n_stalls"], told["longest_ms"], told["n_failed_starts"]) == (3, 5000, 1)
+    assert (result["n_clients"], result["n_stalled_clients"], result["n_waiting_clients"]) == (2, 2, 1)
+    assert (result["n_stalls"], result["longest_ms"], result["n_failed_starts"]) == (3, 5000, 1)
 
 
 def test_of_several_incidents_the_headline_counts_all_and_names_the_worst(dataset: Write, small: ModuleType) -> None:
@@ -75,9 +75,9 @@ def test_of_several_incidents_the_headline_counts_all_and_names_the_worst(datase
 
 
 def test_where_nothing_failed_the_headline_says_so_and_counts_the_errors(calm: Path) -> None:
-    told = model_of(calm)["headline"]
-    assert (told["verdict"], told["sentence"]) == ("none", "Nothing failed that the capture shows.")
-    assert told["details"] == [
+    result = model_of(calm)["headline"]
+    assert (result["verdict"], result["sentence"]) == ("none", "Nothing failed that the capture shows.")
+    assert result["details"] == [
         "None of 2 clients stood still for 1 s or longer, and no start failed. Brokers returned 1 error code, which "
         "made nobody wait that long."
     ]
@@ -95,8 +95,8 @@ def test_the_words_name_the_limit_that_was_used(dataset: Write) -> None:
     with_limit(place, 2_000)
     found = model_of(place)
     assert found["incidents"]["stall_ms"] == 2_000
-    told = STILL.replace("stood still,", "stood still for 2 s or longer,")
-    assert told in found["headline"]["details"]
+    result = STILL.replace("stood still,", "stood still for 2 s or longer,")
+    assert result in found["headline"]["details"]
 
 
 def test_where_nobody_stood_still_the_words_name_the_limit_too(calm: Path) -> None:
@@ -372,10 +372,10 @@ def test_older_stories_say_what_is_missing_and_still_what_is_wrong(dataset: Writ
     for name in ("incidents", "stalls"):
         shutil.rmtree(place / "stories" / name)
     small.relist(place)
-    told = model_of(place)["headline"]
-    assert told["verdict"] == "error"
-    assert "older than this part" in told["sentence"]
-    assert told["details"] == [
+    result = model_of(place)["headline"]
+    assert result["verdict"] == "error"
+    assert "older than this part" in result["sentence"]
+    assert result["details"] == [
         "1 start failed: reader at join group.",
         "Findings: 1 error and 1 warning (broker_lost, leader_storm).",
     ]

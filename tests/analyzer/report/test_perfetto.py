@@ -49,8 +49,13 @@ class Read:
             if packet.HasField("track_event"):
                 event = packet.track_event
                 args = {keys[a.name_iid]: getattr(a, a.WhichOneof("value")) for a in event.debug_annotations}
-                told = {"track": event.track_uuid, "ts": packet.timestamp, "flows": list(event.flow_ids), "args": args}
-                self._events.append((event.type, {**told, "name": names.get(event.name_iid, event.name)}))
+                result = {
+                    "track": event.track_uuid,
+                    "ts": packet.timestamp,
+                    "flows": list(event.flow_ids),
+                    "args": args,
+                }
+                self._events.append((event.type, {**result, "name": names.get(event.name_iid, event.name)}))
         self._match()
 
     def _track(self, track: Any) -> None:

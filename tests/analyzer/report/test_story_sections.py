@@ -78,10 +78,10 @@ def test_of_many_transactions_the_gravest_are_kept(dataset: Write, small: Module
     many = [{**row, "transaction_no": n, "outcome": "aborted", "end_ns": small.T0 + 1000 * n} for n in range(300)]
     many += [{**row, "transaction_no": n, "outcome": "hanging"} for n in range(300, 305)]
     small.write_table(place, small.TABLES["transactions"], many)
-    (told,) = plain(report_model(Dataset.open(place)), clip=True)["transactions"]["ids"]
-    assert told["n_unwell"] == 305
-    assert [r["transaction_no"] for r in told["unwell"] if r["outcome"] == "hanging"] == [300, 301, 302, 303, 304]
-    assert [r["transaction_no"] for r in told["unwell"] if r["outcome"] == "aborted"] == list(range(15))
+    (result,) = plain(report_model(Dataset.open(place)), clip=True)["transactions"]["ids"]
+    assert result["n_unwell"] == 305
+    assert [r["transaction_no"] for r in result["unwell"] if r["outcome"] == "hanging"] == [300, 301, 302, 303, 304]
+    assert [r["transaction_no"] for r in result["unwell"] if r["outcome"] == "aborted"] == list(range(15))
 
 
 def test_older_stories_say_why_a_section_is_empty(dataset: Write, small: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""`kafkascope topology`: replay of what was told, times, what moved, and how it is shown."""
+"""`kafkascope topology`: replay of what was reported, times, what moved, and how it is shown."""
 
 import json
 from pathlib import Path
@@ -149,14 +149,14 @@ def test_what_a_broker_confirmed_counts_where_nobody_told_it(made):
     roles = [
         {**proof, "role": "partition_leader", "subject": "my-topic-3"},
         {**proof, "role": "group_coordinator", "subject": "g"},
-        {**proof, "role": "group_coordinator", "subject": "told"},
+        {**proof, "role": "group_coordinator", "subject": "reported"},
         {**proof, "role": "partition_leader", "subject": "other-0", "verdict": "claimed"},
     ]
-    model = plain_topology(Dataset.open(made([coordinator(0, "told", 1)], roles=roles, connections=conns)))
+    model = plain_topology(Dataset.open(made([coordinator(0, "reported", 1)], roles=roles, connections=conns)))
     assert led(model) == {("my-topic", 3): (5, None)}
     assert {row["key"]: (row["node_id"], row["source"]) for row in model["coordinators"]} == {
         "g": (5, "confirmed"),
-        "told": (1, "told"),
+        "reported": (1, "reported"),
     }
 
 

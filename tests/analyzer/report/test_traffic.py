@@ -56,13 +56,13 @@ def test_latency_is_told_apart_by_broker_and_by_whose_time_it_was(with_requests,
     rows = [produce(small, n, 1, 100 * (n + 1)) for n in range(9)] + [produce(small, 20, 2, 50_000)]
     rows += [produce(small, 30, None, 7), produce(small, 31, 1, 0) | {"latency_us": None}]
     found = section(broker_latency, (with_requests(rows)))
-    told = {(row["node_id"], row["address"]): row for row in found["listed"]}
-    assert set(told) == {(1, None), (2, None), (None, "10.0.0.11:9092")}
-    first = told[1, None]
+    result = {(row["node_id"], row["address"]): row for row in found["listed"]}
+    assert set(result) == {(1, None), (2, None), (None, "10.0.0.11:9092")}
+    first = result[1, None]
     assert (first["n"], first["max_us"], first["network_p50_us"], first["network_p99_us"]) == (9, 900, 50, 50)
     assert 496 <= first["broker_p50_us"] <= 500
     assert 893 <= first["broker_p99_us"] <= 900
-    assert told[2, None]["broker_p50_us"] >= 49_600
+    assert result[2, None]["broker_p50_us"] >= 49_600
 
 
 def test_round_trips_are_the_handshakes_of_each_broker(dataset: Write, small: ModuleType) -> None:

@@ -52,29 +52,29 @@ def test_a_bar_is_as_wide_as_it_should_be(start: int, took: int, wait: int, brok
 
 @pytest.mark.parametrize("how", ["plain", "rich"])
 def test_starts_fit_80_columns_and_is_ascii_when_plain(dataset: Write, how: str) -> None:
-    told = run("timeline", dataset(text="\x1b[31mé"), "--start", "--format", how)
-    assert told.returncode == 0, told.stderr
-    lines = told.stdout.splitlines()
+    result = run("timeline", dataset(text="\x1b[31mé"), "--start", "--format", how)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    assert "\x1b" not in told.stdout
+    assert "\x1b" not in result.stdout
     assert any("init producer id #2" in line for line in lines)
     assert any("COORDINATOR_LOAD" in line for line in lines)
     if how == "plain":
-        assert told.stdout.isascii()
+        assert result.stdout.isascii()
 
 
 @pytest.mark.parametrize("which", [("--client", "reader"), ("g1:1",)])
 def test_starts_of_one_client_or_one_start_as_json(dataset: Write, which: tuple[str, ...]) -> None:
-    told = run("timeline", dataset(), "--start", *which, "--format", "json")
-    (client,) = json.loads(told.stdout)["clients"]
+    result = run("timeline", dataset(), "--start", *which, "--format", "json")
+    (client,) = json.loads(result.stdout)["clients"]
     assert (client["client_instance_id"], client["starts"][0]["outcome"]) == ("g1", "failed")
 
 
 def test_who_is_not_there_is_said(dataset: Write) -> None:
-    told = run("timeline", dataset(), "--client", "nobody")
-    assert told.returncode == 2
-    assert "no client nobody; it has reader, svc" in told.stderr
-    assert "Traceback" not in told.stderr
+    result = run("timeline", dataset(), "--client", "nobody")
+    assert result.returncode == 2
+    assert "no client nobody; it has reader, svc" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_brokers_are_shown_when_asked_for(dataset: Write) -> None:
@@ -92,7 +92,7 @@ def test_without_stories_it_says_how_to_make_them(dataset: Write) -> None:
 def two(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """The same client, ready after 400 ms and after 1,400 ms: a wait before its first Produce grew by 1,000 ms."""
 
-    def told(total_ms: int, wait_ms: int) -> Callable[[str], Any]:
+    def result(total_ms: int, wait_ms: int) -> Callable[[str], Any]:
         def rows(text: str) -> Any:
             found = original(text)
             for start in found["startups"]:
@@ -106,7 +106,7 @@ def two(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Pa
     original = small.story_rows
     places = tmp_path / "a.kscope", tmp_path / "b.kscope"
     for place, total, wait in ((places[0], 400, 300), (places[1], 1_400, 1_300)):
-        monkeypatch.setattr(small, "story_rows", told(total, wait))
+        monkeypatch.setattr(small, "story_rows", result(total, wait))
         small.write_dataset(place)
     return places
 
@@ -126,11 +126,11 @@ def test_a_slower_start_names_the_step_and_whose_time(two: tuple[Path, Path]) ->
             "network_us": 0,
         }
     ]
-    told = run("diff", *two, "--format", "plain")
-    assert "slower by 1.00 s" in told.stdout
-    assert "+1.00 s first produce" in told.stdout
-    assert "mostly the client's wait" in told.stdout
-    assert max(map(len, told.stdout.splitlines())) <= 80
+    result = run("diff", *two, "--format", "plain")
+    assert "slower by 1.00 s" in result.stdout
+    assert "+1.00 s first produce" in result.stdout
+    assert "mostly the client's wait" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 def test_a_capture_against_itself_has_no_change(two: tuple[Path, Path]) -> None:

@@ -19,6 +19,6 @@ def test_the_versions_offered_are_those_of_the_connections_first_good_answer(tmp
     for row in answers.filter(pc.equal(answers["error_code"], 0)).to_pylist():
         keys = sorted((k["api_key"], k["min_version"], k["max_version"]) for k in row["api_keys"])
         first.setdefault(row["conn_id"], [f"{api_name(key)}:{low}-{high}" for key, low, high in keys])
-    told = pq.read_table(tmp_path / "out.kscope" / "connections", columns=["conn_id", "api_versions_offered"])
-    assert {r["conn_id"]: r["api_versions_offered"] for r in told.to_pylist() if r["api_versions_offered"]} == first
+    result = pq.read_table(tmp_path / "out.kscope" / "connections", columns=["conn_id", "api_versions_offered"])
+    assert {r["conn_id"]: r["api_versions_offered"] for r in result.to_pylist() if r["api_versions_offered"]} == first
     assert len({len(offer) for offer in first.values()}) > 1

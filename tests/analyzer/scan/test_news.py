@@ -17,7 +17,7 @@ def leader(second, node_id, partition=0, epoch=None):
     return fact | {"leader_epoch": epoch, "ts_ns": int(second * WINDOW_NS)}
 
 
-def told(*facts):
+def result(*facts):
     rows = [{field.name: fact.get(field.name) for field in SCHEMA} for fact in facts]
     return pa.Table.from_pylist(rows, SCHEMA)
 
@@ -27,34 +27,34 @@ def seen(table):
 
 
 def test_a_repeated_fact_is_no_news():
-    assert seen(only_changes(told(leader(1, 1), leader(2, 1), leader(3, 1)))) == [(1, 0, 1)]
+    assert seen(only_changes(result(leader(1, 1), leader(2, 1), leader(3, 1)))) == [(1, 0, 1)]
 
 
 def test_a_leader_that_moves_and_returns_is_news_twice():
-    facts = told(leader(1, 1), leader(2, 2), leader(3, 1), leader(4, 1))
+    facts = result(leader(1, 1), leader(2, 2), leader(3, 1), leader(4, 1))
     assert seen(only_changes(facts)) == [(1, 0, 1), (2, 0, 2), (3, 0, 1)]
 
 
 def test_what_old_metadata_tells_later_is_no_news():
-    facts = told(leader(1, 1, epoch=5), leader(2, 2, epoch=6), leader(3, 1, epoch=5), leader(4, 2, epoch=6))
+    facts = result(leader(1, 1, epoch=5), leader(2, 2, epoch=6), leader(3, 1, epoch=5), leader(4, 2, epoch=6))
     assert seen(only_changes(facts)) == [(1, 0, 1), (2, 0, 2)]
 
 
 def test_what_was_known_in_an_earlier_block_is_not_kept():
     first = FirstTold()
-    first.only_first(told(leader(1, 1, epoch=0)))
-    assert seen(first.only_first(told(leader(2, 1, epoch=0), leader(3, 2, 1, epoch=0)))) == [(3, 1, 2)]
+    first.only_first(result(leader(1, 1, epoch=0)))
+    assert seen(first.only_first(result(leader(2, 1, epoch=0), leader(3, 2, 1, epoch=0)))) == [(3, 1, 2)]
 
 
 def test_what_comes_late_and_was_told_earlier_is_kept():
     first = FirstTold()
-    first.only_first(told(leader(9, 1, epoch=0)))
-    assert seen(first.only_first(told(leader(8, 1, epoch=0)))) == [(8, 0, 1)]
+    first.only_first(result(leader(9, 1, epoch=0)))
+    assert seen(first.only_first(result(leader(8, 1, epoch=0)))) == [(8, 0, 1)]
 
 
 def test_no_facts_are_no_news():
-    assert only_changes(told()).num_rows == 0
-    assert FirstTold().only_first(told()).num_rows == 0
+    assert only_changes(result()).num_rows == 0
+    assert FirstTold().only_first(result()).num_rows == 0
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -62,13 +62,13 @@ def test_news_are_the_same_however_the_facts_were_shared_out(seed):
     """Over one to three readers, in pieces of any size, some of them in another order than that of time."""
     r = random.Random(seed)
     facts = [leader(s / 4, r.randint(1, 3), r.randint(0, 2), r.choice([None, 0, 1, 2])) for s in range(400)]
-    whole = only_changes(told(*facts))
+    whole = only_changes(result(*facts))
     kept = []
     for reader in range(readers := r.randint(1, 3)):
         first, own = FirstTold(), facts[reader::readers]
         while own:
             n = min(len(own), r.randint(1, 60))
             piece, own = own[:n], own[n:]
-            kept += first.only_first(told(*r.sample(piece, n))).to_pylist()
+            kept += first.only_first(result(*r.sample(piece, n))).to_pylist()
     assert len(kept) < len(facts)
-    assert only_changes(told(*sorted(kept, key=lambda fact: fact["ts_ns"]))).equals(whole)
+    assert only_changes(result(*sorted(kept, key=lambda fact: fact["ts_ns"]))).equals(whole)

@@ -46,12 +46,12 @@ def test_there_are_vectors_of_each_kind() -> None:
 
 @pytest.mark.parametrize("vector", WRITTEN, ids=range(len(WRITTEN)))
 def test_as_kafka_wrote_it(vector: dict[str, Any]) -> None:
-    told = read(vector, bytes.fromhex(vector["hex"]))
+    result = read(vector, bytes.fromhex(vector["hex"]))
     for name in ("topics", "owned", "items", "standby", "revoked"):
         if name in vector:
-            assert sorted(getattr(told, name)) == sorted(vector[name]), name
-    if isinstance(told, Assigned):
-        assert told.is_change == (vector["assignor"] in ("compatible", "sessioned"))
+            assert sorted(getattr(result, name)) == sorted(vector[name]), name
+    if isinstance(result, Assigned):
+        assert result.is_change == (vector["assignor"] in ("compatible", "sessioned"))
 
 
 @pytest.mark.parametrize("vector", LOOSE, ids=range(len(LOOSE)))
@@ -92,11 +92,11 @@ def test_cut_bytes_are_refused_or_end_in_what_may_be_missing() -> None:
         refused = 0
         for n in range(len(raw)):
             try:
-                told = read(vector, raw[:n])
+                result = read(vector, raw[:n])
             except DecodeError:
                 refused += 1
                 continue
-            assert told == whole or not n or vector["protocol_type"] == "connect" or vector["assignor"] == "stream"
+            assert result == whole or not n or vector["protocol_type"] == "connect" or vector["assignor"] == "stream"
         assert refused > len(raw) // 3
 
 
@@ -109,10 +109,10 @@ def test_random_and_damaged_bytes_only_ever_raise_decode_error() -> None:
             raw[rng.randrange(len(raw))] = rng.randrange(256)
         for hostile in (bytes(raw), rng.randbytes(rng.randrange(60))):
             try:
-                told = read(vector, hostile)
+                result = read(vector, hostile)
             except DecodeError:
                 continue
-            assert told is not None
+            assert result is not None
 
 
 @pytest.mark.parametrize(

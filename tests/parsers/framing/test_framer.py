@@ -160,12 +160,12 @@ def test_a_request_and_its_response():
 
 def test_one_byte_at_a_time():
     asked = request(7) + request(8)
-    told = response(7) + response(8)
+    result = response(7) + response(8)
     wire = Wire()
     for i in range(len(asked)):
         wire.block([(i, asked[i : i + 1])])
-    for i in range(len(told)):
-        wire.block([], [(100 + i, told[i : i + 1])])
+    for i in range(len(result)):
+        wire.block([], [(100 + i, result[i : i + 1])])
     wire.block(final=True)
     assert wire.requests == [(METADATA, 7), (METADATA, 8)]
     assert wire.pairs == {7: 0, 8: 1}
@@ -320,7 +320,7 @@ def test_random_bytes_end_as_counted_bytes(client, server, syn):
 @given(st.data())
 def test_any_cut_into_packets_and_blocks_gives_the_same_frames(data):
     asked = b"".join(request(i, body=b"b" * (i * 7 % 50)) for i in range(12))
-    told = b"".join(response(i, b"a" * (i * 11 % 70)) for i in range(12))
+    result = b"".join(response(i, b"a" * (i * 11 % 70)) for i in range(12))
     wire = Wire()
     at = 0
     while at < len(asked):
@@ -328,9 +328,9 @@ def test_any_cut_into_packets_and_blocks_gives_the_same_frames(data):
         wire.block([(at, asked[at:to])])
         at = to
     at = 0
-    while at < len(told):
+    while at < len(result):
         to = at + data.draw(st.integers(1, 90))
-        wire.block([], [(10_000 + at, told[at:to])])
+        wire.block([], [(10_000 + at, result[at:to])])
         at = to
     wire.block(final=True)
     assert [c for _, c in wire.requests] == list(range(12))

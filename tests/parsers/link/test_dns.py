@@ -40,11 +40,12 @@ def packets_of(frames):
 
 
 def test_question_and_answer_are_read():
-    asked, told = read_dns(bytes(QUESTION)), read_dns(bytes(ANSWER))
-    assert (asked.id, asked.is_response, asked.name, asked.type, asked.rcode) == (77, False, "kafka-1.lab", "A", None)
-    assert (told.id, told.is_response, told.name, told.rcode) == (77, True, "kafka-1.lab", "NOERROR")
-    assert told.addresses == ("10.0.0.9", "2001:db8::9")
-    assert told.aliases == ("node-9.lab",)
+    request, response = read_dns(bytes(QUESTION)), read_dns(bytes(ANSWER))
+    assert (request.id, request.is_response, request.rcode) == (77, False, None)
+    assert (request.name, request.type) == ("kafka-1.lab", "A")
+    assert (response.id, response.is_response, response.name, response.rcode) == (77, True, "kafka-1.lab", "NOERROR")
+    assert response.addresses == ("10.0.0.9", "2001:db8::9")
+    assert response.aliases == ("node-9.lab",)
 
 
 def test_a_compressed_answer_is_read():

@@ -230,10 +230,10 @@ def test_what_tshark_reads_inside_tunnels(packets_of, tmp_path, linktype):
     wrpcap(str(tmp_path / "all.pcap"), [Raw(bytes(packet)) for _, packet in rows], linktype=linktype)
     fields = [f"-e{field}" for field in ("ip.src", "ipv6.src", "tcp.seq_raw", "tcp.len")]
     command = ["tshark", "-r", str(tmp_path / "all.pcap"), "-Tjson", *fields]
-    told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    result = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     _, segments = LinkReader().read_segments(*packets_of(rows))
-    assert len(segments) == len(told) == len(rows)
-    for i, row in enumerate(told):
+    assert len(segments) == len(result) == len(rows)
+    for i, row in enumerate(result):
         layers = row["_source"]["layers"]
         assert segments.seq[i] == int(layers["tcp.seq_raw"][-1])
         assert segments.length[i] == int(layers["tcp.len"][-1])

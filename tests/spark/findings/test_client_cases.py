@@ -279,9 +279,9 @@ def looks_up_both_ends(next_fetch: int | None, earliest: int = 0, latest: int = 
     ],
     ids=["earliest", "latest", "empty log", "the application chose", "asked once, never fetched"],
 )
-def test_the_next_fetch_tells_where_a_consumer_went_on(rows: Rows, told: str, found_in: Callable[..., Any]) -> None:
+def test_the_next_fetch_tells_where_a_consumer_went_on(rows: Rows, result: str, found_in: Callable[..., Any]) -> None:
     (finding,) = [row for row in found_in(rows) if row["rule"] == "offset_reset"]
-    assert told in finding["sentence"]
+    assert result in finding["sentence"]
 
 
 def test_a_consumer_that_looked_up_both_ends_and_never_fetched_says_nothing(found_in: Callable[..., Any]) -> None:

@@ -64,7 +64,7 @@ def fetcher(connection: Callable[..., Connection]) -> Callable[..., Connection]:
     return make
 
 
-def told(*connections: Connection) -> list[tuple[float, float | None]]:
+def result(*connections: Connection) -> list[tuple[float, float | None]]:
     """From when to when the client stood still."""
     own = list(connections)
     instance = Instance("ci-1", "10.0.0.9", "app", kind_of(own), Group(own), own)
@@ -77,7 +77,7 @@ def test_a_member_that_sends_nothing_anywhere_stands_still(
 ) -> None:
     """From its last request on any connection to its first afterwards: packets 105 and 200."""
     found = coordinator(), fetcher(silence(10.5, 20.2))
-    assert told(*found) == [(10.5, 20.0)]
+    assert result(*found) == [(10.5, 20.0)]
     own = list(found)
     (row,) = silent_client_rows(Instance("ci-1", "10.0.0.9", "app", kind_of(own), Group(own), own), END * NS)
     assert (row["packets"], row["groups"], row["heartbeat_ms"]) == ([100, 105, 200, 202], ["orders-app"], 3_000)
@@ -88,19 +88,19 @@ def test_a_client_that_fetches_on_does_not_stand_still(
     coordinator: MakeRow, fetcher: MakeRow, silence: MakeSilence
 ) -> None:
     """Its heartbeats are late for another reason."""
-    assert told(coordinator(), fetcher()) == []
-    assert told(coordinator(), fetcher(silence(5, 12))) == []
+    assert result(coordinator(), fetcher()) == []
+    assert result(coordinator(), fetcher(silence(5, 12))) == []
 
 
 def test_a_heartbeat_that_is_not_overdue_proves_nothing(coordinator: MakeRow, silence: MakeSilence) -> None:
     """One and a half intervals and a second: 5.5 s."""
-    assert told(coordinator(silence(10, 15.4, api_keys.HEARTBEAT))) == []
-    assert told(coordinator(silence(10, 15.6, api_keys.HEARTBEAT))) == [(10.0, 15.6)]
+    assert result(coordinator(silence(10, 15.4, api_keys.HEARTBEAT))) == []
+    assert result(coordinator(silence(10, 15.6, api_keys.HEARTBEAT))) == [(10.0, 15.6)]
 
 
 def test_without_known_heartbeats_a_client_may_be_idle(coordinator: MakeRow) -> None:
-    assert told(coordinator(cadences=[])) == []
-    assert told(coordinator(cadences=[], heartbeat_interval_ms=1_000)) == [(10.0, 20.0)]
+    assert result(coordinator(cadences=[])) == []
+    assert result(coordinator(cadences=[], heartbeat_interval_ms=1_000)) == [(10.0, 20.0)]
 
 
 @pytest.mark.parametrize(
@@ -115,24 +115,24 @@ def test_without_known_heartbeats_a_client_may_be_idle(coordinator: MakeRow) -> 
 def test_a_client_that_left_or_was_refused_owes_no_heartbeat(
     coordinator: MakeRow, silence: MakeSilence, api: int, more: Row
 ) -> None:
-    assert told(coordinator(silence(10, 20, api, **more))) == []
+    assert result(coordinator(silence(10, 20, api, **more))) == []
 
 
 def test_a_cut_network_is_no_client_that_stands_still(
     coordinator: MakeRow, fetcher: MakeRow, silence: MakeSilence
 ) -> None:
     """A server sent again what the host did not acknowledge."""
-    assert told(coordinator(), fetcher(silence(10.5, 20, acknowledged=False))) == []
+    assert result(coordinator(), fetcher(silence(10.5, 20, acknowledged=False))) == []
 
 
 def test_a_new_connection_ends_it(coordinator: MakeRow, fetcher: MakeRow) -> None:
     """A SYN is sent by the process, which runs again."""
-    assert told(coordinator(), fetcher(at=18)) == [(10.0, 18.0)]
-    assert told(coordinator(), fetcher(at=14)) == []
+    assert result(coordinator(), fetcher(at=18)) == [(10.0, 18.0)]
+    assert result(coordinator(), fetcher(at=14)) == []
 
 
 def test_connections_that_were_over_before_say_nothing(coordinator: MakeRow, fetcher: MakeRow) -> None:
-    assert told(coordinator(), fetcher(last_ns=9 * NS)) == [(10.0, 20.0)]
+    assert result(coordinator(), fetcher(last_ns=9 * NS)) == [(10.0, 20.0)]
 
 
 def test_one_that_never_goes_on_is_known_by_its_kernel(
@@ -141,17 +141,17 @@ def test_one_that_never_goes_on_is_known_by_its_kernel(
     """What its kernel acknowledged 0.4 s later may be the delayed acknowledgment of before; a host that vanished looks
     the same."""
     member = silence(10, None, api_keys.HEARTBEAT, last_sent_ns=int(10.1 * NS))
-    assert told(coordinator(member), fetcher(silence(10, None, last_sent_ns=int(10.4 * NS)))) == []
-    assert told(coordinator(member), fetcher(silence(10, None, last_sent_ns=int(10.9 * NS)))) == [(10.0, None)]
+    assert result(coordinator(member), fetcher(silence(10, None, last_sent_ns=int(10.4 * NS)))) == []
+    assert result(coordinator(member), fetcher(silence(10, None, last_sent_ns=int(10.9 * NS)))) == [(10.0, None)]
 
 
 def test_a_client_that_only_closes_its_connections_may_have_been_about_to_stop(
     coordinator: MakeRow, silence: MakeSilence
 ) -> None:
-    assert told(coordinator(silence(10, 20, api_keys.HEARTBEAT, ended_by="fin"))) == []
+    assert result(coordinator(silence(10, 20, api_keys.HEARTBEAT, ended_by="fin"))) == []
 
 
 def test_a_broker_that_closes_an_idle_connection_does_not_end_it(
     coordinator: MakeRow, fetcher: MakeRow, silence: MakeSilence
 ) -> None:
-    assert told(coordinator(), fetcher(silence(10, 16, ended_by="gave_up"))) == [(10.0, 20.0)]
+    assert result(coordinator(), fetcher(silence(10, 16, ended_by="gave_up"))) == [(10.0, 20.0)]

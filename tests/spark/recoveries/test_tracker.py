@@ -86,9 +86,9 @@ def test_the_transaction_before_may_take_a_moment_to_end(
     watch: Recoveries, request_row: MakeRequest, accepted: int, found: list[str]
 ) -> None:
     refused = ErrorRun("", api_keys.END_TXN, "CONCURRENT_TRANSACTIONS", transactional_id="tx")
-    told = {"transactional_id": "tx", "error_code": 51, "error_name": "CONCURRENT_TRANSACTIONS"}
+    result = {"transactional_id": "tx", "error_code": 51, "error_name": "CONCURRENT_TRANSACTIONS"}
     for at in (10, 200):
-        request = request_row(api_keys.END_TXN, at, at + 1, **told)
+        request = request_row(api_keys.END_TXN, at, at + 1, **result)
         watch.on_request(request)
         watch.on_answer(request, [refused])
     again = request_row(api_keys.END_TXN, accepted - 1, accepted, transactional_id="tx")

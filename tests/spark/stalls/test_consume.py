@@ -79,10 +79,10 @@ def test_reading_again_what_a_member_has_is_no_progress():
     ],
     ids=["goes on after it", "nothing more is there", "earlier: committed long ago", "itself", "it was read"],
 )
-def test_a_response_that_a_member_begins_with_again_was_not_read(taken_over, told):
+def test_a_response_that_a_member_begins_with_again_was_not_read(taken_over, result):
     """As recorded of a member that SIGSTOP stopped: its socket took one more record, which its heir read 6 s later."""
     stopped = run(0, 10.1, (0, 100), 12, answer=(99, 10, 9))
-    assert spans([stopped, taken_over], [member(), member("ci-2")]) == told
+    assert spans([stopped, taken_over], [member(), member("ci-2")]) == result
 
 
 def test_a_record_that_a_living_member_had_before_the_rebalance_is_read_twice_and_did_not_wait():

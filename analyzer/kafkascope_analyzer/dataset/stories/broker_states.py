@@ -11,7 +11,7 @@ BROKER_STATES = Table(
     "broker_states",
     "stretch of time in which a broker looked alike to one host",
     (
-        i32("node_id", "node id of the broker; null where the capture does not tell"),
+        i32("node_id", "node id of the broker; null where the capture does not show it"),
         text("server_ip", "address of the broker"),
         i32("server_port", "port of the broker"),
         text("host", "address of the host that talked to it"),

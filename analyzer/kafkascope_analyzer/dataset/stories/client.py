@@ -1,4 +1,4 @@
-"""What is told of each client by itself: who it is, its starts, its recoveries, its loops."""
+"""The story tables of each client by itself: who it is, its starts, its recoveries, its loops."""
 
 from kafkascope_analyzer.dataset.contract import Column, Table, flag, i16, i32, i64, text, texts, time
 
@@ -95,7 +95,7 @@ CLIENTS = Table(
         text("group_instance_id", "static member id"),
         text("transactional_id", "transactional id"),
         text("identity", "whether these connections are one client object for sure", "sole", "shared"),
-        text("identity_why", "what told it from others of the same name"),
+        text("identity_why", "how it was distinguished from others of the same name"),
         texts("conn_ids", "its connections, by time"),
         *time("first", "first segment of its connections"),
         *time("last", "last segment of its connections"),

@@ -28,7 +28,7 @@ INCIDENTS = Table(
     (
         text("incident_id", "the incident: the same for the same capture"),
         text("kind", "what failed", *INCIDENT_KINDS),
-        i32("node_id", "broker that failed; null where none did, or the capture does not tell which"),
+        i32("node_id", "broker that failed; null where none did, or the capture does not show which"),
         texts(
             "hosts",
             "hosts that were cut from the broker, sorted; empty where everybody was; of kind client, the clients' own",

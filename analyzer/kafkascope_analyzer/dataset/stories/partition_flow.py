@@ -16,7 +16,7 @@ PARTITION_FLOW = Table(
         i32(
             "leader_id",
             "broker that accepted records last, else the one that responded to the group's Fetch last; null where the "
-            "capture does not tell its node id",
+            "capture does not show its node id",
         ),
         i64("n_records", "records that brokers accepted in the slice; the same in the rows of all groups"),
         i64("record_bytes", "bytes of their record batches"),

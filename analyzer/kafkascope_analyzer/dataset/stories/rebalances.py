@@ -118,7 +118,7 @@ REBALANCES = Table(
             "departed",
             pa.list_(DEPARTED),
             "members of the generation before that are in it no more: how (left: it said so; evicted: it was silent; "
-            "replaced: another took its group.instance.id), and when it was last heard",
+            "replaced: another took its group.instance.id), and when its last request was seen",
         ),
         i32("n_refused_commits", "offset commits refused because of it"),
         texts("refused_commits", "the first of them, as request ids"),
@@ -126,7 +126,7 @@ REBALANCES = Table(
         i64(
             "lag_records",
             "records between the last offsets that the generation committed and the ends of their partitions then, as "
-            "Fetch answers told them; null where the capture does not show both",
+            "Fetch responses gave them; null where the capture does not show both",
         ),
         i32("n_lag_partitions", "partitions of which it shows both"),
         texts("evidence", "request ids that prove trigger, generation and assignments, in order of time"),

@@ -22,7 +22,7 @@ STALLS = Table(
         text("transactional_id", "transactional id that waited; null where none did"),
         text("topic", "topic; null where the wait is not about one"),
         i32("partition", "partition; null where the wait is not about one"),
-        i32("node_id", "broker that was waited on first; null where the capture does not tell"),
+        i32("node_id", "broker that was waited on first; null where the capture does not show it"),
         *time("from", "since when it waited"),
         *time("to", "when the wait ended; null where it still waited at the end of the capture"),
         flag(

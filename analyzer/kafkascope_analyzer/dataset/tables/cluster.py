@@ -1,4 +1,4 @@
-"""What answers tell of the cluster and of names."""
+"""What responses say about the cluster and about host names."""
 
 from kafkascope_analyzer.dataset.contract import Table, flag, i32, i64, text, texts, time
 from kafkascope_analyzer.dataset.tables.columns import CAPTURE, CONN, COORDINATOR_TYPES, ENDPOINTS, PACKET, REQUEST
@@ -33,7 +33,7 @@ DNS = Table(
         *time("", "the question (the answer, where the capture lacks the question)"),
         *ENDPOINTS,
         text("transport", "how it was carried", "udp", "tcp"),
-        text("name", "name asked for: lower case, without the last dot, odd bytes as \\DDD"),
+        text("name", "name asked for: lower case, without the last dot, bytes that are not printable as \\DDD"),
         text("type", "type asked for, as in A or AAAA"),
         text("rcode", "the answer's code, as in NOERROR or NXDOMAIN; null where there is no answer"),
         texts("addresses", "addresses of the answer, in its order"),

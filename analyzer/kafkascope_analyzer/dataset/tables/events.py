@@ -66,7 +66,7 @@ USAGE_KEYS = (
     "software_version",
     "status",
 )
-"""Columns of `requests` that tell kinds of requests of a connection apart."""
+"""Columns of `requests` that distinguish kinds of requests of a connection."""
 USAGE_FIRST = (
     "node_id",
     "correlation_id",
@@ -235,7 +235,7 @@ kind on it; how often, the first of them, when the last was sent; has_records: w
 is_unacknowledged: Produce with acks 0; n_new_fetch_sessions: how many asked for a new fetch session (epoch 0);
 max_wait_ms and least_wait_ms, least_min_bytes: the largest and least values of Fetch; lowest_generation and
 highest_generation: of the generations and member epochs above 0. samples: times and correlation ids of some requests
-(of_answers: of responses whose requests the capture lacks). learned: what its messages tell. loop: percentiles of the
+(of_answers: of responses whose requests the capture lacks). learned: what its messages say. loop: percentiles of the
 time between rounds of a loop, in milliseconds (in_flight: requests). silence: the client sent no payload for unusually
 long, although the server had responded to all its requests (first_*, last_*: its payload before, and what ended it;
 last_sent_ns: its last packet of any kind; acknowledged: its kernel acknowledged what the server sent; request_id to

@@ -1,4 +1,4 @@
-"""Kinds of `events` that tell what flowed through a topic-partition on one connection in one slice of time. Their key
+"""Kinds of `events` that show what flowed through a topic-partition on one connection in one slice of time. Their key
 is the topic-partition."""
 
 from collections.abc import Mapping

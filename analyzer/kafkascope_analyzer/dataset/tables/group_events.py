@@ -1,4 +1,4 @@
-"""Kinds of `events` that tell the story of a group. Their key is the group id."""
+"""Kinds of `events` that show what happened to a group. Their key is the group id."""
 
 from collections.abc import Mapping
 

@@ -1,10 +1,10 @@
-"""Kinds of `events` that tell how a server looked to the hosts that talked to it. Their key is the server's address and
+"""Kinds of `events` that show how a server looked to the hosts that talked to it. Their key is the server's address and
 port.
 
 server_host: a host that talked to the server; the facts of section 0 come before everything else of the server. The
 others are of times in which somebody waited for the server or lost a connection to it (section 1):
 server_connection: a connection that the server ended or did not accept, or the first that it accepted afterwards.
-server_wait: a host waited for it. life_sign: when it was heard from.
+server_wait: a host waited for it. life_sign: when it sent packets.
 """
 
 from collections.abc import Mapping

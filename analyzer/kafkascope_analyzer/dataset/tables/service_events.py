@@ -1,4 +1,4 @@
-"""Kinds of `events` that tell how producers and consumers of a topic-partition were served. Their key is the
+"""Kinds of `events` that show how producers and consumers of a topic-partition were served. Their key is the
 topic-partition."""
 
 from collections.abc import Mapping

@@ -1,5 +1,5 @@
-"""Kinds of `events` that tell the story of a transactional id. The order of the kinds is the order of events that have
-the same time: what separates stretches of Produce requests (InitProducerId, EndTxn, markers) comes before Produce.
+"""Kinds of `events` that show what happened to a transactional id. The order of the kinds is the order of events that
+have the same time: what separates stretches of Produce requests (InitProducerId, EndTxn, markers) comes before Produce.
 """
 
 import pyarrow as pa

@@ -14,14 +14,14 @@ def worst_episode(model: Report) -> tuple[Client, RecoveredCause] | None:
     """(client, its recovery) of the episode that most needs a picture: what did not end well, then what took longest.
     None where nothing broke, or no steps are known.
     """
-    told = [(client, recovery) for client in model.clients.listed for recovery in client.recoveries if recovery.steps]
-    return min(told, key=lambda pair: _order(pair[1]), default=None)
+    pairs = [(client, recovery) for client in model.clients.listed for recovery in client.recoveries if recovery.steps]
+    return min(pairs, key=lambda pair: _order(pair[1]), default=None)
 
 
 def _order(recovery: RecoveredCause) -> tuple[bool, int, int, str]:
     unwell = recovery.outcome in NOT_RECOVERED
     took = recovery.time_to_recover_ms or 0
-    return not unwell, -(took or recovery.n_errors), recovery.start_ns or 0, recovery.told
+    return not unwell, -(took or recovery.n_errors), recovery.start_ns or 0, recovery.recovery_id
 
 
 def sequence(client: Client, recovery: RecoveredCause) -> list[str]:

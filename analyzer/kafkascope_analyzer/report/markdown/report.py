@@ -86,7 +86,7 @@ def _recoveries(model: Report) -> Iterator[str]:
     listed = [(client, recovery) for client in model.clients.listed for recovery in client.recoveries]
     if not listed:
         return
-    listed.sort(key=lambda pair: (pair[1].start_ns or 0, pair[1].told))
+    listed.sort(key=lambda pair: (pair[1].start_ns or 0, pair[1].recovery_id))
     yield from ("", "## Recoveries", "", "| at | client | error | on | outcome | took | errors |")
     yield "|--:|---|---|---|---|--:|--:|"
     for client, recovery in listed[:MOST_RECOVERIES]:
@@ -143,7 +143,7 @@ def _worst(model: Report) -> Iterator[str]:
     outcome = outcome_text(recovery.outcome)
     what = f"{code(recovery.first_error_name)} on {code(recovery.resource)}"
     yield f"{code(client.client_id)}, {what}: {outcome}{took}."
-    yield f"{code('kafkascope explain OUT.kscope ' + recovery.told)} explains it with packet numbers."
+    yield f"{code('kafkascope explain OUT.kscope ' + recovery.recovery_id)} explains it with packet numbers."
     yield from ("", "```mermaid", *sequence(client, recovery), "```")
 
 

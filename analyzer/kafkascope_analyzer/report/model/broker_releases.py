@@ -30,7 +30,7 @@ _FROM_CONTROLLER_TO_BROKERS = (
     "messages/UpdateMetadata/request",
     "messages/StopReplica/request",
 )
-"""Messages by which a controller tells brokers that use ZooKeeper who leads."""
+"""Messages by which a controller announces leaders to brokers that use ZooKeeper."""
 _OF_MIGRATION = (
     *((message, "is_k_raft_controller") for message in _FROM_CONTROLLER_TO_BROKERS),
     ("messages/BrokerRegistration/request", "is_migrating_zk_broker"),
@@ -38,13 +38,13 @@ _OF_MIGRATION = (
     ("messages/ApiVersions/response", "zk_migration_ready"),
 )
 """Messages and their fields that are true only while a cluster migrates to KRaft (KIP-866, Kafka 3.4 to 3.9): a KRaft
-controller that still tells brokers with ZooKeeper who leads, such a broker that registers with it, and a controller
-that has zookeeper.metadata.migration.enable set."""
+controller that still announces leaders to brokers with ZooKeeper, such a broker that registers with it, and a
+controller that has zookeeper.metadata.migration.enable set."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSpan:
-    """A broker offered the same from first_ns (the first connection that was told so) to last_ns (the last one)."""
+    """A broker offered the same from first_ns (the first connection with that response) to last_ns (the last one)."""
 
     node_id: int | None
     address: str

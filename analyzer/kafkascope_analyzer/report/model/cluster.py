@@ -107,9 +107,9 @@ def cluster(database: Database) -> Cluster:
     releases = cluster_releases(database.dataset)
     seen = grouped((row for row in servers if row.node_id is not None), lambda row: row.node_id)
     known = [row for row in listed if row.kind == "broker" and (row.node_id or 0) >= 0 and row.address]
-    told = grouped((row for row in known if row.node_id is not None), lambda row: row.node_id)
-    node_ids = sorted({node_id for node_id in (*seen, *told) if node_id is not None})
-    brokers = [_broker(node_id, seen.get(node_id, []), told.get(node_id, []), releases) for node_id in node_ids]
+    advertised = grouped((row for row in known if row.node_id is not None), lambda row: row.node_id)
+    node_ids = sorted({node_id for node_id in (*seen, *advertised) if node_id is not None})
+    brokers = [_broker(node_id, seen.get(node_id, []), advertised.get(node_id, []), releases) for node_id in node_ids]
     controllers = {row.node_id for row in listed if row.kind == "controller" and row.node_id is not None}
     loose = [UnknownServer(row.address, row.n_connections) for row in servers if row.node_id is None]
     return Cluster(

@@ -221,8 +221,8 @@ def _advice(alike: list[FindingRow], names: dict[str, str]) -> str | None:
         return next(iter(clients), None)
     listed = [(advice, list_of(sorted(set(who)), NAMED_CLIENTS)) for advice, who in clients.items()]
     more = len(listed) - MOST_ADVICE
-    told = " ".join(f"For {who}: {advice}" for advice, who in listed[:MOST_ADVICE])
-    return f"{told} Likewise for {count(more, 'other client')}." if more > 0 else told
+    text = " ".join(f"For {who}: {advice}" for advice, who in listed[:MOST_ADVICE])
+    return f"{text} Likewise for {count(more, 'other client')}." if more > 0 else text
 
 
 def times_text(n: int, first: int | None, last: int | None, start_ns: int) -> str:

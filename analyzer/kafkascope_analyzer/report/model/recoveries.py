@@ -124,7 +124,7 @@ class RecoveredCause(Row):
 
     TABLE: ClassVar[Table] = RECOVERIES
     cause_id: str | None
-    told: Annotated[str, "recovery_id of the worst of them, which the other keys describe"]
+    recovery_id: Annotated[str, "recovery_id of the worst of them, which the other keys describe"]
     n_episodes: Annotated[int, "episodes"]
     resource_kind: str | None
     resource: str | None
@@ -161,8 +161,8 @@ def causes_of(dataset: Dataset, client_instance_ids: list[str]) -> dict[str, lis
     for (identity, _), episodes in grouped(found, cause_key).items():
         causes.setdefault(identity, []).append(_cause(episodes))
     for identity, of_client in causes.items():
-        causes[identity] = sorted(of_client, key=lambda cause: (cause.start_ns or 0, cause.told))
-    shown = [cause.told for of_client in causes.values() for cause in of_client[:MOST_CAUSES]]
+        causes[identity] = sorted(of_client, key=lambda cause: (cause.start_ns or 0, cause.recovery_id))
+    shown = [cause.recovery_id for of_client in causes.values() for cause in of_client[:MOST_CAUSES]]
     steps = steps_of(dataset, shown)
     return {identity: [_with_steps(cause, steps) for cause in of_client] for identity, of_client in causes.items()}
 
@@ -184,7 +184,7 @@ def worst_of_cause(episodes: Iterable[R]) -> R:
 
 
 def _with_steps(cause: RecoveredCause, steps: dict[str, list[RecoveryStep]]) -> RecoveredCause:
-    mine = steps.get(cause.told, [])
+    mine = steps.get(cause.recovery_id, [])
     return replace(cause, n_steps=len(mine), steps=both_ends(mine))
 
 
@@ -196,7 +196,7 @@ def _cause(episodes: Sequence[Recovery]) -> RecoveredCause:
     outcomes = Counter(row.outcome or "still_open" for row in episodes)
     return RecoveredCause(
         cause_id=worst.cause_id,
-        told=worst.recovery_id,
+        recovery_id=worst.recovery_id,
         n_episodes=len(episodes),
         resource_kind=worst.resource_kind,
         resource=worst.resource,

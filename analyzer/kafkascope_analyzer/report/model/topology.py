@@ -17,7 +17,7 @@ from kafkascope_analyzer.report.model.listed_brokers import GONE, BrokerMove, br
 from kafkascope_analyzer.report.model.topology_facts import (
     ACTIVE_CONTROLLER,
     RAFT_LOG,
-    TOLD,
+    REPORTED,
     Change,
     Fact,
     Replay,
@@ -76,7 +76,7 @@ class TopologyBroker(ShownBy):
     n_connections: int
     listed: bool | None
     since_ns: int | None
-    source: str = TOLD
+    source: str = REPORTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,10 +301,10 @@ def _brokers(servers: list[_Server], state: dict[Any, Fact], moves: list[BrokerM
     for row in servers:
         if row.node_id is not None:
             seen[row.node_id][row.address] += 1
-    told = grouped(_of_kind(state, "broker"), lambda fact: int(fact.key[1]))
+    listed = grouped(_of_kind(state, "broker"), lambda fact: int(fact.key[1]))
     where = {move.node_id: move.what for move in moves}
-    for node in sorted({*told, *seen}):
-        facts = told.get(node, [])
+    for node in sorted({*listed, *seen}):
+        facts = listed.get(node, [])
         first = min(facts, key=lambda fact: fact.since_ns, default=None)
         yield TopologyBroker(
             request_id=None if first is None else first.request_id,

@@ -1,9 +1,8 @@
-"""The cluster as the brokers told it, replayed in time: who led what, coordinated what and was where, until when.
+"""The cluster as the brokers reported it, replayed in time: who led what, coordinated what and was where, until when.
 
-A fact is the last of what was told about one thing (a topic-partition's leader, a coordinator's key, a node's endpoint)
-and how it came to be known. Leader epochs only rise while a topic lives (KIP-320): older news is passed over. What no
-answer names is taken from what a broker confirmed by doing it (table `roles`).
-"""
+A fact is the last report about one thing (a topic-partition's leader, a coordinator's key, a node's endpoint) and how
+it came to be known. Leader epochs only rise while a topic lives (KIP-320): older reports are passed over. What no
+answer names is taken from what a broker confirmed by doing it (table `roles`)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from kafkascope_analyzer.report.rows import Row, read
 RAFT_LOG = ("__cluster_metadata", 0)
 """Its leader is the active controller (KIP-500)."""
 ACTIVE_CONTROLLER = ("active controller",)
-TOLD, CONFIRMED, CONTROLLED = "told", "confirmed", "controller"
+REPORTED, CONFIRMED, CONTROLLED = "reported", "confirmed", "controller"
 Key = tuple[Any, ...]
 
 _COORDINATORS = {"group_coordinator": "group", "transaction_coordinator": "transaction", "share_coordinator": "share"}
@@ -66,12 +65,12 @@ class _Confirmed(Row):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What is known of one thing. since_ns: since when the node is the same; request_id: what told it first.
+    """What is known of one thing. since_ns: since when the node is the same; request_id: what reported it first.
 
     key: ("leader", topic, partition), ("coordinator", type, key), ("broker", node, host, port), ("controller",) for
-    whom Metadata names, ACTIVE_CONTROLLER for who sends requests to brokers, ("cluster", id). source: told by an answer
-    about the cluster, CONTROLLED for a request of the controller, or confirmed by an answer of the node itself.
-    """
+    whom Metadata names, ACTIVE_CONTROLLER for who sends requests to brokers, ("cluster", id). source: reported by a
+    response about the cluster, CONTROLLED for a request of the controller, or confirmed by an answer of the node
+    itself."""
 
     key: Key
     node_id: int | None
@@ -116,7 +115,7 @@ class Replay:
 
 
 def _is_older(fact: Fact, known: Fact) -> bool:
-    """Whether a fact tells of an earlier epoch than is known, of the same topic; what the controller says never does,
+    """Whether a fact is of an earlier epoch than is known, of the same topic; what the controller says never does,
     and what has no epoch is passed over after it.
     """
     if fact.source == CONTROLLED:
@@ -128,7 +127,7 @@ def _is_older(fact: Fact, known: Fact) -> bool:
 
 
 def facts_in_order(dataset: Dataset) -> list[Fact]:
-    """All facts by time: as many as changes were told, and one per connection and role."""
+    """All facts by time: as many as changes were reported, and one per connection and role."""
     found = [fact for row in read(dataset, TopologyRow, one_of("kind", list(_KINDS))) if (fact := _told(row))]
     return sorted([*found, *_confirmed(dataset)], key=lambda f: (f.since_ns, f.source == CONFIRMED, str(f.key)))
 
@@ -138,8 +137,8 @@ def _told(row: TopologyRow) -> Fact | None:
     if key is None or (row.node_id is None and row.kind != "cluster"):
         return None
     epoch = row.leader_epoch if row.leader_epoch is not None and row.leader_epoch >= 0 else None
-    told = (row.node_id, row.ts_ns, row.request_id, CONTROLLED if row.from_controller else TOLD)
-    return Fact(key, *told, epoch, topic_id=row.topic_id, rack=row.rack)
+    known = (row.node_id, row.ts_ns, row.request_id, CONTROLLED if row.from_controller else REPORTED)
+    return Fact(key, *known, epoch, topic_id=row.topic_id, rack=row.rack)
 
 
 def _key_of(row: TopologyRow) -> Key | None:

@@ -117,7 +117,7 @@ def limits_hit(dataset: Dataset) -> dict[str, int]:
 
 
 def limit_sentence(name: str, n: int) -> str:
-    """What to tell of a limit that was hit."""
+    """What to say of a limit that was hit."""
     what, fate = MEANINGS[name]
     return f"{count(n, what)} {fate}"
 

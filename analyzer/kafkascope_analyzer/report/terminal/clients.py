@@ -65,7 +65,7 @@ def render_clients(model: Report) -> Iterator[RenderableType]:
     if left > 0:
         who = count(left, "other client has", "other clients have")
         yield line("")
-        yield line((f"{who} less to tell; report.json has their stories", "dim"))
+        yield line((f"{who} less to report; report.json has their stories", "dim"))
     yield from _brokers(found.brokers)
 
 

@@ -112,16 +112,16 @@ def _some_requests(rows: Iterator[tuple[Any, ...]], writer: TraceWriter, tracks:
         if thread is None:
             continue
         name = safe(api or "unknown API") + (f": {safe(error)}" if n_errors and error else "")
-        told = {"request_id": request_id, **_safe(args)}
+        details = {"request_id": request_id, **_safe(args)}
         joined_by = [flow_of(recovery_id) for recovery_id in (flows or ())[:MOST_FLOWS]]
         until_ns = end_ns if end_ns is not None else sent_ns if status == "no_response_expected" else None
         span_ns = ts_ns, max(until_ns, ts_ns) if until_ns is not None else ts_ns
         lane = tracks.free(thread, span_ns, "in flight") if until_ns is not None else None
         if lane is None:
             word = "" if status == "ok" else f" ({(status or 'unanswered').replace('_', ' ')})"
-            writer.instant(thread, ts_ns, name + word, told, joined_by)
+            writer.instant(thread, ts_ns, name + word, details, joined_by)
         else:
-            writer.slice(lane, span_ns, name, told, joined_by)
+            writer.slice(lane, span_ns, name, details, joined_by)
 
 
 def _safe(args: Args) -> dict[str, int | str | None]:

@@ -33,11 +33,11 @@ def test_opens_and_answers_what_failed_who_stood_still_and_for_how_long(opened, 
     )
     assert "6 of 6 clients stood still, the longest for 5.11 s (order-api-5); all were served again." in lead
     incident = page.locator(".incident")
-    told = [re.sub(r"\s+", " ", text) for text in incident.locator(".body table tbody tr").all_inner_texts()]
-    assert told[0].startswith(
+    output = [re.sub(r"\s+", " ", text) for text in incident.locator(".body table tbody tr").all_inner_texts()]
+    assert output[0].startswith(
         "order-api-5 fetch from clicks-leader60-0 (group billing-leader29) and 5 more 00:16.602 5.11 s"
     )
-    assert told[1].startswith("svc-a-1 produce to clicks-leader60-2 and 5 more 00:12.693 3.90 s ✓ over")
+    assert output[1].startswith("svc-a-1 produce to clicks-leader60-2 and 5 more 00:12.693 3.90 s ✓ over")
     body = incident.first.inner_text()
     assert "What to do: Look at the log of node 3 (10.77.0.13:9092)" in body
     cut = re.search(r"kafkascope cut leader_move.kscope --incident (incident-[0-9a-f]{16}) -o \1.pcapng", body)
@@ -178,14 +178,14 @@ def test_click_shows_the_request_with_its_packets_and_the_cut_command(opened, re
     page.keyboard.press("e")
     panel = page.locator("#panel")
     panel.wait_for(state="visible")
-    told = panel.inner_text()
-    (request_id,) = re.findall(r"\b[0-9a-f]{16}-\d+\b(?=\n)", told)[:1]
+    output = panel.inner_text()
+    (request_id,) = re.findall(r"\b[0-9a-f]{16}-\d+\b(?=\n)", output)[:1]
     (row,) = [r for r in rows_of(leader_move, "requests", None) if r["request_id"] == request_id]
-    assert f"{row['request_packet_no']} (request), {row['response_packet_no']} (answer)" in told
-    assert row["error_name"] in told
-    assert f"kafkascope cut leader_move.kscope --request {request_id} -o request-{request_id}.pcapng" in told
+    assert f"{row['request_packet_no']} (request), {row['response_packet_no']} (answer)" in output
+    assert row["error_name"] in output
+    assert f"kafkascope cut leader_move.kscope --request {request_id} -o request-{request_id}.pcapng" in output
     panel.get_by_role("button", name="After").click()
-    assert page.locator("#panel").inner_text() != told
+    assert page.locator("#panel").inner_text() != output
     page.keyboard.press("Escape")
     assert not panel.is_visible()
 

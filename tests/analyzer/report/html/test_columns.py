@@ -26,7 +26,7 @@ def unpacked(page: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 @pytest.fixture(scope="module")
-def told(real_page):
+def result(real_page):
     return unpacked(real_page)
 
 
@@ -45,14 +45,14 @@ def request_ids(story, columns):
     return [f"{conns[conn]}-{number}" for conn, number in zip(summed(columns["d_conn"]), numbers, strict=True)]
 
 
-def test_every_request_is_there_once(told, table):
-    ids = request_ids(*told)
-    assert len(ids) == len(set(ids)) == told[0]["requests"]["n"]
+def test_every_request_is_there_once(result, table):
+    ids = request_ids(*result)
+    assert len(ids) == len(set(ids)) == result[0]["requests"]["n"]
     assert set(ids) == set(table)
 
 
-def test_figures_are_those_of_the_table(told, table):
-    story, columns = told
+def test_figures_are_those_of_the_table(result, table):
+    story, columns = result
     packets = summed(columns["d_packet"])
     answers = (packets + columns["d_response"]) & 0xFFFF_FFFF
     times = summed(columns["d_ts"]) * story["requests"]["unit"]
@@ -68,8 +68,8 @@ def test_figures_are_those_of_the_table(told, table):
         assert columns["weight"][n] == 1
 
 
-def test_topic_partitions_are_those_of_the_table(told, leader_move):
-    story, columns = told
+def test_topic_partitions_are_those_of_the_table(result, leader_move):
+    story, columns = result
     named: dict[str, set[tuple[str, int]]] = {}
     for row in ds.dataset(leader_move / "partitions").to_table().to_pylist():
         named.setdefault(row["request_id"], set()).add((row["topic"] or "", row["partition"]))
@@ -82,16 +82,16 @@ def test_topic_partitions_are_those_of_the_table(told, leader_move):
         assert len(mine) == min(12, len(named.get(request_id, ())))
 
 
-def test_lanes_have_every_connection_once(told, leader_move):
-    lanes = told[0]["lanes"]
+def test_lanes_have_every_connection_once(result, leader_move):
+    lanes = result[0]["lanes"]
     conns = [conn["conn_id"] for conn in lanes["connections"]]
     all_of_them = ds.dataset(leader_move / "connections").to_table(columns=["conn_id"])["conn_id"].to_pylist()
     assert sorted(conns) == sorted(all_of_them)
     assert [n for client in lanes["clients"] for n in client["conns"]] == list(range(len(conns)))
 
 
-def test_evidence_is_in_the_page_with_its_packets(told, table):
-    story, _ = told
+def test_evidence_is_in_the_page_with_its_packets(result, table):
+    story, _ = result
     wanted = {step["request_id"] for one in story["episodes"]["listed"] for step in one["steps"] if step["request_id"]}
     assert wanted <= set(story["evidence"])
     for request_id, row in story["evidence"].items():

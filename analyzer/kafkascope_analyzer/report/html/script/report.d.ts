@@ -661,7 +661,7 @@ export interface Report {
       transactional_id: string | null;
       /** whether these connections are one client object for sure */
       identity: "sole" | "shared" | null;
-      /** what told it from others of the same name */
+      /** how it was distinguished from others of the same name */
       identity_why: string | null;
       /** first segment of its connections (nanoseconds since the epoch) */
       first_ns: number | null;
@@ -854,7 +854,7 @@ export interface Report {
         /** the same for all episodes of one cause */
         cause_id: string | null;
         /** recovery_id of the worst of them, which the other keys describe */
-        told: string;
+        recovery_id: string;
         /** episodes */
         n_episodes: number;
         /** what broke */
@@ -1112,7 +1112,7 @@ export interface Report {
         }[];
         /** how many departed there are */
         n_departed: number;
-        /** members of the generation before that are in it no more: how (left: it said so; evicted: it was silent; replaced: another took its group.instance.id), and when it was last heard */
+        /** members of the generation before that are in it no more: how (left: it said so; evicted: it was silent; replaced: another took its group.instance.id), and when its last request was seen */
         departed: {
           member_id: string | null;
           client_instance_id: string | null;
@@ -1133,7 +1133,7 @@ export interface Report {
         n_fenced: number;
         /** request ids refused with FENCED_INSTANCE_ID or UNRELEASED_INSTANCE_ID meanwhile */
         fenced: string[];
-        /** records between the last offsets that the generation committed and the ends of their partitions then, as Fetch answers told them; null where the capture does not show both */
+        /** records between the last offsets that the generation committed and the ends of their partitions then, as Fetch responses gave them; null where the capture does not show both */
         lag_records: number | null;
         /** partitions of which it shows both */
         n_lag_partitions: number | null;
@@ -1877,7 +1877,7 @@ export interface RebalanceRow {
     /** from the one to the other; null where none waited, milliseconds */
     unread_ms: number | null;
   }[];
-  /** members of the generation before that are in it no more: how (left: it said so; evicted: it was silent; replaced: another took its group.instance.id), and when it was last heard */
+  /** members of the generation before that are in it no more: how (left: it said so; evicted: it was silent; replaced: another took its group.instance.id), and when its last request was seen */
   departed: {
     member_id: string | null;
     client_instance_id: string | null;
@@ -1896,7 +1896,7 @@ export interface RebalanceRow {
   refused_commits: string[];
   /** request ids refused with FENCED_INSTANCE_ID or UNRELEASED_INSTANCE_ID meanwhile */
   fenced: string[];
-  /** records between the last offsets that the generation committed and the ends of their partitions then, as Fetch answers told them; null where the capture does not show both */
+  /** records between the last offsets that the generation committed and the ends of their partitions then, as Fetch responses gave them; null where the capture does not show both */
   lag_records: number | null;
   /** partitions of which it shows both */
   n_lag_partitions: number | null;
