@@ -39,7 +39,8 @@ def event_rows(batch: pa.RecordBatch) -> Iterator[EventRow]:
 def event_row(row: Row) -> EventRow:
     """One row from a dict: the columns of `events`, as pyarrow's to_pylist gives them; others may be missing."""
     struct_lists = {kind: None if row.get(kind) is None else [row[kind]] for kind in CLIENT_KINDS}
-    return next(event_rows(pa.RecordBatch.from_pylist([row | struct_lists], LIST_SCHEMA)))
+    kind = next(kind for kind in reversed(CLIENT_KINDS) if struct_lists[kind] is not None)
+    return next(event_rows(pa.RecordBatch.from_pylist([row | struct_lists | {"rank": RANKS[kind]}], LIST_SCHEMA)))
 
 
 LIST_SCHEMA = pa.schema(

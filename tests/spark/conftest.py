@@ -16,7 +16,7 @@ from kafkascope_spark.session import open_session
 
 MS = 1_000_000
 FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
-FOLDERS = tuple(FIXTURES / name for name in ("captures", "captures/pieces", "starts", "findings", "service"))
+FOLDERS = tuple(FIXTURES / name for name in ("captures", "starts", "findings", "service", "captures/pieces"))
 
 
 @pytest.fixture(scope="session")

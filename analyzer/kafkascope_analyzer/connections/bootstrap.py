@@ -66,7 +66,7 @@ class Askers:
         self.client_ips = Coded[str | None](n, None)
         put_texts(self.client_ips, np.arange(n), self._rows["client_ip"])
         self.client_ids, self._software = Coded[str | None](n, None), Coded[str | None](n, None)
-        self._asked_ns, self._told_ns, self._number = (np.full(n, NEVER, np.int64) for _ in range(3))
+        self._asked_ns, self._metadata_ns, self._number = (np.full(n, NEVER, np.int64) for _ in range(3))
         self._first_id = np.full(n, SASL_IDS_FROM, np.int64)
         self._last_asked_ns, self._n_asked = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self._only_asked = np.ones(n, np.bool_)
@@ -82,7 +82,7 @@ class Askers:
         for kept, name in (
             (self._first_id, "id_min"),
             (self._asked_ns, "asked_min"),
-            (self._told_ns, "told_min"),
+            (self._metadata_ns, "metadata_min"),
             (self._number, "number_min"),
         ):
             kept[conn] = np.minimum(kept[conn], _numbers(grouped[name], NEVER))
@@ -98,7 +98,7 @@ class Askers:
         of_java[client[self._software.mapped(lambda name: name == JAVA, np.bool_).astype(np.bool_)]] = True
         verdicts = np.full(len(client), NO, np.uint8)
         first, last, from_start = (self._rows[name].to_numpy() for name in ("first_ns", "last_ns", "seen_from_start"))
-        asked = Asked(first, last, from_start, self._asked_ns, self._told_ns, self._first_id, self._only_asked)
+        asked = Asked(first, last, from_start, self._asked_ns, self._metadata_ns, self._first_id, self._only_asked)
         judge(self._in_order(client), client, of_java, asked, verdicts)
         rows = np.flatnonzero(verdicts != NO)
         return [self._table(n, rows, verdicts[rows] == PROVEN) for n in range(len(self.first_rows) - 1)]

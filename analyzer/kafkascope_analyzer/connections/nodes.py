@@ -1,11 +1,10 @@
 """Which broker is it: server address -> node id.
 
-Told, in this order, by the advertised host:port of Metadata, FindCoordinator, DescribeCluster and KIP-951 endpoints,
-resolved by literal address, by DNS answers in the capture, by the names in a pcapng file, by the user's hosts file; by
-what the address confirmed (it answered for partitions and groups that the cluster says a node leads); by the replica
-id that a broker at the same address uses. An address that several nodes answer on, or that answers as another node
-than it is advertised for, has no node id, and says why.
-"""
+The evidence is, in this order, the advertised host:port of Metadata, FindCoordinator, DescribeCluster and KIP-951
+endpoints, resolved by literal address, by DNS answers in the capture, by the names in a pcapng file, by the user's
+hosts file; by what the address confirmed (it answered for partitions and groups that the cluster says a node leads); by
+the replica id that a broker at the same address uses. An address that several nodes answer on, or that answers as
+another node than it is advertised for, has no node id, and says why."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field

@@ -188,16 +188,16 @@ class Workers:
     def _listen(self) -> None:
         """Waits until a worker is done with a block."""
         for pipe in wait(self._pipes):
-            self._heard(cast(Connection, pipe))
+            self._receive(cast(Connection, pipe))
 
     def _answer(self, pipe: Connection) -> object:
         """What the worker says but for being done with blocks."""
         while True:
-            word = self._heard(pipe)
+            word = self._receive(pipe)
             if not isinstance(word, _Done):
                 return word
 
-    def _heard(self, pipe: Connection) -> object:
+    def _receive(self, pipe: Connection) -> object:
         try:
             word = pipe.recv()
         except (EOFError, ConnectionResetError):

@@ -13,7 +13,7 @@ S = 1_000_000_000
 
 def asker(name, first, last=100, **known):
     result = {"first_ns": first * S, "last_ns": last * S, "seen_from_start": True, "asked_ns": first * S}
-    result |= {"told_ns": first * S + 1, "first_id": SASL_IDS_FROM, "only_asked": True}
+    result |= {"metadata_ns": first * S + 1, "first_id": SASL_IDS_FROM, "only_asked": True}
     return name, result | known
 
 
@@ -41,7 +41,7 @@ def test_two_java_processes_of_one_name_bootstrap_once_each():
 
 
 def test_another_client_bootstraps_until_it_was_told_of_the_cluster():
-    members = [asker("a", 1, told_ns=3 * S), asker("b", 2, told_ns=NEVER), asker("c", 4, only_asked=False)]
+    members = [asker("a", 1, metadata_ns=3 * S), asker("b", 2, metadata_ns=NEVER), asker("c", 4, only_asked=False)]
     assert bootstraps(members) == {"a": True, "b": True}
 
 

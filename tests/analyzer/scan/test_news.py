@@ -5,7 +5,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from kafkascope_analyzer.scan.news import WINDOW_NS, FirstTold, only_changes
+from kafkascope_analyzer.scan.news import WINDOW_NS, FirstOccurrences, only_changes
 from kafkascope_analyzer.scan.topology import SPILL_SCHEMA
 
 SCHEMA = pa.schema([*SPILL_SCHEMA, ("ts_ns", pa.int64())])
@@ -41,20 +41,20 @@ def test_what_old_metadata_tells_later_is_no_news():
 
 
 def test_what_was_known_in_an_earlier_block_is_not_kept():
-    first = FirstTold()
+    first = FirstOccurrences()
     first.only_first(result(leader(1, 1, epoch=0)))
     assert seen(first.only_first(result(leader(2, 1, epoch=0), leader(3, 2, 1, epoch=0)))) == [(3, 1, 2)]
 
 
 def test_what_comes_late_and_was_told_earlier_is_kept():
-    first = FirstTold()
+    first = FirstOccurrences()
     first.only_first(result(leader(9, 1, epoch=0)))
     assert seen(first.only_first(result(leader(8, 1, epoch=0)))) == [(8, 0, 1)]
 
 
 def test_no_facts_are_no_news():
     assert only_changes(result()).num_rows == 0
-    assert FirstTold().only_first(result()).num_rows == 0
+    assert FirstOccurrences().only_first(result()).num_rows == 0
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -65,7 +65,7 @@ def test_news_are_the_same_however_the_facts_were_shared_out(seed):
     whole = only_changes(result(*facts))
     kept = []
     for reader in range(readers := r.randint(1, 3)):
-        first, own = FirstTold(), facts[reader::readers]
+        first, own = FirstOccurrences(), facts[reader::readers]
         while own:
             n = min(len(own), r.randint(1, 60))
             piece, own = own[:n], own[n:]

@@ -140,7 +140,7 @@ def departed(how: str, *errors: Rows) -> Rows:
     """A generation without one of the members of the one before."""
     gone = {"client_instance_id": "ci-1", "how": how, "silent_ms": 6_100, "session_timeout_ms": 6_000}
     generation = {"group_id": "g", "trigger": "member_evicted", "start_ns": 20 * S, "evidence": ["c1-7"]}
-    departures = [{**gone, "last_heard_ns": 14 * S}]
+    departures = [{**gone, "last_seen_ns": 14 * S}]
     return {"clients": [ONE], "rebalances": [{**generation, "departed": departures}], "errors": list(errors)}
 
 

@@ -79,7 +79,7 @@ def test_a_silent_member_was_evicted_after_its_session_timeout(trace: New) -> No
     assert (row["trigger"], row["trigger_member"]) == ("member_evicted", "b")
     assert "session.timeout.ms 10000" in row["trigger_why"]
     (gone,) = row["departed"]
-    assert (gone["how"], gone["last_heard_ns"], gone["silent_ms"]) == ("evicted", 18_000 * MS, 10_101)
+    assert (gone["how"], gone["last_seen_ns"], gone["silent_ms"]) == ("evicted", 18_000 * MS, 10_101)
     assert (gone["session_timeout_ms"], gone["client_instance_id"]) == (10_000, "ci-b")
 
 

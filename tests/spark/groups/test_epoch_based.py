@@ -56,7 +56,7 @@ def test_a_silent_member_was_evicted(trace: New, of_members: New) -> None:
     row = t.epoch(18_500, "a", 2, 3, (0, 1, 2, 3)).keep(19_000, 90_000, "a", 3, 68).rebalances()[-1]
     assert (row["trigger"], row["trigger_member"], row["outcome"]) == ("member_evicted", "b", "stable")
     (gone,) = row["departed"]
-    assert (gone["how"], gone["last_heard_ns"], gone["silent_ms"]) == ("evicted", 12_000 * MS, 6_500)
+    assert (gone["how"], gone["last_seen_ns"], gone["silent_ms"]) == ("evicted", 12_000 * MS, 6_500)
     assert {p["partition"]: (p["owner_before"], p["owner_after"]) for p in row["partitions"]} == {
         2: ("b", "a"),
         3: ("b", "a"),

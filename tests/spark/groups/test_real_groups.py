@@ -171,7 +171,7 @@ def test_from_packets_to_rows(tmp_path: pathlib.Path) -> None:
     paused = next(e["ts_ns"] for e in truth["events"] if e["kind"] == "client_paused")
     (evicted,) = dynamic[3]["departed"]
     assert (evicted["client_id"], evicted["how"], evicted["session_timeout_ms"]) == ("loader-3", "evicted", 6_000)
-    assert 0 <= paused - evicted["last_heard_ns"] < 3_500_000_000
+    assert 0 <= paused - evicted["last_seen_ns"] < 3_500_000_000
     assert [(r["generation"], r["outcome"], len(r["fenced"])) for r in static][-1] == (2, "taken_over", 1)
 
 

@@ -6,9 +6,9 @@ import pathlib
 
 import pyarrow.dataset as ds
 import pytest
-from kafkascope_analyzer.report.topology import topology_model
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.model.topology import topology_model
 
 PIECES = pathlib.Path(__file__).parents[3] / "fixtures" / "captures" / "pieces"
 SOFTWARE = {"kafka-clients": "apache-kafka-java"}
@@ -77,17 +77,17 @@ def test_nothing_but_old_clients_is_found_where_nothing_is_wrong(kraft):
 
 def test_mode_release_and_controller_of_a_cluster_with_zookeeper(zk):
     model = topology_model(Dataset.open(zk.place))
-    assert (model["mode"], model["controller"]["node_id"]) == ("ZooKeeper", zk.truth["cluster"]["controller"])
+    assert (model.mode, model.controller.node_id) == ("ZooKeeper", zk.truth["cluster"]["controller"])
     assert {row["protocol"] for row in zk.connections if row["server_port"] == 12181} == {"zookeeper"}
-    assert model["sentence"] == "ZooKeeper mode, Kafka 3.5 by what the brokers offer (ApiVersions)"
+    assert model.sentence == "ZooKeeper mode, Kafka 3.5 by what the brokers offer (ApiVersions)"
 
 
 def test_mode_and_controller_of_a_cluster_with_kraft(kraft):
     model = topology_model(Dataset.open(kraft.place))
     quorum = kraft.truth["cluster"]["quorum"]
-    assert model["mode"] == "KRaft"
-    assert model["sentence"] == "KRaft mode, Kafka 3.7 by what the brokers offer (ApiVersions)"
-    assert (model["controller"]["node_id"], model["controller"]["epoch"]) == (quorum["leader"], quorum["epoch"])
+    assert model.mode == "KRaft"
+    assert model.sentence == "KRaft mode, Kafka 3.7 by what the brokers offer (ApiVersions)"
+    assert (model.controller.node_id, model.controller.epoch) == (quorum["leader"], quorum["epoch"])
 
 
 def test_brokers_that_talk_to_brokers_and_controllers_are_told_from_clients(kraft):

@@ -127,7 +127,7 @@ def rebalance() -> MakeRow:
                 "client_instance_id": name.replace("client", "ci"),
                 "member_id": f"{name}-1",
                 "how": "evicted",
-                "last_heard_ns": ns(at),
+                "last_seen_ns": ns(at),
                 "silent_ms": 12_300,
                 "session_timeout_ms": 10_000,
             }

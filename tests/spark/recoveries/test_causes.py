@@ -1,6 +1,6 @@
 from typing import Any
 
-from kafkascope_spark.recoveries.causes import FOLLOWS_NS, GAP_NS, SECOND, Causes, felt_ns
+from kafkascope_spark.recoveries.causes import FOLLOWS_NS, GAP_NS, SECOND, Causes, affected_ns
 
 
 def episode(at: float, error: str, resource: str, node: int | None = None, **changes: Any) -> dict[str, Any]:
@@ -91,4 +91,4 @@ def test_a_silent_broker_is_the_cause_from_the_request_that_it_left_alone() -> N
     cause_ids = causes(silent, given_up, episode(5.0, "REQUEST_TIMED_OUT", "t-1", 1))
     assert len(set(cause_ids)) == 1
     joining = episode(9.0, "CONNECTION_CLOSED", "10.0.0.4:9092", 4, failing_ns=SECOND)
-    assert felt_ns(joining) == joining["start_ns"]
+    assert affected_ns(joining) == joining["start_ns"]

@@ -28,7 +28,9 @@ def wait(created, sent, accepted=None, ended=None, error=None, n=1, longest=None
         "sent_ns": at(sent),
         "last_sent_ns": at(sent),
         "accepted_ns": at(accepted),
-        "longest_ns": None if accepted is None or created is None else at(accepted - created),
+        "longest_ns": at(
+            accepted - created if longest is None and accepted is not None and created is not None else longest
+        ),
         "ended_ns": at(ended if ended is not None else accepted),
         "error_name": error,
     }

@@ -59,7 +59,7 @@ DEPARTED = pa.struct(
         ("group_instance_id", pa.string()),
         ("how", pa.string()),
         ("why", pa.string()),
-        ("last_heard_ns", pa.int64()),
+        ("last_seen_ns", pa.int64()),
         ("silent_ms", pa.int64()),
         ("session_timeout_ms", pa.int32()),
         ("request_id", pa.string()),

@@ -128,11 +128,11 @@ def _is_older(fact: Fact, known: Fact) -> bool:
 
 def facts_in_order(dataset: Dataset) -> list[Fact]:
     """All facts by time: as many as changes were reported, and one per connection and role."""
-    found = [fact for row in read(dataset, TopologyRow, one_of("kind", list(_KINDS))) if (fact := _told(row))]
+    found = [fact for row in read(dataset, TopologyRow, one_of("kind", list(_KINDS))) if (fact := _fact_of(row))]
     return sorted([*found, *_confirmed(dataset)], key=lambda f: (f.since_ns, f.source == CONFIRMED, str(f.key)))
 
 
-def _told(row: TopologyRow) -> Fact | None:
+def _fact_of(row: TopologyRow) -> Fact | None:
     key = _key_of(row)
     if key is None or (row.node_id is None and row.kind != "cluster"):
         return None

@@ -48,7 +48,7 @@ class DepartedMember:
     group_instance_id: str | None
     how: str | None
     why: str | None
-    last_heard_ns: int | None
+    last_seen_ns: int | None
     silent_ms: int | None
     session_timeout_ms: int | None
     request_id: str | None

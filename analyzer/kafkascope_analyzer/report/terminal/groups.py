@@ -47,7 +47,7 @@ def _group(group: GroupRebalances, start_ns: int) -> Iterator[RenderableType]:
     figures = (("members", "rn"), ("took", "rn"), ("unread", "rn"))
     number = "gen" if word == "generation" else "epoch"
     table = grid(("at", "n"), (number, "rn"), ("because", "n"), *figures, ("last to join", ""))
-    for row in _told(group.listed):
+    for row in _shown(group.listed):
         unread = "" if row.unread_ms is None else span(1000 * row.unread_ms)
         took = "" if row.duration_ms is None else span(1000 * row.duration_ms)
         table.add_row(
@@ -61,7 +61,7 @@ def _group(group: GroupRebalances, start_ns: int) -> Iterator[RenderableType]:
         )
     yield indented(table, 2)
     yield from more(group.n - min(len(group.listed), MOST_REBALANCES), "rebalance", "table stories/rebalances")
-    for row in _told(group.listed):
+    for row in _shown(group.listed):
         yield from _departed(row, start_ns)
         if row.unread_text:
             yield line((_at(row, start_ns), "bold"), row.unread_text, indent=2)
@@ -80,7 +80,7 @@ def _departed(row: Rebalance, start_ns: int) -> Iterator[RenderableType]:
             yield line((_at(row, start_ns), "bold"), (member.how, "bold yellow"), f" {member.name}{silent}", indent=2)
 
 
-def _told(listed: Sequence[Rebalance]) -> Sequence[Rebalance]:
+def _shown(listed: Sequence[Rebalance]) -> Sequence[Rebalance]:
     """The rebalances that are shown, by time: where there are many, the longest."""
     if len(listed) <= MOST_REBALANCES:
         return listed

@@ -1120,7 +1120,7 @@ export interface Report {
           group_instance_id: string | null;
           how: string | null;
           why: string | null;
-          last_heard_ns: number | null;
+          last_seen_ns: number | null;
           silent_ms: number | null;
           session_timeout_ms: number | null;
           request_id: string | null;
@@ -1885,7 +1885,7 @@ export interface RebalanceRow {
     group_instance_id: string | null;
     how: string | null;
     why: string | null;
-    last_heard_ns: number | null;
+    last_seen_ns: number | null;
     silent_ms: number | null;
     session_timeout_ms: number | null;
     request_id: string | null;
