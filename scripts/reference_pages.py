@@ -26,6 +26,7 @@ COMMANDS = (
     "info",
     "topology",
     "cut",
+    "clean",
     "sql",
     "tables",
     "decode",

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import STORIES
 from kafkascope_analyzer.dataset.stories import REBALANCES
 from kafkascope_analyzer.dataset.table_rows import capture_span, rows
 from kafkascope_analyzer.report.unread_partitions import Names, member_names, unread_partitions, unread_text
