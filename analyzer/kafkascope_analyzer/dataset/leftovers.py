@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from kafkascope_analyzer.dataset.manifest import MANIFEST, MESSAGES, STORIES, Manifest
+from kafkascope_analyzer.dataset.manifest import MANIFEST, MESSAGES, REPORT_FILE, STORIES, Manifest
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
@@ -20,7 +20,7 @@ from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 MOST_REMOVED = 16
 """Files that are removed at the same time: an object store takes tens of milliseconds for each."""
 _MARK = re.compile(r"_unfinished-([0-9a-f]{12})\.json")
-_PARTIAL = re.compile(rf"\.?({re.escape(MANIFEST)}|report\.json)(\.\d+)?\.partial")
+_PARTIAL = re.compile(rf"\.?({re.escape(MANIFEST)}|{re.escape(REPORT_FILE)})(\.\d+)?\.partial")
 """A file that was not renamed to its name: storage.write_bytes."""
 _TABLES = "|".join(
     (

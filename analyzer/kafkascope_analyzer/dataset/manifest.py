@@ -15,6 +15,8 @@ from kafkascope_analyzer.dataset.contract import SCHEMA_VERSION
 from kafkascope_parsers.errors import UsageError
 
 MANIFEST = "_dataset.json"
+REPORT_FILE = "report.json"
+"""The report, beside the tables: a rendering of them, which the manifest does not list."""
 STORIES = "stories"
 MESSAGES = "messages"
 

@@ -20,7 +20,7 @@ from typing import Self
 
 from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
 from kafkascope_analyzer.dataset.leftovers import find_leftovers, mark_of, remove_files
-from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
+from kafkascope_analyzer.dataset.manifest import MANIFEST, REPORT_FILE, Manifest, written_files
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_parsers.errors import UsageError
 
@@ -51,15 +51,17 @@ class NewDataset:
         self.folder = Path(storage.path).absolute() if storage.is_local else self._scratch / _TABLES
         self.file_suffix = f"-{self.run_id}.parquet"
         self._former: bytes | None = None
-        self._is_committed = False
+        self._wanted: bytes | None = None
 
     def __enter__(self) -> Self:
+        place: object = self._scratch.parent
         try:
-            self.spill.mkdir(parents=True)
+            self._scratch.mkdir(mode=0o700, parents=True)  # what it will hold is nobody else's to read
+            self.spill.mkdir()
+            place = self.storage
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             self._discard()
-            place = self.storage if self.spill.exists() else self._scratch.parent
             raise UsageError(f"{place}: cannot be written: {error.strerror or error}; {self._advice(place)}") from error
         try:
             self._former = self._manifest_there()
@@ -96,9 +98,11 @@ class NewDataset:
         is_marked = self.storage.file_info(mark_of(self.run_id)).is_file
         if not is_marked or self._manifest_there() != self._former:
             raise UsageError(f"{self.storage} was changed by another run meanwhile: nothing was written")
-        self.storage.write_bytes(MANIFEST, dataset.manifest.to_json().encode())
-        self._is_committed = True
-        remove_leftovers(self.storage, dataset.manifest, self._temporary)
+        self._wanted = dataset.manifest.to_json().encode()
+        self.storage.write_bytes(MANIFEST, self._wanted)
+        with suppress(UsageError):  # the dataset is whole: the next run, or `kafkascope clean`, removes the rest
+            self.storage.remove(REPORT_FILE)  # of the dataset that was there
+            remove_leftovers(self.storage, dataset.manifest, self._temporary)
 
     def _manifest_there(self) -> bytes | None:
         """The manifest as it is at the place now; None where there is none."""
@@ -109,12 +113,13 @@ class NewDataset:
     def _discard(self) -> None:
         """Removes the temporary folder and, without a commit, the files of this run."""
         shutil.rmtree(self._scratch, ignore_errors=True)
-        if self._is_committed:
-            return
         with suppress(UsageError):  # a store that cannot be reached: what it keeps is removed by the next run
+            # An interruption may have come between the write of the manifest and the next line.
+            if self._wanted is not None and self._manifest_there() == self._wanted:
+                return
             files = (path for path in self.storage.listed("") if self.run_id in path.rpartition("/")[2])
             remove_files(self.storage, files)
-            self.storage.remove_if_empty()
+            self.storage.remove_empty_folders()
 
     def _advice(self, place: object) -> str:
         return "-o names another place" if place is self.storage else "--temporary names another folder"
@@ -127,7 +132,7 @@ def remove_leftovers(storage: Storage, manifest: Manifest | None, temporary: Pat
     for folder in scratch_folders(left.run_ids, temporary):
         shutil.rmtree(folder, ignore_errors=True)
     if manifest is None:
-        storage.remove_if_empty()
+        storage.remove_empty_folders()
 
 
 def scratch_folders(run_ids: Collection[str], temporary: Path | None) -> list[Path]:

@@ -198,11 +198,12 @@ class Storage:
         if self.is_local:
             _remove_empty_folders((Path(self.root) / relative).parent, Path(self.root))
 
-    def remove_if_empty(self) -> None:
-        """Removes a local folder that holds nothing; an object store has no folders."""
+    def remove_empty_folders(self) -> None:
+        """Removes the local folder, and those in it, as far as they hold no file; an object store has no folders."""
         if self.is_local:
-            with suppress(OSError):
-                Path(self.root).rmdir()
+            for folder, _, _ in os.walk(self.root, topdown=False):
+                with suppress(OSError):  # not empty
+                    Path(folder).rmdir()
 
     def _written(self, relative: str) -> str:
         """Where a file is written first. An object store shows an object when it is whole; HDFS needs a rename."""

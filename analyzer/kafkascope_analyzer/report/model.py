@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import REPORT_FILE
 from kafkascope_analyzer.dataset.stories import FINDINGS
 from kafkascope_analyzer.dataset.table_rows import has_table
 from kafkascope_analyzer.report import clients, overview, unread
@@ -26,7 +27,6 @@ from kafkascope_analyzer.report.request_rates import request_rates
 from kafkascope_analyzer.report.transactions import transactions
 
 REPORT_VERSION = 1
-REPORT_FILE = "report.json"
 
 
 def overview_model(dataset: Dataset) -> dict[str, Any]:
