@@ -132,7 +132,6 @@ def open_with_pyarrow_or_fsspec(uri: str) -> tuple[Any, str]:
 
 _REASONS: Mapping[str, str] = {
     "AWS Error NO_SUCH_BUCKET": "there is no such bucket",
-    "AWS Error NO_SUCH_KEY": "the file was removed while it was read",
     "Bucket '": "there is no such bucket",
     "AWS Error ACCESS_DENIED": "access is denied: check the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)",
     "AWS Error INVALID_ACCESS_KEY_ID": "the access key is not known: check AWS_ACCESS_KEY_ID",

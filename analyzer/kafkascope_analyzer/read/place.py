@@ -8,7 +8,7 @@ the file is whole there, and a dataset of a part of it would be wrong.
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -16,10 +16,11 @@ from typing import Any, Protocol, cast
 from kafkascope_analyzer.dataset.object_stores import reason
 from kafkascope_analyzer.dataset.storage import WEB_SCHEMES, Storage, is_uri, scheme_of
 from kafkascope_analyzer.read.http_file import HttpFile, without_secrets
-from kafkascope_parsers.errors import CaptureError
+from kafkascope_parsers.errors import CaptureError, UsageError
 
 NOT_THERE = "no such file or directory"
 CHANGED = "the file was changed while it was read"
+REMOVED = "the file was removed while it was read"
 
 
 class ReadableFile(Protocol):
@@ -171,10 +172,15 @@ class _StoredFile:
 
         try:
             yield
-        except FileNotFoundError as error:
-            raise CaptureError("the file was removed while it was read", name=str(self._storage)) from error
         except (OSError, pa.ArrowException) as error:
-            raise CaptureError(reason(error, "read"), name=str(self._storage)) from error
+            raise CaptureError(self._why(error), name=str(self._storage)) from error
+
+    def _why(self, error: Exception) -> str:
+        """Why reading failed. What a store says of a file that was removed differs; so the store is asked."""
+        with suppress(UsageError):
+            if not self._storage.file_info().is_file:
+                return REMOVED
+        return reason(error, "read")
 
 
 @dataclass(frozen=True, slots=True)
