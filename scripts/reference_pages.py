@@ -15,24 +15,6 @@ from pathlib import Path
 import pyarrow as pa
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-COMMANDS = (
-    "analyze",
-    "ingest",
-    "stories",
-    "report",
-    "timeline",
-    "explain",
-    "diff",
-    "info",
-    "topology",
-    "cut",
-    "clean",
-    "sql",
-    "tables",
-    "decode",
-    "protocol",
-    "rules",
-)
 GENERATED = "<!-- Made by scripts/reference_pages.py: change the source, not this page. -->"
 
 TABLES_HEAD = """# Tables of a dataset
@@ -368,10 +350,8 @@ def commands_page() -> str:
 
     from kafkascope_analyzer.cli.app import app
 
-    main_command = typer.main.get_command(app)
     parts = [GENERATED, COMMANDS_HEAD]
-    for name in COMMANDS:
-        command = main_command.commands[name]
+    for name, command in typer.main.get_command(app).commands.items():
         parts += [
             f"## kafkascope {name}\n\n{command.help}\n",
             "| | what |\n|---|---|\n" + "".join(map(option, command.params)),
