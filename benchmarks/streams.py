@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from ipaddress import IPv6Address
 from pathlib import Path
 
-from kafkascope_analyzer.read.source import expand_inputs, iter_blocks
+from kafkascope_analyzer.read.inputs import expand_inputs
+from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.tcp import GAP_LOST, Streams, TcpStreams
 
@@ -183,7 +184,7 @@ def compare(path: Path) -> int:
 
 def main() -> int:
     """Compares every capture given."""
-    return int(sum(compare(path) for path in expand_inputs(sys.argv[1:])) > 0)
+    return int(sum(compare(place.local) for place in expand_inputs(sys.argv[1:]) if place.local) > 0)
 
 
 if __name__ == "__main__":

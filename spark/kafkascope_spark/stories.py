@@ -44,12 +44,31 @@ def write_stories(
 ) -> None:
     """Write the story tables of a dataset (dataset.stories.STORY_TABLES); older ones are replaced at the end, at once.
 
-    uri: the dataset, a local path or a URI that Spark's executors reach too. master: a Spark master; remote: a Spark
-    Connect server; neither: `SPARK_REMOTE` where that is set, else Spark inside this process. ignored: rules that are
-    not asked; stall_ms: from which length on a wait is a stall; stage: takes the name of each stage when it begins.
+    uri: the dataset, a local path or a URI that Spark's executors reach too; other arguments as of `make_stories`.
     Raises UsageError when there is no such dataset or no session can be opened.
     """
     dataset = Dataset.open(uri)
+    dataset.replace_by(
+        make_stories(dataset, master=master, remote=remote, ignored=ignored, stall_ms=stall_ms, stage=stage)
+    )
+
+
+def make_stories(
+    dataset: Dataset,
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    ignored: Collection[str] = (),
+    stall_ms: int = DEFAULT_STALL_MS,
+    stage: "Callable[[str], None]" = _unheeded,
+) -> Dataset:
+    """Write the files of a dataset's stories, and return the dataset with them; it is not committed.
+
+    dataset: its files are read where they are, whether it is committed yet or not. master: a Spark master; remote: a
+    Spark Connect server; neither: `SPARK_REMOTE` where that is set, else Spark inside this process. ignored: rules that
+    are not asked; stall_ms: from which length on a wait is a stall; stage: takes the name of each stage when it begins.
+    Raises UsageError when no session can be opened.
+    """
     size = size_for_requests(dataset.rows(REQUESTS.name))
     session = open_session(master, remote, size=size, connector=connector_for(dataset.storage))
     from kafkascope_spark.story_job import write_client_and_group_stories
@@ -62,7 +81,7 @@ def write_stories(
         session, replace(dataset, manifest=dataset.manifest.with_files({**dataset.manifest.files, **files}))
     )
     stage("Spark: findings")
-    dataset.commit_stories({**files, **write_findings(tables, run, ignored)}, stall_ms)
+    return dataset.with_stories({**files, **write_findings(tables, run, ignored)}, stall_ms)
 
 
 def write_findings(tables: "Tables", run: StoryRun, ignored: Collection[str] = ()) -> "Files":

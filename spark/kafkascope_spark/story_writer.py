@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.dataset.contract import TIMESTAMP, Table
-from kafkascope_analyzer.dataset.dataset import STORIES, Dataset, story_file
-from kafkascope_analyzer.dataset.manifest import DatasetFile
+from kafkascope_analyzer.dataset.dataset import Dataset, story_file
+from kafkascope_analyzer.dataset.manifest import STORIES, DatasetFile
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
 from kafkascope_spark.stalls.stall import StallLimits
 

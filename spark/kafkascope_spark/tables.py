@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from kafkascope_analyzer.dataset.contract import Table
-from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import STORIES
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import REQUESTS
 from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS

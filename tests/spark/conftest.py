@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.manifest import write_manifest
+from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
 from kafkascope_spark.identity.grouping import Group
 from kafkascope_spark.identity.instances import Instance
 from kafkascope_spark.identity.kinds import kind_of
@@ -58,7 +58,7 @@ def as_dataset() -> Callable[[pathlib.Path, tuple[int, int]], Dataset]:
 
     def make(place: pathlib.Path, capture_ns: tuple[int, int]) -> Dataset:
         inputs = [{"first_ns": capture_ns[0], "last_ns": capture_ns[1]}]
-        write_manifest(place, options={}, inputs=inputs, ledger={}, limits_hit={})
+        (place / MANIFEST).write_text(Manifest(written_files(place), {}, inputs).to_json())
         return Dataset.open(place)
 
     return make

@@ -14,13 +14,15 @@ import pytest
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.storage import Storage
-from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STORY_TABLES
+from kafkascope_analyzer.dataset.stories import CLIENT_TABLES
+from kafkascope_analyzer.dataset.tables import CAPTURES
 from kafkascope_parsers.errors import SparkError, UsageError
 from kafkascope_spark.session import connectors, open_session, session
 from kafkascope_spark.session.connectors import connector_for, hadoop_version
 from kafkascope_spark.session.gateway import connect, launch, launch_options, spark_home
 from kafkascope_spark.session.java import find_java
 
+CAPTURE = pathlib.Path(__file__).parents[2] / "fixtures" / "captures" / "healthy_basic.pcap.zst"
 S3A = "spark.hadoop.fs.s3a."
 TIMEOUT_S = 900
 NO_REPOSITORY = """
@@ -133,23 +135,24 @@ def test_a_connector_that_cannot_be_downloaded_is_one_sentence(
 
 
 @pytest.mark.spark
-def test_embedded_spark_writes_the_stories_of_a_dataset_on_s3(
+def test_a_capture_on_s3_is_analyzed_into_a_dataset_on_s3(
     dataset_of: Callable[[str], pathlib.Path], bucket: Callable[[], Any]
 ) -> None:
-    """The rows are those of the same dataset on the local disk."""
-    local = dataset_of("healthy_basic")
-    uri = bucket().upload(local, "x.kscope")
-    before = set(Dataset.open(uri).files("stories/clients"))
-    command = [sys.executable, "-m", "kafkascope_analyzer.cli", "stories", uri, "-q", "--format", "json"]
+    """The rows of all tables and stories are those of the local disk, written there by `ingest` and the stories."""
+    local, made = dataset_of("healthy_basic"), bucket()
+    made.put("in/healthy_basic.pcap.zst", CAPTURE.read_bytes())
+    uri = f"{made.uri}/x.kscope"
+    command = [sys.executable, "-m", "kafkascope_analyzer.cli", "analyze", f"{made.uri}/in", "-o", uri, "-q"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     if "Spark cannot download" in done.stderr and not os.environ.get("CI"):
         pytest.skip("Maven Central, which has Hadoop's connector for S3, is not reachable and nothing is cached")
     assert done.returncode == 0, done.stderr[-3000:]
-    written = Dataset.open(uri)
-    assert before
-    assert before.isdisjoint(written.files("stories/clients")), "the stories are those of the upload"
-    for table in STORY_TABLES:
-        mine, theirs = (dataset.read(f"stories/{table.name}") for dataset in (written, Dataset.open(local)))
-        assert theirs.num_rows or table not in CLIENT_TABLES, table.name
-        assert sorted(map(repr, mine.to_pylist())) == sorted(map(repr, theirs.to_pylist())), table.name
+    written, expected = Dataset.open(uri), Dataset.open(local)
+    assert written.tables == expected.tables
+    for table in (name for name in written.tables if name != CAPTURES.name):
+        mine, theirs = (dataset.read(table) for dataset in (written, expected))
+        assert sorted(map(repr, mine.to_pylist())) == sorted(map(repr, theirs.to_pylist())), table
+    for table in CLIENT_TABLES:
+        assert written.rows(f"stories/{table.name}"), table.name
+    assert "x.kscope/report.json" in made.keys("x.kscope/")

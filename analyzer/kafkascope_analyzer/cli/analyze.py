@@ -5,7 +5,8 @@ the report without stories are written all the same.
 """
 
 import os
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.early_session import early_session
@@ -41,17 +42,20 @@ from kafkascope_analyzer.cli.options import (
     Records,
     Remote,
     Stall,
+    Temporary,
 )
-from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
+from kafkascope_analyzer.cli.outputs import checked_out, default_out
 from kafkascope_analyzer.cli.progress import note
 from kafkascope_analyzer.cli.show import show
 from kafkascope_analyzer.cli.startup import arrow_without_pandas
-from kafkascope_analyzer.cli.stories import StoryChoice, java_problem, story_choice, write_stories
+from kafkascope_analyzer.cli.stories import StoryChoice, java_problem, make_stories, story_choice
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_parsers.errors import SparkError, UsageError
 
 if TYPE_CHECKING:
-    from kafkascope_analyzer.report.model.report import Report
+    from kafkascope_analyzer.dataset.dataset import Dataset
+    from kafkascope_analyzer.dataset.new_dataset import NewDataset
+    from kafkascope_analyzer.dataset.storage import Storage
 
 
 def analyze(
@@ -68,6 +72,7 @@ def analyze(
     records: Records = False,
     payloads: Payloads = False,
     hosts: Hosts = None,
+    temporary: Temporary = None,
     fail_on: FailOn = None,
     ignore: Ignore = None,
     stall: Stall = None,
@@ -79,66 +84,66 @@ def analyze(
     with exit_codes():
         arrow_without_pandas()
         choice = story_choice(ignore, stall)
-        place = out or default_out(captures[0])
-        check_out(place, overwrite=overwrite)
+        place = checked_out(out or default_out(captures[0]), overwrite=overwrite)
         forms = Forms(html, markdown, None, perfetto)
         detail = record_detail(record_batches, records=records, payloads=payloads)
-        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts))
+        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts), temporary)
         inputs = inputs_of(captures)
         forms.check(overwrite=overwrite, captures=inputs)
         problem = java_problem(remote)
         if problem is not None and fail_on is not None:
             raise UsageError(f"--fail-on needs the findings, and they need Java 17 or newer. {problem}")
         is_embedded = problem is None and master is None and remote is None and not os.environ.get("SPARK_REMOTE")
-        with Staged(place, overwrite=overwrite) as staged:
-            with early_session(inputs, jobs, wanted=is_embedded) as open_meanwhile:
-                write_tables(inputs, staged.work, options, quiet=quiet, after_block=open_meanwhile)
-            staged.keep()
-            say_what_was_cut(staged.work)
-            failure = None
-            if problem is None:
-                failure = _try_stories(staged.work, (master, remote), choice, quiet=quiet)
-            model = _write_report(staged.work)
-        from kafkascope_analyzer.dataset.dataset import Dataset
+        from kafkascope_analyzer.dataset.new_dataset import NewDataset
+        from kafkascope_analyzer.report.model.report import report_model, write_report
 
-        written = Dataset.open(place)
-        write_forms(written, model, forms)
+        failure = None
+        with NewDataset(place, temporary) as new:
+            # The early session has no connector: only for a dataset on this machine.
+            with early_session(inputs, jobs, wanted=is_embedded and place.is_local) as open_meanwhile:
+                dataset = write_tables(inputs, new, options, quiet=quiet, after_block=open_meanwhile)
+            say_what_was_cut(dataset)
+            with _kept_without_stories(new, dataset):
+                if problem is None:
+                    dataset, failure = _with_stories(dataset, (master, remote), choice, quiet=quiet)
+                model = report_model(dataset)
+            new.commit(dataset)
+        write_report(dataset, model)
+        write_forms(dataset, model, forms)
         if not forms.on_standard_output:
             show(model, format, str(place))
-        staged.settle()
         _say_what_is_there(place, forms, problem, quiet=quiet)
         if failure is not None:
             raise SparkError(f"{failure}; the tables are complete: `kafkascope stories {place}` tries again")
-        end_if_found(written, fail_on)
-        end_without_kafka(written)
+        end_if_found(dataset, fail_on)
+        end_without_kafka(dataset)
 
 
-def _try_stories(
-    dataset: Path, where: tuple[str | None, str | None], choice: StoryChoice, *, quiet: bool
-) -> SparkError | None:
-    """Writes the stories; gives the error when Spark fails, so that the tables are kept and reported."""
+@contextmanager
+def _kept_without_stories(new: "NewDataset", dataset: "Dataset") -> Iterator[None]:
+    """Commits the tables, without stories, where the block fails; not where it is interrupted."""
     try:
-        write_stories(dataset, where, choice, quiet=quiet)
+        yield
+    except Exception:
+        new.commit(dataset)
+        raise
+
+
+def _with_stories(
+    dataset: "Dataset", where: tuple[str | None, str | None], choice: StoryChoice, *, quiet: bool
+) -> "tuple[Dataset, SparkError | None]":
+    """The dataset with stories; when Spark fails the dataset as it was and the error, so that the tables are kept and
+    reported."""
+    try:
+        return make_stories(dataset, where, choice, quiet=quiet), None
     except SparkError as error:
-        return error
-    return None
+        return dataset, error
 
 
-def _say_what_is_there(place: Path, forms: Forms, problem: str | None, *, quiet: bool) -> None:
+def _say_what_is_there(place: "Storage", forms: Forms, problem: str | None, *, quiet: bool) -> None:
     """Notes on standard error: what was written, and why there are no stories where Java is missing."""
     if problem is not None:
         complain(f"no stories were made (they need Java 17 or newer). {problem}")
         note(f"the tables are whole; `kafkascope stories {place}` adds the stories", quiet=quiet)
     files = "".join(f", {name}: {file}" for name, file in forms.wanted if str(file) != "-")
-    note(f"dataset: {place}, report: {place / 'report.json'}{files}", quiet=quiet)
-
-
-def _write_report(dataset: Path) -> "Report":
-    """Writes report.json beside the tables and returns the model of the report."""
-    from kafkascope_analyzer.dataset.dataset import Dataset
-    from kafkascope_analyzer.report.model.report import report_model, write_report
-
-    opened = Dataset.open(dataset)
-    model = report_model(opened)
-    write_report(opened, model)
-    return model
+    note(f"dataset: {place}, report: {place.uri_of('report.json')}{files}", quiet=quiet)

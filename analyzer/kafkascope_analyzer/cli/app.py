@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from kafkascope_analyzer.cli.analyze import analyze
+from kafkascope_analyzer.cli.clean import clean
 from kafkascope_analyzer.cli.cut import cut
 from kafkascope_analyzer.cli.decode_command import decode
 from kafkascope_analyzer.cli.diff import diff
@@ -78,6 +79,7 @@ app.command()(diff)
 app.command()(info)
 app.command()(topology)
 app.command()(cut)
+app.command()(clean)
 app.command()(sql)
 app.command()(tables)
 app.command()(decode)

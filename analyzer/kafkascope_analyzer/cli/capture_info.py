@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,9 @@ from rich.text import Text
 
 from kafkascope_analyzer.cli.options import Format
 from kafkascope_analyzer.connections.servers import Seen, Server
-from kafkascope_analyzer.read.source import CaptureFile, expand_inputs, is_stream
+from kafkascope_analyzer.read.inputs import expand_inputs
+from kafkascope_analyzer.read.place import CapturePlace
+from kafkascope_analyzer.read.source import CaptureFile
 from kafkascope_analyzer.report.model.ledger import PACKET_KINDS
 from kafkascope_analyzer.report.model.unread import CUT_COLUMNS, cut_sentence
 from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
@@ -45,7 +46,7 @@ def capture_model(places: Sequence[str]) -> Model:
     inputs = expand_inputs(places)
     versions = np.ascontiguousarray(API_VERSION_RANGE, np.int16)
     seen = Seen()
-    files = [_file(path, seen, versions, alone=len(inputs) == 1) for path in inputs[:MOST_FILES]]
+    files = [_file(place, seen, versions, alone=len(inputs) == 1) for place in inputs[:MOST_FILES]]
     files.sort(key=lambda file: file["first_ns"] or 0)
     starts = [f["first_ns"] for f in files if f["first_ns"] is not None]
     ends = [f["last_ns"] for f in files if f["last_ns"] is not None]
@@ -73,9 +74,9 @@ def _server(server: Server) -> Model:
     }
 
 
-def _file(path: Path, seen: Seen, versions: "np.typing.NDArray[np.int16]", *, alone: bool) -> Model:
+def _file(place: CapturePlace, seen: Seen, versions: "np.typing.NDArray[np.int16]", *, alone: bool) -> Model:
     """What the file's first part shows; adds its segments to `seen`."""
-    capture, link = CaptureFile(path, BLOCK_BYTES, may_be_empty=not alone), LinkReader()
+    capture, link = CaptureFile(place, BLOCK_BYTES, may_be_empty=not alone), LinkReader()
     blocks, n_bytes = capture.blocks(), 0
     for block in blocks:
         buf, segments = link.read_segments(block.buf, block.packets)
@@ -91,7 +92,7 @@ def _file(path: Path, seen: Seen, versions: "np.typing.NDArray[np.int16]", *, al
         "compression": info.compression,
         "link_types": link_types(info.linktypes),
         "snaplen": info.snaplen,
-        "size_bytes": info.size_bytes if is_stream(path) else path.stat().st_size,
+        "size_bytes": place.size_bytes() or info.size_bytes,
         "n_packets": info.n_packets,
         "n_truncated": info.n_truncated,
         "n_dropped": info.n_dropped,

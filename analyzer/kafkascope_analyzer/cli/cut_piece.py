@@ -20,8 +20,10 @@ from kafkascope_analyzer.cut.plan import Plan, plan_on_dataset, wider, window_of
 from kafkascope_analyzer.cut.selection import Selection
 from kafkascope_analyzer.dataset.dataset import Dataset, is_dataset
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.read.inputs import expand_inputs
+from kafkascope_analyzer.read.place import STANDARD_INPUT, CapturePlace
 from kafkascope_analyzer.read.series import in_time_order
-from kafkascope_analyzer.read.source import STANDARD_INPUT, expand_inputs, iter_blocks
+from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_analyzer.report.commands import open_in_wireshark
 from kafkascope_analyzer.report.words import absolute, count, list_of, size, span
 from kafkascope_parsers.capture.pcapng_writer import Section
@@ -55,7 +57,7 @@ def cut_piece(wanted: Wanted, out: Path, *, overwrite: bool, quiet: bool) -> Non
         names = {} if dataset is None else broker_names(dataset)
         section = Section(f"kafkascope {version('kafkascope')}", _comment(wanted, originals), names)
         ports = frozenset() if dataset is None else kafka_ports(dataset)
-        total = sum(original.path.stat().st_size for original in originals if original.path != STANDARD_INPUT)
+        total = sum(original.place.size_bytes() for original in originals)
         with _appearing(out) as file, bar("cutting", quiet=quiet) as shown:
             copied = copy_packets(originals, plan, file, section, lambda done: shown.at(done, total))
             if not copied.n_packets:
@@ -70,19 +72,19 @@ def _prepared(wanted: Wanted, scratch: Path, *, quiet: bool) -> tuple[Dataset | 
     if dataset is None and _needs_dataset(selection):
         dataset = _temporary_dataset(captures, selection, scratch, quiet=quiet)
     if dataset is None:
-        originals = [Original(path, i) for i, path in enumerate(in_time_order(captures))]
+        originals = [Original(place, i) for i, place in enumerate(in_time_order(captures))]
         plan = Plan(selection.packets or None, _window(selection, originals), _endpoints(selection))
     else:
         originals = originals_of(dataset, captures)
         first_ns, _ = dataset.capture_span or (0, 0)
         plan = plan_on_dataset(dataset, selection, window_of(selection, first_ns), comment=wanted.comments)
     if len(originals) > 1 and any(numbers.capture_id is None for numbers in selection.packets):
-        names = ", ".join(f"{o.capture_id} is {o.path.name}" for o in originals[:MOST_NAMES])
+        names = ", ".join(f"{o.capture_id} is {o.place.name}" for o in originals[:MOST_NAMES])
         raise UsageError(f"--packets with several captures: say which, as CAPTURE_ID:100-250 ({names})")
     return dataset, originals, plan
 
 
-def _dataset_and_captures(wanted: Wanted) -> tuple[Dataset | None, list[Path]]:
+def _dataset_and_captures(wanted: Wanted) -> tuple[Dataset | None, list[CapturePlace]]:
     """The dataset, by --dataset or as the only place, and the captures that are named."""
     named = [place != "-" and is_dataset(place) for place in wanted.places]
     if any(named) and (len(named) > 1 or wanted.dataset):
@@ -104,7 +106,7 @@ def _needs_dataset(selection: Selection) -> bool:
     return bool(selection.names_requests or others or selection.whole_connections or None in addresses)
 
 
-def _temporary_dataset(captures: list[Path], selection: Selection, scratch: Path, *, quiet: bool) -> Dataset:
+def _temporary_dataset(captures: list[CapturePlace], selection: Selection, scratch: Path, *, quiet: bool) -> Dataset:
     if selection.names_stories:
         raise UsageError(
             "--incident, --stall, --finding, --recovery and --startup need a dataset with stories: kafkascope analyze "
@@ -126,9 +128,9 @@ def _window(selection: Selection, originals: list[Original]) -> tuple[int, int] 
         return None
     first_ns = 0
     if any(moment.relative for moment in moments):
-        if originals[0].path == STANDARD_INPUT:
+        if originals[0].place == STANDARD_INPUT:
             raise UsageError("offsets from the first packet need a file; with standard input give whole times")
-        first_ns = next((int(block.packets.ts_ns[0]) for block in iter_blocks(originals[0].path, _PEEK_BYTES)), 0)
+        first_ns = next((int(block.packets.ts_ns[0]) for block in iter_blocks(originals[0].place, _PEEK_BYTES)), 0)
     return wider(window_of(selection, first_ns), selection.margin_ns)
 
 
@@ -153,8 +155,12 @@ def _check_out(out: Path, *, overwrite: bool) -> None:
 
 
 def _check_not_an_input(out: Path, originals: list[Original]) -> None:
-    if out.exists() and any(original.path.exists() and out.samefile(original.path) for original in originals):
+    if out.exists() and any(_is_same_file(out, original.place) for original in originals):
         raise UsageError(f"{out}: is a capture that is being cut; give another name with -o")
+
+
+def _is_same_file(out: Path, place: CapturePlace) -> bool:
+    return place.local is not None and place.local.exists() and out.samefile(place.local)
 
 
 @contextmanager
@@ -176,7 +182,7 @@ def _appearing(out: Path) -> Iterator[BinaryIO]:
 
 def _comment(wanted: Wanted, originals: list[Original]) -> str:
     """What the section header says: how the piece was made, and out of what."""
-    names = list_of([original.path.name for original in originals], MOST_NAMES)
+    names = list_of([original.place.name for original in originals], MOST_NAMES)
     return f"cut by kafkascope {version('kafkascope')}: {wanted.selection.words()}; out of {names}"
 
 

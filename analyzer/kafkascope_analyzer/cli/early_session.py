@@ -10,17 +10,17 @@ captures, else after the first block, which is pushed to processes that have bee
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkascope_parsers.errors import SparkError
 
 if TYPE_CHECKING:
+    from kafkascope_analyzer.read.place import CapturePlace
     from kafkascope_spark.session import SessionSize
 
 
 @contextmanager
-def early_session(inputs: list[Path | str], jobs: int | None, *, wanted: bool) -> Iterator[Callable[[], None]]:
+def early_session(inputs: "list[CapturePlace]", jobs: int | None, *, wanted: bool) -> Iterator[Callable[[], None]]:
     """Gives a function to call after each block that was read; the session is open, or has failed, when the `with`
     block ends.
 
@@ -55,12 +55,11 @@ def early_session(inputs: list[Path | str], jobs: int | None, *, wanted: bool) -
     opening.join()
 
 
-def input_bytes(inputs: list[Path | str]) -> int | None:
+def input_bytes(inputs: "list[CapturePlace]") -> int | None:
     """The uncompressed bytes of the captures; None where one of them is a stream, whose length is unknown."""
-    from kafkascope_analyzer.read.source import is_stream, unpacked_bytes
+    from kafkascope_analyzer.read.source import unpacked_bytes
 
-    paths = [Path(path) for path in inputs]
-    return None if any(map(is_stream, paths)) else sum(map(unpacked_bytes, paths))
+    return None if any(place.is_stream for place in inputs) else sum(map(unpacked_bytes, inputs))
 
 
 def is_read_by_one_process(n_bytes: int | None, jobs: int | None) -> bool:

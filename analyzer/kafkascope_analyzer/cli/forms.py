@@ -17,6 +17,7 @@ from kafkascope_parsers.errors import UsageError
 
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
+    from kafkascope_analyzer.read.place import CapturePlace
     from kafkascope_analyzer.report.model.report import Report
 
 STANDARD_OUTPUT = Path("-")
@@ -42,7 +43,7 @@ class Forms:
         """Whether one of them goes there, so that nothing else may."""
         return any(place == STANDARD_OUTPUT for _, place in self.wanted)
 
-    def check(self, *, overwrite: bool, captures: Iterable[Path | str] = ()) -> None:
+    def check(self, *, overwrite: bool, captures: "Iterable[CapturePlace]" = ()) -> None:
         """Raises UsageError where one of them cannot or must not be written: never over a capture that is read."""
         places = [place if place == STANDARD_OUTPUT else place.absolute() for _, place in self.wanted]
         for name, place in self.wanted:
@@ -50,7 +51,7 @@ class Forms:
                 raise UsageError(f"--{name} {place}: two forms of the report cannot go to the same place")
             if place != STANDARD_OUTPUT:
                 _check_place(name, place, overwrite=overwrite)
-            if place.exists() and any(Path(c).exists() and place.samefile(c) for c in captures):
+            if place.exists() and any(c.local and c.local.exists() and place.samefile(c.local) for c in captures):
                 raise UsageError(f"--{name} {place}: is a capture that is being read; give another name")
         if self.perfetto is not None:
             _check_perfetto(self.perfetto)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.exits import complain, exit_codes
 from kafkascope_analyzer.cli.found import end_without_kafka
@@ -18,14 +19,20 @@ from kafkascope_analyzer.cli.options import (
     Quiet,
     RecordBatches,
     Records,
+    Temporary,
 )
-from kafkascope_analyzer.cli.outputs import Staged, check_out, default_out
+from kafkascope_analyzer.cli.outputs import checked_out, default_out
 from kafkascope_analyzer.cli.progress import bar, note
 from kafkascope_analyzer.cli.show import show
 from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.scan.record_detail import RecordDetail
 from kafkascope_parsers.errors import UsageError
+
+if TYPE_CHECKING:
+    from kafkascope_analyzer.dataset.dataset import Dataset
+    from kafkascope_analyzer.dataset.new_dataset import NewDataset
+    from kafkascope_analyzer.read.place import CapturePlace
 
 
 def ingest(
@@ -40,31 +47,31 @@ def ingest(
     records: Records = False,
     payloads: Payloads = False,
     hosts: Hosts = None,
+    temporary: Temporary = None,
 ) -> None:
     """Write a dataset of Parquet tables, without the stories that need Spark."""
     with exit_codes():
         arrow_without_pandas()
-        place = out or default_out(captures[0])
-        check_out(place, overwrite=overwrite)
+        place = checked_out(out or default_out(captures[0]), overwrite=overwrite)
         detail = record_detail(record_batches, records=records, payloads=payloads)
-        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts))
+        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts), temporary)
         inputs = inputs_of(captures)
-        with Staged(place, overwrite=overwrite) as staged:
-            write_tables(inputs, staged.work, options, quiet=quiet)
-            say_what_was_cut(staged.work)
-        show_overview(place, format)
-        staged.settle()
+        from kafkascope_analyzer.dataset.new_dataset import NewDataset
+
+        with NewDataset(place, temporary) as new:
+            dataset = write_tables(inputs, new, options, quiet=quiet)
+            say_what_was_cut(dataset)
+            new.commit(dataset)
+        show_overview(dataset, format)
         note(f"dataset: {place}", quiet=quiet)
-        from kafkascope_analyzer.dataset.dataset import Dataset
-
-        end_without_kafka(Dataset.open(place))
+        end_without_kafka(dataset)
 
 
-def inputs_of(captures: list[str]) -> list[Path | str]:
-    """The capture files that files, directories and globs stand for, `-` as it is. Raises CaptureError, UsageError."""
-    from kafkascope_analyzer.read.source import expand_inputs
+def inputs_of(captures: list[str]) -> "list[CapturePlace]":
+    """The captures that files, directories and globs stand for, `-` as it is. Raises CaptureError, UsageError."""
+    from kafkascope_analyzer.read.inputs import expand_inputs
 
-    return list(expand_inputs(captures))
+    return expand_inputs(captures)
 
 
 def record_detail(record_batches: bool, *, records: bool, payloads: bool) -> RecordDetail:
@@ -96,16 +103,16 @@ def host_names(path: Path | None) -> tuple[tuple[str, str], ...]:
 
 
 def write_tables(
-    inputs: list[Path | str],
-    work: Path,
+    inputs: "list[CapturePlace]",
+    new: "NewDataset",
     options: IngestOptions,
     *,
     quiet: bool,
     after_block: Callable[[], None] | None = None,
-) -> None:
-    """Reads the captures into a dataset at `work`. after_block: called after each block that was read; no process is
-    forked after the first call. Raises CaptureError, UsageError."""
-    from kafkascope_analyzer.ingest.run import ingest as run_ingest
+) -> "Dataset":
+    """Reads the captures into the tables of a new dataset, and returns it; it is not committed. after_block: called
+    after each block that was read; no process is forked after the first call. Raises CaptureError, UsageError."""
+    from kafkascope_analyzer.ingest.run import write_tables as run_ingest
 
     with bar("reading captures", quiet=quiet) as shown:
 
@@ -116,7 +123,7 @@ def write_tables(
             if after_block is not None:
                 after_block()
 
-        run_ingest(inputs, work, options, progress=progress, meanwhile=_prepare_to_show)
+        return run_ingest(inputs, new, options, progress=progress, meanwhile=_prepare_to_show)
 
 
 def _prepare_to_show() -> None:
@@ -125,20 +132,18 @@ def _prepare_to_show() -> None:
     import kafkascope_analyzer.report.terminal.report  # noqa: F401
 
 
-def say_what_was_cut(dataset: Path) -> None:
+def say_what_was_cut(dataset: "Dataset") -> None:
     """A sentence on standard error for each capture that could not be read whole."""
-    from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.report.model.unread import CUT_COLUMNS, cut_sentence
 
-    inputs = Dataset.open(dataset).manifest.inputs
+    inputs = dataset.manifest.inputs
     for sentence in (cut_sentence(*(entry.get(name) for name in CUT_COLUMNS)) for entry in inputs):
         if sentence:
             complain(sentence)
 
 
-def show_overview(dataset: Path, how: Format) -> None:
+def show_overview(dataset: "Dataset", how: Format) -> None:
     """What the tables of `ingest` show, on standard output."""
-    from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.report.model.report import traffic_model
 
-    show(traffic_model(Dataset.open(dataset)), how, str(dataset))
+    show(traffic_model(dataset), how, str(dataset))

@@ -27,16 +27,18 @@ Captures = Annotated[
     list[str],
     typer.Argument(
         metavar="CAPTURE",
-        help="pcap or pcapng files, also compressed; directories, globs, or - for standard input.",
+        help="pcap or pcapng files, also compressed; directories, globs, or - for standard input. Paths, or URIs: s3, "
+        "gs, abfs, hdfs, file; https for single files.",
     ),
 ]
 Out = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "-o",
         "--out",
         metavar="OUT.kscope",
-        help="Dataset to write. [default: the first input's name with .kscope, here]",
+        help="Dataset to write: a folder, or a URI as s3://bucket/x.kscope. [default: the first input's name with "
+        ".kscope, here]",
         show_default=False,
     ),
 ]
@@ -89,6 +91,16 @@ MaxMemory = Annotated[
         "--max-memory",
         metavar="SIZE",
         help="Most memory of each process, 512M or more. [default: 1G, for captures of any size]",
+        show_default=False,
+    ),
+]
+Temporary = Annotated[
+    Path | None,
+    typer.Option(
+        "--temporary",
+        metavar="DIRECTORY",
+        help="Local directory for temporary files, some times as large as the dataset. [default: TMPDIR, or the "
+        "system's]",
         show_default=False,
     ),
 ]

@@ -84,12 +84,24 @@ def write_stories(
 
     Raises UsageError as write_stories of Spark does, SparkError when Spark fails; then the old stories are kept.
     """
+    from kafkascope_analyzer.dataset.dataset import Dataset
+
+    before = Dataset.open(dataset)
+    before.replace_by(make_stories(before, where, choice, quiet=quiet))
+
+
+def make_stories(
+    dataset: "Dataset", where: tuple[str | None, str | None], choice: StoryChoice, *, quiet: bool
+) -> "Dataset":
+    """Runs Spark over the tables and writes the files of the stories. Returns the dataset with them; it is not
+    committed. Arguments and errors as of `write_stories`.
+    """
     from kafkascope_spark.failures import spark_failures
-    from kafkascope_spark.stories import write_stories as run_stories
+    from kafkascope_spark.stories import make_stories as run_stories
 
     master, remote = where
     with waiting("starting Spark", quiet=quiet) as name_stage, spark_failures():
-        run_stories(
+        return run_stories(
             dataset, master=master, remote=remote, ignored=choice.ignored, stall_ms=choice.stall_ms, stage=name_stage
         )
 

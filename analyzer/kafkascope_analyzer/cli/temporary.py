@@ -11,8 +11,6 @@ from kafkascope_parsers.errors import UsageError
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
 
-SUFFIX = ".kscope"
-
 
 @contextmanager
 def dataset_with_stories(place: str) -> Iterator["Dataset"]:
@@ -20,7 +18,7 @@ def dataset_with_stories(place: str) -> Iterator["Dataset"]:
 
     Raises UsageError where there is neither, or no Java for the stories of a capture.
     """
-    from kafkascope_analyzer.dataset.dataset import Dataset, is_dataset
+    from kafkascope_analyzer.dataset.dataset import SUFFIX, Dataset, is_dataset
 
     if place != "-" and (place.rstrip("/").endswith(SUFFIX) or is_dataset(place)):
         yield Dataset.open(place)
@@ -37,6 +35,8 @@ def _analyze(capture: str, made: Path) -> None:
     from kafkascope_analyzer.cli.progress import note
     from kafkascope_analyzer.cli.startup import arrow_without_pandas
     from kafkascope_analyzer.cli.stories import StoryChoice, java_problem, write_stories
+    from kafkascope_analyzer.dataset.new_dataset import NewDataset
+    from kafkascope_analyzer.dataset.storage import Storage
     from kafkascope_analyzer.ingest.options import IngestOptions
 
     arrow_without_pandas()
@@ -45,6 +45,8 @@ def _analyze(capture: str, made: Path) -> None:
     if problem is not None:
         raise UsageError(f"{capture}: the stories of a capture need Java 17 or newer. {problem}")
     note("reading the capture into a temporary dataset; kafkascope analyze keeps one", quiet=False)
-    with early_session(inputs, None, wanted=True) as open_meanwhile:
-        write_tables(inputs, made, IngestOptions(), quiet=False, after_block=open_meanwhile)
+    with NewDataset(Storage.of(made), made.parent) as new:
+        with early_session(inputs, None, wanted=True) as open_meanwhile:
+            dataset = write_tables(inputs, new, IngestOptions(), quiet=False, after_block=open_meanwhile)
+        new.commit(dataset)
     write_stories(made, (None, None), StoryChoice(), quiet=False)

@@ -62,7 +62,7 @@ def copy_packets(
     for original in originals:
         if _is_out_of_time(original, plan):
             continue
-        capture, link = CaptureFile(original.path), LinkReader()
+        capture, link = CaptureFile(original.place), LinkReader()
         for block in capture.blocks():
             candidates = _only(block.packets, _by_number_and_time(block.packets, original.capture_id, plan))
             if len(candidates):

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.read.source import STANDARD_INPUT, CaptureFile
+from kafkascope_analyzer.dataset.storage import is_uri
+from kafkascope_analyzer.read.place import STANDARD_INPUT, CapturePlace, place_of
+from kafkascope_analyzer.read.source import CaptureFile
 from kafkascope_parsers.errors import CaptureError, UsageError
 
 _PEEK_BYTES = 1 << 16
@@ -17,15 +19,15 @@ _PEEK_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A capture to copy from: its file, its capture_id, and the times of its first and last packet where known."""
+    """A capture to copy from: its place, its capture_id, and the times of its first and last packet where known."""
 
-    path: Path
+    place: CapturePlace
     capture_id: int
     first_ns: int | None = None
     last_ns: int | None = None
 
 
-def originals_of(dataset: Dataset, given: list[Path]) -> list[Original]:
+def originals_of(dataset: Dataset, given: list[CapturePlace]) -> list[Original]:
     """The dataset's inputs in its order. given: where to look; none is where the manifest says, or beside the dataset.
 
     Raises UsageError where one is not found or is not the same any more, or where a given file is none of them.
@@ -33,50 +35,55 @@ def originals_of(dataset: Dataset, given: list[Path]) -> list[Original]:
     inputs = dataset.manifest.inputs
     if not given:
         return [_original(entry, i, _place(entry, dataset)) for i, entry in enumerate(inputs)]
-    prints = {path: _fingerprint(path) for path in given}
+    prints = {place: _fingerprint(place) for place in given}
     found = []
     for i, entry in enumerate(inputs):
-        match = next((path for path in given if _is_same(prints[path], entry)), None)
+        match = next((place for place in given if _is_same(prints[place], entry)), None)
         if match is None:
             raise UsageError(f"{entry['path']}: none of the given captures is this file, which {dataset} was made from")
         found.append(_original(entry, i, match))
         prints[match] = (-1, None)
-    unused = [path for path in given if prints[path] != (-1, None)]
+    unused = [place for place in given if prints[place] != (-1, None)]
     if unused:
         raise UsageError(f"{unused[0]}: {dataset} was not made from this file; ingest it, or leave it out")
     return found
 
 
-def _original(entry: Mapping[str, Any], capture_id: int, path: Path) -> Original:
-    return Original(path, capture_id, entry.get("first_ns"), entry.get("last_ns"))
+def _original(entry: Mapping[str, Any], capture_id: int, place: CapturePlace) -> Original:
+    return Original(place, capture_id, entry.get("first_ns"), entry.get("last_ns"))
 
 
-def _place(entry: Mapping[str, Any], dataset: Dataset) -> Path:
-    """Where the file is: its path as given to ingest, or beside the dataset."""
-    named = Path(entry["path"])
-    if named == STANDARD_INPUT:
+def _place(entry: Mapping[str, Any], dataset: Dataset) -> CapturePlace:
+    """Where the file is: its place as given to ingest, or beside the dataset."""
+    if entry["path"] == str(STANDARD_INPUT):
         raise UsageError(f"{dataset} was read from standard input; name the capture with --capture PATH")
-    beside = dataset.local_folder.parent if dataset.local_folder else Path.cwd()
-    places = [named, beside / named, beside / named.name]
-    there = [path for path in dict.fromkeys(places) if path.is_file()]
-    if not there:
-        raise UsageError(f"{named}: {dataset} was made from it and it is not there; say where with --capture PATH")
-    for path in there:
-        if _is_same(_fingerprint(path), entry):
-            return path
+    there = [place_of(entry["path"])] if is_uri(entry["path"]) else _local_places(Path(entry["path"]), dataset)
+    for place in there:
+        if _is_same(_fingerprint(place), entry):
+            return place
     raise UsageError(
         f"{there[0]}: not the file any more that {dataset} was made from; ingest it again, "
         "or say with --capture PATH where the old one is"
     )
 
 
-def _fingerprint(path: Path) -> tuple[int, str | None]:
+def _local_places(named: Path, dataset: Dataset) -> list[CapturePlace]:
+    """The files of that name that are there. Raises UsageError where none is."""
+    beside = dataset.local_folder.parent if dataset.local_folder else Path.cwd()
+    places = [named, beside / named, beside / named.name]
+    there = [place_of(path) for path in dict.fromkeys(places) if path.is_file()]
+    if not there:
+        raise UsageError(f"{named}: {dataset} was made from it and it is not there; say where with --capture PATH")
+    return there
+
+
+def _fingerprint(place: CapturePlace) -> tuple[int, str | None]:
     """Size and digest, as ingest takes them. Raises CaptureError."""
     try:
-        size = path.stat().st_size
+        size = place.size_bytes()
     except OSError as error:
-        raise CaptureError(error.strerror or str(error), name=str(path)) from error
-    capture = CaptureFile(path, _PEEK_BYTES)
+        raise CaptureError(error.strerror or str(error), name=str(place)) from error
+    capture = CaptureFile(place, _PEEK_BYTES)
     blocks = capture.blocks()
     next(blocks, None)
     del blocks

@@ -5,7 +5,8 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import STORIES
 from kafkascope_analyzer.dataset.stories import (
     FINDINGS,
     INCIDENTS,

@@ -5,7 +5,8 @@ Dataset can be pickled, and Spark's workers get one; each process opens the stor
 storage).
 
 Stories are replaced as a whole: workers write files under new names, and `commit_stories` lists them in the manifest
-with one atomic write. A run that dies before that leaves the former stories as they were.
+with one atomic write. A run that dies before that leaves the former stories as they were. A whole dataset is written
+in the same way (new_dataset).
 """
 
 import io
@@ -13,7 +14,6 @@ import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,18 +21,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkascope_analyzer.dataset.manifest import MANIFEST, DatasetFile, Manifest, parse_manifest
+from kafkascope_analyzer.dataset.leftovers import remove_files, unlisted_stories
+from kafkascope_analyzer.dataset.manifest import MANIFEST, MESSAGES, STORIES, DatasetFile, Manifest, parse_manifest
 from kafkascope_analyzer.dataset.stall_limit import DEFAULT_STALL_MS
-from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.dataset.storage import WEB_SCHEMES, Storage, is_uri, scheme_of
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_parsers.errors import DamagedDatasetError, UsageError
 
 BATCH_ROWS = 65_536
-MOST_REMOVED = 16
-"""Files that are removed at the same time: an object store takes tens of milliseconds for each."""
-STORIES = "stories"
-MESSAGES = "messages"
+SUFFIX = ".kscope"
+"""The end of a dataset's name."""
 _AGAIN = "restore it from a copy, or make the dataset again with kafkascope analyze --overwrite"
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 _READ_AHEAD = {"batch_readahead": 1, "fragment_readahead": 1}
@@ -209,24 +208,24 @@ class Dataset:
 
         Returns the dataset as it is now. Raises UsageError where the dataset has changed since it was opened.
         """
-        unlisted = [name for name in files if not name.startswith(f"{STORIES}/")]
-        if unlisted:
-            raise ValueError(f"not a story table: {unlisted[0]}")
+        return self.replace_by(self.with_stories(files, stall_ms))
+
+    def replace_by(self, now: "Dataset") -> "Dataset":
+        """Commits a dataset with other stories, as `commit_stories` does, and returns it."""
         if _read_manifest(self.storage).to_json() != self.manifest.to_json():
             raise UsageError(f"{self} was changed by another run meanwhile: run kafkascope stories again")
-        kept = {name: listed for name, listed in self.manifest.files.items() if not name.startswith(f"{STORIES}/")}
-        manifest = self.manifest.with_files(kept | {name: tuple(listed) for name, listed in files.items()})
-        manifest = replace(manifest, stall_ms=stall_ms)
-        self.storage.write_bytes(MANIFEST, manifest.to_json().encode())
-        now = Dataset(self.storage, manifest)
-        now.remove_unlisted_stories()
+        self.storage.write_bytes(MANIFEST, now.manifest.to_json().encode())
+        remove_files(self.storage, unlisted_stories(self.storage, now.manifest))
         return now
 
-    def remove_unlisted_stories(self) -> None:
-        """Removes the files that runs which did not commit have left in the stories' folder. Raises UsageError."""
-        listed = {path for name in self.tables for path in self.files(name)}
-        with ThreadPoolExecutor(MOST_REMOVED) as pool:
-            list(pool.map(self.storage.remove, (path for path in self.storage.listed(STORIES) if path not in listed)))
+    def with_stories(self, files: Mapping[str, Sequence[DatasetFile]], stall_ms: int = DEFAULT_STALL_MS) -> "Dataset":
+        """The dataset with these files instead of its stories; nothing is written. Arguments as of `commit_stories`."""
+        others = [name for name in files if not name.startswith(f"{STORIES}/")]
+        if others:
+            raise ValueError(f"not a story table: {others[0]}")
+        kept = {name: listed for name, listed in self.manifest.files.items() if not name.startswith(f"{STORIES}/")}
+        manifest = self.manifest.with_files(kept | {name: tuple(listed) for name, listed in files.items()})
+        return Dataset(self.storage, replace(manifest, stall_ms=stall_ms))
 
     def check_files(self, name: str) -> None:
         """Reads all files of a table. Raises DamagedDatasetError, which names the first that is damaged or gone."""
@@ -278,9 +277,17 @@ def story_file(name: str, run_id: str, part: int, number: int = 0) -> str:
 
 
 def is_dataset(place: str | Path) -> bool:
-    """Whether a local folder holds a manifest. A URI with a scheme other than file:// always means a dataset."""
+    """Whether a place holds a manifest. A URI that ends with .kscope means a dataset, and any other https URL a
+    capture: neither is looked at. Raises UsageError where a store cannot be read.
+    """
+    if is_uri(place) and str(place).rstrip("/").endswith(SUFFIX):
+        return True
+    if scheme_of(place) in WEB_SCHEMES:
+        return False
     storage = Storage.of(place)
-    return not storage.is_local or (Path(storage.path) / MANIFEST).is_file()
+    if storage.is_local:
+        return (Path(storage.path) / MANIFEST).is_file()
+    return bool(storage.file_info(MANIFEST).is_file)
 
 
 def _read_manifest(storage: Storage) -> Manifest:

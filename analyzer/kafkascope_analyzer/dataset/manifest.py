@@ -8,7 +8,6 @@ rows and the bytes of each. A table without rows may have no file.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,6 +15,10 @@ from kafkascope_analyzer.dataset.contract import SCHEMA_VERSION
 from kafkascope_parsers.errors import UsageError
 
 MANIFEST = "_dataset.json"
+REPORT_FILE = "report.json"
+"""The report, beside the tables: a rendering of them, which the manifest does not list."""
+STORIES = "stories"
+MESSAGES = "messages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,11 @@ class Manifest:
         last = [entry["last_ns"] for entry in self.inputs if entry.get("last_ns") is not None]
         return (min(first), max(last)) if first and last else None
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files of all tables, relative to the dataset."""
+        return tuple(file.path for listed in self.files.values() for file in listed)
+
     def with_files(self, files: Files) -> "Manifest":
         """The same manifest with other files."""
         return replace(self, files=dict(sorted(files.items())))
@@ -74,28 +82,14 @@ class Manifest:
         return json.dumps(content, indent=2) + "\n"
 
 
-def write_manifest(
-    dataset: Path,
-    *,
-    options: Mapping[str, Any],
-    inputs: Sequence[Mapping[str, Any]],
-    ledger: Mapping[str, int],
-    limits_hit: Mapping[str, int],
-) -> None:
-    """Writes the manifest of a local folder whose tables have just been written, and lists their files in it."""
-    files = written_files(dataset)
-    manifest = Manifest(files, ledger, inputs, options, limits_hit, version("kafkascope"))
-    (dataset / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
-
-
-def written_files(dataset: Path) -> Files:
+def written_files(dataset: Path, pattern: str = "*.parquet") -> Files:
     """The Parquet files that a writer has just put into a local folder, by table: `bucket=3/` and the file's name are
-    no part of a table's name. Reads the row counts from the files' footers.
+    no part of a table's name. pattern: of the files' names. Reads the row counts from the files' footers.
     """
     import pyarrow.parquet as pq
 
     by_table: dict[str, list[DatasetFile]] = {}
-    for path in sorted(dataset.rglob("*.parquet")):
+    for path in sorted(dataset.rglob(pattern)):
         relative = path.relative_to(dataset)
         table = "/".join(part for part in relative.parts[:-1] if "=" not in part)
         rows = pq.read_metadata(path).num_rows

@@ -56,6 +56,7 @@ def open_s3(bucket: str, settings: S3Settings) -> Any:
     options: dict[str, Any] = {
         "connect_timeout": CONNECT_SECONDS,
         "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
+        "background_writes": False,  # else parts that wait for a slow network would pile up in memory
     }
     region = settings.region
     if settings.endpoint:

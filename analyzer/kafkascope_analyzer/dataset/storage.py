@@ -1,4 +1,4 @@
-"""Where a dataset is stored: a local folder, or a folder in an object store or HDFS, named by a URI.
+"""Where a dataset or a capture is stored: on the local disk, or in an object store or HDFS, named by a URI.
 
 A path without a scheme and `file://` are local. `s3://`, `gs://`, `abfs://` and `hdfs://` are opened by pyarrow's own
 file systems, every other scheme by fsspec where it is installed. Every failure is a UsageError in one sentence that
@@ -10,8 +10,9 @@ carries no credentials; the endpoint and the region of S3 travel with it.
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -31,12 +32,28 @@ from kafkascope_analyzer.dataset.object_stores import (
 )
 from kafkascope_parsers.errors import UsageError
 
+WEB_SCHEMES = ("https", "http")
+"""Captures are read from these; a file system they are not."""
+PUT_BYTES = 8 << 20
+"""Bytes of a file that are read at a time to be put into a store."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+
+def scheme_of(place: str | Path) -> str:
+    """The scheme of a URI, in small letters; `file` for a path, which has none."""
+    match = _SCHEME.match(str(place)) if is_uri(place) else None
+    return match[1].lower() if match else "file"
+
+
+def is_uri(place: str | Path) -> bool:
+    """Whether a place is written with a scheme; a Path never is."""
+    return not isinstance(place, Path) and _SCHEME.match(place) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """A folder by its URI. uri: canonical; given: as the user wrote it; path: the folder inside its file system."""
+    """A folder or a file by its URI. uri: canonical; given: as the user wrote it; path: the place inside its file
+    system."""
 
     uri: str
     given: str
@@ -47,16 +64,14 @@ class Storage:
     @classmethod
     def of(cls, uri: str | Path) -> "Storage":
         """The storage that a path or URI names; nothing is opened. Raises UsageError for a URI that names no folder."""
-        given = str(uri)
-        match = None if isinstance(uri, Path) else _SCHEME.match(given)
-        scheme = match[1].lower() if match else "file"
+        given, scheme = str(uri), scheme_of(uri)
         if scheme == "file":
-            local = Path(unquote(urlsplit(given).path) if match else given)
+            local = Path(unquote(urlsplit(given).path) if is_uri(uri) else given)
             return cls(local.absolute().as_uri(), given, str(local), scheme)
         scheme = "s3" if scheme in S3_SCHEMES else scheme
         rest = _SCHEME.sub("", given, count=1).rstrip("/")
         if "?" in rest or "#" in rest:
-            raise UsageError(f"{given}: settings in a dataset's URI are not read: put them into the environment")
+            raise UsageError(f"{given}: settings in a URI are not read: put them into the environment")
         if not rest:
             raise UsageError(f"{given}: the URI names no folder")
         settings = S3Settings.from_environment() if scheme == "s3" else None
@@ -141,10 +156,54 @@ class Storage:
         start = len(self.root) + 1
         return sorted(path[start:] for path in found)
 
+    def entries(self, relative: str = "") -> tuple[Any, ...]:
+        """What a folder holds itself, without the contents of its folders: pyarrow's FileInfo of each, by name. None
+        where the folder is not there. Raises UsageError.
+        """
+        from pyarrow.fs import FileSelector
+
+        with self.failures(relative):
+            selector = FileSelector(self.inside(relative), allow_not_found=True)
+            return tuple(sorted(self.filesystem.get_file_info(selector), key=lambda info: info.base_name))
+
+    def file_info(self, relative: str = "") -> Any:
+        """pyarrow's FileInfo: whether there is a file or a folder, its size and time. Raises UsageError."""
+        with self.failures(relative):
+            return self.filesystem.get_file_info(self.inside(relative))
+
+    def open_file(self, relative: str = "") -> Any:
+        """A file for reading, as pyarrow's NativeFile: it reads the ranges that are asked for. Raises UsageError."""
+        with self.failures(relative):
+            return self.filesystem.open_input_file(self.inside(relative))
+
+    def put(self, local: Path, relative: str) -> None:
+        """Copies a local file here, part by part; it appears when it is whole. Raises UsageError."""
+        with (
+            self.failures(relative, verb="written"),
+            local.open("rb") as source,
+            self.filesystem.open_output_stream(self._written(relative)) as target,
+        ):
+            shutil.copyfileobj(source, target, PUT_BYTES)
+        with self.failures(relative, verb="written"):
+            self._publish(relative)
+
     def remove(self, relative: str) -> None:
-        """Removes a file. Raises UsageError."""
-        with self.failures(relative, verb="removed"):
-            self.filesystem.delete_file(self.inside(relative))
+        """Removes a file if it is there, and locally the folders below this one that are empty then. Raises
+        UsageError."""
+        try:
+            with self.failures(relative, missing=True, verb="removed"):
+                self.filesystem.delete_file(self.inside(relative))
+        except FileNotFoundError:
+            return
+        if self.is_local:
+            _remove_empty_folders((Path(self.root) / relative).parent, Path(self.root))
+
+    def remove_empty_folders(self) -> None:
+        """Removes the local folder, and those in it, as far as they hold no file; an object store has no folders."""
+        if self.is_local:
+            for folder, _, _ in os.walk(self.root, topdown=False):
+                with suppress(OSError):  # not empty
+                    Path(folder).rmdir()
 
     def _written(self, relative: str) -> str:
         """Where a file is written first. An object store shows an object when it is whole; HDFS needs a rename."""
@@ -175,6 +234,14 @@ class Storage:
             raise UsageError(f"{name} is not there") from error
         except (OSError, pa.ArrowException, ImportError, ValueError) as error:
             raise UsageError(f"{name}: {reason(error, verb)}") from error
+
+
+def _remove_empty_folders(folder: Path, root: Path) -> None:
+    """Removes a folder and those around it, as far as they are empty and inside of root."""
+    with suppress(OSError):  # not empty, or removed by another thread
+        while folder != root:
+            folder.rmdir()
+            folder = folder.parent
 
 
 def _write_locally(path: Path, data: bytes) -> None:

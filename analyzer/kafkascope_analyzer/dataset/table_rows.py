@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from kafkascope_analyzer.dataset.contract import Table
-from kafkascope_analyzer.dataset.dataset import STORIES, Dataset
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import STORIES
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import CAPTURES
 

@@ -125,10 +125,10 @@ def _repeating(schema: pa.Schema) -> list[str]:
     return texts + [field.name for field in schema if pa.types.is_dictionary(field.type)]
 
 
-def write_empty(directory: Path, schema: pa.Schema) -> None:
+def write_empty(path: Path, schema: pa.Schema) -> None:
     """Writes a file without rows, so that a table that nothing fell into can still be read."""
-    directory.mkdir(parents=True, exist_ok=True)
-    pq.write_table(schema.empty_table(), directory / "part-0.parquet", compression="zstd", store_schema=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(schema.empty_table(), path, compression="zstd", store_schema=False)
 
 
 def _differences(got: pa.Schema, want: pa.Schema) -> str:

@@ -1,6 +1,7 @@
 """What is asked of an ingest, from the command line to where the work is shared out."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from kafkascope_analyzer.connections.hosts import Entry
 from kafkascope_analyzer.scan.record_detail import RecordDetail
@@ -10,10 +11,12 @@ from kafkascope_analyzer.scan.record_detail import RecordDetail
 class IngestOptions:
     """jobs: processes to use; all cores there are when not given. max_memory: bytes of each process, where that is
     less than 1 GB. detail: how much of the records to write (BATCHES is half again as much work where batches are
-    small, RECORDS many times). hosts: names and addresses of brokers, as in a hosts file.
+    small, RECORDS many times). hosts: names and addresses of brokers, as in a hosts file. temporary: the folder for
+    temporary files; the system's where it is None.
     """
 
     jobs: int | None = None
     max_memory: int | None = None
     detail: RecordDetail = RecordDetail.COUNTS
     hosts: tuple[Entry, ...] = ()
+    temporary: Path | None = None

@@ -2,30 +2,33 @@
 
 One process reads the files in time order, capture points that overlap in time apart from each other; one worker a
 bucket takes its connections from what was read. Then the cluster is learned from all spills, and each bucket is
-finished. The dataset is written beside its place and renamed when it is whole.
+finished. The dataset is seen at its place when it is whole (dataset.new_dataset).
 """
 
 import os
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.connections.hosts import HostNames
+from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.limits_hit import PARTITION_FLOW
-from kafkascope_analyzer.dataset.manifest import write_manifest
+from kafkascope_analyzer.dataset.manifest import Manifest
+from kafkascope_analyzer.dataset.new_dataset import NewDataset
+from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
 from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.memory.limits import Limits, limits_within
 from kafkascope_analyzer.read.captures import captures_table, manifest_entry
+from kafkascope_analyzer.read.place import CapturePlace, place_of
 from kafkascope_analyzer.read.reading import ReadBlock, Reading
 from kafkascope_analyzer.read.series import in_time_order
-from kafkascope_analyzer.read.source import CaptureInfo, is_stream, unpacked_bytes
+from kafkascope_analyzer.read.source import CaptureInfo, unpacked_bytes
 from kafkascope_analyzer.read.window import OneBuffer
 from kafkascope_analyzer.resolve.finish import Bucket, finish_bucket
 from kafkascope_analyzer.resolve.learn import learn_cluster
@@ -47,58 +50,69 @@ BYTES_PER_WORKER = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run: the dataset being written, its spill folder, how many buckets, what was asked, and what a process may
-    hold at a time.
-    """
+    """One run: the dataset being written, how many buckets, what was asked, and what a process may hold at a time."""
 
-    partial: Path
-    spill: Path
+    new: NewDataset
     n_buckets: int
     options: IngestOptions
     limits: Limits
 
     def bucket(self, number: int) -> Bucket:
-        part = "part-0.parquet" if self.n_buckets == 1 else f"bucket={number}/part-0.parquet"
-        return Bucket(self.spill / str(number), self.partial, part, self.limits)
+        part = f"part-0{self.new.file_suffix}"
+        if self.n_buckets > 1:
+            part = f"bucket={number}/{part}"
+        return Bucket(self.new.spill / str(number), self.new.folder, part, self.limits)
+
+    def only_file(self, table: str) -> Path:
+        """The file of a table that is not divided into buckets."""
+        return self.new.folder / table / f"part-0{self.new.file_suffix}"
 
 
 def ingest(
-    inputs: Sequence[Path | str],
-    out: Path,
+    inputs: Sequence[CapturePlace | Path | str],
+    out: Path | str,
     options: IngestOptions = _PLAIN,
     *,
     progress: Progress | None = None,
     meanwhile: Callable[[], None] | None = None,
 ) -> None:
-    """Reads captures and writes the dataset OUT; an existing OUT is replaced when the new one is whole.
+    """Reads captures and writes the dataset OUT, a local path or a URI; a dataset that is there is replaced when the
+    new one is whole. Arguments and errors as of `write_tables`.
+    """
+    with NewDataset(Storage.of(out), options.temporary) as new:
+        new.commit(write_tables(inputs, new, options, progress=progress, meanwhile=meanwhile))
+
+
+def write_tables(
+    inputs: Sequence[CapturePlace | Path | str],
+    new: NewDataset,
+    options: IngestOptions = _PLAIN,
+    *,
+    progress: Progress | None = None,
+    meanwhile: Callable[[], None] | None = None,
+) -> Dataset:
+    """Reads captures and puts the tables of a new dataset to their place. Returns the dataset; it is not committed.
 
     inputs: files of one capture point or several (or `-` for standard input), in any order. meanwhile: called while
-    other processes write tables, if there are any. Raises CaptureError when a file cannot be read, UsageError when OUT
-    cannot be written; then nothing is left behind.
+    other processes write tables, if there are any. Raises CaptureError when a file cannot be read, UsageError when the
+    dataset or a temporary file cannot be written.
     """
     limits = limits_within(options.max_memory)
-    partial = out.with_name(out.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    places = [place_of(place) for place in inputs]
     try:
-        partial.mkdir(parents=True)
-        spill = Path(tempfile.mkdtemp(prefix=".spill-", dir=partial))
-        run = _Run(partial, spill, _n_buckets(inputs, options.jobs), options, limits)
-        _write_dataset(run, in_time_order([Path(path) for path in inputs]), (progress, meanwhile))
-        shutil.rmtree(spill)
-        shutil.rmtree(out, ignore_errors=True)
-        partial.rename(out)
+        run = _Run(new, _n_buckets(places, options.jobs), options, limits)
+        return new.put_tables(_write_files(run, in_time_order(places), (progress, meanwhile)))
     except OSError as error:  # what concerns a capture is a CaptureError by now
-        raise UsageError(f"{out}: could not be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        why = error.strerror or str(error)
+        raise UsageError(f"{new.storage}: could not be written: {why} (temporary files: {new.spill.parent})") from error
 
 
-def _n_buckets(inputs: Sequence[Path | str], jobs: int | None) -> int:
+def _n_buckets(inputs: Sequence[CapturePlace], jobs: int | None) -> int:
     """One bucket per process; fewer for small files. How much a pipe will bring is not known."""
     n = jobs or n_cores()
-    if any(is_stream(Path(path)) for path in inputs):
+    if any(place.is_stream for place in inputs):
         return n
-    size = sum(unpacked_bytes(Path(path)) for path in inputs)
+    size = sum(map(unpacked_bytes, inputs))
     return max(1, min(n, -(-size // BYTES_PER_WORKER)))
 
 
@@ -110,26 +124,27 @@ def n_cores() -> int:
         return os.cpu_count() or 1
 
 
-def _write_dataset(run: _Run, inputs: tuple[Path, ...], calls: _Calls) -> None:
+def _write_files(run: _Run, inputs: tuple[CapturePlace, ...], calls: _Calls) -> Manifest:
+    """Writes all tables into the run's folder. Returns the manifest, without the files."""
     jobs = [ScanJob(run.bucket(n), n, run.n_buckets, run.options.detail) for n in range(run.n_buckets)]
     found = _in_this_process(run, inputs, calls) if len(jobs) == 1 else _in_processes(run, jobs, inputs, calls)
     rows = _rows(found.results, found.finished)
-    _write_captures(run.partial, found.reading.captures, rows)
+    rows[CAPTURES.name] = _write_captures(run, found.reading.captures)
     for table in INGEST_TABLES:
         if not rows.get(table.name):
-            rows[table.name] = 0
-            write_empty(run.partial / table.name, table.schema)
+            write_empty(run.only_file(table.name), table.schema)
     ledger = {name: sum(result.ledger[name] for result in found.results) for name in found.results[0].ledger}
     hit = Counter(found.reading.limits_hit)
     hit[PARTITION_FLOW] = found.n_flow_left_out
     for result in found.results:
         hit.update(result.limits_hit)
-    write_manifest(
-        run.partial,
-        options={"buckets": run.n_buckets, "records": run.options.detail.name.lower()},
-        inputs=[manifest_entry(capture) for capture in found.reading.captures],
-        ledger=ledger,
-        limits_hit={name: n for name, n in sorted(hit.items()) if n},
+    return Manifest(
+        {},
+        ledger,
+        [manifest_entry(capture) for capture in found.reading.captures],
+        {"buckets": run.n_buckets, "records": run.options.detail.name.lower()},
+        {name: n for name, n in sorted(hit.items()) if n},
+        version("kafkascope"),
     )
 
 
@@ -149,7 +164,7 @@ def _names(run: _Run, reading: Reading) -> HostNames:
     return HostNames(run.options.hosts, recorded)
 
 
-def _in_this_process(run: _Run, inputs: tuple[Path, ...], calls: _Calls) -> _Found:
+def _in_this_process(run: _Run, inputs: tuple[CapturePlace, ...], calls: _Calls) -> _Found:
     reading = Reading(inputs, OneBuffer(run.limits.block_bytes))
     scans = BucketScans(ScanJob(run.bucket(0), 0, 1, run.options.detail))
     for block in _followed(reading, calls[0]):
@@ -161,7 +176,7 @@ def _in_this_process(run: _Run, inputs: tuple[Path, ...], calls: _Calls) -> _Fou
     return _Found(reading, [result], finished, learned[1].n_flow_left_out)
 
 
-def _in_processes(run: _Run, jobs: list[ScanJob], inputs: tuple[Path, ...], calls: _Calls) -> _Found:
+def _in_processes(run: _Run, jobs: list[ScanJob], inputs: tuple[CapturePlace, ...], calls: _Calls) -> _Found:
     with workers(jobs) as pool:
         reading = Reading(inputs, pool)
         for block in _followed(reading, calls[0]):
@@ -193,7 +208,8 @@ def _rows(results: list[BucketResult], finished: list[dict[str, int]]) -> dict[s
     return rows
 
 
-def _write_captures(dataset: Path, captures: list[CaptureInfo], rows: dict[str, int]) -> None:
-    with TableWriter(dataset / CAPTURES.name / "part-0.parquet", CAPTURES.schema) as writer:
+def _write_captures(run: _Run, captures: list[CaptureInfo]) -> int:
+    """Writes the table of the captures. Returns its rows."""
+    with TableWriter(run.only_file(CAPTURES.name), CAPTURES.schema) as writer:
         writer.write(captures_table(captures))
-    rows[CAPTURES.name] = writer.n_rows
+    return writer.n_rows

@@ -1,6 +1,6 @@
 """Reads the inputs once, whatever the number of processes: blocks of TCP segments, each with its series."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.limits_hit import DATAGRAMS, FRAGMENTS
+from kafkascope_analyzer.read.place import CapturePlace, place_of
 from kafkascope_analyzer.read.series import SeriesFinder
-from kafkascope_analyzer.read.source import CaptureFile, CaptureInfo, is_stream
+from kafkascope_analyzer.read.source import CaptureFile, CaptureInfo
 from kafkascope_analyzer.read.window import Buffers
 from kafkascope_parsers.link import Datagram, LinkReader, Segments
 
@@ -30,10 +31,10 @@ class ReadBlock:
 class Reading:
     """The inputs, in the order given. captures is complete when the blocks are through."""
 
-    def __init__(self, inputs: tuple[Path, ...], buffers: Buffers) -> None:
+    def __init__(self, inputs: Sequence[CapturePlace | Path | str], buffers: Buffers) -> None:
         self.captures: list[CaptureInfo] = []
-        self.total_bytes = sum(path.stat().st_size for path in inputs if not is_stream(path))
-        self._inputs, self._buffers = inputs, buffers
+        self._inputs, self._buffers = tuple(map(place_of, inputs)), buffers
+        self.total_bytes = sum(place.size_bytes() for place in self._inputs)
         self._finder = SeriesFinder()
         self._links: list[LinkReader] = []
 
@@ -50,13 +51,13 @@ class Reading:
 
     def blocks(self) -> Iterator[ReadBlock]:
         """Blocks in the order of the files. Raises CaptureError when a file cannot be read."""
-        for capture_id, path in enumerate(self._inputs):
-            file = CaptureFile(path, may_be_empty=len(self._inputs) > 1, buffers=self._buffers)
+        for capture_id, place in enumerate(self._inputs):
+            file = CaptureFile(place, may_be_empty=len(self._inputs) > 1, buffers=self._buffers)
             self.captures.append(file.info)
             series = -1
             for block in file.blocks():
                 if series < 0:
-                    series = self._series_of(path, int(block.packets.ts_ns[0]))
+                    series = self._series_of(place, int(block.packets.ts_ns[0]))
                 link = self._links[series]
                 buf, segments = link.read_segments(block.buf, block.packets)
                 yield ReadBlock(series, capture_id, buf, segments, link.take_datagrams())
@@ -64,8 +65,8 @@ class Reading:
                 self._finder.ended(series, file.info)
                 file.info.kinds = self._links[series].take_counts()
 
-    def _series_of(self, path: Path, first_ns: int) -> int:
-        series = self._finder.series_of(path, first_ns)
+    def _series_of(self, place: CapturePlace, first_ns: int) -> int:
+        series = self._finder.series_of(place, first_ns)
         if series == len(self._links):
             self._links.append(LinkReader())
         return series

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkascope_analyzer.read.source import CaptureFile, CaptureInfo, is_stream
+from kafkascope_analyzer.read.place import CapturePlace, place_of
+from kafkascope_analyzer.read.source import CaptureFile, CaptureInfo
 from kafkascope_parsers.errors import UsageError
 
 _PEEK_BYTES = 1 << 16
@@ -21,25 +22,26 @@ SLACK_NS = 1_000_000_000
 order. Never by more than half of the shorter one."""
 
 
-def in_time_order(inputs: Sequence[Path]) -> tuple[Path, ...]:
+def in_time_order(inputs: Sequence[CapturePlace | Path | str]) -> tuple[CapturePlace, ...]:
     """Files by their first packet's time, then by name; those without packets come first. Raises CaptureError when one
     cannot be read, UsageError where two begin with the same packet.
 
     A pipe can be read only once, so where there is one the order given stays.
     """
-    if len(inputs) < 2 or any(is_stream(path) for path in inputs):
-        return tuple(inputs)
-    first = {path: _first_packet(path) for path in inputs}
-    seen: dict[tuple[int, bytes], Path] = {}
-    for path, packet in first.items():
-        if packet[0] and seen.setdefault(packet, path) != path:
-            raise UsageError(f"{seen[packet]} and {path} begin with the same packet: give only one of them")
-    return tuple(sorted(first, key=lambda path: (first[path][0], _natural(str(path)))))
+    places = tuple(map(place_of, inputs))
+    if len(places) < 2 or any(place.is_stream for place in places):
+        return places
+    first = {place: _first_packet(place) for place in places}
+    seen: dict[tuple[int, bytes], CapturePlace] = {}
+    for place, packet in first.items():
+        if packet[0] and seen.setdefault(packet, place) != place:
+            raise UsageError(f"{seen[packet]} and {place} begin with the same packet: give only one of them")
+    return tuple(sorted(first, key=lambda place: (first[place][0], _natural(str(place)))))
 
 
-def _first_packet(path: Path) -> tuple[int, bytes]:
+def _first_packet(place: CapturePlace) -> tuple[int, bytes]:
     """The time of a file's first packet and the packet; zero where there is none."""
-    for block in CaptureFile(path, _PEEK_BYTES, may_be_empty=True).blocks():
+    for block in CaptureFile(place, _PEEK_BYTES, may_be_empty=True).blocks():
         at, n = int(block.packets.offset[0]), int(block.packets.caplen[0])
         return int(block.packets.ts_ns[0]), block.buf[at : at + n].tobytes()
     return 0, b""
@@ -65,15 +67,15 @@ class SeriesFinder:
     def __init__(self) -> None:
         self._series: list[_Last] = []
 
-    def series_of(self, path: Path, first_ns: int) -> int:
+    def series_of(self, place: CapturePlace | Path | str, first_ns: int) -> int:
         """The series of a file, when its first packet (its time) was read. A number one above all so far: a new
         one."""
         open_to = [i for i, last in enumerate(self._series) if _continues(last, first_ns)]
         if not open_to:
-            self._series.append(_Last(str(path), first_ns, first_ns))
+            self._series.append(_Last(str(place), first_ns, first_ns))
             return len(self._series) - 1
-        chosen = max(open_to, key=lambda i: _likeness(self._series[i], str(path)))
-        self._series[chosen] = _Last(str(path), first_ns, first_ns)
+        chosen = max(open_to, key=lambda i: _likeness(self._series[i], str(place)))
+        self._series[chosen] = _Last(str(place), first_ns, first_ns)
         return chosen
 
     def ended(self, series: int, info: CaptureInfo) -> None:

@@ -1,20 +1,18 @@
-"""Where packets come from: files, directories, globs and standard input, as blocks of bytes with their packets.
+"""The packets of a capture, as blocks of bytes with their packets. Where a capture is, and how it is opened: place.py.
 
-The only module that opens a capture. One buffer serves all blocks of a file, so memory does not grow with the file: a
+One buffer serves all blocks of a file, so memory does not grow with the file: a
 block is valid until the next one is asked for.
 """
 
-import glob
 import hashlib
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.read.place import CapturePlace, ReadableFile, place_of
 from kafkascope_analyzer.read.window import Buffers, OneBuffer, Window
 from kafkascope_parsers.capture import (
     HEAD_BYTES,
@@ -27,15 +25,12 @@ from kafkascope_parsers.capture import (
     is_capture,
     open_reader,
 )
-from kafkascope_parsers.errors import CaptureError, UsageError
+from kafkascope_parsers.errors import CaptureError
 from kafkascope_parsers.link import PacketCounts
 
 BLOCK_BYTES = 48 << 20
 """Bytes read at a time. Larger ones leave the processor's caches between the stages and are slower, not faster."""
 
-STANDARD_INPUT = Path("-")
-CAPTURE_SUFFIXES = frozenset({".pcap", ".pcapng", ".cap", ".dmp"})
-COMPRESSED_SUFFIXES = frozenset({".gz", ".zst", ".lz4", ".xz", ".bz2"})
 LAST_PACKET_CUT = "the last packet is not whole: the file is still being written, or its disk was full"
 LONGER_THAN_FILE = "a packet that says it is longer than the file"
 PACKED_TO = 6
@@ -113,7 +108,7 @@ class CaptureInfo:
 class _Input:
     """A file from its first byte on, after a look at its head."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: ReadableFile) -> None:
         self._file = file
         self.n_read = 0
         self._head = b""
@@ -138,9 +133,9 @@ class _Input:
             n = min(len(target), len(self._head))
             target[:n], self._head = self._head[:n], self._head[n:]
             return n
-        n = self._file.readinto(target)  # type: ignore[attr-defined]
+        n = self._file.readinto(target) or 0
         self.n_read += n
-        return int(n)
+        return n
 
     def _read_fully(self, size: int) -> bytes:
         data = b""
@@ -160,30 +155,32 @@ class CaptureFile:
     """
 
     def __init__(
-        self, path: Path, block_bytes: int = BLOCK_BYTES, *, may_be_empty: bool = False, buffers: Buffers | None = None
+        self,
+        place: CapturePlace | Path | str,
+        block_bytes: int = BLOCK_BYTES,
+        *,
+        may_be_empty: bool = False,
+        buffers: Buffers | None = None,
     ) -> None:
         """buffers: where blocks are to lie, instead of one buffer of block_bytes. may_be_empty: a file that ends before
         its first packet is one without packets, as in a series whose next file was just begun; else it is an error."""
-        self.info = CaptureInfo(str(path))
+        self._place = place_of(place)
+        self.info = CaptureInfo(str(self._place))
         self.secrets: list[Secrets] = []
-        self._path = path
         self._may_be_empty = may_be_empty
         self._block_bytes, self._buffers = block_bytes, buffers
 
     def blocks(self) -> Iterator[Block]:
         """The capture's blocks. Raises CaptureError before the first packet; what cannot be read behind it is passed
-        over, and `info` says so."""
+        over, and `info` says so. Raises CaptureError or UsageError where a store or a server fails."""
         try:
-            if self._path == STANDARD_INPUT:
-                yield from self._blocks_of(sys.stdin.buffer)
-                return
-            with self._path.open("rb", buffering=0) as file:
+            with self._place.open() as file:
                 self.info.sha256 = _digest(file)
                 yield from self._blocks_of(file)
         except OSError as error:
-            raise CaptureError(error.strerror or str(error), name=str(self._path)) from error
+            raise CaptureError(error.strerror or str(error), name=str(self._place)) from error
 
-    def _blocks_of(self, file: BinaryIO) -> Iterator[Block]:
+    def _blocks_of(self, file: ReadableFile) -> Iterator[Block]:
         packed = _Input(file)
         self.info.compression = compression_of(packed.head())
         buffers = self._buffers or OneBuffer(max(self._block_bytes, HEAD_BYTES))
@@ -252,75 +249,30 @@ class CaptureFile:
         return found
 
 
-def iter_blocks(path: str | Path, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
+def iter_blocks(place: CapturePlace | Path | str, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
     """The blocks of a capture, `-` for standard input. A block is valid until the next. Raises CaptureError."""
-    return CaptureFile(Path(path), block_bytes).blocks()
+    return CaptureFile(place, block_bytes).blocks()
 
 
-def expand_inputs(arguments: Sequence[str | Path]) -> list[Path]:
-    """The captures that files, directories, globs and `-` stand for, each once, in the order given (directories sorted
-    by path).
-
-    Raises CaptureError for what does not exist, UsageError where a directory or glob holds no capture.
-    """
-    found: dict[Path, None] = {}
-    for argument in arguments:
-        path = Path(argument)
-        if path == STANDARD_INPUT:
-            if sys.stdin.isatty():
-                raise UsageError("standard input is a terminal: give a capture through a pipe, as in: xzcat F | ... -")
-            matches = [path]
-        elif path.is_file():
-            matches = [path]
-        elif path.is_dir():
-            matches = [file for file in sorted(path.rglob("*")) if file.is_file() and _looks_like_capture(file)]
-        elif glob.has_magic(str(argument)):
-            matches = [Path(match) for match in sorted(glob.glob(str(argument), recursive=True))]
-            matches = [file for file in matches if file.is_file() and _looks_like_capture(file)]
-        elif path.exists():
-            matches = [path]
-        else:
-            raise CaptureError("no such file or directory", name=str(argument))
-        if not matches:
-            raise UsageError(f"{argument}: no capture (pcap or pcapng, also compressed) in there")
-        found.update(dict.fromkeys(matches))
-    if not found:
-        raise UsageError("name at least one capture file, directory or glob, or - for standard input")
-    return list(found)
-
-
-def is_stream(path: Path) -> bool:
-    """Whether it can be read only once, from its beginning on: standard input, a pipe."""
-    return path == STANDARD_INPUT or not path.is_file()
-
-
-def unpacked_bytes(path: Path) -> int:
+def unpacked_bytes(place: CapturePlace) -> int:
     """About how many bytes a file has once it is unpacked. Raises CaptureError when it cannot be read."""
     try:
-        with path.open("rb", buffering=0) as file:
+        with place.open() as file:
             packed = compression_of(_Input(file).head()) != "none"
-            return path.stat().st_size * (PACKED_TO if packed else 1)
+        return place.size_bytes() * (PACKED_TO if packed else 1)
     except OSError as error:
-        raise CaptureError(error.strerror or str(error), name=str(path)) from error
+        raise CaptureError(error.strerror or str(error), name=str(place)) from error
 
 
-def _looks_like_capture(path: Path) -> bool:
-    """By name, else by the first bytes. What cannot be read is left to be reported when it is opened."""
-    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
-    if suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
-        suffixes = suffixes[:-1]
-    if suffixes and suffixes[-1] in CAPTURE_SUFFIXES:
-        return True
-    try:
-        with path.open("rb", buffering=0) as file:
-            packed = _Input(file)
-            window = Window(decompressed(packed, compression_of(packed.head())), OneBuffer(HEAD_BYTES))
-            return is_capture(window.buf[: window.filled].tobytes())
-    except OSError:
-        return False
+def begins_as_capture(place: CapturePlace) -> bool:
+    """Whether the first bytes of a file, once it is unpacked, are those of a capture. Raises OSError."""
+    with place.open() as file:
+        packed = _Input(file)
+        window = Window(decompressed(packed, compression_of(packed.head())), OneBuffer(HEAD_BYTES))
+        return is_capture(window.buf[: window.filled].tobytes())
 
 
-def _digest(file: BinaryIO) -> str | None:
+def _digest(file: ReadableFile) -> str | None:
     """SHA-256 of the first and the last MiB, the file read from its beginning after it. None for what cannot be
     sought."""
     if not file.seekable():

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope_analyzer.dataset.dataset import MESSAGES, STORIES, Dataset
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import MESSAGES, STORIES
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables.events import EVENTS
 from kafkascope_spark.findings.read import Events, Messages, Source

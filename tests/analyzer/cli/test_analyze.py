@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 from kafkascope_analyzer.cli import analyze as analyze_command
 from kafkascope_analyzer.cli import early_session
 from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.read.place import place_of
 from kafkascope_analyzer.report.schema import packaged_schema
 from kafkascope_parsers.errors import SparkError
 
@@ -84,7 +85,7 @@ def break_the_stories(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None
     monkeypatch.setattr(analyze_command, "java_problem", lambda *_: None)
     monkeypatch.setattr("kafkascope_spark.session.launch_early", lambda size: None)
     monkeypatch.setattr(early_session, "_open_session", lambda size: None)
-    monkeypatch.setattr(analyze_command, "write_stories", fail)
+    monkeypatch.setattr(analyze_command, "make_stories", fail)
 
 
 def test_a_defect_in_the_stories_keeps_the_tables(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +123,7 @@ def kill_the_jvm(*_, **__):
     os.kill(current_jvm().process.pid, signal.SIGKILL)
     session.range(4).toArrow()
 
-kafkascope_spark.stories.write_stories = kill_the_jvm
+kafkascope_spark.stories.make_stories = kill_the_jvm
 from kafkascope_analyzer.cli import main
 sys.argv = ["kafkascope", "analyze", {str(CAPTURE)!r}, "-q", "--format", "json"]
 main()
@@ -162,12 +163,12 @@ def test_a_session_is_connected_only_when_no_fork_can_follow(here: Path) -> None
     with (here / "large.pcap").open("wb") as large:
         large.truncate(1 << 40)
     shutil.copy(CAPTURE, here / "small.pcap.zst")
-    small = early_session.input_bytes([here / "small.pcap.zst"])
-    both = early_session.input_bytes([here / "small.pcap.zst", here / "large.pcap"])
+    small = early_session.input_bytes([place_of(here / "small.pcap.zst")])
+    both = early_session.input_bytes([place_of(here / name) for name in ("small.pcap.zst", "large.pcap")])
     assert early_session.is_read_by_one_process(small, None)
     assert not early_session.is_read_by_one_process(both, None)
     assert early_session.is_read_by_one_process(both, 1)
-    assert not early_session.is_read_by_one_process(early_session.input_bytes(["-"]), None)
+    assert not early_session.is_read_by_one_process(early_session.input_bytes([place_of("-")]), None)
 
 
 @pytest.mark.parametrize(("size", "jobs", "at_once"), [(1, None, True), (1 << 40, 2, False)])

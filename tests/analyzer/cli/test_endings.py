@@ -130,7 +130,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_captures_are_read(
     def read(*_: object, **__: object) -> None:
         raise AssertionError("the captures were read")
 
-    monkeypatch.setattr("kafkascope_analyzer.ingest.run.ingest", read)
+    monkeypatch.setattr("kafkascope_analyzer.ingest.run.write_tables", read)
     result = run(command, CAPTURE, "-o", "/proc/a.kscope")
     assert (result.exit_code, result.stdout) == (2, "")
     (sentence,) = result.stderr.splitlines()

@@ -11,7 +11,7 @@ import zstandard
 from typer.testing import CliRunner, Result
 
 from kafkascope_analyzer.cli.app import app
-from kafkascope_analyzer.read.source import expand_inputs
+from kafkascope_analyzer.read.inputs import expand_inputs
 from kafkascope_parsers.errors import UsageError
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"

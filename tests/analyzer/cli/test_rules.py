@@ -12,7 +12,7 @@ from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.cli.found import end_if_found, known_rules, n_found
 from kafkascope_analyzer.cli.options import Severity
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.manifest import write_manifest
+from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
 from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.findings.rules import RULES
 
@@ -48,7 +48,7 @@ def dataset(tmp_path: pathlib.Path) -> pathlib.Path:
     output = [("broker_lost", "warning"), ("shared_vip", "error"), ("tiny_batches", "info"), ("shared_vip", "error")]
     rows = pa.Table.from_pylist([{"rule": rule, "severity": severity} for rule, severity in output])
     pq.write_table(rows, place / "part-0.parquet")
-    write_manifest(tmp_path, options={}, inputs=[], ledger={}, limits_hit={})
+    (tmp_path / MANIFEST).write_text(Manifest(written_files(tmp_path), {}).to_json())
     return tmp_path
 
 
@@ -76,7 +76,7 @@ def test_a_finding_ends_the_command_with_1(dataset, capsys):
 
 
 def test_without_findings_to_look_at(tmp_path):
-    write_manifest(tmp_path, options={}, inputs=[], ledger={}, limits_hit={})
+    (tmp_path / MANIFEST).write_text(Manifest(written_files(tmp_path), {}).to_json())
     with pytest.raises(UsageError, match="stories"):
         n_found(Dataset.open(tmp_path), Severity.warning)
 

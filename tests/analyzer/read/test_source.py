@@ -18,7 +18,8 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafkascope_analyzer.read.source import CaptureFile, expand_inputs, iter_blocks
+from kafkascope_analyzer.read.inputs import expand_inputs
+from kafkascope_analyzer.read.source import CaptureFile, iter_blocks
 from kafkascope_parsers.capture import TLS_KEY_LOG
 from kafkascope_parsers.errors import CaptureError, UsageError
 
@@ -288,9 +289,12 @@ def test_expand_inputs(tmp_path):
     (tmp_path / "notes.gz").write_bytes(gzip.compress(b"notes"))
     names = ["a.PCAPNG", "b.pcap", "c.cap.gz", "sub/d.dmp.zst", "trace", "trace1"]
     wanted = [tmp_path / name for name in names]
-    assert expand_inputs([str(tmp_path)]) == wanted
-    assert expand_inputs([str(tmp_path / "*.pcap"), str(tmp_path / "b.pcap"), "-"]) == [tmp_path / "b.pcap", Path("-")]
-    assert expand_inputs([tmp_path / "e.txt"]) == [tmp_path / "e.txt"]
+    assert [place.local for place in expand_inputs([str(tmp_path)])] == wanted
+    found = expand_inputs([str(tmp_path / "*.pcap"), str(tmp_path / "b.pcap"), "-"])
+    assert [str(place) for place in found] == [str(tmp_path / "b.pcap"), "-"]
+    assert [place.local for place in expand_inputs([tmp_path / "e.txt"])] == [tmp_path / "e.txt"]
+    uris = [str(place) for place in expand_inputs([tmp_path.as_uri()])]
+    assert uris == [path.as_uri() for path in wanted]
     with pytest.raises(CaptureError, match="no such file"):
         expand_inputs([str(tmp_path / "nothing")])
     for arguments in ([], [str(tmp_path / "*.md")], [str(tmp_path / "*.xyz")]):

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 
 from kafkascope_analyzer.connections.broker_release import KRAFT_MODE, ZOOKEEPER_MODE
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.manifest import write_manifest
+from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.report.model.broker_releases import MIGRATION, cluster_releases
 from kafkascope_parsers.schema import api_name
@@ -45,7 +45,7 @@ def dataset(place, connections, **messages):
     for name, table in tables.items():
         (place / name).mkdir(parents=True)
         pq.write_table(table, place / name / "part-0.parquet")
-    write_manifest(place, options={}, inputs=[], ledger={"stream_bytes": 1}, limits_hit={})
+    (place / MANIFEST).write_text(Manifest(written_files(place), {"stream_bytes": 1}).to_json())
     return Dataset.open(place)
 
 

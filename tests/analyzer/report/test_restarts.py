@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.manifest import write_manifest
+from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
 from kafkascope_analyzer.dataset.stories import BROKER_STATES, CLIENTS, INCIDENTS, STALLS
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, TOPOLOGY
 from kafkascope_analyzer.report.model.restarts import load_restarts
@@ -71,7 +71,7 @@ def made(tmp_path):
             folder.mkdir(parents=True)
             schema = pa.schema([field.with_nullable(True) for field in table.schema])
             pq.write_table(pa.Table.from_pylist(tables.get(name, []), schema), folder / "part-0.parquet")
-        write_manifest(place, options={}, inputs=[], ledger={"stream_bytes": 1}, limits_hit={})
+        (place / MANIFEST).write_text(Manifest(written_files(place), {"stream_bytes": 1}).to_json())
         return place
 
     return make

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.manifest import write_manifest
+from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS, ROLE_ROWS, TOPOLOGY
 from kafkascope_analyzer.report.model.topology import time_of, topology_model
 from kafkascope_analyzer.report.plain import plain
@@ -83,7 +83,7 @@ def made(tmp_path):
             }
             (place / "messages" / "Metadata" / "response").mkdir(parents=True)
             pq.write_table(pa.table(columns), place / "messages" / "Metadata" / "response" / "part-0.parquet")
-        write_manifest(place, options={}, inputs=[], ledger={"stream_bytes": 1}, limits_hit={})
+        (place / MANIFEST).write_text(Manifest(written_files(place), {"stream_bytes": 1}).to_json())
         return place
 
     return make

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import REPORT_FILE
 from kafkascope_analyzer.dataset.stories import CLIENTS, FINDINGS, TRANSACTIONS
 from kafkascope_analyzer.dataset.tables import (
     CAPTURES,
@@ -40,7 +41,6 @@ from kafkascope_analyzer.report.plain import to_json
 from kafkascope_analyzer.sql.database import Database
 
 REPORT_VERSION = 1
-REPORT_FILE = "report.json"
 _TABLES = [CAPTURES, CONNECTIONS, ERRORS, RECORD_BATCHES, REQUESTS, ROLE_ROWS, TCP_EVENTS, TOPOLOGY, UNDECODED]
 _TABLES += [TRANSACTIONS]
 

@@ -1,7 +1,7 @@
-"""Starts MinIO, puts a dataset into it, writes its stories there with Spark, and compares them with those that Spark
-writes on the local disk. Exits with 1 where a table differs.
+"""Starts MinIO, puts a capture into it, analyzes it there into a dataset there, and compares the tables with those that
+the same command writes from and to the local disk. Exits with 1 where a table differs.
 
-    python scripts/minio_stories.py MINIO [--capture FILE] [--port 9000] [--master URL | --remote URL]
+    python scripts/minio_analyze.py MINIO [--capture FILE] [--port 9000] [--master URL | --remote URL]
 
 MINIO: the server's program (go install github.com/minio/minio@latest). A cluster's workers must have been started with
 CREDENTIALS in their environment, and its Spark needs the S3A connector: docs/storage.md.
@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pyarrow import fs
 
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import STORY_TABLES
+from kafkascope_analyzer.dataset.tables import CAPTURES
 
 CAPTURE = pathlib.Path(__file__).parents[1] / "fixtures" / "captures" / "leader_move.pcap.zst"
 ADDRESS = "127.0.0.1"
@@ -44,10 +44,8 @@ def main() -> int:
     ]
     with tempfile.TemporaryDirectory() as folder, _minio(options.minio, options.port, folder):
         local, uri = pathlib.Path(folder) / "local.kscope", f"s3://{BUCKET}/dataset.kscope"
-        _kafkascope("ingest", str(options.capture), "-o", str(local))
-        _upload(local, options.port)
-        _kafkascope("stories", str(local))
-        _kafkascope("stories", uri, *where)
+        _kafkascope("analyze", str(options.capture), "-o", str(local))
+        _kafkascope("analyze", _upload(options.capture, options.port), "-o", uri, *where)
         return _differences(Dataset.open(uri), Dataset.open(local))
 
 
@@ -87,12 +85,15 @@ def _wait_for(server: "subprocess.Popen[bytes]", port: int) -> None:
     raise SystemExit("MinIO does not start")
 
 
-def _upload(local: pathlib.Path, port: int) -> None:
+def _upload(capture: pathlib.Path, port: int) -> str:
+    """Puts the capture into a new bucket. Returns its URI."""
     store = fs.S3FileSystem(
         endpoint_override=f"{ADDRESS}:{port}", scheme="http", region="us-east-1", allow_bucket_creation=True
     )
     store.create_dir(BUCKET)
-    fs.copy_files(str(local), f"{BUCKET}/dataset.kscope", fs.LocalFileSystem(), store)
+    place = f"{BUCKET}/in/{capture.name}"
+    fs.copy_files(str(capture), place, fs.LocalFileSystem(), store)
+    return f"s3://{place}"
 
 
 def _kafkascope(*arguments: str) -> None:
@@ -102,11 +103,14 @@ def _kafkascope(*arguments: str) -> None:
 
 
 def _differences(written: Dataset, expected: Dataset) -> int:
-    """Print for each story table whether its rows are the same; 1 where those of one are not."""
-    different = 0
-    for table in STORY_TABLES:
-        mine, theirs = (sorted(map(repr, d.read(f"stories/{table.name}").to_pylist())) for d in (written, expected))
-        print(f"{table.name}: {len(mine)} rows, {'the same' if mine == theirs else 'DIFFERENT'}")
+    """Print for each table whether its rows are the same; 1 where those of one are not. (The rows of `captures` hold
+    the place of the capture.)"""
+    different = int(written.tables != expected.tables)
+    for table in expected.tables:
+        if table == CAPTURES.name:
+            continue
+        mine, theirs = (sorted(map(repr, d.read(table).to_pylist())) for d in (written, expected))
+        print(f"{table}: {len(mine)} rows, {'the same' if mine == theirs else 'DIFFERENT'}")
         different |= mine != theirs
     return different
 

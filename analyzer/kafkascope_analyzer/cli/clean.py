@@ -1,0 +1,40 @@
+"""`kafkascope clean`: removes what runs that did not end have left of a dataset. Never starts Spark."""
+
+from typing import Annotated
+
+import typer
+
+from kafkascope_analyzer.cli.exits import exit_codes
+from kafkascope_analyzer.cli.options import DatasetUri, Temporary
+
+
+def clean(
+    dataset: DatasetUri,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
+    temporary: Temporary = None,
+) -> None:
+    """Remove the files that runs which were killed have left at a dataset's place, and say which. No reader sees them.
+
+    Of a dataset these are files that its manifest does not list; where there is no dataset, the files of runs that have
+    left their mark. What is neither is never touched. A run that is still writing there fails at its end.
+    """
+    with exit_codes():
+        from kafkascope_analyzer.dataset.dataset import Dataset
+        from kafkascope_analyzer.dataset.leftovers import Content, content_of, find_leftovers
+        from kafkascope_analyzer.dataset.new_dataset import remove_leftovers, scratch_folders
+        from kafkascope_analyzer.dataset.storage import Storage
+        from kafkascope_parsers.errors import UsageError
+
+        place = Storage.of(dataset)
+        content = content_of(place)
+        if content not in (Content.DATASET, Content.UNFINISHED):
+            raise UsageError(f"{dataset}: is neither a kafkascope dataset nor what a run has left of one")
+        manifest = Dataset.open(dataset).manifest if content is Content.DATASET else None
+        left = find_leftovers(place, manifest)
+        folders = scratch_folders(left.run_ids, temporary)
+        if not dry_run:
+            remove_leftovers(place, manifest, temporary)
+        for name in (*map(place.uri_of, left.files), *map(str, folders)):
+            print(f"{'would remove' if dry_run else 'removed'} {name}")
+        if not left.files:
+            print(f"{dataset}: there is nothing to remove")

@@ -1,0 +1,187 @@
+"""A new dataset is seen when it is whole; what a run leaves that does not end is recognised and removed."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.manifest import Manifest
+from kafkascope_analyzer.dataset.new_dataset import NewDataset
+from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_parsers.errors import UsageError
+
+
+class Place:
+    """Where a dataset goes. uri; files: lists what is there, by other means than ours; put: adds a file."""
+
+    def __init__(self, uri, files, put):
+        self.uri, self.files, self.put = uri, files, put
+
+
+@pytest.fixture(params=["local", "s3"])
+def place(request, tmp_path, bucket) -> Place:
+    if request.param == "s3":
+        made = bucket()
+        return Place(
+            f"{made.uri}/in/x.kscope",
+            lambda: [key.removeprefix("in/x.kscope/") for key in made.keys("in/x.kscope/")],
+            lambda name, data: made.put(f"in/x.kscope/{name}", data),
+        )
+    folder = tmp_path / "x.kscope"
+
+    def put(name: str, data: bytes) -> None:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+
+    return Place(
+        str(folder), lambda: sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()), put
+    )
+
+
+@pytest.fixture
+def temporary(tmp_path) -> Path:
+    (tmp_path / "temporary").mkdir()
+    return tmp_path / "temporary"
+
+
+def write(new: NewDataset, value: int) -> None:
+    for path in (new.folder / "requests" / "bucket=1", new.folder / "messages" / "Fetch" / "request"):
+        path.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"a": [value]}), path / f"part-0{new.file_suffix}")
+
+
+def committed(place: Place, temporary: Path, value: int) -> str:
+    with NewDataset(Storage.of(place.uri), temporary) as new:
+        write(new, value)
+        new.commit(new.put_tables(Manifest({}, {})))
+    return new.run_id
+
+
+def killed(place: Place, temporary: Path) -> NewDataset:
+    """What a run leaves that is killed when its files are at their place: no `__exit__` is called."""
+    new = NewDataset(Storage.of(place.uri), temporary)
+    new.__enter__()
+    write(new, 666)
+    new.put_tables(Manifest({}, {}))
+    return new
+
+
+def values(place: Place) -> list[int]:
+    return pq.read_table(
+        Storage.of(place.uri).inside(Dataset.open(place.uri).files("requests")[0]),
+        filesystem=Storage.of(place.uri).filesystem,
+    )["a"].to_pylist()
+
+
+def test_only_a_commit_makes_it_a_dataset(place: Place, temporary: Path) -> None:
+    with NewDataset(Storage.of(place.uri), temporary) as new:
+        write(new, 1)
+        dataset = new.put_tables(Manifest({}, {}))
+        assert dataset.rows("requests") == 1
+        with pytest.raises(UsageError, match="not a kafkascope dataset"):
+            Dataset.open(place.uri)
+        new.commit(dataset)
+        assert Dataset.open(place.uri).tables == ("messages/Fetch/request", "requests")
+    names = [f"messages/Fetch/request/part-0-{new.run_id}.parquet", f"requests/bucket=1/part-0-{new.run_id}.parquet"]
+    assert place.files() == ["_dataset.json", *names]
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_dataset_is_replaced_at_once_and_its_files_are_removed(place: Place, temporary: Path) -> None:
+    first = committed(place, temporary, 1)
+    place.put("notes.txt", b"mine")
+    with NewDataset(Storage.of(place.uri), temporary) as new:
+        write(new, 2)
+        dataset = new.put_tables(Manifest({}, {}))
+        assert values(place) == [1]
+        new.commit(dataset)
+    assert values(place) == [2]
+    assert not [name for name in place.files() if first in name]
+    assert "notes.txt" in place.files()
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_run_that_fails_leaves_what_was_there(place: Place, temporary: Path, error: type[BaseException]) -> None:
+    def fail() -> None:
+        with NewDataset(Storage.of(place.uri), temporary) as new:
+            write(new, 2)
+            new.put_tables(Manifest({}, {}))
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert place.files() == []
+    committed(place, temporary, 1)
+    before = place.files()
+    with pytest.raises(error):
+        fail()
+    assert (place.files(), values(place), list(temporary.iterdir())) == (before, [1], [])
+
+
+def test_the_next_run_removes_what_a_killed_one_has_left(place: Place, temporary: Path) -> None:
+    left = killed(place, temporary)
+    (left.spill).mkdir(parents=True, exist_ok=True)
+    assert len(place.files()) == 3
+    committed(place, temporary, 1)
+    assert not [name for name in place.files() if left.run_id in name]
+    assert (values(place), list(temporary.iterdir())) == ([1], [])
+
+
+def clean(*args: object) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, ["clean", *map(str, args)])
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("is_dataset", [True, False])
+def test_clean_removes_what_a_killed_run_has_left(place: Place, temporary: Path, is_dataset: bool) -> None:
+    if is_dataset:
+        committed(place, temporary, 1)
+    place.put("notes.txt", b"mine")
+    kept = place.files()
+    left = killed(place, temporary)
+    mine = f"requests/part-0-{'0' * 12}.parquet"
+    if not is_dataset:  # where no manifest is, only files of runs that have left their mark are leftovers
+        place.put(mine, b"somebody's")
+        kept = sorted([*kept, mine])
+    there = place.files()
+    code, said, _ = clean(place.uri, "--dry-run", "--temporary", temporary)
+    assert (code, place.files()) == (0, there)
+    assert said.count("would remove ") == len(said.splitlines()) == 4
+    assert f"{place.uri}/requests/bucket=1/part-0-{left.run_id}.parquet\n" in said
+    code, said, _ = clean(place.uri, "--temporary", temporary)
+    assert (code, said.count("removed "), place.files()) == (0, 4, kept)
+    assert list(temporary.iterdir()) == []
+
+
+def test_clean_never_touches_what_is_no_dataset(place: Place) -> None:
+    place.put("requests/part-0-0123456789ab.parquet", b"a copy of a table")
+    code, _, said = clean(place.uri)
+    assert (code, place.files()) == (2, ["requests/part-0-0123456789ab.parquet"])
+    assert "neither a kafkascope dataset" in said
+
+
+def test_of_two_runs_the_second_is_refused(place: Place, temporary: Path) -> None:
+    first, second = (NewDataset(Storage.of(place.uri), temporary) for _ in range(2))
+    with first, second:
+        for value, new in enumerate((first, second)):
+            write(new, value)
+        datasets = [new.put_tables(Manifest({}, {})) for new in (first, second)]
+        first.commit(datasets[0])
+        with pytest.raises(UsageError, match="changed by another run"):
+            second.commit(datasets[1])
+    assert values(place) == [0]
+    assert not [name for name in place.files() if second.run_id in name]
+
+
+def test_a_temporary_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(UsageError, match=r"file: cannot be written.*--temporary"),
+        NewDataset(Storage.of(tmp_path / "x.kscope"), tmp_path / "file"),
+    ):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
