@@ -29,7 +29,7 @@ FAMILIES = (
 )
 """All families in the catalogue's order; the last stands also for an API that the catalogue does not have."""
 OTHER = len(FAMILIES) - 1
-_ROLE_FAMILIES: dict[str, Family] = {
+ROLE_FAMILIES: dict[str, Family] = {
     "bootstrap": "discovery",
     "partition_leader": "records",
     "follower_fetch": "records",
@@ -58,5 +58,5 @@ def family_number(api_name: str | None) -> int:
 
 def role_family_number(role: str | None) -> int:
     """The place in FAMILIES of the family whose colour a role has."""
-    name = _ROLE_FAMILIES.get(role or "")
+    name = ROLE_FAMILIES.get(role or "")
     return OTHER if name is None else _PLACES[name]

@@ -156,7 +156,7 @@ def test_of_many_clients_those_in_trouble_are_told_in_full(dataset: Write) -> No
     page = shown(replace(model, clients=replace(model.clients, listed=(*calm, reader))), 100)
     assert page.count("calm-") == 30 + 11
     assert "start: failed at join group" in page
-    assert "19 other clients have less to tell" in page
+    assert "19 other clients have less to report" in page
 
 
 def test_a_start_that_got_stuck_shows_both_ends(dataset: Write) -> None:

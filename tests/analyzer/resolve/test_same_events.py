@@ -36,9 +36,9 @@ def events(dataset, *without):
 
 
 def without_packets(rows):
-    """The rows without the packet numbers in the structs of servers."""
+    """The rows without the packet numbers in their structs."""
     for row in rows:
-        for kind in SERVER_KINDS:
+        for kind in (*SERVER_KINDS, "silence"):
             if row[kind] is not None:
                 row[kind] = {name: value for name, value in row[kind].items() if not name.endswith("packet_no")}
     return rows

@@ -269,7 +269,7 @@ def looks_up_both_ends(next_fetch: int | None, earliest: int = 0, latest: int = 
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "result"),
     [
         (looks_up_both_ends(0), "t-0 went from offset 39 to 0 (earliest)"),
         (looks_up_both_ends(23), "t-0 went from offset 39 to 23 (latest)"),

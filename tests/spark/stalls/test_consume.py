@@ -69,7 +69,7 @@ def test_reading_again_what_a_member_has_is_no_progress():
 
 
 @pytest.mark.parametrize(
-    ("taken_over", "told"),
+    ("taken_over", "result"),
     [
         (run(14, 20, (99, 150), who="ci-2"), [(10, 14)]),
         (run(14, 14, (99, 100), who="ci-2"), [(10, 14)]),

@@ -394,8 +394,9 @@ def test_rates_by_api_group_are_read_with_the_keyboard_the_pointer_and_as_a_tabl
 def report_of(dataset):
     from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.report.model.report import report_model
+    from kafkascope_analyzer.report.plain import plain
 
-    return report_model(Dataset.open(dataset))
+    return plain(report_model(Dataset.open(dataset)), clip=True)
 
 
 def test_the_pointer_on_the_rates_shows_the_slot_that_the_lanes_show_below_it(opened, real_page, leader_move):
