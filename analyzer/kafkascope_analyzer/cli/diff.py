@@ -26,6 +26,6 @@ def diff(
             sys.stdout.write(to_json(model))
             return
         from kafkascope_analyzer.report.terminal.compare import render_comparison
-        from kafkascope_analyzer.report.terminal.report import write_parts
+        from kafkascope_analyzer.report.terminal.page import write_parts
 
         write_parts(render_comparison(model), sys.stdout, plain=format is Format.plain)

@@ -35,13 +35,14 @@ def info(
 
 def _show_dataset(dataset: "Dataset", how: Format) -> None:
     """What the tables of `ingest` show, and the byte ledger in full."""
-    from kafkascope_analyzer.report.model.report import info_model
+    from kafkascope_analyzer.report.model.traffic import info_model
     from kafkascope_analyzer.report.plain import to_json
     from kafkascope_analyzer.report.terminal.ledger import render_ledger
-    from kafkascope_analyzer.report.terminal.report import render, write_parts
+    from kafkascope_analyzer.report.terminal.overview import render_overview
+    from kafkascope_analyzer.report.terminal.page import write_parts
 
     model = info_model(dataset)
     if how is Format.json:
         sys.stdout.write(to_json(model))
         return
-    write_parts([*render(model), *render_ledger(model.ledger)], sys.stdout, plain=how is Format.plain)
+    write_parts([*render_overview(model), *render_ledger(model.ledger)], sys.stdout, plain=how is Format.plain)

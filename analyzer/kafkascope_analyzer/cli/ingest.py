@@ -23,7 +23,7 @@ from kafkascope_analyzer.cli.options import (
 )
 from kafkascope_analyzer.cli.outputs import checked_out, default_out
 from kafkascope_analyzer.cli.progress import bar, note
-from kafkascope_analyzer.cli.show import show
+from kafkascope_analyzer.cli.show import show_traffic
 from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.scan.record_detail import RecordDetail
@@ -128,8 +128,8 @@ def write_tables(
 
 def _prepare_to_show() -> None:
     """Loads what shows results."""
-    import kafkascope_analyzer.report.model.report
-    import kafkascope_analyzer.report.terminal.report  # noqa: F401
+    import kafkascope_analyzer.report.model.traffic
+    import kafkascope_analyzer.report.terminal.overview  # noqa: F401
 
 
 def say_what_was_cut(dataset: "Dataset") -> None:
@@ -144,6 +144,6 @@ def say_what_was_cut(dataset: "Dataset") -> None:
 
 def show_overview(dataset: "Dataset", how: Format) -> None:
     """What the tables of `ingest` show, on standard output."""
-    from kafkascope_analyzer.report.model.report import traffic_model
+    from kafkascope_analyzer.report.model.traffic import traffic_model
 
-    show(traffic_model(dataset), how, str(dataset))
+    show_traffic(traffic_model(dataset), how)

@@ -108,7 +108,7 @@ def _ask(dataset: str, statement: str, how: Rows) -> None:
 def _write_table(names: list[str], rows: Iterator[tuple[Any, ...]], *, ascii_only: bool) -> None:
     """A table as wide as the terminal; where the output goes elsewhere, as wide as its rows are."""
     from kafkascope_analyzer.report.query_results import as_table
-    from kafkascope_analyzer.report.terminal.report import UNWRAPPED, width_of, write_parts
+    from kafkascope_analyzer.report.terminal.page import UNWRAPPED, width_of, write_parts
 
     wrap = sys.stdout.isatty()
     parts = as_table(names, rows, width_of(sys.stdout) if wrap else UNWRAPPED)

@@ -107,7 +107,7 @@ def _chronology(dataset: "Dataset", wanted: "Wanted", format: Format) -> None:  
     from kafkascope_analyzer.report.model.chronology import chronology
     from kafkascope_analyzer.report.plain import plain
     from kafkascope_analyzer.report.terminal.chronology import render_chronology
-    from kafkascope_analyzer.report.terminal.report import width_of, write_parts
+    from kafkascope_analyzer.report.terminal.page import width_of, write_parts
 
     entries = chronology(dataset, wanted)
     if format is Format.json:
@@ -129,7 +129,7 @@ def _starts(dataset: "Dataset", start_id: str | None, client: str | None, format
 
         sys.stdout.write(to_json(model))
         return
-    from kafkascope_analyzer.report.terminal.report import write_parts
+    from kafkascope_analyzer.report.terminal.page import write_parts
     from kafkascope_analyzer.report.terminal.start_waterfall import render_timeline
 
     write_parts(render_timeline(model), sys.stdout, plain=format is Format.plain)
@@ -145,7 +145,7 @@ def _recovery(dataset: "Dataset", name: str, format: Format) -> None:  # noqa: A
 
         sys.stdout.write(to_json(model))
         return
+    from kafkascope_analyzer.report.terminal.page import write_parts
     from kafkascope_analyzer.report.terminal.recovery_waterfall import render_recovery
-    from kafkascope_analyzer.report.terminal.report import write_parts
 
     write_parts(render_recovery(model), sys.stdout, plain=format is Format.plain)

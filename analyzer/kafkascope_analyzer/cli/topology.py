@@ -61,6 +61,6 @@ def _print(model: object, parts: "Iterable[RenderableType]", format: Format) -> 
 
         sys.stdout.write(to_json(model))
         return
-    from kafkascope_analyzer.report.terminal.report import write_parts
+    from kafkascope_analyzer.report.terminal.page import write_parts
 
     write_parts(parts, sys.stdout, plain=format is Format.plain)

@@ -15,8 +15,8 @@ import zstandard
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
-from kafkascope_analyzer.report.model.report import info_model
 from kafkascope_analyzer.report.model.topology import topology_model
+from kafkascope_analyzer.report.model.traffic import info_model
 from kafkascope_analyzer.report.model.zookeeper_sessions import zookeeper_sessions
 from kafkascope_analyzer.report.plain import plain
 

@@ -14,7 +14,7 @@ from kafkascope_analyzer.report.model.incidents.broker_lanes import broker_lanes
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.report.plain import plain
 from kafkascope_analyzer.report.terminal.chronology import render_chronology
-from kafkascope_analyzer.report.terminal.report import page_of
+from kafkascope_analyzer.report.terminal.page import page_of
 
 Write = Callable[..., Path]
 SILENT = "broker silent: node 1 (10.0.0.11:9092)"

@@ -11,7 +11,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.model.compare import ClientKind, Comparison
 from kafkascope_analyzer.report.model.compare_traffic import generic_name, traffic_changes
 from kafkascope_analyzer.report.terminal.compare import render_comparison
-from kafkascope_analyzer.report.terminal.report import page_of
+from kafkascope_analyzer.report.terminal.page import page_of
 
 
 def requests(small: ModuleType, n: int, latency_us: int, version: int, conn: str = "c1") -> list[dict]:

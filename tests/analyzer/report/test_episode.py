@@ -13,7 +13,8 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, written_files
 from kafkascope_analyzer.dataset.tables import REQUESTS, TCP_EVENTS
 from kafkascope_analyzer.report.model.report import report_model
-from kafkascope_analyzer.report.terminal.report import render_to
+from kafkascope_analyzer.report.terminal.page import write_parts
+from kafkascope_analyzer.report.terminal.report import render
 
 Write = Callable[..., Path]
 
@@ -125,7 +126,7 @@ def test_hostile_names_reach_no_terminal(dataset: Write, tmp_path: Path) -> None
         assert "\x1b[31m" not in text
         assert "\u202e" not in text
     with (tmp_path / "page").open("w", encoding="utf-8") as page:
-        render_to(report_model(Dataset.open(place)), page, plain=False)
+        write_parts(render(report_model(Dataset.open(place))), page, plain=False)
     assert "\u202e" not in (tmp_path / "page").read_text(encoding="utf-8")
 
 

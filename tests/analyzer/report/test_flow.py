@@ -9,7 +9,7 @@ from kafkascope_analyzer.dataset.stories import PARTITION_FLOW
 from kafkascope_analyzer.report.markdown.flow import markdown_flow
 from kafkascope_analyzer.report.model.flow import flow
 from kafkascope_analyzer.report.terminal.flow import render_flow
-from kafkascope_analyzer.report.terminal.report import page_of
+from kafkascope_analyzer.report.terminal.page import page_of
 
 S = 1_000_000_000
 

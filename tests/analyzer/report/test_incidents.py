@@ -23,7 +23,8 @@ from kafkascope_analyzer.report.model.incidents.families import CONSEQUENCES
 from kafkascope_analyzer.report.model.incidents.summary import KINDS
 from kafkascope_analyzer.report.model.report import Report, report_model
 from kafkascope_analyzer.report.plain import plain
-from kafkascope_analyzer.report.terminal.report import page_of, render
+from kafkascope_analyzer.report.terminal.page import page_of
+from kafkascope_analyzer.report.terminal.report import render
 
 Write = Callable[..., Path]
 TITLE = "broker silent: node 1 (10.0.0.11:9092)"

@@ -13,10 +13,10 @@ from kafkascope_analyzer.dataset.limits_hit import MEANINGS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.report.model.ledger import full_ledger
-from kafkascope_analyzer.report.model.report import report_tables
+from kafkascope_analyzer.report.model.traffic import report_tables
 from kafkascope_analyzer.report.model.unread import limit_sentence
 from kafkascope_analyzer.report.terminal.ledger import render_ledger
-from kafkascope_analyzer.report.terminal.report import page_of
+from kafkascope_analyzer.report.terminal.page import page_of
 
 needs_tshark = pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 

@@ -16,8 +16,8 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.tables import ROLES
 from kafkascope_analyzer.report import html
 from kafkascope_analyzer.report.api_families import FAMILIES, ROLE_FAMILIES, family_number, role_family_number
-from kafkascope_analyzer.report.model.report import report_tables
 from kafkascope_analyzer.report.model.request_rates import N_SLOTS, RequestRates, request_rates
+from kafkascope_analyzer.report.model.traffic import report_tables
 from kafkascope_parsers.schema.catalogue import FAMILIES as CATALOGUE_FAMILIES
 
 Write = Callable[..., Path]

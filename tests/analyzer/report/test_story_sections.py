@@ -9,7 +9,8 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.commands import at_place
 from kafkascope_analyzer.report.model.report import report_model
 from kafkascope_analyzer.report.plain import plain
-from kafkascope_analyzer.report.terminal.report import page_of, render
+from kafkascope_analyzer.report.terminal.page import page_of
+from kafkascope_analyzer.report.terminal.report import render
 
 Write = Callable[..., Path]
 

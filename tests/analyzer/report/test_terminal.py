@@ -11,7 +11,8 @@ from rich.cells import cell_len
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.model.clients import Client
 from kafkascope_analyzer.report.model.report import Report, report_model
-from kafkascope_analyzer.report.terminal.report import WIDEST, page_of, render, render_to
+from kafkascope_analyzer.report.terminal.page import WIDEST, page_of, write_parts
+from kafkascope_analyzer.report.terminal.report import render
 
 Write = Callable[..., Path]
 HOSTILE = "\x1b[2J\u202e[red]\r\n" + "x" * 300
@@ -76,7 +77,7 @@ def test_a_terminal_gets_styles_and_no_other_escapes(dataset: Write) -> None:
         patch.setenv("TERM", "xterm-256color")
         patch.setenv("COLUMNS", "100")
         patch.delenv("NO_COLOR", raising=False)
-        render_to(report_model(Dataset.open(dataset(text=HOSTILE))), page, plain=False)
+        write_parts(render(report_model(Dataset.open(dataset(text=HOSTILE)))), page, plain=False)
     text = page.getvalue()
     assert "\x1b[1m" in text
     assert "\x1b" not in re.sub(r"\x1b\[[0-9;]*m", "", text)
@@ -84,7 +85,7 @@ def test_a_terminal_gets_styles_and_no_other_escapes(dataset: Write) -> None:
 
 def test_no_colour_where_the_output_is_no_terminal(dataset: Write) -> None:
     page = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    render_to(report_model(Dataset.open(dataset())), page, plain=False)
+    write_parts(render(report_model(Dataset.open(dataset()))), page, plain=False)
     page.seek(0)
     text = page.read()
     assert "\x1b" not in text
@@ -93,7 +94,7 @@ def test_no_colour_where_the_output_is_no_terminal(dataset: Write) -> None:
 
 def test_an_output_that_cannot_hold_our_signs_gets_ascii(dataset: Write) -> None:
     page = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
-    render_to(report_model(Dataset.open(dataset())), page, plain=False)
+    write_parts(render(report_model(Dataset.open(dataset()))), page, plain=False)
     page.seek(0)
     assert page.read().isascii()
 
@@ -102,7 +103,7 @@ def test_very_wide_terminals_are_not_filled(dataset: Write) -> None:
     page = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "400")
-        render_to(report_model(Dataset.open(dataset())), page, plain=False)
+        write_parts(render(report_model(Dataset.open(dataset()))), page, plain=False)
     page.seek(0)
     assert max(cell_len(line) for line in page.read().splitlines()) <= WIDEST
 

@@ -14,9 +14,11 @@ from kafkascope_analyzer.report.model.broker_latency import broker_latency
 from kafkascope_analyzer.report.model.client_traffic import client_traffic
 from kafkascope_analyzer.report.model.leader_load import leader_load
 from kafkascope_analyzer.report.model.removed_versions import removed_versions
-from kafkascope_analyzer.report.model.report import report_model, report_tables
+from kafkascope_analyzer.report.model.report import report_model
+from kafkascope_analyzer.report.model.traffic import report_tables
 from kafkascope_analyzer.report.plain import plain
-from kafkascope_analyzer.report.terminal.report import page_of, render
+from kafkascope_analyzer.report.terminal.page import page_of
+from kafkascope_analyzer.report.terminal.report import render
 from kafkascope_analyzer.sql.database import Database
 
 Write = Callable[..., Path]

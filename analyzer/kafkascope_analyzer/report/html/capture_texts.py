@@ -1,7 +1,7 @@
 """The capture in words: the line under the page's title, and what could not be read."""
 
 from kafkascope_analyzer.report.model.capture import Capture
-from kafkascope_analyzer.report.model.report import Traffic
+from kafkascope_analyzer.report.model.traffic import Traffic
 from kafkascope_analyzer.report.model.unread import doubts
 from kafkascope_analyzer.report.words import count, percent, span
 

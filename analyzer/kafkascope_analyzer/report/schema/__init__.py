@@ -6,7 +6,8 @@
 import json
 from importlib.resources import files
 
-from kafkascope_analyzer.report.model.report import REPORT_VERSION, Report
+from kafkascope_analyzer.report.model.report import Report
+from kafkascope_analyzer.report.model.traffic import REPORT_VERSION
 from kafkascope_analyzer.report.schema.shapes import Shape, shape_of
 
 SCHEMA_FILE = "report.schema.json"

@@ -30,8 +30,8 @@ from kafkascope_analyzer.report.model.cluster import Cluster
 from kafkascope_analyzer.report.model.findings import Finding, Findings
 from kafkascope_analyzer.report.model.flow import Flow, PartitionLine, SliceFlow, TopicFlow
 from kafkascope_analyzer.report.model.rebalances import GroupRebalances
-from kafkascope_analyzer.report.model.report import Traffic
 from kafkascope_analyzer.report.model.starts import StartStep, slowest
+from kafkascope_analyzer.report.model.traffic import Traffic
 from kafkascope_analyzer.report.model.transactions import BlockedConsumer
 from kafkascope_analyzer.report.model.unread import EventCount, Unread
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance
