@@ -159,7 +159,7 @@ def test_a_broker_is_silent_to_those_hosts_that_it_does_not_serve(dataset: Write
     small.write_table(place, small.TABLES["broker_states"], rows)  # type: ignore[attr-defined]
     (lane,) = broker_lanes(Dataset.open(place))
     assert [(s.text, s.from_ns, s.to_ns) for s in lane.failing] == [
-        ("silent to 2 of 3 hosts (a, b)", at(1000), at(5000)),
+        ("silent to 2 of 3 hosts (a, b) (to fewer after 2.00 s)", at(1000), at(5000)),
         ("slow to 1 of 3 hosts (a)", at(6000), None),
     ]
     assert [(s.from_ns, s.to_ns) for s in lane.serving] == [(at(0), None)]

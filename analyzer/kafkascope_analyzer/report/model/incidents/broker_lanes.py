@@ -4,6 +4,7 @@ A broker has one lane whatever its ports. A stretch in which it did not serve sa
 to it, and on which port where that is not all of them.
 """
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,12 +13,14 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import BROKER_STATES
 from kafkascope_analyzer.report.rows import Row, read
-from kafkascope_analyzer.report.words import address, list_of, node, safe
+from kafkascope_analyzer.report.words import address, list_of, node, safe, span
 
 SERVING, UNKNOWN = "serving", "unknown"
 MOST_LANES = 200
 MOST_STRETCHES = 500
 NAMED_HOSTS = 3
+TOGETHER_NS = 1_000_000_000
+"""Hosts that are served again within this time are served again together."""
 _NO_NODE = 1 << 40
 """Sorts addresses whose node is not known after all nodes."""
 
@@ -120,14 +123,28 @@ def _stretch(state: str, joined: list[StateRow], states: list[StateRow]) -> Stre
 
 
 def _text(state: str, joined: list[StateRow], states: list[StateRow]) -> str:
-    """`silent to all 3 hosts`, `down to 1 of 3 hosts (10.0.0.7) on port 9093`; a frozen or slow broker is so to
-    everybody listed.
+    """`silent to all 3 hosts (to fewer after 17.6 s)`, `down to 1 of 3 hosts (10.0.0.7) on port 9093`; a frozen or slow
+    broker is so to everybody listed.
     """
     if state == SERVING:
         return state
     hosts, n_hosts = sorted({row.host for row in joined}), len({row.host for row in states})
     ports = {row.server_port for row in joined}
     on = f" on port {list_of(sorted(map(str, ports)), NAMED_HOSTS)}" if ports != {r.server_port for r in states} else ""
+    fewer = _to_fewer(joined)
     if len(hosts) == n_hosts:
-        return f"{state} to {f'all {n_hosts} hosts' if n_hosts > 1 else safe(hosts[0])}{on}"
-    return f"{state} to {len(hosts)} of {n_hosts} hosts ({list_of([safe(host) for host in hosts], NAMED_HOSTS)}){on}"
+        return f"{state} to {f'all {n_hosts} hosts' if n_hosts > 1 else safe(hosts[0])}{on}{fewer}"
+    names = list_of([safe(host) for host in hosts], NAMED_HOSTS)
+    return f"{state} to {len(hosts)} of {n_hosts} hosts ({names}){on}{fewer}"
+
+
+def _to_fewer(joined: list[StateRow]) -> str:
+    """When the first of several hosts was served again, where the others waited on."""
+    last_ends: dict[str, float] = {}
+    for row in joined:
+        end = math.inf if row.to_ns is None else row.to_ns
+        last_ends[row.host] = max(end, last_ends.get(row.host, 0))
+    first, last = min(last_ends.values()), max(last_ends.values())
+    if last <= first + TOGETHER_NS:
+        return ""
+    return f" (to fewer after {span(int(first - joined[0].from_ns) // 1000)})"
