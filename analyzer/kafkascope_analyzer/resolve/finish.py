@@ -40,7 +40,7 @@ from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 from kafkascope_analyzer.resolve.stretches import OpenStretches
 from kafkascope_analyzer.scan.partitions import message_of_spill
 from kafkascope_analyzer.scan.record_batches import read_record_sets
-from kafkascope_analyzer.scan.spill import read_spill, spilled_tables
+from kafkascope_analyzer.scan.spill import is_spilled, read_spill, spilled_tables
 
 _SORT = {
     "requests": ("client_ip", "client_id", "ts_ns", "request_packet_no"),
@@ -220,14 +220,14 @@ def finish_bucket(bucket: Bucket, cluster: Cluster, shared: SharedFacts) -> dict
     path, group = bucket.dataset / EVENTS.name / bucket.part, bucket.limits.row_group
     with TableWriter(path, EVENTS.schema, sort_by=EVENT_ORDER, group=group) as events:
         rows = _write_dns(bucket, events)
-        if (bucket.spill / "connections.arrow").exists():
+        if is_spilled(bucket.spill, "connections"):
             rows |= BucketFinish(bucket, (cluster, shared), events).write()
     return rows | {EVENTS.name: events.n_rows}
 
 
 def _write_dns(bucket: Bucket, events: TableWriter) -> dict[str, int]:
     """Names may have been asked for where no connection is."""
-    if not (bucket.spill / f"{DNS.name}.arrow").exists():
+    if not is_spilled(bucket.spill, DNS.name):
         return {}
     with TableWriter(bucket.dataset / DNS.name / bucket.part, DNS.schema, sort_by=("ts_ns",)) as writer:
         for batch in read_spill(bucket.spill, DNS.name):

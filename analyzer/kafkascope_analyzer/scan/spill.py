@@ -1,7 +1,9 @@
-"""Rows that wait on disk between the scan and the finish of a bucket: Arrow IPC streams, one a table, written and
-read batch by batch. Each batch may have dictionaries of its own.
+"""Rows that wait on disk between the scan and the finish of a bucket: Arrow IPC streams, written and read batch by
+batch. Each batch may have dictionaries of its own. A table has one file for each part: a part is what was written
+between two calls of `begin_part`.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +16,13 @@ GATHERED_BYTES = 16 << 20
 
 
 class Spill:
-    """The files of one bucket, by table name. A table's columns are those of its first rows."""
+    """The files of one bucket, by table name. A table's columns are those of its first rows. part: the first one to
+    write, where the directory holds earlier ones."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, part: int = 0) -> None:
         self.directory = directory
         self.directory.mkdir(parents=True, exist_ok=True)
+        self.part = part
         self._writers: dict[str, pa.ipc.RecordBatchStreamWriter] = {}
         self._gathered: dict[str, list[pa.Table]] = {}
         self._gathered_rows: Counter[str] = Counter()
@@ -45,7 +49,7 @@ class Spill:
         if not table.num_rows:
             return
         if name not in self._writers:
-            self._writers[name] = pa.ipc.new_stream(str(self.directory / f"{name}.arrow"), table.schema)
+            self._writers[name] = pa.ipc.new_stream(str(_file(self.directory, name, self.part)), table.schema)
         self._writers[name].write_table(table)
         self.n_rows[name] += table.num_rows
 
@@ -57,22 +61,35 @@ class Spill:
             writer.close()
         self._writers = {}
 
+    def begin_part(self) -> None:
+        """Ends all files; what follows is written into files of another part."""
+        self.close()
+        self.part += 1
+
+
+def _file(directory: Path, name: str, part: int) -> Path:
+    return directory / f"{name}.{part:04}.arrow"
+
 
 def read_spill(directory: Path, name: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
     """The rows of a spilled table, batch by batch, in the order written; none when nothing was spilled. columns: all
     where not given; others are not read.
     """
-    path = directory / f"{name}.arrow"
-    if not path.exists():
-        return
-    with pa.OSFile(str(path)) as source:
-        options = _only(source, columns)
-    with (
-        pa.OSFile(str(path)) as source,
-        pa.ipc.open_stream(source, options=options) as reader,
-    ):  # mapped pages would count as resident
-        for batch in reader:
-            yield pa.Table.from_batches([batch])
+    for path in _files(directory, name):
+        with pa.OSFile(str(path)) as source:
+            options = _only(source, columns)
+        with (
+            pa.OSFile(str(path)) as source,
+            pa.ipc.open_stream(source, options=options) as reader,
+        ):  # mapped pages would count as resident
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
+
+
+def _files(directory: Path, name: str) -> list[Path]:
+    """The files of a table, in the order written."""
+    pattern = re.compile(re.escape(name) + r"\.\d{4,}\.arrow")
+    return sorted(path for path in directory.glob(f"{name}.*.arrow") if pattern.fullmatch(path.name))
 
 
 def _only(source: pa.OSFile, columns: list[str] | None) -> pa.ipc.IpcReadOptions:
@@ -83,6 +100,16 @@ def _only(source: pa.OSFile, columns: list[str] | None) -> pa.ipc.IpcReadOptions
         return pa.ipc.IpcReadOptions(included_fields=[reader.schema.get_field_index(name) for name in columns])
 
 
+def is_spilled(directory: Path, name: str) -> bool:
+    """Whether there are rows of a table."""
+    return bool(_files(directory, name))
+
+
 def spilled_tables(directory: Path) -> list[str]:
     """Names of the tables of a bucket."""
-    return sorted(path.name.removesuffix(".arrow") for path in directory.glob("*.arrow"))
+    return sorted({path.name.rsplit(".", 2)[0] for path in directory.glob("*.arrow")})
+
+
+def files_of_parts(directory: Path, n_parts: int) -> list[Path]:
+    """The files of the first n_parts parts of all tables."""
+    return sorted(path for path in directory.glob("*.arrow") if int(path.name.rsplit(".", 2)[1]) < n_parts)
