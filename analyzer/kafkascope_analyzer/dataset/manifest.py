@@ -6,7 +6,7 @@ rows and the bytes of each. A table without rows may have no file.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -95,6 +95,15 @@ def written_files(dataset: Path, pattern: str = "*.parquet") -> Files:
         rows = pq.read_metadata(path).num_rows
         by_table.setdefault(table, []).append(DatasetFile(relative.as_posix(), rows, path.stat().st_size))
     return {name: tuple(files) for name, files in sorted(by_table.items())}
+
+
+def joined_files(parts: Iterable[Files]) -> Files:
+    """The files of each table of all parts, in the order of their paths."""
+    joined: dict[str, dict[str, DatasetFile]] = {}
+    for files in parts:
+        for table, listed in files.items():
+            joined.setdefault(table, {}).update({file.path: file for file in listed})
+    return {table: tuple(file for _, file in sorted(listed.items())) for table, listed in sorted(joined.items())}
 
 
 def parse_manifest(content: Any, dataset: str) -> Manifest:

@@ -1,6 +1,7 @@
 """The unit of parallel work: one bucket of the connections of everything that is read."""
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from kafkascope_analyzer.memory.free_memory import give_back, stay_below
@@ -84,3 +85,11 @@ def _bucket_of_series(bucket: Bucket, number: int) -> Bucket:
         return bucket
     part = bucket.part.replace("part-0", f"part-{number}")
     return Bucket(bucket.spill.with_name(f"{bucket.spill.name}-{number}"), bucket.dataset, part, bucket.limits)
+
+
+def added_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The sum of counts by name: of rows per table, of bytes, of what was left out at limits."""
+    total: Counter[str] = Counter()
+    for rows in counts:
+        total.update(rows)
+    return dict(total)
