@@ -19,6 +19,7 @@ REPORT_FILE = "report.json"
 """The report, beside the tables: a rendering of them, which the manifest does not list."""
 STORIES = "stories"
 MESSAGES = "messages"
+SAVED_SCAN_FOLDER = "saved_scan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ class Manifest:
 
     options: of the ingest run; inputs: one entry a capture file; ledger: the byte ledger over all TCP directions;
     limits_hit: how much was left out at each limit that was hit (dataset.limits_hit); stall_ms: from which length on a
-    wait is a stall in the stories, None where there are none.
+    wait is a stall in the stories, None where there are none; saved_scan: the files with which `--append` goes on from
+    here, none where the run was not asked to keep them.
     """
 
     files: Files
@@ -50,6 +52,7 @@ class Manifest:
     limits_hit: Mapping[str, int] = field(default_factory=dict)
     tool_version: str | None = None
     stall_ms: int | None = None
+    saved_scan: Sequence[str] = ()
 
     @property
     def capture_span(self) -> tuple[int, int] | None:
@@ -60,8 +63,8 @@ class Manifest:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files of all tables, relative to the dataset."""
-        return tuple(file.path for listed in self.files.values() for file in listed)
+        """The files of all tables and of the saved scan, relative to the dataset."""
+        return (*(file.path for listed in self.files.values() for file in listed), *self.saved_scan)
 
     def with_files(self, files: Files) -> "Manifest":
         """The same manifest with other files."""
@@ -77,6 +80,7 @@ class Manifest:
             "ledger": dict(self.ledger),
             "limits_hit": dict(self.limits_hit),
             "stall_ms": self.stall_ms,
+            "saved_scan": list(self.saved_scan),
             "files": {name: [asdict(file) for file in listed] for name, listed in self.files.items()},
         }
         return json.dumps(content, indent=2) + "\n"
@@ -126,7 +130,17 @@ def parse_manifest(content: Any, dataset: str) -> Manifest:
         content["limits_hit"],
         content.get("tool_version"),
         content.get("stall_ms"),
+        _saved_scan(content.get("saved_scan", []), dataset),
     )
+
+
+def _saved_scan(listed: Any, dataset: str) -> tuple[str, ...]:
+    """The files of the saved scan. Raises UsageError where an entry names a file elsewhere."""
+    paths = tuple(map(str, listed)) if isinstance(listed, list) else ("",)
+    for path in paths:
+        if ".." in PurePosixPath(path).parts or not path.startswith(f"{SAVED_SCAN_FOLDER}/"):
+            raise UsageError(f"{dataset}/{MANIFEST} is damaged: {path} is no file of {SAVED_SCAN_FOLDER}")
+    return paths
 
 
 def _files(table: str, listed: Any, dataset: str) -> tuple[DatasetFile, ...]:

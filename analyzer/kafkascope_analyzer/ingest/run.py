@@ -7,25 +7,28 @@ work is done, an engine says (workers.engine). The dataset is seen at its place 
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
 from kafkascope_analyzer.connections.hosts import HostNames
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.limits_hit import PARTITION_FLOW
-from kafkascope_analyzer.dataset.manifest import Files, Manifest
+from kafkascope_analyzer.dataset.manifest import Files, Manifest, joined_files
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
 from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
+from kafkascope_analyzer.ingest.append import Plan, plan_append, put_saved_scan
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.memory.limits import Limits, limits_within
 from kafkascope_analyzer.read.captures import captures_table, manifest_entry
 from kafkascope_analyzer.read.place import CapturePlace, place_of
+from kafkascope_analyzer.read.reading import ToRead
 from kafkascope_analyzer.read.series import in_time_order
 from kafkascope_analyzer.read.source import CaptureInfo, unpacked_bytes
 from kafkascope_analyzer.resolve.finish import Bucket
+from kafkascope_analyzer.resolve.finished_files import EarlierFiles
 from kafkascope_analyzer.resolve.learn import learn_cluster
 from kafkascope_analyzer.resolve.shared_facts import gather_shared_facts
 from kafkascope_analyzer.workers.engine import Engine, Learned, Progress, Scanned
@@ -45,18 +48,20 @@ BYTES_PER_WORKER = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run: the dataset being written, how many buckets, what was asked, and what a process may hold at a time."""
+    """One run: the dataset being written, how many buckets, what was asked, what a process may hold at a time, and the
+    messages of earlier runs where captures are appended."""
 
     new: NewDataset
     n_buckets: int
     options: IngestOptions
     limits: Limits
+    settled: EarlierFiles | None = None
 
     def bucket(self, number: int) -> Bucket:
         part = f"part-0{self.new.file_suffix}"
         if self.n_buckets > 1:
             part = f"bucket={number}/{part}"
-        return Bucket(self.new.spill / str(number), self.new.folder, part, self.limits)
+        return Bucket(self.new.spill / str(number), self.new.folder, part, self.limits, self.settled)
 
     def only_file(self, table: str) -> Path:
         """The file of a table that is not divided into buckets."""
@@ -97,18 +102,21 @@ def write_tables(
     limits = limits_within(options.max_memory)
     places = [place_of(place) for place in inputs]
     try:
-        with engine or _local_engine(places, options.jobs, limits) as at_work:
-            run = _Run(new, at_work.n_buckets, options, limits)
-            manifest, put_files = _write_files(run, at_work, in_time_order(places), (progress, meanwhile))
-        return new.put_tables(manifest, put_files)
+        plan = plan_append(places, new, options) if options.append else Plan(ToRead(in_time_order(places)))
+        n_buckets = plan.n_buckets or _n_buckets(plan.to_read.places, options.jobs)
+        with engine or _local_engine(n_buckets, limits) as at_work:
+            run = _Run(new, at_work.n_buckets, options, limits, plan.settled)
+            manifest, put_files = _write_files(run, at_work, plan.to_read, (progress, meanwhile))
+        if options.append:
+            manifest = replace(manifest, saved_scan=put_saved_scan(new, plan.to_read.before))
+        return new.put_tables(manifest, joined_files([put_files, plan.settled.files if plan.settled else {}]))
     except OSError as error:  # what concerns a capture is a CaptureError by now
         why = error.strerror or str(error)
         raise UsageError(f"{new.storage}: could not be written: {why} (temporary files: {new.spill.parent})") from error
 
 
-def _local_engine(inputs: Sequence[CapturePlace], jobs: int | None, limits: Limits) -> Engine:
-    """The engine on this machine for captures of this size."""
-    n_buckets = _n_buckets(inputs, jobs)
+def _local_engine(n_buckets: int, limits: Limits) -> Engine:
+    """The engine on this machine for that many buckets."""
     return ThisProcess(limits) if n_buckets == 1 else Processes(n_buckets)
 
 
@@ -129,10 +137,11 @@ def n_cores() -> int:
         return os.cpu_count() or 1
 
 
-def _write_files(run: _Run, engine: Engine, inputs: tuple[CapturePlace, ...], calls: _Calls) -> tuple[Manifest, Files]:
+def _write_files(run: _Run, engine: Engine, inputs: ToRead, calls: _Calls) -> tuple[Manifest, Files]:
     """Writes all tables. Returns the manifest without its files, and the files that are at the dataset's place
     already."""
-    jobs = [ScanJob(run.bucket(n), n, run.n_buckets, run.options.detail) for n in range(run.n_buckets)]
+    detail, append = run.options.detail, run.options.append
+    jobs = [ScanJob(run.bucket(n), n, run.n_buckets, detail, append) for n in range(run.n_buckets)]
     scanned = engine.scan(jobs, inputs, calls[0])
     learned = _learn(run, scanned)
     finished = engine.finish(learned, calls[1])

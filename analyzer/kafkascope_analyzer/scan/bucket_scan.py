@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.identity import CONNECTION_ID, connection_ids, id_texts, request_ids
 from kafkascope_analyzer.connections.partition_counts import count_partitions
-from kafkascope_analyzer.dataset.tables import DNS
 from kafkascope_analyzer.dataset.limits_hit import CONNECTIONS, STREAM_BUFFER, WAITING_QUESTIONS, WAITING_REQUESTS
+from kafkascope_analyzer.dataset.tables import DNS
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.scan.block_ends import BLOCK_ENDS, block_end
 from kafkascope_analyzer.scan.clock_samples import CLOCKS, ClockSamples
@@ -165,10 +165,10 @@ class BucketScan:
         )
         return rows.append_column("capture_id", pa.array(self._first_capture.rows[part]))
 
-    def begin_part(self, messages: MessageWriters) -> None:
-        """Ends all files. What follows goes into files of another part, and messages into those of `messages`."""
+    def begin_end(self, messages: MessageWriters) -> None:
+        """Ends all files. What `finish` writes goes into files of its own, and messages into those of `messages`."""
         self._messages.close()
-        self._spill.begin_part()
+        self._spill.begin_end()
         self._n_messages += Counter(self._messages.rows())
         self._messages = messages
 

@@ -33,6 +33,7 @@ _OTHERS = frozenset(
         ("numpy", "int32"),
         ("numpy", "int64"),
         ("numpy._core.multiarray", "_reconstruct"),
+        ("numpy._core.numeric", "_frombuffer"),
         ("numpy._core.multiarray", "scalar"),
         ("pyarrow.lib", "_reconstruct_table"),
         ("pyarrow.lib", "_restore_array"),

@@ -1,6 +1,7 @@
 """Rows that wait on disk between the scan and the finish of a bucket: Arrow IPC streams, written and read batch by
-batch. Each batch may have dictionaries of its own. A table has one file for each part: a part is what was written
-between two calls of `begin_part`.
+batch. Each batch may have dictionaries of its own. A table has a file for each part: what one run over captures has
+spilled. What a scan spills when it ends is a part of its own, the last one, which is made anew when further captures
+are appended.
 """
 
 import re
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+_END = 999_999
+"""The number of the part that a scan's end spills."""
 GATHERED_ROWS = 1 << 16
 GATHERED_BYTES = 16 << 20
 """What `gather` holds of a table before it is written: reading many small batches costs more than their rows."""
@@ -22,7 +25,7 @@ class Spill:
     def __init__(self, directory: Path, part: int = 0) -> None:
         self.directory = directory
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.part = part
+        self._part = part
         self._writers: dict[str, pa.ipc.RecordBatchStreamWriter] = {}
         self._gathered: dict[str, list[pa.Table]] = {}
         self._gathered_rows: Counter[str] = Counter()
@@ -49,7 +52,7 @@ class Spill:
         if not table.num_rows:
             return
         if name not in self._writers:
-            self._writers[name] = pa.ipc.new_stream(str(_file(self.directory, name, self.part)), table.schema)
+            self._writers[name] = pa.ipc.new_stream(str(_file(self.directory, name, self._part)), table.schema)
         self._writers[name].write_table(table)
         self.n_rows[name] += table.num_rows
 
@@ -61,14 +64,14 @@ class Spill:
             writer.close()
         self._writers = {}
 
-    def begin_part(self) -> None:
-        """Ends all files; what follows is written into files of another part."""
+    def begin_end(self) -> None:
+        """Ends all files; what follows is what the scan spills when it ends."""
         self.close()
-        self.part += 1
+        self._part = _END
 
 
 def _file(directory: Path, name: str, part: int) -> Path:
-    return directory / f"{name}.{part:04}.arrow"
+    return directory / f"{name}.{part:06}.arrow"
 
 
 def read_spill(directory: Path, name: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
@@ -88,7 +91,7 @@ def read_spill(directory: Path, name: str, columns: list[str] | None = None) -> 
 
 def _files(directory: Path, name: str) -> list[Path]:
     """The files of a table, in the order written."""
-    pattern = re.compile(re.escape(name) + r"\.\d{4,}\.arrow")
+    pattern = re.compile(re.escape(name) + r"\.\d{6}\.arrow")
     return sorted(path for path in directory.glob(f"{name}.*.arrow") if pattern.fullmatch(path.name))
 
 
@@ -110,6 +113,15 @@ def spilled_tables(directory: Path) -> list[str]:
     return sorted({path.name.rsplit(".", 2)[0] for path in directory.glob("*.arrow")})
 
 
-def files_of_parts(directory: Path, n_parts: int) -> list[Path]:
-    """The files of the first n_parts parts of all tables."""
-    return sorted(path for path in directory.glob("*.arrow") if int(path.name.rsplit(".", 2)[1]) < n_parts)
+def settled_files(directory: Path) -> list[Path]:
+    """The files of all parts but the one that the scan's end has spilled."""
+    return sorted(path for path in directory.glob("*.arrow") if _part_of(path) != _END)
+
+
+def next_part(directory: Path) -> int:
+    """The number of the part after those that are there."""
+    return max(map(_part_of, directory.glob("*.arrow")), default=-1) + 1
+
+
+def _part_of(path: Path) -> int:
+    return int(path.name.rsplit(".", 2)[1])

@@ -11,8 +11,7 @@ from typing import Protocol, Self
 
 from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.dataset.manifest import Files
-from kafkascope_analyzer.read.place import CapturePlace
-from kafkascope_analyzer.read.reading import Reading
+from kafkascope_analyzer.read.reading import Reading, ToRead
 from kafkascope_analyzer.read.source import CaptureInfo
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 from kafkascope_analyzer.workers.worker import BucketResult, ScanJob
@@ -53,10 +52,9 @@ class Engine(Protocol):
 
     def __exit__(self, *failure: object) -> None: ...
 
-    def scan(
-        self, jobs: Sequence[ScanJob], inputs: tuple[CapturePlace, ...], progress: Progress | None = None
-    ) -> Scanned:
-        """The first pass: reads the inputs, which are in time order. Raises CaptureError where one cannot be read."""
+    def scan(self, jobs: Sequence[ScanJob], inputs: ToRead, progress: Progress | None = None) -> Scanned:
+        """The first pass: reads the inputs; their `before` is then what was read of all captures. Raises CaptureError
+        where one cannot be read."""
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
         """The second pass over all buckets. meanwhile: called while other processes are at work, if there are any."""

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.cluster import Cluster
-from kafkascope_analyzer.read.place import CapturePlace
-from kafkascope_analyzer.read.reading import ReadBlock, Reading
+from kafkascope_analyzer.read.reading import ReadBlock, Reading, ToRead
 from kafkascope_analyzer.resolve.finish import finish_bucket
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned, push_all
@@ -245,9 +244,7 @@ class Processes:
         """Waits for the processes; where the run has failed, ends them."""
         self._running.__exit__(*failure)
 
-    def scan(
-        self, jobs: Sequence[ScanJob], inputs: tuple[CapturePlace, ...], progress: Progress | None = None
-    ) -> Scanned:
+    def scan(self, jobs: Sequence[ScanJob], inputs: ToRead, progress: Progress | None = None) -> Scanned:
         """As `Engine.scan`."""
         self._pool = self._running.enter_context(workers(list(jobs)))
         reading = Reading(inputs, self._pool)
@@ -285,7 +282,7 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
         scans.close()  # while the reader learns the cluster
         cluster, shared = cast(tuple[Cluster, SharedFacts], pipe.recv())
         rows = added_counts(finish_bucket(bucket, cluster, shared) for bucket in result.buckets)
-        for bucket in result.buckets:
+        for bucket in result.buckets if not job.keeps_state else ():
             shutil.rmtree(bucket.spill, ignore_errors=True)  # here, where others are at work meanwhile
         pipe.send(rows)
     except EOFError:

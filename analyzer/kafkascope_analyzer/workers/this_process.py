@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from kafkascope_analyzer.memory.limits import Limits
-from kafkascope_analyzer.read.place import CapturePlace
-from kafkascope_analyzer.read.reading import Reading
+from kafkascope_analyzer.read.reading import Reading, ToRead
 from kafkascope_analyzer.read.window import OneBuffer
 from kafkascope_analyzer.resolve.finish import Bucket, finish_bucket
 from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned, push_all
@@ -26,9 +25,7 @@ class ThisProcess:
     def __exit__(self, *failure: object) -> None:
         """Nothing was started."""
 
-    def scan(
-        self, jobs: Sequence[ScanJob], inputs: tuple[CapturePlace, ...], progress: Progress | None = None
-    ) -> Scanned:
+    def scan(self, jobs: Sequence[ScanJob], inputs: ToRead, progress: Progress | None = None) -> Scanned:
         """As `Engine.scan`."""
         reading = Reading(inputs, OneBuffer(self._limits.block_bytes))
         scans = BucketScans(jobs[0])
