@@ -17,11 +17,14 @@ from kafkascope_analyzer.cli.ingest import (
     host_names,
     inputs_of,
     memory_limit,
+    not_held_yet,
+    place_for,
     record_detail,
     say_what_was_cut,
     write_tables,
 )
 from kafkascope_analyzer.cli.options import (
+    Append,
     Captures,
     FailOn,
     Format,
@@ -44,7 +47,6 @@ from kafkascope_analyzer.cli.options import (
     Stall,
     Temporary,
 )
-from kafkascope_analyzer.cli.outputs import checked_out, default_out
 from kafkascope_analyzer.cli.progress import note
 from kafkascope_analyzer.cli.show import show
 from kafkascope_analyzer.cli.startup import arrow_without_pandas
@@ -62,6 +64,7 @@ def analyze(
     captures: Captures,
     out: Out = None,
     overwrite: Overwrite = False,
+    append: Append = False,
     quiet: Quiet = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
     master: Master = None,
@@ -84,11 +87,13 @@ def analyze(
     with exit_codes():
         arrow_without_pandas()
         choice = story_choice(ignore, stall)
-        place = checked_out(out or default_out(captures[0]), overwrite=overwrite)
+        place = place_for(captures, out, overwrite=overwrite, append=append)
         forms = Forms(html, markdown, None, perfetto)
         detail = record_detail(record_batches, records=records, payloads=payloads)
-        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts), temporary)
+        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, append)
         inputs = inputs_of(captures)
+        if append and not (inputs := not_held_yet(inputs, place, quiet=quiet)):
+            return
         forms.check(overwrite=overwrite, captures=inputs)
         problem = java_problem(remote)
         if problem is not None and fail_on is not None:

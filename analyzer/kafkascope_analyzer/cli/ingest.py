@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kafkascope_analyzer.cli.exits import complain, exit_codes
 from kafkascope_analyzer.cli.found import end_without_kafka
 from kafkascope_analyzer.cli.options import (
+    Append,
     Captures,
     Format,
     FormatOption,
@@ -32,6 +33,7 @@ from kafkascope_parsers.errors import UsageError
 if TYPE_CHECKING:
     from kafkascope_analyzer.dataset.dataset import Dataset
     from kafkascope_analyzer.dataset.new_dataset import NewDataset
+    from kafkascope_analyzer.dataset.storage import Storage
     from kafkascope_analyzer.read.place import CapturePlace
 
 
@@ -39,6 +41,7 @@ def ingest(
     captures: Captures,
     out: Out = None,
     overwrite: Overwrite = False,
+    append: Append = False,
     quiet: Quiet = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
     jobs: Jobs = None,
@@ -52,10 +55,12 @@ def ingest(
     """Write a dataset of Parquet tables, without the stories that need Spark."""
     with exit_codes():
         arrow_without_pandas()
-        place = checked_out(out or default_out(captures[0]), overwrite=overwrite)
+        place = place_for(captures, out, overwrite=overwrite, append=append)
         detail = record_detail(record_batches, records=records, payloads=payloads)
-        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts), temporary)
+        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, append)
         inputs = inputs_of(captures)
+        if append and not (inputs := not_held_yet(inputs, place, quiet=quiet)):
+            return
         from kafkascope_analyzer.dataset.new_dataset import NewDataset
 
         with NewDataset(place, temporary) as new:
@@ -72,6 +77,30 @@ def inputs_of(captures: list[str]) -> "list[CapturePlace]":
     from kafkascope_analyzer.read.inputs import expand_inputs
 
     return expand_inputs(captures)
+
+
+def place_for(captures: list[str], out: str | None, *, overwrite: bool, append: bool) -> "Storage":
+    """The place of the dataset to write. Raises UsageError where it must not be written there."""
+    if append and out is None:
+        raise UsageError("--append extends the dataset that -o names: give -o too")
+    if append and overwrite:
+        raise UsageError("--append keeps what the dataset holds and --overwrite replaces it: give only one of them")
+    return checked_out(out or default_out(captures[0]), overwrite=overwrite, append=append)
+
+
+def not_held_yet(inputs: "list[CapturePlace]", place: "Storage", *, quiet: bool) -> "list[CapturePlace]":
+    """The captures that the dataset of a place does not hold yet. Notes how many it holds. Raises CaptureError,
+    UsageError."""
+    from kafkascope_analyzer.ingest.append import former_dataset, new_captures
+
+    former = former_dataset(place)
+    if former is None:
+        return inputs
+    new = new_captures(inputs, former)
+    if n_known := len(inputs) - len(new):
+        what = "1 capture is" if n_known == 1 else f"{n_known} captures are"
+        note(f"{what} in {place} already{'' if new else ': there is nothing to append'}", quiet=quiet)
+    return new
 
 
 def record_detail(record_batches: bool, *, records: bool, payloads: bool) -> RecordDetail:

@@ -43,6 +43,14 @@ Out = Annotated[
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the dataset if it is there already.")]
+Append = Annotated[
+    bool,
+    typer.Option(
+        "--append",
+        help="Extend the dataset of -o by the captures that it does not hold yet; where there is none, begin one that "
+        "can be extended.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no notes; errors still show.")]
 FormatOption = Annotated[
     Format, typer.Option("--format", help="How the result is written on standard output: rich, plain (ASCII) or json.")

@@ -25,8 +25,9 @@ def default_out(first_input: str) -> str:
     return (name.strip("*?[]") or "capture") + SUFFIX
 
 
-def checked_out(out: str, *, overwrite: bool) -> "Storage":
-    """The place for a dataset. Raises UsageError where the dataset must not be written there."""
+def checked_out(out: str, *, overwrite: bool, append: bool = False) -> "Storage":
+    """The place for a dataset. append: whether one that is there is extended. Raises UsageError where the dataset must
+    not be written there."""
     from kafkascope_analyzer.dataset.leftovers import Content, content_of
     from kafkascope_analyzer.dataset.storage import WEB_SCHEMES, Storage, scheme_of
 
@@ -40,8 +41,10 @@ def checked_out(out: str, *, overwrite: bool) -> "Storage":
     content = content_of(place)
     if content is Content.OTHER:
         raise UsageError(f"{place}: is there and is not a kafkascope dataset; give another name with -o")
-    if content is Content.DATASET and not overwrite:
-        raise UsageError(f"{place}: is there already; --overwrite replaces it, -o gives another name")
+    if content is Content.DATASET and not (overwrite or append):
+        raise UsageError(
+            f"{place}: is there already; --overwrite replaces it, --append adds captures to it, -o gives another name"
+        )
     return place
 
 

@@ -12,7 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from kafkascope_analyzer.dataset.manifest import MANIFEST, MESSAGES, REPORT_FILE, STORIES, Manifest
+from kafkascope_analyzer.dataset.manifest import (
+    MANIFEST,
+    MESSAGES,
+    REPORT_FILE,
+    SAVED_SCAN_FOLDER,
+    STORIES,
+    Manifest,
+)
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.dataset.stories import STORY_TABLES
 from kafkascope_analyzer.dataset.tables import INGEST_TABLES
@@ -30,7 +37,8 @@ _TABLES = "|".join(
     )
 )
 _TABLE_FILE = re.compile(rf"(?:{_TABLES})/(?:bucket=\d+/)?\.?part-[^/]*\.parquet(?:\.\d+)?(?:\.partial)?")
-_TOP_FOLDERS = frozenset({STORIES, MESSAGES, *(table.name for table in INGEST_TABLES)})
+_SAVED_FILE = re.compile(rf"{SAVED_SCAN_FOLDER}/(?:[\d-]+/)?[0-9a-f]{{12}}-[^/]+")
+_TOP_FOLDERS = frozenset({STORIES, MESSAGES, SAVED_SCAN_FOLDER, *(table.name for table in INGEST_TABLES)})
 
 
 class Content(Enum):
@@ -83,7 +91,7 @@ def find_leftovers(storage: Storage, manifest: Manifest | None) -> Leftovers:
 def _is_left(path: str, run_ids: Collection[str], *, is_dataset: bool) -> bool:
     if _MARK.fullmatch(path) or (_PARTIAL.fullmatch(path) and (is_dataset or run_ids)):
         return True
-    if not _TABLE_FILE.fullmatch(path):
+    if not (_TABLE_FILE.fullmatch(path) or _SAVED_FILE.fullmatch(path)):
         return False
     return is_dataset or any(run_id in path for run_id in run_ids)
 

@@ -6,7 +6,7 @@ rows and the bytes of each. A table without rows may have no file.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -19,6 +19,7 @@ REPORT_FILE = "report.json"
 """The report, beside the tables: a rendering of them, which the manifest does not list."""
 STORIES = "stories"
 MESSAGES = "messages"
+SAVED_SCAN_FOLDER = "saved_scan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ class Manifest:
 
     options: of the ingest run; inputs: one entry a capture file; ledger: the byte ledger over all TCP directions;
     limits_hit: how much was left out at each limit that was hit (dataset.limits_hit); stall_ms: from which length on a
-    wait is a stall in the stories, None where there are none.
+    wait is a stall in the stories, None where there are none; saved_scan: the files with which `--append` goes on from
+    here, none where the run was not asked to keep them.
     """
 
     files: Files
@@ -50,6 +52,7 @@ class Manifest:
     limits_hit: Mapping[str, int] = field(default_factory=dict)
     tool_version: str | None = None
     stall_ms: int | None = None
+    saved_scan: Sequence[str] = ()
 
     @property
     def capture_span(self) -> tuple[int, int] | None:
@@ -60,8 +63,8 @@ class Manifest:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files of all tables, relative to the dataset."""
-        return tuple(file.path for listed in self.files.values() for file in listed)
+        """The files of all tables and of the saved scan, relative to the dataset."""
+        return (*(file.path for listed in self.files.values() for file in listed), *self.saved_scan)
 
     def with_files(self, files: Files) -> "Manifest":
         """The same manifest with other files."""
@@ -77,6 +80,7 @@ class Manifest:
             "ledger": dict(self.ledger),
             "limits_hit": dict(self.limits_hit),
             "stall_ms": self.stall_ms,
+            "saved_scan": list(self.saved_scan),
             "files": {name: [asdict(file) for file in listed] for name, listed in self.files.items()},
         }
         return json.dumps(content, indent=2) + "\n"
@@ -95,6 +99,15 @@ def written_files(dataset: Path, pattern: str = "*.parquet") -> Files:
         rows = pq.read_metadata(path).num_rows
         by_table.setdefault(table, []).append(DatasetFile(relative.as_posix(), rows, path.stat().st_size))
     return {name: tuple(files) for name, files in sorted(by_table.items())}
+
+
+def joined_files(parts: Iterable[Files]) -> Files:
+    """The files of each table of all parts, in the order of their paths."""
+    joined: dict[str, dict[str, DatasetFile]] = {}
+    for files in parts:
+        for table, listed in files.items():
+            joined.setdefault(table, {}).update({file.path: file for file in listed})
+    return {table: tuple(file for _, file in sorted(listed.items())) for table, listed in sorted(joined.items())}
 
 
 def parse_manifest(content: Any, dataset: str) -> Manifest:
@@ -117,7 +130,17 @@ def parse_manifest(content: Any, dataset: str) -> Manifest:
         content["limits_hit"],
         content.get("tool_version"),
         content.get("stall_ms"),
+        _saved_scan(content.get("saved_scan", []), dataset),
     )
+
+
+def _saved_scan(listed: Any, dataset: str) -> tuple[str, ...]:
+    """The files of the saved scan. Raises UsageError where an entry names a file elsewhere."""
+    paths = tuple(map(str, listed)) if isinstance(listed, list) else ("",)
+    for path in paths:
+        if ".." in PurePosixPath(path).parts or not path.startswith(f"{SAVED_SCAN_FOLDER}/"):
+            raise UsageError(f"{dataset}/{MANIFEST} is damaged: {path} is no file of {SAVED_SCAN_FOLDER}")
+    return paths
 
 
 def _files(table: str, listed: Any, dataset: str) -> tuple[DatasetFile, ...]:

@@ -15,18 +15,19 @@ from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from kafkascope_analyzer.dataset.dataset import Dataset, new_run_id
 from kafkascope_analyzer.dataset.leftovers import find_leftovers, mark_of, remove_files
-from kafkascope_analyzer.dataset.manifest import MANIFEST, REPORT_FILE, Manifest, written_files
+from kafkascope_analyzer.dataset.manifest import MANIFEST, REPORT_FILE, Files, Manifest, joined_files, written_files
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_parsers.errors import UsageError
 
 MOST_PUT = 4
 """Files that are put into a store at the same time: each holds a part of some ten megabytes."""
 _SPILL, _TABLES = "spill", "tables"
+_NO_FILES: Files = MappingProxyType({})
 
 
 def scratch_folder(run_id: str, temporary: Path | None) -> Path:
@@ -76,8 +77,9 @@ class NewDataset:
     ) -> None:
         self._discard()
 
-    def put_tables(self, manifest: Manifest) -> Dataset:
-        """Puts the tables that were written into `folder` to their place. manifest: of the dataset, without its files.
+    def put_tables(self, manifest: Manifest, put_files: Files = _NO_FILES) -> Dataset:
+        """Puts the tables that were written into `folder` to their place. manifest: of the dataset, without its files;
+        put_files: those that are at their place already, because other machines have put them there.
 
         Returns the dataset as it will be: it can be read, but nobody who opens the place sees it before `commit`.
         Raises UsageError.
@@ -89,7 +91,7 @@ class NewDataset:
                 list(pool.map(lambda path: self.storage.put(self.folder / path, path), paths))
             shutil.rmtree(self.folder, ignore_errors=True)
         shutil.rmtree(self.spill, ignore_errors=True)
-        return Dataset(self.storage, manifest.with_files(files))
+        return Dataset(self.storage, manifest.with_files(joined_files([files, put_files])))
 
     def commit(self, dataset: Dataset) -> None:
         """Makes this the dataset of the place, in one write of the manifest; then removes the files that it does not

@@ -181,11 +181,16 @@ class Storage:
         with (
             self.failures(relative, verb="written"),
             local.open("rb") as source,
-            self.filesystem.open_output_stream(self._written(relative)) as target,
+            self.filesystem.open_output_stream(self._written(relative), compression=None) as target,
         ):
             shutil.copyfileobj(source, target, PUT_BYTES)
         with self.failures(relative, verb="written"):
             self._publish(relative)
+
+    def fetch(self, relative: str, local: Path) -> None:
+        """Copies a file from here into a local one, part by part. Raises UsageError."""
+        with self.open_file(relative) as source, self.failures(relative), local.open("wb") as target:
+            shutil.copyfileobj(source, target, PUT_BYTES)
 
     def remove(self, relative: str) -> None:
         """Removes a file if it is there, and locally the folders below this one that are empty then. Raises

@@ -12,7 +12,7 @@ class IngestOptions:
     """jobs: processes to use; all cores there are when not given. max_memory: bytes of each process, where that is
     less than 1 GB. detail: how much of the records to write (BATCHES is half again as much work where batches are
     small, RECORDS many times). hosts: names and addresses of brokers, as in a hosts file. temporary: the folder for
-    temporary files; the system's where it is None.
+    temporary files; the system's where it is None. append: whether the captures extend the dataset that is there.
     """
 
     jobs: int | None = None
@@ -20,3 +20,4 @@ class IngestOptions:
     detail: RecordDetail = RecordDetail.COUNTS
     hosts: tuple[Entry, ...] = ()
     temporary: Path | None = None
+    append: bool = False

@@ -1,44 +1,42 @@
 """Ingest: capture files in, a dataset of Parquet tables out.
 
-One process reads the files in time order, capture points that overlap in time apart from each other; one worker a
-bucket takes its connections from what was read. Then the cluster is learned from all spills, and each bucket is
-finished. The dataset is seen at its place when it is whole (dataset.new_dataset).
+The files are read in time order, capture points that overlap in time apart from each other; each bucket takes its
+connections from what was read. Then the cluster is learned from all spills, and each bucket is finished. Where this
+work is done, an engine says (workers.engine). The dataset is seen at its place when it is whole (dataset.new_dataset).
 """
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
 
-from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.connections.hosts import HostNames
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.limits_hit import PARTITION_FLOW
-from kafkascope_analyzer.dataset.manifest import Manifest
+from kafkascope_analyzer.dataset.manifest import Files, Manifest, joined_files
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.dataset.tables import CAPTURES, INGEST_TABLES
 from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
+from kafkascope_analyzer.ingest.append import Plan, plan_append, put_saved_scan
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.memory.limits import Limits, limits_within
 from kafkascope_analyzer.read.captures import captures_table, manifest_entry
 from kafkascope_analyzer.read.place import CapturePlace, place_of
-from kafkascope_analyzer.read.reading import ReadBlock, Reading
+from kafkascope_analyzer.read.reading import ToRead
 from kafkascope_analyzer.read.series import in_time_order
 from kafkascope_analyzer.read.source import CaptureInfo, unpacked_bytes
-from kafkascope_analyzer.read.window import OneBuffer
-from kafkascope_analyzer.resolve.finish import Bucket, finish_bucket
+from kafkascope_analyzer.resolve.finish import Bucket
+from kafkascope_analyzer.resolve.finished_files import EarlierFiles
 from kafkascope_analyzer.resolve.learn import learn_cluster
-from kafkascope_analyzer.resolve.shared_facts import SharedFacts, gather_shared_facts
-from kafkascope_analyzer.workers.processes import workers
-from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob
+from kafkascope_analyzer.resolve.shared_facts import gather_shared_facts
+from kafkascope_analyzer.workers.engine import Engine, Learned, Progress, Scanned
+from kafkascope_analyzer.workers.processes import Processes
+from kafkascope_analyzer.workers.this_process import ThisProcess
+from kafkascope_analyzer.workers.worker import ScanJob, added_counts
 from kafkascope_parsers.errors import UsageError
 
-Progress = Callable[[int, int], None]
-"""Takes (bytes read, bytes in all)."""
 _Calls = tuple[Progress | None, Callable[[], None] | None]
 """`progress` and `meanwhile` of ingest."""
 
@@ -50,18 +48,20 @@ BYTES_PER_WORKER = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run: the dataset being written, how many buckets, what was asked, and what a process may hold at a time."""
+    """One run: the dataset being written, how many buckets, what was asked, what a process may hold at a time, and the
+    messages of earlier runs where captures are appended."""
 
     new: NewDataset
     n_buckets: int
     options: IngestOptions
     limits: Limits
+    settled: EarlierFiles | None = None
 
     def bucket(self, number: int) -> Bucket:
         part = f"part-0{self.new.file_suffix}"
         if self.n_buckets > 1:
             part = f"bucket={number}/{part}"
-        return Bucket(self.new.spill / str(number), self.new.folder, part, self.limits)
+        return Bucket(self.new.spill / str(number), self.new.folder, part, self.limits, self.settled)
 
     def only_file(self, table: str) -> Path:
         """The file of a table that is not divided into buckets."""
@@ -88,23 +88,36 @@ def write_tables(
     new: NewDataset,
     options: IngestOptions = _PLAIN,
     *,
+    engine: Engine | None = None,
     progress: Progress | None = None,
     meanwhile: Callable[[], None] | None = None,
 ) -> Dataset:
     """Reads captures and puts the tables of a new dataset to their place. Returns the dataset; it is not committed.
 
-    inputs: files of one capture point or several (or `-` for standard input), in any order. meanwhile: called while
-    other processes write tables, if there are any. Raises CaptureError when a file cannot be read, UsageError when the
+    inputs: files of one capture point or several (or `-` for standard input), in any order. engine: where the work is
+    done, on this machine where it is not given. meanwhile: called while other processes write tables, if there are any.
+    Raises CaptureError when a file cannot be read, UsageError when the
     dataset or a temporary file cannot be written.
     """
     limits = limits_within(options.max_memory)
     places = [place_of(place) for place in inputs]
     try:
-        run = _Run(new, _n_buckets(places, options.jobs), options, limits)
-        return new.put_tables(_write_files(run, in_time_order(places), (progress, meanwhile)))
+        plan = plan_append(places, new, options) if options.append else Plan(ToRead(in_time_order(places)))
+        n_buckets = plan.n_buckets or _n_buckets(plan.to_read.places, options.jobs)
+        with engine or _local_engine(n_buckets, limits) as at_work:
+            run = _Run(new, at_work.n_buckets, options, limits, plan.settled)
+            manifest, put_files = _write_files(run, at_work, plan.to_read, (progress, meanwhile))
+        if options.append:
+            manifest = replace(manifest, saved_scan=put_saved_scan(new, plan.to_read.before))
+        return new.put_tables(manifest, joined_files([put_files, plan.settled.files if plan.settled else {}]))
     except OSError as error:  # what concerns a capture is a CaptureError by now
         why = error.strerror or str(error)
         raise UsageError(f"{new.storage}: could not be written: {why} (temporary files: {new.spill.parent})") from error
+
+
+def _local_engine(n_buckets: int, limits: Limits) -> Engine:
+    """The engine on this machine for that many buckets."""
+    return ThisProcess(limits) if n_buckets == 1 else Processes(n_buckets)
 
 
 def _n_buckets(inputs: Sequence[CapturePlace], jobs: int | None) -> int:
@@ -124,92 +137,52 @@ def n_cores() -> int:
         return os.cpu_count() or 1
 
 
-def _write_files(run: _Run, inputs: tuple[CapturePlace, ...], calls: _Calls) -> Manifest:
-    """Writes all tables into the run's folder. Returns the manifest, without the files."""
-    jobs = [ScanJob(run.bucket(n), n, run.n_buckets, run.options.detail) for n in range(run.n_buckets)]
-    found = _in_this_process(run, inputs, calls) if len(jobs) == 1 else _in_processes(run, jobs, inputs, calls)
-    rows = _rows(found.results, found.finished)
-    rows[CAPTURES.name] = _write_captures(run, found.reading.captures)
+def _write_files(run: _Run, engine: Engine, inputs: ToRead, calls: _Calls) -> tuple[Manifest, Files]:
+    """Writes all tables. Returns the manifest without its files, and the files that are at the dataset's place
+    already."""
+    detail, append = run.options.detail, run.options.append
+    jobs = [ScanJob(run.bucket(n), n, run.n_buckets, detail, append) for n in range(run.n_buckets)]
+    scanned = engine.scan(jobs, inputs, calls[0])
+    learned = _learn(run, scanned)
+    finished = engine.finish(learned, calls[1])
+    rows = added_counts([*(result.message_rows for result in scanned.results), finished.rows])
+    rows[CAPTURES.name] = _write_captures(run, scanned.captures)
     for table in INGEST_TABLES:
         if not rows.get(table.name):
             write_empty(run.only_file(table.name), table.schema)
-    ledger = {name: sum(result.ledger[name] for result in found.results) for name in found.results[0].ledger}
-    hit = Counter(found.reading.limits_hit)
-    hit[PARTITION_FLOW] = found.n_flow_left_out
-    for result in found.results:
-        hit.update(result.limits_hit)
+    return _manifest(run, scanned, learned[1].n_flow_left_out), finished.put_files
+
+
+def _manifest(run: _Run, scanned: Scanned, n_flow_left_out: int) -> Manifest:
+    """The manifest, without the files."""
+    hit = added_counts(
+        [scanned.limits_hit, {PARTITION_FLOW: n_flow_left_out}, *(r.limits_hit for r in scanned.results)]
+    )
     return Manifest(
         {},
-        ledger,
-        [manifest_entry(capture) for capture in found.reading.captures],
+        added_counts(result.ledger for result in scanned.results),
+        [manifest_entry(capture) for capture in scanned.captures],
         {"buckets": run.n_buckets, "records": run.options.detail.name.lower()},
         {name: n for name, n in sorted(hit.items()) if n},
         version("kafkascope"),
     )
 
 
-class _Found(NamedTuple):
-    """What was read, what each bucket's scan found, rows per table of each finish, and what was left out of the flow of
-    topic-partitions."""
-
-    reading: Reading
-    results: list[BucketResult]
-    finished: list[dict[str, int]]
-    n_flow_left_out: int
-
-
-def _names(run: _Run, reading: Reading) -> HostNames:
+def _names(run: _Run, captures: Sequence[CaptureInfo]) -> HostNames:
     """The names of hosts that the user and the files themselves give."""
-    recorded = [(name, address) for capture in reading.captures for address, name in capture.names]
+    recorded = [(name, address) for capture in captures for address, name in capture.names]
     return HostNames(run.options.hosts, recorded)
 
 
-def _in_this_process(run: _Run, inputs: tuple[CapturePlace, ...], calls: _Calls) -> _Found:
-    reading = Reading(inputs, OneBuffer(run.limits.block_bytes))
-    scans = BucketScans(ScanJob(run.bucket(0), 0, 1, run.options.detail))
-    for block in _followed(reading, calls[0]):
-        scans.push(block)
-    result = scans.finish()
-    scans.close()
-    learned = _learn(run, reading, [result])
-    finished = [finish_bucket(bucket, *learned) for bucket in result.buckets]
-    return _Found(reading, [result], finished, learned[1].n_flow_left_out)
-
-
-def _in_processes(run: _Run, jobs: list[ScanJob], inputs: tuple[CapturePlace, ...], calls: _Calls) -> _Found:
-    with workers(jobs) as pool:
-        reading = Reading(inputs, pool)
-        for block in _followed(reading, calls[0]):
-            pool.push(block)
-        results = pool.scanned()
-        learned = _learn(run, reading, results)
-        return _Found(reading, results, pool.finished(learned, calls[1]), learned[1].n_flow_left_out)
-
-
-def _learn(run: _Run, reading: Reading, results: list[BucketResult]) -> tuple[Cluster, SharedFacts]:
-    """What the second pass over each bucket has to know of all buckets."""
-    spills = [bucket.spill for result in results for bucket in result.buckets]
-    cluster = learn_cluster(spills, _names(run, reading))
+def _learn(run: _Run, scanned: Scanned) -> Learned:
+    """Learns what the second pass over each bucket has to know of all buckets."""
+    spills = [bucket.spill for result in scanned.results for bucket in result.buckets]
+    cluster = learn_cluster(spills, _names(run, scanned.captures))
     return cluster, gather_shared_facts(spills, cluster)
 
 
-def _followed(reading: Reading, progress: Progress | None) -> Iterator[ReadBlock]:
-    for block in reading.blocks():
-        yield block
-        if progress is not None:
-            progress(reading.read_bytes, reading.total_bytes)
-
-
-def _rows(results: list[BucketResult], finished: list[dict[str, int]]) -> dict[str, int]:
-    rows: dict[str, int] = {}
-    for counts in [*(result.message_rows for result in results), *finished]:
-        for name, n in counts.items():
-            rows[name] = rows.get(name, 0) + n
-    return rows
-
-
-def _write_captures(run: _Run, captures: list[CaptureInfo]) -> int:
+def _write_captures(run: _Run, captures: Sequence[CaptureInfo]) -> int:
     """Writes the table of the captures. Returns its rows."""
     with TableWriter(run.only_file(CAPTURES.name), CAPTURES.schema) as writer:
-        writer.write(captures_table(captures))
+        writer.write(captures_table(list(captures)))
     return writer.n_rows

@@ -1,7 +1,7 @@
 """Reads the inputs once, whatever the number of processes: blocks of TCP segments, each with its series."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -28,20 +28,43 @@ class ReadBlock:
     datagrams: list[Datagram]
 
 
-class Reading:
-    """The inputs, in the order given. captures is complete when the blocks are through."""
+@dataclass(slots=True)
+class ReadSoFar:
+    """What is known of the captures that were read: the files, which series there are, and for each series the state of
+    the link layer. A `Reading` goes on from here."""
 
-    def __init__(self, inputs: Sequence[CapturePlace | Path | str], buffers: Buffers) -> None:
-        self.captures: list[CaptureInfo] = []
-        self._inputs, self._buffers = tuple(map(place_of, inputs)), buffers
+    captures: list[CaptureInfo] = field(default_factory=list)
+    finder: SeriesFinder = field(default_factory=SeriesFinder)
+    links: list[LinkReader] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ToRead:
+    """Captures to read, in time order, and what was read before them."""
+
+    places: tuple[CapturePlace, ...]
+    before: ReadSoFar = field(default_factory=ReadSoFar)
+
+    @classmethod
+    def of(cls, inputs: Sequence[CapturePlace | Path | str]) -> "ToRead":
+        """Captures before which nothing was read."""
+        return cls(tuple(map(place_of, inputs)))
+
+
+class Reading:
+    """Reads captures. captures is complete when the blocks are through; it begins with those that were read before."""
+
+    def __init__(self, inputs: ToRead, buffers: Buffers) -> None:
+        self.captures = inputs.before.captures
+        self._inputs, self._buffers = inputs.places, buffers
         self.total_bytes = sum(place.size_bytes() for place in self._inputs)
-        self._finder = SeriesFinder()
-        self._links: list[LinkReader] = []
+        self._n_before = len(self.captures)
+        self._finder, self._links = inputs.before.finder, inputs.before.links
 
     @property
     def read_bytes(self) -> int:
         """Bytes of the files that were read, as they lie there."""
-        return sum(info.size_bytes for info in self.captures)
+        return sum(info.size_bytes for info in self.captures[self._n_before :])
 
     @property
     def limits_hit(self) -> dict[str, int]:
@@ -51,8 +74,8 @@ class Reading:
 
     def blocks(self) -> Iterator[ReadBlock]:
         """Blocks in the order of the files. Raises CaptureError when a file cannot be read."""
-        for capture_id, place in enumerate(self._inputs):
-            file = CaptureFile(place, may_be_empty=len(self._inputs) > 1, buffers=self._buffers)
+        for capture_id, place in enumerate(self._inputs, self._n_before):
+            file = CaptureFile(place, may_be_empty=self._n_before + len(self._inputs) > 1, buffers=self._buffers)
             self.captures.append(file.info)
             series = -1
             for block in file.blocks():

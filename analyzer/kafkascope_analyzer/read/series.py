@@ -31,7 +31,7 @@ def in_time_order(inputs: Sequence[CapturePlace | Path | str]) -> tuple[CaptureP
     places = tuple(map(place_of, inputs))
     if len(places) < 2 or any(place.is_stream for place in places):
         return places
-    first = {place: _first_packet(place) for place in places}
+    first = {place: first_packet(place) for place in places}
     seen: dict[tuple[int, bytes], CapturePlace] = {}
     for place, packet in first.items():
         if packet[0] and seen.setdefault(packet, place) != place:
@@ -39,7 +39,7 @@ def in_time_order(inputs: Sequence[CapturePlace | Path | str]) -> tuple[CaptureP
     return tuple(sorted(first, key=lambda place: (first[place][0], _natural(str(place)))))
 
 
-def _first_packet(place: CapturePlace) -> tuple[int, bytes]:
+def first_packet(place: CapturePlace) -> tuple[int, bytes]:
     """The time of a file's first packet and the packet; zero where there is none."""
     for block in CaptureFile(place, _PEEK_BYTES, may_be_empty=True).blocks():
         at, n = int(block.packets.offset[0]), int(block.packets.caplen[0])

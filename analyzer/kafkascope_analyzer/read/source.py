@@ -272,6 +272,15 @@ def begins_as_capture(place: CapturePlace) -> bool:
         return is_capture(window.buf[: window.filled].tobytes())
 
 
+def digest_of(place: CapturePlace) -> str | None:
+    """As `CaptureInfo.sha256`. Raises CaptureError when the file cannot be read."""
+    try:
+        with place.open() as file:
+            return _digest(file)
+    except OSError as error:
+        raise CaptureError(error.strerror or str(error), name=str(place)) from error
+
+
 def _digest(file: ReadableFile) -> str | None:
     """SHA-256 of the first and the last MiB, the file read from its beginning after it. None for what cannot be
     sought."""

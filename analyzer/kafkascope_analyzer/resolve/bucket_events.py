@@ -1,10 +1,8 @@
 """Writes the events of one bucket: shows the bucket's rows to all sources and writes what they return."""
 
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
@@ -37,7 +35,6 @@ SOURCES: tuple[Callable[[BucketContext], EventSource], ...] = (
     FlowEvents,
 )
 """What makes events, one kind or several each."""
-_BATCH_ROWS = 1 << 16
 
 
 class BucketEvents:
@@ -67,18 +64,3 @@ class BucketEvents:
     def _write(self, tables: Iterable[pa.Table]) -> None:
         for table in tables:
             self._writer.write(table)
-
-
-class FinishedFiles:
-    """Reads what the bucket has written. part: place of the bucket's file below a table's folder."""
-
-    def __init__(self, dataset: Path, part: str) -> None:
-        self._dataset, self._part = dataset, part
-
-    def __call__(self, name: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        """The bucket's rows of a message (`JoinGroup/request`) or of a table that ingest writes before `connections`,
-        batch by batch; none where there are no rows."""
-        path = self._dataset / ("messages" if "/" in name else "") / name / self._part
-        if path.exists():
-            with pq.ParquetFile(path) as file:
-                yield from file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False)

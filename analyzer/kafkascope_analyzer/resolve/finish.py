@@ -32,15 +32,16 @@ from kafkascope_analyzer.memory.free_memory import stay_below
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.resolve import finish_rows
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.bucket_events import BucketEvents, FinishedFiles
+from kafkascope_analyzer.resolve.bucket_events import BucketEvents
 from kafkascope_analyzer.resolve.connection_events import lookup_events
 from kafkascope_analyzer.resolve.error_runs import find_error_runs
 from kafkascope_analyzer.resolve.finish_rows import Names
+from kafkascope_analyzer.resolve.finished_files import EarlierFiles, FinishedFiles
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 from kafkascope_analyzer.resolve.stretches import OpenStretches
 from kafkascope_analyzer.scan.partitions import message_of_spill
 from kafkascope_analyzer.scan.record_batches import read_record_sets
-from kafkascope_analyzer.scan.spill import read_spill, spilled_tables
+from kafkascope_analyzer.scan.spill import is_spilled, read_spill, spilled_tables
 
 _SORT = {
     "requests": ("client_ip", "client_id", "ts_ns", "request_packet_no"),
@@ -57,14 +58,20 @@ _PLAIN: tuple[tuple[Table, Callable[[pa.Table, Names], pa.Table]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Where a bucket's spill lies, where its dataset is written, its files' place below a table's directory, and what
-    may be held at a time.
+    """Where a bucket's spill lies, where its dataset is written, its files' place below a table's directory, what may
+    be held at a time, and the messages of earlier runs where captures are appended.
     """
 
     spill: Path
     dataset: Path
     part: str
     limits: Limits = field(default_factory=Limits)
+    earlier: EarlierFiles | None = None
+
+    @property
+    def finished(self) -> FinishedFiles:
+        """What was written of the bucket."""
+        return FinishedFiles(self.dataset, self.part, self.earlier)
 
 
 class BucketFinish:
@@ -77,9 +84,8 @@ class BucketFinish:
         self._facts = ConnectionFacts(pa.concat_tables(read_spill(bucket.spill, "connections")), cluster)
         self._names = Names(self._facts.names(), cluster.topics)
         connections = self._facts.raw.append_column("node_id", self._facts.node_ids)
-        read_messages = FinishedFiles(bucket.dataset, bucket.part)
         runs = find_error_runs(bucket.spill)
-        context = BucketContext(connections, cluster.topics, shared, bucket.spill, runs, read_messages)
+        context = BucketContext(connections, cluster.topics, shared, bucket.spill, runs, bucket.finished)
         self._events = BucketEvents(context, events)
         self._roles = RoleCounts()
         self.rows: dict[str, int] = {}
@@ -187,7 +193,7 @@ class BucketFinish:
                 kept.append(rows.drop_columns(list(_LONG_LISTS)))
                 stay_below(self._bucket.limits.kept_bytes)
         self.rows[CONNECTIONS.name] = writer.n_rows
-        self._events.finish(pa.concat_tables(kept), FinishedFiles(self._bucket.dataset, self._bucket.part))
+        self._events.finish(pa.concat_tables(kept), self._bucket.finished)
 
     def _writer(self, table: Table) -> TableWriter:
         path = self._bucket.dataset / table.name / self._bucket.part
@@ -220,14 +226,14 @@ def finish_bucket(bucket: Bucket, cluster: Cluster, shared: SharedFacts) -> dict
     path, group = bucket.dataset / EVENTS.name / bucket.part, bucket.limits.row_group
     with TableWriter(path, EVENTS.schema, sort_by=EVENT_ORDER, group=group) as events:
         rows = _write_dns(bucket, events)
-        if (bucket.spill / "connections.arrow").exists():
+        if is_spilled(bucket.spill, "connections"):
             rows |= BucketFinish(bucket, (cluster, shared), events).write()
     return rows | {EVENTS.name: events.n_rows}
 
 
 def _write_dns(bucket: Bucket, events: TableWriter) -> dict[str, int]:
     """Names may have been asked for where no connection is."""
-    if not (bucket.spill / f"{DNS.name}.arrow").exists():
+    if not is_spilled(bucket.spill, DNS.name):
         return {}
     with TableWriter(bucket.dataset / DNS.name / bucket.part, DNS.schema, sort_by=("ts_ns",)) as writer:
         for batch in read_spill(bucket.spill, DNS.name):

@@ -4,8 +4,10 @@ A bucket is the connections whose flow hash falls into it; buckets share nothing
 ids, topic names, which side is the client where the capture lacks the SYN) waits in the spill for the second pass,
 `finish`."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.connections.identity import CONNECTION_ID, connection_ids, id_texts, request_ids
 from kafkascope_analyzer.connections.partition_counts import count_partitions
 from kafkascope_analyzer.dataset.limits_hit import CONNECTIONS, STREAM_BUFFER, WAITING_QUESTIONS, WAITING_REQUESTS
+from kafkascope_analyzer.dataset.tables import DNS
 from kafkascope_analyzer.memory.limits import Limits
 from kafkascope_analyzer.scan.block_ends import BLOCK_ENDS, block_end
 from kafkascope_analyzer.scan.clock_samples import CLOCKS, ClockSamples
@@ -58,6 +61,25 @@ _EVENT_COLUMNS = {
 }
 
 
+_STATE = (
+    "tcp",
+    "_exchanges",
+    "_n_stream_buffer",
+    "_n_messages",
+    "_ids",
+    "_news",
+    "_notes",
+    "_consumers",
+    "_clocks",
+    "dns",
+    "ledger",
+    "_undecoded",
+    "_first_capture",
+    "_capture_id",
+)
+"""The attributes of a BucketScan that make its state."""
+
+
 @dataclass(slots=True)
 class Ledger:
     """Bytes of all directions of a bucket. stream = decoded + undecoded, counted apart from each other; missing are
@@ -89,12 +111,14 @@ class BucketScan:
         self.tcp = TcpStreams(*share, waiting_limit=self._limits.waiting_bytes)
         self._exchanges = Exchanges(waiting_limit=self._limits.waiting_requests, batch_bytes=self._limits.batch_bytes)
         self._n_stream_buffer = 0
+        self._n_messages: Counter[str] = Counter()
+        """Rows of the message tables in files of earlier parts."""
         self._ids = Growing[np.bytes_](CONNECTION_ID)
         self.conn_ids = id_texts(self._ids.rows)
         self._news = FirstOccurrences()
         self._notes = ConnectionNotes()
         self._consumers, self._clocks = FetchRuns(), ClockSamples()
-        self.dns = DnsExchanges(spill)
+        self.dns = DnsExchanges()
         self.ledger = Ledger()
         self._undecoded = Growing(np.int64)
         self._first_capture = Growing(np.int32)
@@ -118,7 +142,8 @@ class BucketScan:
         self.tcp.connections["close_kind"] = self.tcp.close_kinds()
         for first in range(0, len(self.conn_ids), _CONNECTION_ROWS):
             self._spill.write("connections", self._connections(slice(first, first + _CONNECTION_ROWS)))
-        self.dns.finish()
+        self.dns.give_up()
+        self._spill.write(DNS.name, self.dns.take_rows())
         self._spill.write(FETCH_RUNS, self._consumers.finish())
         self._spill.write(CLOCKS, self._clocks.clocks())
         self._spill.close()
@@ -127,7 +152,7 @@ class BucketScan:
         self.ledger.stream_bytes = int(sides["stream_bytes"].sum())
         self.ledger.missing_bytes = int(sides["missing_bytes"].sum() + sides["cut_bytes"].sum())
         self.ledger.undecoded_bytes = int(self._undecoded.rows.sum())
-        return self._messages.rows()
+        return dict(self._n_messages + Counter(self._messages.rows()))
 
     def _connections(self, part: slice) -> pa.Table:
         """Some connections as rows for the second pass."""
@@ -139,6 +164,24 @@ class BucketScan:
             self._undecoded.rows[part],
         )
         return rows.append_column("capture_id", pa.array(self._first_capture.rows[part]))
+
+    def begin_end(self, messages: MessageWriters) -> None:
+        """Ends all files. What `finish` writes goes into files of its own, and messages into those of `messages`."""
+        self._messages.close()
+        self._spill.begin_end()
+        self._n_messages += Counter(self._messages.rows())
+        self._messages = messages
+
+    def state(self) -> dict[str, Any]:
+        """What the scan knows of open connections, to be saved; the spill and the messages are not in it."""
+        return {name: getattr(self, name) for name in _STATE} | {"n_rows": self._spill.n_rows}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Goes on where the scan with this state stopped."""
+        for name in _STATE:
+            setattr(self, name, state[name])
+        self._spill.n_rows = state["n_rows"]
+        self.conn_ids = id_texts(self._ids.rows)
 
     def close(self) -> None:
         """Ends the files of the message tables."""
@@ -198,6 +241,7 @@ class BucketScan:
         )
         self._notes.greetings(block.greetings)
         self.dns.streams(streams, self.tcp.sides, self._capture_id)
+        self._spill.write(DNS.name, self.dns.take_rows())
         self._spill.gather("connection_notes", self._notes.take())
         self._spill_events()
         spill_spans(self._spill, self.tcp.spans)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.connections.identity import address_text
 from kafkascope_analyzer.dataset.tables import DNS
 from kafkascope_analyzer.dataset.timestamps import microseconds
-from kafkascope_analyzer.scan.spill import Spill
 from kafkascope_parsers.growing import Growing
 from kafkascope_parsers.link import Datagram
 from kafkascope_parsers.link.dns import DnsMessage, read_dns, split_stream
@@ -43,10 +42,9 @@ class _Seen:
 
 
 class DnsExchanges:
-    """Pairs the DNS messages of a bucket and spills their rows."""
+    """Pairs the DNS messages of a bucket, and gives their rows."""
 
-    def __init__(self, spill: Spill) -> None:
-        self._spill = spill
+    def __init__(self) -> None:
         self._waiting: dict[tuple[Any, ...], tuple[DnsMessage, _Seen]] = {}
         self._rows: list[dict[str, Any]] = []
         self._read: dict[int, int] = {}
@@ -61,7 +59,6 @@ class DnsExchanges:
             source, destination = address_text(halves)
             ends = (source, datagram.source_port, destination, datagram.destination_port)
             self._take(datagram.payload, _Seen(ends, "udp", datagram.ts_ns, datagram.packet_no, capture_id))
-        self._flush()
 
     def streams(self, streams: Streams, sides: NDArray[np.void], capture_id: int) -> None:
         """Takes what TCP directions from or to port 53 begin with. sides: tcp.SIDE rows, two a connection."""
@@ -73,12 +70,17 @@ class DnsExchanges:
         first = np.flatnonzero((streams.stream_offset == 0) & np.isin(streams.direction >> 1, self._asking.rows))
         for run in first.tolist():
             self._stream(streams, run, sides, capture_id)
-        self._flush()
 
-    def finish(self) -> None:
-        """Writes the questions that nobody answered."""
+    def give_up(self) -> None:
+        """Gives up the questions that nobody answered."""
         self._give_up(0)
-        self._flush()
+
+    def take_rows(self) -> pa.Table:
+        """The rows of `dns` since the last call."""
+        arrays = {f.name: pa.array([row.get(f.name) for row in self._rows], f.type) for f in DNS.schema}
+        arrays["ts"] = microseconds(arrays["ts_ns"])
+        self._rows = []
+        return pa.table(arrays, DNS.schema)
 
     def _stream(self, streams: Streams, run: int, sides: NDArray[np.void], capture_id: int) -> None:
         """Messages with their length before them; a run that comes again, longer, gives only what is new."""
@@ -135,10 +137,3 @@ class DnsExchanges:
                 "answer_ns": answered.ts_ns if answered else None,
             }
         )
-
-    def _flush(self) -> None:
-        if self._rows:
-            arrays = {f.name: pa.array([row.get(f.name) for row in self._rows], f.type) for f in DNS.schema}
-            arrays["ts"] = microseconds(arrays["ts_ns"])
-            self._spill.write("dns", pa.table(arrays, DNS.schema))
-            self._rows = []

@@ -1,24 +1,31 @@
-"""Rows that wait on disk between the scan and the finish of a bucket: Arrow IPC streams, one a table, written and
-read batch by batch. Each batch may have dictionaries of its own.
+"""Rows that wait on disk between the scan and the finish of a bucket: Arrow IPC streams, written and read batch by
+batch. Each batch may have dictionaries of its own. A table has a file for each part: what one run over captures has
+spilled. What a scan spills when it ends is a part of its own, the last one, which is made anew when further captures
+are appended.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 
+_END = 999_999
+"""The number of the part that a scan's end spills."""
 GATHERED_ROWS = 1 << 16
 GATHERED_BYTES = 16 << 20
 """What `gather` holds of a table before it is written: reading many small batches costs more than their rows."""
 
 
 class Spill:
-    """The files of one bucket, by table name. A table's columns are those of its first rows."""
+    """The files of one bucket, by table name. A table's columns are those of its first rows. part: the first one to
+    write, where the directory holds earlier ones."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, part: int = 0) -> None:
         self.directory = directory
         self.directory.mkdir(parents=True, exist_ok=True)
+        self._part = part
         self._writers: dict[str, pa.ipc.RecordBatchStreamWriter] = {}
         self._gathered: dict[str, list[pa.Table]] = {}
         self._gathered_rows: Counter[str] = Counter()
@@ -45,7 +52,7 @@ class Spill:
         if not table.num_rows:
             return
         if name not in self._writers:
-            self._writers[name] = pa.ipc.new_stream(str(self.directory / f"{name}.arrow"), table.schema)
+            self._writers[name] = pa.ipc.new_stream(str(_file(self.directory, name, self._part)), table.schema)
         self._writers[name].write_table(table)
         self.n_rows[name] += table.num_rows
 
@@ -57,22 +64,35 @@ class Spill:
             writer.close()
         self._writers = {}
 
+    def begin_end(self) -> None:
+        """Ends all files; what follows is what the scan spills when it ends."""
+        self.close()
+        self._part = _END
+
+
+def _file(directory: Path, name: str, part: int) -> Path:
+    return directory / f"{name}.{part:06}.arrow"
+
 
 def read_spill(directory: Path, name: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
     """The rows of a spilled table, batch by batch, in the order written; none when nothing was spilled. columns: all
     where not given; others are not read.
     """
-    path = directory / f"{name}.arrow"
-    if not path.exists():
-        return
-    with pa.OSFile(str(path)) as source:
-        options = _only(source, columns)
-    with (
-        pa.OSFile(str(path)) as source,
-        pa.ipc.open_stream(source, options=options) as reader,
-    ):  # mapped pages would count as resident
-        for batch in reader:
-            yield pa.Table.from_batches([batch])
+    for path in _files(directory, name):
+        with pa.OSFile(str(path)) as source:
+            options = _only(source, columns)
+        with (
+            pa.OSFile(str(path)) as source,
+            pa.ipc.open_stream(source, options=options) as reader,
+        ):  # mapped pages would count as resident
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
+
+
+def _files(directory: Path, name: str) -> list[Path]:
+    """The files of a table, in the order written."""
+    pattern = re.compile(re.escape(name) + r"\.\d{6}\.arrow")
+    return sorted(path for path in directory.glob(f"{name}.*.arrow") if pattern.fullmatch(path.name))
 
 
 def _only(source: pa.OSFile, columns: list[str] | None) -> pa.ipc.IpcReadOptions:
@@ -83,6 +103,25 @@ def _only(source: pa.OSFile, columns: list[str] | None) -> pa.ipc.IpcReadOptions
         return pa.ipc.IpcReadOptions(included_fields=[reader.schema.get_field_index(name) for name in columns])
 
 
+def is_spilled(directory: Path, name: str) -> bool:
+    """Whether there are rows of a table."""
+    return bool(_files(directory, name))
+
+
 def spilled_tables(directory: Path) -> list[str]:
     """Names of the tables of a bucket."""
-    return sorted(path.name.removesuffix(".arrow") for path in directory.glob("*.arrow"))
+    return sorted({path.name.rsplit(".", 2)[0] for path in directory.glob("*.arrow")})
+
+
+def settled_files(directory: Path) -> list[Path]:
+    """The files of all parts but the one that the scan's end has spilled."""
+    return sorted(path for path in directory.glob("*.arrow") if _part_of(path) != _END)
+
+
+def next_part(directory: Path) -> int:
+    """The number of the part after those that are there."""
+    return max(map(_part_of, directory.glob("*.arrow")), default=-1) + 1
+
+
+def _part_of(path: Path) -> int:
+    return int(path.name.rsplit(".", 2)[1])

@@ -10,21 +10,22 @@ import shutil
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.cluster import Cluster
-from kafkascope_analyzer.read.reading import ReadBlock
+from kafkascope_analyzer.read.reading import ReadBlock, Reading, ToRead
 from kafkascope_analyzer.resolve.finish import finish_bucket
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
-from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob
+from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned, push_all
+from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob, added_counts
 from kafkascope_parsers.errors import UsageError
 from kafkascope_parsers.kernels import prepare_kernels
 from kafkascope_parsers.link import Segments
@@ -144,9 +145,7 @@ class Workers:
             self._send(pipe, None)
         return [cast(BucketResult, self._answer(pipe)) for pipe in self._pipes]
 
-    def finished(
-        self, learned: tuple[Cluster, SharedFacts], meanwhile: Callable[[], None] | None = None
-    ) -> list[dict[str, int]]:
+    def finished(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> list[dict[str, int]]:
         """Has all buckets finished, each by its worker, and calls `meanwhile`. learned: what is known of all buckets.
         Returns rows per table, of each worker."""
         for pipe in self._pipes:
@@ -230,6 +229,34 @@ def workers(jobs: list[ScanJob]) -> Iterator[Workers]:
         pool.join()
 
 
+class Processes:
+    """The engine of larger captures: this process reads, and there is a process for each bucket. See `Engine`."""
+
+    def __init__(self, n_buckets: int) -> None:
+        self.n_buckets = n_buckets
+        self._running = ExitStack()
+        self._pool: Workers | None = None
+
+    def __enter__(self) -> "Processes":
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        """Waits for the processes; where the run has failed, ends them."""
+        self._running.__exit__(*failure)
+
+    def scan(self, jobs: Sequence[ScanJob], inputs: ToRead, progress: Progress | None = None) -> Scanned:
+        """As `Engine.scan`."""
+        self._pool = self._running.enter_context(workers(list(jobs)))
+        reading = Reading(inputs, self._pool)
+        push_all(reading, self._pool.push, progress)
+        return Scanned(reading.captures, reading.limits_hit, self._pool.scanned())
+
+    def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
+        """As `Engine.finish`."""
+        assert self._pool is not None  # `scan` comes first
+        return Finished(added_counts(self._pool.finished(learned, meanwhile)))
+
+
 def _can_fork() -> bool:
     """Forked workers have the modules loaded already; where fork is not safe they start anew."""
     return sys.platform == "linux"
@@ -254,8 +281,8 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
         pipe.send(result)
         scans.close()  # while the reader learns the cluster
         cluster, shared = cast(tuple[Cluster, SharedFacts], pipe.recv())
-        rows = _added([finish_bucket(bucket, cluster, shared) for bucket in result.buckets])
-        for bucket in result.buckets:
+        rows = added_counts(finish_bucket(bucket, cluster, shared) for bucket in result.buckets)
+        for bucket in result.buckets if not job.keeps_state else ():
             shutil.rmtree(bucket.spill, ignore_errors=True)  # here, where others are at work meanwhile
         pipe.send(rows)
     except EOFError:
@@ -267,10 +294,3 @@ def _work(job: ScanJob, pipe: Connection, slots: list[_Slot]) -> None:
 def _nothing() -> ReadBlock:
     """A block without packets."""
     return ReadBlock(0, 0, np.empty(0, np.uint8), Segments(*room_for_segments(0)), [])
-
-
-def _added(counts: list[dict[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for rows in counts:
-        total.update(rows)
-    return dict(total)

@@ -1,25 +1,34 @@
 """The unit of parallel work: one bucket of the connections of everything that is read."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 
+from kafkascope_analyzer.dataset.manifest import MESSAGES
 from kafkascope_analyzer.memory.free_memory import give_back, stay_below
 from kafkascope_analyzer.read.reading import ReadBlock
 from kafkascope_analyzer.resolve.finish import Bucket
+from kafkascope_analyzer.resolve.finished_files import open_part
 from kafkascope_analyzer.scan.bucket_scan import BucketScan
 from kafkascope_analyzer.scan.messages import MessageWriters
 from kafkascope_analyzer.scan.record_detail import RecordDetail
-from kafkascope_analyzer.scan.spill import Spill
+from kafkascope_analyzer.scan.saved_state import load_state, save_state
+from kafkascope_analyzer.scan.spill import Spill, next_part
+
+SAVED_SCAN = "scan.state"
+"""The file of a scan's state in its spill."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanJob:
-    """The bucket, its number and how many there are, and how much of the records is wanted."""
+    """The bucket, its number and how many there are, how much of the records is wanted, and whether the state of the
+    scans is kept in the spill, for later captures. A job whose spill holds such a state goes on from there."""
 
     bucket: Bucket
     number: int
     n_buckets: int
     detail: RecordDetail = RecordDetail.COUNTS
+    keeps_state: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,8 @@ class BucketScans:
         self._job = job
         self._scans: list[tuple[Bucket, BucketScan]] = []
         self._scan(0)
+        while (_bucket_of_series(job.bucket, len(self._scans)).spill / SAVED_SCAN).exists():
+            self._scan(len(self._scans))
 
     def push(self, block: ReadBlock) -> None:
         """Takes the segments of a block that are of the bucket."""
@@ -55,7 +66,9 @@ class BucketScans:
         rows: Counter[str] = Counter()
         ledger: Counter[str] = Counter()
         hit: Counter[str] = Counter()
-        for _, scan in self._scans:
+        for bucket, scan in self._scans:
+            if self._job.keeps_state:
+                _save(bucket, scan)
             rows.update(scan.finish())
             ledger.update(asdict(scan.ledger))
             hit.update(scan.limits_hit())
@@ -71,11 +84,26 @@ class BucketScans:
     def _scan(self, series: int) -> BucketScan:
         while series >= len(self._scans):
             bucket = _bucket_of_series(self._job.bucket, len(self._scans))
-            messages = MessageWriters(bucket.dataset / "messages", bucket.part, bucket.limits)
             share = (self._job.number, self._job.n_buckets)
-            scan = BucketScan(Spill(bucket.spill), messages, share, detail=self._job.detail, limits=bucket.limits)
+            spill = Spill(bucket.spill, next_part(bucket.spill))
+            scan = BucketScan(
+                spill, _messages(bucket, bucket.part), share, detail=self._job.detail, limits=bucket.limits
+            )
+            if (bucket.spill / SAVED_SCAN).exists():
+                scan.resume(load_state(bucket.spill / SAVED_SCAN))
             self._scans.append((bucket, scan))
         return self._scans[series][1]
+
+
+def _messages(bucket: Bucket, part: str) -> MessageWriters:
+    return MessageWriters(bucket.dataset / MESSAGES, part, bucket.limits)
+
+
+def _save(bucket: Bucket, scan: BucketScan) -> None:
+    """Saves the state of a scan before it ends. What its end writes has files of its own: later captures may continue
+    what is given up there."""
+    scan.begin_end(_messages(bucket, open_part(bucket.part)))
+    save_state(bucket.spill / SAVED_SCAN, scan.state())
 
 
 def _bucket_of_series(bucket: Bucket, number: int) -> Bucket:
@@ -83,4 +111,12 @@ def _bucket_of_series(bucket: Bucket, number: int) -> Bucket:
     if number == 0:
         return bucket
     part = bucket.part.replace("part-0", f"part-{number}")
-    return Bucket(bucket.spill.with_name(f"{bucket.spill.name}-{number}"), bucket.dataset, part, bucket.limits)
+    return replace(bucket, spill=bucket.spill.with_name(f"{bucket.spill.name}-{number}"), part=part)
+
+
+def added_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The sum of counts by name: of rows per table, of bytes, of what was left out at limits."""
+    total: Counter[str] = Counter()
+    for rows in counts:
+        total.update(rows)
+    return dict(total)

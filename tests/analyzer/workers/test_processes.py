@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkascope_analyzer.memory.limits import Limits
-from kafkascope_analyzer.read.reading import Reading
+from kafkascope_analyzer.read.reading import Reading, ToRead
 from kafkascope_analyzer.resolve.finish import Bucket
 from kafkascope_analyzer.workers.processes import WorkerDiedError, Workers, workers
 from kafkascope_analyzer.workers.worker import ScanJob
@@ -29,7 +29,7 @@ def jobs(tmp_path: Path, n: int) -> list[ScanJob]:
 
 def scan_without_the_second(pool: Workers) -> None:
     os.kill(pool.pids[1], signal.SIGKILL)
-    for block in Reading((CAPTURE,), pool).blocks():
+    for block in Reading(ToRead.of((CAPTURE,)), pool).blocks():
         pool.push(block)
     pool.scanned()
 

@@ -1,0 +1,162 @@
+"""`--append`: captures that extend a dataset.
+
+A run with `--append` saves the open state of its scans with the dataset: connections, half frames, requests without an
+answer, and what the scans have spilled. The next one goes on from there: only the new captures are read, and the second
+pass runs over everything that was spilled, because what is learned from later captures (which node an address is, a
+topic's name) may concern earlier rows. The dataset is then what one ingest of all captures gives.
+
+Where that is not possible, all captures are read again: one of the new ones begins before a known one, or is a known
+one that has grown, or the dataset holds no state of this version.
+"""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import zstandard
+
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.dataset.leftovers import Content, content_of
+from kafkascope_analyzer.dataset.manifest import MESSAGES, SAVED_SCAN_FOLDER, Manifest
+from kafkascope_analyzer.dataset.new_dataset import MOST_PUT, NewDataset
+from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.ingest.options import IngestOptions
+from kafkascope_analyzer.read.place import CapturePlace, place_of
+from kafkascope_analyzer.read.reading import ReadSoFar, ToRead
+from kafkascope_analyzer.read.series import first_packet, in_time_order
+from kafkascope_analyzer.read.source import digest_of
+from kafkascope_analyzer.resolve.finished_files import OPEN_PART, EarlierFiles
+from kafkascope_analyzer.scan.saved_state import load_state, save_state
+from kafkascope_analyzer.scan.spill import settled_files
+from kafkascope_analyzer.workers.worker import SAVED_SCAN
+from kafkascope_parsers.errors import CaptureError, UsageError
+
+_SAVED_READING = "reading.state"
+"""The file of what was read so far, beside the folders of the scans."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run reads, and what it takes over from the dataset that is there.
+
+    n_buckets: of the saved scans that it goes on with; settled: files of messages that stay as they are. Both are None
+    where it begins anew.
+    """
+
+    to_read: ToRead
+    n_buckets: int | None = None
+    settled: EarlierFiles | None = None
+
+
+def former_dataset(storage: Storage) -> Dataset | None:
+    """The dataset that is at a place; None where there is none. Raises UsageError where it is damaged."""
+    return Dataset.open(str(storage)) if content_of(storage) is Content.DATASET else None
+
+
+def new_captures(inputs: Iterable[CapturePlace], former: Dataset) -> list[CapturePlace]:
+    """The captures that the dataset does not hold yet, by the size and the first and last MiB of the files. Raises
+    CaptureError, and UsageError for a pipe."""
+    known = {(entry.get("size_bytes"), entry.get("sha256_first_and_last_mib")) for entry in former.manifest.inputs}
+    return [place for place in inputs if _identity(place) not in known]
+
+
+def _identity(place: CapturePlace) -> tuple[int, str | None]:
+    if place.is_stream:
+        raise UsageError(f"{place}: a pipe cannot be appended, as it cannot be told whether it was read before")
+    return place.size_bytes(), digest_of(place)
+
+
+def plan_append(places: Sequence[CapturePlace], new: NewDataset, options: IngestOptions) -> Plan:
+    """What a run with `--append` does. Fetches the saved scans into the run's spill where it goes on with them. Raises
+    CaptureError, and UsageError where the dataset was made with other options or a capture of it is gone."""
+    former = former_dataset(new.storage)
+    if former is None:
+        for place in places:
+            _identity(place)
+        return Plan(ToRead(in_time_order(places)))
+    had, wanted = former.manifest.options.get("records"), options.detail.name.lower()
+    if had != wanted:
+        raise UsageError(f"{former} was made with records: {had}, and not {wanted}: append with the same options")
+    ordered = in_time_order(places)
+    if not _goes_on(former.manifest, ordered):
+        return Plan(ToRead(in_time_order(_all_captures(former, ordered))))
+    _fetch_saved_scan(former, new.spill)
+    read_so_far = load_state(new.spill / _SAVED_READING)
+    return Plan(ToRead(ordered, read_so_far), int(former.manifest.options["buckets"]), _settled_messages(former))
+
+
+def _goes_on(manifest: Manifest, places: Sequence[CapturePlace]) -> bool:
+    """Whether these captures follow those of a dataset that holds a state which this version understands."""
+    if not manifest.saved_scan or manifest.tool_version != version("kafkascope"):
+        return False
+    begun = [entry["first_ns"] for entry in manifest.inputs if entry.get("first_ns") is not None]
+    paths = {entry.get("path") for entry in manifest.inputs}
+    starts = [first_packet(place)[0] for place in places]
+    return all(str(place) not in paths for place in places) and min(starts, default=0) >= max(begun, default=0)
+
+
+def _all_captures(former: Dataset, places: Sequence[CapturePlace]) -> list[CapturePlace]:
+    """The captures of a dataset and the new ones; one that has grown stands for what it was."""
+    given = {str(place) for place in places}
+    known = [place_of(entry["path"]) for entry in former.manifest.inputs if entry["path"] not in given]
+    for place in known:
+        try:
+            with place.open():
+                pass
+        except (OSError, CaptureError) as error:
+            raise UsageError(
+                f"{former}: these captures cannot be put behind those that it holds, so all of them have to be read "
+                f"again, and {place} cannot be opened any more: ingest all that are left into another dataset"
+            ) from error
+    return [*known, *places]
+
+
+def _settled_messages(former: Dataset) -> EarlierFiles:
+    """The files of messages that no later capture changes."""
+    files = {
+        table: tuple(file for file in listed if f"/{OPEN_PART}" not in file.path)
+        for table, listed in former.manifest.files.items()
+        if table.startswith(f"{MESSAGES}/")
+    }
+    return EarlierFiles(former.storage, files)
+
+
+def _fetch_saved_scan(former: Dataset, spill: Path) -> None:
+    """Fetches the files of the saved scan into the spill, under the names that they had there."""
+
+    def fetch(path: str) -> None:
+        folder, _, name = path.removeprefix(f"{SAVED_SCAN_FOLDER}/").rpartition("/")
+        (spill / folder).mkdir(exist_ok=True)
+        packed = spill / folder / name.partition("-")[2]
+        former.storage.fetch(path, packed)
+        with packed.open("rb") as source, packed.with_suffix("").open("wb") as target:
+            zstandard.ZstdDecompressor().copy_stream(source, target)
+        packed.unlink()
+
+    with ThreadPoolExecutor(MOST_PUT) as pool:
+        list(pool.map(fetch, former.manifest.saved_scan))
+
+
+def put_saved_scan(new: NewDataset, read_so_far: ReadSoFar) -> tuple[str, ...]:
+    """Puts the saved scans of a run to its dataset. Returns the files, relative to the dataset. Raises UsageError."""
+    save_state(new.spill / _SAVED_READING, read_so_far)
+    files = {"": [new.spill / _SAVED_READING]}
+    for state in sorted(new.spill.glob(f"*/{SAVED_SCAN}")):
+        files[f"{state.parent.name}/"] = [state, *settled_files(state.parent)]
+
+    def put(folder: str, file: Path) -> str:
+        packed = file.with_name(f"{file.name}.zst")
+        with file.open("rb") as source, packed.open("wb") as target:
+            zstandard.ZstdCompressor().copy_stream(source, target)
+        path = f"{SAVED_SCAN_FOLDER}/{folder}{new.run_id}-{packed.name}"
+        new.storage.put(packed, path)
+        packed.unlink()
+        return path
+
+    for folder in files if new.storage.is_local else ():
+        (new.folder / SAVED_SCAN_FOLDER / folder).mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(MOST_PUT) as pool:
+        chosen = [(folder, file) for folder, listed in files.items() for file in listed]
+        return tuple(sorted(pool.map(lambda one: put(*one), chosen)))

@@ -1,0 +1,68 @@
+"""Where the work of an ingest is done: in this process, in processes of this machine, or by the tasks of Spark.
+
+The run is the same in all of them. `scan` reads the captures and spills, bucket by bucket; the run learns the cluster
+from the spills; `finish` writes the tables that need what was learned. Files appear in the folder of the new dataset,
+or at its place, and are then reported as `put_files`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, Self
+
+from kafkascope_analyzer.connections.cluster import Cluster
+from kafkascope_analyzer.dataset.manifest import Files
+from kafkascope_analyzer.read.reading import Reading, ToRead
+from kafkascope_analyzer.read.source import CaptureInfo
+from kafkascope_analyzer.resolve.shared_facts import SharedFacts
+from kafkascope_analyzer.workers.worker import BucketResult, ScanJob
+
+Progress = Callable[[int, int], None]
+"""Takes (bytes read, bytes in all)."""
+Learned = tuple[Cluster, SharedFacts]
+"""What the second pass over each bucket has to know of all buckets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What the first pass found: the captures, in the order read; how much was left out below TCP, by limit; and the
+    result of each job, whose buckets' spills lie in local folders."""
+
+    captures: Sequence[CaptureInfo]
+    limits_hit: dict[str, int]
+    results: Sequence[BucketResult]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What the second pass wrote: rows per table, and the files that are at the dataset's place already, of both
+    passes; other files lie in the folder of the new dataset."""
+
+    rows: dict[str, int]
+    put_files: Files = field(default_factory=dict)
+
+
+class Engine(Protocol):
+    """Does the work of one run, in as many buckets as it says. What it has started ends with the `with` block."""
+
+    @property
+    def n_buckets(self) -> int:
+        """Into how many buckets the connections are divided."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *failure: object) -> None: ...
+
+    def scan(self, jobs: Sequence[ScanJob], inputs: ToRead, progress: Progress | None = None) -> Scanned:
+        """The first pass: reads the inputs; their `before` is then what was read of all captures. Raises CaptureError
+        where one cannot be read."""
+
+    def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
+        """The second pass over all buckets. meanwhile: called while other processes are at work, if there are any."""
+
+
+def push_all(reading: Reading, push: Callable[..., None], progress: Progress | None) -> None:
+    """Pushes all blocks of the inputs, and reports the progress after each."""
+    for block in reading.blocks():
+        push(block)
+        if progress is not None:
+            progress(reading.read_bytes, reading.total_bytes)

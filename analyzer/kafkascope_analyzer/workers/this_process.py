@@ -1,0 +1,40 @@
+"""The engine of small captures: one bucket, in this process."""
+
+from collections.abc import Callable, Sequence
+
+from kafkascope_analyzer.memory.limits import Limits
+from kafkascope_analyzer.read.reading import Reading, ToRead
+from kafkascope_analyzer.read.window import OneBuffer
+from kafkascope_analyzer.resolve.finish import Bucket, finish_bucket
+from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned, push_all
+from kafkascope_analyzer.workers.worker import BucketScans, ScanJob, added_counts
+
+
+class ThisProcess:
+    """See `Engine`."""
+
+    n_buckets = 1
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._buckets: list[Bucket] = []
+
+    def __enter__(self) -> "ThisProcess":
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """Nothing was started."""
+
+    def scan(self, jobs: Sequence[ScanJob], inputs: ToRead, progress: Progress | None = None) -> Scanned:
+        """As `Engine.scan`."""
+        reading = Reading(inputs, OneBuffer(self._limits.block_bytes))
+        scans = BucketScans(jobs[0])
+        push_all(reading, scans.push, progress)
+        result = scans.finish()
+        scans.close()
+        self._buckets = result.buckets
+        return Scanned(reading.captures, reading.limits_hit, [result])
+
+    def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
+        """As `Engine.finish`."""
+        return Finished(added_counts(finish_bucket(bucket, *learned) for bucket in self._buckets))

@@ -1,0 +1,198 @@
+"""Captures that are appended one after the other give the dataset that one ingest of all of them gives."""
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from typer.testing import CliRunner, Result
+
+from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.scan.saved_state import load_state, save_state
+from kafkascope_parsers.errors import UsageError
+
+CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
+PIECES = 8
+_HEADER, _RECORD = 24, 16
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+def append(out: object, *captures: object) -> Result:
+    return run("ingest", *captures, "-o", out, "--append")
+
+
+def in_pieces(capture: Path, folder: Path, n: int) -> list[Path]:
+    """The capture as a rotated series of n files, cut between packets wherever that falls."""
+    with capture.open("rb") as file:
+        raw = zstandard.ZstdDecompressor().stream_reader(file).read()
+    at, starts = _HEADER, []
+    while at < len(raw):
+        starts.append(at)
+        at += _RECORD + int.from_bytes(raw[at + 8 : at + 12], "little")
+    edges = [starts[len(starts) * part // n] for part in range(n)] + [len(raw)]
+    paths = [folder / f"{part:02}.pcap" for part in range(n)]
+    for path, first, end in zip(paths, edges[:-1], edges[1:], strict=True):
+        path.write_bytes(raw[:_HEADER] + raw[first:end])
+    return paths
+
+
+def contents(place: object) -> tuple[dict[str, list[str]], object]:
+    """The rows of every table, messages too, in some order; the ledger and the limits that were hit."""
+    dataset = Dataset.open(str(place))
+    names = [name for name, listed in dataset.manifest.files.items() if listed]
+    rows = {name: sorted(map(repr, dataset.read(name).to_pylist())) for name in names}
+    return rows, (dataset.manifest.ledger, dataset.manifest.limits_hit, dataset.manifest.inputs)
+
+
+@pytest.fixture(scope="module")
+def pieces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return in_pieces(CAPTURES / "leader_move.pcap.zst", tmp_path_factory.mktemp("pieces"), PIECES)
+
+
+@pytest.fixture(scope="module")
+def whole(pieces: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    out = tmp_path_factory.mktemp("whole") / "whole.kscope"
+    assert run("ingest", *pieces, "-o", out).exit_code == 0
+    return contents(out)
+
+
+@pytest.mark.parametrize(("jobs", "at_a_time"), [(1, 1), (2, 3)])
+def test_steps_give_what_one_ingest_gives(
+    pieces: list[Path], whole: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, at_a_time: int
+) -> None:
+    monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
+    out = tmp_path / "grown.kscope"
+    for first in range(0, PIECES, at_a_time):
+        # Later runs go on with the buckets of the first.
+        asked = ["--jobs", jobs] if first == 0 else []
+        assert append(out, *pieces[first : first + at_a_time], *asked).exit_code == 0
+    rows, rest = contents(out)
+    assert rows.keys() == whole[0].keys()
+    assert [name for name in rows if rows[name] != whole[0][name]] == []
+    assert rest == whole[1]
+    assert Dataset.open(out).manifest.options["buckets"] == jobs
+    files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert files == {*Dataset.open(out).manifest.paths, "_dataset.json"}
+
+
+def test_a_file_counts_once(pieces: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "a.kscope"
+    assert append(out, *pieces[:2]).exit_code == 0
+    before = contents(out)
+    again = append(out, *pieces[:2])
+    assert (again.exit_code, contents(out)) == (0, before)
+    assert "2 captures are in" in again.stderr
+    assert "nothing to append" in again.stderr
+    assert "2 captures are in" in append(out, *pieces[:3]).stderr
+    assert len(Dataset.open(out).manifest.inputs) == 3
+
+
+@pytest.mark.parametrize("first", [[0, 2], [2, 3]])
+def test_a_late_file_is_put_in_order(pieces: list[Path], tmp_path: Path, first: list[int]) -> None:
+    late = tmp_path / "late.kscope"
+    assert append(late, *(pieces[number] for number in first)).exit_code == 0
+    assert append(late, pieces[1]).exit_code == 0
+    once = tmp_path / "once.kscope"
+    assert run("ingest", *(pieces[number] for number in sorted([*first, 1])), "-o", once).exit_code == 0
+    assert contents(late) == contents(once)
+
+
+def test_a_file_that_has_grown_stands_for_what_it_was(pieces: list[Path], tmp_path: Path) -> None:
+    growing, out = tmp_path / "now.pcap", tmp_path / "grown.kscope"
+    growing.write_bytes(pieces[0].read_bytes()[:-10_000])
+    assert append(out, growing).exit_code == 0
+    growing.write_bytes(pieces[0].read_bytes())
+    assert append(out, growing, pieces[1]).exit_code == 0
+    once = tmp_path / "once.kscope"
+    assert run("ingest", growing, pieces[1], "-o", once).exit_code == 0
+    assert contents(out) == contents(once)
+
+
+def test_a_late_file_needs_all_captures(pieces: list[Path], tmp_path: Path) -> None:
+    gone, out = tmp_path / "gone.pcap", tmp_path / "a.kscope"
+    gone.write_bytes(pieces[1].read_bytes())
+    assert append(out, gone).exit_code == 0
+    before = contents(out)
+    gone.unlink()
+    refused = append(out, pieces[0])
+    assert refused.exit_code == 2
+    assert f"{gone} cannot be opened any more" in refused.stderr.replace("\n", " ")
+    assert contents(out) == before
+    assert append(out, pieces[2]).exit_code == 0  # this one follows, and needs no other
+
+
+def test_a_dataset_without_a_saved_scan_is_read_again(pieces: list[Path], tmp_path: Path) -> None:
+    out, once = tmp_path / "a.kscope", tmp_path / "once.kscope"
+    assert run("ingest", pieces[0], "-o", out).exit_code == 0
+    assert Dataset.open(out).manifest.saved_scan == ()
+    assert append(out, pieces[1]).exit_code == 0
+    assert run("ingest", *pieces[:2], "-o", once).exit_code == 0
+    assert contents(out) == contents(once)
+    assert Dataset.open(out).manifest.saved_scan
+
+
+def test_capture_points_go_on_apart(pieces: list[Path], tmp_path: Path) -> None:
+    """Another capture point of the same time is a series of its own, which later files continue."""
+    other = in_pieces(CAPTURES / "healthy_basic.pcap.zst", tmp_path, 4)
+    out, once = tmp_path / "a.kscope", tmp_path / "once.kscope"
+    for number in range(4):
+        assert append(out, pieces[number], other[number]).exit_code == 0
+    assert run("ingest", *pieces[:4], *other, "-o", once).exit_code == 0
+    assert contents(out)[0].keys() == contents(once)[0].keys()
+    assert len(contents(out)[0]["requests"]) == len(contents(once)[0]["requests"]) > 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--append"], "give -o too"),
+        (["--append", "--overwrite", "-o", "a.kscope"], "give only one of them"),
+        (["--append", "--records", "-o", "there.kscope"], "append with the same options"),
+    ],
+)
+def test_what_does_not_fit_is_said(
+    pieces: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if "there.kscope" in arguments:
+        assert append("there.kscope", pieces[0]).exit_code == 0
+    result = run("ingest", pieces[1], *arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr.replace("\n", " ")
+
+
+def test_the_saved_scan_lies_where_the_dataset_lies(
+    pieces: list[Path], bucket: Callable[[], Any], tmp_path: Path
+) -> None:
+    uri = f"{bucket().uri}/a.kscope"
+    for piece in pieces[:3]:
+        done = append(uri, piece)
+        assert done.exit_code == 0, done.output
+    once = tmp_path / "once.kscope"
+    assert run("ingest", *pieces[:3], "-o", once).exit_code == 0
+    assert contents(uri) == contents(once)
+
+
+class _Runs:
+    """Pickled, it names a function that would be called when it is loaded."""
+
+    def __reduce__(self) -> Any:
+        return print, ("run",)
+
+
+def test_a_state_that_names_other_code_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.state").write_bytes(pickle.dumps(_Runs()))
+    (tmp_path / "cut.state").write_bytes(pickle.dumps([1, 2, 3])[:-2])
+    for name in ("bad.state", "cut.state"):
+        with pytest.raises(UsageError, match=f"{name}: the saved state of the ingest is damaged"):
+            load_state(tmp_path / name)
+    assert capsys.readouterr().out == ""
+    save_state(tmp_path / "good.state", {"n": 1})
+    assert load_state(tmp_path / "good.state") == {"n": 1}
+    assert (tmp_path / "good.state").stat().st_mode & 0o077 == 0
