@@ -157,7 +157,8 @@ def _answers(chunk: list[_Line | str]) -> list[dict[str, Any]]:
 
 
 def _decode_group(message: MessageType, lines: list[_Line]) -> list[dict[str, Any]]:
-    buf = np.frombuffer(b"".join(line.raw for line in lines), np.uint8)
+    raw = bytearray(b"".join(line.raw for line in lines))  # writable, like a capture's: else kernels compile again
+    buf = np.frombuffer(raw, np.uint8)
     ends = np.cumsum([len(line.raw) for line in lines], dtype=np.int64)
     starts = np.concatenate(([0], ends[:-1])).astype(np.int64)
     versions = np.array([line.version if -(1 << 15) <= line.version < 1 << 15 else -1 for line in lines], np.int16)

@@ -98,7 +98,7 @@ class LinkReader:
         while (read.kinds == IP_FRAGMENT).any():  # a whole packet may carry a fragment of another one
             wholes, completing = self._put_together(bufs[-1], packets, read)
             row_of, packets = row_of[completing], _as_packets(wholes, packets, completing)
-            bufs.append(np.frombuffer(b"".join(wholes), np.uint8))
+            bufs.append(np.frombuffer(bytearray(b"".join(wholes)), np.uint8))  # writable: else kernels compile again
             read = self._read(bufs[-1], packets, _new_state())
             read.segments.offset[:] += base
             base += len(bufs[-1])

@@ -86,7 +86,7 @@ def _rows(out: Output) -> Rows:
         size += len(chunk.data)
     for row, event in zip(events, out.events, strict=True):
         _fill_event(row, event)
-    return chunks, np.frombuffer(b"".join(chunk.data for chunk in out.chunks), np.uint8), events
+    return chunks, np.frombuffer(bytearray(b"".join(chunk.data for chunk in out.chunks)), np.uint8), events
 
 
 def _fill_chunk(row: np.void, chunk: Chunk, at: int) -> None:

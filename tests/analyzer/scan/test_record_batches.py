@@ -94,7 +94,7 @@ def rows_of(records: list[bytes]) -> list[dict]:
     raws = [produce_v8(r) for r in records]
     ends = np.cumsum([len(r) for r in raws]).astype(np.int64)
     starts = np.concatenate(([0], ends[:-1])).astype(np.int64)
-    buf = np.frombuffer(b"".join(raws), np.uint8)
+    buf = np.frombuffer(bytearray(b"".join(raws)), np.uint8)
     (columns,) = decode_messages(message_type(0, "request"), buf, starts, ends, np.full(len(raws), 8, np.int16))
     assert not columns.failures
     sets, found = record_sets(columns, np.arange(len(raws)) * 10)

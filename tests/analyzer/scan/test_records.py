@@ -73,7 +73,7 @@ def opened(records: list[bytes], folder: Path, *, payloads: bool = True) -> list
     raws = [produce_v8(r) for r in records]
     ends = np.cumsum([len(r) for r in raws]).astype(np.int64)
     starts = np.concatenate(([0], ends[:-1])).astype(np.int64)
-    buf = np.frombuffer(b"".join(raws), np.uint8)
+    buf = np.frombuffer(bytearray(b"".join(raws)), np.uint8)
     (columns,) = decode_messages(message_type(0, "request"), buf, starts, ends, np.full(len(raws), 8, np.int16))
     sets, batches = record_sets(columns, np.arange(len(raws)))
     for name, values in (("conn", sets["row"]), ("number", sets["row"]), ("ts_ns", sets["row"])):

@@ -49,7 +49,7 @@ def enhanced(order, number, units, data, wirelen=None):
 def read_all(data, step=None, name="x.pcap"):
     """Reads a capture in steps of that many bytes; gives rows (no, ts, bytes, wirelen, linktype), the
     reader and how many bytes its end left of a record."""
-    buf = np.frombuffer(data, np.uint8)
+    buf = np.frombuffer(bytearray(data), np.uint8)
     reader = open_reader(data[:64], name)
     rows, start, end = [], 0, len(buf) if step is None else min(step, len(buf))
     while True:
@@ -116,7 +116,7 @@ def test_what_is_no_capture_is_refused_with_one_sentence(data, words):
 def test_corrupt_pcap_record_is_named_after_the_packets_before_it():
     good = pcap("<", True, PAYLOADS)
     data = good + struct.pack("<IIII", 1, 1, 0x7FFFFFFF, 5) + bytes(100)
-    buf = np.frombuffer(data, np.uint8)
+    buf = np.frombuffer(bytearray(data), np.uint8)
     reader = open_reader(data[:64], "x.pcap")
     packets, consumed = reader.read_packets(buf, 0, len(buf), True)
     assert (len(packets), consumed) == (4, len(good))
@@ -178,7 +178,7 @@ def test_zeros_are_no_packets():
 
 def resumed(data, spoil, final=True):
     """Reads spoilt data as far as it goes; gives how many bytes behind the corrupt place are passed over, or None."""
-    buf = np.frombuffer(bytes(spoil), np.uint8)
+    buf = np.frombuffer(bytearray(spoil), np.uint8)
     reader = open_reader(data[:64], "x")
     packets, at = reader.read_packets(buf, 0, len(buf), final)
     assert len(packets)

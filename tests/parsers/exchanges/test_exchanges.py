@@ -108,7 +108,7 @@ class Wire:
         kinds = zeros.astype(np.uint8)
         places, times = (np.array([piece[i] for piece in pieces], np.int64) for i in range(2))
         return Streams(
-            np.frombuffer(data, np.uint8),
+            np.frombuffer(bytearray(data), np.uint8),
             sides,
             starts,
             ends,

@@ -97,7 +97,7 @@ class Wire:
                 self.tail[side] = (0, b"", start)
         column = lambda i, kind=np.int64: np.array([r[i] for r in runs], kind)  # noqa: E731
         piece = lambda i: np.array([p[i] for p in pieces], np.int64)  # noqa: E731
-        raw = np.frombuffer(data, np.uint8).copy()
+        raw = np.frombuffer(bytearray(data), np.uint8)
         streams = Streams(
             raw,
             column(0),

@@ -35,7 +35,7 @@ def _packets_of(rows, ts_ns=None):
         buf += data + b"\xaa" * 3
     n = len(rows)
     offset, caplen, wirelen, linktypes = zip(*c, strict=True) if c else ([], [], [], [])
-    return np.frombuffer(bytes(buf), np.uint8), Packets(
+    return np.frombuffer(bytearray(buf), np.uint8), Packets(
         np.arange(n) * 10**9 if ts_ns is None else np.array(ts_ns, np.int64),
         np.arange(1, n + 1),
         np.array(offset, np.int64),

@@ -36,7 +36,7 @@ def packets_of(frames):
     n, ends = len(frames), np.cumsum(sizes, dtype=np.int64)
     stamps, numbers = np.arange(n, dtype=np.int64) * 1000, np.arange(1, n + 1, dtype=np.int64)
     packets = Packets(stamps, numbers, ends - sizes, sizes, sizes, np.full(n, ETHERNET, np.uint16))
-    return np.frombuffer(b"".join(frames), np.uint8), packets
+    return np.frombuffer(bytearray(b"".join(frames)), np.uint8), packets
 
 
 def test_question_and_answer_are_read():

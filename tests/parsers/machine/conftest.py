@@ -33,7 +33,7 @@ def loose() -> list[dict[str, Any]]:
 
 def batches(message: MessageType, raws: list[bytes], versions: list[int], **limits: int) -> Iterator[Columns]:
     # Bytes of other frames around each: a reader that looked past its frame would find something there.
-    buf = np.frombuffer(b"\x01" + b"\x01".join(raws) + b"\x01", np.uint8)
+    buf = np.frombuffer(bytearray(b"\x01" + b"\x01".join(raws) + b"\x01"), np.uint8)
     lengths = np.array([len(r) for r in raws], np.int64)
     ends = np.cumsum(lengths + 1)
     return decode_messages(message, buf, ends - lengths, ends, np.array(versions, np.int16), **limits)

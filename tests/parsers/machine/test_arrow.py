@@ -113,7 +113,7 @@ def test_types_have_nothing_that_spark_refuses():
 
 def test_text_that_is_not_utf8_is_replaced():
     parts = [b"plain", b"", b"\xff\xfe", "žluťoučký".encode(), b"\xed\xa0\x80", b"cut \xe2\x82", b"x" * 200]
-    buf = np.frombuffer(b"".join(parts), np.uint8)
+    buf = np.frombuffer(bytearray(b"".join(parts)), np.uint8)
     lengths = np.array([len(p) for p in parts] + [-1], np.int32)
     offsets = np.concatenate(([0], np.cumsum(np.maximum(lengths, 0))[:-1])).astype(np.int64)
     got = gather_strings(buf, offsets, lengths)
@@ -123,7 +123,7 @@ def test_text_that_is_not_utf8_is_replaced():
 
 def test_uuids_print_as_kafka_prints_them():
     raw = bytes(range(256)) * 2
-    buf = np.frombuffer(raw, np.uint8)
+    buf = np.frombuffer(bytearray(raw), np.uint8)
     offsets = np.array([0, 100, 250, 496, -1, 240, 3], np.int64)
     want = [base64.urlsafe_b64encode(raw[o : o + 16]).decode()[:22] if o >= 0 else None for o in offsets.tolist()]
     assert gather_uuids(buf, offsets).to_pylist() == want

@@ -183,7 +183,7 @@ def test_only_api_versions_falls_back(decode):
 
 def test_kernels_compile_for_one_kind_of_input():
     """Compiling takes seconds: read-only buffers, views with strides, other integer types must not add to them."""
-    raw = np.frombuffer(b"".join(THREE), np.uint8)
+    raw = np.frombuffer(bytearray(b"".join(THREE)), np.uint8)
     ends = np.cumsum([len(r) for r in THREE])
     starts = ends - np.array([len(r) for r in THREE])
     versions = np.ones(3, np.int16)

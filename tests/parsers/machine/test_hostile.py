@@ -155,7 +155,7 @@ def test_look_alikes_end_as_failures(decode):
 def test_memory_is_not_allocated_from_counts(decode):
     """100,000 frames that each promise 2^31-1 elements."""
     raw = HEADER_V1 + struct.pack(">i", 2**31 - 1) + bytes(8)
-    buf = np.frombuffer(raw * 100_000, np.uint8)
+    buf = np.frombuffer(bytearray(raw * 100_000), np.uint8)
     ends = np.arange(1, 100_001) * len(raw)
     message = message_type(3, "request")
     list(decode_messages(message, buf[: len(raw)], ends[:1] - len(raw), ends[:1], np.zeros(1, np.int16)))
@@ -173,7 +173,7 @@ def test_memory_is_not_allocated_from_counts(decode):
 def test_every_frame_is_a_row_or_a_failure(frames, key):
     message = message_type(key, "response")
     assert message is not None
-    buf = np.frombuffer(b"".join(raw for raw, _ in frames), np.uint8)
+    buf = np.frombuffer(bytearray(b"".join(raw for raw, _ in frames)), np.uint8)
     ends = np.cumsum([len(raw) for raw, _ in frames]).astype(np.int64)
     starts = ends - np.array([len(raw) for raw, _ in frames], np.int64)
     done: list[int] = []

@@ -82,7 +82,7 @@ def test_frames_of_versions_with_and_without_the_field_lie_side_by_side() -> Non
     parts = [heads[0] + session, heads[1] + session, heads[2], heads[3] + session + b"rest that is cut"]
     ends = np.cumsum([len(part) for part in parts])
     starts = ends - [len(part) for part in parts]
-    buf = np.frombuffer(b"".join(parts), np.uint8)
+    buf = np.frombuffer(bytearray(b"".join(parts)), np.uint8)
     versions = np.array([7, 3, 7, 7], np.int16)
     values, known = decode_leading(FETCH, FETCH.node("session_id"), buf, starts, ends, versions)
     assert (values[known].tolist(), known.tolist()) == ([77, 77], [True, False, False, True])

@@ -51,7 +51,7 @@ def plain(value: Any) -> Any:
 
 
 def by_machine(message: MessageType, raws: list[bytes], versions: list[int]) -> dict[int, Any]:
-    buf = np.frombuffer(b"\x01".join(raws), np.uint8)
+    buf = np.frombuffer(bytearray(b"\x01".join(raws)), np.uint8)
     lengths = np.array([len(r) for r in raws], np.int64)
     ends = np.cumsum(lengths + 1) - 1
     out: dict[int, Any] = {}
@@ -129,7 +129,7 @@ for key, direction, version, text in json.load(sys.stdin):
     raw = bytes.fromhex(text)
     message = message_type(key, direction)
     span = np.array([0]), np.array([len(raw)]), np.array([version], np.int16)
-    (columns,) = decode_messages(message, np.frombuffer(raw, np.uint8), *span)
+    (columns,) = decode_messages(message, np.frombuffer(bytearray(raw), np.uint8), *span)
     to_arrow(columns).validate(full=True)
     out.append(repr(to_rows(columns)) + repr(columns.failures))
 print(json.dumps(out))

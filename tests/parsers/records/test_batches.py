@@ -14,7 +14,7 @@ from kafkascope_parsers.records.checksums import CASTAGNOLI_TABLES, ISO_3309_TAB
 
 def rows_of(*sets: bytes) -> list[dict[str, int]]:
     """The batches of several sets, with bytes of other sets around each; positions count from the set's first byte."""
-    buf = np.frombuffer(b"\x02" + b"\x02".join(sets) + b"\x02", np.uint8)
+    buf = np.frombuffer(bytearray(b"\x02" + b"\x02".join(sets) + b"\x02"), np.uint8)
     lengths = np.array([len(s) for s in sets], np.int32)
     offsets = np.cumsum(lengths + 1) - lengths
     rows = read_batches(buf, offsets, lengths)
@@ -103,7 +103,7 @@ def test_the_twin_finds_the_same_batches(vectors, tails, data):
 @settings(deadline=None)  # a kernel may have to be compiled first
 @given(st.binary(max_size=70), st.integers(0, 9), st.integers(0, 9))
 def test_crc_32_is_zlibs(raw, before, after):
-    buf = np.frombuffer(b"\xaa" * before + raw + b"\xbb" * after, np.uint8)
+    buf = np.frombuffer(bytearray(b"\xaa" * before + raw + b"\xbb" * after), np.uint8)
     assert crc_by_tables(buf, before, before + len(raw), ISO_3309_TABLES) == zlib.crc32(raw)
 
 
@@ -121,14 +121,14 @@ RFC_3720 = [
 @pytest.mark.parametrize("crc", [crc32c, crc_by_tables], ids=["fastest", "tables"])
 @pytest.mark.parametrize(("raw", "want"), RFC_3720, ids=["zeros", "ones", "up", "down", "digits", "empty"])
 def test_crc_32c_is_that_of_the_rfc(crc, raw, want):
-    buf = np.frombuffer(b"\x01\x02\x03" + raw + b"\x04", np.uint8)
+    buf = np.frombuffer(bytearray(b"\x01\x02\x03" + raw + b"\x04"), np.uint8)
     assert crc(buf, 3, 3 + len(raw), CASTAGNOLI_TABLES) == want
 
 
 @settings(deadline=None)  # a kernel may have to be compiled first
 @given(st.binary(max_size=70), st.integers(0, 9))
 def test_both_ways_to_crc_32c_agree(raw, before):
-    buf = np.frombuffer(b"\xaa" * before + raw + b"\xbb", np.uint8)
+    buf = np.frombuffer(bytearray(b"\xaa" * before + raw + b"\xbb"), np.uint8)
     end = before + len(raw)
     assert crc32c(buf, before, end, CASTAGNOLI_TABLES) == crc_by_tables(buf, before, end, CASTAGNOLI_TABLES)
 

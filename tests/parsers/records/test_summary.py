@@ -15,7 +15,7 @@ COUNTS = ["n_batches", "n_records", "record_bytes"]
 
 
 def summarized(*sets: bytes) -> np.ndarray:
-    buf = np.frombuffer(b"\x02".join(sets) + b"\x02", np.uint8)
+    buf = np.frombuffer(bytearray(b"\x02".join(sets) + b"\x02"), np.uint8)
     lengths = np.array([len(s) for s in sets], np.int32)
     return summarize_record_sets(buf, np.cumsum(lengths + 1) - lengths - 1, lengths)
 
@@ -115,7 +115,7 @@ def test_a_batch_cut_short_is_not_counted():
 
 
 def test_bytes_after_the_set_are_not_read():
-    buf = np.frombuffer(GOOD + GOOD, np.uint8)
+    buf = np.frombuffer(bytearray(GOOD + GOOD), np.uint8)
     lengths = np.array([len(GOOD), len(GOOD) - 1, -1, 0], np.int32)
     out = summarize_record_sets(buf, np.zeros(4, np.int64), lengths)
     assert out["n_batches"].tolist() == [1, 0, 0, 0]

@@ -45,7 +45,7 @@ def segments_of(packets: Sequence[Packet], first_no: int = 1) -> tuple[np.ndarra
         data += p.payload[:captured] + b"\xee" * 3
     c = list(zip(*rows, strict=True)) if rows else [()] * 13
     zeros = np.zeros(len(rows), np.uint64)
-    return np.frombuffer(bytes(data), np.uint8), Segments(
+    return np.frombuffer(bytearray(data), np.uint8), Segments(
         np.array(c[0], np.int64),
         np.array(c[1], np.int64),
         np.stack([zeros, np.array(c[2], np.uint64)], 1),

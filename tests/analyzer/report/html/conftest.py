@@ -139,19 +139,38 @@ def browser() -> Iterator[Any]:
         started.close()
 
 
+@pytest.fixture(scope="session")
+def context_of(browser: Any) -> Iterator[Callable[[Path, tuple[int, int], str], Any]]:
+    """The context of a size of the window and a colour scheme; one for all pages, as none of them stores anything.
+
+    A first page stays open in it, and with it the process that draws the others: one more process for each page would
+    take as long as the page.
+    """
+    contexts: dict[tuple[tuple[int, int], str], Any] = {}
+
+    def context(file: Path, size: tuple[int, int], scheme: str) -> Any:
+        if (size, scheme) not in contexts:
+            window = {"width": size[0], "height": size[1]}
+            made = browser.new_context(viewport=window, color_scheme=scheme, reduced_motion="reduce", locale="en-US")
+            made.new_page().goto(file.as_uri())
+            contexts[size, scheme] = made
+        return contexts[size, scheme]
+
+    yield context
+    for made in contexts.values():
+        made.close()
+
+
 @pytest.fixture
-def opened(browser: Any) -> Iterator[Callable[..., Opened]]:
+def opened(context_of: Callable[[Path, tuple[int, int], str], Any]) -> Iterator[Callable[..., Opened]]:
     """Opens a page's file and waits until it has drawn itself."""
-    contexts = []
+    pages = []
 
     def open_page(
         file: Path, *, fragment: str = "", size: tuple[int, int] = (1280, 800), scheme: str = "light"
     ) -> Opened:
-        context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, reduced_motion="reduce", locale="en-US"
-        )
-        contexts.append(context)
-        page = context.new_page()
+        page = context_of(file, size, scheme).new_page()
+        pages.append(page)
         found = Opened(page)
         page.on("console", lambda message: found.messages.append(message.text))
         page.on("pageerror", lambda error: found.messages.append(str(error)))
@@ -164,5 +183,5 @@ def opened(browser: Any) -> Iterator[Callable[..., Opened]]:
         return found
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()

@@ -1,0 +1,52 @@
+"""docs/commands.md: the commands and their options, from the command line."""
+
+import click
+import typer
+
+from kafkascope_analyzer.cli.app import app
+from kafkascope_analyzer.sql.saved import questions
+
+COMMANDS_HEAD = """# Commands
+
+`kafkascope COMMAND --help` says the same. Results go to standard output; progress, notes and errors to standard error.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | a finding is of the severity that `--fail-on` names, or worse; everything was written |
+| 2 | usage: the call cannot be carried out as asked; nothing was changed |
+| 3 | unreadable input: one sentence names the file (a capture with the byte and why, or a damaged file of a dataset); \
+nothing was written |
+| 4 | Spark failed: one sentence says why (memory, disk, a lost process) and what to do; the tables are complete |
+| 5 | no Kafka in the capture: no packets, or no connection that speaks it; one sentence says which; what was read \
+is written |
+| 130 | interrupted; nothing was written |
+| 141 | the program that read standard output closed it |
+"""
+
+
+def commands_page() -> str:
+    """Every command with its options."""
+    parts = [COMMANDS_HEAD]
+    for name, command in typer.main.get_command(app).commands.items():
+        parts += [
+            f"## kafkascope {name}\n\n{command.help}\n",
+            "| | what |\n|---|---|\n" + "".join(map(option, command.params)),
+        ]
+        if name == "sql":
+            parts.append(questions_table())
+    return "\n".join(parts)
+
+
+def option(param: click.Parameter) -> str:
+    """The row of an option or argument."""
+    is_argument = param.param_type_name == "argument"
+    names = param.metavar if is_argument else ", ".join(param.opts)
+    takes = f" {param.metavar}" if not is_argument and param.metavar else ""
+    return f"| `{names}{takes}` | {param.help} |\n".replace("CAPTURE|OUT", "CAPTURE or OUT")
+
+
+def questions_table() -> str:
+    """The questions that `kafkascope sql --run` asks."""
+    rows = "".join(f"| `{saved.name}` | {saved.description} |\n" for saved in questions())
+    return f"| saved question | what it answers |\n|---|---|\n{rows}"
