@@ -30,8 +30,8 @@ from kafkascope_analyzer.read.reading import ReadBlock, Reading
 from kafkascope_analyzer.read.series import in_time_order
 from kafkascope_analyzer.read.source import CaptureInfo, unpacked_bytes
 from kafkascope_analyzer.read.window import OneBuffer
-from kafkascope_analyzer.resolve.finish import Bucket, finish_bucket
-from kafkascope_analyzer.resolve.learn import learn_cluster
+from kafkascope_analyzer.resolve.bucket_tables import Bucket, finish_bucket
+from kafkascope_analyzer.resolve.learn_cluster import learn_cluster
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts, gather_shared_facts
 from kafkascope_analyzer.workers.processes import workers
 from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob

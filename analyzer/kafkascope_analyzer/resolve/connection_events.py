@@ -11,7 +11,7 @@ from kafkascope_analyzer.dataset.tables.events import KINDS, WHOLE
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
 from kafkascope_analyzer.resolve.event_source import MessageReader
-from kafkascope_analyzer.resolve.learned import learned_rows
+from kafkascope_analyzer.resolve.message_facts import learned_rows
 from kafkascope_analyzer.resolve.near_closes import with_near_closes
 
 

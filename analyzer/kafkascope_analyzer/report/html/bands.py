@@ -6,9 +6,9 @@ Of a client's recoveries from one cause only the one that lasted longest is a ba
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafkascope_analyzer.report.formatting import count, safe, span
 from kafkascope_analyzer.report.html.starts_and_recoveries import PageRecovery, PageStart
 from kafkascope_analyzer.report.model.recoveries import cause_key
-from kafkascope_analyzer.report.words import count, safe, span
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from kafkascope_analyzer.report.formatting import NS_PER_MS, count, node, safe, span
 from kafkascope_analyzer.report.model.flow import Flow, PartitionLine, SliceFlow, TopicFlow
 from kafkascope_analyzer.report.model.flow_figures import flow_figures
-from kafkascope_analyzer.report.words import NS_PER_MS, count, node, safe, span
 
 MOST_FLOWS = 60
 """Pairs of topic and reader that the page shows; report.json has more."""

@@ -15,8 +15,8 @@ from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, TCP_EVENTS
 from kafkascope_analyzer.report.api_families import role_family_number
+from kafkascope_analyzer.report.formatting import address
 from kafkascope_analyzer.report.rows import Row, grouped, read
-from kafkascope_analyzer.report.words import address
 
 MOST_LANES = 10_000
 """Connections with a lane; those with most requests and errors, where there are more."""

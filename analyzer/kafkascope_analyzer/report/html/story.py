@@ -41,6 +41,7 @@ from kafkascope_analyzer.report.model.broker_latency import BrokerLatency
 from kafkascope_analyzer.report.model.capture import Capture, Connections
 from kafkascope_analyzer.report.model.client_traffic import AllClientTraffic
 from kafkascope_analyzer.report.model.cluster import Cluster
+from kafkascope_analyzer.report.model.data_quality import DataQuality
 from kafkascope_analyzer.report.model.incidents.model import Headline, Incidents
 from kafkascope_analyzer.report.model.leader_load import Leaders
 from kafkascope_analyzer.report.model.presence import Presence
@@ -51,7 +52,6 @@ from kafkascope_analyzer.report.model.request_rates import RequestRates
 from kafkascope_analyzer.report.model.restarts import Restarts
 from kafkascope_analyzer.report.model.starts import Start, StartStep
 from kafkascope_analyzer.report.model.transactions import Transaction
-from kafkascope_analyzer.report.model.unread import Unread
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance
 
 ROWS: dict[str, type] = {
@@ -122,7 +122,7 @@ class Story:
     cluster: Cluster
     apis: tuple[Api, ...]
     errors: Errors
-    unread: Unread
+    unread: DataQuality
     stories: Presence
     request_rates: RequestRates
     latency: BrokerLatency

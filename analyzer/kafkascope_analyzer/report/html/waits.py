@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.formatting import clock, span
 from kafkascope_analyzer.report.model.incidents.broker_lanes import BrokerLane, Stretch, broker_lanes
 from kafkascope_analyzer.report.model.incidents.load import Stall
 from kafkascope_analyzer.report.model.incidents.waits import what_waited
 from kafkascope_analyzer.report.rows import read
-from kafkascope_analyzer.report.words import clock, span
 
 MOST_STALLS = 5_000
 

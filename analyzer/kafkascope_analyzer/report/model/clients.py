@@ -14,6 +14,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, STARTUPS
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, ROLES
+from kafkascope_analyzer.report.formatting import address
 from kafkascope_analyzer.report.model.recoveries import (
     MOST_CAUSES,
     MOST_NAMES,
@@ -23,7 +24,6 @@ from kafkascope_analyzer.report.model.recoveries import (
 )
 from kafkascope_analyzer.report.model.starts import Loop, Start, both_ends, loops_of, starts_in_order, with_steps
 from kafkascope_analyzer.report.rows import Row, grouped, read
-from kafkascope_analyzer.report.words import address
 
 MOST_CLIENTS = 200
 MOST_CONNECTIONS = 100
