@@ -143,17 +143,11 @@ def stops_for_room(needed: int, n: Any, room: tuple[int, int, int, int]) -> Any:
 
 
 @kernel
-def fill_segment(seg: Any, s: SegmentArrays, i: int) -> None:
-    """Copies what follows the addresses and ports of a segment."""
-    seg.ts_ns, seg.packet_no, seg.tcp_flags, seg.window = s.ts_ns[i], s.packet_no[i], s.flags[i], s.window[i]
-    seg.seq, seg.ack, seg.offset = s.seq[i], s.ack[i], s.offset[i]
-    seg.captured, seg.length = s.captured[i], s.length[i]
-
-
-@kernel
-def take_payload(seg: Any, carries: Any, t: Tables, d: int, work: Work) -> int:
-    """Takes the payload of a segment, and what it acknowledges. Returns the stream offset of its first byte."""
-    me, peer, n = t.sides[d], t.sides[d ^ 1], t.n[0]
+def take_payload(seg: Any, carries: Any, sides: tuple[Any, Any], n: Any, d: int, work: Work) -> Any:
+    """Takes the payload of a segment, and what it acknowledges. sides: the sender's and its peer's. Returns the stream
+    offset of its first byte.
+    """
+    me, peer = sides
     at, before = offset_of(seg, me), me.next
     take_ack(seg, peer)
     verdict = judge_payload(seg, at - before, me) if me.based and not seg.tcp_flags & RST else DROPPED
@@ -190,7 +184,9 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
         if n_buckets > 1 and bucket_of(flow, n_buckets) != bucket:
             n.position += s.captured[i] + FIRST_COPY_COST
             continue
-        fill_segment(seg, s, i)
+        seg.ts_ns, seg.packet_no, seg.tcp_flags, seg.window = s.ts_ns[i], s.packet_no[i], s.flags[i], s.window[i]
+        seg.seq, seg.ack, seg.offset = s.seq[i], s.ack[i], s.offset[i]
+        seg.captured, seg.length = s.captured[i], s.length[i]
         slot, d = find_slot(seg, flow, t.slots, t.sides)
         if stops_for_room(rows_needed(t.sides[max(d, 0)], t.sides[max(d, 0) ^ 1]), n, room):
             return i
@@ -218,7 +214,7 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
             set_base(me, seg.seq)
         if closes_window(seg, me):
             note_event(seg, n, taken.events[n.events], (E_ZERO_WINDOW, d, me.next, 0))
-        at = take_payload(seg, carries, t, d, work)
+        at = take_payload(seg, carries, (me, peer), n, d, work)
         if seg.tcp_flags & (FIN | RST):
             kind = take_rst(seg, c, me, peer, d & 1) if seg.tcp_flags & RST else take_fin(seg, c, me, peer, d & 1)
             if kind != NO_EVENT:
