@@ -442,18 +442,18 @@ def report_schema_file() -> str:
     return schema_text()
 
 
-def report_types_file() -> str:
-    from kafkascope_analyzer.report.schema.typescript import report_types
+def story_types_file() -> str:
+    from kafkascope_analyzer.report.schema.typescript import story_types
 
-    return report_types()
+    return story_types()
 
 
-TYPES = "../analyzer/kafkascope_analyzer/report/html/script/report.d.ts"
+TYPES = "../analyzer/kafkascope_analyzer/report/html/script/story.d.ts"
 SCHEMA = "../analyzer/kafkascope_analyzer/report/schema/report.schema.json"
 PAGES = {
     "report.md": report_page,
     SCHEMA: report_schema_file,
-    TYPES: report_types_file,
+    TYPES: story_types_file,
     "tables.md": tables_page,
     "commands.md": commands_page,
     "protocol.md": protocol_page,
