@@ -18,7 +18,7 @@ from reference.roles import roles_page
 from reference.tables import tables_page
 
 from kafkascope_analyzer.report.schema import schema_text
-from kafkascope_analyzer.report.schema.typescript import report_types
+from kafkascope_analyzer.report.schema.typescript import story_types
 from kafkascope_spark.findings.pages import index_page, rule_page
 from kafkascope_spark.findings.rules import RULES
 
@@ -39,7 +39,7 @@ PAGES: dict[str, Page] = {
 """Path below docs/ -> the page, which is written below the line GENERATED."""
 FILES: dict[str, Page] = {
     f"{REPORT}/schema/report.schema.json": schema_text,
-    f"{REPORT}/html/script/report.d.ts": report_types,
+    f"{REPORT}/html/script/story.d.ts": story_types,
 }
 
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.early_session import early_session
 from kafkascope_analyzer.cli.exits import complain, exit_codes
-from kafkascope_analyzer.cli.forms import Forms, write_forms
-from kafkascope_analyzer.cli.found import end_if_found, end_without_kafka
+from kafkascope_analyzer.cli.fail_on import end_if_found, end_without_kafka
 from kafkascope_analyzer.cli.ingest import (
     host_names,
     inputs_of,
@@ -48,6 +47,7 @@ from kafkascope_analyzer.cli.options import (
     Temporary,
 )
 from kafkascope_analyzer.cli.progress import note
+from kafkascope_analyzer.cli.report_files import ReportFiles, write_report_files
 from kafkascope_analyzer.cli.show import show
 from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_analyzer.cli.stories import StoryChoice, java_problem, make_stories, story_choice
@@ -88,7 +88,7 @@ def analyze(
         arrow_without_pandas()
         choice = story_choice(ignore, stall)
         place = place_for(captures, out, overwrite=overwrite, append=append)
-        forms = Forms(html, markdown, None, perfetto)
+        forms = ReportFiles(html, markdown, None, perfetto)
         detail = record_detail(record_batches, records=records, payloads=payloads)
         options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, append)
         inputs = inputs_of(captures)
@@ -114,7 +114,7 @@ def analyze(
                 model = report_model(dataset)
             new.commit(dataset)
         write_report(dataset, model)
-        write_forms(dataset, model, forms)
+        write_report_files(dataset, model, forms)
         if not forms.on_standard_output:
             show(model, format, str(place))
         _say_what_is_there(place, forms, problem, quiet=quiet)
@@ -145,7 +145,7 @@ def _with_stories(
         return dataset, error
 
 
-def _say_what_is_there(place: "Storage", forms: Forms, problem: str | None, *, quiet: bool) -> None:
+def _say_what_is_there(place: "Storage", forms: ReportFiles, problem: str | None, *, quiet: bool) -> None:
     """Notes on standard error: what was written, and why there are no stories where Java is missing."""
     if problem is not None:
         complain(f"no stories were made (they need Java 17 or newer). {problem}")

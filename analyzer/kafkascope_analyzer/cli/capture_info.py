@@ -13,11 +13,11 @@ from kafkascope_analyzer.connections.servers import Seen, Server
 from kafkascope_analyzer.read.inputs import expand_inputs
 from kafkascope_analyzer.read.place import CapturePlace
 from kafkascope_analyzer.read.source import CaptureFile
+from kafkascope_analyzer.report.formatting import absolute, address, count, link_types, list_of, safe, size, span
+from kafkascope_analyzer.report.model.data_quality import CUT_COLUMNS, cut_sentence
 from kafkascope_analyzer.report.model.ledger import PACKET_KINDS
-from kafkascope_analyzer.report.model.unread import CUT_COLUMNS, cut_sentence
+from kafkascope_analyzer.report.terminal.layout import grid, heading, line, more
 from kafkascope_analyzer.report.terminal.page import write_parts
-from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
-from kafkascope_analyzer.report.words import absolute, address, count, link_types, list_of, safe, size, span
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.schema import API_VERSION_RANGE
 

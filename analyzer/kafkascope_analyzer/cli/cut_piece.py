@@ -25,7 +25,7 @@ from kafkascope_analyzer.read.place import STANDARD_INPUT, CapturePlace
 from kafkascope_analyzer.read.series import in_time_order
 from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_analyzer.report.commands import open_in_wireshark
-from kafkascope_analyzer.report.words import absolute, count, list_of, size, span
+from kafkascope_analyzer.report.formatting import absolute, count, list_of, size, span
 from kafkascope_parsers.capture.pcapng_writer import Section
 from kafkascope_parsers.errors import UsageError
 

@@ -34,9 +34,9 @@ def explain(
             whole = plain(found)
             sys.stdout.write(json.dumps({**whole.pop("rows"), **whole}, indent=2, ensure_ascii=True) + "\n")
             return
+        from kafkascope_analyzer.report.formatting import visible
+        from kafkascope_analyzer.report.terminal.layout import line
         from kafkascope_analyzer.report.terminal.page import write_parts
-        from kafkascope_analyzer.report.terminal.pieces import line
-        from kafkascope_analyzer.report.words import visible
 
         parts = [line(sentence) for sentence in found.sentences]
         write_parts([*parts, line("For Wireshark:")], sys.stdout, plain=format is Format.plain)

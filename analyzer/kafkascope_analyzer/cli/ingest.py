@@ -4,8 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafkascope_analyzer.cli.dataset_place import checked_out, default_out
 from kafkascope_analyzer.cli.exits import complain, exit_codes
-from kafkascope_analyzer.cli.found import end_without_kafka
+from kafkascope_analyzer.cli.fail_on import end_without_kafka
 from kafkascope_analyzer.cli.options import (
     Append,
     Captures,
@@ -22,7 +23,6 @@ from kafkascope_analyzer.cli.options import (
     Records,
     Temporary,
 )
-from kafkascope_analyzer.cli.outputs import checked_out, default_out
 from kafkascope_analyzer.cli.progress import bar, note
 from kafkascope_analyzer.cli.show import show_traffic
 from kafkascope_analyzer.cli.startup import arrow_without_pandas
@@ -163,7 +163,7 @@ def _prepare_to_show() -> None:
 
 def say_what_was_cut(dataset: "Dataset") -> None:
     """A sentence on standard error for each capture that could not be read whole."""
-    from kafkascope_analyzer.report.model.unread import CUT_COLUMNS, cut_sentence
+    from kafkascope_analyzer.report.model.data_quality import CUT_COLUMNS, cut_sentence
 
     inputs = dataset.manifest.inputs
     for sentence in (cut_sentence(*(entry.get(name) for name in CUT_COLUMNS)) for entry in inputs):

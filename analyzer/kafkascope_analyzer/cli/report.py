@@ -33,20 +33,20 @@ def report(
 ) -> None:
     """Show a dataset's report, incidents first. With --html, --markdown, --json or --perfetto, write that instead."""
     with exit_codes():
-        from kafkascope_analyzer.cli.forms import STANDARD_OUTPUT, Forms, write_forms
         from kafkascope_analyzer.cli.progress import note
+        from kafkascope_analyzer.cli.report_files import STANDARD_OUTPUT, ReportFiles, write_report_files
         from kafkascope_analyzer.cli.show import show
         from kafkascope_analyzer.dataset.dataset import Dataset
         from kafkascope_analyzer.report.model.report import report_model
 
-        forms = Forms(html, markdown, json, perfetto)
+        forms = ReportFiles(html, markdown, json, perfetto)
         forms.check(overwrite=overwrite)
         opened = Dataset.open(dataset)
         model = report_model(opened)
         if not forms.wanted:
             show(model, format, dataset, routine=routine)
             return
-        write_forms(opened, model, forms)
+        write_report_files(opened, model, forms)
         for name, place in forms.wanted:
             if place != STANDARD_OUTPUT:
                 note(f"{name}: {place}", quiet=quiet)

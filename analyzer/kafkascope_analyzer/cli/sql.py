@@ -98,7 +98,7 @@ def _ask(dataset: str, statement: str, how: Rows) -> None:
         if how in (Rows.table, Rows.plain):
             _write_table(names, rows, ascii_only=how is Rows.plain)
             return
-        from kafkascope_analyzer.report.query_results import as_csv, as_json, as_json_lines, as_markdown
+        from kafkascope_analyzer.report.terminal.query_results import as_csv, as_json, as_json_lines, as_markdown
 
         written = {Rows.csv: as_csv, Rows.json: as_json, Rows.jsonl: as_json_lines, Rows.markdown: as_markdown}[how]
         for part in written(names, rows):
@@ -107,8 +107,8 @@ def _ask(dataset: str, statement: str, how: Rows) -> None:
 
 def _write_table(names: list[str], rows: Iterator[tuple[Any, ...]], *, ascii_only: bool) -> None:
     """A table as wide as the terminal; where the output goes elsewhere, as wide as its rows are."""
-    from kafkascope_analyzer.report.query_results import as_table
     from kafkascope_analyzer.report.terminal.page import UNWRAPPED, width_of, write_parts
+    from kafkascope_analyzer.report.terminal.query_results import as_table
 
     wrap = sys.stdout.isatty()
     parts = as_table(names, rows, width_of(sys.stdout) if wrap else UNWRAPPED)
@@ -122,7 +122,7 @@ def _write_parquet(database: "Database", statement: str) -> None:
 
     if sys.stdout.isatty():
         raise UsageError("Parquet on the terminal is of no use; send it into a file: > rows.parquet")
-    from kafkascope_analyzer.report.query_results import write_parquet
+    from kafkascope_analyzer.report.terminal.query_results import write_parquet
 
     with tempfile.TemporaryFile(prefix="kafkascope-") as file:
         write_parquet(database.arrow(statement), file)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkascope_analyzer.cli.exits import exit_codes
-from kafkascope_analyzer.cli.found import end_if_found, known_rules
+from kafkascope_analyzer.cli.fail_on import end_if_found, known_rules
 from kafkascope_analyzer.cli.options import (
     DatasetUri,
     FailOn,

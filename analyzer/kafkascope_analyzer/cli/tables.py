@@ -108,8 +108,8 @@ def _write(rows: list[dict[str, Any]], how: Format, keys: tuple[str, ...], last:
         return
     from rich.text import Text
 
+    from kafkascope_analyzer.report.terminal.layout import grid
     from kafkascope_analyzer.report.terminal.page import write_parts
-    from kafkascope_analyzer.report.terminal.pieces import grid
 
     table = grid(
         *((key.replace("_", " "), "n" if key in ("column", "table") else "") for key in keys[:-1]), (last, "w")

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.bootstrapped import NEVER, NO, PROVEN, SASL_IDS_FROM, Asked, judge
-from kafkascope_analyzer.connections.coded import Coded, put_texts
+from kafkascope_analyzer.connections.dictionary import DictionaryColumn, put_texts
 from kafkascope_analyzer.connections.role_rules import BOOTSTRAP_APIS, HANDSHAKE_APIS, is_broker
 from kafkascope_parsers.schema import api_keys, api_name
 
@@ -63,9 +63,9 @@ class Askers:
         self._rows = pa.concat_tables([_SPILLED.empty_table(), *selected]).combine_chunks()
         n = self._rows.num_rows
         self.first_rows = np.concatenate([[0], np.cumsum([bucket.num_rows for bucket in buckets])]).astype(np.int64)
-        self.client_ips = Coded[str | None](n, None)
+        self.client_ips = DictionaryColumn[str | None](n, None)
         put_texts(self.client_ips, np.arange(n), self._rows["client_ip"])
-        self.client_ids, self._software = Coded[str | None](n, None), Coded[str | None](n, None)
+        self.client_ids, self._software = DictionaryColumn[str | None](n, None), DictionaryColumn[str | None](n, None)
         self._asked_ns, self._metadata_ns, self._number = (np.full(n, NEVER, np.int64) for _ in range(3))
         self._first_id = np.full(n, SASL_IDS_FROM, np.int64)
         self._last_asked_ns, self._n_asked = np.zeros(n, np.int64), np.zeros(n, np.int64)

@@ -8,7 +8,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.cluster import Cluster
-from kafkascope_analyzer.connections.coded import Coded, Ends, Several, firsts, put_texts
+from kafkascope_analyzer.connections.dictionary import (
+    DictionaryColumn,
+    DistinctCodes,
+    ServerEndpoints,
+    firsts,
+    put_texts,
+)
 from kafkascope_analyzer.connections.nodes import Endpoint
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
@@ -76,7 +82,7 @@ class ConnectionFacts:
     def __init__(self, raw: pa.Table, cluster: Cluster) -> None:
         self.raw = raw.combine_chunks()
         n = raw.num_rows
-        ends = Ends(raw)
+        ends = ServerEndpoints(raw)
         nodes = [cluster.nodes.get(end) for end in ends.distinct]
         advertised = [
             _nearest(cluster.advertised.get(node.node_id, []), end) if node and node.node_id is not None else None
@@ -90,9 +96,9 @@ class ConnectionFacts:
         self._advertised_host = pa.array([end and end[0] for end in advertised], pa.string())
         self._advertised_port = pa.array([end and end[1] for end in advertised], pa.int32())
         self.n_requests, self.n_responses, self.n_errors = (np.zeros(n, np.int64) for _ in range(3))
-        self.client_ids, self._client_id_codes = Several(), Coded[str](0, "")
-        self.used = Several()
-        self.texts = {name: Coded[str | None](n, None) for name in _TEXTS}
+        self.client_ids, self._client_id_codes = DistinctCodes(), DictionaryColumn[str](0, "")
+        self.used = DistinctCodes()
+        self.texts = {name: DictionaryColumn[str | None](n, None) for name in _TEXTS}
         self._texts: dict[str, pa.Array] = {}
         self.numbers = {name: np.full(n, _NO_NUMBER, np.int64) for name in _NUMBERS}
 
@@ -192,7 +198,7 @@ def _rows_from(facts: ConnectionFacts, first: int, roles: pa.Table) -> pa.Table:
     part = slice(first, first + n)
     columns = {name: raw[name] for name in raw.column_names}
     columns |= {
-        "opened_by": _named(raw["told_by"], _OPENED_BY),
+        "opened_by": _named(raw["client_side_by"], _OPENED_BY),
         "protocol": _protocol(raw),
         "why": _named(raw["protocol"], _PROTOCOL_WHY),
         "handshake_us": pc.divide(pc.subtract(raw["synack_ns"], raw["syn_ns"]), 1000),

@@ -6,7 +6,7 @@ from collections import defaultdict
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_analyzer.report.words import visible
+from kafkascope_analyzer.report.formatting import visible
 
 LONGEST_NAME = 255
 """Characters of a name, as in DNS."""

@@ -16,7 +16,7 @@ from kafkascope_analyzer.cut.scope import Window
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import one_of, rows
 from kafkascope_analyzer.dataset.tables import ERRORS, REQUESTS
-from kafkascope_analyzer.report.words import safe, span
+from kafkascope_analyzer.report.formatting import safe, span
 from kafkascope_parsers.capture import Packets
 from kafkascope_parsers.capture.pcapng_writer import comment_options
 

@@ -17,7 +17,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS
 from kafkascope_analyzer.dataset.table_rows import rows, scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_analyzer.report.words import list_of, safe
+from kafkascope_analyzer.report.formatting import list_of, safe
 from kafkascope_parsers.errors import UsageError
 
 ALL_TIME = (-(1 << 62), 1 << 62)

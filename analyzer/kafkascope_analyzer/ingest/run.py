@@ -27,9 +27,9 @@ from kafkascope_analyzer.read.place import CapturePlace, place_of
 from kafkascope_analyzer.read.reading import ToRead
 from kafkascope_analyzer.read.series import in_time_order
 from kafkascope_analyzer.read.source import CaptureInfo, unpacked_bytes
-from kafkascope_analyzer.resolve.finish import Bucket
+from kafkascope_analyzer.resolve.bucket_tables import Bucket
 from kafkascope_analyzer.resolve.finished_files import EarlierFiles
-from kafkascope_analyzer.resolve.learn import learn_cluster
+from kafkascope_analyzer.resolve.learn_cluster import learn_cluster
 from kafkascope_analyzer.resolve.shared_facts import gather_shared_facts
 from kafkascope_analyzer.workers.engine import Engine, Learned, Progress, Scanned
 from kafkascope_analyzer.workers.processes import Processes

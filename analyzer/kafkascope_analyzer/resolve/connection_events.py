@@ -10,28 +10,16 @@ from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import KINDS, WHOLE
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
-from kafkascope_analyzer.resolve.event_source import MessageReader
-from kafkascope_analyzer.resolve.learned import learned_rows
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
+from kafkascope_analyzer.resolve.message_facts import learned_rows
 from kafkascope_analyzer.resolve.near_closes import with_near_closes
 
 
-class ConnectionEvents:
+class ConnectionEvents(EventSource):
     """Makes events of the kinds connection and learned."""
 
     def __init__(self, context: BucketContext) -> None:
         self._closes = context.shared.near_closes
-
-    def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
-
-    def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
-
-    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """One row per connection, and one more for each that something was learned on."""

@@ -12,7 +12,7 @@ from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import EventPlace, client_events, rank_in_group
 from kafkascope_analyzer.resolve.error_runs import ErrorRuns
-from kafkascope_analyzer.resolve.event_source import MessageReader
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
 from kafkascope_analyzer.resolve.request_events import request_events
 from kafkascope_analyzer.resolve.run_hints import RunHints
 from kafkascope_analyzer.scan.apis import int_column
@@ -22,7 +22,7 @@ _OWN = ("request_id", "api_key", "error_name", "topic", "partition", "group_id",
 _SORT = [(name, "ascending") for name in ("conn", "ts_ns", "packet_no", "number", "where", "resource")]
 
 
-class ErrorEvents:
+class ErrorEvents(EventSource):
     """Makes events of the kind error_run. Memory: of each run the rows of its first request, and what its answers say
     of leaders."""
 

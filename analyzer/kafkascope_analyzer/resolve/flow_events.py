@@ -14,29 +14,17 @@ from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import MOMENT
 from kafkascope_analyzer.dataset.tables.flow_events import FLOW_KINDS
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.event_source import MessageReader, event_table
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.flow_counts import FETCH_SLICES, PRODUCE_SLICES
 from kafkascope_analyzer.scan.spill import read_spill
 
 
-class FlowEvents:
+class FlowEvents(EventSource):
     """EventSource of the kinds produce_slice and fetch_slice."""
 
     def __init__(self, context: BucketContext) -> None:
         self._spill = context.spill
         self._connections = context.connections.select(["conn_id", "client_ip", "node_id"])
-
-    def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
-
-    def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
-
-    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """The slices of the connections of this bucket."""

@@ -17,7 +17,7 @@ from kafkascope_analyzer.dataset.tables.group_events import (
     GROUP_SECTIONS,
 )
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.event_source import MessageReader, event_table
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.group_messages import (
     HEARTBEAT_APIS,
     MEMBERSHIP_APIS,
@@ -28,7 +28,7 @@ from kafkascope_analyzer.resolve.group_messages import (
 from kafkascope_analyzer.resolve.group_requests import API_KEYS, MemberActivity, forming_requests, requests_of_groups
 
 
-class GroupEvents:
+class GroupEvents(EventSource):
     """EventSource of the kinds of groups."""
 
     def __init__(self, context: BucketContext) -> None:
@@ -40,10 +40,6 @@ class GroupEvents:
         self._connections = context.connections
         self._lag_points = context.shared.lag_points
 
-    def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """None: a request has its error's name."""
-        yield from ()
-
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
         """None yet: members are rolled up, and requests are completed at the end."""
         mine = requests_of_groups(rows)
@@ -52,10 +48,6 @@ class GroupEvents:
             if forming.num_rows:
                 self._forming.append(forming)
             self._members.add(mine)
-        yield from ()
-
-    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """None: the high watermarks are known from all buckets."""
         yield from ()
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.dataset.tables.events import WHOLE
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
-from kafkascope_analyzer.resolve.event_source import MessageReader
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
 from kafkascope_analyzer.resolve.request_kernels import NONE, loop_gaps
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_parsers.api_keys import (
@@ -40,17 +40,13 @@ _ZERO = 1 << 35
 _TWO_SHARES = (0.5, 0.99)
 
 
-class LoopEvents:
+class LoopEvents(EventSource):
     """Makes events of the kind loop. Keeps two times per connection and loop, and a count per connection, cadence and
     number of milliseconds."""
 
     def __init__(self, context: BucketContext) -> None:
         self._last = np.full((context.connections.num_rows * _N_LOOPS, 2), NONE, np.int64)
         self._counts = _Counts()
-
-    def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Counts; requests of a connection come in the order in which they were sent."""
@@ -83,10 +79,6 @@ class LoopEvents:
             self._counts.add(conn[mine], which, gap[mine])
         polls = np.flatnonzero((loop == _FETCH) & (pause != NONE))
         self._counts.add(conn[polls], _POLL_GAP, np.maximum(pause[polls], 0))
-
-    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """One row per connection and cadence."""

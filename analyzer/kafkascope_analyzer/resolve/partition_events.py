@@ -17,7 +17,7 @@ from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import EventPlace, client_events, rank_in_group
 from kafkascope_analyzer.resolve.error_runs import NO_RUN
-from kafkascope_analyzer.resolve.event_source import MessageReader
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
 from kafkascope_analyzer.resolve.failed_answers import FailedAnswers
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FailureTimes, FollowCounter
 from kafkascope_analyzer.scan.apis import PARTITION_APIS, RECORD_APIS, int_column
@@ -39,7 +39,7 @@ _NO_UNANSWERED = pa.schema(
 ).empty_table()
 
 
-class PartitionEvents:
+class PartitionEvents(EventSource):
     """Makes events of the kind partition. Memory: what FollowCounter and FailedAnswers keep."""
 
     def __init__(self, context: BucketContext) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.dataset.tables.events import KINDS
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
-from kafkascope_analyzer.resolve.event_source import MessageReader
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FollowCounter
 from kafkascope_analyzer.resolve.late_requests import is_late, is_slow
 from kafkascope_analyzer.scan.apis import EARLY_APIS, ApiSet, int_column
@@ -26,7 +26,7 @@ EARLY = 32
 _HOT, _EARLY = ApiSet(STEADY_APIS), ApiSet(EARLY_APIS)
 
 
-class RequestEvents:
+class RequestEvents(EventSource):
     """Makes events of the kind request."""
 
     def __init__(self, context: BucketContext) -> None:
@@ -36,10 +36,6 @@ class RequestEvents:
         n = len(self._failures.starts)
         self._after, self._from = FollowCounter(n, 1), FollowCounter(n, 1)
         """Of a success that was sent at the very time of a failure it is unknown which was first."""
-
-    def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
         """The requests that decide a story."""
@@ -76,10 +72,6 @@ class RequestEvents:
             after = np.flatnonzero(failures != NO_SUBJECT)
             follows[after] |= counter.take(conn[after], subjects[after], failures[after])
         return succeeded[follows]
-
-    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """Nothing is left."""

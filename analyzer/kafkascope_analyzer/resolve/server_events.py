@@ -10,31 +10,19 @@ from kafkascope_analyzer.connections.identity import request_ids
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import KINDS, MOMENT, WHOLE
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.event_source import MessageReader, event_table
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.server_waits import LAYERS
 
 SERVER = "server"
 """A key kind."""
 
 
-class ServerEvents:
+class ServerEvents(EventSource):
     """Makes events of servers, of the rows that are gathered between the passes (ServerRows)."""
 
     def __init__(self, context: BucketContext) -> None:
         self._servers = context.shared.servers
         self._conn_ids = flat(context.connections["conn_id"])
-
-    def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
-
-    def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
-
-    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """The rows of the bucket's connections."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.cluster import Cluster
-from kafkascope_analyzer.connections.coded import Ends
+from kafkascope_analyzer.connections.dictionary import ServerEndpoints
 from kafkascope_analyzer.connections.nodes import Endpoint
 from kafkascope_analyzer.scan.broker_clients import BROKER_CLIENTS
 from kafkascope_analyzer.scan.spill import read_spill
@@ -44,7 +44,7 @@ class ServerHosts:
         sizes = [len(part) for part in parts]
         self.first_row = dict(zip(connections, np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist(), strict=True))
         self.connections = pa.concat_tables(parts).combine_chunks()
-        ends = Ends(self.connections)
+        ends = ServerEndpoints(self.connections)
         self.servers = ends.distinct
         self.keys = pa.array([f"{address}:{port}" for address, port in self.servers], pa.string())
         is_server = self._is_server(ends, cluster)
@@ -63,7 +63,7 @@ class ServerHosts:
         addresses_served = {end[0] for number, end in enumerate(self.servers) if number in served}
         self.host_kinds = _host_kinds(self.hosts, addresses_served, cluster)
 
-    def _is_server(self, ends: Ends, cluster: Cluster) -> NDArray[np.bool_]:
+    def _is_server(self, ends: ServerEndpoints, cluster: Cluster) -> NDArray[np.bool_]:
         """Whether each endpoint is a server."""
         protocol = self.connections["protocol"].to_numpy()
         speaks = np.zeros(len(ends.distinct), np.bool_)

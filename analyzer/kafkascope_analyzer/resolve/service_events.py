@@ -15,14 +15,14 @@ from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import MOMENT
 from kafkascope_analyzer.dataset.tables.service_events import SERVICE_KINDS
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.event_source import MessageReader, event_table
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader, event_table
 from kafkascope_analyzer.resolve.failure_times import NO_SUBJECT, FollowCounter
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.errors import error_names
 from kafkascope_parsers.api_keys import PRODUCE
 
 
-class ServiceEvents:
+class ServiceEvents(EventSource):
     """EventSource of the kinds produce_wait and fetch_run. Memory: what FollowCounter keeps."""
 
     def __init__(self, context: BucketContext) -> None:
@@ -32,14 +32,6 @@ class ServiceEvents:
         self._failures = context.shared.partition_failures.partitions
         self._clients = self._failures.clients(context.connections["client_ip"])
         self._counter = FollowCounter(len(self._failures.starts), 1)
-
-    def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
-
-    def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
 
     def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
         """The first batch of a topic-partition that is accepted after each failure there of the same client."""

@@ -10,14 +10,14 @@ from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables.events import WHOLE
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
-from kafkascope_analyzer.resolve.event_source import MessageReader
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.failed_requests import has_failed
 
 _OF_REQUEST = ("request_id", "api_key", "generation_or_epoch")
 
 
-class SilenceEvents:
+class SilenceEvents(EventSource):
     """Makes events of the kind silence, of what is gathered between the passes (client_silences), with the requests
     before and after each."""
 
@@ -34,10 +34,6 @@ class SilenceEvents:
             side: {end: k for k, end in enumerate(zip(conn_list, times, strict=True))} for side, times in ends.items()
         }
         self._found: dict[str, list[pa.Table]] = {"before": [], "after": []}
-
-    def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Keeps the requests at the ends of silences."""
@@ -58,10 +54,6 @@ class SilenceEvents:
         failed = pa.array(has_failed(rows, int_column(rows, "status_code", 0)))
         kept = rows.select(_OF_REQUEST).append_column("failed", failed).append_column("place", place)
         self._found[side].append(kept.filter(place.is_valid()))
-
-    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:
         """The rows of the bucket's connections."""

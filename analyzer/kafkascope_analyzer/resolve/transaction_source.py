@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.identity import request_ids
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
-from kafkascope_analyzer.resolve.event_source import MessageReader
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
 from kafkascope_analyzer.resolve.transaction_brokers import leaders_requests, markers
 from kafkascope_analyzer.resolve.transaction_requests import CoordinatorRequests
 from kafkascope_analyzer.resolve.transaction_rows import SLICE_ROWS, events_of_kind, with_seq
@@ -18,8 +18,8 @@ from kafkascope_analyzer.resolve.transaction_written import WrittenStretches
 _REQUEST = "transaction_request"
 
 
-class TransactionEvents:
-    """Source of the events of transactional ids (EventSource)."""
+class TransactionEvents(EventSource):
+    """Makes the events of transactional ids."""
 
     def __init__(self, context: BucketContext) -> None:
         self._facts = context.shared.transactions

@@ -10,13 +10,13 @@ from kafkascope_analyzer.dataset.tables.events import WHOLE
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.client_event import EventPlace, client_events
 from kafkascope_analyzer.resolve.correlation_samples import CorrelationSamples, TextCodes
-from kafkascope_analyzer.resolve.event_source import MessageReader
+from kafkascope_analyzer.resolve.event_source import EventSource, MessageReader
 from kafkascope_analyzer.resolve.usage_table import USAGE_COLUMNS, UsageTable
 from kafkascope_analyzer.scan.apis import int_column
 from kafkascope_analyzer.scan.failed_requests import has_failed
 
 
-class UsageEvents:
+class UsageEvents(EventSource):
     """Makes events of the kinds usage and samples."""
 
     def __init__(self, context: BucketContext) -> None:
@@ -24,10 +24,6 @@ class UsageEvents:
         self._usage = UsageTable()
         self._clients = TextCodes()
         self._requests, self._responses = CorrelationSamples(n), CorrelationSamples(n)
-
-    def take_errors(self, rows: pa.Table) -> Iterator[pa.Table]:
-        """Needs none."""
-        yield from ()
 
     def take_requests(self, rows: pa.Table) -> Iterator[pa.Table]:
         """Adds up requests; responses without a request only give samples."""
@@ -42,10 +38,6 @@ class UsageEvents:
         if rows.num_rows:
             self._usage.add(rows, has_failed(rows, int_column(rows, "status_code", 0)))
             self._requests.add(rows, number, self._clients.of(rows["client_id"]))
-        yield from ()
-
-    def take_partitions(self, rows: pa.Table, api_key: int, direction: str) -> Iterator[pa.Table]:
-        """Needs none."""
         yield from ()
 
     def finish(self, connections: pa.Table, read_messages: MessageReader) -> Iterator[pa.Table]:

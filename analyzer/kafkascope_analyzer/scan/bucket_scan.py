@@ -27,7 +27,6 @@ from kafkascope_analyzer.scan.fetch_runs import FETCH_RUNS, FetchRuns
 from kafkascope_analyzer.scan.liveness_spans import spill_spans
 from kafkascope_analyzer.scan.message_rows import NamedPartitions, RequestRows, ResponseRows, with_frames
 from kafkascope_analyzer.scan.messages import MessageWriters
-from kafkascope_analyzer.scan.news import FirstOccurrences
 from kafkascope_analyzer.scan.partitions import spill_name
 from kafkascope_analyzer.scan.record_batches import record_sets, spill_record_sets
 from kafkascope_analyzer.scan.record_detail import RecordDetail
@@ -40,6 +39,7 @@ from kafkascope_analyzer.scan.scan_facts import (
     Picker,
 )
 from kafkascope_analyzer.scan.spill import Spill
+from kafkascope_analyzer.scan.topology_dedup import FirstOccurrences
 from kafkascope_analyzer.scan.unanswered import UNANSWERED_PARTITIONS, unanswered_partitions
 from kafkascope_parsers.api_keys import FETCH
 from kafkascope_parsers.exchanges import Exchanges, Messages, Requests, Responses, SettledBlock

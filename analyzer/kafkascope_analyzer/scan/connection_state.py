@@ -37,7 +37,7 @@ def connection_table(
     columns = {
         "conn_id": conn_ids,
         "client_side": pa.array(client.astype(np.int8)),
-        "told_by": pa.array(np.where(undecided, BY_PORT, framing["told_by"]).astype(np.int8)),
+        "client_side_by": pa.array(np.where(undecided, BY_PORT, framing["client_side_by"]).astype(np.int8)),
         "protocol": pa.array(framing["protocol"].astype(np.int8)),
         "is_kafka": pa.array(framing["protocol"] == KAFKA),
         "seen_from_start": pa.array(connections["opened_by_syn"] != 0),

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.scan.mentions import ErrorField, error_fields
+from kafkascope_analyzer.scan.message_fields import ErrorField, error_fields
 from kafkascope_analyzer.scan.partitions import outer_text
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.schema import Node, error_codes, error_name, is_retriable

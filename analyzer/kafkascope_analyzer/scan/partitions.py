@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import PARTITIONS
-from kafkascope_analyzer.scan.mentions import PartitionField, instances_above, partition_fields
+from kafkascope_analyzer.scan.message_fields import PartitionField, instances_above, partition_fields
 from kafkascope_parsers.machine import Columns
 from kafkascope_parsers.machine.arrow import strings
 from kafkascope_parsers.records import CODECS, summarize_record_sets

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import RECORD_BATCHES
-from kafkascope_analyzer.scan.mentions import PartitionField, partition_fields
+from kafkascope_analyzer.scan.message_fields import PartitionField, partition_fields
 from kafkascope_analyzer.scan.partitions import outer_text
 from kafkascope_analyzer.scan.spill import Spill, read_spill
 from kafkascope_parsers.api_keys import FETCH, PRODUCE, SHARE_FETCH

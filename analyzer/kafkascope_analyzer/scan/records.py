@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import RECORDS
 from kafkascope_analyzer.scan.spill import Spill
-from kafkascope_parsers.records import Record, open_record_set
+from kafkascope_parsers.records import Record, open_batch
 
 _OF_SET = ("conn", "number", "ts_ns", "api_key", "direction", "topic", "topic_id", "partition")
 _OWN = tuple(name for name in RECORDS.schema.names if name not in {*_OF_SET, "request_id", "conn_id", "ts"})
@@ -31,8 +31,7 @@ def spill_records(
     rows: list[dict[str, Any]] = []
     of_set: list[int] = []
     for batch, which in zip(batches, set_of_batch.tolist(), strict=True):
-        start = int(batch["position"])
-        for row in _rows(buf[start : start + int(batch["size"])].tobytes(), payloads):
+        for row in _rows(batch, buf, payloads):
             rows.append(row)
             of_set.append(which)
             if len(rows) == _ROWS_AT_ONCE:
@@ -50,13 +49,13 @@ def _flush(spill: Spill, shared: pa.Table, rows: list[dict[str, Any]], of_set: l
     of_set.clear()
 
 
-def _rows(raw: bytes, payloads: bool) -> Iterator[dict[str, Any]]:
-    for batch in open_record_set(raw, prove=False):
-        head = {"batch_offset": batch.base_offset}
-        if batch.error is not None:
-            yield head | {"problem": str(batch.error)}
-        for record in batch.records:
-            yield head | _row(record) | (_payload(record) if payloads else {})
+def _rows(row: np.void, buf: NDArray[np.uint8], payloads: bool) -> Iterator[dict[str, Any]]:
+    batch = open_batch(row, buf)
+    head = {"batch_offset": batch.base_offset}
+    if batch.error is not None:
+        yield head | {"problem": str(batch.error)}
+    for record in batch.records:
+        yield head | _row(record) | (_payload(record) if payloads else {})
 
 
 def _row(record: Record) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.scan.mentions import instances_above, result_codes
+from kafkascope_analyzer.scan.message_fields import instances_above, result_codes
 from kafkascope_analyzer.scan.partitions import outer_text
 from kafkascope_analyzer.scan.request_facts import nodes_of
 from kafkascope_parsers.machine import Columns

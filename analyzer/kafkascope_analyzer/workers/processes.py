@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.read.reading import ReadBlock, Reading, ToRead
-from kafkascope_analyzer.resolve.finish import finish_bucket
+from kafkascope_analyzer.resolve.bucket_tables import finish_bucket
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned, push_all
 from kafkascope_analyzer.workers.worker import BucketResult, BucketScans, ScanJob, added_counts

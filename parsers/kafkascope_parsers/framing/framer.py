@@ -78,7 +78,7 @@ class Framer:
         directions["reason"] = REASON_MID_STREAM
         connections = np.zeros(n, CONNECTION)
         connections["client_side"] = np.where(by_syn, 0, -1)
-        connections["told_by"] = BY_SYN
+        connections["client_side_by"] = BY_SYN
         connections["head"] = connections["tail"] = NONE
         self._directions.add(directions)
         self._connections.add(connections)

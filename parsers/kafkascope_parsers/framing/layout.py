@@ -98,7 +98,7 @@ CONNECTION = np.dtype(
         np.record,
         [
             ("client_side", "i1"),  # 0 or 1; -1 is not known yet
-            ("told_by", "u1"),
+            ("client_side_by", "u1"),
             ("protocol", "u1"),
             ("raw_sasl", "u1"),  # SaslHandshake v0 was sent: tokens without a header may follow
             ("n_requests", "i8"),
@@ -114,7 +114,7 @@ CONNECTION = np.dtype(
     )
 )
 BY_SYN, BY_FIRST_REQUEST, BY_PORT = range(3)
-"""CONNECTION.told_by: how client and server were distinguished."""
+"""CONNECTION.client_side_by: how client and server were distinguished."""
 UNKNOWN, KAFKA, TLS, HTTP, OTHER, ZOOKEEPER = range(6)
 """CONNECTION.protocol."""
 

@@ -264,7 +264,7 @@ def prove(s: Streams, cut: Cut, run: int, f: Framing, place: tuple[int, int]) ->
     c, d = f.connections[k >> 1], f.directions[k]
     if c.client_side < 0:
         c.client_side = k & 1
-        c.told_by = BY_FIRST_REQUEST
+        c.client_side_by = BY_FIRST_REQUEST
     c.protocol = KAFKA
     pass_over(s, cut, run, at, f)
     d.mode = SYNC
@@ -369,7 +369,7 @@ def name_foreign(s: Streams, f: Framing, begun: bool) -> None:
             if side >= 0:
                 c.protocol = ZOOKEEPER
                 c.client_side = (k & 1) ^ side
-                c.told_by = BY_FIRST_REQUEST
+                c.client_side_by = BY_FIRST_REQUEST
                 continue
         if c.protocol == UNKNOWN and s.stream_offset[run] == 0 and c.client_side != k & 1:
             named = foreign_protocol(s.data, s.start[run], s.end[run])

@@ -1,16 +1,8 @@
-"""Tries bodies for the proofs of `proof` and `alone`: the searching is kernels', the decoding the machine's."""
+"""Tries bodies for the proofs of `proof` and `response_only`: the searching is kernels', the decoding the machine's."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_parsers.framing.alone import (
-    ALONE,
-    ALONE_ENOUGH,
-    TELLING_APIS,
-    TELLING_BYTES,
-    accept_alone,
-    responses_alone,
-)
 from kafkascope_parsers.framing.cutting import Cut, Framing
 from kafkascope_parsers.framing.layout import UNKNOWN
 from kafkascope_parsers.framing.proof import (
@@ -20,6 +12,14 @@ from kafkascope_parsers.framing.proof import (
     hear_verdicts,
     name_foreign,
     next_suspects,
+)
+from kafkascope_parsers.framing.response_only import (
+    ALONE,
+    ALONE_ENOUGH,
+    TELLING_APIS,
+    TELLING_BYTES,
+    accept_alone,
+    responses_alone,
 )
 from kafkascope_parsers.machine.decode import decodes_whole
 from kafkascope_parsers.schema import message_type

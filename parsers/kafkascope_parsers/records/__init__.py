@@ -3,7 +3,7 @@
 from kafkascope_parsers.records.batches import read_batches
 from kafkascope_parsers.records.codecs import INFLATE_LIMIT, RecordsError
 from kafkascope_parsers.records.layout import BATCH, CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
-from kafkascope_parsers.records.opened import Record, RecordBatch, list_batches, open_record_set
+from kafkascope_parsers.records.opened import Record, RecordBatch, open_batch, open_record_set
 from kafkascope_parsers.records.summary import RECORD_SET, summarize_record_sets
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
     "Record",
     "RecordBatch",
     "RecordsError",
-    "list_batches",
+    "open_batch",
     "open_record_set",
     "read_batches",
     "summarize_record_sets",

@@ -1,20 +1,29 @@
-"""Record sets in plain Python: batches and, on request, the records in them, as Kafka's own classes read them.
+"""The records in batches, in plain Python, as Kafka's own classes read them: for sets that somebody asked to see.
 
-For single sets that somebody asked to see; it shares nothing with the kernel of records.batches, which tests compare
-with it. Formats: Kafka's DefaultRecordBatch, DefaultRecord, LegacyRecord, AbstractLegacyRecordBatch,
+`batches` reads the headers. Formats: Kafka's DefaultRecord, LegacyRecord, AbstractLegacyRecordBatch,
 ControlRecordType, EndTransactionMarker. Timestamps in milliseconds since the epoch, -1 for none; lengths -1 for null.
 """
 
-import struct
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
 
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.records.batches import read_batches
 from kafkascope_parsers.records.codecs import INFLATE_LIMIT, RecordsError, inflate
-from kafkascope_parsers.records.layout import CODECS, CONTROL_TYPES, LEAST_RECORD
+from kafkascope_parsers.records.layout import (
+    CODEC_BITS,
+    CODECS,
+    CONTROL_BIT,
+    CONTROL_TYPES,
+    DELETE_HORIZON_BIT,
+    LEAST_RECORD,
+    LOG_APPEND_BIT,
+    TIMESTAMP_TYPES,
+    TRANSACTIONAL_BIT,
+)
 
-_HEADER_V2 = struct.Struct(">qiibIhiqqqhii")
 _MAX_SEQUENCE = 2**31 - 1
 _LEAST_MESSAGE = 26
 _MARKERS = ("abort", "commit")
@@ -38,7 +47,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """One batch. position and size count from the start of the set and include the 12 bytes of offset and length.
+    """One batch. position: of its first byte; size: with the 12 bytes of offset and length.
 
     base_timestamp: the header's field (magic 2; with delete_horizon set, that); n_records: as the header says, or as
     counted below magic 2 (None in a compressed message that was not opened); error: why the records cannot be read.
@@ -77,77 +86,21 @@ class RecordBatch:
         return self.records[0].control_type if self.is_control and self.records else None
 
 
-def open_record_set(raw: bytes, *, limit: int = INFLATE_LIMIT, prove: bool = True) -> list[RecordBatch]:
+def open_record_set(raw: bytes, *, limit: int = INFLATE_LIMIT) -> list[RecordBatch]:
     """The whole batches of a record set with their records. A batch may inflate to limit bytes; one that cannot be
-    read has an error and no records, and the next is read all the same. prove: as for list_batches."""
-    batches = list_batches(raw, prove=prove)
-    return [_opened(batch, raw[batch.position : batch.position + batch.size], limit) for batch in batches]
-
-
-def list_batches(raw: bytes, *, prove: bool = True) -> list[RecordBatch]:
-    """The whole batches of a record set by their headers. A last batch that is cut is none. prove: compute their
-    checksums, which takes plain Python a second for 10 MB; without it crc_valid says nothing.
+    read has an error and no records, and the next is read all the same.
     """
-    out, at = [], 0
-    while len(raw) - at > 16:
-        length, magic = int.from_bytes(raw[at + 8 : at + 12], "big", signed=True), raw[at + 16]
-        if magic > 2 or length < (14, 22, 49)[magic] or length > len(raw) - at - 12:
-            break
-        one = raw[at : at + 12 + length]
-        out.append(replace(_header_v2(one, prove) if magic == 2 else _header_message(one), position=at))
-        at += 12 + length
-    return out
+    buf = np.frombuffer(raw, np.uint8)
+    return [open_batch(row, buf, limit) for row in _headers(buf)]
 
 
-def _header_v2(one: bytes, prove: bool) -> RecordBatch:
-    base, _, epoch, _, crc, attributes, delta, first, latest, *producer, count = _HEADER_V2.unpack_from(one)
-    return RecordBatch(
-        position=0,
-        size=len(one),
-        magic=2,
-        codec=_codec(attributes),
-        base_offset=base,
-        last_offset=base + delta,
-        crc=crc,
-        crc_valid=not prove or _crc32c(one[21:]) == crc,
-        timestamp_type="log_append" if attributes & 8 else "create",
-        max_timestamp=latest,
-        base_timestamp=first,
-        n_records=count,
-        producer_id=producer[0],
-        producer_epoch=producer[1],
-        base_sequence=producer[2],
-        leader_epoch=epoch,
-        is_transactional=bool(attributes & 16),
-        is_control=bool(attributes & 32),
-        has_delete_horizon=bool(attributes & 64),
-    )
-
-
-def _header_message(one: bytes) -> RecordBatch:
-    offset, crc, magic, attributes = int.from_bytes(one[:8], "big", signed=True), one[12:16], one[16], one[17]
-    return RecordBatch(
-        position=0,
-        size=len(one),
-        magic=magic,
-        codec=_codec(attributes),
-        base_offset=offset,
-        last_offset=offset,
-        crc=int.from_bytes(crc, "big"),
-        crc_valid=zlib.crc32(one[16:]) == int.from_bytes(crc, "big"),
-        timestamp_type=None if magic == 0 else "log_append" if attributes & 8 else "create",
-        max_timestamp=int.from_bytes(one[18:26], "big", signed=True) if magic else -1,
-    )
-
-
-def _codec(attributes: int) -> str:
-    number = attributes & 7
-    return CODECS[number] if number < len(CODECS) else f"codec {number}"
-
-
-def _opened(batch: RecordBatch, one: bytes, limit: int) -> RecordBatch:
+def open_batch(row: np.void, buf: NDArray[np.uint8], limit: int = INFLATE_LIMIT) -> RecordBatch:
+    """The batch of a row of BATCH, which points into buf, with its records, or with why they cannot be read."""
+    batch = _batch(row)
+    one = buf[batch.position : batch.position + batch.size].tobytes()
     try:
         if batch.magic == 2:
+            batch = replace(batch, n_records=int.from_bytes(one[57:61], "big", signed=True))
             body = one[61:] if batch.codec == "none" else inflate(batch.codec, 2, one[61:], limit)
             return replace(batch, records=tuple(_records_v2(batch, body)))
         records = tuple(_messages(batch, one, limit))
@@ -155,6 +108,37 @@ def _opened(batch: RecordBatch, one: bytes, limit: int) -> RecordBatch:
         return replace(batch, error=error)
     first = records[0].offset if records else batch.base_offset
     return replace(batch, records=records, n_records=len(records), base_offset=first)
+
+
+def _headers(buf: NDArray[np.uint8]) -> NDArray[np.void]:
+    return read_batches(buf, np.zeros(1, np.int64), np.array([len(buf)], np.int32))
+
+
+def _batch(row: np.void) -> RecordBatch:
+    """A row of BATCH without its records."""
+    magic, attributes = int(row["magic"]), int(row["attributes"])
+    number = attributes & CODEC_BITS
+    return RecordBatch(
+        position=int(row["position"]),
+        size=int(row["size"]),
+        magic=magic,
+        codec=CODECS[number] if number < len(CODECS) else f"codec {number}",
+        base_offset=int(row["base_offset"]),
+        last_offset=int(row["last_offset"]),
+        crc=int(row["crc"]),
+        crc_valid=bool(row["crc_valid"]),
+        timestamp_type=None if magic == 0 else TIMESTAMP_TYPES[bool(attributes & LOG_APPEND_BIT)],
+        max_timestamp=int(row["max_timestamp"]),
+        base_timestamp=int(row["base_timestamp"]) if magic == 2 else None,
+        n_records=None if row["n_records"] < 0 else int(row["n_records"]),
+        producer_id=int(row["producer_id"]),
+        producer_epoch=int(row["producer_epoch"]),
+        base_sequence=int(row["base_sequence"]),
+        leader_epoch=int(row["leader_epoch"]),
+        is_transactional=bool(attributes & TRANSACTIONAL_BIT),
+        is_control=bool(attributes & CONTROL_BIT),
+        has_delete_horizon=bool(attributes & DELETE_HORIZON_BIT),
+    )
 
 
 class _Cursor:
@@ -252,7 +236,7 @@ def _messages(wrapper: RecordBatch, one: bytes, limit: int) -> Iterator[Record]:
     inside = inflate(wrapper.codec, wrapper.magic, value, limit)
     if len(inside) > RECORDS_LIMIT * _LEAST_MESSAGE:
         raise RecordsError("inflate_limit", f"more than {RECORDS_LIMIT} messages may be in it")
-    found = list_batches(inside)
+    found = [_batch(row) for row in _headers(np.frombuffer(inside, np.uint8))]
     if not found or found[-1].position + found[-1].size != len(inside):
         raise RecordsError("malformed_record", "what a compressed message holds is not whole messages")
     shift = wrapper.last_offset - found[-1].base_offset if wrapper.magic == 1 else 0
@@ -262,20 +246,3 @@ def _messages(wrapper: RecordBatch, one: bytes, limit: int) -> Iterator[Record]:
         key, value = _message_parts(inside[inner.position : inner.position + inner.size])
         timestamp = wrapper.max_timestamp if wrapper.timestamp_type == "log_append" else inner.max_timestamp
         yield Record(inner.base_offset + shift, timestamp, -1, key, value)
-
-
-@cache
-def _castagnoli() -> tuple[int, ...]:
-    table = []
-    for n in range(256):
-        for _ in range(8):
-            n = n >> 1 ^ (0x82F63B78 if n & 1 else 0)
-        table.append(n)
-    return tuple(table)
-
-
-def _crc32c(data: bytes) -> int:
-    table, crc = _castagnoli(), 0xFFFFFFFF
-    for byte in data:
-        crc = table[(crc ^ byte) & 255] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF

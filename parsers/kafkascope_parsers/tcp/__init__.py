@@ -9,7 +9,6 @@ waiting      the others, until a hole is filled or given up
 spans        when a side sent packets, and when it waited for the other: what is kept of that
 liveness     follows it, segment by segment
 first_copies compares retransmissions with what came first
-reassembler  all of that in plain Python, for tests; one_by_one feeds it
 assemble     copies what was taken into runs
 reader       all of it, block after block
 """

@@ -7,7 +7,6 @@ from kafkascope_parsers.link.segments import SegmentArrays, Segments
 from kafkascope_parsers.tcp.assemble import Assembler
 from kafkascope_parsers.tcp.first_copies import keep_first_copies
 from kafkascope_parsers.tcp.flows import grown
-from kafkascope_parsers.tcp.one_by_one import Reassemblers
 from kafkascope_parsers.tcp.spans import SPAN, open_spans
 from kafkascope_parsers.tcp.state import (
     CHUNK,
@@ -37,21 +36,12 @@ class TcpStreams:
     `spans` the runs and waits that ended in it (after `finish` those that are left). The
     bytes of the streams are valid until the next push: copy what has to live longer.
 
-    one_by_one: every segment through the plain-Python reassembler (for tests). waiting_limit: bytes that wait behind
-    holes, of all directions together.
+    waiting_limit: bytes that wait behind holes, of all directions together.
     """
 
-    def __init__(
-        self,
-        bucket: int = 0,
-        n_buckets: int = 1,
-        *,
-        one_by_one: bool = False,
-        waiting_limit: int = WAITING_BYTES_IN_ALL,
-    ) -> None:
+    def __init__(self, bucket: int = 0, n_buckets: int = 1, *, waiting_limit: int = WAITING_BYTES_IN_ALL) -> None:
         self._bucket = (bucket, n_buckets)
-        self._tables = empty_tables(one_by_one, waiting_limit)
-        self._one_by_one = Reassemblers() if one_by_one else None
+        self._tables = empty_tables(waiting_limit)
         self._assembler = Assembler()
         self._waiting = _NOTHING
         self._copies = _NOTHING
@@ -90,7 +80,7 @@ class TcpStreams:
         taken.chunks[:n_copies] = self._copy_rows
         n, held = self._tables.n, Payloads(buf, self._waiting, self._copies)
         n["first_chunk"] += n["chunks"] - n_copies
-        n["chunks"], n["events"], n["slow"], n["spans"] = n_copies, 0, 0, 0
+        n["chunks"], n["events"], n["spans"] = n_copies, 0, 0
         at = take_segments(columns, 0, self._tables, taken, (held, *self._bucket))
         while at < len(segments):
             taken = self._with_room(taken)
@@ -98,11 +88,8 @@ class TcpStreams:
         chunks = taken.chunks[n_copies : self._n("chunks")]
         self.events = taken.events[: self._n("events")].copy()
         self.spans = taken.spans[: self._n("spans")].copy()
-        if self._one_by_one is not None:
-            chunks, held = self._reassemble(segments, taken, held)
         streams = self._assembler.assemble(chunks, (held.block, held.waiting), self.sides, final=False)
-        if self._one_by_one is None:
-            self._keep(taken, held)
+        self._keep(taken, held)
         return streams
 
     def keep_rest(self, streams: Streams, consumed: NDArray[np.int64]) -> None:
@@ -118,27 +105,15 @@ class TcpStreams:
         n = self._tables.n
         n["first_chunk"] += n["chunks"]
         n["chunks"], n["events"] = 0, 0
-        if self._one_by_one is not None:
-            chunks, waiting, events = self._one_by_one.finish(self.sides)
-            self.events, held = events, held._replace(waiting=waiting)
-        else:
-            taken = room_for(self._n("parts_used"), 0)
-            work = Work(self._tables.parts, taken.chunks, taken.events, n, held)
-            finish_waiting(self._tables.scratch[0], self.sides, work)
-            chunks, self.events = taken.chunks[: self._n("chunks")], taken.events[: self._n("events")].copy()
-            self._copy_rows = self._copy_rows[:0]
+        taken = room_for(self._n("parts_used"), 0)
+        work = Work(self._tables.parts, taken.chunks, taken.events, n, held)
+        finish_waiting(self._tables.scratch[0], self.sides, work)
+        chunks, self.events = taken.chunks[: self._n("chunks")], taken.events[: self._n("events")].copy()
+        self._copy_rows = self._copy_rows[:0]
         streams = self._assembler.assemble(chunks, (held.block, held.waiting), self.sides, final=True)
         self.spans = open_spans(self._tables.liveness[: 4 * self._n("connections")])
-        self._book_ends()
+        account_for_ends(self.sides)
         return streams
-
-    def _book_ends(self) -> None:
-        """Books what is missing behind the last byte of each stream that was handed out."""
-        sides = self.sides
-        rest = sides["next"] - sides["stream_bytes"] - sides["missing_bytes"] - sides["cut_bytes"]
-        lost = sides["gap_kind"] == GAP_LOST
-        sides["missing_bytes"] += np.where(lost, rest, 0)
-        sides["cut_bytes"] += np.where(lost, 0, rest)
 
     def _with_room(self, taken: Taken) -> Taken:
         """More room, wherever the kernel may have stopped for the lack of it."""
@@ -146,14 +121,6 @@ class TcpStreams:
             self._tables = grown(self._tables)
         self._tables = with_parts(self._tables)
         return with_room(taken, self._tables.n)
-
-    def _reassemble(self, segments: Segments, taken: Taken, held: Payloads) -> tuple[NDArray[np.void], Payloads]:
-        """Sends the block's segments through the reassembler instead."""
-        assert self._one_by_one is not None
-        chunks, waiting, events = self._one_by_one.push(held.block, segments, taken.slow[: self._n("slow")], self.sides)
-        merged = np.concatenate([self.events, events])
-        self.events = merged[np.argsort(merged["packet_no"], kind="stable")]
-        return chunks, held._replace(waiting=waiting)
 
     def _keep(self, taken: Taken, held: Payloads) -> None:
         """Copies what waits, and what later segments may be compared with, out of the block."""
@@ -173,3 +140,11 @@ class TcpStreams:
 
     def _n(self, name: str) -> int:
         return int(self._tables.n[name][0])
+
+
+def account_for_ends(sides: NDArray[np.void]) -> None:
+    """Counts what is missing behind the last byte of each stream that was handed out. sides: rows of SIDE."""
+    rest = sides["next"] - sides["stream_bytes"] - sides["missing_bytes"] - sides["cut_bytes"]
+    lost = sides["gap_kind"] == GAP_LOST
+    sides["missing_bytes"] += np.where(lost, rest, 0)
+    sides["cut_bytes"] += np.where(lost, 0, rest)

@@ -203,8 +203,6 @@ COUNTERS = record_type(
             "chunks",
             "first_chunk",
             "events",
-            "one_by_one",
-            "slow",
             "over_limit",
             "parts",
             "parts_used",
@@ -219,8 +217,8 @@ COUNTERS = record_type(
 )
 """One row: how many of each there are.
 
-first_chunk  number of the block's first row of chunks; one_by_one: payload goes to the reassembler
-slow         segments for the reassembler; over_limit: see CONNECTION_LIMIT
+first_chunk  number of the block's first row of chunks
+over_limit   segments that were left out: see CONNECTION_LIMIT
 parts        rows of PART ever used, parts_used: now; free_part: first free one or -1; waiting_bytes: of all of them,
              waiting_limit: most of them (WAITING_BYTES_IN_ALL or less)
 position     payload of all segments so far, of every bucket, each segment with FIRST_COPY_COST more
@@ -243,12 +241,10 @@ class Tables(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What a block makes: chunks in stream order per direction, events, rows (segment, direction) for the reassembler,
-    and spans; a direction of -1 - d says that the connection of d ended because another took its ports."""
+    """What a block makes: chunks in stream order per direction, events, and spans."""
 
     chunks: NDArray[np.void]
     events: NDArray[np.void]
-    slow: NDArray[np.int64]
     spans: NDArray[np.void]
 
 
@@ -266,7 +262,6 @@ def room_for(n_segments: int, n_chunks: int) -> Taken:
     return Taken(
         np.empty(n_chunks + n_segments + 64, CHUNK),
         np.empty(n_segments + 64, EVENT),
-        np.empty((2 * n_segments, 2), np.int64),
         np.empty(n_segments // 8 + 8 * SPANS_PER_SEGMENT, SPAN),
     )
 
@@ -277,7 +272,6 @@ def with_room(taken: Taken, n: NDArray[np.void]) -> Taken:
     return Taken(
         _longer(taken.chunks, int(n["chunks"][0]) + needed),
         _longer(taken.events, int(n["events"][0]) + needed),
-        taken.slow,
         _longer(taken.spans, int(n["spans"][0]) + SPANS_PER_SEGMENT),
     )
 
@@ -296,11 +290,11 @@ def _longer(rows: NDArray[np.void], n: int) -> NDArray[np.void]:
     return more
 
 
-def empty_tables(one_by_one: bool, waiting_limit: int = WAITING_BYTES_IN_ALL) -> Tables:
-    """No connections. one_by_one: payload goes to the reassembler; waiting_limit: see COUNTERS."""
+def empty_tables(waiting_limit: int = WAITING_BYTES_IN_ALL) -> Tables:
+    """No connections. waiting_limit: see COUNTERS."""
     n = np.zeros(1, COUNTERS)
     n["waiting_limit"] = waiting_limit
-    n["one_by_one"], n["free_part"] = one_by_one, -1
+    n["free_part"] = -1
     slots = np.full(2 * _FIRST_ROOM, -1, np.int64)
     connections, sides = np.zeros(_FIRST_ROOM, CONNECTION), np.zeros(2 * _FIRST_ROOM, SIDE)
     liveness = np.zeros(4 * _FIRST_ROOM, LIVENESS)

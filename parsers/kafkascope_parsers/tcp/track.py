@@ -143,6 +143,29 @@ def stops_for_room(needed: int, n: Any, room: tuple[int, int, int, int]) -> Any:
 
 
 @kernel
+def take_payload(seg: Any, carries: Any, sides: tuple[Any, Any], n: Any, d: int, work: Work) -> Any:
+    """Takes the payload of a segment, and what it acknowledges. sides: the sender's and its peer's. Returns the stream
+    offset of its first byte.
+    """
+    me, peer = sides
+    at, before = offset_of(seg, me), me.next
+    take_ack(seg, peer)
+    verdict = judge_payload(seg, at - before, me) if me.based and not seg.tcp_flags & RST else DROPPED
+    if verdict == IN_SEQUENCE:
+        add_chunk(seg, me, n, work.chunks[n.chunks], d)
+    elif verdict == KEEPALIVE:
+        note_event(seg, n, work.events[n.events], (E_KEEPALIVE, d, max(at, 0), seg.length))
+    elif verdict != DROPPED:
+        at = jump(seg, at - before, me, d, work) if verdict == FAR else at
+        take_disordered(seg, at, me, d, work)
+    if me.based and not seg.tcp_flags & RST:
+        note_fin(seg, at, before, me)
+    if me.waiting + peer.waiting > 0:
+        settle_holes(seg, carries, (me, peer), d, work)
+    return at
+
+
+@kernel
 def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: tuple[Payloads, int, int]) -> int:
     """Takes the segments from `first` on that are in the bucket. place: what rows point into; the bucket's number, of
     how many.
@@ -174,10 +197,7 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
                 n.over_limit += 1
                 n.position += seg.captured + FIRST_COPY_COST
                 continue
-            if d >= 0 and n.one_by_one:
-                taken.slow[n.slow, 0], taken.slow[n.slow, 1] = i, -1 - d
-                n.slow += 1
-            elif d >= 0 and t.sides[d].waiting + t.sides[d ^ 1].waiting > 0:
+            if d >= 0 and t.sides[d].waiting + t.sides[d ^ 1].waiting > 0:
                 give_up_all(seg, t.sides[d], d, work)
                 give_up_all(seg, t.sides[d ^ 1], d ^ 1, work)
             d = 2 * n.connections + (1 if seg.tcp_flags & SYN and seg.tcp_flags & ACK else 0)
@@ -194,24 +214,7 @@ def take_segments(s: SegmentArrays, first: int, t: Tables, taken: Taken, place: 
             set_base(me, seg.seq)
         if closes_window(seg, me):
             note_event(seg, n, taken.events[n.events], (E_ZERO_WINDOW, d, me.next, 0))
-        at, before = offset_of(seg, me), me.next
-        if n.one_by_one:
-            taken.slow[n.slow, 0], taken.slow[n.slow, 1] = i, d
-            n.slow += 1
-        else:
-            take_ack(seg, peer)
-            verdict = judge_payload(seg, at - before, me) if me.based and not seg.tcp_flags & RST else DROPPED
-            if verdict == IN_SEQUENCE:
-                add_chunk(seg, me, n, taken.chunks[n.chunks], d)
-            elif verdict == KEEPALIVE:
-                note_event(seg, n, taken.events[n.events], (E_KEEPALIVE, d, max(at, 0), seg.length))
-            elif verdict != DROPPED:
-                at = jump(seg, at - before, me, d, work) if verdict == FAR else at
-                take_disordered(seg, at, me, d, work)
-            if me.based and not seg.tcp_flags & RST:
-                note_fin(seg, at, before, me)
-            if me.waiting + peer.waiting > 0:
-                settle_holes(seg, carries, (me, peer), d, work)
+        at = take_payload(seg, carries, (me, peer), n, d, work)
         if seg.tcp_flags & (FIN | RST):
             kind = take_rst(seg, c, me, peer, d & 1) if seg.tcp_flags & RST else take_fin(seg, c, me, peer, d & 1)
             if kind != NO_EVENT:

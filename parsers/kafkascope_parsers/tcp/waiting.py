@@ -1,6 +1,6 @@
 """What is not in sequence: parts that wait behind a hole, until it is filled or given up.
 
-Rules (the same as `reassembler`, its slow twin): the first data wins. A hole is given up, as a gap with its length,
+Rules: the first data wins. A hole is given up, as a gap with its length,
 when
   the peer acknowledged all of it and sends payload (so a request that waits is out before its response), or
   the peer acknowledged all of it, ACKED_SEGMENTS of the connection ago, or

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkascope_analyzer.cli.outputs import checked_out, default_out
+from kafkascope_analyzer.cli.dataset_place import checked_out, default_out
 from kafkascope_parsers.errors import UsageError
 
 

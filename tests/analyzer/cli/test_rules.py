@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
-from kafkascope_analyzer.cli.found import end_if_found, known_rules, n_found
+from kafkascope_analyzer.cli.fail_on import end_if_found, known_rules, n_found
 from kafkascope_analyzer.cli.options import Severity
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files

@@ -12,9 +12,9 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.limits_hit import MEANINGS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
+from kafkascope_analyzer.report.model.data_quality import limit_sentence
 from kafkascope_analyzer.report.model.ledger import full_ledger
 from kafkascope_analyzer.report.model.traffic import report_tables
-from kafkascope_analyzer.report.model.unread import limit_sentence
 from kafkascope_analyzer.report.terminal.ledger import render_ledger
 from kafkascope_analyzer.report.terminal.page import page_of
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kafkascope_analyzer.report.query_results import MOST_SHOWN, as_csv, as_json, as_markdown, as_table, plain
 from kafkascope_analyzer.report.terminal.page import page_of
+from kafkascope_analyzer.report.terminal.query_results import MOST_SHOWN, as_csv, as_json, as_markdown, as_table, plain
 
 HOSTILE = 'a\x1b[2J\u202e|`<b>\r\n,"'
 

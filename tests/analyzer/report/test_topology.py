@@ -14,11 +14,11 @@ from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.manifest import MANIFEST, Manifest, written_files
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS, ROLE_ROWS, TOPOLOGY
+from kafkascope_analyzer.report.formatting import ranges
 from kafkascope_analyzer.report.model.topology import time_of, topology_model
 from kafkascope_analyzer.report.plain import plain
 from kafkascope_analyzer.report.terminal.page import page_of
 from kafkascope_analyzer.report.terminal.topology import render_topology
-from kafkascope_analyzer.report.words import ranges
 from kafkascope_parsers.errors import UsageError
 
 T0 = 1_795_235_288_000_000_000

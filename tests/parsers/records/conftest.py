@@ -14,3 +14,9 @@ VECTORS = Path(__file__).resolve().parents[3] / "fixtures" / "vectors" / "record
 def vectors() -> list[dict[str, Any]]:
     with gzip.open(VECTORS, "rt", encoding="utf-8") as f:
         return [json.loads(line) for line in f]
+
+
+@pytest.fixture(scope="session")
+def slow_headers(load_module):  # type: ignore[no-untyped-def]
+    """The slow twin of the kernel that reads headers."""
+    return load_module(Path(__file__).with_name("slow_headers.py"))

@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kafkascope_parsers.link import Segments
-from kafkascope_parsers.tcp import Streams
+from kafkascope_parsers.tcp import Streams, TcpStreams
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 MASK = 0xFFFFFFFF
@@ -130,3 +131,15 @@ class Wire:
 @pytest.fixture(scope="session")
 def wire() -> Wire:
     return Wire()
+
+
+@pytest.fixture(scope="session")
+def slow_streams(load_module):
+    """The slow twin of TcpStreams."""
+    return load_module(Path(__file__).with_name("one_by_one.py")).OneByOneStreams
+
+
+@pytest.fixture(scope="session", params=["kernels", "one_by_one"])
+def either_streams(request, slow_streams):
+    """TcpStreams, then its slow twin: a test with it holds for both."""
+    return TcpStreams if request.param == "kernels" else slow_streams

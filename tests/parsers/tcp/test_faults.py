@@ -25,7 +25,7 @@ from scapy.utils import wrpcap
 
 from kafkascope_analyzer.read.source import iter_blocks
 from kafkascope_parsers.link import LinkReader
-from kafkascope_parsers.tcp import CLOSE_KINDS, GAP_LOST, TcpStreams
+from kafkascope_parsers.tcp import CLOSE_KINDS, GAP_LOST
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 BIG = bytes(range(256)) * 280
@@ -143,10 +143,10 @@ def capture(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module", params=[{}, {"one_by_one": True}], ids=["kernels", "one_by_one"])
-def ours(request, capture):
+@pytest.fixture(scope="module")
+def ours(either_streams, capture):
     """Per port: both sides' streams and how the connections ended."""
-    link, tcp = LinkReader(), TcpStreams(**request.param)
+    link, tcp = LinkReader(), either_streams()
     streams = defaultdict(bytes)
 
     def take(block):

@@ -7,8 +7,8 @@ from kafkascope_parsers.tcp import CLOSE_KINDS, EVENT_KINDS, TcpStreams
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 
 
-def follow(wire, packets, **options):
-    tcp, reader = TcpStreams(**options), wire.reader()
+def follow(wire, packets, made_by=TcpStreams):
+    tcp, reader = made_by(), wire.reader()
     reader.take(tcp.push(*wire.segments(packets)))
     events = [(EVENT_KINDS[e["kind"]], int(e["connection"]), int(e["side"])) for e in tcp.events]
     reader.take(tcp.finish())
@@ -23,16 +23,15 @@ def handshake(wire, isn=100, peer=500):
     ]
 
 
-@pytest.mark.parametrize("one_by_one", [False, True])
 @pytest.mark.parametrize(
     ("flags", "side", "kind"),
     [(FIN, 0, "fin_0"), (FIN, 1, "fin_1"), (RST, 0, "rst_0"), (RST, 1, "rst_1")],
 )
-def test_first_fin_or_rst_tells_how_it_ended(wire, one_by_one, flags, side, kind):
+def test_first_fin_or_rst_tells_how_it_ended(wire, either_streams, flags, side, kind):
     packets = [*handshake(wire), wire.packet(0, 101, b"hi", ack=501, ts_ns=10_000)]
     packets.append(wire.packet(side, (103, 501)[side], ack=(501, 103)[side], flags=flags, ts_ns=17_000))
     packets.append(wire.packet(1 - side, (501, 103)[side], ack=1, flags=RST, ts_ns=18_000))
-    tcp, _, events, kinds = follow(wire, packets, one_by_one=one_by_one)
+    tcp, _, events, kinds = follow(wire, packets, either_streams)
     assert kinds == [kind]
     row = tcp.connections[0]
     assert (row["close_ts_ns"], row["close_idle_ns"]) == (17_000, 7_000)
@@ -94,8 +93,7 @@ def test_syn_captured_behind_the_first_data_is_the_same_connection(wire):
     assert bytes(reader.streams[0]) == b"abcdef"
 
 
-@pytest.mark.parametrize("one_by_one", [False, True])
-def test_data_in_syn_rst_and_after_fin(wire, one_by_one):
+def test_data_in_syn_rst_and_after_fin(wire, either_streams):
     packets = [
         wire.packet(0, 100, b"fast ", flags=SYN),
         wire.packet(1, 500, flags=SYN, ack=106),
@@ -103,7 +101,7 @@ def test_data_in_syn_rst_and_after_fin(wire, one_by_one):
         wire.packet(0, 111, b"late", ack=501),
         wire.packet(1, 501, b"reset for a reason", ack=111, flags=RST),
     ]
-    tcp, reader, events, kinds = follow(wire, packets, one_by_one=one_by_one)
+    tcp, reader, events, kinds = follow(wire, packets, either_streams)
     assert bytes(reader.streams[0]) == b"fast open"
     assert not reader.streams[1]
     assert tcp.sides["after_fin"].tolist() == [1, 0]
@@ -111,12 +109,11 @@ def test_data_in_syn_rst_and_after_fin(wire, one_by_one):
     assert ("rst", 0, 1) in events
 
 
-@pytest.mark.parametrize("one_by_one", [False, True])
 @pytest.mark.parametrize("garbage", [b"", b"\0"])
-def test_keepalives_are_not_data(wire, one_by_one, garbage):
+def test_keepalives_are_not_data(wire, either_streams, garbage):
     packets = [*handshake(wire), wire.packet(0, 101, b"abc", ack=501), wire.packet(0, 103, garbage, ack=501)]
     packets += [wire.packet(1, 501, ack=104), wire.packet(0, 104, b"def", ack=501)]
-    tcp, reader, events, _ = follow(wire, packets, one_by_one=one_by_one)
+    tcp, reader, events, _ = follow(wire, packets, either_streams)
     assert bytes(reader.streams[0]) == b"abcdef"
     assert tcp.sides["keepalives"].tolist() == [1, 0]
     assert ("keepalive", 0, 0) in events

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections import Counter, defaultdict
+from functools import partial
 from ipaddress import IPv4Address
 from pathlib import Path
 
@@ -17,9 +18,9 @@ ORACLE = json.loads((FIXTURES / "wire" / "tshark_streams.json").read_text())
 CAPTURES = sorted(path.name for path in (FIXTURES / "captures").glob("*.zst"))
 
 
-def streams_of(name, block_bytes=64 << 20, **options):
+def streams_of(name, block_bytes=64 << 20, made_by=TcpStreams):
     """Per direction: all bytes and all gaps. And the TcpStreams."""
-    link, tcp = LinkReader(), TcpStreams(**options)
+    link, tcp = LinkReader(), made_by()
     data, gaps = defaultdict(bytearray), defaultdict(list)
 
     def take(streams):
@@ -51,10 +52,10 @@ def test_streams_are_those_of_tshark(name):
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_blocks_and_reassembler_change_nothing(name):
+def test_blocks_and_reassembler_change_nothing(slow_streams, name):
     data, gaps, tcp = streams_of(name)
     small_data, small_gaps, small = streams_of(name, 100_000)
-    slow_data, slow_gaps, slow = streams_of(name, one_by_one=True)
+    slow_data, slow_gaps, slow = streams_of(name, made_by=slow_streams)
     assert sum(map(len, data.values())) > 50_000
     assert data == small_data == slow_data
     assert gaps == small_gaps == slow_gaps
@@ -67,5 +68,6 @@ def test_buckets_together_are_the_whole():
     whole = Counter(bytes(stream) for stream in streams_of("healthy_basic.pcap.zst")[0].values())
     parts = Counter()
     for bucket in range(3):
-        parts += Counter(bytes(s) for s in streams_of("healthy_basic.pcap.zst", bucket=bucket, n_buckets=3)[0].values())
+        streams = streams_of("healthy_basic.pcap.zst", made_by=partial(TcpStreams, bucket, 3))[0]
+        parts += Counter(bytes(stream) for stream in streams.values())
     assert parts == whole

@@ -35,10 +35,10 @@ def conversation(wire, rng, isn, *, n=30, handshake=True):
     return packets, [bytes(s) for s in sent]
 
 
-def read(wire, packets, rng, *, n_blocks=3, leave=True, **options):
-    """Pushes packets in blocks (n_blocks: 0 for one each); returns the reader, with the events too, and the
-    TcpStreams."""
-    tcp, reader = TcpStreams(**options), wire.reader()
+def read(wire, packets, rng, *, n_blocks=3, leave=True, made_by=TcpStreams):
+    """Pushes packets in blocks (n_blocks: 0 for one each) to TcpStreams, or to its slow twin; returns the reader, with
+    the events too, and the streams."""
+    tcp, reader = made_by(), wire.reader()
     cuts = sorted(rng.randrange(len(packets) + 1) for _ in range(n_blocks - 1)) if n_blocks else range(len(packets))
     for a, b in zip([0, *cuts], [*cuts, len(packets)], strict=True):
         buf, segments = wire.segments(packets[a:b], a + 1)
@@ -87,11 +87,11 @@ ISN = st.one_of(st.sampled_from([0, 1, 0xFFFFFFFF, 0xFFFFFFF0, 0xFFFFFE00, 0x7FF
 
 
 @SETTINGS
-@given(seed=st.integers(0, 2**32), isn=st.tuples(ISN, ISN), one_by_one=st.booleans())
-def test_spoiled_segments_give_what_was_sent(wire, seed, isn, one_by_one):
+@given(seed=st.integers(0, 2**32), isn=st.tuples(ISN, ISN))
+def test_spoiled_segments_give_what_was_sent(wire, either_streams, seed, isn):
     rng = random.Random(seed)
     packets, sent = conversation(wire, rng, isn)
-    reader, tcp = read(wire, spoil(packets, rng), rng, n_blocks=rng.randint(1, 5), one_by_one=one_by_one)
+    reader, tcp = read(wire, spoil(packets, rng), rng, n_blocks=rng.randint(1, 5), made_by=either_streams)
     assert len(tcp.connections) == 1
     assert [bytes(reader.streams[d]) for d in (0, 1)] == sent
     assert not any(reader.gaps.values())
@@ -151,7 +151,7 @@ def assert_same(one, other):
 
 @SETTINGS
 @given(seed=st.integers(0, 2**32), loss=st.sampled_from([0, 0.1, 0.4]), cut=st.booleans(), handshake=st.booleans())
-def test_kernel_and_reassembler_give_the_same(wire, seed, loss, cut, handshake):
+def test_kernel_and_reassembler_give_the_same(wire, slow_streams, seed, loss, cut, handshake):
     rng = random.Random(seed)
     packets, _ = conversation(wire, rng, (0xFFFFFF80, 77), handshake=handshake)
     packets = [p for p in spoil(packets, rng) if rng.random() >= loss]
@@ -160,18 +160,18 @@ def test_kernel_and_reassembler_give_the_same(wire, seed, loss, cut, handshake):
         if rng.random() < 0.05:
             p.payload = p.payload[:-1] + b"?" * len(p.payload[-1:])
     kernel = read(wire, packets, random.Random(seed))
-    slow = read(wire, packets, random.Random(seed + 1), one_by_one=True)
+    slow = read(wire, packets, random.Random(seed + 1), made_by=slow_streams)
     assert_same(kernel, slow)
     ledger_holds(*kernel)
 
 
 @SETTINGS
 @given(seed=st.integers(0, 2**32))
-def test_kernel_and_reassembler_agree_on_nonsense(wire, seed):
+def test_kernel_and_reassembler_agree_on_nonsense(wire, slow_streams, seed):
     rng = random.Random(seed)
     packets = nonsense(wire, rng, 60)
     kernel = read(wire, packets, random.Random(seed), n_blocks=1, leave=False)
-    assert_same(kernel, read(wire, packets, random.Random(seed), n_blocks=0, one_by_one=True))
+    assert_same(kernel, read(wire, packets, random.Random(seed), n_blocks=0, made_by=slow_streams))
 
 
 @SETTINGS
@@ -216,9 +216,8 @@ def gap_events(tcp):
     return [(e["stream_offset"], e["bytes"], e["side"], e["packet_no"]) for e in tcp.events if e["kind"] == GAP]
 
 
-@pytest.mark.parametrize("one_by_one", [False, True])
-def test_hole_is_given_up_when_the_peer_answers_what_is_behind_it(wire, one_by_one):
-    tcp, reader = TcpStreams(one_by_one=one_by_one), wire.reader()
+def test_hole_is_given_up_when_the_peer_answers_what_is_behind_it(wire, either_streams):
+    tcp, reader = either_streams(), wire.reader()
     reader.take(tcp.push(*wire.segments(before_a_hole(wire))))
     assert bytes(reader.streams[0]) == b"abc"
     reader.take(tcp.push(*wire.segments([wire.packet(1, 501, b"?", ack=106)], 5)))
@@ -230,18 +229,17 @@ def test_hole_is_given_up_when_the_peer_answers_what_is_behind_it(wire, one_by_o
     assert gap_events(tcp) == [(3, 3, 0, 6)]
 
 
-@pytest.mark.parametrize("one_by_one", [False, True])
-def test_acknowledged_hole_may_still_be_filled_for_a_while(wire, one_by_one):
+def test_acknowledged_hole_may_still_be_filled_for_a_while(wire, either_streams):
     """A capture on several queues may show the acknowledgment first."""
     acked = wire.packet(1, 501, ack=110)
     filled, _ = read(
         wire,
         [*before_a_hole(wire), acked, wire.packet(0, 104, b"def", ack=501)],
         random.Random(1),
-        one_by_one=one_by_one,
+        made_by=either_streams,
     )
     assert bytes(filled.streams[0]) == b"abcdefghi"
-    tcp, reader = TcpStreams(one_by_one=one_by_one), wire.reader()
+    tcp, reader = either_streams(), wire.reader()
     reader.take(tcp.push(*wire.segments(before_a_hole(wire) + [acked] * (ACKED_SEGMENTS - 1))))
     assert bytes(reader.streams[0]) == b"abc"
     reader.take(tcp.push(*wire.segments([acked], 100)))
@@ -249,18 +247,16 @@ def test_acknowledged_hole_may_still_be_filled_for_a_while(wire, one_by_one):
     assert gap_events(tcp) == [(3, 3, 0, 100)]
 
 
-@pytest.mark.parametrize("one_by_one", [False, True])
 @pytest.mark.parametrize("flags", [RST, SYN])
-def test_hole_is_given_up_when_the_connection_is_over(wire, flags, one_by_one):
+def test_hole_is_given_up_when_the_connection_is_over(wire, either_streams, flags):
     packets = [*before_a_hole(wire), wire.packet(0, 90_000, flags=flags)]
-    tcp, reader = TcpStreams(one_by_one=one_by_one), wire.reader()
+    tcp, reader = either_streams(), wire.reader()
     reader.take(tcp.push(*wire.segments(packets)))
     assert bytes(reader.streams[0]) == b"abcghi"
     assert gap_events(tcp) == [(3, 3, 0, 5)]
 
 
-@pytest.mark.parametrize("one_by_one", [False, True])
-def test_first_data_wins_over_a_retransmission_with_other_bytes(wire, one_by_one):
+def test_first_data_wins_over_a_retransmission_with_other_bytes(wire, either_streams):
     packets = [
         wire.packet(0, 100, flags=SYN),
         wire.packet(0, 101, b"abcd"),
@@ -269,14 +265,13 @@ def test_first_data_wins_over_a_retransmission_with_other_bytes(wire, one_by_one
         wire.packet(0, 110, b"jk"),
         wire.packet(0, 105, b"ZZghi!K?"),
     ]
-    reader, tcp = read(wire, packets, random.Random(1), one_by_one=one_by_one)
+    reader, tcp = read(wire, packets, random.Random(1), made_by=either_streams)
     assert bytes(reader.streams[0]) == b"abcdefghijk?"
     assert tcp.sides["retransmitted"][0] == 3
 
 
-@pytest.mark.parametrize("one_by_one", [False, True])
 @pytest.mark.parametrize("n_blocks", [1, 9])
-def test_retransmission_with_other_bytes_is_said(wire, one_by_one, n_blocks):
+def test_retransmission_with_other_bytes_is_said(wire, either_streams, n_blocks):
     packets = [
         wire.packet(0, 100, flags=SYN),
         wire.packet(0, 101, b"abcd"),
@@ -287,7 +282,7 @@ def test_retransmission_with_other_bytes_is_said(wire, one_by_one, n_blocks):
         wire.packet(0, 111, b"k?"),
         wire.packet(0, 109, b"ijK"),
     ]
-    reader, tcp = read(wire, packets, random.Random(1), n_blocks=n_blocks, one_by_one=one_by_one)
+    reader, tcp = read(wire, packets, random.Random(1), n_blocks=n_blocks, made_by=either_streams)
     assert bytes(reader.streams[0]) == b"abcdefghijkl"
     assert tcp.sides["retransmitted"][0] == 4
     found = [(packet, offset, size) for _, _, packet, offset, size, _, kind in reader.events if kind == DIFFERS]
@@ -318,19 +313,18 @@ def test_limit_on_waiting_bytes_in_all(wire):
     assert len(reader.gaps) == n + 1
 
 
-@pytest.mark.parametrize("one_by_one", [False, True])
 @pytest.mark.parametrize("ahead", [1 << 28, -(1 << 28)])
-def test_one_stray_segment_is_left_out_and_many_are_believed(wire, one_by_one, ahead):
+def test_one_stray_segment_is_left_out_and_many_are_believed(wire, either_streams, ahead):
     stray = wire.packet(0, 1004 + ahead, b"stray")
     reader, _ = read(
         wire,
         [wire.packet(0, 1001, b"abc"), stray, wire.packet(0, 1004, b"def")],
         random.Random(1),
-        one_by_one=one_by_one,
+        made_by=either_streams,
     )
     assert bytes(reader.streams[0]) == b"abcdef"
     packets = [wire.packet(0, 1001, b"abc"), *(wire.packet(0, 1004 + ahead + i, b"%d" % (i % 10)) for i in range(20))]
-    reader, _ = read(wire, packets, random.Random(1), one_by_one=one_by_one)
+    reader, _ = read(wire, packets, random.Random(1), made_by=either_streams)
     assert bytes(reader.streams[0]) == b"abc56789"
     assert reader.gaps[0] == [(3, (ahead % 2**32) + FAR_SEGMENTS - 1, GAP_LOST)]
 

@@ -8,6 +8,7 @@ from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.report.commands import SOME_DATASET, cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.identities import REBALANCE, TRANSACTION, Identity
 from kafkascope_analyzer.report.explain.model import Explanation, proof_sentences
+from kafkascope_analyzer.report.formatting import absolute, count, list_of, safe, span
 from kafkascope_analyzer.report.model.client_names import NamedClient, named_clients
 from kafkascope_analyzer.report.model.proofs import load_proofs, proofs_of
 from kafkascope_analyzer.report.model.transactions import Transaction
@@ -20,7 +21,6 @@ from kafkascope_analyzer.report.model.unread_partitions import (
     unread_of,
 )
 from kafkascope_analyzer.report.rows import read
-from kafkascope_analyzer.report.words import absolute, count, list_of, safe, span
 from kafkascope_parsers.errors import UsageError
 
 MOST_MEMBERS = 20

@@ -18,8 +18,8 @@ from kafkascope_analyzer.dataset.stories import (
     TRANSACTIONS,
 )
 from kafkascope_analyzer.dataset.table_rows import has_table, rows
+from kafkascope_analyzer.report.formatting import safe
 from kafkascope_analyzer.report.missing_stories import NO_STORIES
-from kafkascope_analyzer.report.words import safe
 from kafkascope_parsers.errors import UsageError
 
 INCIDENT, STALL, FINDING, RECOVERY = "incident", "stall", "finding", "recovery"

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from kafkascope_analyzer.report.formatting import node, safe
 from kafkascope_analyzer.report.model.proofs import Proof
-from kafkascope_analyzer.report.words import node, safe
 
 MOST_PROOFS = 10
 

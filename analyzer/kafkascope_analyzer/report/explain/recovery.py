@@ -10,9 +10,9 @@ from kafkascope_analyzer.report.commands import cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.cause import Cause, load_cause
 from kafkascope_analyzer.report.explain.identities import CAUSE, RECOVERY, Identity
 from kafkascope_analyzer.report.explain.model import Explanation
+from kafkascope_analyzer.report.formatting import absolute, clock, count, list_of, node, safe, span
 from kafkascope_analyzer.report.model.episode import Episode, EpisodeStep, episode_model
 from kafkascope_analyzer.report.model.recoveries import Recovery
-from kafkascope_analyzer.report.words import absolute, clock, count, list_of, node, safe, span
 
 _CLOSED = {
     "CONNECTION_REFUSED": "{who} refused a connection",

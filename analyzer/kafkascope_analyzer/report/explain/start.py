@@ -4,9 +4,9 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.commands import cut_command, wireshark_command
 from kafkascope_analyzer.report.explain.identities import START, Identity
 from kafkascope_analyzer.report.explain.model import Explanation, numbers
+from kafkascope_analyzer.report.formatting import absolute, count, list_of, node, safe, span
 from kafkascope_analyzer.report.model.proofs import Proof, load_proofs
 from kafkascope_analyzer.report.model.starts import ClientStarts, Start, StartStep, start_with_client
-from kafkascope_analyzer.report.words import absolute, count, list_of, node, safe, span
 
 MOST_STEPS = 40
 

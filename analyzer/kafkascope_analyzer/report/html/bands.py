@@ -6,9 +6,9 @@ Of a client's recoveries from one cause only the one that lasted longest is a ba
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafkascope_analyzer.report.formatting import count, safe, span
 from kafkascope_analyzer.report.html.starts_and_recoveries import PageRecovery, PageStart
 from kafkascope_analyzer.report.model.recoveries import cause_key
-from kafkascope_analyzer.report.words import count, safe, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Band:
 
     client_instance_id: str
     kind: str
-    from_ns: int | None
+    from_ns: int
     to_ns: int | None
     title: str
     lines: tuple[str, ...]
@@ -27,20 +27,23 @@ class Band:
 
 def bands_of(starts: Sequence[PageStart], recoveries: Sequence[PageRecovery], end_ns: int) -> tuple[Band, ...]:
     """The bands. end_ns: the capture's last nanosecond."""
-    return (*map(_start, starts), *(_recovery(row, end_ns) for row in _longest(recoveries, end_ns)))
+    return (
+        *(_start(row, row.start_ns) for row in starts if row.start_ns is not None),
+        *(_recovery(row, end_ns) for row in _longest(recoveries, end_ns)),
+    )
 
 
-def _start(start: PageStart) -> Band:
+def _start(start: PageStart, start_ns: int) -> Band:
     total = "" if start.total_us is None else span(start.total_us)
     steps = [(step.start_ns, step) for step in start.steps if step.on_critical_path and step.start_ns is not None]
     return Band(
         client_instance_id=start.client_instance_id,
         kind="start",
-        from_ns=start.start_ns,
+        from_ns=start_ns,
         to_ns=start.to_ns,
         title=f"start {total or start.outcome_text}",
         lines=(f"start: {start.outcome_text}", *([f"took {total}"] if total else [])),
-        steps_at_ns=tuple(start_ns for start_ns, _ in steps),
+        steps_at_ns=tuple(at_ns for at_ns, _ in steps),
         steps=tuple(step.words for _, step in steps),
     )
 

@@ -1,9 +1,9 @@
 """The capture in words: the line under the page's title, and what could not be read."""
 
+from kafkascope_analyzer.report.formatting import count, percent, span
 from kafkascope_analyzer.report.model.capture import Capture
+from kafkascope_analyzer.report.model.data_quality import doubts
 from kafkascope_analyzer.report.model.traffic import Traffic
-from kafkascope_analyzer.report.model.unread import doubts
-from kafkascope_analyzer.report.words import count, percent, span
 
 
 def capture_facts(model: Traffic, n_requests: int) -> tuple[str, ...]:

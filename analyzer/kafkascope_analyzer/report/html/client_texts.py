@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from kafkascope_analyzer.report.formatting import clock, count, safe
 from kafkascope_analyzer.report.html.lanes import UNASSIGNED, LaneClient
 from kafkascope_analyzer.report.html.recovery_texts import recoveries_in_short
 from kafkascope_analyzer.report.html.starts_and_recoveries import PageRecovery, PageStart
 from kafkascope_analyzer.report.rows import grouped
-from kafkascope_analyzer.report.words import clock, count, safe
 
 
 def with_client_texts(

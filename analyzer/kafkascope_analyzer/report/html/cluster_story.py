@@ -3,10 +3,10 @@
 from dataclasses import dataclass, fields
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.formatting import node, ranges, safe
 from kafkascope_analyzer.report.model.listed_brokers import GONE, broker_moves
 from kafkascope_analyzer.report.model.topology import ClusterChange, Controller, TopologyBroker, topology_model
 from kafkascope_analyzer.report.model.topology_facts import Replay, facts_in_order
-from kafkascope_analyzer.report.words import node, ranges, safe
 
 MOST_SUBJECTS = 2_000
 """Partitions and coordinator keys whose owners are listed; those that moved first."""

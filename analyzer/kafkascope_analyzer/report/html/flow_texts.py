@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from kafkascope_analyzer.report.formatting import NS_PER_MS, count, node, safe, span
 from kafkascope_analyzer.report.model.flow import Flow, PartitionLine, SliceFlow, TopicFlow
 from kafkascope_analyzer.report.model.flow_figures import flow_figures
-from kafkascope_analyzer.report.words import NS_PER_MS, count, node, safe, span
 
 MOST_FLOWS = 60
 """Pairs of topic and reader that the page shows; report.json has more."""
@@ -20,7 +20,7 @@ class LagBand:
 
 
 @dataclass(frozen=True, slots=True)
-class PageTopic:
+class PageTopicFlow:
     """A topic and who reads it. figures, partitions, slices: cells of tables."""
 
     topic: str
@@ -43,7 +43,7 @@ class PageFlow:
     slice_length: str
     n: int
     more: str
-    listed: tuple[PageTopic, ...]
+    listed: tuple[PageTopicFlow, ...]
 
 
 def flow_texts(flow: Flow) -> PageFlow:
@@ -55,10 +55,10 @@ def flow_texts(flow: Flow) -> PageFlow:
     return PageFlow(flow.present, flow.why_not, flow.slice_length, flow.n, more, shown)
 
 
-def _topic(row: TopicFlow, slice_ms: int) -> PageTopic:
+def _topic(row: TopicFlow, slice_ms: int) -> PageTopicFlow:
     topic, reader = safe(row.topic), safe(row.reader)
     left = row.n_partitions - len(row.partitions)
-    return PageTopic(
+    return PageTopicFlow(
         topic=topic,
         reader=reader,
         figures=tuple(flow_figures(row)),

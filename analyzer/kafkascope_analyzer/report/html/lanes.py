@@ -7,16 +7,16 @@ import heapq
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.stories import CLIENTS
+from kafkascope_analyzer.dataset.stories.client import CLIENT_KINDS
 from kafkascope_analyzer.dataset.table_rows import one_of
-from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, TCP_EVENTS
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLES, TCP_EVENTS
 from kafkascope_analyzer.report.api_families import role_family_number
+from kafkascope_analyzer.report.model.clients import ClientRow, ConnectionRow, ConnectionsOfClient, RoleRow
 from kafkascope_analyzer.report.rows import Row, grouped, read
-from kafkascope_analyzer.report.words import address
 
 MOST_LANES = 10_000
 """Connections with a lane; those with most requests and errors, where there are more."""
@@ -32,7 +32,7 @@ EVENTS = {"refused": 0, "rst": 1, "gap": 2, "zero_window": 3, "fin": 4, "syn_ret
 class LaneRole:
     """What a connection did, for what, how sure, since when."""
 
-    role: str
+    role: Annotated[str, "the role", ROLES]
     verdict: str
     subjects: tuple[str, ...]
     n: int
@@ -42,35 +42,19 @@ class LaneRole:
 
 
 @dataclass(frozen=True, slots=True)
-class LaneConnection(Row):
-    """A connection. client: its place among the clients; family: whose colour it has."""
+class LaneConnection(ConnectionRow):
+    """A connection. client: its place among the clients; family: whose colour it has, None where no role is known."""
 
-    TABLE: ClassVar[Table] = CONNECTIONS
-    conn_id: str
-    client_ip: str | None
-    client_port: int | None
-    server_ip: str | None
-    server_port: int | None
-    node_id: int | None
-    protocol: str | None
-    first_ns: int | None
-    last_ns: int | None
-    close_kind: str | None
     close_ns: int | None
-    primary_role: str | None
-    sasl_mechanism: str | None
     principal: str | None
-    tls_version: str | None
-    n_requests: int | None
-    n_errors: int | None
     max_in_flight: int | None
     missing_bytes: int | None
     undecoded_bytes: int | None
     idle_before_close_ms: int | None
     opened_by: str | None
     client_ids: tuple[str, ...]
-    from_: str | None = None
-    to: str | None = None
+    from_: str = ""
+    to: str = ""
     client: int = 0
     roles: tuple[LaneRole, ...] = ()
     family: int | None = None
@@ -78,33 +62,14 @@ class LaneConnection(Row):
     @property
     def order(self) -> tuple[int, str]:
         """What sorts the connections of a client."""
-        return self.first_ns or 0, self.conn_id
+        return self.first_ns, self.conn_id
 
 
 @dataclass(frozen=True, slots=True)
-class LaneClient(Row):
+class LaneClient(ClientRow):
     """A client instance, or an address whose connections belong to none. conns: places among the connections."""
 
-    TABLE: ClassVar[Table] = CLIENTS
-    client_instance_id: str
-    client_id: str | None
-    client_ip: str | None
-    kind: str
-    software_name: str | None
-    software_version: str | None
-    principal: str | None
-    group_protocol: str | None
-    group_id: str | None
-    group_instance_id: str | None
-    transactional_id: str | None
-    transactions: str | None
-    identity: str | None
-    identity_why: str | None
-    end: str | None
-    first_ns: int | None
-    last_ns: int | None
-    n_requests: int | None
-    n_errors: int | None
+    kind: Annotated[str, "what it is", (*CLIENT_KINDS, UNASSIGNED)]
     n_connections: int = 0
     conns: tuple[int, ...] = ()
     name: str = ""
@@ -139,24 +104,6 @@ class Lanes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Owner(Row):
-    TABLE: ClassVar[Table] = CLIENTS
-    client_instance_id: str
-    conn_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Role(Row):
-    TABLE: ClassVar[Table] = ROLE_ROWS
-    conn_id: str
-    role: str
-    subject: str | None
-    verdict: str
-    first_ns: int | None
-    last_ns: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class _Event(Row):
     TABLE: ClassVar[Table] = TCP_EVENTS
     conn_id: str
@@ -186,15 +133,15 @@ def _weight(row: LaneConnection) -> tuple[int, int, str]:
 
 
 def _ends_named(row: LaneConnection) -> LaneConnection:
-    server = address(row.server_ip, row.server_port)
-    return replace(row, from_=address(row.client_ip, row.client_port), to=server)
+    client, server = row.ends
+    return replace(row, from_=client or "", to=server or "")
 
 
 def _with_connections(
     dataset: Dataset, found: Mapping[str, LaneConnection]
 ) -> Iterator[tuple[LaneClient, list[LaneConnection]]]:
     """Clients with those of their connections that have a lane; without any they are left out."""
-    owners = {row.client_instance_id: row.conn_ids for row in read(dataset, _Owner)}
+    owners = {row.client_instance_id: row.conn_ids for row in read(dataset, ConnectionsOfClient)}
     clients = sorted(
         read(dataset, LaneClient), key=lambda c: (c.kind == "broker", c.first_ns or 0, c.client_instance_id)
     )
@@ -218,8 +165,8 @@ def _stray(ip: str, mine: list[LaneConnection]) -> LaneClient:
         client_id=next(iter(names)) if len(names) == 1 else None,
         client_ip=ip,
         kind=UNASSIGNED,
-        first_ns=min(row.first_ns or 0 for row in mine),
-        last_ns=max(row.last_ns or 0 for row in mine),
+        first_ns=min(row.first_ns for row in mine),
+        last_ns=max(row.last_ns for row in mine),
         n_requests=sum(row.n_requests or 0 for row in mine),
         n_errors=sum(row.n_errors or 0 for row in mine),
         software_name=None,
@@ -238,7 +185,7 @@ def _stray(ip: str, mine: list[LaneConnection]) -> LaneClient:
 
 def _with_roles(dataset: Dataset, listed: list[LaneConnection]) -> tuple[LaneConnection, ...]:
     known = {row.conn_id for row in listed}
-    roles = grouped((role for role in read(dataset, _Role) if role.conn_id in known), lambda role: role.conn_id)
+    roles = grouped((role for role in read(dataset, RoleRow) if role.conn_id in known), lambda role: role.conn_id)
     return tuple(
         replace(
             row,
@@ -250,13 +197,13 @@ def _with_roles(dataset: Dataset, listed: list[LaneConnection]) -> tuple[LaneCon
     )
 
 
-def _roles(roles: list[_Role]) -> tuple[LaneRole, ...]:
+def _roles(roles: list[RoleRow]) -> tuple[LaneRole, ...]:
     alike = grouped(roles, lambda role: (role.role, role.verdict or "claimed"))
     made = [_role(*key, of_role) for key, of_role in alike.items()]
     return tuple(sorted(made, key=lambda role: (role.first_ns or 0, role.role, role.verdict)))
 
 
-def _role(name: str, verdict: str, of_role: list[_Role]) -> LaneRole:
+def _role(name: str, verdict: str, of_role: list[RoleRow]) -> LaneRole:
     return LaneRole(
         role=name,
         verdict=verdict,

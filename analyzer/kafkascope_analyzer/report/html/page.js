@@ -1,4 +1,4 @@
-// Made by `make page`. Sources: sha256 10a4a79fc05e0ddd46782d29b04bf2d9ce27f0529f185893a1416b7e91196bc9; lines below: sha256 b36efd926461cfd9cd9992a0913d105fd8f67b968a43b3a325a0aac984d640db
+// Made by `make page`. Sources: sha256 c988cfc970b2236da81b5ccf9767110e4b9fa1c311cfa2a973d9f5b4463795ac; lines below: sha256 b36efd926461cfd9cd9992a0913d105fd8f67b968a43b3a325a0aac984d640db
 "use strict";
 (() => {
   // dom.ts

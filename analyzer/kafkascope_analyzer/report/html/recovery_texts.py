@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kafkascope_analyzer.report.formatting import clock, count, safe, span
 from kafkascope_analyzer.report.html.evidence import Evidence
 from kafkascope_analyzer.report.html.starts_and_recoveries import PageRecovery, PageRecoveryStep
 from kafkascope_analyzer.report.model.recoveries import cause_key, worst_of_cause
 from kafkascope_analyzer.report.rows import grouped
-from kafkascope_analyzer.report.words import clock, count, safe, span
 
 MOST_ALIKE = 8
 """Recoveries of one cause that are shown beside the worst of them."""

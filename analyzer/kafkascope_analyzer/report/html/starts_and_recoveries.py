@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.report.explain.recovery import recovery_sentences
+from kafkascope_analyzer.report.formatting import clock, safe, span
 from kafkascope_analyzer.report.model.client_names import NamedClient
 from kafkascope_analyzer.report.model.recoveries import Recovery, RecoveryStep
 from kafkascope_analyzer.report.model.starts import Start, StartStep, both_ends, slowest_text, with_steps
 from kafkascope_analyzer.report.rows import grouped, read
-from kafkascope_analyzer.report.words import clock, safe, span
 
 MOST_STARTS = 2_000
 MOST_STARTS_WITH_STEPS = 400

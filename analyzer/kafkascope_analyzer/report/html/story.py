@@ -35,34 +35,20 @@ from kafkascope_analyzer.report.html.story_lists import (
     load_transactions,
     page_findings,
 )
-from kafkascope_analyzer.report.html.waits import PageLane, StallBand, lanes_of_brokers, load_stalls
+from kafkascope_analyzer.report.html.waits import PageBrokerLane, StallBand, lanes_of_brokers, load_stalls
 from kafkascope_analyzer.report.model.apis import Api, Errors
 from kafkascope_analyzer.report.model.broker_latency import BrokerLatency
 from kafkascope_analyzer.report.model.capture import Capture, Connections
 from kafkascope_analyzer.report.model.client_traffic import AllClientTraffic
 from kafkascope_analyzer.report.model.cluster import Cluster
+from kafkascope_analyzer.report.model.data_quality import DataQuality
 from kafkascope_analyzer.report.model.incidents.model import Headline, Incidents
 from kafkascope_analyzer.report.model.leader_load import Leaders
 from kafkascope_analyzer.report.model.presence import Presence
-from kafkascope_analyzer.report.model.recoveries import Recovery, RecoveryStep
 from kafkascope_analyzer.report.model.removed_versions import RemovedVersions
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.model.request_rates import RequestRates
 from kafkascope_analyzer.report.model.restarts import Restarts
-from kafkascope_analyzer.report.model.starts import Start, StartStep
-from kafkascope_analyzer.report.model.transactions import Transaction
-from kafkascope_analyzer.report.model.unread import Unread
-from kafkascope_analyzer.report.model.unread_partitions import Rebalance
-
-ROWS: dict[str, type] = {
-    "StartRow": Start,
-    "StartStepRow": StartStep,
-    "RecoveryRow": Recovery,
-    "RecoveryStepRow": RecoveryStep,
-    "RebalanceRow": Rebalance,
-    "TransactionRow": Transaction,
-}
-"""Rows of the story tables whose types the page's script has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +108,7 @@ class Story:
     cluster: Cluster
     apis: tuple[Api, ...]
     errors: Errors
-    unread: Unread
+    unread: DataQuality
     stories: Presence
     request_rates: RequestRates
     latency: BrokerLatency
@@ -141,7 +127,7 @@ class Story:
     families: tuple[PageFamily, ...]
     evidence: dict[str, Evidence]
     topology: ClusterStory
-    broker_lanes: tuple[PageLane, ...]
+    broker_lanes: tuple[PageBrokerLane, ...]
     stalls: tuple[StallBand, ...]
     capture: PageCapture
     lanes: Lanes

@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields, replace
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import REBALANCES, TRANSACTIONS
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, table_name
+from kafkascope_analyzer.report.formatting import count, safe, span
 from kafkascope_analyzer.report.model.findings import Findings
 from kafkascope_analyzer.report.model.rebalances import GroupRebalances
 from kafkascope_analyzer.report.model.transactions import BlockedConsumer, Transaction
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance, member_names, unread_of, unread_text
 from kafkascope_analyzer.report.rows import grouped, read
-from kafkascope_analyzer.report.words import count, safe, span
 
 MOST_ROWS = 2_000
 MOST_EVIDENCE = 12

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.formatting import clock, span
 from kafkascope_analyzer.report.model.incidents.broker_lanes import BrokerLane, Stretch, broker_lanes
 from kafkascope_analyzer.report.model.incidents.load import Stall
 from kafkascope_analyzer.report.model.incidents.waits import what_waited
 from kafkascope_analyzer.report.rows import read
-from kafkascope_analyzer.report.words import clock, span
 
 MOST_STALLS = 5_000
 
@@ -34,7 +34,7 @@ class PageStretch(Stretch):
 
 
 @dataclass(frozen=True, slots=True)
-class PageLane:
+class PageBrokerLane:
     """The lane of a broker."""
 
     node_id: int | None
@@ -54,7 +54,7 @@ def load_stalls(dataset: Dataset) -> tuple[StallBand, ...]:
     )
 
 
-def lanes_of_brokers(dataset: Dataset, start_ns: int, end_ns: int) -> tuple[PageLane, ...]:
+def lanes_of_brokers(dataset: Dataset, start_ns: int, end_ns: int) -> tuple[PageBrokerLane, ...]:
     """The lanes of brokers. start_ns, end_ns: of the capture."""
 
     def worded(stretch: Stretch) -> PageStretch:
@@ -70,9 +70,9 @@ def lanes_of_brokers(dataset: Dataset, start_ns: int, end_ns: int) -> tuple[Page
             lasted=span(((end_ns if to_ns is None else to_ns) - stretch.from_ns) // 1000),
         )
 
-    def lane(known: BrokerLane) -> PageLane:
+    def lane(known: BrokerLane) -> PageBrokerLane:
         stretches = tuple(map(worded, known.serving)), tuple(map(worded, known.failing))
-        return PageLane(known.node_id, known.label, known.short_label, *stretches)
+        return PageBrokerLane(known.node_id, known.label, known.short_label, *stretches)
 
     return tuple(map(lane, broker_lanes(dataset)))
 

@@ -6,7 +6,8 @@ from pathlib import Path
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.api_families import family_number
 from kafkascope_analyzer.report.commands import at_place
-from kafkascope_analyzer.report.html.islands import packed_columns, packed_json, shown
+from kafkascope_analyzer.report.formatting import LONGEST_PROSE, safe, visible
+from kafkascope_analyzer.report.html.embedded_data import packed_columns, packed_json, shown
 from kafkascope_analyzer.report.html.lanes import load_lanes
 from kafkascope_analyzer.report.html.named_partitions import load_partitions
 from kafkascope_analyzer.report.html.names import Names
@@ -16,7 +17,6 @@ from kafkascope_analyzer.report.html.story import PageRequests, load_story
 from kafkascope_analyzer.report.html.thinning import BUDGET
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.plain import plain
-from kafkascope_analyzer.report.words import LONGEST_PROSE, safe, visible
 
 MOST_BRIEF = 50
 

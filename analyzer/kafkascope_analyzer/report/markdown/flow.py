@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from kafkascope_analyzer.report.formatting import count
 from kafkascope_analyzer.report.markdown.text import code, prose
 from kafkascope_analyzer.report.model.flow import Flow
 from kafkascope_analyzer.report.model.flow_figures import FLOW_FIGURES, FLOW_LEGEND, flow_figures
-from kafkascope_analyzer.report.words import count
 
 MOST_TOPICS = 20
 

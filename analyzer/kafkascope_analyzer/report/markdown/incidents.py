@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from kafkascope_analyzer.report.formatting import count, sentence
 from kafkascope_analyzer.report.markdown.text import code, prose
 from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.model import Incident, Wait
 from kafkascope_analyzer.report.model.report import Report
-from kafkascope_analyzer.report.words import count, sentence
 
 MOST_INCIDENTS = 20
 MOST_WAITS = 15

@@ -5,12 +5,12 @@ as a diagram. It reads as text too.
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from kafkascope_analyzer.report.formatting import clock, count, list_of, outcome_text, percent, size, span
 from kafkascope_analyzer.report.markdown.flow import markdown_flow
 from kafkascope_analyzer.report.markdown.incidents import markdown_findings, markdown_headline, markdown_incidents
 from kafkascope_analyzer.report.markdown.mermaid import sequence, worst_episode
 from kafkascope_analyzer.report.markdown.text import code, prose
 from kafkascope_analyzer.report.model.report import Report
-from kafkascope_analyzer.report.words import clock, count, list_of, outcome_text, percent, size, span
 
 MOST_FILES = 6
 MOST_RESTARTS = 30

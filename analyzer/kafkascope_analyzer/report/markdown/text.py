@@ -6,7 +6,7 @@ plain prose do. In tables a vertical bar is shown as an escape: how `\\\\|` is r
 
 import re
 
-from kafkascope_analyzer.report.words import safe, visible
+from kafkascope_analyzer.report.formatting import safe, visible
 
 _PROSE = re.compile(r"[A-Za-z0-9,.;:'%()/µ→…·-]+")
 """A word of these characters alone is no markup wherever it stands after the first of a line."""

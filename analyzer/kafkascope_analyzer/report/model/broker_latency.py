@@ -8,9 +8,9 @@ to the broker's time depends on where the capture was taken: `round_trip`, from 
 from dataclasses import dataclass
 from typing import Annotated
 
+from kafkascope_analyzer.report.formatting import ADDRESS_SQL
 from kafkascope_analyzer.report.model.latency import Percentiles, percentiles_sql
 from kafkascope_analyzer.report.rows import select
-from kafkascope_analyzer.report.words import ADDRESS_SQL
 from kafkascope_analyzer.sql.database import Database
 
 MOST_PAIRS = 500

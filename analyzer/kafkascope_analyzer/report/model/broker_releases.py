@@ -21,7 +21,7 @@ from kafkascope_analyzer.connections.broker_release import (
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
-from kafkascope_analyzer.report.words import address
+from kafkascope_analyzer.report.formatting import address
 
 MIGRATION = "migration from ZooKeeper to KRaft"
 _SEPARATOR = ","

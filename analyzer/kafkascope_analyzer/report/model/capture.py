@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.tables import CAPTURES
+from kafkascope_analyzer.report.formatting import absolute
 from kafkascope_analyzer.report.rows import Row, read, select
-from kafkascope_analyzer.report.words import absolute
 from kafkascope_analyzer.sql.database import Database
 
 

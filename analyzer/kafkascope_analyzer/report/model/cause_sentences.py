@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from kafkascope_analyzer.report.formatting import count, list_of, node, outcome_text, safe
 from kafkascope_analyzer.report.model.cluster import Cluster
 from kafkascope_analyzer.report.model.recoveries import RecoveredCause
-from kafkascope_analyzer.report.words import count, list_of, node, outcome_text, safe
 
 
 def cause_severity(cause: RecoveredCause) -> tuple[bool, int, int]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.formatting import clock, safe, span
 from kafkascope_analyzer.report.missing_stories import NO_STORIES
 from kafkascope_analyzer.report.model.clients import Client
 from kafkascope_analyzer.report.model.incidents.broker_lanes import broker_lanes
@@ -19,7 +20,6 @@ from kafkascope_analyzer.report.model.starts import Start
 from kafkascope_analyzer.report.model.topology import topology_model
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance, member_names, unread_text
 from kafkascope_analyzer.report.rows import read
-from kafkascope_analyzer.report.words import clock, safe, span
 from kafkascope_parsers.errors import UsageError
 
 KINDS = ("incident", "stall", "broker", "rebalance", "move", "start", "client")

@@ -14,6 +14,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENTS, RECOVERIES, STARTUPS
 from kafkascope_analyzer.dataset.table_rows import one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, ROLE_ROWS, ROLES
+from kafkascope_analyzer.report.formatting import address
 from kafkascope_analyzer.report.model.recoveries import (
     MOST_CAUSES,
     MOST_NAMES,
@@ -23,7 +24,6 @@ from kafkascope_analyzer.report.model.recoveries import (
 )
 from kafkascope_analyzer.report.model.starts import Loop, Start, both_ends, loops_of, starts_in_order, with_steps
 from kafkascope_analyzer.report.rows import Row, grouped, read
-from kafkascope_analyzer.report.words import address
 
 MOST_CLIENTS = 200
 MOST_CONNECTIONS = 100
@@ -67,31 +67,37 @@ class ClientConnection:
 
 
 @dataclass(frozen=True, slots=True)
-class Client(Row):
-    """A row of stories/clients."""
+class ClientRow(Row):
+    """What table stories/clients says of a client instance itself."""
 
     TABLE: ClassVar[Table] = CLIENTS
     client_instance_id: str
     client_id: str | None
     client_ip: str | None
-    principal: str | None
+    kind: str
     software_name: str | None
     software_version: str | None
-    software_from: str | None
-    kind: str
+    principal: str | None
     group_protocol: str | None
-    transactions: str | None
     group_id: str | None
-    member_ids: tuple[str, ...] | None
     group_instance_id: str | None
     transactional_id: str | None
+    transactions: str | None
     identity: str | None
     identity_why: str | None
+    end: str | None
     first_ns: int | None
     last_ns: int | None
     n_requests: int | None
     n_errors: int | None
-    end: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Client(ClientRow):
+    """A row of stories/clients."""
+
+    software_from: str | None
+    member_ids: tuple[str, ...] | None
     n_connections: Annotated[int, "its connections"] = 0
     connections: Annotated[tuple[ClientConnection, ...], "the first 100 of them"] = ()
     n_starts: Annotated[int, "its starts"] = 0
@@ -127,8 +133,8 @@ class Clients:
 
 
 @dataclass(frozen=True, slots=True)
-class _Owner(Row):
-    """A client's connections."""
+class ConnectionsOfClient(Row):
+    """Which connections a client instance has."""
 
     TABLE: ClassVar[Table] = CLIENTS
     client_instance_id: str
@@ -136,7 +142,9 @@ class _Owner(Row):
 
 
 @dataclass(frozen=True, slots=True)
-class _Connection(Row):
+class ConnectionRow(Row):
+    """What table connections says of a connection."""
+
     TABLE: ClassVar[Table] = CONNECTIONS
     conn_id: str
     client_ip: str | None
@@ -145,18 +153,25 @@ class _Connection(Row):
     server_port: int | None
     node_id: int | None
     protocol: str | None
-    first_ns: int | None
-    last_ns: int | None
+    first_ns: int
+    last_ns: int
     close_kind: str | None
-    n_requests: int | None
-    n_errors: int | None
     primary_role: str | None
     sasl_mechanism: str | None
     tls_version: str | None
+    n_requests: int | None
+    n_errors: int | None
+
+    @property
+    def ends(self) -> tuple[str | None, str | None]:
+        """Address and port of the client and of the server."""
+        return address(self.client_ip, self.client_port), address(self.server_ip, self.server_port)
 
 
 @dataclass(frozen=True, slots=True)
-class _Role(Row):
+class RoleRow(Row):
+    """What table roles says of a role of a connection."""
+
     TABLE: ClassVar[Table] = ROLE_ROWS
     conn_id: str
     role: str
@@ -164,6 +179,7 @@ class _Role(Row):
     n_requests: int
     verdict: str
     first_ns: int | None
+    last_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +201,7 @@ def clients(dataset: Dataset, stood_still: Mapping[str, str]) -> Clients:
     stood_still: client_instance_id -> how long it stood still, in words.
     """
     everyone = list(read(dataset, Client))
-    conn_ids = {row.client_instance_id: row.conn_ids for row in read(dataset, _Owner)}
+    conn_ids = {row.client_instance_id: row.conn_ids for row in read(dataset, ConnectionsOfClient)}
     troubled = _troubled(dataset)
     listed = sorted(
         (client for client in everyone if client.kind != "broker"),
@@ -250,7 +266,7 @@ def _brokers(instances: list[Client], conn_ids: Mapping[str, tuple[str, ...]]) -
 
 def _connections(dataset: Dataset, wanted: list[str]) -> dict[str, ClientConnection]:
     """The connections with their jobs, by conn_id."""
-    roles = grouped(read(dataset, _Role, one_of("conn_id", wanted)), lambda row: row.conn_id)
+    roles = grouped(read(dataset, RoleRow, one_of("conn_id", wanted)), lambda row: row.conn_id)
     return {
         row.conn_id: ClientConnection(
             conn_id=row.conn_id,
@@ -264,20 +280,20 @@ def _connections(dataset: Dataset, wanted: list[str]) -> dict[str, ClientConnect
             primary_role=row.primary_role,
             sasl_mechanism=row.sasl_mechanism,
             tls_version=row.tls_version,
-            client=address(row.client_ip, row.client_port),
-            server=address(row.server_ip, row.server_port),
+            client=row.ends[0],
+            server=row.ends[1],
             roles=_jobs(roles.get(row.conn_id, [])),
         )
-        for row in read(dataset, _Connection, one_of("conn_id", wanted))
+        for row in read(dataset, ConnectionRow, one_of("conn_id", wanted))
     }
 
 
-def _jobs(roles: list[_Role]) -> tuple[Job, ...]:
+def _jobs(roles: list[RoleRow]) -> tuple[Job, ...]:
     by_role = grouped(roles, lambda row: row.role)
     return tuple(sorted(map(_job, by_role.values()), key=lambda job: (job.first_ns or 0, job.role)))
 
 
-def _job(of_role: list[_Role]) -> Job:
+def _job(of_role: list[RoleRow]) -> Job:
     subjects = sorted({row.subject for row in of_role if row.subject})
     verdicts = Counter(row.verdict or "claimed" for row in of_role)
     return Job(

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from kafkascope_analyzer.connections.broker_release import KRAFT_MODE, ZOOKEEPER_MODE
+from kafkascope_analyzer.report.formatting import ADDRESS_SQL
 from kafkascope_analyzer.report.model.broker_releases import MIGRATION, ClusterReleases, cluster_releases
 from kafkascope_analyzer.report.rows import grouped, select
-from kafkascope_analyzer.report.words import ADDRESS_SQL
 from kafkascope_analyzer.sql.database import Database
 
 MOST_BROKERS = 200

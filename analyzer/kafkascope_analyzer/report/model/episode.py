@@ -11,10 +11,10 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.dataset.tables import CAPTURES, CONNECTIONS, REQUESTS, TCP_EVENTS
+from kafkascope_analyzer.report.formatting import address
 from kafkascope_analyzer.report.model.client_names import NamedClient, named_clients
 from kafkascope_analyzer.report.model.recoveries import Recovery, RecoveryStep
 from kafkascope_analyzer.report.rows import Row, grouped, read
-from kafkascope_analyzer.report.words import address
 
 _SIGNS = {
     "error": ("refused", "rst", "fin", "syn_retry", "syn"),

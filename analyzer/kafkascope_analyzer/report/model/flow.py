@@ -13,10 +13,10 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.latency_histogram import percentile_us
 from kafkascope_analyzer.dataset.stories import PARTITION_FLOW
 from kafkascope_analyzer.dataset.table_rows import capture_span
+from kafkascope_analyzer.report.formatting import NS_PER_MS, clock, count, list_of
 from kafkascope_analyzer.report.model.client_names import client_ids
 from kafkascope_analyzer.report.model.presence import presence
 from kafkascope_analyzer.report.rows import Row, read
-from kafkascope_analyzer.report.words import NS_PER_MS, clock, count, list_of
 
 MOST_TOPICS = 100
 MOST_PARTITIONS = 10

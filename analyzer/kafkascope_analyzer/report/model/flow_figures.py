@@ -1,7 +1,7 @@
 """The figures of topics and their readers, as every form of the report shows them."""
 
+from kafkascope_analyzer.report.formatting import span
 from kafkascope_analyzer.report.model.flow import TopicFlow
-from kafkascope_analyzer.report.words import span
 
 FLOW_FIGURES = ("records", "acked p50", "p99", "fetched p50", "p99", "lag", "at end")
 """Titles of the columns, after topic and reader."""

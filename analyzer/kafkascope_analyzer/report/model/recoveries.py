@@ -12,9 +12,9 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import RECOVERIES, RECOVERY_STEP_ROWS
 from kafkascope_analyzer.dataset.table_rows import one_of
+from kafkascope_analyzer.report.formatting import outcome_text, span
 from kafkascope_analyzer.report.model.starts import both_ends
 from kafkascope_analyzer.report.rows import Row, grouped, read
-from kafkascope_analyzer.report.words import outcome_text, span
 
 NOT_RECOVERED = ("still_open", "gave_up", "fatal", "wrong_reaction")
 """Outcomes of recoveries other than `recovered`."""

@@ -13,8 +13,8 @@ from typing import Annotated
 
 from kafkascope_analyzer.dataset.table_rows import capture_span
 from kafkascope_analyzer.report.api_families import FAMILIES, OTHER, family_numbers
+from kafkascope_analyzer.report.formatting import NS_PER_S, clock, count, span
 from kafkascope_analyzer.report.model.latency import STEP_SQL
-from kafkascope_analyzer.report.words import NS_PER_S, clock, count, span
 from kafkascope_analyzer.sql.database import Database
 
 N_SLOTS = 120

@@ -15,6 +15,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stall_limit import limit_text
 from kafkascope_analyzer.dataset.stories import BROKER_STATES
 from kafkascope_analyzer.dataset.table_rows import one_of
+from kafkascope_analyzer.report.formatting import clock, count, list_of, node, safe, span
 from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.model.broker_releases import ClusterReleases, ReleaseSpan, cluster_releases
 from kafkascope_analyzer.report.model.incidents.families import Family, families_of
@@ -22,7 +23,6 @@ from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow, 
 from kafkascope_analyzer.report.model.incidents.waits import who_waited
 from kafkascope_analyzer.report.model.topology import CaptureTimes, ClusterChange, Topology, topology_model
 from kafkascope_analyzer.report.rows import Row, read
-from kafkascope_analyzer.report.words import clock, count, list_of, node, safe, span
 
 SHUTDOWN_NS = 3_000_000_000
 """Leaders that move away from a broker within this time of each other, and of the end of its connections, show that it

@@ -8,9 +8,9 @@ from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CADENCES, CLIENTS, STARTUP_STEP_ROWS, STARTUPS
 from kafkascope_analyzer.dataset.table_rows import capture_span, has_table, one_of
+from kafkascope_analyzer.report.formatting import percent, span, start_text
 from kafkascope_analyzer.report.missing_stories import NO_STORIES
 from kafkascope_analyzer.report.rows import Row, grouped, read
-from kafkascope_analyzer.report.words import percent, span, start_text
 from kafkascope_parsers.errors import UsageError
 
 FIRST_STEPS, LAST_STEPS = 60, 20

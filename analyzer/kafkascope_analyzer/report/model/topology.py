@@ -12,6 +12,7 @@ from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import capture_span, one_of
 from kafkascope_analyzer.dataset.tables import CONNECTIONS, REQUESTS
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
+from kafkascope_analyzer.report.formatting import absolute, address
 from kafkascope_analyzer.report.model.broker_releases import cluster_releases
 from kafkascope_analyzer.report.model.listed_brokers import GONE, BrokerMove, broker_moves
 from kafkascope_analyzer.report.model.topology_facts import (
@@ -25,7 +26,6 @@ from kafkascope_analyzer.report.model.topology_facts import (
 )
 from kafkascope_analyzer.report.model.zookeeper_sessions import zookeeper_sessions
 from kafkascope_analyzer.report.rows import Row, grouped, read
-from kafkascope_analyzer.report.words import absolute, address
 from kafkascope_parsers.errors import UsageError
 
 SAME_MOVE_NS = 1_000_000_000

@@ -20,10 +20,10 @@ from kafkascope_analyzer.dataset.tables import (
     TOPOLOGY,
     UNDECODED,
 )
-from kafkascope_analyzer.report.model import unread
 from kafkascope_analyzer.report.model.apis import Api, Errors, apis, errors
 from kafkascope_analyzer.report.model.capture import Capture, Connections, capture, connections
 from kafkascope_analyzer.report.model.cluster import Cluster, cluster
+from kafkascope_analyzer.report.model.data_quality import DataQuality, data_quality
 from kafkascope_analyzer.report.model.ledger import FullLedger, full_ledger
 from kafkascope_analyzer.sql.database import Database
 
@@ -42,7 +42,7 @@ class Traffic:
     cluster: Annotated[Cluster, "the brokers"]
     apis: Annotated[tuple[Api, ...], "each API that was asked for, the most frequent first"]
     errors: Annotated[Errors, "error codes in the brokers' responses"]
-    unread: Annotated[unread.Unread, "what the capture could not show"]
+    unread: Annotated[DataQuality, "what the capture could not show"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,5 +88,5 @@ def traffic_of(database: Database) -> Traffic:
         cluster=cluster(database),
         apis=apis(database),
         errors=errors(database),
-        unread=unread.unread(database),
+        unread=data_quality(database),
     )

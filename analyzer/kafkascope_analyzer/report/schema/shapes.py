@@ -18,17 +18,17 @@ Shape = dict[str, object]
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
-def shape_of(kind: type, doc: str | None = None, *, clip: bool = True) -> Shape:
-    """A dataclass; clip: whether lists that are CLIPPED have their lengths beside them. Raises TypeError for a field
-    of a type that has no shape.
+def shape_of(kind: type, doc: str | None = None) -> Shape:
+    """A dataclass; lists that are CLIPPED have their lengths beside them. Raises TypeError for a field of a type that
+    has no shape.
     """
     hints = get_type_hints(kind, include_extras=True)
     keys: dict[str, Shape] = {}
     for name, key, is_clipped in keys_of(kind):
-        if is_clipped and clip:
+        if is_clipped:
             length = f"how many {key.replace('_', ' ')} there are"
             keys[f"n_{key}"] = {"description": length, "type": "integer"}
-        shape = _field(kind, name, hints[name])
+        shape = _typed(*described(kind, name, hints[name]))
         keys.setdefault(key, shape)
     shape = {"description": doc or summary_of(kind), "type": "object", "properties": keys, "required": list(keys)}
     return {**shape, "additionalProperties": False}
@@ -40,15 +40,15 @@ def summary_of(kind: type) -> str:
     return first[:1].lower() + first[1:] if first[1:2].islower() or first[1:2] == " " else first
 
 
-def _field(kind: type, name: str, hint: Any) -> Shape:
-    """A field with its own sentence, else that of its table's column."""
+def described(kind: type, name: str, hint: Any) -> tuple[Any, str, tuple[str, ...]]:
+    """The type of a field of a class, its sentence and the closed list of its values: its own, or its column's."""
     inner, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     sentences = [mark for mark in marks if isinstance(mark, str) and mark != CLIPPED]
-    if sentences or not issubclass(kind, Row):
-        values = next((mark for mark in marks if isinstance(mark, tuple)), ())
-        return _typed(inner, sentences[0] if sentences else "", values)
+    values = next((mark for mark in marks if isinstance(mark, tuple)), ())
+    if sentences or not issubclass(kind, Row) or name not in kind.TABLE.schema.names:
+        return inner, sentences[0] if sentences else "", values
     column = kind.TABLE.column(name)
-    return _typed(inner, column.doc, column.values)
+    return inner, column.doc, column.values
 
 
 def _typed(hint: Any, doc: str, values: tuple[str, ...]) -> Shape:

@@ -1,53 +1,78 @@
-"""The types of report.json as TypeScript declarations.
+"""The types of the page's data as TypeScript declarations.
 
-scripts/reference_pages.py writes them to report/html/script/report.d.ts, so that the type checker compares the page's
-script with the schema: a key that a report does not have is an error there.
+scripts/reference_pages.py writes them to report/html/script/story.d.ts, so that the type checker compares the page's
+script with the dataclasses: a key that the page does not get is an error there. An interface has its class's name
+without a first `Page`.
 """
 
 import json
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import is_dataclass
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
-from kafkascope_analyzer.report.html.story import ROWS
-from kafkascope_analyzer.report.schema import report_schema
-from kafkascope_analyzer.report.schema.shapes import shape_of
+from kafkascope_analyzer.report.html.story import Story
+from kafkascope_analyzer.report.plain import keys_of
+from kafkascope_analyzer.report.schema.shapes import described, summary_of
 
-_HEAD = "// Made by scripts/reference_pages.py from the dataclasses of the report and of the page: change those.\n"
-_SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
-
-
-def report_types() -> str:
-    """The text of report.d.ts."""
-    parts = [_HEAD, f"export interface Report {_type(report_schema(), '')}\n"]
-    parts += [f"export interface {name} {_type(shape_of(kind, clip=False), '')}\n" for name, kind in ROWS.items()]
-    return "\n".join(parts)
+_HEAD = """// Made by scripts/reference_pages.py from the dataclasses of the report and of the page: change those.
+// Times (`*_ns`) are nanoseconds since the capture's start.
+"""
+_SIMPLE: dict[Any, str] = {str: "string", int: "number", float: "number", bool: "boolean", NoneType: "null"}
 
 
-def _type(shape: Any, indent: str) -> str:
-    """The type of a shape; indent is that of the line on which it stands."""
-    if "const" in shape:
-        return json.dumps(shape["const"])
-    if "enum" in shape:
-        return " | ".join(json.dumps(value) for value in shape["enum"])
-    kinds = shape["type"] if isinstance(shape["type"], list) else [shape["type"]]
-    return " | ".join(_of_kind(kind, shape, indent) for kind in kinds)
+def story_types() -> str:
+    """The text of story.d.ts: Story and, once each, the dataclasses in it."""
+    found: dict[str, type] = {}
+    _add(Story, found)
+    return "\n".join([_HEAD, *(_interface(name, kind) for name, kind in found.items())])
 
 
-def _of_kind(kind: str, shape: Any, indent: str) -> str:
-    if kind == "array":
-        inner = _type(shape["items"], indent)
-        return f"({inner})[]" if "|" in inner.partition("{")[0] or inner.endswith("| null") else f"{inner}[]"
-    if kind != "object":
-        return _SIMPLE[kind]
-    if "properties" not in shape:
-        return f"Record<string, {_type(shape['additionalProperties'], indent)}>"
-    return _object(shape, indent)
+def _add(kind: type, found: dict[str, type]) -> None:
+    """Adds a dataclass and those that its fields hold. Raises TypeError for two of the same name."""
+    if found.setdefault(_name(kind), kind) is not kind:
+        raise TypeError(f"{kind} and {found[_name(kind)]} have the same name")
+    hints = get_type_hints(kind)
+    for field, _, _ in keys_of(kind):
+        for inner in _dataclasses(hints[field]):
+            if found.get(_name(inner)) is not inner:
+                _add(inner, found)
 
 
-def _object(shape: Any, indent: str) -> str:
-    deeper = indent + "  "
-    lines = []
-    for key, inner in shape["properties"].items():
-        if inner.get("description"):
-            lines.append(f"{deeper}/** {inner['description'].replace('*/', '* /')} */")
-        lines.append(f"{deeper}{key}: {_type(inner, deeper)};")
-    return "\n".join(["{", *lines, f"{indent}}}"])
+def _dataclasses(hint: Any) -> Iterator[type]:
+    if isinstance(hint, type) and is_dataclass(hint):
+        yield hint
+    for inner in get_args(hint):
+        yield from _dataclasses(inner)
+
+
+def _name(kind: type) -> str:
+    return kind.__name__.removeprefix("Page")
+
+
+def _interface(name: str, kind: type) -> str:
+    hints = get_type_hints(kind, include_extras=True)
+    lines = [f"/** {summary_of(kind)} */", f"export interface {name} {{"]
+    for field, key, _ in keys_of(kind):
+        inner, sentence, values = described(kind, field, hints[field])
+        if sentence:
+            lines.append(f"  /** {sentence.replace('*/', '* /')} */")
+        lines.append(f"  {key}: {_type(inner, values)};")
+    return "\n".join([*lines, "}\n"])
+
+
+def _type(hint: Any, values: tuple[str, ...] = ()) -> str:
+    """The type of a hint; values: the texts that it is one of, where there is a closed list."""
+    parts = get_args(hint)
+    if NoneType in parts:
+        return " | ".join(_type(part, values) for part in parts)
+    if hint is str and values:
+        return " | ".join(json.dumps(value) for value in values)
+    if hint in _SIMPLE:
+        return _SIMPLE[hint]
+    if get_origin(hint) is tuple and parts[1:] == (...,):
+        inner = _type(parts[0], values)
+        return f"({inner})[]" if "|" in inner else f"{inner}[]"
+    if get_origin(hint) is dict:
+        return f"Record<{_type(parts[0])}, {_type(parts[1])}>"
+    return _name(hint)

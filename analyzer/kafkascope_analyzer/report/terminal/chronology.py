@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.report.formatting import safe
 from kafkascope_analyzer.report.model.chronology import KINDS, Entry
 from kafkascope_analyzer.report.terminal.findings import STYLE
-from kafkascope_analyzer.report.terminal.pieces import labelled, line
-from kafkascope_analyzer.report.words import safe
+from kafkascope_analyzer.report.terminal.layout import labelled, line
 
 WIDE = 110
 """Columns from which on the ids are shown, which `kafkascope explain` takes."""

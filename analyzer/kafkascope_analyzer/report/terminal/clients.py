@@ -6,14 +6,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kafkascope_analyzer.report.formatting import clock, count, list_of, node, outcome_text, safe, span, start_text
 from kafkascope_analyzer.report.model.cause_sentences import cause_sentences, cause_severity
 from kafkascope_analyzer.report.model.clients import BrokerClients, Client, ClientConnection, Job
 from kafkascope_analyzer.report.model.cluster import Cluster
 from kafkascope_analyzer.report.model.recoveries import RecoveredCause, RecoveryStep
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.model.starts import Loop, Start, StartStep, slowest_text
-from kafkascope_analyzer.report.terminal.pieces import grid, heading, indented, line, more
-from kafkascope_analyzer.report.words import clock, count, list_of, node, outcome_text, safe, span, start_text
+from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
 
 MOST_CLIENTS = 60
 MOST_TOLD_CLIENTS = 12

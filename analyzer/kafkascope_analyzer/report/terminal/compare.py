@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.report.formatting import count, safe, span
 from kafkascope_analyzer.report.model.compare import ClientKind, Comparison, StartChange
 from kafkascope_analyzer.report.model.compare_traffic import ErrorChange, LatencyChange, RebalanceChange, VersionChange
-from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
-from kafkascope_analyzer.report.words import count, safe, span
+from kafkascope_analyzer.report.terminal.layout import grid, heading, line, more
 
 MOST_CLIENTS = 40
 MOST_STEPS = 3

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
+from kafkascope_analyzer.report.formatting import safe, sentence, visible
 from kafkascope_analyzer.report.model.findings import WORST_FIRST, Finding
 from kafkascope_analyzer.report.model.report import Report
-from kafkascope_analyzer.report.terminal.pieces import heading, labelled, line, more
-from kafkascope_analyzer.report.words import safe, sentence, visible
+from kafkascope_analyzer.report.terminal.layout import heading, labelled, line, more
 
 MOST_FINDINGS = 20
 LONGEST_COMMAND = 70

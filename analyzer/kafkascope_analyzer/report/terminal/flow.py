@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.report.formatting import safe
 from kafkascope_analyzer.report.model.flow import Flow
 from kafkascope_analyzer.report.model.flow_figures import FLOW_FIGURES, FLOW_LEGEND, flow_figures
-from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
-from kafkascope_analyzer.report.words import safe
+from kafkascope_analyzer.report.terminal.layout import grid, heading, line, more
 
 MOST_TOPICS = 12
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.report.formatting import clock, count, list_of, safe, span
 from kafkascope_analyzer.report.model.rebalances import GroupRebalances
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.model.transactions import Transaction, TransactionalId
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance
-from kafkascope_analyzer.report.terminal.pieces import grid, heading, indented, line, more
-from kafkascope_analyzer.report.words import clock, count, list_of, safe, span
+from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
 
 MOST_GROUPS = 12
 MOST_REBALANCES = 12

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.report.formatting import sentence
 from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.model import Incident, Wait
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.terminal.findings import INDENT, STYLE, command_lines, finding_lines
-from kafkascope_analyzer.report.terminal.pieces import grid, heading, indented, labelled, line, more
-from kafkascope_analyzer.report.words import sentence
+from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, labelled, line, more
 
 MOST_INCIDENTS = 20
 MOST_WAITS = 8

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.report.formatting import count, percent, safe
+from kafkascope_analyzer.report.model.data_quality import limit_sentence
 from kafkascope_analyzer.report.model.ledger import PACKET_KINDS, Example, FullLedger, PacketsOfFile, ReasonTotal
-from kafkascope_analyzer.report.model.unread import limit_sentence
-from kafkascope_analyzer.report.terminal.pieces import grid, heading, line
-from kafkascope_analyzer.report.words import count, percent, safe
+from kafkascope_analyzer.report.terminal.layout import grid, heading, line
 
 _TOTALS = {
     "decoded_bytes": "decoded as Kafka",

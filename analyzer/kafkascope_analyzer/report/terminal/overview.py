@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.report.formatting import clock, count, list_of, node, percent, safe, size, span
 from kafkascope_analyzer.report.model.cluster import Cluster
+from kafkascope_analyzer.report.model.data_quality import doubts
 from kafkascope_analyzer.report.model.traffic import Traffic
-from kafkascope_analyzer.report.model.unread import doubts
-from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
-from kafkascope_analyzer.report.words import clock, count, list_of, node, percent, safe, size, span
+from kafkascope_analyzer.report.terminal.layout import grid, heading, line, more
 
 MOST_APIS = 14
 MOST_ERRORS = 8

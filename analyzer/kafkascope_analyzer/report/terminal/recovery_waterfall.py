@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.report.formatting import clock, node, safe, span
 from kafkascope_analyzer.report.model.episode import Episode, EpisodeRecovery, EpisodeStep
 from kafkascope_analyzer.report.model.recoveries import Recovery, RecoveryStep
-from kafkascope_analyzer.report.terminal.pieces import grid, heading, indented, line
-from kafkascope_analyzer.report.words import clock, node, safe, span
+from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line
 
 BAR = 20
 _STYLE = {"recovered": "green", "still_open": "bold yellow"}

@@ -14,8 +14,8 @@ from kafkascope_analyzer.report.terminal.findings import render_findings
 from kafkascope_analyzer.report.terminal.flow import render_flow
 from kafkascope_analyzer.report.terminal.groups import render_rebalances, render_transactions
 from kafkascope_analyzer.report.terminal.incidents import render_headline, render_incidents
+from kafkascope_analyzer.report.terminal.layout import line
 from kafkascope_analyzer.report.terminal.overview import render_head, render_traffic, render_unread
-from kafkascope_analyzer.report.terminal.pieces import line
 from kafkascope_analyzer.report.terminal.restarts import render_restarts
 from kafkascope_analyzer.report.terminal.traffic import (
     render_client_traffic,

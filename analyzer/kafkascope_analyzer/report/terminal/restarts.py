@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kafkascope_analyzer.report.model.restarts import Restarts
-from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
+from kafkascope_analyzer.report.terminal.layout import grid, heading, line, more
 
 MOST_ROWS = 30
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.report.formatting import clock, list_of, safe, span, start_text
 from kafkascope_analyzer.report.model.starts import AllStarts, ClientStarts, Start, StartStep
-from kafkascope_analyzer.report.terminal.pieces import grid, heading, indented, line, more
-from kafkascope_analyzer.report.words import clock, list_of, safe, span, start_text
+from kafkascope_analyzer.report.terminal.layout import grid, heading, indented, line, more
 
 BAR = 20
 MOST_STARTS = 20

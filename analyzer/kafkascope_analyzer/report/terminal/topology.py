@@ -7,6 +7,7 @@ from rich.text import Text
 
 from kafkascope_analyzer.connections.broker_release import ZOOKEEPER_MODE
 from kafkascope_analyzer.dataset.zookeeper_sessions import ZooKeeperSession
+from kafkascope_analyzer.report.formatting import address, clock, count, list_of, ranges, safe
 from kafkascope_analyzer.report.model.restarts import ClusterHistory, Upgrades
 from kafkascope_analyzer.report.model.topology import (
     ClusterChange,
@@ -15,9 +16,8 @@ from kafkascope_analyzer.report.model.topology import (
     ShownBy,
     Topology,
 )
-from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
+from kafkascope_analyzer.report.terminal.layout import grid, heading, line, more
 from kafkascope_analyzer.report.terminal.restarts import render_restarts
-from kafkascope_analyzer.report.words import address, clock, count, list_of, ranges, safe
 
 MOST_ROWS = 60
 MOST_ADDRESSES = 6

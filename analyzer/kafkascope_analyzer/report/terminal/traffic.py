@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.report.formatting import count, list_of, percent, safe, size, span
 from kafkascope_analyzer.report.model.broker_latency import LatencyPair, RoundTrip
 from kafkascope_analyzer.report.model.client_traffic import ClientTraffic, FetchTraffic, ProduceTraffic
 from kafkascope_analyzer.report.model.removed_versions import RemovedUse
 from kafkascope_analyzer.report.model.report import Report
-from kafkascope_analyzer.report.terminal.pieces import grid, heading, line, more
-from kafkascope_analyzer.report.words import count, list_of, percent, safe, size, span
+from kafkascope_analyzer.report.terminal.layout import grid, heading, line, more
 
 MOST_PAIRS = 15
 MOST_BROKERS = 16

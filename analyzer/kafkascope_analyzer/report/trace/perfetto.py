@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.formatting import safe
 from kafkascope_analyzer.report.trace.packets import Args, TraceWriter
 from kafkascope_analyzer.report.trace.tracks import Tracks
-from kafkascope_analyzer.report.words import safe
 from kafkascope_analyzer.sql.database import Database
 
 MEMORY = "256MB"

@@ -7,8 +7,8 @@ ended goes to a further track. Memory grows with the number of connections, up t
 
 from collections import defaultdict
 
+from kafkascope_analyzer.report.formatting import address, count, node, safe
 from kafkascope_analyzer.report.trace.packets import TraceWriter
-from kafkascope_analyzer.report.words import address, count, node, safe
 from kafkascope_analyzer.sql.database import Database
 
 MOST_CONNECTIONS = 20_000

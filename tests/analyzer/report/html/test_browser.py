@@ -86,7 +86,7 @@ def test_each_request_of_each_evidence_table_has_its_latency(opened, real_page, 
 
 
 def page_span(us: int) -> str:
-    from kafkascope_analyzer.report.words import span
+    from kafkascope_analyzer.report.formatting import span
 
     return span(us)
 

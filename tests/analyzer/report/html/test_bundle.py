@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkascope_analyzer.report import words
+from kafkascope_analyzer.report import formatting
 
 SCRIPT = Path(str(resources.files("kafkascope_analyzer.report.html"))) / "script"
 TESTS = Path(__file__).with_name("script")
@@ -52,14 +52,15 @@ def test_every_module_is_in_the_bundle(module: str) -> None:
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Figures with what report.words makes of them: small ones, large ones, and those between two roundings."""
+    """Figures with what report.formatting makes of them: small ones, large ones, and those between two roundings."""
     values = [*range(0, 2000, 61), *(125 * 10**n for n in range(10)), *(10**n - 1 for n in range(14))]
     values += [1_125, 1_375, 10_250, 100_500, 101_500, 2_675_000, *random.Random(8).sample(range(10**11), 300)]
-    figures = [["span", us, words.span(us)] for us in values] + [["span", -us, words.span(-us)] for us in values[1:9]]
-    figures += [["clock", 997 * ns, words.clock(997 * ns)] for ns in values]
-    figures += [["size", n, words.size(n)] for n in values]
+    figures = [["span", us, formatting.span(us)] for us in values]
+    figures += [["span", -us, formatting.span(-us)] for us in values[1:9]]
+    figures += [["clock", 997 * ns, formatting.clock(997 * ns)] for ns in values]
+    figures += [["size", n, formatting.size(n)] for n in values]
     figures += [["grouped", n, f"{n:,}"] for n in values]
-    figures += [["absolute", ns, words.absolute(1_795_235_314_577_000_000 + ns)] for ns in values]
+    figures += [["absolute", ns, formatting.absolute(1_795_235_314_577_000_000 + ns)] for ns in values]
     place = tmp_path_factory.mktemp("cases") / "cases.json"
     place.write_text(json.dumps(figures), encoding="utf-8")
     return place

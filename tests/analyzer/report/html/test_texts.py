@@ -27,13 +27,13 @@ from kafkascope_analyzer.report.html.story_lists import (
 )
 from kafkascope_analyzer.report.model.capture import ByteTotals, Capture, Connections
 from kafkascope_analyzer.report.model.cluster import Cluster
+from kafkascope_analyzer.report.model.data_quality import DataQuality, EventCount
 from kafkascope_analyzer.report.model.findings import Finding, Findings
 from kafkascope_analyzer.report.model.flow import Flow, PartitionLine, SliceFlow, TopicFlow
 from kafkascope_analyzer.report.model.rebalances import GroupRebalances
 from kafkascope_analyzer.report.model.starts import StartStep, slowest
 from kafkascope_analyzer.report.model.traffic import Traffic
 from kafkascope_analyzer.report.model.transactions import BlockedConsumer
-from kafkascope_analyzer.report.model.unread import EventCount, Unread
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance
 
 S = 1_000_000_000
@@ -248,7 +248,7 @@ def test_the_capture_in_words() -> None:
     begun = {"start": "2026-11-21 04:28:34.577 UTC", "duration_us": 34_700_000, "n_packets": 25_501}
     capture = of(Capture, **begun, ledger=ledger, files=(), n_truncated=3)
     unread = of(
-        Unread, n_connections=9, n_without_start=2, limits_hit={}, tcp_events=(EventCount("zero_window", 1200),)
+        DataQuality, n_connections=9, n_without_start=2, limits_hit={}, tcp_events=(EventCount("zero_window", 1200),)
     )
     cluster = of(Cluster, sentence="Kafka 4.0, in KRaft mode.")
     model = of(Traffic, capture=capture, connections=of(Connections, n=9), unread=unread, cluster=cluster)

@@ -4,7 +4,7 @@ import { apiName, clientPlace, END, lowerBound, REQ, STORY } from "./data.ts";
 import { isTrouble, MASK } from "./filter.ts";
 import type { ClientRow, RequestRow, Row } from "./lanes.ts";
 import { INK } from "./roles.ts";
-import type { Band, Connection } from "./story.ts";
+import type { Band, LaneConnection } from "./story.d.ts";
 import { VIEW } from "./view.ts";
 
 // Where a row has its requests.
@@ -257,7 +257,7 @@ export function drawEnds(context: CanvasRenderingContext2D, row: RequestRow, top
   }
 }
 
-function drawLife(context: CanvasRenderingContext2D, conn: Connection, middle: number, width: number) {
+function drawLife(context: CanvasRenderingContext2D, conn: LaneConnection, middle: number, width: number) {
   const from = Math.max(0, xOf(conn.first_ns, width));
   const to = Math.min(width, xOf(conn.last_ns, width));
   if (to <= from) return;

@@ -20,7 +20,7 @@ import { setFilter } from "./filter.ts";
 import { layRows } from "./lanes.ts";
 import { jump } from "./request.ts";
 import { episodeBlock } from "./sequence.ts";
-import type { Cause, Client, Episode } from "./story.ts";
+import type { Cause, LaneClient, Recovery } from "./story.d.ts";
 import { VIEW, viewChanged } from "./view.ts";
 import { startBlock } from "./waterfall.ts";
 
@@ -71,7 +71,7 @@ function clientTable() {
 }
 
 // What a client met: how long it stood still, and its recoveries from errors.
-function troubleText({ stood_still, recoveries }: Client): Child {
+function troubleText({ stood_still, recoveries }: LaneClient): Child {
   if (!stood_still) return recoveries || outcome("recovered", "none");
   return [outcome("still_open", stood_still), recoveries ? `; ${recoveries}` : ""];
 }
@@ -121,7 +121,7 @@ export function showClient(number: number, move: boolean) {
 function causeBlock(cause: Cause) {
   const made = details([`${cause.heading}: `, outcome(cause.outcome, cause.ended)], false);
   made.dataset.episodes = cause.recovery_ids.join(" ");
-  const known = (id: string) => STORY.episodes.listed.find((one) => one.recovery_id === id) as Episode;
+  const known = (id: string) => STORY.episodes.listed.find((one) => one.recovery_id === id) as Recovery;
   return filledWhenOpen(made, () => [
     episodeBlock(known(cause.worst)),
     cause.alike.map((id) =>
@@ -143,7 +143,7 @@ export function showEpisode(id: string) {
   choice.querySelector("summary")?.focus({ preventScroll: true });
 }
 
-function connectionTable(client: Client) {
+function connectionTable(client: LaneClient) {
   const columns = [
     ["To"],
     ["From"],

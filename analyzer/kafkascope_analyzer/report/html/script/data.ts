@@ -1,7 +1,7 @@
 // The data of the page: what the stories tell (STORY) and the requests as typed arrays (REQ).
 
 import { byId } from "./dom.ts";
-import type { Story } from "./story.ts";
+import type { Story } from "./story.d.ts";
 
 interface Requests {
   n: number;

@@ -5,7 +5,7 @@ import { REQ, responsePacket, STORY } from "./data.ts";
 import { button, byId, el } from "./dom.ts";
 import { count, grouped, words } from "./figures.ts";
 import { layRows } from "./lanes.ts";
-import type { Connection } from "./story.ts";
+import type { LaneConnection } from "./story.d.ts";
 import { FILTER, FILTER_TEXTS, type Filter, VIEW, viewChanged } from "./view.ts";
 
 export let MASK: Uint8Array;
@@ -86,7 +86,7 @@ function textTest(text: string) {
     names_topic(i, (topic) => topics[topic] > 0);
 }
 
-function laneText(conn: Connection) {
+function laneText(conn: LaneConnection) {
   const client = STORY.lanes.clients[conn.client];
   return [
     conn.conn_id,

@@ -2,7 +2,7 @@
 
 import { END, STORY } from "./data.ts";
 import { details, el, hint, section, svg, table } from "./dom.ts";
-import type { TopicFlow } from "./story.ts";
+import type { TopicFlow } from "./story.d.ts";
 
 const TOPIC_COLUMNS = [
   ["Topic"],

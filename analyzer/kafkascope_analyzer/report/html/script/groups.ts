@@ -4,7 +4,7 @@
 import { clientPlace, END, STORY } from "./data.ts";
 import { type Child, details, el, hint, picture, section, svg, table } from "./dom.ts";
 import { clock, count, nodeName, span, words } from "./figures.ts";
-import type { Departed, Member, Rebalance, Unread } from "./story.ts";
+import type { DepartedMember, Member, ReassignedPartition, Rebalance } from "./story.d.ts";
 import { shortened } from "./topology.ts";
 import { packetLinks } from "./waterfall.ts";
 
@@ -111,7 +111,7 @@ function rebalanceBar(one: Rebalance) {
   );
 }
 
-function memberKey(member: Member | Departed) {
+function memberKey(member: Member | DepartedMember) {
   return member.client_instance_id || member.member_id;
 }
 
@@ -121,7 +121,7 @@ function memberName(member: { client_instance_id: string | null; member_id?: str
 }
 
 // When nobody read a partition, on the lane of the member that had it next; without one, of who had it before.
-function unreadBar(rebalance: Rebalance, entry: Unread, members: Member[]) {
+function unreadBar(rebalance: Rebalance, entry: ReassignedPartition, members: Member[]) {
   const owner = entry.owner_after ?? entry.owner_before;
   const staying = (rebalance.members || []).find((one) => one.member_id === owner);
   const member = staying ?? (rebalance.departed || []).find((one) => one.member_id === owner);
@@ -193,6 +193,6 @@ function joinedLast({ last_joiner }: Rebalance, { member_id, client_instance_id 
   return Boolean(last_joiner) && (last_joiner === member_id || last_joiner === client_instance_id);
 }
 
-function departedText(one: Departed) {
+function departedText(one: DepartedMember) {
   return `${one.client_id || memberName(one)} ${words(one.how)}${one.silent_ms ? ` after ${span(one.silent_ms * 1000)} of silence` : ""}`;
 }

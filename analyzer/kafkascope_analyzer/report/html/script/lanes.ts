@@ -5,7 +5,7 @@ import { button, el } from "./dom.ts";
 import { words } from "./figures.ts";
 import { FILTERED, LANE_HITS } from "./filter.ts";
 import { swatch } from "./roles.ts";
-import type { BrokerLane, Client, Connection } from "./story.ts";
+import type { BrokerLane, LaneClient, LaneConnection } from "./story.d.ts";
 import { rowsChanged } from "./timeline.ts";
 import { FILTER, VIEW, viewChanged } from "./view.ts";
 import { NODE_ROW, nodeLabel } from "./waits.ts";
@@ -20,8 +20,8 @@ interface Placed {
 
 type ClusterRow = Placed & { kind: "cluster" };
 export type NodeRow = Placed & { kind: "node"; lane: BrokerLane };
-export type ClientRow = Placed & { kind: "client"; client: Client; number: number; conns: number[] };
-type ConnRow = Placed & { kind: "conn"; client: Client; number: number; conn: Connection; conns: number[] };
+export type ClientRow = Placed & { kind: "client"; client: LaneClient; number: number; conns: number[] };
+type ConnRow = Placed & { kind: "conn"; client: LaneClient; number: number; conn: LaneConnection; conns: number[] };
 // Rows that have requests, and all rows.
 export type RequestRow = ClientRow | ConnRow;
 export type Row = ClusterRow | NodeRow | RequestRow;
@@ -50,7 +50,7 @@ export function layRows() {
   rowsChanged();
 }
 
-function addConnection(client: Client, number: number) {
+function addConnection(client: LaneClient, number: number) {
   if (FILTERED && !LANE_HITS[number]) return;
   ROWS.push({
     kind: "conn",
@@ -64,7 +64,7 @@ function addConnection(client: Client, number: number) {
 }
 
 // Brokers' own clients are left out unless they are asked for; a filter shows the clients that it finds something of.
-function isShown(client: Client) {
+function isShown(client: LaneClient) {
   if (client.kind === "broker" && !VIEW.brokers && FILTER.client !== client.client_instance_id) return false;
   if (!FILTERED) return true;
   if (FILTER.client) return FILTER.client === client.client_instance_id;
@@ -75,7 +75,7 @@ function onlyText() {
   return Object.entries(FILTER).every(([name, value]) => name === "text" || !value);
 }
 
-function matchesText(client: Client) {
+function matchesText(client: LaneClient) {
   const text = FILTER.text.toLowerCase();
   return [client.client_id, client.client_ip, client.client_instance_id, client.group_id].some((name) =>
     String(name ?? "")

@@ -3,7 +3,7 @@
 import { STORY } from "./data.ts";
 import { hint, section, svg, table } from "./dom.ts";
 import { bytes, clock, count, grouped, nodeName, span } from "./figures.ts";
-import type { LatencyRow } from "./story.ts";
+import type { LatencyPair } from "./story.d.ts";
 
 const MOST_LATENCIES = 60;
 
@@ -49,7 +49,7 @@ function latencyTable() {
   ];
 }
 
-function latencyBar(one: LatencyRow) {
+function latencyBar(one: LatencyPair) {
   const most = STORY.latency.listed.reduce((a, b) => Math.max(a, b.max_us ?? 0), 10);
   const x = (us: number | null) => (Math.log10(Math.max(1, us ?? 0)) / Math.log10(most)) * 196 + 2;
   const [half, late] = [x(one.broker_p50_us), x(one.broker_p99_us)];

@@ -7,7 +7,7 @@ import { STORY } from "./data.ts";
 import { announce, details, el, filledWhenOpen, hint, table } from "./dom.ts";
 import { grouped } from "./figures.ts";
 import { INK, swatch } from "./roles.ts";
-import type { FamilyRates, RateSlot } from "./story.ts";
+import type { FamilyRates, RateSlot } from "./story.d.ts";
 import { sized, TIMELINE } from "./timeline.ts";
 import { hideTip, showTip } from "./tip.ts";
 import { VIEW, viewChanged } from "./view.ts";

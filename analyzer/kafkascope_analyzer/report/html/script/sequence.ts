@@ -6,7 +6,7 @@ import { button, command, details, el, hint, picture, svg, table } from "./dom.t
 import { packetsOfEnd } from "./evidence.ts";
 import { nodeName, outcome } from "./figures.ts";
 import { showAt } from "./request.ts";
-import type { Episode, RecoveryStep } from "./story.ts";
+import type { Recovery, RecoveryStep } from "./story.d.ts";
 import { packetLinks } from "./waterfall.ts";
 
 interface Lifelines {
@@ -17,7 +17,7 @@ interface Lifelines {
 
 const SEQUENCE_LINE = 24;
 
-export function episodeBlock(episode: Episode) {
+export function episodeBlock(episode: Recovery) {
   const start = episode.start_ns ?? 0;
   const head = el(
     "h4",
@@ -43,7 +43,7 @@ export function episodeBlock(episode: Episode) {
 }
 
 // Lifelines: the client, then the brokers in order of node id, those without one last.
-function lifelines(episode: Episode, steps: RecoveryStep[]) {
+function lifelines(episode: Recovery, steps: RecoveryStep[]) {
   const old = steps.some((step) => step.step === "hint") && episode.old_node_id !== null ? [episode.old_node_id] : [];
   const last = (node: number | null) => node ?? Number.MAX_SAFE_INTEGER;
   const nodes = [...new Set([...old, ...steps.map((step) => step.node_id)])].sort((a, b) => last(a) - last(b));
@@ -67,7 +67,7 @@ function mergedSteps(steps: RecoveryStep[]) {
   return made;
 }
 
-function sequence(episode: Episode, steps: RecoveryStep[]) {
+function sequence(episode: Recovery, steps: RecoveryStep[]) {
   const lines = lifelines(episode, steps);
   const merged = mergedSteps(steps);
   let y = 46;
@@ -96,7 +96,7 @@ function sequence(episode: Episode, steps: RecoveryStep[]) {
 }
 
 function sequenceStep(
-  episode: Episode,
+  episode: Recovery,
   step: RecoveryStep,
   { n, y, lines }: { n: number; y: number; lines: Lifelines },
 ) {

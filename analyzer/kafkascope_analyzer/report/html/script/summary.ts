@@ -7,7 +7,7 @@ import { button, command, details, el, filledWhenOpen, hint, isNarrow, section, 
 import { evidenceTable } from "./evidence.ts";
 import { clock, grouped, outcome } from "./figures.ts";
 import { jump } from "./request.ts";
-import type { Consequence, Finding, Incident, Wait } from "./story.ts";
+import type { Consequence, Finding, Incident, Wait } from "./story.d.ts";
 import { showStretch } from "./view.ts";
 
 const SEVERITIES: Record<string, string[]> = {

@@ -11,7 +11,7 @@ import { minimap, resizedMinimap } from "./minimap.ts";
 import { nextError } from "./pointer.ts";
 import { ratesStrip, ratesTable, resizedRates } from "./rates.ts";
 import { INK, readInk, swatch } from "./roles.ts";
-import type { Change, Rebalance } from "./story.ts";
+import type { Change, Rebalance } from "./story.d.ts";
 import { hideTip, tipBox } from "./tip.ts";
 import { pan, setView, VIEW, viewChanged, zoom } from "./view.ts";
 import { brokerTable, drawNode, drawWaits } from "./waits.ts";

@@ -4,14 +4,14 @@ import { END, STORY } from "./data.ts";
 import { button, byId, details, el, hint, picture, replace, section, svg, table } from "./dom.ts";
 import { clock, count, nodeName, words } from "./figures.ts";
 import { jump } from "./request.ts";
-import type { Owner, Role } from "./story.ts";
+import type { LaneRole, Owner } from "./story.d.ts";
 import { VIEW, viewChanged } from "./view.ts";
 
 // Open connections of a client to a broker, with the roles that had begun.
 interface Link {
   client: number;
   node: number | string;
-  roles: Map<string, Role>;
+  roles: Map<string, LaneRole>;
   n: number;
 }
 
@@ -89,7 +89,7 @@ function stateAt(ns: number) {
     const link = links.get(key) || {
       client: conn.client,
       node: conn.node_id ?? conn.to,
-      roles: new Map<string, Role>(),
+      roles: new Map<string, LaneRole>(),
       n: 0,
     };
     link.n += 1;

@@ -4,7 +4,7 @@ import { END, STORY } from "./data.ts";
 import { details, el, hint, picture, section, svg, table } from "./dom.ts";
 import { clock, grouped, listOf, outcome, words } from "./figures.ts";
 import { groupMarks, groupName, groupX, MOST_GROUPS } from "./groups.ts";
-import type { Transaction } from "./story.ts";
+import type { Transaction } from "./story.d.ts";
 import { packetLinks } from "./waterfall.ts";
 
 export function transactionsSection() {

@@ -7,11 +7,11 @@ import { details, el, table } from "./dom.ts";
 import { clock, count, outcome } from "./figures.ts";
 import type { NodeRow, RequestRow } from "./lanes.ts";
 import { INK } from "./roles.ts";
-import type { BrokerLane, Stall, Stretch } from "./story.ts";
+import type { BrokerLane, StallBand, Stretch } from "./story.d.ts";
 import { VIEW } from "./view.ts";
 
 // A wait as it is drawn: up to the end of the capture where it is not over.
-interface LongWait extends Stall {
+interface LongWait extends StallBand {
   from: number;
   to: number;
 }

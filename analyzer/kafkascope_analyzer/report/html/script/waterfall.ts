@@ -5,7 +5,7 @@ import { STORY } from "./data.ts";
 import { button, details, el, hint, picture, svg, table } from "./dom.ts";
 import { openEvidence } from "./evidence.ts";
 import { outcome, span, words } from "./figures.ts";
-import type { Start, StartStep } from "./story.ts";
+import type { Start, StartStep } from "./story.d.ts";
 
 // A step whose time is known.
 type DrawnStep = StartStep & { start_ns: number };

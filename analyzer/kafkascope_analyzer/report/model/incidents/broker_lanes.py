@@ -12,8 +12,8 @@ from typing import ClassVar
 from kafkascope_analyzer.dataset.contract import Table
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import BROKER_STATES
+from kafkascope_analyzer.report.formatting import address, list_of, node, safe, span
 from kafkascope_analyzer.report.rows import Row, read
-from kafkascope_analyzer.report.words import address, list_of, node, safe, span
 
 SERVING, UNKNOWN = "serving", "unknown"
 MOST_LANES = 200

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.formatting import clock, count, safe, visible
 from kafkascope_analyzer.report.model.findings import Finding
 from kafkascope_analyzer.report.model.incidents.families import Event, Family, owner_of
 from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow
@@ -15,7 +16,6 @@ from kafkascope_analyzer.report.model.topology import ClusterChange, topology_mo
 from kafkascope_analyzer.report.model.transactions import Transaction
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance, most_unread_text
 from kafkascope_analyzer.report.rows import read
-from kafkascope_analyzer.report.words import clock, count, safe, visible
 
 MOST_LISTED = 10
 

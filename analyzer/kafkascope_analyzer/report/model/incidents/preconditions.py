@@ -19,7 +19,7 @@ from kafkascope_analyzer.dataset.tables import (
     TOPOLOGY,
     UNDECODED,
 )
-from kafkascope_analyzer.report.words import count
+from kafkascope_analyzer.report.formatting import count
 
 KAFKA, TLS = "kafka", "tls"
 _NEEDED = (CAPTURES, CONNECTIONS, ROLE_ROWS, REQUESTS, PARTITIONS, ERRORS, TOPOLOGY, TCP_EVENTS, UNDECODED)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stall_limit import limit_text
 from kafkascope_analyzer.report.commands import cut_command, explain_command, wireshark_command
+from kafkascope_analyzer.report.formatting import clock, count, list_of, safe, span, visible
 from kafkascope_analyzer.report.missing_stories import NO_STORIES, OLD_STORIES
 from kafkascope_analyzer.report.model.findings import WORST_FIRST, Finding, FindingSources, merged_findings
 from kafkascope_analyzer.report.model.incidents.consequences import Found, consequences_of, load_consequences
@@ -15,7 +16,6 @@ from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow, 
 from kafkascope_analyzer.report.model.incidents.model import INFO, Incident, Incidents, Summary
 from kafkascope_analyzer.report.model.incidents.waits import MOST_WAITS, stood_still, waits_of
 from kafkascope_analyzer.report.model.proofs import packets_text, proofs_of
-from kafkascope_analyzer.report.words import clock, count, list_of, safe, span, visible
 
 MOST_INCIDENTS = 100
 MOST_CLIENTS = 20

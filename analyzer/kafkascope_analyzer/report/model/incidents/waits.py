@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from kafkascope_analyzer.report.formatting import clock, count, safe, span
 from kafkascope_analyzer.report.model.incidents.load import Facts, Stall
 from kafkascope_analyzer.report.model.incidents.model import Wait
-from kafkascope_analyzer.report.words import clock, count, safe, span
 
 MOST_WAITS = 50
 MOST_IDS = 10

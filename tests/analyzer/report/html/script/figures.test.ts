@@ -1,4 +1,4 @@
-// Figures are written as report.words writes them: the cases, and what they have to give, come from there.
+// Figures are written as report.formatting writes them: the cases, and what they have to give, come from there.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

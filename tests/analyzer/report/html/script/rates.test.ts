@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { heightOf, slotAt } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/rates.ts";
-import type { RateSlot } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/story.ts";
+import type { RateSlot } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/story.d.ts";
 
 const slots = [10, 30, 40].map((from_ns) => ({ from_ns, to_ns: from_ns + 10 }) as RateSlot);
 

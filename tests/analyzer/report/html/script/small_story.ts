@@ -1,11 +1,21 @@
 // A story with two clients and three connections, small enough to be read.
 
-import type { Connection, Story } from "../../../../../analyzer/kafkascope_analyzer/report/html/script/story.ts";
+import type {
+  LaneConnection,
+  LaneRole,
+  Story,
+} from "../../../../../analyzer/kafkascope_analyzer/report/html/script/story.d.ts";
 
-function connection(conn_id: string, client: number, role: string): Connection {
+function connection(conn_id: string, client: number, role: LaneRole["role"]): Partial<LaneConnection> {
   const roles = [{ role, verdict: "confirmed", subjects: [], n: 1, first_ns: 0, last_ns: 0, family: 0 }];
   const times = { first_ns: 0, last_ns: 9000, close_kind: null, close_ns: null };
-  const place = { client_ip: "10.0.0.1", from: "10.0.0.1:5000", to: "10.0.0.2:9092", node_id: 1, protocol: "kafka" };
+  const place = {
+    client_ip: "10.0.0.1",
+    from: "10.0.0.1:5000",
+    to: "10.0.0.2:9092",
+    node_id: 1,
+    protocol: "kafka" as const,
+  };
   return { conn_id, client, ...place, ...times, primary_role: role, n_requests: 2, n_errors: 0, roles, family: 0 };
 }
 

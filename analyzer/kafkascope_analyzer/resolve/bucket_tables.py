@@ -30,15 +30,15 @@ from kafkascope_analyzer.dataset.tables.events import EVENT_ORDER
 from kafkascope_analyzer.dataset.writer import TableWriter
 from kafkascope_analyzer.memory.free_memory import stay_below
 from kafkascope_analyzer.memory.limits import Limits
-from kafkascope_analyzer.resolve import finish_rows
+from kafkascope_analyzer.resolve import contract_rows
 from kafkascope_analyzer.resolve.bucket_context import BucketContext
 from kafkascope_analyzer.resolve.bucket_events import BucketEvents
 from kafkascope_analyzer.resolve.connection_events import lookup_events
+from kafkascope_analyzer.resolve.contract_rows import Names
 from kafkascope_analyzer.resolve.error_runs import find_error_runs
-from kafkascope_analyzer.resolve.finish_rows import Names
 from kafkascope_analyzer.resolve.finished_files import EarlierFiles, FinishedFiles
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
-from kafkascope_analyzer.resolve.stretches import OpenStretches
+from kafkascope_analyzer.resolve.undecoded_ranges import OpenStretches
 from kafkascope_analyzer.scan.partitions import message_of_spill
 from kafkascope_analyzer.scan.record_batches import read_record_sets
 from kafkascope_analyzer.scan.spill import is_spilled, read_spill, spilled_tables
@@ -51,8 +51,8 @@ _SORT = {
 _LONG_LISTS = ("api_versions_offered", "api_versions_used")
 """Columns of `connections` that no event needs."""
 _PLAIN: tuple[tuple[Table, Callable[[pa.Table, Names], pa.Table]], ...] = (
-    (RECORDS, finish_rows.record_rows),
-    (TCP_EVENTS, finish_rows.event_rows),
+    (RECORDS, contract_rows.record_rows),
+    (TCP_EVENTS, contract_rows.event_rows),
 )
 
 
@@ -74,7 +74,7 @@ class Bucket:
         return FinishedFiles(self.dataset, self.part, self.earlier)
 
 
-class BucketFinish:
+class BucketTables:
     """Writes one bucket's tables."""
 
     def __init__(self, bucket: Bucket, learned: tuple[Cluster, SharedFacts], events: TableWriter) -> None:
@@ -97,7 +97,7 @@ class BucketFinish:
                 for batch in self._batches(table.name):
                     writer.write(make(batch, self._names))
             self.rows[table.name] = writer.n_rows
-        self._write(TOPOLOGY, finish_rows.topology_rows(self._cluster.topology[self._bucket.spill], self._names))
+        self._write(TOPOLOGY, contract_rows.topology_rows(self._cluster.topology[self._bucket.spill], self._names))
         self._undecoded()
         self._errors()
         self._requests()
@@ -106,7 +106,7 @@ class BucketFinish:
         self._partition_roles()
         self._roles.add([bootstrap_roles(self._cluster.bootstrap[self._bucket.spill])])
         roles = self._roles.total()
-        self._write_all(ROLE_ROWS, (finish_rows.role_rows(part, self._names) for part in _parts(roles)))
+        self._write_all(ROLE_ROWS, (contract_rows.role_rows(part, self._names) for part in _parts(roles)))
         self._connections(roles)
         return self.rows
 
@@ -120,14 +120,14 @@ class BucketFinish:
         stretches = OpenStretches()
         with self._writer(UNDECODED) as writer:
             for batch in self._batches(UNDECODED.name):
-                writer.write(finish_rows.undecoded_rows(stretches.take(batch), self._names))
-            writer.write(finish_rows.undecoded_rows(stretches.rest(), self._names))
+                writer.write(contract_rows.undecoded_rows(stretches.take(batch), self._names))
+            writer.write(contract_rows.undecoded_rows(stretches.rest(), self._names))
         self.rows[UNDECODED.name] = writer.n_rows
 
     def _errors(self) -> None:
         with self._writer(ERRORS) as writer:
             for batch in self._batches(ERRORS.name):
-                rows = finish_rows.error_table_rows(batch, self._names)
+                rows = contract_rows.error_table_rows(batch, self._names)
                 writer.write(rows)
                 rows = rows.append_column("sent_ns", batch["sent_ns"])
                 self._events.take_errors(_with_numbers(rows, batch))
@@ -138,7 +138,7 @@ class BucketFinish:
             self._facts.note(notes)
         with self._writer(REQUESTS) as writer:
             for batch in self._batches("requests"):
-                rows = finish_rows.request_rows(batch, self._names)
+                rows = contract_rows.request_rows(batch, self._names)
                 writer.write(rows)
                 rows = rows.append_column("status_code", batch["status"])
                 self._events.take_requests(_with_numbers(rows, batch))
@@ -153,7 +153,7 @@ class BucketFinish:
                 if message is None:
                     continue
                 for batch in self._batches(name):
-                    rows = finish_rows.partition_rows(batch, message, self._names)
+                    rows = contract_rows.partition_rows(batch, message, self._names)
                     writer.write(rows)
                     self._events.take_partitions(_with_numbers(rows, batch), *message)
         self.rows[PARTITIONS.name] = writer.n_rows
@@ -161,7 +161,7 @@ class BucketFinish:
     def _record_batches(self) -> None:
         with self._writer(RECORD_BATCHES) as writer:
             for sets, batches in read_record_sets(self._bucket.spill):
-                writer.write(finish_rows.record_batch_rows(sets, batches, self._names))
+                writer.write(contract_rows.record_batch_rows(sets, batches, self._names))
         self.rows[RECORD_BATCHES.name] = writer.n_rows
 
     def _partition_roles(self) -> None:
@@ -227,7 +227,7 @@ def finish_bucket(bucket: Bucket, cluster: Cluster, shared: SharedFacts) -> dict
     with TableWriter(path, EVENTS.schema, sort_by=EVENT_ORDER, group=group) as events:
         rows = _write_dns(bucket, events)
         if is_spilled(bucket.spill, "connections"):
-            rows |= BucketFinish(bucket, (cluster, shared), events).write()
+            rows |= BucketTables(bucket, (cluster, shared), events).write()
     return rows | {EVENTS.name: events.n_rows}
 
 

@@ -9,9 +9,9 @@ from typing import Annotated
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.limits_hit import MEANINGS
 from kafkascope_analyzer.dataset.tables import UNDECODED_REASONS
+from kafkascope_analyzer.report.formatting import count, safe, size
 from kafkascope_analyzer.report.model.capture import Capture
 from kafkascope_analyzer.report.rows import select
-from kafkascope_analyzer.report.words import count, safe, size
 from kafkascope_analyzer.sql.database import Database
 
 MOST_DETAILS = 3
@@ -42,7 +42,7 @@ class EventCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class DataQuality:
     """What the capture could not show."""
 
     undecoded: Annotated[tuple[UndecodedReason, ...], "stream bytes that are no decoded frame, by reason"]
@@ -92,11 +92,11 @@ from connections
 _EVENTS = "select event, count(*) as n from tcp_events group by event"
 
 
-def unread(database: Database) -> Unread:
+def data_quality(database: Database) -> DataQuality:
     """Stretches by reason, missing bytes, connections of which the capture has only a part, limits that were hit."""
     (partial,) = select(database, _PARTIAL, _Partial)
     events = {row.event: row for row in select(database, _EVENTS, EventCount)}
-    return Unread(
+    return DataQuality(
         undecoded=tuple(select(database, _UNDECODED, UndecodedReason)),
         n_connections=partial.n_connections,
         n_without_start=partial.n_without_start,
@@ -134,7 +134,7 @@ CUT_COLUMNS = ("path", "cut_at_byte", "cut_why", "unread_bytes")
 """What `cut_sentence` takes, as an input of the manifest has it."""
 
 
-def doubts(found: Unread, capture: Capture) -> Iterator[str]:
+def doubts(found: DataQuality, capture: Capture) -> Iterator[str]:
     """What the capture could not show, in sentences. found, capture: the sections `unread` and `capture`."""
     of = f"of {count(found.n_connections, 'connection')}"
     if found.n_without_start:

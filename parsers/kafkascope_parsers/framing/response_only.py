@@ -96,7 +96,7 @@ def accept_alone(s: Streams, cut: Cut, f: Framing, rows: NDArray[np.void], telli
         f.connections[k >> 1].protocol = KAFKA
         if f.connections[k >> 1].client_side < 0:
             f.connections[k >> 1].client_side = 1 - (k & 1)
-            f.connections[k >> 1].told_by = BY_FIRST_REQUEST
+            f.connections[k >> 1].client_side_by = BY_FIRST_REQUEST
         enter_once(s, cut, run, f.directions)
         add_stretch(s, cut, run, cut.consumed[run], rows[n].start[0], f.directions[k].reason)
         cut.consumed[run] = max(cut.consumed[run], rows[n].start[0])

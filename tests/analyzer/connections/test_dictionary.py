@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkascope_analyzer.connections import coded
-from kafkascope_analyzer.connections.coded import Several, firsts
+from kafkascope_analyzer.connections import dictionary
+from kafkascope_analyzer.connections.dictionary import DistinctCodes, firsts
 
 SEEN = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2**31 - 1), st.integers(0, 9)), max_size=40)
 """(row, code, time)."""
@@ -18,8 +18,8 @@ def arrays(seen):
 @given(st.lists(SEEN, max_size=5), st.integers(0, 6), st.integers(0, 7), st.integers(1, 8))
 def test_each_row_has_its_codes_once_in_the_order_it_first_had_them(batches, start, stop, settled):
     stop = max(start, stop)
-    several, first = Several(), {}
-    coded._SETTLED_PAIRS, usual = settled, coded._SETTLED_PAIRS
+    several, first = DistinctCodes(), {}
+    dictionary._SETTLED_PAIRS, usual = settled, dictionary._SETTLED_PAIRS
     try:
         for seen in batches:
             several.add(*arrays(seen))
@@ -27,7 +27,7 @@ def test_each_row_has_its_codes_once_in_the_order_it_first_had_them(batches, sta
                 first[row, code] = min(ts, first.get((row, code), ts))
         ends, codes = several.part(slice(start, stop))
     finally:
-        coded._SETTLED_PAIRS = usual
+        dictionary._SETTLED_PAIRS = usual
     result = [codes[ends[i] : ends[i + 1]].tolist() for i in range(stop - start)]
     assert result == [
         [code for _, code in sorted((ts, code) for (row, code), ts in first.items() if row == n)]

@@ -18,9 +18,9 @@ import pyarrow as pa
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafkascope_analyzer.report.formatting import count, safe, visible
 from kafkascope_analyzer.report.markdown.text import code
-from kafkascope_analyzer.report.terminal.pieces import grid, line
-from kafkascope_analyzer.report.words import count, safe, visible
+from kafkascope_analyzer.report.terminal.layout import grid, line
 
 Rows = Iterable[tuple[Any, ...]]
 

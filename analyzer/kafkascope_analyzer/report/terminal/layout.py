@@ -11,7 +11,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from kafkascope_analyzer.report.words import count
+from kafkascope_analyzer.report.formatting import count
 
 
 def heading(title: str) -> RenderableType:

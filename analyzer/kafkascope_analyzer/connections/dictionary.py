@@ -14,7 +14,7 @@ R = TypeVar("R")
 _PORT_BITS = 16
 
 
-class Coded(Generic[T]):
+class DictionaryColumn(Generic[T]):
     """A value for each of n rows, at first `none`. codes: int32[n], index into `values`; none is 0."""
 
     def __init__(self, n: int, none: T) -> None:
@@ -37,7 +37,7 @@ class Coded(Generic[T]):
         return np.array([make(value) for value in self.values], dtype)[self.codes]
 
 
-class Several:
+class DistinctCodes:
     """The distinct codes of each of many rows: 16 bytes for each. `add` takes them as they come, again and again."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ def firsts(rows: NDArray[np.int64], ts_ns: NDArray[np.int64] | None = None) -> N
     return np.asarray(order[np.concatenate([[True], np.diff(rows[order]) != 0])[: len(rows)]], np.int64)
 
 
-def put_texts(coded: Coded[str | None], rows: NDArray[np.int64], texts: pa.ChunkedArray) -> None:
+def put_texts(coded: DictionaryColumn[str | None], rows: NDArray[np.int64], texts: pa.ChunkedArray) -> None:
     """Sets texts (nulls among them) of rows that have none yet; rows: each at most once."""
     fresh = (coded.codes[rows] == 0) & np.asarray(texts.is_valid())
     chosen = texts.filter(pa.array(fresh)).combine_chunks().dictionary_encode()
@@ -94,7 +94,7 @@ def put_texts(coded: Coded[str | None], rows: NDArray[np.int64], texts: pa.Chunk
     coded.codes[rows[fresh]] = codes[chosen.indices.to_numpy()]
 
 
-class Ends:
+class ServerEndpoints:
     """The server's address and port of each connection. distinct: endpoints; which: int64[n], index into them."""
 
     def __init__(self, connections: pa.Table) -> None:

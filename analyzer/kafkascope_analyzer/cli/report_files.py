@@ -24,7 +24,7 @@ STANDARD_OUTPUT = Path("-")
 
 
 @dataclass(frozen=True, slots=True)
-class Forms:
+class ReportFiles:
     """Where each form of the report goes; None where it is not wanted."""
 
     html: Path | None = None
@@ -71,7 +71,7 @@ def _check_perfetto(place: Path) -> None:
         raise UsageError("a trace on the terminal is of no use; write to a file, and open it in ui.perfetto.dev")
 
 
-def write_forms(dataset: "Dataset", model: "Report", forms: Forms) -> None:
+def write_report_files(dataset: "Dataset", model: "Report", forms: ReportFiles) -> None:
     """Writes them beside their names, and renames when the last one is whole. Raises UsageError, unwritable; then none
     is there.
     """

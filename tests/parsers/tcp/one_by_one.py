@@ -1,14 +1,22 @@
-"""Puts the segments of one connection in order, in plain Python: the slow twin of `track` and `waiting`, for tests.
+"""Puts the segments of each connection in order, in plain Python: the slow twin of the kernels `track` and `waiting`.
 
-The rules are those of `waiting`. It keeps every first copy, each with its bytes, so memory grows with the stream.
+The rules are those of `waiting`. It keeps every first copy, each with its bytes, so memory grows with the stream. Which
+connection a segment belongs to, and how connections open and close, it takes from the kernels.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
+from kafkascope_parsers.tcp import EVENT, SIDE, TcpStreams
+from kafkascope_parsers.tcp.assemble import Assembler
+from kafkascope_parsers.tcp.reader import account_for_ends
 from kafkascope_parsers.tcp.state import (
     ACK,
     ACKED_SEGMENTS,
+    CHUNK,
     E_DIFFERS,
     E_GAP,
     E_KEEPALIVE,
@@ -18,7 +26,9 @@ from kafkascope_parsers.tcp.state import (
     FAR_SEGMENTS,
     FIN,
     FIRST_COPY_BYTES,
+    FIRST_COPY_COST,
     FIRST_COPY_STEPS,
+    FROM_WAITING,
     RST,
     SYN,
     WAITING_BYTES,
@@ -261,3 +271,137 @@ def _give_up_hole(me: Half, row: Row | Part, out: Output) -> None:
     out.note(me, E_GAP, row, (me.next, to - me.next))
     me.next, me.gap_kind = to, GAP_LOST
     _deliver(me, out)
+
+
+ACCOUNTED = ("stream_bytes", "missing_bytes", "cut_bytes")
+"""Columns of SIDE that the assembler counts."""
+COUNTED = ("bytes", "retransmitted", "out_of_order", "keepalives", "after_fin")
+"""Columns of SIDE that a half counts."""
+NOTED = (E_DIFFERS, E_GAP, E_KEEPALIVE, E_LIMIT, E_RETRANSMIT)
+"""Events that the reassemblers note; the others are the kernels'."""
+
+
+class OneByOneStreams:
+    """As TcpStreams, of one bucket: the kernels are pushed the same blocks, and every payload goes through a
+    reassembler."""
+
+    def __init__(self):
+        self._kernels = TcpStreams()
+        self._assembler = Assembler()
+        self._reassemblers = {}
+        self._position = 0
+        self.sides = np.empty(0, SIDE)
+        self.events = np.empty(0, EVENT)
+
+    @property
+    def connections(self):
+        """Rows of CONNECTION, which are the kernels'."""
+        return self._kernels.connections
+
+    def close_kinds(self):
+        """How each connection ended, as the kernels know it."""
+        return self._kernels.close_kinds()
+
+    def push(self, buf, segments):
+        """Takes the segments of a block."""
+        self._kernels.push(buf, segments)
+        out = Output()
+        for row in self._rows(buf, segments):
+            c = row.direction >> 1
+            taken_over = self._taken_over(row)
+            if taken_over is not None:
+                self._reassembler(taken_over).give_up_all(row._replace(direction=2 * taken_over), out)
+            self._reassembler(c).push(row, out)
+        return self._assemble(out, final=False)
+
+    def keep_rest(self, streams, consumed):
+        """Keeps what is left of the streams that the last push gave."""
+        self._assembler.keep_rest(streams, consumed)
+
+    def finish(self):
+        """The end of the capture: gives up every hole."""
+        self._kernels.finish()
+        out = Output()
+        for c in sorted(self._reassemblers):
+            self._reassemblers[c].finish(out)
+        streams = self._assemble(out, final=True)
+        account_for_ends(self.sides)
+        return streams
+
+    def _rows(self, buf, segments):
+        """The segments with their directions: that of the connection of their addresses and ports that opened last."""
+        opened, sides = defaultdict(list), self._kernels.sides
+        for c, packet_no in enumerate(self.connections["first_packet"].tolist()):
+            opened[frozenset((_end(sides[2 * c]), _end(sides[2 * c + 1])))].append((packet_no, c))
+        for i in range(len(segments)):
+            self._position += int(segments.captured[i]) + FIRST_COPY_COST
+            source = (*segments.source[i].tolist(), int(segments.source_port[i]))
+            target = (*segments.destination[i].tolist(), int(segments.destination_port[i]))
+            packet_no, at = int(segments.packet_no[i]), int(segments.offset[i])
+            c = max(known for known in opened[frozenset((source, target))] if known[0] <= packet_no)[1]
+            yield Row(
+                2 * c + (_end(sides[2 * c]) != source),
+                int(segments.ts_ns[i]),
+                packet_no,
+                int(segments.seq[i]),
+                int(segments.ack[i]),
+                int(segments.flags[i]),
+                buf[at : at + int(segments.captured[i])].tobytes(),
+                int(segments.length[i]),
+                self._position,
+            )
+
+    def _taken_over(self, row):
+        """The connection before on the same addresses and ports, for the first segment of one."""
+        c, sides = row.direction >> 1, self._kernels.sides
+        if self.connections["first_packet"][c] != row.packet_no:
+            return None
+        ends = {_end(sides[2 * c]), _end(sides[2 * c + 1])}
+        before = (b for b in range(c - 1, -1, -1) if {_end(sides[2 * b]), _end(sides[2 * b + 1])} == ends)
+        return next(before, None)
+
+    def _reassembler(self, c):
+        reassembler = self._reassemblers.setdefault(c, Reassembler((Half(2 * c), Half(2 * c + 1))))
+        for half in reassembler.halves:
+            side = self._kernels.sides[half.direction]
+            if side["based"] and not half.based:
+                half.based, half.base = True, (int(side["next_seq"]) - int(side["next"])) & 0xFFFFFFFF
+        return reassembler
+
+    def _assemble(self, out, *, final):
+        self._write_sides()
+        chunks, events = np.zeros(len(out.chunks), CHUNK), np.zeros(len(out.events), EVENT)
+        at = 0
+        for row, chunk in zip(chunks, out.chunks, strict=True):
+            row["direction"], row["stream_offset"], row["at"] = chunk.direction, chunk.stream_offset, at
+            row["ts_ns"], row["packet_no"], row["length"] = chunk.ts_ns, chunk.packet_no, len(chunk.data)
+            row["source"], row["gap_kind"] = FROM_WAITING, chunk.gap_kind
+            at += len(chunk.data)
+        for row, event in zip(events, out.events, strict=True):
+            row["connection"], row["side"], row["kind"] = event.direction >> 1, event.direction & 1, event.kind
+            row["ts_ns"], row["packet_no"] = event.ts_ns, event.packet_no
+            row["stream_offset"], row["bytes"] = event.stream_offset, event.size
+        kernels = self._kernels.events
+        events = np.concatenate([kernels[~np.isin(kernels["kind"], NOTED)], events])
+        self.events = events[np.argsort(events["packet_no"], kind="stable")]
+        data = np.frombuffer(b"".join(chunk.data for chunk in out.chunks), np.uint8)
+        return self._assembler.assemble(chunks, (np.empty(0, np.uint8), data), self.sides, final=final)
+
+    def _write_sides(self):
+        """Rows of SIDE: the kernels', but for what the halves and the assembler know."""
+        before, self.sides = self.sides, self._kernels.sides.copy()
+        for name in ACCOUNTED:
+            self.sides[name] = 0
+            self.sides[name][: len(before)] = before[name]
+        for reassembler in self._reassemblers.values():
+            for half in reassembler.halves:
+                side = self.sides[half.direction]
+                side["next"], side["acked"], side["fin_at"] = half.next, half.acked, half.fin_at
+                side["gap_kind"] = half.gap_kind
+                for name in COUNTED:
+                    side[name] = getattr(half, name)
+
+
+def _end(side):
+    """An end's address and port."""
+    return int(side["address_high"]), int(side["address_low"]), int(side["port"])

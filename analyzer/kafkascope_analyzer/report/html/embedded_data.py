@@ -1,7 +1,7 @@
 """Data inside the page: plain values and typed columns, deflated, as base64 text that a script element can hold.
 
 Base64 has no `<`, so no string of a stranger can end the element that holds it. Strings are made visible before they
-go in (report.words), so nothing in the page has to think of control or bidi characters again. The same values
+go in (report.formatting), so nothing in the page has to think of control or bidi characters again. The same values
 give the same bytes: no times, no file names, one compression level.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.report.words import LONGEST_PROSE, safe, visible
+from kafkascope_analyzer.report.formatting import LONGEST_PROSE, safe, visible
 
 LEVEL = 6
 _PROSE = ["sentence", "advice", "title", "trigger_why", "expected_reaction", "wrong_why", "identity_why"]

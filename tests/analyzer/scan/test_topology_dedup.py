@@ -5,8 +5,8 @@ import random
 import pyarrow as pa
 import pytest
 
-from kafkascope_analyzer.scan.news import WINDOW_NS, FirstOccurrences, only_changes
 from kafkascope_analyzer.scan.topology import SPILL_SCHEMA
+from kafkascope_analyzer.scan.topology_dedup import WINDOW_NS, FirstOccurrences, only_changes
 
 SCHEMA = pa.schema([*SPILL_SCHEMA, ("ts_ns", pa.int64())])
 

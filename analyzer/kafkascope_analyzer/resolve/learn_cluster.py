@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.bootstrap import REQUEST_COLUMNS, Askers
 from kafkascope_analyzer.connections.cluster import Cluster, Follower
-from kafkascope_analyzer.connections.coded import Ends
+from kafkascope_analyzer.connections.dictionary import ServerEndpoints
 from kafkascope_analyzer.connections.hosts import HostNames
 from kafkascope_analyzer.connections.leaders import Leaders
 from kafkascope_analyzer.connections.nodes import Endpoint, Evidence, resolve_nodes
@@ -24,9 +24,9 @@ from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TO
 from kafkascope_analyzer.connections.role_rules import ADMIN, GROUP_COORDINATOR, broker_of
 from kafkascope_analyzer.connections.roles import asks_for
 from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_analyzer.scan.news import only_changes
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_analyzer.scan.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
+from kafkascope_analyzer.scan.topology_dedup import only_changes
 from kafkascope_parsers.schema import api_keys, api_name
 
 _KEYS = {api_name(key): key for key in api_keys()}
@@ -82,7 +82,7 @@ def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
     askers = Askers(list(connections.values()))
     followers: set[Follower] = set()
     for n, (spill, rows) in enumerate(connections.items()):
-        ends = Ends(rows)
+        ends = ServerEndpoints(rows)
         evidence.servers.update(ends.distinct[i] for i in np.unique(ends.which[np.asarray(rows["is_kafka"])]).tolist())
         followers |= _note_partitions(spill, (rows["client_ip"], ends), _Known(topics, leaders, evidence))
         _note_requests(spill, (askers, n), ends, coordinators, evidence)
@@ -171,7 +171,7 @@ def _coordinators(topology: pa.Table) -> dict[str, set[int]]:
     return found
 
 
-def _note_partitions(spill: Path, sides: tuple[pa.ChunkedArray, Ends], known: _Known) -> set[Follower]:
+def _note_partitions(spill: Path, sides: tuple[pa.ChunkedArray, ServerEndpoints], known: _Known) -> set[Follower]:
     """Notes which leaders the servers answered for: once per connection, API, topic-partition and block. Returns where
     brokers sent the bucket's consumers. sides: the client's address and the server's endpoint of each connection.
     """
@@ -192,7 +192,7 @@ def _note_partitions(spill: Path, sides: tuple[pa.ChunkedArray, Ends], known: _K
 
 
 def _note_requests(
-    spill: Path, asker: tuple[Askers, int], ends: Ends, coordinators: dict[str, set[int]], evidence: Evidence
+    spill: Path, asker: tuple[Askers, int], ends: ServerEndpoints, coordinators: dict[str, set[int]], evidence: Evidence
 ) -> None:
     """Notes coordinators, replicas and what bootstrap needs. asker: of all buckets, and which this one is."""
     askers, bucket = asker
