@@ -31,7 +31,7 @@ def in_time_order(inputs: Sequence[CapturePlace | Path | str]) -> tuple[CaptureP
     places = tuple(map(place_of, inputs))
     if len(places) < 2 or any(place.is_stream for place in places):
         return places
-    first = {place: _first_packet(place) for place in places}
+    first = {place: first_packet(place) for place in places}
     seen: dict[tuple[int, bytes], CapturePlace] = {}
     for place, packet in first.items():
         if packet[0] and seen.setdefault(packet, place) != place:
@@ -39,7 +39,7 @@ def in_time_order(inputs: Sequence[CapturePlace | Path | str]) -> tuple[CaptureP
     return tuple(sorted(first, key=lambda place: (first[place][0], _natural(str(place)))))
 
 
-def _first_packet(place: CapturePlace) -> tuple[int, bytes]:
+def first_packet(place: CapturePlace) -> tuple[int, bytes]:
     """The time of a file's first packet and the packet; zero where there is none."""
     for block in CaptureFile(place, _PEEK_BYTES, may_be_empty=True).blocks():
         at, n = int(block.packets.offset[0]), int(block.packets.caplen[0])
@@ -80,7 +80,11 @@ class SeriesFinder:
 
     def ended(self, series: int, info: CaptureInfo) -> None:
         """Takes down where the series' last file ended."""
-        self._series[series].end_ns = info.end_ts_ns or self._series[series].first_ns
+        self.ended_at(series, info.end_ts_ns or self._series[series].first_ns)
+
+    def ended_at(self, series: int, end_ns: int) -> None:
+        """Takes down the time of the last packet of the series' last file."""
+        self._series[series].end_ns = end_ns
 
 
 def _continues(last: _Last, first_ns: int) -> bool:
@@ -90,6 +94,11 @@ def _continues(last: _Last, first_ns: int) -> bool:
 def _likeness(last: _Last, path: str) -> tuple[bool, int, int]:
     """How much a file looks like the next of a series: the same name but for its numbers; a longer common beginning;
     less time between them."""
-    same = re.sub(r"\d+", "0", last.path) == re.sub(r"\d+", "0", path)
+    same = looks_alike(last.path, path)
     differs = (i for i, (one, other) in enumerate(zip(last.path, path, strict=False)) if one != other)
     return same, next(differs, min(len(last.path), len(path))), last.end_ns
+
+
+def looks_alike(one: str, other: str) -> bool:
+    """Whether two paths are the same but for the numbers in them."""
+    return re.sub(r"\d+", "0", one) == re.sub(r"\d+", "0", other)

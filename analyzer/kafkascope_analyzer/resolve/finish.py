@@ -66,6 +66,14 @@ class Bucket:
     part: str
     limits: Limits = field(default_factory=Limits)
 
+    def of_series(self, n_series: int) -> "list[Bucket]":
+        """The bucket of each series of files: this one for the first, one beside it for each further one."""
+        return [self, *(self._beside(number) for number in range(1, n_series))]
+
+    def _beside(self, number: int) -> "Bucket":
+        spill, part = self.spill.with_name(f"{self.spill.name}-{number}"), self.part.replace("part-0", f"part-{number}")
+        return Bucket(spill, self.dataset, part, self.limits)
+
 
 class BucketFinish:
     """Writes one bucket's tables."""

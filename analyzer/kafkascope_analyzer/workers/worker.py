@@ -71,20 +71,12 @@ class BucketScans:
 
     def _scan(self, series: int) -> BucketScan:
         while series >= len(self._scans):
-            bucket = _bucket_of_series(self._job.bucket, len(self._scans))
+            bucket = self._job.bucket.of_series(len(self._scans) + 1)[-1]
             messages = MessageWriters(bucket.dataset / "messages", bucket.part, bucket.limits)
             share = (self._job.number, self._job.n_buckets)
             scan = BucketScan(Spill(bucket.spill), messages, share, detail=self._job.detail, limits=bucket.limits)
             self._scans.append((bucket, scan))
         return self._scans[series][1]
-
-
-def _bucket_of_series(bucket: Bucket, number: int) -> Bucket:
-    """The bucket's own place for the first series, one beside it for each further one."""
-    if number == 0:
-        return bucket
-    part = bucket.part.replace("part-0", f"part-{number}")
-    return Bucket(bucket.spill.with_name(f"{bucket.spill.name}-{number}"), bucket.dataset, part, bucket.limits)
 
 
 def added_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
