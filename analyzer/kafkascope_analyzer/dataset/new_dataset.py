@@ -113,8 +113,9 @@ class NewDataset:
         return None
 
     def _discard(self) -> None:
-        """Removes the temporary folder and, without a commit, the files of this run."""
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        """Removes the temporary folders and, without a commit, the files of this run."""
+        for folder in scratch_folders([self.run_id], self._temporary):
+            shutil.rmtree(folder, ignore_errors=True)
         with suppress(UsageError):  # a store that cannot be reached: what it keeps is removed by the next run
             # An interruption may have come between the write of the manifest and the next line.
             if self._wanted is not None and self._manifest_there() == self._wanted:

@@ -112,7 +112,7 @@ def test_a_wrong_plan_is_made_again(
     monkeypatch.setattr(tested, "plan_ranges", lambda *a, **k: plans.append(planned(*a, **k)) or plans[-1])
     found = on_spark(spark, [path], tmp_path / "there.kscope", 1, len(raw) + 50_000)
     assert_same_tables(found, Dataset.open(tmp_path / "local.kscope"))
-    assert [len(plan) for plan in plans][0] > 1
+    assert next(len(plan) for plan in plans) > 1
 
 
 def test_standard_input_is_refused(spark: Any, tmp_path: pathlib.Path) -> None:
