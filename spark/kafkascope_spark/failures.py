@@ -9,13 +9,13 @@ import logging
 import re
 from collections.abc import Iterator
 
-from kafkascope_parsers.errors import SparkError, UsageError
+from kafkascope_parsers.errors import CaptureError, SparkError, UsageError
 from kafkascope_spark.session.gateway import current_jvm, exit_cause
 
 _OUT_OF_MEMORY_EXIT = "exit code 52"
 """org.apache.spark.util.SparkExitCode.OOM"""
-_USAGE_ERROR = f"{UsageError.__module__}.{UsageError.__qualname__}: "
-"""How the traceback of a Python worker names an error that says itself what to do."""
+_OWN_ERRORS = tuple(f"{error.__module__}.{error.__qualname__}: " for error in (UsageError, CaptureError))
+"""How the traceback of a Python worker names errors that say themselves what to do."""
 _CAUSES = (
     (
         ("No space left on device", "Errno 28"),
@@ -129,7 +129,8 @@ def _first_cause(text: str) -> str:
     line."""
     raised = re.findall(r"^Traceback .*\n(?:[ \t].*\n|\n)*(\S.*)", text, re.MULTILINE)
     if raised:
-        return str(raised[-1]).replace(_USAGE_ERROR, "a Python worker of Spark reports: ", 1)
+        own = next((prefix for prefix in _OWN_ERRORS if str(raised[-1]).startswith(prefix)), "")
+        return f"a Python worker of Spark reports: {raised[-1].removeprefix(own)}" if own else str(raised[-1])
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     return next(iter([*reversed(causes), *lines]), "")

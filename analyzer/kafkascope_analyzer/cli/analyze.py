@@ -4,7 +4,6 @@ Spark's session is opened while the captures are read (early_session). Without J
 the report without stories are written all the same.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from kafkascope_analyzer.cli.early_session import early_session
 from kafkascope_analyzer.cli.exits import complain, exit_codes
 from kafkascope_analyzer.cli.fail_on import end_if_found, end_without_kafka
 from kafkascope_analyzer.cli.ingest import (
+    SparkPlace,
     host_names,
     inputs_of,
     memory_limit,
@@ -98,15 +98,16 @@ def analyze(
         problem = java_problem(remote)
         if problem is not None and fail_on is not None:
             raise UsageError(f"--fail-on needs the findings, and they need Java 17 or newer. {problem}")
-        is_embedded = problem is None and master is None and remote is None and not os.environ.get("SPARK_REMOTE")
+        where = SparkPlace.of(master, remote)
         from kafkascope_analyzer.dataset.new_dataset import NewDataset
         from kafkascope_analyzer.report.model.report import report_model, write_report
 
         failure = None
         with NewDataset(place, temporary) as new:
             # The early session has no connector: only for a dataset on this machine.
-            with early_session(inputs, jobs, wanted=is_embedded and place.is_local) as open_meanwhile:
-                dataset = write_tables(inputs, new, options, quiet=quiet, after_block=open_meanwhile)
+            is_early = problem is None and where is None and place.is_local
+            with early_session(inputs, jobs, wanted=is_early) as open_meanwhile:
+                dataset = write_tables(inputs, new, options, where, quiet=quiet, after_block=open_meanwhile)
             say_what_was_cut(dataset)
             with _kept_without_stories(new, dataset):
                 if problem is None:

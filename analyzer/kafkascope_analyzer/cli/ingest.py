@@ -1,6 +1,8 @@
-"""`kafkascope ingest`: captures in, Parquet tables out. Never starts Spark."""
+"""`kafkascope ingest`: captures in, Parquet tables out. Uses Spark only where it is told to (--master, --remote)."""
 
+import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from kafkascope_analyzer.cli.options import (
     FormatOption,
     Hosts,
     Jobs,
+    Master,
     MaxMemory,
     Out,
     Overwrite,
@@ -21,9 +24,10 @@ from kafkascope_analyzer.cli.options import (
     Quiet,
     RecordBatches,
     Records,
+    Remote,
     Temporary,
 )
-from kafkascope_analyzer.cli.progress import bar, note
+from kafkascope_analyzer.cli.progress import bar, note, waiting
 from kafkascope_analyzer.cli.show import show_traffic
 from kafkascope_analyzer.cli.startup import arrow_without_pandas
 from kafkascope_analyzer.ingest.options import IngestOptions
@@ -44,6 +48,8 @@ def ingest(
     append: Append = False,
     quiet: Quiet = False,
     format: FormatOption = Format.rich,  # noqa: A002 - the option's name
+    master: Master = None,
+    remote: Remote = None,
     jobs: Jobs = None,
     max_memory: MaxMemory = None,
     record_batches: RecordBatches = False,
@@ -64,7 +70,7 @@ def ingest(
         from kafkascope_analyzer.dataset.new_dataset import NewDataset
 
         with NewDataset(place, temporary) as new:
-            dataset = write_tables(inputs, new, options, quiet=quiet)
+            dataset = write_tables(inputs, new, options, SparkPlace.of(master, remote), quiet=quiet)
             say_what_was_cut(dataset)
             new.commit(dataset)
         show_overview(dataset, format)
@@ -131,18 +137,35 @@ def host_names(path: Path | None) -> tuple[tuple[str, str], ...]:
     return read_hosts(path)
 
 
+@dataclass(frozen=True, slots=True)
+class SparkPlace:
+    """A Spark cluster or a Connect server that the user has named."""
+
+    master: str | None
+    remote: str | None
+
+    @classmethod
+    def of(cls, master: str | None, remote: str | None) -> "SparkPlace | None":
+        """The place that options or SPARK_REMOTE name; None for this machine."""
+        return cls(master, remote) if master or remote or os.environ.get("SPARK_REMOTE") else None
+
+
 def write_tables(
     inputs: "list[CapturePlace]",
     new: "NewDataset",
     options: IngestOptions,
+    where: SparkPlace | None = None,
     *,
     quiet: bool,
     after_block: Callable[[], None] | None = None,
 ) -> "Dataset":
-    """Reads the captures into the tables of a new dataset, and returns it; it is not committed. after_block: called
-    after each block that was read; no process is forked after the first call. Raises CaptureError, UsageError."""
+    """Reads the captures into the tables of a new dataset, and returns it; it is not committed. where: whose tasks do
+    it; None is this machine. after_block: called after each block that was read here; no process is forked after the
+    first call. Raises CaptureError, UsageError, SparkError."""
     from kafkascope_analyzer.ingest.run import write_tables as run_ingest
 
+    if where is not None:
+        return _write_tables_on_spark(inputs, new, options, where, quiet=quiet)
     with bar("reading captures", quiet=quiet) as shown:
 
         def progress(done: int, total: int) -> None:
@@ -153,6 +176,19 @@ def write_tables(
                 after_block()
 
         return run_ingest(inputs, new, options, progress=progress, meanwhile=_prepare_to_show)
+
+
+def _write_tables_on_spark(
+    inputs: "list[CapturePlace]", new: "NewDataset", options: IngestOptions, where: SparkPlace, *, quiet: bool
+) -> "Dataset":
+    from kafkascope_analyzer.ingest.run import write_tables as run_ingest
+    from kafkascope_spark.ingest.engine import SparkEngine
+    from kafkascope_spark.session import open_session
+
+    with waiting("starting Spark", quiet=quiet) as name_stage:
+        session = open_session(where.master, where.remote)
+        engine = SparkEngine(session, new, inputs, options, stage=name_stage)
+        return run_ingest(inputs, new, options, engine=engine, meanwhile=_prepare_to_show)
 
 
 def _prepare_to_show() -> None:

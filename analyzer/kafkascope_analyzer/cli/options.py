@@ -89,7 +89,7 @@ Jobs = Annotated[
         min=1,
         max=256,
         metavar="N",
-        help="Processes that read; results are the same for any number. [default: the cores there are]",
+        help="Processes, or on Spark buckets; results are the same for any number. [default: the cores there are]",
         show_default=False,
     ),
 ]

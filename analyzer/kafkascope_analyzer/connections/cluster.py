@@ -1,6 +1,6 @@
 """What the whole capture shows of the cluster: nodes behind addresses, topic names, leaders, bootstrap connections."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,3 +28,9 @@ class Cluster:
     topology: dict[Path, pa.Table]
     leaders: Leaders
     followers: frozenset[Follower]
+
+    def with_spill_at(self, spill: Path, place: Path) -> "Cluster":
+        """What a bucket needs whose spill is found at another place now: of other buckets' spills it holds nothing."""
+        if spill not in self.bootstrap:
+            return self
+        return replace(self, bootstrap={place: self.bootstrap[spill]}, topology={place: self.topology[spill]})

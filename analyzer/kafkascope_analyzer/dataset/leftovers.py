@@ -1,9 +1,9 @@
 """Which files of a dataset's folder no reader sees: those that the manifest does not list.
 
 A run writes its files before the manifest lists them, and removes the files that the manifest lists no more after it.
-What a run leaves that dies in between is recognised by its name: a Parquet file in the folder of a table, or the mark
-`_unfinished-<run_id>.json`, which a run puts first. Where there is no manifest, only files of runs whose mark is there
-are leftovers; in a folder without either nothing is.
+What a run leaves that dies in between is recognised by its name: a Parquet file in the folder of a table, a file in the
+folder `_spill-<run_id>`, or the mark `_unfinished-<run_id>.json`, which a run puts first. Where there is no manifest,
+only files of runs whose mark is there are leftovers; in a folder without either nothing is.
 """
 
 import re
@@ -27,6 +27,7 @@ from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 MOST_REMOVED = 16
 """Files that are removed at the same time: an object store takes tens of milliseconds for each."""
 _MARK = re.compile(r"_unfinished-([0-9a-f]{12})\.json")
+_SPILLED = re.compile(r"_spill-([0-9a-f]{12})/.+")
 _PARTIAL = re.compile(rf"\.?({re.escape(MANIFEST)}|{re.escape(REPORT_FILE)})(\.\d+)?\.partial")
 """A file that was not renamed to its name: storage.write_bytes."""
 _TABLES = "|".join(
@@ -55,6 +56,11 @@ class Content(Enum):
 def mark_of(run_id: str) -> str:
     """The name of the file by which a run says that it writes here."""
     return f"_unfinished-{run_id}.json"
+
+
+def spill_folder(run_id: str) -> str:
+    """The folder at a dataset's place in which the machines of a run leave files for each other."""
+    return f"_spill-{run_id}"
 
 
 def content_of(storage: Storage) -> Content:
@@ -91,7 +97,7 @@ def find_leftovers(storage: Storage, manifest: Manifest | None) -> Leftovers:
 def _is_left(path: str, run_ids: Collection[str], *, is_dataset: bool) -> bool:
     if _MARK.fullmatch(path) or (_PARTIAL.fullmatch(path) and (is_dataset or run_ids)):
         return True
-    if not (_TABLE_FILE.fullmatch(path) or _SAVED_FILE.fullmatch(path)):
+    if not any(known.fullmatch(path) for known in (_TABLE_FILE, _SAVED_FILE, _SPILLED)):
         return False
     return is_dataset or any(run_id in path for run_id in run_ids)
 

@@ -113,13 +113,14 @@ class NewDataset:
         return None
 
     def _discard(self) -> None:
-        """Removes the temporary folder and, without a commit, the files of this run."""
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        """Removes the temporary folders and, without a commit, the files of this run."""
+        for folder in scratch_folders([self.run_id], self._temporary):
+            shutil.rmtree(folder, ignore_errors=True)
         with suppress(UsageError):  # a store that cannot be reached: what it keeps is removed by the next run
             # An interruption may have come between the write of the manifest and the next line.
             if self._wanted is not None and self._manifest_there() == self._wanted:
                 return
-            files = (path for path in self.storage.listed("") if self.run_id in path.rpartition("/")[2])
+            files = (path for path in self.storage.listed("") if self.run_id in path)
             remove_files(self.storage, files)
             self.storage.remove_empty_folders()
 
@@ -138,5 +139,6 @@ def remove_leftovers(storage: Storage, manifest: Manifest | None, temporary: Pat
 
 
 def scratch_folders(run_ids: Collection[str], temporary: Path | None) -> list[Path]:
-    """The temporary folders of these runs that are there."""
-    return [folder for folder in (scratch_folder(run_id, temporary) for run_id in sorted(run_ids)) if folder.is_dir()]
+    """The temporary folders of these runs that are there: their own, and those of their tasks on this machine."""
+    own = (scratch_folder(run_id, temporary) for run_id in sorted(run_ids))
+    return [folder for each in own for folder in sorted(each.parent.glob(f"{each.name}*")) if folder.is_dir()]

@@ -45,6 +45,11 @@ _PLAIN = IngestOptions()
 BYTES_PER_WORKER = 64 << 20
 """Input below which a further worker costs more than it brings: each starts a process and loads the kernels."""
 
+_NOT_ON_SPARK = (
+    "--append reads captures on this machine: append with `kafkascope ingest --append`, without --master, --remote and "
+    "SPARK_REMOTE, and make the stories with `kafkascope stories`, which takes them"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Run:
@@ -96,9 +101,10 @@ def write_tables(
 
     inputs: files of one capture point or several (or `-` for standard input), in any order. engine: where the work is
     done, on this machine where it is not given. meanwhile: called while other processes write tables, if there are any.
-    Raises CaptureError when a file cannot be read, UsageError when the
-    dataset or a temporary file cannot be written.
+    Raises CaptureError when a file cannot be read, UsageError when the dataset or a temporary file cannot be written.
     """
+    if options.append and engine is not None:
+        raise UsageError(_NOT_ON_SPARK)
     limits = limits_within(options.max_memory)
     places = [place_of(place) for place in inputs]
     try:

@@ -69,8 +69,7 @@ class Reading:
     @property
     def limits_hit(self) -> dict[str, int]:
         """What was left out below TCP."""
-        kinds = [info.kinds for info in self.captures]
-        return {FRAGMENTS: sum(k.over_limit for k in kinds), DATAGRAMS: sum(k.datagrams_left_out for k in kinds)}
+        return limits_hit_below_tcp(self.captures)
 
     def blocks(self) -> Iterator[ReadBlock]:
         """Blocks in the order of the files. Raises CaptureError when a file cannot be read."""
@@ -93,3 +92,9 @@ class Reading:
         if series == len(self._links):
             self._links.append(LinkReader())
         return series
+
+
+def limits_hit_below_tcp(captures: Sequence[CaptureInfo]) -> dict[str, int]:
+    """What was left out of captures below TCP, by the names of hit_limits."""
+    kinds = [info.kinds for info in captures]
+    return {FRAGMENTS: sum(k.over_limit for k in kinds), DATAGRAMS: sum(k.datagrams_left_out for k in kinds)}

@@ -80,7 +80,11 @@ class SeriesFinder:
 
     def ended(self, series: int, info: CaptureInfo) -> None:
         """Takes down where the series' last file ended."""
-        self._series[series].end_ns = info.end_ts_ns or self._series[series].first_ns
+        self.ended_at(series, info.end_ts_ns or self._series[series].first_ns)
+
+    def ended_at(self, series: int, end_ns: int) -> None:
+        """Takes down the time of the last packet of the series' last file."""
+        self._series[series].end_ns = end_ns
 
 
 def _continues(last: _Last, first_ns: int) -> bool:
@@ -90,6 +94,11 @@ def _continues(last: _Last, first_ns: int) -> bool:
 def _likeness(last: _Last, path: str) -> tuple[bool, int, int]:
     """How much a file looks like the next of a series: the same name but for its numbers; a longer common beginning;
     less time between them."""
-    same = re.sub(r"\d+", "0", last.path) == re.sub(r"\d+", "0", path)
+    same = looks_alike(last.path, path)
     differs = (i for i, (one, other) in enumerate(zip(last.path, path, strict=False)) if one != other)
     return same, next(differs, min(len(last.path), len(path))), last.end_ns
+
+
+def looks_alike(one: str, other: str) -> bool:
+    """Whether two paths are the same but for the numbers in them."""
+    return re.sub(r"\d+", "0", one) == re.sub(r"\d+", "0", other)

@@ -5,7 +5,7 @@ block is valid until the next one is asked for.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -97,12 +97,33 @@ class CaptureInfo:
         self.unread_bytes += n_unread
         self._n_cuts += 1
 
+    def add(self, later: "CaptureInfo") -> None:
+        """Adds what is known of the part of the file that follows."""
+        self.n_packets += later.n_packets
+        self.n_truncated += later.n_truncated
+        self.size_bytes += later.size_bytes
+        self.unread_bytes += later.unread_bytes
+        self.first_ts_ns = _of_known(min, self.first_ts_ns, later.first_ts_ns)
+        self.last_ts_ns = _of_known(max, self.last_ts_ns, later.last_ts_ns)
+        self.end_ts_ns = self.end_ts_ns if later.end_ts_ns is None else later.end_ts_ns
+        self.kinds = self.kinds + later.kinds
+        if self.cut_at_byte is None:
+            self.cut_at_byte, self._cut = later.cut_at_byte, later._cut
+        self._n_cuts += later._n_cuts
+
     @property
     def cut_why(self) -> str | None:
         """Why the place at cut_at_byte could not be read, and at how many more the same happened."""
         more = self._n_cuts - 1
         places = "" if more < 1 else f" (and {more:,} more {'place' if more == 1 else 'places'})"
         return self._cut and self._cut + places
+
+
+def _of_known(choose: Callable[[int, int], int], one: int | None, other: int | None) -> int | None:
+    """The chosen of two numbers, either of which may not be known."""
+    if one is None or other is None:
+        return one if other is None else other
+    return choose(one, other)
 
 
 class _Input:
@@ -175,7 +196,7 @@ class CaptureFile:
         over, and `info` says so. Raises CaptureError or UsageError where a store or a server fails."""
         try:
             with self._place.open() as file:
-                self.info.sha256 = _digest(file)
+                self.info.sha256 = self._digest(file)
                 yield from self._blocks_of(file)
         except OSError as error:
             raise CaptureError(error.strerror or str(error), name=str(self._place)) from error
@@ -200,6 +221,14 @@ class CaptureFile:
             elif not self._goes_on(reader, window):
                 return
 
+    def _may_pass_over(self, reader: CaptureReader) -> bool:
+        """Whether there was a packet before a corrupt place: without one, the file is no capture."""
+        return reader.n_packets > 0
+
+    def _digest(self, file: ReadableFile) -> str | None:
+        """What `info` says of the file's contents."""
+        return _digest(file)
+
     def _open(self, window: Window) -> CaptureReader | None:
         """The reader for the file's format; None for a file that has none yet, where that may be."""
         head = window.buf[: min(window.filled, HEAD_BYTES)].tobytes()
@@ -221,7 +250,7 @@ class CaptureFile:
             try:
                 return reader.read_packets(window.buf, window.start, window.filled, window.final)
             except CaptureError as error:
-                if not self.info.n_packets:
+                if not self._may_pass_over(reader):
                     raise
                 self._pass_over(reader, window, error.why)
 
@@ -241,7 +270,7 @@ class CaptureFile:
         follow in what seemed to be a part of it."""
         place, rest = reader.position, window.filled - window.start
         n, found = rest, False
-        if rest and self.info.n_packets:
+        if rest and self._may_pass_over(reader):
             n, found = reader.pass_over(window.buf, window.start, window.filled, True)
             window.start += n
         if rest or window.problem:

@@ -1,7 +1,7 @@
 """Second pass over a bucket: reads its spill and writes the contract's tables."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +72,14 @@ class Bucket:
     def finished(self) -> FinishedFiles:
         """What was written of the bucket."""
         return FinishedFiles(self.dataset, self.part, self.earlier)
+
+    def of_series(self, n_series: int) -> "list[Bucket]":
+        """The bucket of each series of files: this one for the first, one beside it for each further one."""
+        return [self, *(self._beside(number) for number in range(1, n_series))]
+
+    def _beside(self, number: int) -> "Bucket":
+        spill, part = self.spill.with_name(f"{self.spill.name}-{number}"), self.part.replace("part-0", f"part-{number}")
+        return replace(self, spill=spill, part=part)
 
 
 class BucketTables:

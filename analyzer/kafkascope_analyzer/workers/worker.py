@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 from kafkascope_analyzer.dataset.manifest import MESSAGES
 from kafkascope_analyzer.memory.free_memory import give_back, stay_below
@@ -50,7 +50,7 @@ class BucketScans:
         self._job = job
         self._scans: list[tuple[Bucket, BucketScan]] = []
         self._scan(0)
-        while (_bucket_of_series(job.bucket, len(self._scans)).spill / SAVED_SCAN).exists():
+        while (job.bucket.of_series(len(self._scans) + 1)[-1].spill / SAVED_SCAN).exists():
             self._scan(len(self._scans))
 
     def push(self, block: ReadBlock) -> None:
@@ -83,7 +83,7 @@ class BucketScans:
 
     def _scan(self, series: int) -> BucketScan:
         while series >= len(self._scans):
-            bucket = _bucket_of_series(self._job.bucket, len(self._scans))
+            bucket = self._job.bucket.of_series(len(self._scans) + 1)[-1]
             share = (self._job.number, self._job.n_buckets)
             spill = Spill(bucket.spill, next_part(bucket.spill))
             scan = BucketScan(
@@ -104,14 +104,6 @@ def _save(bucket: Bucket, scan: BucketScan) -> None:
     what is given up there."""
     scan.begin_end(_messages(bucket, open_part(bucket.part)))
     save_state(bucket.spill / SAVED_SCAN, scan.state())
-
-
-def _bucket_of_series(bucket: Bucket, number: int) -> Bucket:
-    """The bucket's own place for the first series, one beside it for each further one."""
-    if number == 0:
-        return bucket
-    part = bucket.part.replace("part-0", f"part-{number}")
-    return replace(bucket, spill=bucket.spill.with_name(f"{bucket.spill.name}-{number}"), part=part)
 
 
 def added_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

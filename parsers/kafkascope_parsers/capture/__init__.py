@@ -14,6 +14,7 @@ from kafkascope_parsers.capture.compression import Unpacked, compression_of, dec
 from kafkascope_parsers.capture.extras import TLS_KEY_LOG, Secrets
 from kafkascope_parsers.capture.limits import HEAD_BYTES, RECORD_LIMIT
 from kafkascope_parsers.capture.packets import Packets
+from kafkascope_parsers.capture.pcap import PcapReader
 from kafkascope_parsers.capture.reader import CaptureReader, begins_like_capture, is_capture, open_reader
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "TLS_KEY_LOG",
     "CaptureReader",
     "Packets",
+    "PcapReader",
     "Secrets",
     "Unpacked",
     "begins_like_capture",

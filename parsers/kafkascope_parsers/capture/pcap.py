@@ -114,6 +114,15 @@ class PcapReader:
         self.n_packets += n
         return written(out, n), place - start
 
+    def begin_at(self, byte: int) -> None:
+        """Goes on at this byte of the file instead of at its first one. Where it is not known to be the beginning of a
+        record, `pass_over` has to follow."""
+        self.position, self._last_ns = byte, -1
+
+    def record_starts(self, packets: Packets) -> NDArray[np.int64]:
+        """Where in the block the records of packets begin."""
+        return packets.offset - self._kind.header_bytes
+
     def pass_over(self, buf: NDArray[np.uint8], start: int, end: int, final: bool) -> tuple[int, bool]:
         """As `CaptureReader.pass_over`."""
         place, found = next_pcap_record(buf, (start + 1, end), self._kind, self._last_ns // 1_000_000_000, final)

@@ -31,7 +31,7 @@ def next_pcap_record(
     """The first place in buf[span[0]:span[1]] where a record begins, and True; else the first place that more bytes
     may prove (the end, where none follow: final), and False.
 
-    kind: pcap.RecordKind; last_s: seconds of the last packet before.
+    kind: pcap.RecordKind; last_s: seconds of the last packet before, negative where it is not known.
     """
     at, end = span
     while at < end:
@@ -56,7 +56,7 @@ def _pcap_chain(buf: NDArray[np.uint8], span: tuple[int, int], kind: Any, last_s
         if caplen == 0 or caplen > wirelen or caplen > kind.limit or wirelen > kind.limit:
             return NO
         seconds = uint32_at(buf, at, kind.big)
-        if abs(seconds - last_s) > (_SECONDS_IN_A_CHAIN if i else _SECONDS_OF_A_DAY):
+        if last_s >= 0 and abs(seconds - last_s) > (_SECONDS_IN_A_CHAIN if i else _SECONDS_OF_A_DAY):
             return NO
         last_s = seconds
         if uint32_at(buf, at + 4, kind.big) * kind.unit_ns >= 1_000_000_000:

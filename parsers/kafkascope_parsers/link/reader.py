@@ -1,7 +1,7 @@
 """Packets to TCP segments, block after block. The kernel reads them all; IP fragments are put together, and the kernel
 reads the whole packets too."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +45,10 @@ class PacketCounts:
     given_up: int = 0
     over_limit: int = 0
     dns: int = 0
+
+    def __add__(self, other: "PacketCounts") -> "PacketCounts":
+        """The counts of both."""
+        return PacketCounts(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
     @property
     def datagrams_left_out(self) -> int:

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from kafkascope_analyzer.cli.app import app
 from kafkascope_analyzer.dataset.dataset import Dataset
-from kafkascope_analyzer.dataset.manifest import Manifest
+from kafkascope_analyzer.dataset.leftovers import spill_folder
+from kafkascope_analyzer.dataset.manifest import DatasetFile, Manifest
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_parsers.errors import UsageError
@@ -62,11 +63,15 @@ def committed(place: Place, temporary: Path, value: int) -> str:
 
 
 def killed(place: Place, temporary: Path) -> NewDataset:
-    """What a run leaves that is killed when its files are at their place: no `__exit__` is called."""
+    """What a run leaves that is killed when its files are at their place: no `__exit__` is called. A task of it has put
+    a table and a spill, and has left its folder."""
     new = NewDataset(Storage.of(place.uri), temporary)
     new.__enter__()
     write(new, 666)
     new.put_tables(Manifest({}, {}))
+    place.put(f"requests/bucket=1/part-0-{new.run_id}-42.parquet", b"")
+    place.put(f"{spill_folder(new.run_id)}/42/1/requests.arrow", b"")
+    (temporary / f"kafkascope-{new.run_id}-task").mkdir()
     return new
 
 
@@ -104,6 +109,16 @@ def test_a_dataset_is_replaced_at_once_and_its_files_are_removed(place: Place, t
     assert "notes.txt" in place.files()
 
 
+def test_files_that_other_machines_have_put_are_listed_too(place: Place, temporary: Path) -> None:
+    with NewDataset(Storage.of(place.uri), temporary) as new:
+        write(new, 1)
+        there = DatasetFile(f"requests/bucket=0/part-0-{new.run_id}-7.parquet", 5, 10)
+        dataset = new.put_tables(Manifest({}, {}), {"requests": (there,)})
+        assert (dataset.rows("requests"), dataset.files("requests")[0]) == (6, there.path)
+        (temporary / f"kafkascope-{new.run_id}-task").mkdir()
+    assert list(temporary.iterdir()) == []
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_a_run_that_fails_leaves_what_was_there(place: Place, temporary: Path, error: type[BaseException]) -> None:
     def fail() -> None:
@@ -125,7 +140,7 @@ def test_a_run_that_fails_leaves_what_was_there(place: Place, temporary: Path, e
 def test_the_next_run_removes_what_a_killed_one_has_left(place: Place, temporary: Path) -> None:
     left = killed(place, temporary)
     (left.spill).mkdir(parents=True, exist_ok=True)
-    assert len(place.files()) == 3
+    assert len(place.files()) == 5
     committed(place, temporary, 1)
     assert not [name for name in place.files() if left.run_id in name]
     assert (values(place), list(temporary.iterdir())) == ([1], [])
@@ -150,10 +165,10 @@ def test_clean_removes_what_a_killed_run_has_left(place: Place, temporary: Path,
     there = place.files()
     code, said, _ = clean(place.uri, "--dry-run", "--temporary", temporary)
     assert (code, place.files()) == (0, there)
-    assert said.count("would remove ") == len(said.splitlines()) == 4
+    assert said.count("would remove ") == len(said.splitlines()) == 7
     assert f"{place.uri}/requests/bucket=1/part-0-{left.run_id}.parquet\n" in said
     code, said, _ = clean(place.uri, "--temporary", temporary)
-    assert (code, said.count("removed "), place.files()) == (0, 4, kept)
+    assert (code, said.count("removed "), place.files()) == (0, 7, kept)
     assert list(temporary.iterdir()) == []
 
 

@@ -1,0 +1,106 @@
+"""Divides the segments of a block among buckets, each with the payload of its own segments and nothing else.
+
+What comes of a bucket's share is what comes of the whole block (tcp.reader). FIRST_COPY_BYTES counts the payload of all
+buckets, so what other buckets have between two segments of a bucket's own is one segment there: with the addresses of
+the last of them, so that it belongs to another bucket, and with a count of captured bytes that stands for all of them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.kernels import kernel
+from kafkascope_parsers.link.segments import SEGMENT_ROW, SegmentArrays, Segments, room_for_segments
+from kafkascope_parsers.tcp.assemble import copy_bytes
+from kafkascope_parsers.tcp.flows import bucket_of, segment_hash
+from kafkascope_parsers.tcp.state import FIRST_COPY_COST
+
+_ROW, _BYTE, _POSITION = range(3)
+
+
+class Shares(NamedTuple):
+    """The shares of all buckets, one after the other. segments: offsets count from the first byte of the bucket's
+    payload; row_ends, byte_ends: int64, n_buckets + 1, where the share of each bucket begins and ends."""
+
+    segments: SegmentArrays
+    payload: NDArray[np.uint8]
+    row_ends: NDArray[np.int64]
+    byte_ends: NDArray[np.int64]
+
+
+def shares_of(buf: NDArray[np.uint8], segments: Segments, n_buckets: int) -> Shares:
+    """The share of each bucket of the segments of a block, whose offsets count in buf."""
+    columns = SegmentArrays(*(getattr(segments, name) for name in SegmentArrays._fields))
+    n = len(segments)
+    buckets, used = np.empty(n, np.int64), np.zeros((n_buckets + 1, 3), np.int64)
+    _measure(columns, np.zeros(1, SEGMENT_ROW), n_buckets, buckets, used)
+    ends = np.zeros((2, n_buckets + 1), np.int64)
+    np.cumsum(used[:n_buckets, :_POSITION].T, axis=1, out=ends[:, 1:])
+    out, payload = room_for_segments(int(ends[_ROW, -1])), np.empty(int(ends[_BYTE, -1]), np.uint8)
+    used[:n_buckets, :_POSITION] = ends[:, :-1].T
+    used[:, _POSITION] = 0
+    _divide(columns, buf, buckets, (used, ends[_BYTE]), (out, payload))
+    return Shares(out, payload, ends[_ROW], ends[_BYTE])
+
+
+@kernel
+def _measure(
+    s: SegmentArrays, scratch: NDArray[np.void], n_buckets: int, buckets: NDArray[np.int64], used: NDArray[np.int64]
+) -> None:
+    """Writes the bucket of each segment, and the rows and bytes of each bucket's share."""
+    seg, position = scratch[0], np.int64(0)
+    for i in range(len(s.ts_ns)):
+        seg.source_high, seg.source_low = s.source[i, 0], s.source[i, 1]
+        seg.destination_high, seg.destination_low = s.destination[i, 0], s.destination[i, 1]
+        seg.source_port, seg.destination_port = s.source_port[i], s.destination_port[i]
+        b = bucket_of(segment_hash(seg), n_buckets)
+        buckets[i] = b
+        used[b, 0] += 2 if used[b, 2] < position else 1
+        used[b, 1] += max(s.captured[i], 0)
+        position += s.captured[i] + FIRST_COPY_COST
+        used[b, 2] = position
+    for b in range(n_buckets):
+        used[b, 0] += 1 if used[b, 2] < position else 0
+
+
+@kernel
+def _divide(
+    s: SegmentArrays,
+    buf: NDArray[np.uint8],
+    buckets: NDArray[np.int64],
+    places: tuple[NDArray[np.int64], NDArray[np.int64]],
+    to: tuple[SegmentArrays, NDArray[np.uint8]],
+) -> None:
+    """Copies each segment and its payload to its bucket's share. places: next row and byte of each share, and the
+    payload of all segments so far that it has taken; where the bytes of each share begin. There is room for all."""
+    used, first_bytes = places
+    out, payload = to
+    position = np.int64(0)
+    for i in range(len(s.ts_ns)):
+        b = buckets[i]
+        if used[b, 2] < position:
+            _copy_row(s, i - 1, out, used[b, 0])
+            out.offset[used[b, 0]], out.captured[used[b, 0]] = 0, position - used[b, 2] - FIRST_COPY_COST
+            used[b, 0] += 1
+        row, at, size = used[b, 0], used[b, 1], np.int64(max(s.captured[i], 0))
+        _copy_row(s, i, out, row)
+        copy_bytes(payload[at : at + size], buf[s.offset[i] : s.offset[i] + size])
+        out.offset[row] = at - first_bytes[b]
+        position += s.captured[i] + FIRST_COPY_COST
+        used[b, 0], used[b, 1], used[b, 2] = row + 1, at + size, position
+    last = len(s.ts_ns) - 1
+    for b in range(len(used) - 1):
+        if used[b, 2] < position:
+            _copy_row(s, last, out, used[b, 0])
+            out.offset[used[b, 0]], out.captured[used[b, 0]] = 0, position - used[b, 2] - FIRST_COPY_COST
+
+
+@kernel
+def _copy_row(s: SegmentArrays, i: int, out: SegmentArrays, row: int) -> None:
+    out.ts_ns[row], out.packet_no[row] = s.ts_ns[i], s.packet_no[i]
+    for half in range(2):
+        out.source[row, half], out.destination[row, half] = s.source[i, half], s.destination[i, half]
+    out.source_port[row], out.destination_port[row] = s.source_port[i], s.destination_port[i]
+    out.seq[row], out.ack[row], out.flags[row], out.window[row] = s.seq[i], s.ack[i], s.flags[i], s.window[i]
+    out.captured[row], out.length[row] = s.captured[i], s.length[i]

@@ -1,0 +1,156 @@
+"""The driver's side of an ingest on Spark. See `kafkascope_analyzer.workers.engine.Engine`."""
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kafkascope_analyzer.dataset.leftovers import mark_of, spill_folder
+from kafkascope_analyzer.dataset.manifest import joined_files
+from kafkascope_analyzer.dataset.new_dataset import NewDataset
+from kafkascope_analyzer.ingest.options import IngestOptions
+from kafkascope_analyzer.memory.limits import limits_within
+from kafkascope_analyzer.read.place import CapturePlace
+from kafkascope_analyzer.read.ranges import RANGE_BYTES, CaptureRange, Joined, join, plan_ranges
+from kafkascope_analyzer.read.reading import ToRead, limits_hit_below_tcp
+from kafkascope_analyzer.read.source import unpacked_bytes
+from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned
+from kafkascope_analyzer.workers.worker import BucketResult, ScanJob, added_counts
+from kafkascope_parsers.errors import SparkError, UsageError
+from kafkascope_spark.failures import spark_failures
+from kafkascope_spark.ingest.finish_stage import FinishJob, finish_stage, message_names, save_learned
+from kafkascope_spark.ingest.reachable import check_reachable
+from kafkascope_spark.ingest.read_stage import BLOCK_BYTES, Stage, read_stage
+from kafkascope_spark.ingest.scan_stage import REPORT, ScanReport, scan_stage
+from kafkascope_spark.ingest.segment_rows import ORDER, ROWS
+from kafkascope_spark.ingest.task_files import TaskRun, fetch, put_spill
+from kafkascope_spark.read import spark_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BUCKET_BYTES = 512 << 20
+"""Bytes of captures that make a bucket: a task of some minutes, whose spill fits any executor's disk."""
+LEAST_BUCKET_BYTES = 64 << 20
+"""Smaller buckets are not made to occupy more of the cluster."""
+_MOST_PLANS = 4
+"""How often ranges are planned: the second plan knows the ends of all files."""
+_BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_BATCH_BYTES = 32 << 20
+"""Bytes of rows that a Python worker is given at a time, about."""
+
+
+class SparkEngine:
+    """Ingest by the tasks of a Spark session. range_bytes: of the ranges that captures are divided into."""
+
+    def __init__(
+        self,
+        session: "SparkSession",
+        new: NewDataset,
+        inputs: Sequence[CapturePlace],
+        options: IngestOptions,
+        *,
+        range_bytes: int = RANGE_BYTES,
+        stage: Callable[[str], None] = lambda name: None,
+    ) -> None:
+        """stage: takes the name of each stage when it begins. Raises UsageError where the executors do not reach an
+        input or the place of the dataset."""
+        for place in inputs:
+            if place.is_stream:
+                raise UsageError(f"{place}: Spark's tasks cannot read standard input or a pipe: give a file")
+        mark = Path(new.storage.path) / mark_of(new.run_id) if new.storage.is_local else None
+        with spark_failures():
+            n_tasks = check_reachable(session, inputs, mark and mark.absolute())
+        self.n_buckets = options.jobs or _n_buckets(sum(map(unpacked_bytes, inputs)), n_tasks)
+        limits = limits_within(options.max_memory)
+        self._run = TaskRun(new.storage, new.run_id, self.n_buckets, options.detail, limits, options.temporary)
+        self._block_bytes = min(limits.block_bytes, BLOCK_BYTES)
+        self._session, self._range_bytes, self._stage = session, range_bytes, stage
+        self._reports: list[ScanReport] = []
+        self._jobs: list[FinishJob] = []
+
+    def __enter__(self) -> "SparkEngine":
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """The session is not the engine's."""
+
+    def scan(self, jobs: Sequence[ScanJob], inputs: ToRead, progress: Progress | None = None) -> Scanned:
+        """As `Engine.scan`."""
+        self._stage("Spark: reading captures")
+        joined = self._scan_ranges(inputs.places)
+        self._stage("learning the cluster")
+        results = []
+        for job, report in zip(jobs, sorted(self._reports, key=lambda each: each.bucket), strict=True):
+            buckets = job.bucket.of_series(report.n_series)
+            fetch(self._run.storage, ((at, name) for name, at in report.spill.items()), job.bucket.spill.parent)
+            for bucket in buckets:
+                bucket.spill.mkdir(parents=True, exist_ok=True)
+            results.append(BucketResult(report.message_rows, report.ledger, report.limits_hit, buckets))
+            names = message_names(report.files, self._run.run_id)
+            self._jobs.append(FinishJob(buckets, report.spill, names))
+        if progress is not None:
+            progress(1, 1)
+        return Scanned(joined.captures, limits_hit_below_tcp(joined.captures), results)
+
+    def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
+        """As `Engine.finish`."""
+        if meanwhile is not None:
+            meanwhile()
+        for job in self._jobs:  # learning spills too
+            names = [bucket.spill.name for bucket in job.buckets]
+            job.spill.update(put_spill(self._run, job.buckets[0].spill.parent, names, known=job.spill))
+        self._stage("Spark: writing the tables")
+        file = save_learned(self._run, learned, f"{spill_folder(self._run.run_id)}/learned.pickle")
+        numbers = self._numbers(len(self._jobs))
+        finished: list[Finished] = self._reported(numbers, finish_stage(self._run, self._jobs, file))
+        files = joined_files([*(report.files for report in self._reports), *(each.put_files for each in finished)])
+        return Finished(added_counts(each.rows for each in finished), files)
+
+    def _scan_ranges(self, inputs: tuple[CapturePlace, ...]) -> Joined:
+        """Runs the first two stages, with another plan of ranges where the first was wrong."""
+        ranges = plan_ranges(inputs, self._range_bytes)
+        joints: frozenset[tuple[int, int]] = frozenset()
+        for _ in range(_MOST_PLANS):
+            self._reports = self._run_scan(ranges)
+            joined = join([each for report in self._reports for each in report.summaries])
+            if joined.is_right:
+                return joined
+            joints |= joined.wrong_joints
+            ends_ns = {i: info.end_ts_ns or 0 for i, info in enumerate(joined.captures)}
+            ranges = plan_ranges(inputs, self._range_bytes, ends_ns=ends_ns, joints=joints)
+        raise SparkError("the captures changed while they were read")
+
+    def _run_scan(self, ranges: Sequence[CaptureRange]) -> list[ScanReport]:
+        rows = self._numbers(len(ranges)).mapInArrow(
+            read_stage(ranges, self.n_buckets, self._block_bytes), spark_schema(ROWS)
+        )
+        shared = rows.repartitionById(self.n_buckets, "bucket").sortWithinPartitions(*ORDER)
+        return self._reported(shared, scan_stage(self._run))
+
+    def _numbers(self, n: int) -> "DataFrame":
+        """The numbers 0 to n - 1, each in a partition of its own."""
+        return self._session.range(0, n, 1, n)
+
+    def _reported(self, rows: "DataFrame", stage: Stage) -> list[Any]:
+        """Runs a stage. Returns what its tasks report."""
+        with spark_failures(), self._small_batches():
+            reports = rows.mapInArrow(stage, spark_schema(REPORT)).toArrow()
+        return [pickle.loads(value) for value in reports.column(0).to_pylist()]
+
+    @contextmanager
+    def _small_batches(self) -> Iterator[None]:
+        """Inside the block a worker is given rows of some _BATCH_BYTES at a time: a row may be a whole block."""
+        before = self._session.conf.get(_BATCH_ROWS)
+        row_bytes = self._block_bytes // self.n_buckets + 1
+        self._session.conf.set(_BATCH_ROWS, str(max(1, min(_BATCH_BYTES // row_bytes, 4096))))
+        try:
+            yield
+        finally:
+            self._session.conf.set(_BATCH_ROWS, str(before))
+
+
+def _n_buckets(n_bytes: int, n_tasks: int) -> int:
+    """Buckets of some BUCKET_BYTES; smaller ones where tasks would be idle otherwise."""
+    return max(1, -(-n_bytes // BUCKET_BYTES), min(n_tasks, n_bytes // LEAST_BUCKET_BYTES))

@@ -1,0 +1,98 @@
+"""The third stage: a task fetches the spill of a bucket, writes the tables that need what was learned of all buckets,
+and puts them to the dataset's place."""
+
+import hashlib
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from kafkascope_analyzer.dataset.manifest import Files
+from kafkascope_analyzer.resolve.bucket_tables import Bucket, finish_bucket
+from kafkascope_analyzer.workers.engine import Finished, Learned
+from kafkascope_analyzer.workers.worker import added_counts
+from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.ingest.kernel_cache import prepare_kernel_cache
+from kafkascope_spark.ingest.read_stage import Stage
+from kafkascope_spark.ingest.scan_stage import report_row
+from kafkascope_spark.ingest.task_files import SPILL, TABLES, TaskRun, fetch, put_tables, task_folder
+
+
+@dataclass(frozen=True, slots=True)
+class FinishJob:
+    """A bucket to be finished. buckets: as the driver names them, one for each capture point; spill: where each file of
+    their spills is at the dataset's place, by its place in a local spill folder; messages: likewise of the files of the
+    message tables."""
+
+    buckets: Sequence[Bucket]
+    spill: dict[str, str]
+    messages: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedFile:
+    """Where what was learned is at the dataset's place, and its SHA-256: it is unpickled, so it must be what the driver
+    has put there."""
+
+    place: str
+    sha256: str
+
+
+def finish_stage(run: TaskRun, jobs: Sequence[FinishJob], learned: LearnedFile) -> Stage:
+    """Finishes the jobs whose numbers are the rows. Gives scan_stage.REPORT, a `Finished` a row."""
+
+    def finish(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        prepare_kernel_cache()
+        known: Learned | None = None
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                known = known or load_learned(run, learned)
+                yield report_row(_finished(run, jobs[number], known))
+
+    return finish
+
+
+def save_learned(run: TaskRun, learned: Learned, place: str) -> LearnedFile:
+    """Puts what was learned to the dataset's place, for the tasks of this run."""
+    data = pickle.dumps(learned)
+    run.storage.write_bytes(place, data)
+    return LearnedFile(place, hashlib.sha256(data).hexdigest())
+
+
+def load_learned(run: TaskRun, file: LearnedFile) -> Learned:
+    """What was learned. Raises UsageError where the file is not what the driver has put there."""
+    data = run.storage.read_bytes(file.place)
+    if hashlib.sha256(data).hexdigest() != file.sha256:
+        raise UsageError(f"{run.storage.uri_of(file.place)} was changed while the run was at work")
+    learned: Learned = pickle.loads(data)
+    return learned
+
+
+def _finished(run: TaskRun, job: FinishJob, learned: Learned) -> Finished:
+    cluster, shared = learned
+    with task_folder(run) as folder:
+        spill, tables = folder / SPILL, folder / TABLES
+        fetch(run.storage, ((place, name) for name, place in job.spill.items()), spill)
+        fetch(run.storage, ((place, name) for name, place in job.messages.items()), tables)
+        fetched = set(job.messages)
+        rows = []
+        for bucket in job.buckets:
+            here = Bucket(spill / bucket.spill.name, tables, bucket.part, run.limits)
+            here.spill.mkdir(parents=True, exist_ok=True)
+            rows.append(finish_bucket(here, cluster.with_spill_at(bucket.spill, here.spill), shared))
+        for name in fetched:
+            (tables / name).unlink()
+        return Finished(added_counts(rows), put_tables(run, tables))
+
+
+def message_names(files: Files, run_id: str) -> dict[str, str]:
+    """Where the files of message tables are at the dataset's place, by the names that a bucket gives them."""
+    names = {}
+    for listed in files.values():
+        for file in listed:
+            path = Path(file.path)
+            stem = path.name.partition(run_id)[0]
+            names[(path.parent / f"{stem}{run_id}.parquet").as_posix()] = file.path
+    return names

@@ -1,0 +1,53 @@
+"""Whether the executors reach the captures and the place of the dataset, and how many tasks they run at a time."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kafkascope_analyzer.read.place import CapturePlace
+from kafkascope_parsers.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ANSWER = "missing string"
+
+
+def check_reachable(session: "SparkSession", captures: Sequence[CapturePlace], mark: Path | None) -> int:
+    """Looks from the executors for the captures that are files, and for the file by which the run marks a dataset that
+    is one (None: it is elsewhere). Returns how many tasks the cluster runs at a time, as Spark sees it.
+
+    Raises UsageError, in one sentence, where an executor does not find one of them.
+    """
+    files = {str(place.local.absolute()): place.size_bytes() for place in captures if place.local is not None}
+    answers = (
+        session.range(1 << 16).mapInArrow(_missing_files(files, None if mark is None else str(mark)), _ANSWER).toArrow()
+    )
+    for answer in answers.column(0).to_pylist():
+        if answer:
+            raise UsageError(answer)
+    return max(int(answers.num_rows), 1)
+
+
+def _missing_files(
+    files: dict[str, int], mark: str | None
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function that an executor runs: a sentence on the first file that it does not find, empty where it finds all;
+    one row a partition."""
+
+    def look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            pass
+        answer = ""
+        for name, size in files.items():
+            path = Path(name)
+            if not path.is_file() or path.stat().st_size != size:
+                answer = f"{name} is not on every executor of Spark: put it on storage that all of them reach"
+        if mark is not None and not Path(mark).is_file():
+            place = Path(mark).parent
+            answer = f"{place} is not on every executor of Spark: -o has to name a place that all of them reach"
+        yield pa.RecordBatch.from_arrays([pa.array([answer])], names=["missing"])
+
+    return look

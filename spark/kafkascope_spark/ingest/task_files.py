@@ -1,0 +1,110 @@
+"""A task's own folder, and how its files get to the dataset's place.
+
+Each file is put under a name that no other task or attempt has, so that a task that is tried again, or run twice by
+speculation, hurts nobody: the driver lists the files that the winning attempt reports.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkascope_analyzer.dataset.leftovers import spill_folder
+from kafkascope_analyzer.dataset.manifest import DatasetFile, Files, written_files
+from kafkascope_analyzer.dataset.new_dataset import MOST_PUT, scratch_folder
+from kafkascope_analyzer.dataset.storage import Storage
+from kafkascope_analyzer.memory.limits import Limits
+from kafkascope_analyzer.scan.record_detail import RecordDetail
+
+TABLES, SPILL = "tables", "spill"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRun:
+    """What every task of a run knows. storage: of the dataset; temporary: the folder for temporary files, the system's
+    where it is None."""
+
+    storage: Storage
+    run_id: str
+    n_buckets: int
+    detail: RecordDetail
+    limits: Limits
+    temporary: Path | None = None
+
+
+@contextmanager
+def task_folder(run: TaskRun) -> Iterator[Path]:
+    """A folder of the task's own on the executor's disk, which ends with the block."""
+    if run.temporary is not None:
+        run.temporary.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{scratch_folder(run.run_id, run.temporary).name}-", dir=run.temporary))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def attempt() -> str:
+    """The number of the task's attempt, which no other task or attempt of the application has; `driver` outside of
+    tasks."""
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    return str(task.taskAttemptId()) if task is not None else "driver"
+
+
+def put_tables(run: TaskRun, folder: Path) -> Files:
+    """Puts the Parquet files of a local folder to the dataset's place. Returns them under the names they have there."""
+    files = written_files(folder)
+    names = {file.path: _own_name(file.path) for listed in files.values() for file in listed}
+    _put_all(run.storage, folder, names.items())
+    return {
+        table: tuple(DatasetFile(names[file.path], file.rows, file.bytes) for file in listed)
+        for table, listed in files.items()
+    }
+
+
+def put_spill(run: TaskRun, folder: Path, buckets: Sequence[str], known: Collection[str] = ()) -> dict[str, str]:
+    """Puts the files of a bucket's spills into the run's shared spill, but for those that are known there. buckets: the
+    names of its folders in the local one. Returns where each is there, by its place in the local folder."""
+    base = f"{spill_folder(run.run_id)}/{attempt()}"
+    found = (
+        path.relative_to(folder).as_posix() for name in buckets for path in sorted((folder / name).glob("*.arrow"))
+    )
+    places = {relative: f"{base}/{relative}" for relative in found if relative not in known}
+    _put_all(run.storage, folder, places.items())
+    return places
+
+
+def fetch(storage: Storage, files: Iterable[tuple[str, str]], folder: Path) -> None:
+    """Makes files of the dataset's place, (place, name), readable under these names in a local folder. Where the place
+    is on this machine, nothing is copied."""
+    with ThreadPoolExecutor(MOST_PUT) as pool:
+        list(pool.map(lambda file: _fetch(storage, file[0], folder / file[1]), files))
+
+
+def _fetch(storage: Storage, place: str, local: Path) -> None:
+    local.parent.mkdir(parents=True, exist_ok=True)
+    if storage.is_local:
+        local.symlink_to(Path(storage.path).absolute() / place)
+        return
+    with storage.open_file(place) as source, local.open("wb") as target:
+        shutil.copyfileobj(source, target, 8 << 20)
+
+
+def _put_all(storage: Storage, folder: Path, files: Iterable[tuple[str, str]]) -> None:
+    """Puts files, (name in the folder, place)."""
+    chosen = list(files)
+    if storage.is_local:
+        for _, place in chosen:
+            (Path(storage.path) / place).parent.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(MOST_PUT) as pool:
+        list(pool.map(lambda file: storage.put(folder / file[0], file[1]), chosen))
+
+
+def _own_name(path: str) -> str:
+    """The path of a table's file with the attempt in its name."""
+    return f"{path.removesuffix('.parquet')}-{attempt()}.parquet"
