@@ -2,6 +2,7 @@
 as `--master` and, through a Spark Connect server on it, as SPARK_REMOTE."""
 
 import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -15,12 +16,16 @@ from collections.abc import Callable, Iterator
 import pyspark
 import pytest
 
+from kafkascope_analyzer.cli.executor_archive import write_executor_archive
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STORY_TABLES
+from kafkascope_analyzer.ingest.options import IngestOptions
+from kafkascope_analyzer.ingest.run import ingest
 
 pytestmark = pytest.mark.spark
 
 HOME = pathlib.Path(pyspark.__file__).parent
+PIECES = pathlib.Path(__file__).parents[2] / "fixtures" / "captures" / "pieces"
 PATIENCE_S = 120
 JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Every JVM lives for some seconds: the second compiler would take longer than it saves."""
@@ -79,33 +84,37 @@ class Daemons:
                 daemon.wait()
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemons, str]]:
+def start_cluster(daemons: Daemons) -> str:
     """A master and two workers of one core each; gives the master's URL."""
-    daemons = Daemons(tmp_path_factory.mktemp("cluster"))
     deploy = "org.apache.spark.deploy"
     loopback = ("--host", "127.0.0.1", "--webui-port", "0")
-    try:
-        master = daemons.start(
-            "master",
+    master = daemons.start(
+        "master",
+        "spark-class",
+        f"{deploy}.master.Master",
+        *loopback,
+        "--port",
+        "0",
+        until=r"Starting Spark master at (spark://\S+)",
+    ).group(1)
+    for name in ("one", "two"):
+        daemons.start(
+            name,
             "spark-class",
-            f"{deploy}.master.Master",
+            f"{deploy}.worker.Worker",
             *loopback,
-            "--port",
-            "0",
-            until=r"Starting Spark master at (spark://\S+)",
-        ).group(1)
-        for name in ("one", "two"):
-            daemons.start(
-                name,
-                "spark-class",
-                f"{deploy}.worker.Worker",
-                *loopback,
-                *("-c", "1", "-m", "1g"),
-                master,
-                until="Successfully registered with master",
-            )
-        yield daemons, master
+            *("-c", "1", "-m", "1g"),
+            master,
+            until="Successfully registered with master",
+        )
+    return master
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemons, str]]:
+    daemons = Daemons(tmp_path_factory.mktemp("cluster"))
+    try:
+        yield daemons, start_cluster(daemons)
     finally:
         daemons.stop()
 
@@ -165,3 +174,60 @@ def test_a_connect_server_writes_the_same_stories(
         assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"SPARK_REMOTE": url}), dataset)
     finally:
         daemons.stop("connect")  # it keeps the workers' cores
+
+
+READ_WITH_THE_ARCHIVE = """
+import json, sys
+from pathlib import Path
+from pyspark.sql import functions as fn
+from kafkascope_spark.data_source import KafkascopeDataSource
+from kafkascope_spark.session import open_session
+
+session = open_session(master=sys.argv[1])
+session.conf.set("spark.sql.python.filterPushdown.enabled", True)
+session.dataSource.register(KafkascopeDataSource)
+frame = session.read.format("kafkascope").option("table", "requests").load(sys.argv[2:])
+rows = sorted(map(repr, frame.toArrow().to_pylist()))
+
+def place(number):
+    import kafkascope_parsers, numba
+    packages = Path(kafkascope_parsers.__file__).parents[1]
+    return json.dumps([str(packages), str(Path(numba.__file__).parents[1]), len([*packages.rglob("*.nbc")])])
+
+places = session.range(0, 8, 1, 8).select(fn.udf(place)("id")).distinct().collect()
+print(json.dumps({"rows": rows, "places": [json.loads(row[0]) for row in places]}))
+"""
+
+
+def test_the_packed_archive_is_all_that_executors_need(tmp_path: pathlib.Path) -> None:
+    """The workers know nothing of this installation: neither its Python nor its path."""
+    captures = [str(PIECES / f"{name}.pcap.zst") for name in ("path_cut", "sasl_users")]
+    expected: list[str] = []
+    for number, capture in enumerate(captures):
+        ingest([capture], tmp_path / f"{number}.kscope", IngestOptions(jobs=1))
+        expected += map(repr, Dataset.open(tmp_path / f"{number}.kscope").read("requests").to_pylist())
+    content = write_executor_archive(tmp_path / "executors.tar.gz")
+    (tmp_path / "env").mkdir()
+    subprocess.run(["tar", "-xzf", tmp_path / "executors.tar.gz", "-C", tmp_path / "env"], check=True)
+    daemons = Daemons(tmp_path)
+    driver = daemons.environment | {
+        "PYSPARK_PYTHON": "./env/bin/python",
+        "PYSPARK_SUBMIT_ARGS": f"--archives {tmp_path / 'executors.tar.gz'}#env pyspark-shell",
+    }
+    for name in ("PYTHONPATH", "PYSPARK_PYTHON", "HOME"):
+        daemons.environment.pop(name, None)
+    daemons.environment["PATH"] = f"{sys.base_prefix}/bin:/usr/bin:/bin"
+    try:
+        master = start_cluster(daemons)
+        command = [sys.executable, "-c", READ_WITH_THE_ARCHIVE, master, *captures]
+        made = subprocess.run(command, capture_output=True, text=True, env=driver, cwd=tmp_path, timeout=PATIENCE_S * 3)
+        assert made.returncode == 0, made.stderr[-3000:]
+        found = json.loads(made.stdout.splitlines()[-1])
+        assert found["rows"] == sorted(expected)
+        assert len(found["places"]) == 2
+        for ours, numba, n_kernels in found["places"]:
+            assert ours == numba
+            assert ours.startswith(str(tmp_path / "work"))
+            assert n_kernels == content.n_kernels > 0  # none was compiled there
+    finally:
+        daemons.stop()

@@ -14,6 +14,7 @@ from kafkascope_analyzer.cli.diff import diff
 from kafkascope_analyzer.cli.explain import explain
 from kafkascope_analyzer.cli.info import info
 from kafkascope_analyzer.cli.ingest import ingest
+from kafkascope_analyzer.cli.pack_executors import pack_executors
 from kafkascope_analyzer.cli.protocol import protocol
 from kafkascope_analyzer.cli.report import report
 from kafkascope_analyzer.cli.rules import rules
@@ -85,3 +86,4 @@ app.command()(tables)
 app.command()(decode)
 app.command()(protocol)
 app.command()(rules)
+app.command()(pack_executors)

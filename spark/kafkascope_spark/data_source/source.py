@@ -1,0 +1,62 @@
+"""The data source that Spark is given. See PySpark's Python data source API (pyspark.sql.datasource)."""
+
+import json
+from functools import cached_property
+
+from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.types import StructType
+
+from kafkascope_analyzer.dataset.dataset import is_dataset
+from kafkascope_parsers.errors import UsageError
+from kafkascope_spark.data_source.read_options import ReadOptions, parse_options
+from kafkascope_spark.data_source.reader import CaptureReader, DatasetReader
+from kafkascope_spark.read import spark_schema
+
+
+class KafkascopeDataSource(DataSource):
+    """A table of captures, which are ingested by the tasks that read them, or of a dataset.
+
+    `load` takes files, folders and globs of captures, here or in a store, or one dataset; the options are those of
+    `ReadOptions`. A schema that is given to Spark may leave columns out.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """The name that `format` takes."""
+        return "kafkascope"
+
+    def schema(self) -> StructType:
+        """The columns of the table. Raises UsageError for options that do not exist."""
+        return spark_schema(self._asked.table.schema)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """The reader. schema: the columns that are wanted. Raises UsageError where what is asked for cannot be read."""
+        self._check_columns(schema)
+        places = self._places()
+        if any(map(is_dataset, places)):
+            if len(places) > 1:
+                raise UsageError("load takes one dataset, or captures: each dataset has clients of its own")
+            self._asked.check_dataset_options()
+            return DatasetReader(self._asked, schema, places[0])
+        self._asked.check_capture_table()
+        return CaptureReader(self._asked, schema, places)
+
+    @cached_property
+    def _asked(self) -> ReadOptions:
+        return parse_options(self.options)
+
+    def _places(self) -> list[str]:
+        """What `load` was given: Spark names one place `path`, and several `paths`, as JSON."""
+        several = json.loads(self.options.get("paths", "[]"))
+        one = self.options.get("path")
+        places = [*([one] if one else []), *several]
+        if not places:
+            raise UsageError("load needs a capture, a folder or a glob of captures, or a dataset")
+        return places
+
+    def _check_columns(self, schema: StructType) -> None:
+        known = {field.name: field.dataType for field in self.schema()}
+        for field in schema:
+            if known.get(field.name) != field.dataType:
+                has = f"has the type {known[field.name].simpleString()}" if field.name in known else "does not exist"
+                raise UsageError(f"the column {field.name} of {self._asked.table.name} {has}")
