@@ -3,8 +3,9 @@
 A module's tests stay together, so that its fixtures are made once; and so do all that need the embedded Spark session,
 whose start and first queries take as long as many tests. The order is random (pytest-randomly) but for:
 
-- first come two groups that between them compile all kernels: each process compiles half of them, and finds the other
-  half on disk;
+- first come two groups that between them compile all kernels of the parsers: each process compiles half of them, and
+  finds the other half on disk; then a module that reads captures by one process, which compiles the analyzer's: where
+  several share a capture that nobody has compiled for, each of them compiles;
 - then what takes longest, lest one process be left with it when the other is done: the Spark group, and some modules;
 - last the cluster, whose dataset the Spark group has made by then.
 """
@@ -27,7 +28,13 @@ COMPILING = {
 """Group -> the modules of tests/parsers/ that between them call its kernels."""
 GROUPS = {f"tests/parsers/{module}": group for group, modules in COMPILING.items() for module in modules}
 SPARK, CLUSTER = "spark", "tests/spark/test_cluster.py"
-FIRST = (*COMPILING, SPARK, "tests/analyzer/cli/test_analyze.py", "tests/analyzer/ingest/test_same_rows.py")
+FIRST = (
+    *COMPILING,
+    "tests/analyzer/ingest/test_pieces.py",
+    SPARK,
+    "tests/analyzer/cli/test_analyze.py",
+    "tests/analyzer/ingest/test_same_rows.py",
+)
 
 
 def group_of(nodeid: str) -> str:

@@ -32,9 +32,9 @@ def _run_empty_job(session: "SparkSession") -> None:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    n = session.sparkContext.defaultParallelism
     # A session that is stopped meanwhile needs no workers; the first real job reports what keeps them from starting.
     with contextlib.suppress(PySparkException, Py4JError, OSError):
+        n = session.sparkContext.defaultParallelism
         session.range(0, n, 1, n).mapInArrow(_unchanged, "id long").toArrow()
 
 

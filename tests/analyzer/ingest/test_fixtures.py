@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_analyzer.scan.record_detail import RecordDetail
@@ -241,22 +240,3 @@ def test_record_batches_hold_what_the_producer_sent(datasets):
 def test_record_batches_are_left_out_unless_asked_for(tmp_path):
     ingest([next(CAPTURES.glob("healthy_basic.pcap*"))], tmp_path / "plain.kscope")
     assert Dataset(tmp_path / "plain.kscope", None).rows("record_batches") == []
-
-
-def test_buckets_change_nothing(datasets, tmp_path, monkeypatch):
-    """The same rows whether one worker read the capture or three shared it."""
-    monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
-    source = next(CAPTURES.glob("healthy_basic.pcap*"))
-    ingest([source], tmp_path / "three.kscope", IngestOptions(jobs=3, detail=RecordDetail.BATCHES))
-    one, three = datasets("healthy_basic"), Dataset(tmp_path / "three.kscope", None)
-    for table in INGEST_TABLES:
-        names = table.schema.names
-        rows = [
-            sorted(json.dumps([row[c] for c in names], default=str) for row in d.rows(table.name)) for d in (one, three)
-        ]
-        assert rows[0] == rows[1], table.name
-    assert one.manifest["ledger"] == three.manifest["ledger"]
-    counts = [
-        {name: sum(file["rows"] for file in files) for name, files in d.manifest["files"].items()} for d in (one, three)
-    ]
-    assert counts[0] == counts[1]

@@ -1,4 +1,7 @@
-"""The rows of a dataset do not depend on how many processes read the capture, nor on how much they read at a time."""
+"""The rows of a dataset do not depend on how many processes read the capture, nor on how much they read at a time.
+
+Of every table: no other module shares out the reading of a capture to compare its own table's rows.
+"""
 
 import json
 from multiprocessing import get_context
@@ -18,8 +21,18 @@ CAPTURES = {
     "snaplen": "mid_stream-snap96.pcap.zst",
     "tls": "pieces/tls_hellos.pcap.zst",
     "dns": "pieces/dns_names.pcap.zst",
+    "groups": "../groups/rebalance.pcap.zst",
+    "path_cut": "pieces/path_cut.pcap.zst",
+    "frozen_broker": "pieces/frozen_broker.pcap.zst",
 }
-SHARED_OUT = [(1, 1 << 20), (2, 64 << 10), (3, 1 << 20)]
+SERVER_EVENTS = {"server_host", "server_wait", "life_sign"}
+EVENTS = {
+    "groups": {"group_member", "group_request", "group_lag"},
+    "path_cut": SERVER_EVENTS,
+    "frozen_broker": SERVER_EVENTS,
+}
+"""Events that these captures are here for."""
+SHARED_OUT = [(2, 64 << 10), (3, 1 << 20)]
 """(jobs, bytes of a block); compared with one job and a block of 32 MiB."""
 
 
@@ -45,6 +58,7 @@ def rows_with(fixtures_captures, tmp_path, monkeypatch):
         )
         out = tmp_path / f"{jobs}-{block_bytes}.kscope"
         ingest([fixtures_captures / CAPTURES[name]], out, IngestOptions(jobs=jobs, detail=RecordDetail.BATCHES))
+        assert json.loads((out / "_dataset.json").read_text())["options"]["buckets"] == jobs
         return rows_of(out)
 
     return rows
@@ -60,6 +74,7 @@ def test_jobs_and_blocks_change_nothing(rows_with, name):
     whole, ledger, counts = rows_with(name, 1, 32 << 20)
     assert len(whole["connections"]) > 2
     assert ledger["stream_bytes"] > 10_000
+    assert EVENTS.get(name, set()) <= {json.loads(row)["kind"] for row in whole["events"]}
     for jobs, block_bytes in SHARED_OUT:
         rows, other_ledger, other_counts = rows_with(name, jobs, block_bytes)
         assert set(rows) == set(whole)

@@ -64,27 +64,8 @@ def connection(conn: str, port: int, node: int, ms: float, **more: Any) -> dict[
 
 def ingest_rows(text: str) -> dict[str, list[dict[str, Any]]]:
     """The tables that ingest writes, with `text` wherever a stranger's text can stand."""
-    capture = {
-        "capture_id": 0,
-        "path": "small.pcap",
-        "format": "pcap",
-        "linktype": "ETHERNET",
-        "snaplen": 262144,
-        "n_packets": 40,
-        "n_truncated": 0,
-    }
-    broker = {"kind": "broker", "ts_ns": at(5), "port": 9092}
-    error = {
-        "request_id": "c1:1",
-        "conn_id": "c1",
-        "ts_ns": at(5000),
-        "api_key": 0,
-        "api_name": "Produce",
-        "topic": f"clicks{text}",
-        "partition": 0,
-    }
     return {
-        "captures": [{**capture, "size_bytes": 4000, "first_ns": T0, "last_ns": at(10_000)}],
+        "captures": [capture_row()],
         "connections": [
             connection("c0", 40000, 1, 0, sasl_mechanism=f"PLAIN{text}"),
             connection("c1", 40001, 1, 10, n_errors=1),
@@ -92,28 +73,7 @@ def ingest_rows(text: str) -> dict[str, list[dict[str, Any]]]:
             connection("c3", 40003, 2, 30, close_kind="refused", protocol="empty", node_id=None, n_requests=0),
             connection("b0", 50000, 2, 0, client_ip="10.0.0.11"),
         ],
-        "roles": [
-            {"conn_id": "c0", "role": "bootstrap", "n_requests": 1, "verdict": "confirmed", "first_ns": at(1)},
-            *(
-                {
-                    "conn_id": "c1",
-                    "role": "partition_leader",
-                    "subject": f"clicks{text}-{p}",
-                    "n_requests": 1,
-                    "verdict": "confirmed",
-                    "first_ns": at(50),
-                }
-                for p in range(6)
-            ),
-            {
-                "conn_id": "c2",
-                "role": "group_coordinator",
-                "subject": f"readers{text}",
-                "n_requests": 2,
-                "verdict": "refused",
-                "first_ns": at(60),
-            },
-        ],
+        "roles": role_rows(text),
         "requests": [
             request("c0", 0, METADATA, 1),
             *(request("c1", n, PRODUCE, 50 + n) for n in range(4)),
@@ -122,182 +82,124 @@ def ingest_rows(text: str) -> dict[str, list[dict[str, Any]]]:
             request("c2", 0, JOIN, 60, status="unanswered", latency_us=None, error_code=None),
         ],
         "partitions": [],
-        "errors": [
-            {
-                **error,
-                "resource": "clicks-0",
-                "error_code": 6,
-                "error_name": "NOT_LEADER_OR_FOLLOWER",
-                "message": text,
-                "retriable": True,
-            }
-        ],
-        "topology": [
-            {**broker, "node_id": 1, "host": f"kafka-1{text}", "rack": f"a{text}"},
-            {**broker, "node_id": 2, "host": "10.0.0.12"},
-            {"kind": "cluster", "cluster_id": "TwwNmqfCTgWzF4iqAQIDBA", "ts_ns": at(5)},
-        ],
+        "errors": [error_row(text)],
+        "topology": topology_rows(text),
         "tcp_events": [{"conn_id": "c3", "ts_ns": at(31), "event": "refused", "side": "server"}],
-        "undecoded": [
-            {"conn_id": "c2", "ts_ns": at(20), "direction": "request", "bytes": 100, "reason": "mid_stream_start"},
-            {
-                "conn_id": "c2",
-                "ts_ns": at(20),
-                "direction": "response",
-                "bytes": 50,
-                "reason": "unknown_api",
-                "detail": f"api 99{text}",
-            },
-        ],
+        "undecoded": undecoded_rows(text),
     }
+
+
+def capture_row() -> dict[str, Any]:
+    row = {"capture_id": 0, "path": "small.pcap", "format": "pcap", "linktype": "ETHERNET", "snaplen": 262144}
+    return {**row, "n_packets": 40, "n_truncated": 0, "size_bytes": 4000, "first_ns": T0, "last_ns": at(10_000)}
+
+
+def role_rows(text: str) -> list[dict[str, Any]]:
+    """One connection for bootstrapping, one to a leader of six partitions, one whose coordinator refused."""
+    leader = {"conn_id": "c1", "role": "partition_leader", "n_requests": 1, "verdict": "confirmed", "first_ns": at(50)}
+    coordinator = {"conn_id": "c2", "role": "group_coordinator", "n_requests": 2, "verdict": "refused"}
+    return [
+        {"conn_id": "c0", "role": "bootstrap", "n_requests": 1, "verdict": "confirmed", "first_ns": at(1)},
+        *({**leader, "subject": f"clicks{text}-{partition}"} for partition in range(6)),
+        {**coordinator, "subject": f"readers{text}", "first_ns": at(60)},
+    ]
+
+
+def error_row(text: str) -> dict[str, Any]:
+    row = {"request_id": "c1:1", "conn_id": "c1", "ts_ns": at(5000), "api_key": 0, "api_name": "Produce"}
+    row |= {"topic": f"clicks{text}", "partition": 0, "resource": "clicks-0"}
+    return {**row, "error_code": 6, "error_name": "NOT_LEADER_OR_FOLLOWER", "message": text, "retriable": True}
+
+
+def topology_rows(text: str) -> list[dict[str, Any]]:
+    broker = {"kind": "broker", "ts_ns": at(5), "port": 9092}
+    return [
+        {**broker, "node_id": 1, "host": f"kafka-1{text}", "rack": f"a{text}"},
+        {**broker, "node_id": 2, "host": "10.0.0.12"},
+        {"kind": "cluster", "cluster_id": "TwwNmqfCTgWzF4iqAQIDBA", "ts_ns": at(5)},
+    ]
+
+
+def undecoded_rows(text: str) -> list[dict[str, Any]]:
+    row = {"conn_id": "c2", "ts_ns": at(20)}
+    return [
+        {**row, "direction": "request", "bytes": 100, "reason": "mid_stream_start"},
+        {**row, "direction": "response", "bytes": 50, "reason": "unknown_api", "detail": f"api 99{text}"},
+    ]
 
 
 def step(number: int, name: str, start_ms: float, took_ms: float, **more: Any) -> dict[str, Any]:
-    row = {
-        "startup_id": "p1:1",
-        "seq": number,
-        "phase": "bootstrap",
-        "step": name,
-        "start_ns": at(start_ms),
-        "end_ns": at(start_ms + took_ms),
-    }
-    row |= {
-        "duration_us": int(took_ms * 1000),
-        "broker_us": int(took_ms * 400),
-        "wait_us": 0,
-        "attempt": 1,
-        "outcome": "ok",
-    }
-    return {**row, "on_critical_path": True, "node_id": 1, "conn_id": "c0", **more}
+    row = {"startup_id": "p1:1", "seq": number, "phase": "bootstrap", "step": name, "attempt": 1, "outcome": "ok"}
+    row |= {"start_ns": at(start_ms), "end_ns": at(start_ms + took_ms), "duration_us": int(took_ms * 1000)}
+    row |= {"broker_us": int(took_ms * 400), "wait_us": 0, "on_critical_path": True, "node_id": 1, "conn_id": "c0"}
+    return {**row, **more}
 
 
 def story_rows(text: str) -> dict[str, list[dict[str, Any]]]:
-    """The tables that Spark writes."""
-    client = {
-        "client_ip": "10.0.0.101",
-        "software_name": "apache-kafka-java",
-        "software_version": "4.3.1",
-        "identity": "sole",
-        "n_errors": 1,
-    }
-    client |= {"group_protocol": "none", "transactions": "none", "n_requests": 6, "end": "closed", "last_ns": at(9000)}
-    start = {
-        "startup_id": "p1:1",
-        "client_instance_id": "p1",
-        "start_no": 1,
-        "start_ns": T0,
-        "ready_ns": at(400),
-        "total_ms": 400,
-        "outcome": "ready",
-    }
-    episode = {
-        "client_instance_id": "p1",
-        "cause_id": "move",
-        "resource_kind": "partition",
-        "first_error_name": "NOT_LEADER_OR_FOLLOWER",
-        "storm": False,
-    }
-    episode |= {
-        "error_names": ["NOT_LEADER_OR_FOLLOWER"],
-        "n_errors": 1,
-        "expected_reaction": "metadata",
-        "reaction": "metadata",
-        "n_wasted_requests": 1,
-    }
-    episode |= {"outcome": "recovered", "start_ns": at(5000), "old_node_id": 1, "new_node_id": 2}
-    steps = [
-        ("error", 0, "NOT_LEADER_OR_FOLLOWER"),
-        ("backoff", 1, None),
-        ("metadata", 101, None),
-        ("retry", 103, None),
-        ("success", 110, None),
-    ]
+    """The stories of clients, their starts and recoveries."""
     return {
-        "clients": [
-            {
-                **client,
-                "client_instance_id": "p1",
-                "client_id": f"svc{text}",
-                "kind": "producer",
-                "conn_ids": ["c0", "c1"],
-                "first_ns": T0,
-            },
-            {
-                **client,
-                "client_instance_id": "g1",
-                "client_id": "reader",
-                "kind": "consumer",
-                "group_id": f"readers{text}",
-                "group_protocol": "classic",
-                "conn_ids": ["c2", "c3"],
-                "first_ns": at(20),
-                "identity": "shared",
-                "identity_why": text,
-            },
-            {
-                **client,
-                "client_instance_id": "b1",
-                "client_id": "broker-1",
-                "kind": "broker",
-                "conn_ids": ["b0"],
-                "first_ns": T0,
-            },
-        ],
-        "startups": [
-            {
-                **start,
-                "critical_path": ["tcp_connect", "metadata", "first_produce"],
-                "missing_steps": [],
-                "n_connections": 2,
-                "evidence": ["c0:0"],
-            },
-            {
-                "startup_id": "g1:1",
-                "client_instance_id": "g1",
-                "start_no": 1,
-                "start_ns": at(20),
-                "outcome": "failed",
-                "failed_step": "join_group",
-            },
-        ],
+        "clients": client_rows(text),
+        "startups": startup_rows(),
         "startup_steps": [
             step(1, "tcp_connect", 0, 1, broker_us=None),
             step(2, "metadata", 1, 9),
             step(3, "first_produce", 310, 90, wait_us=300_000, subject=f"clicks{text}-0"),
-            step(
-                4,
-                "init_producer_id",
-                12,
-                20,
-                on_critical_path=False,
-                outcome="error",
-                error_name="COORDINATOR_LOAD_IN_PROGRESS",
-                attempt=2,
-            ),
+            step(4, "init_producer_id", 12, 20, on_critical_path=False, outcome="error", attempt=2)
+            | {"error_name": "COORDINATOR_LOAD_IN_PROGRESS"},
         ],
-        "recoveries": [
-            {
-                **episode,
-                "recovery_id": f"p1:r{n}",
-                "resource": f"clicks{text}-{n}",
-                "recovered_ns": at(5100 + n),
-                "time_to_recover_ms": 100 + n,
-            }
-            for n in range(4)
-        ],
-        "recovery_steps": [
-            {
-                "recovery_id": "p1:r3",
-                "seq": n + 1,
-                "step": name,
-                "ts_ns": at(5000 + ms),
-                "duration_us": 1500,
-                "node_id": 2,
-                "error_name": error,
-            }
-            for n, (name, ms, error) in enumerate(steps)
-        ],
+        "recoveries": recovery_rows(text),
+        "recovery_steps": recovery_step_rows(),
     }
+
+
+def client_rows(text: str) -> list[dict[str, Any]]:
+    """A producer, a consumer that shares its name with others, and a broker."""
+    client = {"client_ip": "10.0.0.101", "software_name": "apache-kafka-java", "software_version": "4.3.1"}
+    client |= {"group_protocol": "none", "transactions": "none", "n_requests": 6, "end": "closed", "last_ns": at(9000)}
+    client |= {"identity": "sole", "n_errors": 1, "first_ns": T0}
+    consumer = {"kind": "consumer", "group_id": f"readers{text}", "group_protocol": "classic", "first_ns": at(20)}
+    return [
+        {**client, "client_instance_id": "p1", "client_id": f"svc{text}", "kind": "producer", "conn_ids": ["c0", "c1"]},
+        {**client, **consumer, "client_instance_id": "g1", "client_id": "reader", "conn_ids": ["c2", "c3"]}
+        | {"identity": "shared", "identity_why": text},
+        {**client, "client_instance_id": "b1", "client_id": "broker-1", "kind": "broker", "conn_ids": ["b0"]},
+    ]
+
+
+def startup_rows() -> list[dict[str, Any]]:
+    """The producer was ready after 400 ms; the consumer could not join its group."""
+    ready = {"startup_id": "p1:1", "client_instance_id": "p1", "start_no": 1, "start_ns": T0, "ready_ns": at(400)}
+    ready |= {"total_ms": 400, "outcome": "ready", "critical_path": ["tcp_connect", "metadata", "first_produce"]}
+    failed = {"startup_id": "g1:1", "client_instance_id": "g1", "start_no": 1, "start_ns": at(20)}
+    return [
+        {**ready, "missing_steps": [], "n_connections": 2, "evidence": ["c0:0"]},
+        {**failed, "outcome": "failed", "failed_step": "join_group"},
+    ]
+
+
+def recovery_rows(text: str) -> list[dict[str, Any]]:
+    """The producer found the new leader of four partitions."""
+    name = "NOT_LEADER_OR_FOLLOWER"
+    episode = {"client_instance_id": "p1", "cause_id": "move", "resource_kind": "partition", "storm": False}
+    episode |= {"first_error_name": name, "error_names": [name], "n_errors": 1, "n_wasted_requests": 1}
+    episode |= {"expected_reaction": "metadata", "reaction": "metadata", "outcome": "recovered"}
+    episode |= {"start_ns": at(5000), "old_node_id": 1, "new_node_id": 2}
+    return [
+        {**episode, "recovery_id": f"p1:r{n}", "resource": f"clicks{text}-{n}", "time_to_recover_ms": 100 + n}
+        | {"recovered_ns": at(5100 + n)}
+        for n in range(4)
+    ]
+
+
+def recovery_step_rows() -> list[dict[str, Any]]:
+    """The steps of the longest of the recoveries."""
+    error = {"error_name": "NOT_LEADER_OR_FOLLOWER"}
+    steps = (("error", 0, error), ("backoff", 1, {}), ("metadata", 101, {}), ("retry", 103, {}), ("success", 110, {}))
+    return [
+        {"recovery_id": "p1:r3", "seq": n, "step": name, "ts_ns": at(5000 + ms), "duration_us": 1500, "node_id": 2}
+        | more
+        for n, (name, ms, more) in enumerate(steps, 1)
+    ]
 
 
 def later_story_rows(text: str) -> dict[str, list[dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""The same events however the work is shared out, and however the capture is cut."""
+"""The same events however much is read at a time, and however the capture is cut."""
 
 from pathlib import Path
 
@@ -46,15 +46,6 @@ def without_packets(rows):
 
 def in_order(rows):
     return sorted(rows, key=lambda row: [row[name] for name in EVENT_ORDER if name in row])
-
-
-@pytest.mark.parametrize("jobs", [2, 7])
-def test_buckets_change_nothing(whole, raw, tmp_path, monkeypatch, jobs):
-    monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
-    (tmp_path / "whole.pcap").write_bytes(raw)
-    ingest([tmp_path / "whole.pcap"], tmp_path / "many.kscope", IngestOptions(jobs=jobs))
-    assert len(list((tmp_path / "many.kscope" / "events").glob("bucket=*"))) > 1
-    assert in_order(events(tmp_path / "many.kscope")) == in_order(events(whole))
 
 
 def test_blocks_change_nothing(whole, raw, tmp_path, monkeypatch):

@@ -91,18 +91,10 @@ def server_events(dataset):
     return sorted(rows, key=lambda row: [row[name] for name in EVENT_ORDER])
 
 
-def ingested(name, folder, jobs=1):
-    out = folder / f"{Path(name).name}-{jobs}.kscope"
-    ingest([CAPTURES / f"{name}.pcap.zst"], out, IngestOptions(jobs=jobs))
+def ingested(name, folder):
+    out = folder / f"{Path(name).name}.kscope"
+    ingest([CAPTURES / f"{name}.pcap.zst"], out, IngestOptions(jobs=1))
     return server_events(out)
-
-
-@pytest.mark.parametrize("name", ["pieces/path_cut", "pieces/frozen_broker"])
-def test_buckets_change_nothing(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
-    one = ingested(name, tmp_path)
-    assert {row["kind"] for row in one} >= {"server_host", "server_wait", "life_sign"}
-    assert ingested(name, tmp_path, 3) == one
 
 
 @pytest.mark.parametrize("name", ["healthy_basic", "mid_stream-snap96", "txn"])

@@ -218,11 +218,11 @@ def files_of(capture: pathlib.Path, folder: pathlib.Path, n_files: int) -> list[
     return files
 
 
-@pytest.mark.parametrize(("jobs", "block_bytes", "n_files"), [(1, 1 << 20, 1), (2, 64 << 10, 1), (7, 1 << 20, 3)])
+@pytest.mark.parametrize(("jobs", "n_files"), [(2, 1), (3, 3)])
 def test_jobs_blocks_and_files_change_nothing(
-    dataset: Dataset, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, jobs: int, block_bytes: int, n_files: int
+    dataset: Dataset, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, jobs: int, n_files: int
 ) -> None:
-    limits = Limits(block_bytes=block_bytes, batch_bytes=4096)
+    limits = Limits(block_bytes=1 << 18, batch_bytes=4096)
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
     monkeypatch.setattr("kafkascope_analyzer.ingest.run.limits_within", lambda _: limits)
     monkeypatch.setattr("kafkascope_analyzer.resolve.bucket_events._BATCH_ROWS", 7)  # of messages

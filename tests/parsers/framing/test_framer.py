@@ -68,7 +68,8 @@ class Wire:
         wire.framer.open_connections(np.array([False]))
         return wire
 
-    def block(self, client=(), server=(), final=False, silent=()):
+    def streams(self, client, server):
+        """The streams of a block: what is left of the last one first. A packet is bytes, or (length, kind) of a gap."""
         runs, pieces, data = [], [], b""
         for side, packets in ((0, client), (1, server)):
             ts, left, start = self.tail[side]
@@ -95,22 +96,16 @@ class Wire:
             self.offset[side] = start + len(data) - at
             if len(data) == at:
                 self.tail[side] = (0, b"", start)
-        column = lambda i, kind=np.int64: np.array([r[i] for r in runs], kind)  # noqa: E731
-        piece = lambda i: np.array([p[i] for p in pieces], np.int64)  # noqa: E731
+        *places, kinds = np.array(runs, np.int64).reshape(-1, 6).T.copy()
         raw = np.frombuffer(bytearray(data), np.uint8)
-        streams = Streams(
-            raw,
-            column(0),
-            column(1),
-            column(2),
-            column(3),
-            column(4),
-            column(5, np.uint8),
-            np.zeros(len(runs), np.uint8),
-            piece(0),
-            piece(1),
-            piece(2),
+        nothing = np.zeros(len(runs), np.uint8)
+        return Streams(
+            raw, *places, kinds.astype(np.uint8), nothing, *np.array(pieces, np.int64).reshape(-1, 3).T.copy()
         )
+
+    def block(self, client=(), server=(), final=False, silent=()):
+        streams = self.streams(client, server)
+        raw = streams.data
         requests = self.framer.requests(streams, final=final)
         quiet = np.isin(requests.frames["correlation_id"], silent)
         responses, _ = self.framer.responses(streams, requests, quiet, self.n_open, final=final)
@@ -118,18 +113,21 @@ class Wire:
         for cut in (requests, responses):
             self.frames += [(f, bytes(raw[f["start"] : f["end"]])) for f in cut.frames]
             self.stretches += [(int(x["length"]), REASONS[x["reason"]]) for x in cut.stretches]
+        self.keep_what_is_left(streams, responses.consumed)
+        return self
+
+    def keep_what_is_left(self, streams, consumed):
+        """Keeps the bytes of each side that no frame has taken yet, for the next block."""
         for side in (0, 1):
-            mine = [i for i, r in enumerate(runs) if r[0] == side]
+            mine = np.flatnonzero(streams.direction == side).tolist()
             for i in mine[:-1]:
-                assert responses.consumed[i] == streams.end[i], "bytes before a gap are left over"
+                assert consumed[i] == streams.end[i], "bytes before a gap are left over"
             if mine:
                 i = mine[-1]
-                consumed = responses.consumed[i]
-                left = data[consumed : streams.end[i]]
-                where = int(np.searchsorted(streams.piece_start, consumed, side="right") - 1) if left else 0
+                left = streams.data[consumed[i] : streams.end[i]].tobytes()
+                where = int(np.searchsorted(streams.piece_start, consumed[i], side="right") - 1) if left else 0
                 ts = int(streams.piece_ts_ns[where]) if left else 0
                 self.tail[side] = (ts, left, self.offset[side] - len(left))
-        return self
 
     @property
     def requests(self):
