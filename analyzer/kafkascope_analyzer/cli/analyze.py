@@ -37,6 +37,7 @@ from kafkascope_analyzer.cli.options import (
     Overwrite,
     Payloads,
     Perfetto,
+    PointsOption,
     Quiet,
     RecordBatches,
     Records,
@@ -72,6 +73,7 @@ def analyze(
     records: Records = False,
     payloads: Payloads = False,
     hosts: Hosts = None,
+    capture_points: PointsOption = None,
     temporary: Temporary = None,
     fail_on: FailOn = None,
     ignore: Ignore = None,
@@ -87,7 +89,7 @@ def analyze(
         place = checked_out(out or default_out(captures[0]), overwrite=overwrite)
         forms = Forms(html, markdown, None, perfetto)
         detail = record_detail(record_batches, records=records, payloads=payloads)
-        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts), temporary)
+        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, capture_points)
         inputs = inputs_of(captures)
         forms.check(overwrite=overwrite, captures=inputs)
         problem = java_problem(remote)

@@ -16,6 +16,7 @@ from kafkascope_analyzer.cli.options import (
     Out,
     Overwrite,
     Payloads,
+    PointsOption,
     Quiet,
     RecordBatches,
     Records,
@@ -47,6 +48,7 @@ def ingest(
     records: Records = False,
     payloads: Payloads = False,
     hosts: Hosts = None,
+    capture_points: PointsOption = None,
     temporary: Temporary = None,
 ) -> None:
     """Write a dataset of Parquet tables, without the stories that need Spark."""
@@ -54,7 +56,7 @@ def ingest(
         arrow_without_pandas()
         place = checked_out(out or default_out(captures[0]), overwrite=overwrite)
         detail = record_detail(record_batches, records=records, payloads=payloads)
-        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts), temporary)
+        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, capture_points)
         inputs = inputs_of(captures)
         from kafkascope_analyzer.dataset.new_dataset import NewDataset
 

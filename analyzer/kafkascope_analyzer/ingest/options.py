@@ -12,7 +12,8 @@ class IngestOptions:
     """jobs: processes to use; all cores there are when not given. max_memory: bytes of each process, where that is
     less than 1 GB. detail: how much of the records to write (BATCHES is half again as much work where batches are
     small, RECORDS many times). hosts: names and addresses of brokers, as in a hosts file. temporary: the folder for
-    temporary files; the system's where it is None.
+    temporary files; the system's where it is None. capture_points: how files are assigned to capture points (`auto` or
+    the path of a file); None: each series of files is read by itself.
     """
 
     jobs: int | None = None
@@ -20,3 +21,4 @@ class IngestOptions:
     detail: RecordDetail = RecordDetail.COUNTS
     hosts: tuple[Entry, ...] = ()
     temporary: Path | None = None
+    capture_points: str | None = None

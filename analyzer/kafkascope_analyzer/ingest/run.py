@@ -8,7 +8,7 @@ finished. The dataset is seen at its place when it is whole (dataset.new_dataset
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +25,10 @@ from kafkascope_analyzer.dataset.writer import TableWriter, write_empty
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.memory.limits import Limits, limits_within
 from kafkascope_analyzer.read.captures import captures_table, manifest_entry
+from kafkascope_analyzer.read.open_reading import open_reading
 from kafkascope_analyzer.read.place import CapturePlace, place_of
+from kafkascope_analyzer.read.points.assignment import CapturePoints, capture_points
+from kafkascope_analyzer.read.points.merging import PointsReading
 from kafkascope_analyzer.read.reading import ReadBlock, Reading
 from kafkascope_analyzer.read.series import in_time_order
 from kafkascope_analyzer.read.source import CaptureInfo, unpacked_bytes
@@ -41,6 +44,9 @@ Progress = Callable[[int, int], None]
 """Takes (bytes read, bytes in all)."""
 _Calls = tuple[Progress | None, Callable[[], None] | None]
 """`progress` and `meanwhile` of ingest."""
+
+_Inputs = tuple[CapturePlace, ...] | CapturePoints
+_Reading = Reading | PointsReading
 
 _PLAIN = IngestOptions()
 
@@ -101,7 +107,9 @@ def write_tables(
     places = [place_of(place) for place in inputs]
     try:
         run = _Run(new, _n_buckets(places, options.jobs), options, limits)
-        return new.put_tables(_write_files(run, in_time_order(places), (progress, meanwhile)))
+        points = options.capture_points
+        ordered = in_time_order(places) if points is None else capture_points(places, points)
+        return new.put_tables(_write_files(run, ordered, (progress, meanwhile)))
     except OSError as error:  # what concerns a capture is a CaptureError by now
         why = error.strerror or str(error)
         raise UsageError(f"{new.storage}: could not be written: {why} (temporary files: {new.spill.parent})") from error
@@ -124,7 +132,7 @@ def n_cores() -> int:
         return os.cpu_count() or 1
 
 
-def _write_files(run: _Run, inputs: tuple[CapturePlace, ...], calls: _Calls) -> Manifest:
+def _write_files(run: _Run, inputs: _Inputs, calls: _Calls) -> Manifest:
     """Writes all tables into the run's folder. Returns the manifest, without the files."""
     jobs = [ScanJob(run.bucket(n), n, run.n_buckets, run.options.detail) for n in range(run.n_buckets)]
     found = _in_this_process(run, inputs, calls) if len(jobs) == 1 else _in_processes(run, jobs, inputs, calls)
@@ -152,20 +160,20 @@ class _Found(NamedTuple):
     """What was read, what each bucket's scan found, rows per table of each finish, and what was left out of the flow of
     topic-partitions."""
 
-    reading: Reading
+    reading: _Reading
     results: list[BucketResult]
     finished: list[dict[str, int]]
     n_flow_left_out: int
 
 
-def _names(run: _Run, reading: Reading) -> HostNames:
+def _names(run: _Run, reading: _Reading) -> HostNames:
     """The names of hosts that the user and the files themselves give."""
     recorded = [(name, address) for capture in reading.captures for address, name in capture.names]
     return HostNames(run.options.hosts, recorded)
 
 
-def _in_this_process(run: _Run, inputs: tuple[CapturePlace, ...], calls: _Calls) -> _Found:
-    reading = Reading(inputs, OneBuffer(run.limits.block_bytes))
+def _in_this_process(run: _Run, inputs: _Inputs, calls: _Calls) -> _Found:
+    reading = open_reading(inputs, OneBuffer(run.limits.block_bytes))
     scans = BucketScans(ScanJob(run.bucket(0), 0, 1, run.options.detail))
     for block in _followed(reading, calls[0]):
         scans.push(block)
@@ -176,9 +184,9 @@ def _in_this_process(run: _Run, inputs: tuple[CapturePlace, ...], calls: _Calls)
     return _Found(reading, [result], finished, learned[1].n_flow_left_out)
 
 
-def _in_processes(run: _Run, jobs: list[ScanJob], inputs: tuple[CapturePlace, ...], calls: _Calls) -> _Found:
+def _in_processes(run: _Run, jobs: list[ScanJob], inputs: _Inputs, calls: _Calls) -> _Found:
     with workers(jobs) as pool:
-        reading = Reading(inputs, pool)
+        reading = open_reading(inputs, pool)
         for block in _followed(reading, calls[0]):
             pool.push(block)
         results = pool.scanned()
@@ -186,14 +194,17 @@ def _in_processes(run: _Run, jobs: list[ScanJob], inputs: tuple[CapturePlace, ..
         return _Found(reading, results, pool.finished(learned, calls[1]), learned[1].n_flow_left_out)
 
 
-def _learn(run: _Run, reading: Reading, results: list[BucketResult]) -> tuple[Cluster, SharedFacts]:
+def _learn(run: _Run, reading: _Reading, results: list[BucketResult]) -> tuple[Cluster, SharedFacts]:
     """What the second pass over each bucket has to know of all buckets."""
     spills = [bucket.spill for result in results for bucket in result.buckets]
     cluster = learn_cluster(spills, _names(run, reading))
-    return cluster, gather_shared_facts(spills, cluster)
+    shared = gather_shared_facts(spills, cluster)
+    if isinstance(reading, PointsReading):
+        shared = replace(shared, network_times=reading.network_times())
+    return cluster, shared
 
 
-def _followed(reading: Reading, progress: Progress | None) -> Iterator[ReadBlock]:
+def _followed(reading: _Reading, progress: Progress | None) -> Iterator[ReadBlock]:
     for block in reading.blocks():
         yield block
         if progress is not None:

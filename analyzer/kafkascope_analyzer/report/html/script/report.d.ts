@@ -35,6 +35,16 @@ export interface Report {
       first_ns: number | null;
       /** time of the last packet (nanoseconds since the epoch) */
       last_ns: number | null;
+      /** capture point that recorded it; null without --capture-points */
+      capture_point: string | null;
+      /** capture point whose clock all times of the file are given by; the point itself where it shares no connection with another */
+      clock_reference: string | null;
+      /** how the clock differs from the reference: not at all as it is the reference, by a constant, by a constant drift, or by steps */
+      clock_kind: "reference" | "constant" | "drift" | "steps" | null;
+      /** by how much the clock of the file was ahead of the reference at its first packet, nanoseconds; all times have been corrected by it */
+      clock_ahead_ns: number | null;
+      /** by how much the correction may be wrong, nanoseconds */
+      clock_uncertainty_ns: number | null;
     }[];
     /** first packet */
     start_ns: number | null;
@@ -65,6 +75,47 @@ export interface Report {
       /** bytes of ZooKeeper's protocol, which are among undecoded_bytes */
       zookeeper_bytes: number;
     };
+  };
+  /** whose clock the times are by, and the network between capture points */
+  capture_points: {
+    /** the points, in the order of their files */
+    points: {
+      /** name of the point */
+      name: string;
+      /** its files */
+      n_files: number;
+      /** the point whose clock all its times are by */
+      clock_reference: string;
+      /** how its clock differs: reference, constant, drift, steps */
+      clock_kind: string;
+      /** by how much its clock was ahead of the reference at its first packet */
+      clock_ahead_ns: number;
+      /** by how much that may be wrong */
+      clock_uncertainty_ns: number;
+    }[];
+    /** pairs of points that saw the same connections, those with most requests first */
+    paths: {
+      /** the point nearer to the clients */
+      client_point: string;
+      /** the point nearer to the brokers */
+      server_point: string;
+      /** the point by which the times of the requests are */
+      times_from: string;
+      /** connections that both saw */
+      n_connections: number;
+      /** segments that both saw */
+      n_segments: number;
+      /** time to the brokers, median of the connections' medians */
+      to_server_p50_ns: number;
+      /** time to the clients, likewise */
+      to_client_p50_ns: number;
+      /** answered requests of these connections */
+      n_requests: number;
+      /** their latency as seen from times_from, median */
+      latency_p50_us: number | null;
+    }[];
+    /** the same for people */
+    sentences: string[];
   };
   /** how many TCP connections, what they speak, how they began and ended */
   connections: {
