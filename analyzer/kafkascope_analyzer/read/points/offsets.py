@@ -13,7 +13,7 @@ reference over other points where they have no connection in common with it; unc
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ segments both ways."""
 
 DRIFT_LIMIT = 1e-3
 """Drift beyond which a clock is broken: a quartz drifts by 100 parts in a million at the most."""
+
+NEIGHBOUR_NS = 1_000_000_000
+"""How far apart two segments may be that are compared without a third: a clock may drift by some 20 us meanwhile."""
 
 _SEARCH_STEPS = 80
 
@@ -139,15 +142,30 @@ def _bounds(rows: Sample, shown: Longs) -> Bounds | None:
 
 def _from_first_to_second(rows: Sample, shown: Longs) -> Longs:
     """Of segments that are sorted by connection and time: 1 where they go from the first point to the second, -1 where
-    they come back, 0 where their connection does not say. Neighbours of opposite directions are compared, so that a
-    drift does not count."""
-    turns = (rows.flow[1:] == rows.flow[:-1]) & (rows.direction[1:] != rows.direction[:-1])
-    more = np.where(rows.direction[:-1] == 0, shown[:-1] - shown[1:], shown[1:] - shown[:-1])
+    they come back, 0 where their connection does not say.
+
+    Each segment between two of the other direction has a vote: it is compared with the line between them, so that a
+    drift does not count, and a clock that is set spoils one vote. Connections without such a segment go by two
+    neighbours, as SYN and SYN-ACK are."""
     flows, which = np.unique(rows.flow, return_inverse=True)
-    total = np.zeros(len(flows), np.float64)
-    np.add.at(total, which[:-1][turns], more[turns].astype(np.float64))
-    sign: Longs = np.sign(total).astype(np.int64)[which]
+    votes = np.zeros(len(flows), np.int64)
+    turns = (rows.flow[1:] == rows.flow[:-1]) & (rows.direction[1:] != rows.direction[:-1])
+    middle = np.flatnonzero(turns[1:] & turns[:-1]) + 1
+    before = (rows.ts_ns[middle] - rows.ts_ns[middle - 1]).astype(np.float64)
+    between = np.maximum(rows.ts_ns[middle + 1] - rows.ts_ns[middle - 1], 1)
+    rise = (shown[middle + 1] - shown[middle - 1]) * (before / between)
+    np.add.at(votes, which[middle], _vote((shown[middle] - shown[middle - 1]) - rise, rows.direction[middle]))
+    first = np.flatnonzero(turns & (rows.ts_ns[1:] - rows.ts_ns[:-1] <= NEIGHBOUR_NS))
+    first = first[~np.isin(which[first], which[middle])]
+    np.add.at(votes, which[first], _vote(shown[first] - shown[first + 1], rows.direction[first]))
+    sign: Longs = np.sign(votes)[which]
     return np.where(rows.direction == 0, sign, -sign)
+
+
+def _vote(more: NDArray[Any], direction: NDArray[np.uint8]) -> Longs:
+    """1 where segments of direction 0 go from the first point to the second, by how much larger a distance a segment of
+    a direction shows than those of the other."""
+    return np.where(direction == 0, np.sign(more), -np.sign(more)).astype(np.int64)
 
 
 def _extremes(piece: Longs, shown: Longs, chosen: NDArray[np.bool_]) -> Longs:
