@@ -39,6 +39,7 @@ from kafkascope_analyzer.cli.options import (
     Overwrite,
     Payloads,
     Perfetto,
+    PointsOption,
     Quiet,
     RecordBatches,
     Records,
@@ -75,6 +76,7 @@ def analyze(
     records: Records = False,
     payloads: Payloads = False,
     hosts: Hosts = None,
+    capture_points: PointsOption = None,
     temporary: Temporary = None,
     fail_on: FailOn = None,
     ignore: Ignore = None,
@@ -90,7 +92,9 @@ def analyze(
         place = place_for(captures, out, overwrite=overwrite, append=append)
         forms = ReportFiles(html, markdown, None, perfetto)
         detail = record_detail(record_batches, records=records, payloads=payloads)
-        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, append)
+        options = IngestOptions(
+            jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, append, capture_points
+        )
         inputs = inputs_of(captures)
         if append and not (inputs := not_held_yet(inputs, place, quiet=quiet)):
             return

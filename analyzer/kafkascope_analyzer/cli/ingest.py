@@ -21,6 +21,7 @@ from kafkascope_analyzer.cli.options import (
     Out,
     Overwrite,
     Payloads,
+    PointsOption,
     Quiet,
     RecordBatches,
     Records,
@@ -56,6 +57,7 @@ def ingest(
     records: Records = False,
     payloads: Payloads = False,
     hosts: Hosts = None,
+    capture_points: PointsOption = None,
     temporary: Temporary = None,
 ) -> None:
     """Write a dataset of Parquet tables, without the stories that need Spark."""
@@ -63,7 +65,9 @@ def ingest(
         arrow_without_pandas()
         place = place_for(captures, out, overwrite=overwrite, append=append)
         detail = record_detail(record_batches, records=records, payloads=payloads)
-        options = IngestOptions(jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, append)
+        options = IngestOptions(
+            jobs, memory_limit(max_memory), detail, host_names(hosts), temporary, append, capture_points
+        )
         inputs = inputs_of(captures)
         if append and not (inputs := not_held_yet(inputs, place, quiet=quiet)):
             return

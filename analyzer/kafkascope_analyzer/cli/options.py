@@ -135,6 +135,16 @@ Hosts = Annotated[
         show_default=False,
     ),
 ]
+PointsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--capture-points",
+        metavar="auto|FILE",
+        help="Captures of several hosts that saw the same connections: each counts once, on one clock. auto: the "
+        "directory of a capture names its point; FILE: lines `point: glob`.",
+        show_default=False,
+    ),
+]
 FailOn = Annotated[
     Severity | None,
     typer.Option(

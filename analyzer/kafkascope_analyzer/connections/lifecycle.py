@@ -15,6 +15,7 @@ from kafkascope_analyzer.connections.dictionary import (
     firsts,
     put_texts,
 )
+from kafkascope_analyzer.connections.network_columns import network_columns
 from kafkascope_analyzer.connections.nodes import Endpoint
 from kafkascope_analyzer.dataset.flat import flat
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
@@ -76,10 +77,11 @@ class ConnectionFacts:
     """What is known of the connections of one bucket, by connection number; requests are noted batch by batch. Some
     100 bytes each beside `raw`, as long as few of their texts are distinct.
 
-    raw: the spilled connections (see scan.connection_state).
+    raw: the spilled connections (see scan.connection_state); network_times: network_times.NETWORK_TIMES of all
+    connections, where there are several capture points.
     """
 
-    def __init__(self, raw: pa.Table, cluster: Cluster) -> None:
+    def __init__(self, raw: pa.Table, cluster: Cluster, network_times: pa.Table | None = None) -> None:
         self.raw = raw.combine_chunks()
         n = raw.num_rows
         ends = ServerEndpoints(raw)
@@ -101,6 +103,7 @@ class ConnectionFacts:
         self.texts = {name: DictionaryColumn[str | None](n, None) for name in _TEXTS}
         self._texts: dict[str, pa.Array] = {}
         self.numbers = {name: np.full(n, _NO_NUMBER, np.int64) for name in _NUMBERS}
+        self._network = network_columns(self.raw, network_times) if network_times is not None else {}
 
     def names(self) -> pa.Table:
         """conn_id, endpoints, node_id and client_side by connection number."""
@@ -164,6 +167,10 @@ class ConnectionFacts:
             self._texts[name] = pc.split_pattern(values, ",") if name == "api_versions_offered" else values
         return self._texts[name]
 
+    def view_columns(self, rows: slice) -> dict[str, pa.Array]:
+        """What the views of several capture points show of some connections; nothing where there are no points."""
+        return {name: column[rows] for name, column in self._network.items()}
+
     def node_columns(self, rows: slice) -> dict[str, pa.Array]:
         """What is known of the nodes behind some connections."""
         given = pa.array(self._known[rows])
@@ -208,6 +215,7 @@ def _rows_from(facts: ConnectionFacts, first: int, roles: pa.Table) -> pa.Table:
         "n_errors": pa.array(facts.n_errors[part]),
     }
     columns |= facts.text_columns(part) | facts.node_columns(part) | _role_columns(roles, part)
+    columns |= facts.view_columns(part)
     for name in ("syn", "synack", "first", "last", "close"):
         columns[f"{name}_ts"] = microseconds(flat(columns[f"{name}_ns"]))
     return pa.table([_typed(columns, field, n) for field in CONNECTIONS.schema], CONNECTIONS.schema)

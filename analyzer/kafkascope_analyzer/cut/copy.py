@@ -1,10 +1,11 @@
 """The pass over the captures: every block once, the chosen packets of it to the piece. Memory is a block.
 
-Files are read in the dataset's order, packets keep their file's order, time, lengths and link type.
+Files are read in the dataset's order, packets keep their file's order, time, lengths and link type; those of capture
+points get the times of the dataset, which are on one clock.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 import numpy as np
@@ -14,6 +15,7 @@ from kafkascope_analyzer.cut.flows import flow_keys, touches
 from kafkascope_analyzer.cut.originals import Original
 from kafkascope_analyzer.cut.plan import Plan
 from kafkascope_analyzer.cut.when import PacketRange
+from kafkascope_analyzer.read.points.clock import PointClock
 from kafkascope_analyzer.read.source import Block, CaptureFile
 from kafkascope_parsers.capture import Packets
 from kafkascope_parsers.capture.pcapng_writer import PcapngWriter, Section
@@ -64,6 +66,7 @@ def copy_packets(
             continue
         capture, link = CaptureFile(original.place), LinkReader()
         for block in capture.blocks():
+            block = _corrected(block, original.clock)
             candidates = _only(block.packets, _by_number_and_time(block.packets, original.capture_id, plan))
             if len(candidates):
                 chosen, segments = _by_flow(block, candidates, plan, link)
@@ -76,6 +79,13 @@ def copy_packets(
         before += capture.info.size_bytes
     copied.n_bytes = writer.n_bytes if writer else 0
     return copied
+
+
+def _corrected(block: Block, clock: PointClock | None) -> Block:
+    """The block with the times of the dataset, so that the packets of all capture points are on one clock."""
+    if clock is None:
+        return block
+    return replace(block, packets=replace(block.packets, ts_ns=clock.corrected(block.packets.ts_ns)))
 
 
 def _is_out_of_time(original: Original, plan: Plan) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.storage import is_uri
 from kafkascope_analyzer.read.place import STANDARD_INPUT, CapturePlace, place_of
+from kafkascope_analyzer.read.points.clock import PointClock, clock_from_json
 from kafkascope_analyzer.read.source import CaptureFile
 from kafkascope_parsers.errors import CaptureError, UsageError
 
@@ -19,12 +20,14 @@ _PEEK_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A capture to copy from: its place, its capture_id, and the times of its first and last packet where known."""
+    """A capture to copy from: its place, its capture_id, the times of its first and last packet where known, and the
+    clock of its capture point, by which these and all times of the dataset are corrected."""
 
     place: CapturePlace
     capture_id: int
     first_ns: int | None = None
     last_ns: int | None = None
+    clock: PointClock | None = None
 
 
 def originals_of(dataset: Dataset, given: list[CapturePlace]) -> list[Original]:
@@ -50,7 +53,8 @@ def originals_of(dataset: Dataset, given: list[CapturePlace]) -> list[Original]:
 
 
 def _original(entry: Mapping[str, Any], capture_id: int, place: CapturePlace) -> Original:
-    return Original(place, capture_id, entry.get("first_ns"), entry.get("last_ns"))
+    clock = clock_from_json(entry["path"], entry["clock"]) if "clock" in entry else None
+    return Original(place, capture_id, entry.get("first_ns"), entry.get("last_ns"), clock)
 
 
 def _place(entry: Mapping[str, Any], dataset: Dataset) -> CapturePlace:

@@ -23,8 +23,9 @@ from kafkascope_analyzer.dataset.manifest import MESSAGES, SAVED_SCAN_FOLDER, Ma
 from kafkascope_analyzer.dataset.new_dataset import MOST_PUT, NewDataset
 from kafkascope_analyzer.dataset.storage import Storage
 from kafkascope_analyzer.ingest.options import IngestOptions
+from kafkascope_analyzer.read.open_reading import Inputs
 from kafkascope_analyzer.read.place import CapturePlace, place_of
-from kafkascope_analyzer.read.reading import ReadSoFar, ToRead
+from kafkascope_analyzer.read.reading import ToRead
 from kafkascope_analyzer.read.series import first_packet, in_time_order
 from kafkascope_analyzer.read.source import digest_of
 from kafkascope_analyzer.resolve.finished_files import OPEN_PART, EarlierFiles
@@ -45,7 +46,7 @@ class Plan:
     where it begins anew.
     """
 
-    to_read: ToRead
+    to_read: Inputs
     n_buckets: int | None = None
     settled: EarlierFiles | None = None
 
@@ -139,9 +140,10 @@ def _fetch_saved_scan(former: Dataset, spill: Path) -> None:
         list(pool.map(fetch, former.manifest.saved_scan))
 
 
-def put_saved_scan(new: NewDataset, read_so_far: ReadSoFar) -> tuple[str, ...]:
+def put_saved_scan(new: NewDataset, plan: Plan) -> tuple[str, ...]:
     """Puts the saved scans of a run to its dataset. Returns the files, relative to the dataset. Raises UsageError."""
-    save_state(new.spill / _SAVED_READING, read_so_far)
+    assert isinstance(plan.to_read, ToRead)  # capture points are not appended
+    save_state(new.spill / _SAVED_READING, plan.to_read.before)
     files = {"": [new.spill / _SAVED_READING]}
     for state in sorted(new.spill.glob(f"*/{SAVED_SCAN}")):
         files[f"{state.parent.name}/"] = [state, *settled_files(state.parent)]

@@ -13,6 +13,8 @@ class IngestOptions:
     less than 1 GB. detail: how much of the records to write (BATCHES is half again as much work where batches are
     small, RECORDS many times). hosts: names and addresses of brokers, as in a hosts file. temporary: the folder for
     temporary files; the system's where it is None. append: whether the captures extend the dataset that is there.
+    capture_points: how files are assigned to capture points (`auto` or
+    the path of a file); None: each series of files is read by itself.
     """
 
     jobs: int | None = None
@@ -21,3 +23,4 @@ class IngestOptions:
     hosts: tuple[Entry, ...] = ()
     temporary: Path | None = None
     append: bool = False
+    capture_points: str | None = None

@@ -23,7 +23,9 @@ from kafkascope_analyzer.ingest.append import Plan, plan_append, put_saved_scan
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.memory.limits import Limits, limits_within
 from kafkascope_analyzer.read.captures import captures_table, manifest_entry
+from kafkascope_analyzer.read.open_reading import Inputs
 from kafkascope_analyzer.read.place import CapturePlace, place_of
+from kafkascope_analyzer.read.points.assignment import capture_points
 from kafkascope_analyzer.read.reading import ToRead
 from kafkascope_analyzer.read.series import in_time_order
 from kafkascope_analyzer.read.source import CaptureInfo, unpacked_bytes
@@ -46,8 +48,8 @@ BYTES_PER_WORKER = 64 << 20
 """Input below which a further worker costs more than it brings: each starts a process and loads the kernels."""
 
 _NOT_ON_SPARK = (
-    "--append reads captures on this machine: append with `kafkascope ingest --append`, without --master, --remote and "
-    "SPARK_REMOTE, and make the stories with `kafkascope stories`, which takes them"
+    "--append and --capture-points read captures on this machine: run `kafkascope ingest` with them and without "
+    "--master, --remote and SPARK_REMOTE, and make the stories with `kafkascope stories`, which takes these"
 )
 
 
@@ -103,22 +105,31 @@ def write_tables(
     done, on this machine where it is not given. meanwhile: called while other processes write tables, if there are any.
     Raises CaptureError when a file cannot be read, UsageError when the dataset or a temporary file cannot be written.
     """
-    if options.append and engine is not None:
+    if engine is not None and (options.append or options.capture_points is not None):
         raise UsageError(_NOT_ON_SPARK)
     limits = limits_within(options.max_memory)
     places = [place_of(place) for place in inputs]
     try:
-        plan = plan_append(places, new, options) if options.append else Plan(ToRead(in_time_order(places)))
+        plan = _plan(places, new, options)
         n_buckets = plan.n_buckets or _n_buckets(plan.to_read.places, options.jobs)
         with engine or _local_engine(n_buckets, limits) as at_work:
             run = _Run(new, at_work.n_buckets, options, limits, plan.settled)
             manifest, put_files = _write_files(run, at_work, plan.to_read, (progress, meanwhile))
         if options.append:
-            manifest = replace(manifest, saved_scan=put_saved_scan(new, plan.to_read.before))
+            manifest = replace(manifest, saved_scan=put_saved_scan(new, plan))
         return new.put_tables(manifest, joined_files([put_files, plan.settled.files if plan.settled else {}]))
     except OSError as error:  # what concerns a capture is a CaptureError by now
         why = error.strerror or str(error)
         raise UsageError(f"{new.storage}: could not be written: {why} (temporary files: {new.spill.parent})") from error
+
+
+def _plan(places: Sequence[CapturePlace], new: NewDataset, options: IngestOptions) -> Plan:
+    """What the run reads."""
+    if options.capture_points is None:
+        return plan_append(places, new, options) if options.append else Plan(ToRead(in_time_order(places)))
+    if options.append:
+        raise UsageError("--append does not go with --capture-points: the clocks are compared over all captures")
+    return Plan(capture_points(places, options.capture_points))
 
 
 def _local_engine(n_buckets: int, limits: Limits) -> Engine:
@@ -143,7 +154,7 @@ def n_cores() -> int:
         return os.cpu_count() or 1
 
 
-def _write_files(run: _Run, engine: Engine, inputs: ToRead, calls: _Calls) -> tuple[Manifest, Files]:
+def _write_files(run: _Run, engine: Engine, inputs: Inputs, calls: _Calls) -> tuple[Manifest, Files]:
     """Writes all tables. Returns the manifest without its files, and the files that are at the dataset's place
     already."""
     detail, append = run.options.detail, run.options.append
@@ -184,7 +195,7 @@ def _learn(run: _Run, scanned: Scanned) -> Learned:
     """Learns what the second pass over each bucket has to know of all buckets."""
     spills = [bucket.spill for result in scanned.results for bucket in result.buckets]
     cluster = learn_cluster(spills, _names(run, scanned.captures))
-    return cluster, gather_shared_facts(spills, cluster)
+    return cluster, replace(gather_shared_facts(spills, cluster), network_times=scanned.network_times)
 
 
 def _write_captures(run: _Run, captures: Sequence[CaptureInfo]) -> int:

@@ -31,6 +31,11 @@ def captures_table(captures: list[CaptureInfo]) -> pa.Table:
         "unread_bytes": [c.unread_bytes for c in captures],
         "first_ns": [c.first_ts_ns for c in captures],
         "last_ns": [c.last_ts_ns for c in captures],
+        "capture_point": [c.clock and c.clock.point for c in captures],
+        "clock_reference": [c.clock and c.clock.reference for c in captures],
+        "clock_kind": [c.clock and c.clock.kind for c in captures],
+        "clock_ahead_ns": [c.clock and c.clock_ahead_ns for c in captures],
+        "clock_uncertainty_ns": [c.clock and c.clock.uncertainty_ns for c in captures],
     }
     arrays = {name: pa.array(values, CAPTURES.column(name).type) for name, values in columns.items()}
     arrays |= {f"{name}_ts": microseconds(arrays[f"{name}_ns"]) for name in ("first", "last")}
@@ -53,4 +58,5 @@ def manifest_entry(capture: CaptureInfo) -> dict[str, Any]:
         "unread_bytes": capture.unread_bytes,
         "first_ns": capture.first_ts_ns,
         "last_ns": capture.last_ts_ns,
+        **({"clock": capture.clock.as_json()} if capture.clock else {}),
     }

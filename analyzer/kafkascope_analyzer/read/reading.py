@@ -71,6 +71,9 @@ class Reading:
         """What was left out below TCP."""
         return limits_hit_below_tcp(self.captures)
 
+    def network_times(self) -> None:
+        """Each connection was seen at one point: nothing was measured."""
+
     def blocks(self) -> Iterator[ReadBlock]:
         """Blocks in the order of the files. Raises CaptureError when a file cannot be read."""
         for capture_id, place in enumerate(self._inputs, self._n_before):

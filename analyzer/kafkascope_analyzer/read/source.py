@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.read.place import CapturePlace, ReadableFile, place_of
+from kafkascope_analyzer.read.points.clock import PointClock
 from kafkascope_analyzer.read.window import Buffers, OneBuffer, Window
 from kafkascope_parsers.capture import (
     HEAD_BYTES,
@@ -55,7 +56,8 @@ class CaptureInfo:
     the first place in the unpacked capture that could not be read, None where there is none; unread_bytes counts what
     was passed over there and further on. end_ts_ns is the time of the file's last packet, which is not always the
     latest. names are (address, name) that the file itself gives; kinds: what its packets were, once the
-    link layer has read them.
+    link layer has read them. clock: that of the file's capture point, where there are points; the times are then
+    corrected by it. clock_ahead_ns: how far it was ahead at the first packet.
     """
 
     path: str
@@ -72,6 +74,8 @@ class CaptureInfo:
     size_bytes: int = 0
     sha256: str | None = None
     kinds: PacketCounts = field(default_factory=PacketCounts)
+    clock: PointClock | None = None
+    clock_ahead_ns: int = 0
     cut_at_byte: int | None = None
     unread_bytes: int = 0
     names: list[tuple[str, str]] = field(default_factory=list)
@@ -89,6 +93,15 @@ class CaptureInfo:
         self.first_ts_ns = first if self.first_ts_ns is None else min(first, self.first_ts_ns)
         self.last_ts_ns = last if self.last_ts_ns is None else max(last, self.last_ts_ns)
         self.end_ts_ns = int(packets.ts_ns[-1])
+
+    def set_clock(self, clock: PointClock) -> None:
+        """Corrects the times by the clock of the capture point, when the file was read."""
+        self.clock = clock
+        self.clock_ahead_ns = int(clock.ahead(np.array([self.first_ts_ns or clock.at_ns[0]], np.int64))[0])
+        for name in ("first_ts_ns", "last_ts_ns", "end_ts_ns"):
+            ts_ns = getattr(self, name)
+            if ts_ns is not None:
+                setattr(self, name, int(clock.corrected(np.array([ts_ns], np.int64))[0]))
 
     def note_cut(self, byte: int, n_unread: int, why: str) -> None:
         """Takes down a place that could not be read."""

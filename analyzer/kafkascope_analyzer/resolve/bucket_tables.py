@@ -89,7 +89,8 @@ class BucketTables:
         self._bucket = bucket
         cluster, shared = learned
         self._cluster = cluster
-        self._facts = ConnectionFacts(pa.concat_tables(read_spill(bucket.spill, "connections")), cluster)
+        raw = pa.concat_tables(read_spill(bucket.spill, "connections"))
+        self._facts = ConnectionFacts(raw, cluster, shared.network_times)
         self._names = Names(self._facts.names(), cluster.topics)
         connections = self._facts.raw.append_column("node_id", self._facts.node_ids)
         runs = find_error_runs(bucket.spill)

@@ -50,6 +50,7 @@ class SharedFacts:
     watermark of that time (LAG_POINTS). fetch_runs, produce_waits: how consumers and producers were served
     (fetch_facts.RUNS, produce_facts.WAITS). servers: how servers looked to the hosts that talked to them.
     n_flow_left_out: responses about topic-partitions that were not counted, at the limits of flow_facts.
+    network_times: what the views of several capture points show of connections (network_times.NETWORK_TIMES).
     """
 
     near_closes: pa.Table
@@ -61,6 +62,7 @@ class SharedFacts:
     produce_waits: pa.Table
     servers: ServerRows
     n_flow_left_out: int
+    network_times: pa.Table | None = None
 
 
 def gather_shared_facts(spills: Sequence[Path], cluster: Cluster) -> SharedFacts:

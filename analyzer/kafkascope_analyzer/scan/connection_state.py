@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from kafkascope_analyzer.connections.identity import address_text, community_ids
 from kafkascope_parsers.framing.layout import BY_PORT, KAFKA
 from kafkascope_parsers.tcp import CLOSE_KINDS
+from kafkascope_parsers.tcp.flows import Ends, flow_hashes
 
 _NS_PER_MS = 1_000_000
 _BY_SIDE = frozenset({"fin_0", "fin_1", "rst_0", "rst_1"})
@@ -24,13 +25,17 @@ def connection_table(
     """One row per connection, by connection number.
 
     connections: tcp.CONNECTION[n], sides: tcp.SIDE[2n], framing: framing.CONNECTION[n], undecoded: undecoded bytes of
-    each connection.
+    each connection. Of the columns, flow is the hash of both endpoints, and client_is_greater says whether the client's
+    endpoint has the greater hash of the two (tcp.flows).
     """
     n = len(connections)
     undecided = framing["client_side"] < 0
     client = np.where(undecided, 1 - server_side_by_port(sides["port"]), framing["client_side"]).astype(np.int64)
     of_client, of_server = 2 * np.arange(n) + client, 2 * np.arange(n) + 1 - client
     addresses = np.stack([sides["address_high"], sides["address_low"]], 1)
+    flow, is_greater = flow_hashes(
+        Ends(addresses[of_client], addresses[of_server], sides["port"][of_client], sides["port"][of_server])
+    )
     ports = sides["port"]
     idle = connections["close_idle_ns"]
     closed = connections["close_ts_ns"] > 0
@@ -49,6 +54,8 @@ def connection_table(
         "close_kind": _CLOSE_KINDS.take(pa.array(2 * connections["close_kind"].astype(np.int64) + client)),
         "idle_before_close_ms": pa.array(idle // _NS_PER_MS, mask=(idle < 0) | ~closed),
         "undecoded_bytes": pa.array(undecoded),
+        "flow": pa.array(flow),
+        "client_is_greater": pa.array(is_greater != 0),
         "max_in_flight": pa.array(framing["max_in_flight"].astype(np.int32)),
     }
     return pa.table(columns | _traffic(sides, of_client, of_server) | _times(connections))

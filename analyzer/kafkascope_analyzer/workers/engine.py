@@ -9,9 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, Self
 
+import pyarrow as pa
+
 from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.dataset.manifest import Files
-from kafkascope_analyzer.read.reading import Reading, ToRead
+from kafkascope_analyzer.read.open_reading import Inputs
+from kafkascope_analyzer.read.points.merging import PointsReading
+from kafkascope_analyzer.read.reading import Reading
 from kafkascope_analyzer.read.source import CaptureInfo
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 from kafkascope_analyzer.workers.worker import BucketResult, ScanJob
@@ -24,12 +28,14 @@ Learned = tuple[Cluster, SharedFacts]
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """What the first pass found: the captures, in the order read; how much was left out below TCP, by limit; and the
-    result of each job, whose buckets' spills lie in local folders."""
+    """What the first pass found: the captures, in the order read; how much was left out below TCP, by limit; the result
+    of each job, whose buckets' spills lie in local folders; and network_times.NETWORK_TIMES where there were several
+    capture points."""
 
     captures: Sequence[CaptureInfo]
     limits_hit: dict[str, int]
     results: Sequence[BucketResult]
+    network_times: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +58,15 @@ class Engine(Protocol):
 
     def __exit__(self, *failure: object) -> None: ...
 
-    def scan(self, jobs: Sequence[ScanJob], inputs: ToRead, progress: Progress | None = None) -> Scanned:
-        """The first pass: reads the inputs; their `before` is then what was read of all captures. Raises CaptureError
-        where one cannot be read."""
+    def scan(self, jobs: Sequence[ScanJob], inputs: Inputs, progress: Progress | None = None) -> Scanned:
+        """The first pass: reads the inputs; the `before` of captures to read is then what was read of all. Raises
+        CaptureError where one cannot be read."""
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
         """The second pass over all buckets. meanwhile: called while other processes are at work, if there are any."""
 
 
-def push_all(reading: Reading, push: Callable[..., None], progress: Progress | None) -> None:
+def push_all(reading: Reading | PointsReading, push: Callable[..., None], progress: Progress | None) -> None:
     """Pushes all blocks of the inputs, and reports the progress after each."""
     for block in reading.blocks():
         push(block)

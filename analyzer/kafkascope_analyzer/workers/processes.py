@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.cluster import Cluster
-from kafkascope_analyzer.read.reading import ReadBlock, Reading, ToRead
+from kafkascope_analyzer.read.open_reading import Inputs, open_reading
+from kafkascope_analyzer.read.reading import ReadBlock
 from kafkascope_analyzer.resolve.bucket_tables import finish_bucket
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned, push_all
@@ -244,12 +245,12 @@ class Processes:
         """Waits for the processes; where the run has failed, ends them."""
         self._running.__exit__(*failure)
 
-    def scan(self, jobs: Sequence[ScanJob], inputs: ToRead, progress: Progress | None = None) -> Scanned:
+    def scan(self, jobs: Sequence[ScanJob], inputs: Inputs, progress: Progress | None = None) -> Scanned:
         """As `Engine.scan`."""
         self._pool = self._running.enter_context(workers(list(jobs)))
-        reading = Reading(inputs, self._pool)
+        reading = open_reading(inputs, self._pool)
         push_all(reading, self._pool.push, progress)
-        return Scanned(reading.captures, reading.limits_hit, self._pool.scanned())
+        return Scanned(reading.captures, reading.limits_hit, self._pool.scanned(), reading.network_times())
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
         """As `Engine.finish`."""

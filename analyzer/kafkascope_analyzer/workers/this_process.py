@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from kafkascope_analyzer.memory.limits import Limits
-from kafkascope_analyzer.read.reading import Reading, ToRead
+from kafkascope_analyzer.read.open_reading import Inputs, open_reading
 from kafkascope_analyzer.read.window import OneBuffer
 from kafkascope_analyzer.resolve.bucket_tables import Bucket, finish_bucket
 from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned, push_all
@@ -25,15 +25,15 @@ class ThisProcess:
     def __exit__(self, *failure: object) -> None:
         """Nothing was started."""
 
-    def scan(self, jobs: Sequence[ScanJob], inputs: ToRead, progress: Progress | None = None) -> Scanned:
+    def scan(self, jobs: Sequence[ScanJob], inputs: Inputs, progress: Progress | None = None) -> Scanned:
         """As `Engine.scan`."""
-        reading = Reading(inputs, OneBuffer(self._limits.block_bytes))
+        reading = open_reading(inputs, OneBuffer(self._limits.block_bytes))
         scans = BucketScans(jobs[0])
         push_all(reading, scans.push, progress)
         result = scans.finish()
         scans.close()
         self._buckets = result.buckets
-        return Scanned(reading.captures, reading.limits_hit, [result])
+        return Scanned(reading.captures, reading.limits_hit, [result], reading.network_times())
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:
         """As `Engine.finish`."""

@@ -4,7 +4,7 @@ The hash of a flow is the same for both directions and on every machine, so it a
 to.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,31 @@ def segment_hash(seg: Any) -> Any:
         mix(seg.source_high, seg.source_low, seg.source_port),
         mix(seg.destination_high, seg.destination_low, seg.destination_port),
     )
+
+
+class Ends(NamedTuple):
+    """Both endpoints of segments or connections: uint64[n, 2] addresses, uint16 ports."""
+
+    source: NDArray[np.uint64]
+    destination: NDArray[np.uint64]
+    source_port: NDArray[np.uint16]
+    destination_port: NDArray[np.uint16]
+
+
+@kernel
+def hash_flows(ends: Ends, flow: NDArray[np.uint64], direction: NDArray[np.uint8]) -> None:
+    """Writes the flow hash of each row, and its direction: 0 where the hash of the source is the lesser, else 1."""
+    for i in range(len(flow)):
+        one = mix(ends.source[i, 0], ends.source[i, 1], ends.source_port[i])
+        other = mix(ends.destination[i, 0], ends.destination[i, 1], ends.destination_port[i])
+        flow[i], direction[i] = flow_hash(one, other), 0 if one < other else 1
+
+
+def flow_hashes(ends: Ends) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """The flow hash of each row, the same both ways, and its direction, which is not."""
+    flow, direction = np.empty(len(ends.source), np.uint64), np.empty(len(ends.source), np.uint8)
+    hash_flows(ends, flow, direction)
+    return flow, direction
 
 
 @kernel

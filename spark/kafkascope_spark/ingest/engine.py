@@ -11,9 +11,10 @@ from kafkascope_analyzer.dataset.manifest import joined_files
 from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.memory.limits import limits_within
+from kafkascope_analyzer.read.open_reading import Inputs
 from kafkascope_analyzer.read.place import CapturePlace
 from kafkascope_analyzer.read.ranges import RANGE_BYTES, CaptureRange, Joined, join, plan_ranges
-from kafkascope_analyzer.read.reading import ToRead, limits_hit_below_tcp
+from kafkascope_analyzer.read.reading import limits_hit_below_tcp
 from kafkascope_analyzer.read.source import unpacked_bytes
 from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned
 from kafkascope_analyzer.workers.worker import BucketResult, ScanJob, added_counts
@@ -76,7 +77,7 @@ class SparkEngine:
     def __exit__(self, *failure: object) -> None:
         """The session is not the engine's."""
 
-    def scan(self, jobs: Sequence[ScanJob], inputs: ToRead, progress: Progress | None = None) -> Scanned:
+    def scan(self, jobs: Sequence[ScanJob], inputs: Inputs, progress: Progress | None = None) -> Scanned:
         """As `Engine.scan`."""
         self._stage("Spark: reading captures")
         joined = self._scan_ranges(inputs.places)

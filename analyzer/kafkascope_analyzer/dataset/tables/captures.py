@@ -26,5 +26,26 @@ CAPTURES = Table(
         i64("unread_bytes", "bytes of the unpacked file that could not be read, there and further on"),
         *time("first", "time of the first packet"),
         *time("last", "time of the last packet"),
+        text("capture_point", "capture point that recorded it; null without --capture-points"),
+        text(
+            "clock_reference",
+            "capture point whose clock all times of the file are given by; the point itself where it shares no "
+            "connection with another",
+        ),
+        text(
+            "clock_kind",
+            "how the clock differs from the reference: not at all as it is the reference, by a constant, by a constant "
+            "drift, or by steps",
+            "reference",
+            "constant",
+            "drift",
+            "steps",
+        ),
+        i64(
+            "clock_ahead_ns",
+            "by how much the clock of the file was ahead of the reference at its first packet, nanoseconds; all times "
+            "have been corrected by it",
+        ),
+        i64("clock_uncertainty_ns", "by how much the correction may be wrong, nanoseconds"),
     ),
 )

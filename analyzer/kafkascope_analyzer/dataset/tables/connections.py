@@ -101,6 +101,20 @@ CONNECTIONS = Table(
         i64("out_of_order", "segments that came before their turn, both ways"),
         i64("missing_bytes", "stream bytes that the capture lacks, both ways"),
         i64("undecoded_bytes", "stream bytes that are not decoded frames, both ways"),
+        texts(
+            "capture_points",
+            "capture points that saw it; where two of them measured it, from the client's side to the server's; null "
+            "without --capture-points",
+        ),
+        i64("n_segments_at_both", "segments that two capture points saw, both ways"),
+        i64(
+            "to_server_p50_ns",
+            "median time from the capture point nearer to the client to the one nearer to the server, nanoseconds; "
+            "wrong by the uncertainty of their clocks at most",
+        ),
+        i64("to_server_p99_ns", "99th percentile of the same"),
+        i64("to_client_p50_ns", "median time from the point nearer to the server to the other, likewise"),
+        i64("to_client_p99_ns", "99th percentile of the same"),
     ),
 )
 

@@ -29,6 +29,11 @@ class FileRead(Row):
     unread_bytes: int | None
     first_ns: int | None
     last_ns: int | None
+    capture_point: str | None
+    clock_reference: str | None
+    clock_kind: str | None
+    clock_ahead_ns: int | None
+    clock_uncertainty_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)

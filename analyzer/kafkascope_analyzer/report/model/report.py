@@ -59,6 +59,7 @@ def report_model(dataset: Dataset) -> Report:
         return Report(
             report_version=traffic.report_version,
             capture=traffic.capture,
+            capture_points=traffic.capture_points,
             connections=traffic.connections,
             cluster=traffic.cluster,
             apis=traffic.apis,

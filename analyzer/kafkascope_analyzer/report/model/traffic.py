@@ -22,6 +22,7 @@ from kafkascope_analyzer.dataset.tables import (
 )
 from kafkascope_analyzer.report.model.apis import Api, Errors, apis, errors
 from kafkascope_analyzer.report.model.capture import Capture, Connections, capture, connections
+from kafkascope_analyzer.report.model.capture_points import CapturePoints, capture_points
 from kafkascope_analyzer.report.model.cluster import Cluster, cluster
 from kafkascope_analyzer.report.model.data_quality import DataQuality, data_quality
 from kafkascope_analyzer.report.model.ledger import FullLedger, full_ledger
@@ -38,6 +39,7 @@ class Traffic:
 
     report_version: Annotated[int, "1; it changes when a key changes its meaning or goes"]
     capture: Annotated[Capture, "what was read"]
+    capture_points: Annotated[CapturePoints, "whose clock the times are by, and the network between capture points"]
     connections: Annotated[Connections, "how many TCP connections, what they speak, how they began and ended"]
     cluster: Annotated[Cluster, "the brokers"]
     apis: Annotated[tuple[Api, ...], "each API that was asked for, the most frequent first"]
@@ -70,6 +72,7 @@ def info_model(dataset: Dataset) -> Info:
         return Info(
             report_version=traffic.report_version,
             capture=traffic.capture,
+            capture_points=traffic.capture_points,
             connections=traffic.connections,
             cluster=traffic.cluster,
             apis=traffic.apis,
@@ -81,9 +84,11 @@ def info_model(dataset: Dataset) -> Info:
 
 def traffic_of(database: Database) -> Traffic:
     """The same, from tables that are open."""
+    read = capture(database)
     return Traffic(
         report_version=REPORT_VERSION,
-        capture=capture(database),
+        capture=read,
+        capture_points=capture_points(database, read.files),
         connections=connections(database),
         cluster=cluster(database),
         apis=apis(database),

@@ -53,6 +53,8 @@ def render_head(model: Traffic) -> Iterator[RenderableType]:
         other = f"; {size(ledger.zookeeper_bytes)} of ZooKeeper's protocol" if ledger.zookeeper_bytes else ""
         missing = f"; {size(ledger.missing_bytes)} missing from the capture" if ledger.missing_bytes else ""
         yield line(f"{share} of {size(kafka_bytes)} of stream decoded as Kafka{other}{missing}")
+    for sentence in model.capture_points.sentences:
+        yield line("• " + sentence)
 
 
 def render_cluster(cluster: Cluster) -> Iterator[RenderableType]:

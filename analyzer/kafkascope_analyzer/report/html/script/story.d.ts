@@ -1452,6 +1452,16 @@ export interface FileRead {
   first_ns: number | null;
   /** time of the last packet (nanoseconds since the epoch) */
   last_ns: number | null;
+  /** capture point that recorded it; null without --capture-points */
+  capture_point: string | null;
+  /** capture point whose clock all times of the file are given by; the point itself where it shares no connection with another */
+  clock_reference: string | null;
+  /** how the clock differs from the reference: not at all as it is the reference, by a constant, by a constant drift, or by steps */
+  clock_kind: "reference" | "constant" | "drift" | "steps" | null;
+  /** by how much the clock of the file was ahead of the reference at its first packet, nanoseconds; all times have been corrected by it */
+  clock_ahead_ns: number | null;
+  /** by how much the correction may be wrong, nanoseconds */
+  clock_uncertainty_ns: number | null;
 }
 
 /** where the bytes of the streams went */

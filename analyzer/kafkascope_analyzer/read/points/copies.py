@@ -1,0 +1,239 @@
+"""Finds the segments that another capture point has captured too, and the connections that they belong to.
+
+A segment is a copy of one that a point before it in order has seen when direction, sequence and acknowledgment number,
+flags, window and length are the same and the times, on one clock, are at most WINDOW_NS apart. Each segment has one
+copy at each point, and of several the nearest in time is taken: a retransmission is the copy of a retransmission.
+
+A segment whose payload the other point has seen in other pieces is covered: network cards divide what a host sends and
+join what it receives, so the pieces differ where a capture is taken on a host.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkascope_parsers.kernels import kernel
+from kafkascope_parsers.tcp.state import ACK, SYN
+
+WINDOW_NS = 500_000_000
+"""How far apart in time the views of a segment may be: longer than a packet is on its way over a satellite, and what
+two estimated clocks may be wrong by."""
+
+_STEPS = 64
+"""Segments with the same key that are looked at; there is rarely more than one."""
+
+VIEWS = 4
+"""Points of one connection whose names are kept; a client, a broker and two mirror ports between them."""
+
+_FIRST_ROOM = 1 << 12
+
+FLOW_ROW = np.dtype(
+    (
+        np.record,
+        np.dtype(
+            [
+                ("flow", np.uint64),
+                ("first_ns", np.int64),
+                ("isn", np.uint32),
+                ("has_isn", np.uint8),
+                ("n_views", np.uint8),
+                ("home", np.int16),
+                ("views", np.int16, (VIEWS,)),
+            ],
+            align=True,
+        ),
+    )
+)
+"""A connection: the hash of its endpoints, its first segment, the sequence number of its SYN, the first point in order
+that has seen it, and the points that have seen it, as they came."""
+
+Longs = NDArray[np.int64]
+
+
+class Rows(NamedTuple):
+    """Segments of several points, one after the other. key: hash of what copies share; matched: the point that found a
+    copy of it last, -1 for none; batch, at: where the segment is."""
+
+    key: NDArray[np.uint64]
+    flow: NDArray[np.uint64]
+    direction: NDArray[np.uint8]
+    point: NDArray[np.int16]
+    ts_ns: Longs
+    merge_ns: Longs
+    seq: NDArray[np.uint32]
+    flags: NDArray[np.uint8]
+    length: NDArray[np.int32]
+    matched: NDArray[np.int16]
+    batch: NDArray[np.int32]
+    at: NDArray[np.int64]
+
+    def only(self, chosen: Any) -> "Rows":
+        """Some of the segments."""
+        return Rows(*(column[chosen] for column in self))
+
+
+class FlowTable:
+    """The connections of all points. Memory: some 70 bytes for each connection."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._rows = np.zeros(_FIRST_ROOM, FLOW_ROW)
+        self._slots = np.full(2 * _FIRST_ROOM, -1, np.int64)
+
+    @property
+    def rows(self) -> NDArray[np.void]:
+        """FLOW_ROW; a view, valid until the next call of `find`."""
+        return self._rows[: self.n]
+
+    def find(self, rows: Rows) -> Longs:
+        """The connection of each segment; the segments are in order of time."""
+        found = np.empty(len(rows.key), np.int64)
+        at = 0
+        while True:
+            at, self.n = find_flows(rows, at, self._slots, self._rows, (self.n, found))
+            if at == len(found):
+                return found
+            more = np.zeros(2 * len(self._rows), FLOW_ROW)
+            more[: self.n] = self._rows[: self.n]
+            self._rows = more
+            self._slots = np.full(2 * len(more), -1, np.int64)
+            place_flows(self.rows, self._slots)
+
+
+@kernel
+def slot_of(flow: int, slots: NDArray[np.int64], flows: NDArray[np.void]) -> Any:
+    """The slot of a flow, or the empty one where it belongs. At most half of the slots are taken, so the search
+    ends."""
+    mask = np.uint64(len(slots) - 1)
+    slot = np.uint64(flow) & mask
+    while slots[np.int64(slot)] >= 0 and flows[slots[np.int64(slot)]].flow != flow:
+        slot = (slot + np.uint64(1)) & mask
+    return np.int64(slot)
+
+
+@kernel
+def place_flows(flows: NDArray[np.void], slots: NDArray[np.int64]) -> None:
+    """Fills empty slots; of connections with the same endpoints the last counts."""
+    for i in range(len(flows)):
+        slots[slot_of(flows[i].flow, slots, flows)] = i
+
+
+@kernel
+def note_view(row: Any, point: int) -> None:
+    """Notes that a point has seen the connection."""
+    for i in range(row.n_views):
+        if row.views[i] == point:
+            return
+    if row.n_views < VIEWS:
+        row.views[row.n_views] = point
+        row.n_views += 1
+    row.home = min(row.home, point)
+
+
+@kernel
+def find_flows(
+    rows: Rows, first: int, slots: NDArray[np.int64], flows: NDArray[np.void], found: tuple[int, NDArray[np.int64]]
+) -> Any:
+    """Writes the connection of each segment from `first` on; a SYN with another sequence number begins another one.
+    Stops where there is no room. Returns where, and how many connections there are."""
+    n, out = found
+    for i in range(first, len(rows.key)):
+        flow = rows.flow[i]
+        slot = slot_of(flow, slots, flows)
+        c = slots[slot]
+        opens = rows.flags[i] & (SYN | ACK) == SYN
+        if c < 0 or (opens and flows[c].has_isn and flows[c].isn != rows.seq[i]):
+            if n >= len(flows):
+                return i, n
+            c, slots[slot] = n, n
+            flows[c].flow, flows[c].first_ns, flows[c].home = flow, rows.ts_ns[i], rows.point[i]
+            flows[c].n_views = flows[c].has_isn = 0
+            n += 1
+        if opens:
+            flows[c].isn, flows[c].has_isn = rows.seq[i], 1
+        note_view(flows[c], rows.point[i])
+        out[i] = c
+    return len(rows.key), n
+
+
+@kernel
+def chain_keys(key: NDArray[np.uint64], heads: NDArray[np.int64], following: NDArray[np.int64]) -> None:
+    """Chains segments by the lowest bits of their keys, in order. heads: filled with -1, a power of 2 long."""
+    mask = np.uint64(len(heads) - 1)
+    for k in range(len(key)):
+        i = len(key) - 1 - k
+        bucket = np.int64(key[i] & mask)
+        following[i], heads[bucket] = heads[bucket], i
+
+
+@kernel
+def nearest_copy(i: int, rows: Rows, heads: NDArray[np.int64], following: NDArray[np.int64]) -> Any:
+    """The segment of a point before in order that segment i is the copy of; -1: none."""
+    best, least = np.int64(-1), np.int64(WINDOW_NS + 1)
+    k, steps = heads[np.int64(rows.key[i] & np.uint64(len(heads) - 1))], 0
+    while k >= 0 and steps < _STEPS:
+        if rows.key[k] == rows.key[i]:
+            steps += 1
+            apart = abs(rows.ts_ns[k] - rows.ts_ns[i])
+            is_free = rows.point[k] < rows.point[i] and rows.matched[k] != rows.point[i]
+            earlier = best < 0 or rows.point[k] < rows.point[best]
+            if is_free and apart <= WINDOW_NS and (earlier or (rows.point[k] == rows.point[best] and apart < least)):
+                best, least = k, apart
+        k = following[k]
+    return best
+
+
+@kernel
+def match_copies(
+    rows: Rows, judged: NDArray[np.int64], heads: NDArray[np.int64], following: NDArray[np.int64], found: Longs
+) -> None:
+    """Writes for each judged segment the one that it is a copy of, or -1."""
+    for j in range(len(judged)):
+        i = judged[j]
+        found[j] = nearest_copy(i, rows, heads, following)
+        if found[j] >= 0:
+            rows.matched[found[j]] = rows.point[i]
+
+
+def find_copies(rows: Rows, judged: Longs) -> Longs:
+    """For each of the judged segments, in order of point and time, the row that it is a copy of; -1 for none. Marks the
+    rows found in `matched`."""
+    heads = np.full(1 << max(len(rows.key), 1).bit_length(), -1, np.int64)
+    following, found = np.empty(len(rows.key), np.int64), np.empty(len(judged), np.int64)
+    chain_keys(rows.key, heads, following)
+    match_copies(rows, judged, heads, following, found)
+    return found
+
+
+def find_covered(rows: Rows, judged: Longs) -> NDArray[np.bool_]:
+    """Which of the judged segments, none of which is a copy, carry nothing but payload that a point before in order has
+    seen in other pieces within WINDOW_NS."""
+    covered = np.zeros(len(judged), np.bool_)
+    way = rows.flow ^ rows.direction.astype(np.uint64)
+    for point in np.unique(rows.point[judged]).tolist():
+        mine = np.flatnonzero((rows.point[judged] == point) & (rows.length[judged] > 0))
+        others = np.flatnonzero((rows.point < point) & (rows.length > 0) & np.isin(way, way[judged[mine]]))
+        if len(mine) and len(others):
+            covered[mine] = _inside(rows, way, others, judged[mine])
+    return covered
+
+
+def _inside(rows: Rows, way: NDArray[np.uint64], others: Longs, asked: Longs) -> NDArray[np.bool_]:
+    """Whether the payload of each asked segment is inside of the union of the payloads of others of its direction."""
+    ways, first = np.unique(way[others], return_index=True)
+    base = rows.seq[others[first]]
+    which, of_asked = np.searchsorted(ways, way[others]), np.searchsorted(ways, way[asked])
+    known = of_asked < len(ways)
+    known[known] = ways[of_asked[known]] == way[asked[known]]
+    of_asked = np.where(known, of_asked, 0)
+    start = which * (1 << 34) + (rows.seq[others] - base[which]).astype(np.int32)
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], np.maximum.accumulate((start + rows.length[others])[order])
+    begins = np.concatenate([[True], start[1:] > end[:-1]])  # of each stretch without a hole
+    stretch_start = start[begins]
+    stretch_end = end[np.concatenate([np.flatnonzero(begins)[1:] - 1, [len(end) - 1]])]
+    wanted = of_asked * (1 << 34) + (rows.seq[asked] - base[of_asked]).astype(np.int32)
+    at = np.searchsorted(stretch_start, wanted, side="right") - 1
+    inside: NDArray[np.bool_] = known & (at >= 0) & (wanted + rows.length[asked] <= stretch_end[np.maximum(at, 0)])
+    return inside
