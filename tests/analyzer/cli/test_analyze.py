@@ -38,20 +38,28 @@ def command(*args: str | Path) -> list[str]:
     return [sys.executable, "-m", "kafkascope_analyzer.cli", *map(str, args)]
 
 
+@pytest.fixture(scope="module")
+def analyzed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A folder in which the capture was analyzed with default options, and what was printed."""
+    folder = tmp_path_factory.mktemp("analyzed")
+    analyze = command("analyze", CAPTURE, "--format", "json")
+    return folder, subprocess.run(analyze, cwd=folder, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.spark
-def test_the_whole_way(here: Path) -> None:
-    done = subprocess.run(command("analyze", CAPTURE, "--format", "json"), capture_output=True, text=True, check=False)
+def test_the_whole_way(here: Path, analyzed: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    folder, done = analyzed
     assert (done.returncode, done.stderr.splitlines()) == (
         0,
         ["dataset: healthy_basic.kscope, report: healthy_basic.kscope/report.json"],
     )
-    report = here / "healthy_basic.kscope" / "report.json"
+    report = folder / "healthy_basic.kscope" / "report.json"
     assert done.stdout == report.read_text()
     assert list(Draft202012Validator(packaged_schema()).iter_errors(json.loads(done.stdout))) == []
     output = {client["client_id"]: client for client in json.loads(done.stdout)["clients"]["listed"]}
     assert {name: client["kind"] for name, client in output.items()} == CLIENTS
     assert {client["starts"][0]["outcome"] for client in output.values()} == {"ready"}
-    assert [p.name for p in here.iterdir()] == ["healthy_basic.kscope"]
+    assert [p.name for p in folder.iterdir()] == ["healthy_basic.kscope"]
     assert stories_added_later(here) == report.read_text()
 
 
@@ -187,16 +195,15 @@ def test_the_connection_waits_for_the_first_block(
 
 
 @pytest.mark.spark
-def test_processes_are_forked_beside_a_jvm_that_starts(here: Path) -> None:
+def test_processes_are_forked_beside_a_jvm_that_starts(
+    here: Path, analyzed: tuple[Path, subprocess.CompletedProcess[str]]
+) -> None:
     """Two processes read, while the JVM is already there: the report is that of one process."""
     monkey = "import kafkascope_analyzer.ingest.run as run; run.BYTES_PER_WORKER = 1 << 18; "
     main = "import sys; from kafkascope_analyzer.cli import main; sys.argv[0] = 'kafkascope'; main()"
-    reports = []
-    for jobs in ("1", "2"):
-        arguments = ["analyze", str(CAPTURE), "-q", "--jobs", jobs, "--format", "json", "-o", f"{jobs}.kscope"]
-        done = subprocess.run([sys.executable, "-c", monkey + main, *arguments], capture_output=True, check=True)
-        reports.append(json.loads(done.stdout))
-        manifest = json.loads((here / f"{jobs}.kscope" / "_dataset.json").read_text())
-        assert manifest["options"]["buckets"] == int(jobs)
-    one, two = reports
-    assert one["clients"] == two["clients"]
+    arguments = ["analyze", str(CAPTURE), "-q", "--jobs", "2", "--format", "json", "-o", "two.kscope"]
+    done = subprocess.run([sys.executable, "-c", monkey + main, *arguments], capture_output=True, check=True)
+    by_one, places = analyzed[1].stdout, (analyzed[0] / "healthy_basic.kscope", here / "two.kscope")
+    buckets = [json.loads((place / "_dataset.json").read_text())["options"]["buckets"] for place in places]
+    assert buckets == [1, 2]
+    assert json.loads(done.stdout)["clients"] == json.loads(by_one)["clients"]

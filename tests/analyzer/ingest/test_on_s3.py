@@ -115,7 +115,7 @@ def killed(moment: str, *arguments: object) -> None:
 
 
 @pytest.mark.parametrize("by", ["next run", "clean"])
-@pytest.mark.parametrize("moment", ["while its files are put", "before the manifest", "after the manifest"])
+@pytest.mark.parametrize("moment", ["while its files are put", "after the manifest"])
 def test_a_run_that_is_killed_leaves_nothing_that_looks_whole(
     bucket: Callable[[], Any], tmp_path: Path, moment: str, by: str
 ) -> None:
