@@ -6,13 +6,13 @@ from kafkascope_spark.findings.wording import counted
 
 # One finding per incident.
 _QUERY = """
-select if(size(clients) = 1, clients[0], null) as client_instance_id, subject, sentence, advice, size(clients) as n,
-    start_ns as first_ns, greatest(start_ns, coalesce(end_ns, :capture_last_ns)) as last_ns, evidence, null as conn_ids
+select if(size(clients) = 1, clients[0], null) as client_instance_id, subject, sentence, advice, size(clients) as n_clients,
+    1 as n, start_ns as first_ns, greatest(start_ns, coalesce(end_ns, :capture_last_ns)) as last_ns, evidence, null as conn_ids
 from lost_brokers"""
 
 
 def _sentence(f: Facts) -> str:
-    affected = counted(f.n, "client or broker", "clients and brokers")
+    affected = counted(f.n_clients, "client or broker", "clients and brokers")
     return f"{f.sentence} {affected} stood still or had to recover"
 
 
