@@ -111,7 +111,7 @@ def findings_stage(
     gives the files."""
     from kafkascope_spark.findings.finding_rows import finding_writer
 
-    as_findings = finding_writer(detectors)
+    as_findings = finding_writer(detectors, run.capture_ns[0])
 
     def write(batches: "Batches") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa

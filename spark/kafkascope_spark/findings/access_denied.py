@@ -4,7 +4,7 @@ from kafkascope_analyzer.dataset.tables import ERRORS
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.sql import first_ids, literals, sorted_set
-from kafkascope_spark.findings.wording import client, clock, times
+from kafkascope_spark.findings.wording import client, times
 
 DENIED = (
     "TOPIC_AUTHORIZATION_FAILED",
@@ -30,7 +30,7 @@ def _sentence(f: Facts) -> str:
     principal = f", principal {f.principal}," if f.principal is not None else ""
     return (
         f"{client(f.client_id, f.client_ip)}{principal} was refused {f.resource or 'the cluster'} {times(f.n)} "
-        f"({f.error_name}, by {', '.join(f.apis)}), first at {clock(f.first_ns)}"
+        f"({f.error_name}, by {', '.join(f.apis)}), first at {f.begin(f.first_ns)}"
     )
 
 

@@ -6,7 +6,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import USAGE
 from kafkascope_spark.findings.sql import FIRST_OF_KIND, SEVERAL_CLIENTS
-from kafkascope_spark.findings.wording import clients_with_id, clock, counted
+from kafkascope_spark.findings.wording import clients_with_id, counted
 from kafkascope_spark.settings import setting
 
 # One finding per client id, as all its processes have the same settings.
@@ -23,7 +23,7 @@ group by client_id"""
 def _sentence(f: Facts) -> str:
     return (
         f"{clients_with_id(f.client_id, f.n_clients, f.client_ip)} sent {counted(f.n_records, 'record')} with acks=0 "
-        f"from {clock(f.first_ns)}: no broker says whether they were written"
+        f"from {f.begin(f.first_ns)}: no broker says whether they were written"
     )
 
 

@@ -4,7 +4,7 @@ from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.sql import first_ids
-from kafkascope_spark.findings.wording import clock, counted
+from kafkascope_spark.findings.wording import counted
 
 ANOTHER = ", but answers for "
 """What connections.node_id_why says of such an address."""
@@ -20,7 +20,7 @@ group by server_ip, server_port, node_id_why"""
 def _sentence(f: Facts) -> str:
     return (
         f"{f.server} is {f.node_id_why} ({counted(f.n, 'connection')} of {counted(f.n_clients, 'client')}, "
-        f"first at {clock(f.first_ns)})"
+        f"first at {f.begin(f.first_ns)})"
     )
 
 

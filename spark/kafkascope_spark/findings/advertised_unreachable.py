@@ -7,7 +7,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, Text
 from kafkascope_spark.findings.shared_queries import CLIENT
 from kafkascope_spark.findings.sql import first_ids, sorted_set
-from kafkascope_spark.findings.wording import client, clock, counted, listed
+from kafkascope_spark.findings.wording import client, counted, listed
 
 LOOPBACK = "(?i)^(localhost([.]localdomain)?|127[.].*|0[.]0[.]0[.]0|::1?|)$"
 PRIVATE = (
@@ -93,7 +93,7 @@ def _sentence(reason: Text) -> Text:
     def sentence(f: Facts) -> str:
         return (
             f"{client(f.client_id, f.client_ip)} learned from {f.from_server} that brokers are at "
-            f"{listed(f.addresses)}{reason(f)}; first at {clock(f.first_ns)}"
+            f"{listed(f.addresses)}{reason(f)}; first at {f.begin(f.first_ns)}"
         )
 
     return sentence

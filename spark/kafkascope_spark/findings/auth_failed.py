@@ -6,7 +6,7 @@ from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import first_ids, literals, sorted_set
 from kafkascope_spark.findings.thresholds import UNAUTHENTICATED
-from kafkascope_spark.findings.wording import client, clock, counted, listed, times
+from kafkascope_spark.findings.wording import client, counted, listed, times
 from kafkascope_spark.settings import setting, settings
 
 REFUSED = ("SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE")
@@ -45,7 +45,7 @@ def _refused(f: Facts) -> str:
     return (
         f"{client(f.client_id, f.from_ip)} was refused by {listed(f.servers)} with {f.error_name}"
         f"{_named('mechanism', f.mechanisms)}{_named('principal', f.principals)}, {times(f.n)}, "
-        f"first at {clock(f.first_ns)}{f': {f.message}' if f.message else ''}"
+        f"first at {f.begin(f.first_ns)}{f': {f.message}' if f.message else ''}"
     )
 
 
@@ -80,7 +80,7 @@ def _refused_advice(f: Facts) -> str:
 def _unauthenticated(f: Facts) -> str:
     return (
         f"{client(f.client_id, f.from_ip)} did not authenticate at {f.server}, which asks for SASL: it closed "
-        f"{counted(f.n, 'connection')} on {listed(f.apis)}, first at {clock(f.first_ns)}"
+        f"{counted(f.n, 'connection')} on {listed(f.apis)}, first at {f.begin(f.first_ns)}"
     )
 
 

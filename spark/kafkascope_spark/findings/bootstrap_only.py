@@ -7,7 +7,7 @@ from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.shared_queries import CLIENT, USAGE
 from kafkascope_spark.findings.sql import first_ids, literals, sorted_set
 from kafkascope_spark.findings.thresholds import ASKED_AGAIN, ASKED_AGAIN_MS
-from kafkascope_spark.findings.wording import client, clock, duration, listed
+from kafkascope_spark.findings.wording import client, duration, listed
 
 _ASKS = "api_name in ('Metadata', 'FindCoordinator', 'DescribeCluster')"
 _GREETS = (
@@ -50,7 +50,7 @@ having coalesce(sum(n) filter ({_ASKS}), 0) >= {ASKED_AGAIN} and count_if(not ({
 def _sentence(f: Facts) -> str:
     return (
         f"{client(f.client_id, f.client_ip)} ({f.kind}) asked {listed(f.servers)} where to go {f.n} times "
-        f"({', '.join(f.apis)}) in {duration(f.last_ns - f.first_ns)} from {clock(f.first_ns)} on, was answered, and "
+        f"({', '.join(f.apis)}) in {duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)} on, was answered, and "
         "never went there"
     )
 

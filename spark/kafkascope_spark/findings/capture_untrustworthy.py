@@ -5,7 +5,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.sql import MOST_EVIDENCE
 from kafkascope_spark.findings.thresholds import CUT_BYTES, MISSING_SHARE, ONE_WAY_SHARE
-from kafkascope_spark.findings.wording import clock, counted, ratio
+from kafkascope_spark.findings.wording import counted, ratio
 
 _ONE_WAY = "client_segments = 0 or server_segments = 0"
 _UNCUT_SNAPLEN = 65_535
@@ -42,7 +42,7 @@ _DAMAGED_QUERY = f"select {_CAPTURE_COLUMNS}, unread_bytes as n, cut_at_byte, cu
 def _one_way(f: Facts) -> str:
     return (
         f"only one direction was captured of {f.n} of {counted(f.n_all, 'connection')} with data, "
-        f"from {clock(f.first_ns)} on"
+        f"from {f.begin(f.first_ns)} on"
     )
 
 
@@ -63,7 +63,7 @@ def _missing(f: Facts) -> str:
         at = f" at {f.snaplen} bytes" if f.snaplen is not None and 1 <= f.snaplen < _UNCUT_SNAPLEN else ""
         why = f"{f.n_cut} of {f.n_packets} packets were cut{at}"
     share = ratio(100 * f.n, f.n + f.n_seen)
-    return f"{share} % of the bytes of all TCP streams are missing: {why}, from {clock(f.first_ns)} on"
+    return f"{share} % of the bytes of all TCP streams are missing: {why}, from {f.begin(f.first_ns)} on"
 
 
 def _missing_advice(f: Facts) -> str:
@@ -77,7 +77,8 @@ def _missing_advice(f: Facts) -> str:
 
 def _dropped(f: Facts) -> str:
     return (
-        f"the capturing program dropped {f.n} packets and kept {f.n_packets}, in {f.path}, from {clock(f.first_ns)} on"
+        f"the capturing program dropped {f.n} packets and kept {f.n_packets}, in {f.path}, from "
+        f"{f.begin(f.first_ns)} on"
     )
 
 
@@ -88,7 +89,7 @@ def _dropped_advice(_: Facts) -> str:
 def _damaged(f: Facts) -> str:
     return (
         f"{f.n} bytes of {f.path} could not be read, from byte {f.cut_at_byte} on ({f.cut_why}); what was read begins "
-        f"at {clock(f.first_ns)}"
+        f"at {f.begin(f.first_ns)}"
     )
 
 

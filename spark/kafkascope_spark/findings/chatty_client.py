@@ -9,7 +9,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.shared_queries import USAGE
 from kafkascope_spark.findings.sql import FIRST_OF_KIND, literals
-from kafkascope_spark.findings.wording import client, clock, counted, duration
+from kafkascope_spark.findings.wording import client, counted, duration
 from kafkascope_spark.settings import setting, settings
 
 _SUCCEEDED = Read(
@@ -61,7 +61,7 @@ having {_is_chatty("sum(n)", "sum(total_records)", "min(ts_ns)", "max(last_ns)")
 def _sentence(f: Facts) -> str:
     return (
         f"{client(f.client_id, f.client_ip)} sent {f.n} requests for {counted(f.n_records, 'record')} in "
-        f"{duration(f.last_ns - f.first_ns)} from {clock(f.first_ns)}, most of them "
+        f"{duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)}, most of them "
         f"{f.most['api_name']}{_waits(f)}"
     )
 

@@ -6,7 +6,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import SEEN, joined_lists
-from kafkascope_spark.findings.wording import broker, clock, counted, duration, times
+from kafkascope_spark.findings.wording import broker, counted, duration, times
 
 LOADING = "COORDINATOR_LOAD_IN_PROGRESS"
 # One finding per broker and load. InitProducerId of an idempotent producer asks no coordinator: there the broker waits
@@ -37,8 +37,8 @@ def _sentence(f: Facts) -> str:
     who = "A broker" if f.node_id is None else f"Broker {f.node_id}"
     what = counted(f.n_coordinated, "group or transactional id" if f.has_transactions else "group")
     return (
-        f"{who} was still loading {what} at {clock(f.first_ns)}: for {duration(f.longest_ns)} it answered {f.slowest} "
-        f"{LOADING}, {times(f.n)} in all to {counted(f.n_clients, 'client')}"
+        f"{who} was still loading {what} at {f.begin(f.first_ns)}: for {duration(f.longest_ns)} it answered "
+        f"{f.slowest} {LOADING}, {times(f.n)} in all to {counted(f.n_clients, 'client')}"
     )
 
 

@@ -10,7 +10,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.silent_members import MISSING_MEMBERS, REFUSED_MEMBER_ERRORS
 from kafkascope_spark.findings.sql import SEEN, literals, sorted_set
-from kafkascope_spark.findings.wording import client, clock, duration, times
+from kafkascope_spark.findings.wording import client, duration, times
 from kafkascope_spark.settings import setting
 
 MOVED = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS")
@@ -65,7 +65,7 @@ where not only_joins or refused_ns - last_success.sent_ns >= session_ms * 100000
 
 def _sentence(f: Facts) -> str:
     return (
-        f"{client(f.client_id, f.client_ip)} was no longer a member of group {f.group_id} at {clock(f.first_ns)}: "
+        f"{client(f.client_id, f.client_ip)} was no longer a member of group {f.group_id} at {f.begin(f.first_ns)}: "
         f"{_cause(f)} ({', '.join(f.names)}, {times(f.n)})"
     )
 

@@ -4,7 +4,7 @@ from kafkascope_analyzer.dataset.stories import TRANSACTIONS
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.sql import joined_lists
-from kafkascope_spark.findings.wording import client, clock, counted
+from kafkascope_spark.findings.wording import client, counted
 from kafkascope_spark.settings import setting
 
 # One finding per transactional id, client that lost it, and client that took it over.
@@ -33,7 +33,7 @@ def _sentence(f: Facts) -> str:
     lost = f"; {counted(f.n_records, 'record')} of its open transaction lost" if (f.n_records or 0) > 0 else ""
     turns = "; both take it from each other by turns" if f.by_turns else ""
     return (
-        f"{loser} was fenced: {taker} took its transactional id {f.transactional_id} over at {clock(f.first_ns)}"
+        f"{loser} was fenced: {taker} took its transactional id {f.transactional_id} over at {f.begin(f.first_ns)}"
         f"{lost}{turns}"
     )
 

@@ -6,7 +6,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.shared_queries import NO_BROKER, USAGE
 from kafkascope_spark.findings.sql import first_ids, joined_lists
-from kafkascope_spark.findings.wording import broker, client, clock, duration, listed, times
+from kafkascope_spark.findings.wording import broker, client, duration, listed, times
 
 FORGOTTEN = "FETCH_SESSION_ID_NOT_FOUND"
 # Epoch 0 asks for a new session; a client that gets one goes on with its epochs 1, 2, 3, ... on that connection.
@@ -37,7 +37,7 @@ def _sentence(f: Facts) -> str:
     names = sorted({client(each["client_id"], each["client_ip"]) for each in f.clients if each["client_ip"]})
     return (
         f"{listed(names)} had to ask {broker(f.node_id) or 'one broker'} for a new fetch session {times(f.n)} within "
-        f"{duration(f.last_ns - f.first_ns)} from {clock(f.first_ns)}: it gave them none that lasts"
+        f"{duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)}: it gave them none that lasts"
     )
 
 

@@ -17,8 +17,10 @@ SCHEMA = pa.schema([column.field for column in FINDINGS.columns if not column.ty
 Batches = Iterable[pa.RecordBatch]
 
 
-def finding_writer(detectors: Mapping[str, tuple[Rule, Detector]]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """The function that Spark's workers map over the facts (statement.facts)."""
+def finding_writer(
+    detectors: Mapping[str, tuple[Rule, Detector]], start_ns: int
+) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """The function that Spark's workers map over the facts (statement.facts). start_ns: start of the capture."""
 
     def findings_of(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -27,7 +29,7 @@ def finding_writer(detectors: Mapping[str, tuple[Rule, Detector]]) -> Callable[[
             for key, software_name, facts in zip(*columns, strict=True):
                 rule, detector = detectors[key]
                 values = {"software_name": software_name} | json.loads(facts)
-                rows.append(finding_row(rule, detector, Facts(values)))
+                rows.append(finding_row(rule, detector, Facts(values, start_ns)))
             yield pa.RecordBatch.from_pylist(rows, SCHEMA)
 
     return findings_of

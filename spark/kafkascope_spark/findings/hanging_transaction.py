@@ -3,7 +3,7 @@
 from kafkascope_analyzer.dataset.stories import TRANSACTIONS
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
-from kafkascope_spark.findings.wording import client, clock, counted
+from kafkascope_spark.findings.wording import client, counted
 from kafkascope_spark.settings import setting
 
 # One finding per transaction that hung, or that the coordinator had to abort.
@@ -19,8 +19,9 @@ from hanging t left join clients c on t.client_instance_id = c.client_instance_i
 
 def _sentence(f: Facts) -> str:
     name = client(f.client_id, f.client_ip) if f.has_client else "A producer"
-    begun = "" if f.begin_ns is None else f", begun at {clock(f.begin_ns)}"
-    end = f"the coordinator aborted it at {clock(f.end_ns)}" if f.was_aborted else "the capture shows no end of it"
+    begun_at = f.begin if f.left_ns is None else f.at
+    begun = "" if f.begin_ns is None else f", begun at {begun_at(f.begin_ns)}"
+    end = f"the coordinator aborted it at {f.at(f.end_ns)}" if f.was_aborted else "the capture shows no end of it"
     waiting = f"; {counted(f.n_readers, 'read_committed consumer')} waited behind it" if f.n_readers else ""
     return f"{name}{_left_open(f)} {f.transactional_id}{begun}: {end}{waiting}"
 
@@ -28,7 +29,7 @@ def _sentence(f: Facts) -> str:
 def _left_open(f: Facts) -> str:
     if f.left_ns is None:
         return " kept a transaction open for longer than its timeout, that of"
-    return f" went away at {clock(f.left_ns)} and left a transaction open, that of"
+    return f" went away at {f.begin(f.left_ns)} and left a transaction open, that of"
 
 
 def _advice(f: Facts) -> str:

@@ -6,7 +6,7 @@ from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import UNANSWERED_OR_RESET
 from kafkascope_spark.findings.sql import joined_lists
 from kafkascope_spark.findings.thresholds import IDLE_LEAST_MS
-from kafkascope_spark.findings.wording import client, clock, duration, node, times
+from kafkascope_spark.findings.wording import client, duration, node, times
 from kafkascope_spark.settings import setting
 
 # One finding per client and server.
@@ -28,7 +28,7 @@ def _sentence(f: Facts) -> str:
     return (
         f"after {_idle(f)} without traffic the connection of {client(f.client_id, f.client_ip)} to "
         f"{node(f.node_id, f.server)}{' was reset by neither of them' if f.was_reset else ' was dead'} when it sent "
-        f"its next request, {times(f.n)}, first at {clock(f.first_ns)}"
+        f"its next request, {times(f.n)}, first at {f.begin(f.first_ns)}"
     )
 
 

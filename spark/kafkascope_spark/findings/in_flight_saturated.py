@@ -6,7 +6,7 @@ from kafkascope_analyzer.dataset.stories import CADENCES
 from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
-from kafkascope_spark.findings.wording import clients_with_id, clock, listed
+from kafkascope_spark.findings.wording import clients_with_id, listed
 from kafkascope_spark.settings import setting, settings
 
 # One finding per client id, as all its processes have the same settings.
@@ -27,7 +27,7 @@ def _sentence(f: Facts) -> str:
     at = f", at broker {listed(f.nodes)}" if f.nodes else ""
     return (
         f"{clients_with_id(f.client_id, f.n_clients, f.client_ip)} had {f.depth} Produce requests in flight half of "
-        f"the time, and up to {f.deepest}{at}, from {clock(f.first_ns)}"
+        f"the time, and up to {f.deepest}{at}, from {f.begin(f.first_ns)}"
     )
 
 

@@ -7,7 +7,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.shared_queries import USAGE
 from kafkascope_spark.findings.sql import FIRST_OF_KIND, literals
-from kafkascope_spark.findings.wording import broker, clock, percent, size
+from kafkascope_spark.findings.wording import broker, percent, size
 
 # One finding, of the busiest broker.
 _QUERY = f"""
@@ -32,7 +32,7 @@ having max(moved_bytes) * (select count(distinct node_id) from brokers) >= sum(m
 def _sentence(f: Facts) -> str:
     return (
         f"Broker {f.node_id} moved {percent(f.moved_bytes, f.all_bytes)} of all records ({size(f.moved_bytes)} of "
-        f"{size(f.all_bytes)}), with {f.n_brokers} brokers in the cluster, from {clock(f.first_ns)}"
+        f"{size(f.all_bytes)}), with {f.n_brokers} brokers in the cluster, from {f.begin(f.first_ns)}"
     )
 
 

@@ -7,7 +7,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.shared_queries import BEHIND
 from kafkascope_spark.findings.sql import joined_lists, literals, sorted_set
-from kafkascope_spark.findings.wording import client, clock, duration, listed
+from kafkascope_spark.findings.wording import client, duration, listed
 from kafkascope_spark.settings import settings
 
 MOVED = (
@@ -39,7 +39,7 @@ def _sentence(f: Facts) -> str:
     what = f"got {f.n} errors" if f.n == f.n_errors else f"sent {f.n} requests without success"
     return (
         f"{client(f.client_id, f.client_ip)} {what} ({listed(f.error_names)}) for {listed(f.resources)} "
-        f"from {clock(f.first_ns)} on, {end}"
+        f"from {f.begin(f.first_ns)} on, {end}"
     )
 
 

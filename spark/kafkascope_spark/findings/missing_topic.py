@@ -5,7 +5,7 @@ from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.sql import SEEN, literals, sorted_set
-from kafkascope_spark.findings.wording import client, clock, duration, times
+from kafkascope_spark.findings.wording import client, duration, times
 
 UNKNOWN = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INVALID_TOPIC_EXCEPTION")
 # One finding per client and topic.
@@ -20,7 +20,7 @@ having count(distinct request_id) > {limit.STORM} and max(ts_ns) - min(ts_ns) >=
 def _sentence(f: Facts) -> str:
     return (
         f"{client(f.client_id, f.client_ip)} asked for topic {f.topic} {times(f.n)} when the brokers did not have it "
-        f"or the partition ({', '.join(f.apis)}), in {duration(f.last_ns - f.first_ns)} from {clock(f.first_ns)}"
+        f"or the partition ({', '.join(f.apis)}), in {duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)}"
     )
 
 

@@ -9,7 +9,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import SEVERAL_CLIENTS
-from kafkascope_spark.findings.wording import clients_with_id, clock, counted, size
+from kafkascope_spark.findings.wording import clients_with_id, counted, size
 from kafkascope_spark.settings import setting
 
 # One finding per client id, as all its processes have the same settings.
@@ -31,7 +31,7 @@ def _sentence(f: Facts) -> str:
     return (
         f"{clients_with_id(f.client_id, f.n_clients, f.client_ip)} sent {counted(f.n, 'batch', 'batches')} without "
         f"compression, {size(f.sent_bytes)} in all and {size(f.sent_bytes // f.n)} each, to {f.topic or '?'} and "
-        f"others from {clock(f.first_ns)}"
+        f"others from {f.begin(f.first_ns)}"
     )
 
 

@@ -5,7 +5,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import SEEN, literals
-from kafkascope_spark.findings.wording import client, clock, counted, duration, listed, times
+from kafkascope_spark.findings.wording import client, counted, duration, listed, times
 
 TOO_FEW = ("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
 # One finding per topic.
@@ -21,7 +21,7 @@ def _sentence(f: Facts) -> str:
     names = sorted({client(each["client_id"], each["client_ip"]) for each in f.clients if each["client_ip"]})
     when = "at" if f.n == 1 else f"within {duration(f.last_ns - f.first_ns)} from"
     return (
-        f"Writes to topic {f.topic or '?'} were refused {times(f.n)} {when} {clock(f.first_ns)}: too few replicas of "
+        f"Writes to topic {f.topic or '?'} were refused {times(f.n)} {when} {f.begin(f.first_ns)}: too few replicas of "
         f"{counted(f.n_partitions, 'partition')} in sync; producers: {listed(names)}"
     )
 

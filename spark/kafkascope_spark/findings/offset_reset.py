@@ -10,7 +10,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import joined_lists
-from kafkascope_spark.findings.wording import client, clock, counted
+from kafkascope_spark.findings.wording import client, counted
 from kafkascope_spark.settings import setting, settings
 
 OUTSIDE = "OFFSET_OUT_OF_RANGE"
@@ -80,7 +80,7 @@ def _sentence(f: Facts) -> str:
     group = "" if f.group_id is None else f" of group {f.group_id}"
     return (
         f"{client(f.client_id, f.client_ip)}{group} asked for an offset outside the log in {counted(f.n, 'partition')} "
-        f"of {f.topic}, first at {clock(f.first_ns)}: {_move(f)}{_effect(f)}"
+        f"of {f.topic}, first at {f.begin(f.first_ns)}: {_move(f)}{_effect(f)}"
     )
 
 

@@ -9,7 +9,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.shared_queries import CLIENT, USAGE
 from kafkascope_spark.findings.sql import first_ids, joined_lists, sorted_set
-from kafkascope_spark.findings.wording import client, clock, listed, times
+from kafkascope_spark.findings.wording import client, listed, times
 from kafkascope_spark.identity.library import library_named
 
 LEAST = {
@@ -85,7 +85,7 @@ def _software(f: Facts) -> str:
 def _sentence(f: Facts) -> str:
     return (
         f"{client(f.client_id, f.client_ip)}, {_software(f) or 'software unknown'}, uses versions that Kafka 4.0 "
-        f"removed: {listed(_uses(f), MOST_USES)}, first at {clock(f.first_ns)}"
+        f"removed: {listed(_uses(f), MOST_USES)}, first at {f.begin(f.first_ns)}"
     )
 
 

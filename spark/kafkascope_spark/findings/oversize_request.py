@@ -8,7 +8,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import SEEN, literals
-from kafkascope_spark.findings.wording import client, clock, counted
+from kafkascope_spark.findings.wording import client, counted
 from kafkascope_spark.settings import setting, settings
 
 TOO_LARGE = ("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE")
@@ -29,7 +29,7 @@ group by client_instance_id, client_id, client_ip, topic, error_name"""
 def _sentence(f: Facts) -> str:
     return (
         f"{client(f.client_id, f.client_ip)} was refused {counted(f.n, 'batch', 'batches')}{_size(f)} for "
-        f"{f.topic or 'a topic'} ({f.error_name}), first at {clock(f.first_ns)}"
+        f"{f.topic or 'a topic'} ({f.error_name}), first at {f.begin(f.first_ns)}"
     )
 
 

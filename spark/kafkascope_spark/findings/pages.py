@@ -16,7 +16,7 @@ several detectors. `rules.py` lists the rules. A detector has
 - `candidates`: what these rows must have in common, as SQL for DuckDB, where that saves Spark a query that finds
   nothing.
 - `query`: Spark SQL that gives one row of facts a finding: numbers, names, times, and evidence in order of time. All
-  detectors run as one statement (`statement.py`), which may select from the queries in `shared_queries.py`.
+  detectors run in one job (`statement.py`), and may select from the queries in `shared_queries.py`.
 - `subject`, `sentence` and `advice`: Python functions of the facts, which Spark's workers call for the rows that remain
   (`finding_rows.py`). `wording.py` has the formatters of times, durations, numbers and names.
 

@@ -11,7 +11,7 @@ from kafkascope_spark.findings import thresholds as limit
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER
-from kafkascope_spark.findings.wording import client, clock, times
+from kafkascope_spark.findings.wording import client, times
 from kafkascope_spark.settings import setting
 
 KIP_800 = "poll timeout"
@@ -55,7 +55,7 @@ from departures where size(departed) > 0"""
 def _sentence(f: Facts) -> str:
     return (
         f"{client(f.client_id, f.client_ip)} left group {f.group_id} {times(f.n)}{_reason(f)}, "
-        f"first at {clock(f.first_ns)}"
+        f"first at {f.begin(f.first_ns)}"
     )
 
 

@@ -4,7 +4,7 @@ from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.sql import first_ids
-from kafkascope_spark.findings.wording import client, clock, counted, duration
+from kafkascope_spark.findings.wording import client, counted, duration
 
 # One finding per client.
 _QUERY = f"""
@@ -29,7 +29,7 @@ def _sentence(f: Facts) -> str:
     return (
         f"{client(f.client_id, f.from_ip)}{software} did not authenticate again within "
         f"{duration(f.lifetime_ms * 1_000_000)}: brokers closed {counted(f.n, 'connection')}{lost}, "
-        f"first at {clock(f.first_ns)}"
+        f"first at {f.begin(f.first_ns)}"
     )
 
 

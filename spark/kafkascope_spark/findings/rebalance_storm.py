@@ -8,7 +8,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import USAGE
 from kafkascope_spark.findings.sql import MOST_EVIDENCE, literals, sorted_set
-from kafkascope_spark.findings.wording import clock, counted, duration, times
+from kafkascope_spark.findings.wording import counted, duration, times
 from kafkascope_spark.settings import setting
 
 _GENERATION_APIS = literals({api_keys.SYNC_GROUP, api_keys.HEARTBEAT} | api_keys.GROUP_HEARTBEATS)
@@ -44,7 +44,7 @@ where n - {limit.REBALANCES_EACH} * (n_started + n_ended) >= {limit.STORM_REBALA
 
 def _sentence(f: Facts) -> str:
     return (
-        f"Group {f.group_id} rebalanced {times(f.n)} in {duration(f.last_ns - f.first_ns)} from {clock(f.first_ns)}, "
+        f"Group {f.group_id} rebalanced {times(f.n)} in {duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)}, "
         f"while {counted(f.n_started, 'member')} started and {f.n_ended} ended, of {f.n_members} in all"
     )
 

@@ -8,7 +8,7 @@ from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import ANSWERING_SERVERS, IS_ANSWERING
 from kafkascope_spark.findings.sql import joined_lists, sorted_set
 from kafkascope_spark.findings.thresholds import IDLE_LEAST_MS
-from kafkascope_spark.findings.wording import client, clock, duration, listed, node, times
+from kafkascope_spark.findings.wording import client, duration, listed, node, times
 from kafkascope_spark.settings import setting
 
 # One finding per client and server.
@@ -27,7 +27,7 @@ def _sentence(f: Facts) -> str:
     still_open = "; the connection was not given up before the capture ended" if f.n_open > 0 else ""
     return (
         f"{client(f.client_id, f.client_ip)} got no answer from {node(f.node_id, f.server)} to "
-        f"{listed(f.apis) or 'a request'} {times(f.n)}, first sent at {clock(f.first_ns)}, in up to "
+        f"{listed(f.apis) or 'a request'} {times(f.n)}, first sent at {f.begin(f.first_ns)}, in up to "
         f"{duration(f.waited_ns)}{still_open}"
     )
 

@@ -5,17 +5,20 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from kafkascope_analyzer.dataset.capture_time import since_start
+from kafkascope_spark.findings import wording
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.identity.library import library_named
 
 
 class Facts:
-    """One row of a detector's query: its columns as attributes, null as None."""
+    """One row of a detector's query: its columns as attributes, null as None. start_ns: start of the capture."""
 
-    __slots__ = ("_values",)
+    __slots__ = ("_start_ns", "_values")
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, Any], start_ns: int) -> None:
         self._values = values
+        self._start_ns = start_ns
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -26,6 +29,14 @@ class Facts:
     def get(self, name: str) -> Any:
         """The column's value; None where the query has no such column."""
         return self._values.get(name)
+
+    def begin(self, ns: int) -> str:
+        """When it began: the time since the capture's start, and the time of day."""
+        return wording.begin(ns, self._start_ns)
+
+    def at(self, ns: int) -> str:
+        """A later time: since the capture's start."""
+        return since_start(ns - self._start_ns)
 
     @property
     def libraries(self) -> tuple[str, ...]:

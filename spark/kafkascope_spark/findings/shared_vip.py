@@ -5,7 +5,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import BEHIND
 from kafkascope_spark.findings.sql import first_ids, literals, sorted_set
-from kafkascope_spark.findings.wording import client, clock, listed, times
+from kafkascope_spark.findings.wording import client, listed, times
 
 ELSEWHERE = ("NOT_LEADER_OR_FOLLOWER", "NOT_COORDINATOR")
 # One finding per client and address.
@@ -23,7 +23,7 @@ def _sentence(f: Facts) -> str:
     return (
         f"more than one broker is behind {f.server} ({f.node_id_why.partition(':')[0]}): {listed(f.apis)} of "
         f"{client(f.client_id, f.client_ip)} landed on one that does not lead or coordinate {times(f.n)}, "
-        f"first at {clock(f.first_ns)}"
+        f"first at {f.begin(f.first_ns)}"
     )
 
 

@@ -4,7 +4,7 @@ from kafkascope_analyzer.dataset.stories import REBALANCES
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, fact
 from kafkascope_spark.findings.sql import literals
-from kafkascope_spark.findings.wording import client, clock, duration
+from kafkascope_spark.findings.wording import client, duration
 from kafkascope_spark.settings import setting
 
 REFUSED_MEMBER_ERRORS = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
@@ -33,8 +33,8 @@ def _sentence(f: Facts) -> str:
     timeout = "" if f.session_timeout_ms is None else f", its session timeout is {f.session_timeout_ms} ms"
     died = "; it ended without leaving" if f.client_end == "died" else ""
     return (
-        f"Group {f.group_id} went on without {client(f.client_id, f.client_ip)} at {clock(f.first_ns)}: it sent "
-        f"nothing since {clock(f.last_seen_ns)}, for {duration(f.silent_ms * 1_000_000)}{timeout}{died}"
+        f"Group {f.group_id} went on without {client(f.client_id, f.client_ip)} at {f.begin(f.first_ns)}: it sent "
+        f"nothing since {f.at(f.last_seen_ns)}, for {duration(f.silent_ms * 1_000_000)}{timeout}{died}"
     )
 
 

@@ -6,7 +6,7 @@ from kafkascope_analyzer.dataset.stories import STARTUPS
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.thresholds import SLOW_START_MS
-from kafkascope_spark.findings.wording import client, clock, duration
+from kafkascope_spark.findings.wording import client, duration
 from kafkascope_spark.settings import setting
 
 MOST_REQUESTS = 10
@@ -50,7 +50,7 @@ join clients c on s.client_instance_id = c.client_instance_id"""
 def _sentence(f: Facts) -> str:
     return (
         f"{client(f.client_id, f.client_ip)} took {duration(f.total_ms * 1_000_000)} to get going, from "
-        f"{clock(f.first_ns)} on; {duration(f.worst['all_us'] * 1_000)} of it for {f.worst['step'].replace('_', ' ')}"
+        f"{f.begin(f.first_ns)} on; {duration(f.worst['all_us'] * 1_000)} of it for {f.worst['step'].replace('_', ' ')}"
         f"{_tries(f)}: {_cause(f)}{_others(f)}"
     )
 

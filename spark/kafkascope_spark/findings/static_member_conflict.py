@@ -7,7 +7,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import SEEN, literals, sorted_set
-from kafkascope_spark.findings.wording import client, clock, listed, times
+from kafkascope_spark.findings.wording import client, listed, times
 from kafkascope_spark.settings import setting
 
 CONFLICTS = ("FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID")
@@ -37,7 +37,7 @@ group by all"""
 
 def _sentence(f: Facts) -> str:
     name, instance, group = client(f.client_id, f.client_ip), _instance(f), f.group_id or "?"
-    refused = f" was refused {times(f.n)} ({', '.join(f.names)}), first at {clock(f.first_ns)}"
+    refused = f" was refused {times(f.n)} ({', '.join(f.names)}), first at {f.begin(f.first_ns)}"
     if f.severity == "warning":
         return f"{name}{refused}: {instance} in group {group} is still held by a member that sends nothing"
     rivals = sorted({client(rival["client_id"], rival["client_ip"]) for rival in f.rivals})

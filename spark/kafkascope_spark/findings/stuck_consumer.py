@@ -5,7 +5,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.sql import sorted_set
 from kafkascope_spark.findings.thresholds import LONG_TRANSACTION_MS
-from kafkascope_spark.findings.wording import client, clock, duration, listed
+from kafkascope_spark.findings.wording import client, duration, listed
 from kafkascope_spark.identity.library import library_named
 from kafkascope_spark.settings import setting
 
@@ -40,7 +40,7 @@ def _sentence(f: Facts) -> str:
     reader = client(f.client_id, f.client_ip) if f.has_reader else "A consumer"
     return (
         f"{reader} reads committed data and got nothing of {listed(f.waiting)} for {duration(f.longest_ns)} from "
-        f"{clock(f.first_ns)}: it waited behind an open transaction of {_producer(f)}"
+        f"{f.begin(f.first_ns)}: it waited behind an open transaction of {_producer(f)}"
     )
 
 

@@ -9,7 +9,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER
 from kafkascope_spark.findings.sql import SEEN
-from kafkascope_spark.findings.wording import client, clock, duration, times
+from kafkascope_spark.findings.wording import client, duration, times
 from kafkascope_spark.incidents.observed import address
 from kafkascope_spark.settings import settings
 
@@ -42,7 +42,7 @@ def _sentence(f: Facts) -> str:
     return (
         f"{client(f.client_id, f.client_ip)} was throttled {times(f.n)} in {f.api_name}, by "
         f"{duration(f.throttled_ms * 1_000_000)} in all and up to {duration(f.longest_ms * 1_000_000)}, "
-        f"first at {clock(f.first_ns)}{passed}"
+        f"first at {f.begin(f.first_ns)}{passed}"
     )
 
 

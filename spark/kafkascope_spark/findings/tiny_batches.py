@@ -9,7 +9,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.shared_queries import NO_BROKER, USAGE
 from kafkascope_spark.findings.sql import FIRST_OF_KIND, SEVERAL_CLIENTS
-from kafkascope_spark.findings.wording import clients_with_id, clock, ratio, size
+from kafkascope_spark.findings.wording import clients_with_id, ratio, size
 from kafkascope_spark.settings import setting
 
 # One finding per client id, as all its processes have the same settings.
@@ -27,7 +27,7 @@ def _sentence(f: Facts) -> str:
     return (
         f"{clients_with_id(f.client_id, f.n_clients, f.client_ip)} sent {f.n} Produce requests, one each "
         f"{ratio(f.apart_ns, 1_000_000)} ms to one broker, with batches of {ratio(f.n_records, f.n_batches)} records "
-        f"and {size(f.sent_bytes // f.n_batches)} on average, from {clock(f.first_ns)}"
+        f"and {size(f.sent_bytes // f.n_batches)} on average, from {f.begin(f.first_ns)}"
     )
 
 

@@ -24,7 +24,7 @@ def findings(tables: "Tables", rules: Sequence[Rule]) -> "DataFrame":
     found = found_facts(tables, detectors)
     if found is None:
         return tables.empty(FINDINGS)
-    return found.mapInArrow(finding_writer(detectors), spark_schema(SCHEMA))
+    return found.mapInArrow(finding_writer(detectors, tables.capture_ns[0]), spark_schema(SCHEMA))
 
 
 def found_facts(tables: "Tables", detectors: Mapping[str, tuple[Rule, Detector]]) -> "DataFrame | None":

@@ -7,7 +7,7 @@ from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule
 from kafkascope_spark.findings.shared_queries import CLIENT, NO_BROKER
 from kafkascope_spark.findings.sql import first_ids, joined_lists
-from kafkascope_spark.findings.wording import client, clock, duration, listed, times
+from kafkascope_spark.findings.wording import client, duration, listed, times
 
 _ANSWERS = f"api_key = {api_keys.FETCH} and direction = 'response' and n_batches > 0"
 _PLACE = "conn_id, topic, partition"
@@ -48,7 +48,7 @@ def _library(f: Facts) -> str:
 def _sentence(f: Facts) -> str:
     return (
         f"{client(f.client_id, f.client_ip)}, {_library(f)}, got the batch at offset {f.worst_offset} of {f.worst} "
-        f"{times(f.most)} in {duration(f.last_ns - f.first_ns)} from {clock(f.first_ns)} and nothing after it: it is "
+        f"{times(f.most)} in {duration(f.last_ns - f.first_ns)} from {f.begin(f.first_ns)} and nothing after it: it is "
         f"compressed with {f.codec}; so on {listed(f.places)}"
     )
 

@@ -3,12 +3,20 @@
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
+from kafkascope_analyzer.dataset.capture_time import since_start
+
 MOST_NAMES = 3
 """Names that a sentence gives before it counts the rest."""
 _SECOND_NS = 1_000_000_000
 _MINUTE_NS = 60 * _SECOND_NS
 _LONGEST_IN_SECONDS_NS = 2 * _MINUTE_NS
 _KIB, _MIB = 1 << 10, 1 << 20
+
+
+def begin(ns: int, start_ns: int) -> str:
+    """When something began, in nanoseconds since the epoch: the time since the capture's start, as reports write it,
+    and the time of day, as logs do: `00:31.020 (12:34:56.789 UTC)`. start_ns: start of the capture."""
+    return f"{since_start(ns - start_ns)} ({clock(ns)})"
 
 
 def clock(ns: int) -> str:

@@ -4,7 +4,7 @@ from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_spark.findings.read import Read
 from kafkascope_spark.findings.rule import Detector, Facts, Rule, fact
 from kafkascope_spark.findings.sql import first_ids
-from kafkascope_spark.findings.wording import client, clock, counted
+from kafkascope_spark.findings.wording import client, counted
 from kafkascope_spark.settings import setting
 
 _BY_SERVER = "close_kind in ('fin_server', 'rst_server')"
@@ -34,7 +34,7 @@ def _sentence(f: Facts) -> str:
     port = "a TLS port" if f.n_kafka == 0 else "a plain Kafka port"
     return (
         f"{client(f.client_id, f.from_ip)} spoke {_SPOKE[f.protocol]} to {f.server}, which is {port}: "
-        f"{counted(f.n, 'connection')} came to nothing, first at {clock(f.first_ns)}"
+        f"{counted(f.n, 'connection')} came to nothing, first at {f.begin(f.first_ns)}"
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from kafkascope_analyzer.dataset.capture_time import since_start
 from kafkascope_spark.error_codes import SERVER_CLOSED, WAITS_FOR
-from kafkascope_spark.findings.wording import clock, counted, duration, listed
+from kafkascope_spark.findings.wording import begin, counted, duration, listed
 from kafkascope_spark.incidents.failure import EndedSession, Failure
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
 
@@ -29,10 +29,10 @@ class Times:
     def of(self, failure: Failure) -> str:
         """From when to when it failed, with the time of day at which it began."""
         begin_ns = failure.start_ns if failure.closed_ns is None else failure.closed_ns
-        begin = f"from {self.at(begin_ns)} ({clock(begin_ns)})"
+        since = f"from {begin(begin_ns, self.start_ns)}"
         if failure.end_ns is None:
-            return f"{begin} to the end of the capture"
-        return f"{begin} to {self.at(failure.end_ns)} ({duration(failure.end_ns - begin_ns)})"
+            return f"{since} to the end of the capture"
+        return f"{since} to {self.at(failure.end_ns)} ({duration(failure.end_ns - begin_ns)})"
 
 
 def sentence_of(failure: Failure, end_ns: int | None, start_ns: int) -> str:

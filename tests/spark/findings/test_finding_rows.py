@@ -22,7 +22,7 @@ FACTS |= {"first_ns": 5, "last_ns": 7, "evidence": ["c1-2", "c1-1", "c1-2"]}
 
 
 def row(detector: Detector = DETECTOR, **changes: Any) -> dict[str, Any]:
-    return finding_row(RULE, detector, Facts({**FACTS, **changes}))
+    return finding_row(RULE, detector, Facts({**FACTS, **changes}, 5))
 
 
 def test_a_row_has_the_rules_texts_and_the_facts() -> None:
@@ -61,7 +61,7 @@ def test_a_column_that_the_query_does_not_have_is_an_error() -> None:
 
 def test_batches_of_facts_become_batches_of_findings() -> None:
     batch = pa.record_batch({"detector": ["a_rule/0"], "software_name": ["kafkajs"], "facts": [json.dumps(FACTS)]})
-    (made,) = finding_writer({"a_rule/0": (RULE, DETECTOR)})([batch])
+    (made,) = finding_writer({"a_rule/0": (RULE, DETECTOR)}, 5)([batch])
     assert made.schema == SCHEMA
     assert made.to_pylist() == [row()]
 
