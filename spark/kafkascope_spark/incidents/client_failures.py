@@ -16,9 +16,12 @@ was aborted."""
 
 
 def client_failures(silent: Iterable[Row], rebalances: Sequence[Row]) -> list[Failure]:
-    """The failures, in order of time; each takes the rebalances in which a group went on without one of its clients."""
+    """The failures, in order of time; each takes the rebalances in which a group went on without one of its clients. A
+    client whose first request after the silence leaves the group was closing (kafkajs waits for its last Fetch)."""
     found: list[Failure] = []
-    for row in sorted(silent, key=lambda r: (r["from_ns"], r["client_instance_id"])):
+    leaving = {d["request_id"] for r in rebalances for d in r["departed"] or () if d["how"] == "left"} - {None}
+    stopped = (row for row in silent if leaving.isdisjoint(row["requests"]))
+    for row in sorted(stopped, key=lambda r: (r["from_ns"], r["client_instance_id"])):
         together = next((f for f in found if _is_together(f, row)), None)
         if together is None:
             together = Failure("client", "", row["from_ns"], row["to_ns"])
