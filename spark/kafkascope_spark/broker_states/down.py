@@ -1,4 +1,5 @@
-"""When a server was down: it ended its connections and refused new ones, and served nobody."""
+"""When a server was down: it ended its connections and refused new ones, and served nobody. Where its process went on
+working with other brokers meanwhile, it was only refusing: a firewall, or the listener, closed this port of it."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -18,7 +19,7 @@ _MOST_IDLE_MS = 5_000
 
 
 def down_stretches(server: ServerRecord) -> list[Stretch]:
-    """The stretches in which the server was down, by host."""
+    """The stretches in which the server was down, or refused everybody, by host."""
     found = []
     for gap in _gaps(server):
         if server.end_ns(gap.after) - server.start_ns(gap.before) >= SECOND_NS:
@@ -94,7 +95,9 @@ def _in_gap(server: ServerRecord, gap: Gap) -> list[Stretch]:
         if each.ended >= begin and (each.kind in _NOT_ACCEPTED or _is_torn(each)):
             hosts[each.host].append(each)
     over = _end(server, gap, begin, hosts)
-    return [_of_host(host, mine, over, gap) for host, mine in hosts.items()]
+    last = max(each.ended for mine in hosts.values() for each in mine)
+    state = "refusing" if _process_works(server, begin, over or last) else "down"
+    return [_of_host(state, mine, over, gap) for mine in hosts.values()]
 
 
 def _end(server: ServerRecord, gap: Gap, begin: Moment, hosts: dict[str, list[Lost]]) -> Moment | None:
@@ -128,6 +131,11 @@ def _process_lives(server: ServerRecord, at: Moment) -> bool:
     return any(run.first < at and run.last.ts_ns > at.ts_ns + _LEAST_ALIVE_NS for run in runs)
 
 
+def _process_works(server: ServerRecord, begin: Moment, end: Moment) -> bool:
+    """Whether the process sent payload to other brokers all that time, without a pause of a second."""
+    return any(run.first <= begin and run.last >= end for run in server.runs("process", "payload"))
+
+
 def _process_back(server: ServerRecord, begin: Moment, failed: Moment) -> Moment | None:
     """The first payload of a process that stopped at `begin` after the last connection that it did not accept, or that
     connection, where the process was back by then."""
@@ -142,7 +150,7 @@ def _is_torn(lost: Lost) -> bool:
     return lost.kind in _CLOSED and used and lost.ended.ts_ns - lost.began.ts_ns >= _LEAST_AGE_NS
 
 
-def _of_host(host: str, lost: list[Lost], end: Moment | None, gap: Gap) -> Stretch:
+def _of_host(state: str, lost: list[Lost], end: Moment | None, gap: Gap) -> Stretch:
     """The stretch of one host, from the first connection that it lost."""
     moments = [each.ended for each in lost]
-    return Stretch(host, "down", lost[0].ended, end, end is not None and end == gap.after, len(lost), moments)
+    return Stretch(lost[0].host, state, lost[0].ended, end, end is not None and end == gap.after, len(lost), moments)

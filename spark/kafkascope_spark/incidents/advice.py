@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from kafkascope_spark.findings.wording import duration, listed
+from kafkascope_spark.incidents.broker_failures import ENDED_STATES
 from kafkascope_spark.incidents.failure import EndedSession, Failure
 from kafkascope_spark.incidents.observed import NO_SERVER, Observed, address, names_of
-from kafkascope_spark.incidents.permissions import MOST_COMMANDS, grants, topic_of
+from kafkascope_spark.incidents.permissions import MOST_COMMANDS, grants
 from kafkascope_spark.settings import ORDER, setting, settings
 
 Row = dict[str, Any]
@@ -112,7 +113,10 @@ def _path(failure: Failure, observed: Observed) -> Iterable[str]:
     between = f"{listed(sorted(failure.hosts), MOST_COMMANDS)} and {failure.server or failure.subject}"
     yield f"Look at what lies between {between}: firewall rules, security groups, NAT, routes."
     yield "The broker itself worked."
-    yield _faster(observed)
+    if any(state["state"] not in ENDED_STATES for state in failure.states):
+        yield _faster(observed)
+    else:
+        yield lower(("reconnect_backoff",), observed.libraries, "come back")
 
 
 def _replication(failure: Failure, observed: Observed) -> Iterable[str]:
@@ -159,6 +163,15 @@ def _coordinator_move(failure: Failure, observed: Observed) -> Iterable[str]:
 
 def _member(failure: Failure, observed: Observed) -> Iterable[str]:
     departed = observed.departed
+    others = settings(("instance_id", "cooperative"), observed.libraries)
+    reads_on = f"With {others} the other members read on meanwhile." if others else ""
+    if failure.rebalances and not departed:
+        yield (
+            "No member went away without leaving: the rebalance lasted until its slowest member had stopped reading "
+            "and joined again, or had left."
+        )
+        yield reads_on
+        return
     who = listed(sorted({str(d["client_id"] or d["member_id"]) for d in departed}))
     ran_on = bool(departed) and all(_runs_on(d, observed) for d in departed)
     if ran_on:
@@ -174,8 +187,7 @@ def _member(failure: Failure, observed: Observed) -> Iterable[str]:
         yield from _session_of_broker(groups, observed, silent_ms, protocol=protocol, ran_on=ran_on)
         return
     yield _session_of_client(observed, silent_ms, ran_on=ran_on)
-    others = settings(("instance_id", "cooperative"), observed.libraries)
-    yield f"With {others} the other members read on meanwhile." if others else ""
+    yield reads_on
 
 
 def _runs_on(departed: Row, observed: Observed) -> bool:
@@ -260,9 +272,8 @@ def _permission(failure: Failure, observed: Observed) -> Iterable[str]:
 
 
 def _missing_topic(failure: Failure, observed: Observed) -> Iterable[str]:
-    topics = sorted({topic_of(row) for row in failure.recoveries} - {"TOPIC"}) or [failure.subject]
-    commands = [f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(t)}" for t in topics[:MOST_COMMANDS]]
-    yield f"Create the topic, or correct its name in the client: {'; '.join(commands)}"
+    command = f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(failure.subject)}"
+    yield f"Create the topic, or correct its name in the client: {command}"
 
 
 _QUOTAS = (("Produce", "producer_byte_rate", "produced_per_s"), ("Fetch", "consumer_byte_rate", "fetched_per_s"))

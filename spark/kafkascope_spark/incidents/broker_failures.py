@@ -100,9 +100,9 @@ def _of_broker(rows: list[Row], bad_states: frozenset[str]) -> Iterator[Failure]
 
 
 def _is_closed(stretch: BadStretch) -> bool:
-    """Whether the broker ended the connections of the host, or refused them. Then it is of no account whom it served at
-    its other addresses: that of the brokers may stay open, or look so, because nobody needs it meanwhile."""
-    return all(row["state"] in ENDED_STATES for row in stretch.states)
+    """Whether the broker was down for the host. Then it is of no account whom it served at its other addresses: that of
+    the brokers may look open because nobody needs it meanwhile. A broker that only refuses the host works (down)."""
+    return all(row["state"] == "down" for row in stretch.states)
 
 
 def _served_beside(

@@ -16,9 +16,11 @@ was aborted."""
 
 
 def client_failures(silent: Iterable[Row], rebalances: Sequence[Row]) -> list[Failure]:
-    """The failures, in order of time; each takes the rebalances in which a group went on without one of its clients."""
+    """The failures, in order of time; each takes the rebalances in which a group went on without one of its clients. A
+    client that leaves its group as soon as it goes on was closing (kafkajs waits for its last Fetch first)."""
     found: list[Failure] = []
-    for row in sorted(silent, key=lambda r: (r["from_ns"], r["client_instance_id"])):
+    stopped = (row for row in silent if not any(_was_closing(row, rebalance) for rebalance in rebalances))
+    for row in sorted(stopped, key=lambda r: (r["from_ns"], r["client_instance_id"])):
         together = next((f for f in found if _is_together(f, row)), None)
         if together is None:
             together = Failure("client", "", row["from_ns"], row["to_ns"])
@@ -31,6 +33,15 @@ def client_failures(silent: Iterable[Row], rebalances: Sequence[Row]) -> list[Fa
         failure.subject = _subject(failure)
         failure.rebalances = [r for r in rebalances if _went_on_without(r, failure)]
     return found
+
+
+def _was_closing(silence: Row, rebalance: Row) -> bool:
+    """Whether the rebalance began because the client left, as soon as it went on."""
+    left = any(
+        departed["how"] == "left" and departed["client_instance_id"] == silence["client_instance_id"]
+        for departed in rebalance["departed"] or ()
+    )
+    return left and silence["to_ns"] is not None and 0 <= (rebalance["start_ns"] or 0) - silence["to_ns"] <= SAME_NS
 
 
 def _is_together(failure: Failure, row: Row) -> bool:

@@ -6,7 +6,14 @@ Memory: what stood still or failed, and whom that concerns; never what went well
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from kafkascope_spark.error_codes import AT_NODE, FOLLOWS, FOLLOWS_FOR_THE_SAME, errors_about
+from kafkascope_spark.error_codes import (
+    AT_NODE,
+    COORDINATOR_MOVED,
+    FOLLOWS,
+    FOLLOWS_FOR_THE_SAME,
+    LED_ELSEWHERE,
+    errors_about,
+)
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
 from kafkascope_spark.incidents.attribution import AFTER_REBALANCES, RULES, Rule, failure_of
 from kafkascope_spark.incidents.broker_failures import broker_failures
@@ -151,7 +158,15 @@ def _follows(recovery: Row, failure: Failure) -> bool:
     if failure.kind == "listener":
         return bool(recovery["resource"] == failure.server)
     follows = failure.is_of_broker and error in FOLLOWS | FOLLOWS_FOR_THE_SAME
-    return _is_at(recovery, failure) or follows
+    return _is_at(recovery, failure) or follows or _is_too_early(recovery, failure)
+
+
+def _is_too_early(recovery: Row, failure: Failure) -> bool:
+    """Whether a client that lost its coordinator with the broker asked the next one before that knew that it is the
+    coordinator: another broker names it as soon as the controller has chosen it."""
+    lost = failure.is_of_broker and any(state["host"] == recovery["client_ip"] for state in failure.states)
+    goes_on = failure.end_ns is None or (recovery["failing_ns"] or recovery["start_ns"]) <= failure.end_ns
+    return lost and goes_on and recovery["first_error_name"] in COORDINATOR_MOVED & LED_ELSEWHERE
 
 
 def _is_at(recovery: Row, failure: Failure) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kafkascope_spark.error_codes import PERMISSION_DENIED, REFUSED_CREDENTIALS, errors_about
 from kafkascope_spark.incidents.failure import FOREVER, SECOND, Failure
+from kafkascope_spark.incidents.topics import topic_of
 
 Row = dict[str, Any]
 
@@ -19,6 +20,9 @@ KIND_OF_ERROR: dict[str, str] = {
     **dict.fromkeys(PERMISSION_DENIED | REFUSED_CREDENTIALS, "permission"),
 }
 """The kind of the incident that an error makes by itself, where it follows from no other failure."""
+ABOUT_TOPICS = frozenset({"permission", "missing_topic"})
+"""Kinds whose errors at all partitions of a topic are one incident. Of the others, what failed is the same for all
+resources."""
 ERROR_KINDS = frozenset(KIND_OF_ERROR.values())
 SAME_NS = 2 * SECOND
 """Errors of one kind, or stalls that nothing explains, with less time between them belong to one incident."""
@@ -80,17 +84,18 @@ def _take(failure: Failure, stall: Row, rebalance: Row) -> None:
 
 
 def of_errors(recoveries: Iterable[Row]) -> Iterator[Failure]:
-    """The failures that errors show by themselves: those of one kind and one resource kind at about one time are
-    one."""
+    """The failures that errors show by themselves: those of one kind at about one time are one; a topic that is missing
+    or denied is one of its own."""
     last_of: dict[str, Failure] = {}
     for row in sorted(recoveries, key=lambda r: (r["start_ns"], r["recovery_id"])):
         kind = KIND_OF_ERROR.get(row["first_error_name"])
         if kind is None:
             continue
-        key = f"{kind} {row['resource'] if kind in ('permission', 'missing_topic') else ''}"
+        subject = topic_of(row) or row["resource"] if kind in ABOUT_TOPICS else row["resource"]
+        key = f"{kind} {subject if kind in ABOUT_TOPICS else ''}"
         failure = last_of.get(key)
         if failure is None or (failure.end_ns is not None and row["start_ns"] > failure.end_ns + SAME_NS):
-            failure = last_of[key] = Failure(kind, row["resource"], row["start_ns"], row["start_ns"])
+            failure = last_of[key] = Failure(kind, subject, row["start_ns"], row["start_ns"])
             yield failure
         failure.take_recovery(row)
         failure.error_names.add(row["first_error_name"])

@@ -11,6 +11,7 @@ from kafkascope_parsers import api_keys
 from kafkascope_spark.error_codes import PERMISSION_DENIED
 from kafkascope_spark.incidents.failure import Failure
 from kafkascope_spark.incidents.observed import Observed
+from kafkascope_spark.incidents.topics import topic_of
 
 Row = dict[str, Any]
 
@@ -61,15 +62,4 @@ def _resource(row: Row) -> tuple[str, str | None]:
         return "--transactional-id", name
     if error == "GROUP_AUTHORIZATION_FAILED":
         return "--group", name
-    return "--topic", topic_of(row)
-
-
-def topic_of(recovery: Row) -> str:
-    """The topic that a recovery is about; TOPIC where its resource is a group or a transactional id."""
-    resource: str = recovery["resource"]
-    if recovery["resource_kind"] != "partition":
-        return "TOPIC"
-    if recovery["first_api_key"] == api_keys.METADATA:
-        return resource
-    topic, _, partition = resource.rpartition("-")
-    return topic if topic and partition.isdigit() else resource
+    return "--topic", topic_of(row) or "TOPIC"

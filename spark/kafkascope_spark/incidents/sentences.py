@@ -8,6 +8,7 @@ from kafkascope_analyzer.dataset.capture_time import since_start
 from kafkascope_spark.error_codes import SERVER_CLOSED, WAITS_FOR
 from kafkascope_spark.findings.wording import begin, counted, duration, listed
 from kafkascope_spark.incidents.failure import EndedSession, Failure
+from kafkascope_spark.incidents.topics import partitions_of
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
 
 Row = dict[str, Any]
@@ -203,7 +204,9 @@ def _permission(failure: Failure, times: Times) -> str:
 
 
 def _missing_topic(failure: Failure, times: Times) -> str:
-    return f"{_subject(failure)} was not there ({listed(sorted(failure.error_names))}) {times.of(failure)}"
+    numbers = [str(n) for n in partitions_of(failure.recoveries)]
+    which = f" (partition{'s' if len(numbers) > 1 else ''} {listed(numbers)})" if numbers else ""
+    return f"{_subject(failure)}{which} was not there ({listed(sorted(failure.error_names))}) {times.of(failure)}"
 
 
 def _quota(failure: Failure, times: Times) -> str:

@@ -249,6 +249,21 @@ def test_accepting_once_in_between_makes_two_stretches(trace):
     assert [row[2:] for row in trace.states() if row[1] == "refusing"] == [(10.0, 13.0), (20.0, 22.0)]
 
 
+@pytest.mark.parametrize(("process", "state"), [([(0.2, 60.0)], "refusing"), ([(0.2, 11.0), (19.0, 60.0)], "down")])
+def test_a_broker_whose_process_works_with_its_peers_is_not_down(trace, process, state):
+    """A firewall rejects all clients from 10 to 20 s; or the process stops for most of that time."""
+    for host in ("a", "b"):
+        trace.host(host, is_client=True)
+        trace.signs((0.2, 10.0), (20.0, 59.0), host=host)
+        for refused in (10.2, 13.0, 16.0, 19.5):
+            trace.lost(host, "refused", refused, refused)
+    for scope in ("server", "listeners"):
+        trace.signs((0.2, 10.0), (20.0, 60.0), scope=scope, layer="payload")
+    for layer in ("packet", "payload"):
+        trace.signs(*process, scope="process", layer=layer)
+    assert [row[1:] for row in trace.states() if row[1] != "serving"] == [(state, 10.2, 20.0)] * 2
+
+
 def test_events_out_of_order_are_refused(trace):
     trace.host("a")
     trace.host("b", first=1.0)

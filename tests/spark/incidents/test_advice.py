@@ -57,6 +57,18 @@ def test_java_names_stand_where_the_library_is_unknown(
     assert "request.timeout.ms (Java name, default 30000)" in text
 
 
+@pytest.mark.parametrize(("name", "setting"), [("silent", "request.timeout.ms"), ("refusing", "reconnect.backoff")])
+def test_a_closed_path_is_noticed_at_once_where_it_refuses(
+    name: str, setting: str, state: MakeRow, stall: MakeRow, client: MakeRow
+) -> None:
+    rows = [state(2, 11, "serving", 0, 60, "broker"), state(2, 21, "serving", 0, 5)]
+    rows += [state(2, 21, name, 5, 15), state(2, 21, "serving", 15, 60)]
+    text = advice(rows, [stall("produce", 21, 2, 5, 14)], clients=[client(21)])
+    assert "The broker itself worked." in text
+    assert setting in text
+    assert ("notice a silent broker" in text) == (name == "silent")
+
+
 def test_how_long_requests_were_waited_for_is_named(
     silent_broker: list[Row], recovery: MakeRow, client: MakeRow
 ) -> None:

@@ -2,6 +2,8 @@
 
 from itertools import pairwise
 
+import pytest
+
 from kafkascope_spark.incidents.broker_failures import broker_failures
 
 from .conftest import NS, MakeRow, Row
@@ -40,18 +42,39 @@ def test_a_firewall_that_drops_then_resets_then_refuses_is_three_incidents(state
     assert all("log" not in i["advice"] and "The broker itself worked." in i["advice"] for i in incidents)
 
 
+@pytest.mark.parametrize("error", ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"])
 def test_a_killed_coordinator_is_named_and_not_the_node_at_which_clients_end_up(
-    state: MakeRow, stall: MakeRow, recovery: MakeRow
+    error: str, state: MakeRow, stall: MakeRow, recovery: MakeRow
 ) -> None:
-    """Node 2 is killed; node 3 takes over, loads, and returns the errors."""
+    """Node 2 is killed; node 3 takes over, does not know of it yet, loads, and returns the errors."""
     rows = [state(2, 21, "serving", 0, 6), state(2, 21, "down", 6, 30), state(2, 21, "serving", 30, 60)]
     rows += [state(3, 21, "serving", 0, 60)]
     group = {"group_id": "orders-app"}
-    commit = stall("commit", 21, 3, 6.5, 11, error_names=["COORDINATOR_LOAD_IN_PROGRESS"], **group)
-    moved = recovery("COORDINATOR_LOAD_IN_PROGRESS", 21, 3, 7, 11, resource_kind="group", resource="orders-app")
+    commit = stall("commit", 21, 3, 6.5, 11, error_names=[error], **group)
+    moved = recovery(error, 21, 3, 7, 11, resource_kind="group", resource="orders-app")
     incidents, kinds = tell(rows, [commit], [moved])
     assert set(kinds.values()) == {"broker_down"}
     assert [(i["kind"], i["node_id"]) for i in incidents] == [("broker_down", 2)]
+
+
+def test_a_client_that_did_not_lose_the_broker_meets_another_move(state: MakeRow, recovery: MakeRow) -> None:
+    rows = [state(2, 21, "serving", 0, 6), state(2, 21, "down", 6, 30), state(2, 21, "serving", 30, 60)]
+    rows += [state(3, host, "serving", 0, 60) for host in (21, 22)]
+    moved = recovery("NOT_COORDINATOR", 22, 3, 7, 11, resource_kind="group", resource="orders-app")
+    incidents, _ = tell(rows, [], [moved])
+    assert [i["kind"] for i in incidents] == ["broker_down", "coordinator_move"]
+
+
+def test_a_topic_that_was_deleted_is_one_incident_for_all_its_partitions(recovery: MakeRow) -> None:
+    """Its clients get the error at each partition, in no common order, and for the topic from Metadata."""
+    name = "UNKNOWN_TOPIC_OR_PARTITION"
+    gone = [recovery(name, 21 + i % 2, 1, 7 + i / 10, None, resource=f"orders-{i % 3}") for i in range(6)]
+    gone.append(recovery(name, 21, 1, 8, None, resource="orders", first_api_key=3))
+    gone.append(recovery(name, 21, 1, 8, None, resource="other-1"))
+    incidents, _ = tell((), (), gone)
+    assert [(i["subject"], i["clients"]) for i in incidents] == [("orders", ["ci-21", "ci-22"]), ("other", ["ci-21"])]
+    assert "orders (partitions 0, 1, 2) was not there" in incidents[0]["sentence"]
+    assert incidents[0]["advice"].endswith("--create --topic orders")
 
 
 def test_a_rolling_restart_is_one_incident_for_each_broker_and_they_do_not_overlap(state: MakeRow) -> None:

@@ -347,6 +347,21 @@ def test_a_client_that_stood_still_explains_why_its_group_did(
     )
 
 
+def test_a_client_that_sends_nothing_before_it_leaves_was_closing(
+    silent: MakeRow, stall: MakeRow, rebalance: MakeRow, client: MakeRow
+) -> None:
+    """Recorded: kafkajs waits for its last Fetch, up to 5 s, and then leaves the group."""
+    left = {"client_id": "client-21", "client_instance_id": "ci-21", "how": "left"}
+    round_ = rebalance(15, 18) | {"departed": [left]}
+    unread = stall("consume", 21, 1, 10.5, 18, group_id="orders-app")
+    (incident,), kinds = tell([], [unread], [], [round_], [client(21)], [silent(21, 10, 14.9)])
+    assert set(kinds.values()) == {"member"}
+    assert "Let consumers leave" not in incident["advice"]
+    assert incident["advice"].startswith("No member went away without leaving")
+    (incident,), kinds = tell([], [unread], [], [round_], [client(21)], [silent(21, 7, 12)])
+    assert set(kinds.values()) == {"client"}
+
+
 def test_clients_that_stood_still_together_are_one_incident(silent: MakeRow) -> None:
     """A host that was suspended; another client at another time is another one. Nobody waited for records."""
     found = [silent(21, 10, 20), silent(22, 10.4, 20.3), silent(23, 30, 41), silent(24, 50, None)]

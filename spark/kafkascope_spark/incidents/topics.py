@@ -1,0 +1,28 @@
+"""Topics and partitions that recoveries are about: their resource is `topic-partition`, or the topic alone."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from kafkascope_parsers import api_keys
+
+Row = dict[str, Any]
+
+
+def topic_of(recovery: Row) -> str | None:
+    """The topic; None where the recovery is about something else."""
+    return None if recovery["resource_kind"] != "partition" else _split(recovery)[0]
+
+
+def partitions_of(recoveries: Iterable[Row]) -> list[int]:
+    """The numbers of the partitions, sorted."""
+    split = (_split(row) for row in recoveries if row["resource_kind"] == "partition")
+    return sorted({partition for _, partition in split if partition is not None})
+
+
+def _split(recovery: Row) -> tuple[str, int | None]:
+    """Topic and partition. Metadata is asked for topics, whose names may end as if they had a partition."""
+    resource: str = recovery["resource"]
+    topic, _, partition = resource.rpartition("-")
+    if recovery["first_api_key"] == api_keys.METADATA or not topic or not partition.isdigit():
+        return resource, None
+    return topic, int(partition)
