@@ -47,6 +47,11 @@ def keys_of(kind: Any) -> tuple[tuple[str, str, bool], ...]:
     return _KEYS[kind]
 
 
+def arguments_of(value: Any) -> Mapping[str, Any]:
+    """The fields of a dataclass as arguments of a subclass that has more of them."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
 def to_json(value: Any) -> str:
     """The value as report.json has it: ASCII, so that hostile text cannot reach a terminal, with a last newline."""
     return json.dumps(plain(value, clip=True), indent=2, ensure_ascii=True, allow_nan=False) + "\n"

@@ -172,7 +172,6 @@ _REQUEST_FLAGS = {
     "StreamsGroupHeartbeat": (_OWNED["StreamsGroupHeartbeat"],),
 }
 """API -> columns of its request that are null where nothing changes."""
-_RESPONSE_FLAGS = {api: ("error_code", columns[0]) for api, columns in _ASSIGNMENTS.items()}
 
 
 def _says_something(batch: pa.RecordBatch, api: str) -> pa.Array:

@@ -5,7 +5,8 @@ header      what a request header must look like
 requests    cuts the requests of a block
 responses   cuts the responses of a block and pairs them with their requests
 pool        the requests that wait for their responses
-proof       which connections speak Kafka, as their requests prove it; prover tries the bodies, alone those of responses
+proof       which connections speak Kafka, as their requests prove it; response_only: as their responses do, where no
+            request was captured; prover tries the bodies
 framer      all of it, block after block; exchanges calls it
 principals  the user name that a SASL token shows
 tls_hello, zookeeper   what the first bytes of other protocols show

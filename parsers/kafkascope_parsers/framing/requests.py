@@ -65,10 +65,11 @@ def hunt_request(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool
 
 
 @kernel
-def take_request(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: int, c: NDArray[np.void]) -> None:
-    """Writes the request at data[at:to] and its header fields. At least the 12 bytes up to the correlation id are
-    there.
+def take_request(s: Streams, cut: Cut, run: int, span: tuple[int, int], wholeness: int, c: NDArray[np.void]) -> None:
+    """Writes the request at data[span[0]:span[1]] and its header fields. At least the 12 bytes up to the correlation id
+    are there.
     """
+    at, to = span
     i = s.direction[run] >> 1
     row = cut.frames[add_frame(s, cut, run, at, to, wholeness)]
     row.api_key = int16_at(s.data, at + 4)
@@ -108,7 +109,7 @@ def cut_synced(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool) 
         return at
     after = at + 4 + size
     if after <= end and size <= FRAME_LIMIT:
-        take_request(s, cut, run, at, after, WHOLE, c)
+        take_request(s, cut, run, (at, after), WHOLE, c)
         return after
     if size > FRAME_LIMIT:
         verdict = looks_like_request(s.data, at, end, versions)
@@ -125,7 +126,7 @@ def cut_synced(s: Streams, cut: Cut, run: int, at: int, f: Framing, last: bool) 
         c[k >> 1].pending = 1
         c[k >> 1].pending_id = int32_at(s.data, at + 8)
         return at
-    take_request(s, cut, run, at, min(after, end), wholeness, c)
+    take_request(s, cut, run, (at, min(after, end)), wholeness, c)
     add_stretch(s, cut, run, at, min(after, end), reason)
     d[k].mode = EXPECT
     d[k].expect = s.stream_offset[run] + after - s.start[run]

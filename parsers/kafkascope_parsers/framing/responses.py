@@ -152,8 +152,9 @@ def response_proves(s: Streams, run: int, at: int, p: Pairing, last: bool) -> in
 
 
 @kernel
-def take_response(s: Streams, cut: Cut, run: int, at: int, to: int, wholeness: int, p: Pairing) -> None:
-    """Writes the response at data[at:to]; at least its correlation id is there."""
+def take_response(s: Streams, cut: Cut, run: int, span: tuple[int, int], wholeness: int, p: Pairing) -> None:
+    """Writes the response at data[span[0]:span[1]]; at least its correlation id is there."""
+    at, to = span
     w, c = p.waiting, p.connections
     i = s.direction[run] >> 1
     row = cut.frames[add_frame(s, cut, run, at, to, wholeness)]
@@ -205,7 +206,7 @@ def response_synced(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: b
         add_stretch(s, cut, run, at, min(after, end), REASON_SASL)
         return min(after, end)
     if after <= end and size <= FRAME_LIMIT:
-        take_response(s, cut, run, at, after, WHOLE, p)
+        take_response(s, cut, run, (at, after), WHOLE, p)
         return after
     if size > FRAME_LIMIT:
         if not known:
@@ -213,7 +214,7 @@ def response_synced(s: Streams, cut: Cut, run: int, at: int, p: Pairing, last: b
             d[k].reason = REASON_NOT_KAFKA
             return at
         wholeness, reason = OVERSIZE, REASON_OVERSIZE
-    take_response(s, cut, run, at, min(after, end), wholeness, p)
+    take_response(s, cut, run, (at, min(after, end)), wholeness, p)
     add_stretch(s, cut, run, at, min(after, end), reason)
     d[k].mode = EXPECT
     d[k].expect = s.stream_offset[run] + after - s.start[run]

@@ -3,7 +3,7 @@
 from kafkascope_parsers.records.batches import read_batches
 from kafkascope_parsers.records.codecs import INFLATE_LIMIT, RecordsError
 from kafkascope_parsers.records.layout import BATCH, CODECS, CONTROL_TYPES, TIMESTAMP_TYPES
-from kafkascope_parsers.records.opened import Record, RecordBatch, open_batch, open_record_set
+from kafkascope_parsers.records.open_batches import Record, RecordBatch, open_batch, open_record_set
 from kafkascope_parsers.records.summary import RECORD_SET, summarize_record_sets
 
 __all__ = [

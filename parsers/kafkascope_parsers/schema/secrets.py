@@ -4,7 +4,7 @@ The one list of them. A field of type `records` is record data and needs no entr
 paths as in Node.path.
 """
 
-_SECRET_FIELDS: dict[str, frozenset[str]] = {
+SECRET_FIELDS: dict[str, frozenset[str]] = {
     # SASL tokens: PLAIN carries the password, SCRAM its proofs, OAUTHBEARER the token.
     "SaslAuthenticateRequest": frozenset({"auth_bytes"}),
     "SaslAuthenticateResponse": frozenset({"auth_bytes"}),
@@ -25,9 +25,4 @@ _SECRET_FIELDS: dict[str, frozenset[str]] = {
 
 def is_secret(message: str, path: str) -> bool:
     """Whether the field at a path of a message is secret."""
-    return path in _SECRET_FIELDS.get(message, frozenset())
-
-
-def secret_fields() -> dict[str, frozenset[str]]:
-    """A copy of the list: message name -> paths."""
-    return dict(_SECRET_FIELDS)
+    return path in SECRET_FIELDS.get(message, frozenset())

@@ -22,19 +22,8 @@ class Sources(NamedTuple):
     tails: NDArray[np.uint8]
 
 
-class Runs(NamedTuple):
-    """Columns of `Streams`, for kernels; rows as there."""
-
-    direction: NDArray[np.int64]
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    stream_offset: NDArray[np.int64]
-    gap_before: NDArray[np.int64]
-    gap_kind: NDArray[np.uint8]
-    gap_after: NDArray[np.uint8]
-    piece_start: NDArray[np.int64]
-    piece_ts_ns: NDArray[np.int64]
-    piece_packet: NDArray[np.int64]
+PER_RUN = ("direction", "start", "end", "stream_offset", "gap_before", "gap_kind", "gap_after")
+"""Columns of Streams that have a row for each run."""
 
 
 @kernel
@@ -103,10 +92,9 @@ def copy_chunks(
     order: NDArray[np.int64],
     sides: NDArray[np.void],
     sources: Sources,
-    to: tuple[NDArray[np.uint8], Runs],
+    runs: Streams,
 ) -> int:
-    """Copies the chunks in that order and writes runs and pieces. Returns the number of runs."""
-    data, runs = to
+    """Copies the chunks in that order to runs.data and writes runs and pieces. Returns the number of runs."""
     n, place, direction, expected = 0, 0, -1, 0
     for k in range(len(order)):
         chunk = chunks[order[k]]
@@ -120,7 +108,7 @@ def copy_chunks(
         direction, expected = chunk.direction, chunk.stream_offset + length
         if chunk.source != FROM_TAIL:
             sides[direction].stream_bytes += length
-        at, target = chunk.at, data[place : place + length]
+        at, target = chunk.at, runs.data[place : place + length]
         if chunk.source == FROM_BLOCK:
             copy_bytes(target, sources.block[at : at + length])
         elif chunk.source == FROM_WAITING:
@@ -169,20 +157,11 @@ def _gaps_after(direction: NDArray[np.int64], sides: NDArray[np.void]) -> NDArra
     return np.where(last, sides["gap_kind"][direction], GAP_NONE).astype(np.uint8)
 
 
-def room_for_runs(n_chunks: int) -> Runs:
-    """Room for the runs of n_chunks: at most one each; exactly one piece each."""
-    return Runs(
-        np.empty(n_chunks, np.int64),
-        np.empty(n_chunks, np.int64),
-        np.empty(n_chunks, np.int64),
-        np.empty(n_chunks, np.int64),
-        np.empty(n_chunks, np.int64),
-        np.empty(n_chunks, np.uint8),
-        np.empty(n_chunks, np.uint8),
-        np.empty(n_chunks, np.int64),
-        np.empty(n_chunks, np.int64),
-        np.empty(n_chunks, np.int64),
-    )
+def room_for_runs(data: NDArray[np.uint8], n_chunks: int) -> Streams:
+    """Room for the runs of n_chunks, whose bytes data has room for: at most one each; exactly one piece each."""
+    kinds = {"gap_kind": np.uint8, "gap_after": np.uint8}
+    columns: list[Any] = [np.empty(n_chunks, kinds.get(name, np.int64)) for name in Streams._fields[1:]]
+    return Streams(data, *columns)
 
 
 class Assembler:
@@ -218,22 +197,11 @@ class Assembler:
         found.sort()
         order = np.empty(len(chunks), np.int64)
         data = self._room(order_chunks(chunks, sides, found, np.zeros(len(found) + 1, np.int64), order))
-        runs = room_for_runs(len(chunks))
-        n = copy_chunks(chunks, order, sides, Sources(*sources, self._tails), (data, runs))
-        runs = Runs(
-            runs.direction[:n],
-            runs.start[:n],
-            runs.end[:n],
-            runs.stream_offset[:n],
-            runs.gap_before[:n],
-            runs.gap_kind[:n],
-            _gaps_after(runs.direction[:n], sides),
-            runs.piece_start,
-            runs.piece_ts_ns,
-            runs.piece_packet,
-        )
+        runs = room_for_runs(data, len(chunks))
+        n = copy_chunks(chunks, order, sides, Sources(*sources, self._tails), runs)
+        runs = runs._replace(**{name: getattr(runs, name)[:n] for name in PER_RUN})
         self._tail_chunks = tails[~chosen]
-        return Streams(data, *runs)
+        return runs._replace(gap_after=_gaps_after(runs.direction, sides))
 
     def keep_rest(self, streams: Streams, consumed: NDArray[np.int64]) -> None:
         """Copies what is left of the last block's runs beside the tails of directions that had nothing in it. consumed:

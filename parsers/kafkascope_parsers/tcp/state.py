@@ -40,9 +40,6 @@ E_DIFFERS, E_LIMIT = 10, 11
 NO_EVENT = -1
 _FIRST_ROOM = 1024
 
-EVENTS_PER_SEGMENT = 5
-"""SYN or RST, FIN, zero window, retransmit or keep-alive, retransmit_differs; those of waiting parts come on top."""
-
 WINDOW_LIMIT = 1 << 30
 """Largest TCP window (RFC 7323): an acknowledgment further ahead is not believed."""
 

@@ -9,7 +9,7 @@ import pytest
 import kafkascope_parsers.schema as schema
 from kafkascope_parsers.schema import program
 from kafkascope_parsers.schema.facts import parse_versions
-from kafkascope_parsers.schema.secrets import secret_fields
+from kafkascope_parsers.schema.secrets import SECRET_FIELDS
 from kafkascope_parsers.schema.tree import snake_case
 
 # (key, name, versions, first flexible version) as listed by Kafka's protocol guide; removed versions from that of 3.9.
@@ -140,7 +140,7 @@ def test_every_secret_is_a_field_and_every_field_that_sounds_like_one_is_secret(
         for key in schema.api_keys()
         for message in (schema.message_type(key, "request"), schema.message_type(key, "response"))
     }
-    for name, paths in secret_fields().items():
+    for name, paths in SECRET_FIELDS.items():
         assert all(by_name[name].node(path).is_secret for path in paths), name
     sounding = {
         (message.name, leaf.path)
@@ -148,7 +148,7 @@ def test_every_secret_is_a_field_and_every_field_that_sounds_like_one_is_secret(
         for leaf in message.leaves()
         if any(word in leaf.name for word in ("hmac", "password", "salt", "auth_bytes", "secret"))
     }
-    secret = {(name, path) for name, paths in secret_fields().items() for path in paths}
+    secret = {(name, path) for name, paths in SECRET_FIELDS.items() for path in paths}
     assert len(sounding) >= 8
     assert sounding <= secret
 

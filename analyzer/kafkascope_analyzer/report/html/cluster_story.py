@@ -1,12 +1,13 @@
 """Who led and coordinated what, from when on: what the page needs to draw the cluster at any moment."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.formatting import node, ranges, safe
 from kafkascope_analyzer.report.model.listed_brokers import GONE, broker_moves
 from kafkascope_analyzer.report.model.topology import ClusterChange, Controller, TopologyBroker, topology_model
 from kafkascope_analyzer.report.model.topology_facts import Replay, facts_in_order
+from kafkascope_analyzer.report.plain import arguments_of
 
 MOST_SUBJECTS = 2_000
 """Partitions and coordinator keys whose owners are listed; those that moved first."""
@@ -70,8 +71,7 @@ def load_cluster(dataset: Dataset) -> ClusterStory:
 
 
 def _with_text(change: ClusterChange) -> PageChange:
-    known = {field.name: getattr(change, field.name) for field in fields(change)}
-    return PageChange(**known, text=_text(change))
+    return PageChange(**arguments_of(change), text=_text(change))
 
 
 def _text(change: ClusterChange) -> str:

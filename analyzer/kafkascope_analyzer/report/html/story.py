@@ -1,6 +1,6 @@
 """What the page shows besides the requests' columns, as one dataclass."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kafkascope_analyzer.dataset.dataset import Dataset
@@ -49,6 +49,7 @@ from kafkascope_analyzer.report.model.removed_versions import RemovedVersions
 from kafkascope_analyzer.report.model.report import Report
 from kafkascope_analyzer.report.model.request_rates import RequestRates
 from kafkascope_analyzer.report.model.restarts import Restarts
+from kafkascope_analyzer.report.plain import arguments_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +193,7 @@ def _capture(dataset: Dataset, model: Report, n_requests: int) -> PageCapture:
     files = tuple(replace(file, path=Path(file.path or "").name) for file in model.capture.files)
     capture = replace(model.capture, files=files)
     return PageCapture(
-        **{field.name: getattr(capture, field.name) for field in fields(capture)},
+        **arguments_of(capture),
         title=_title(capture, dataset),
         facts=capture_facts(model, n_requests),
         unread=unread_texts(model, capture),

@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import REBALANCES, TRANSACTIONS
@@ -12,6 +12,7 @@ from kafkascope_analyzer.report.model.findings import Findings
 from kafkascope_analyzer.report.model.rebalances import GroupRebalances
 from kafkascope_analyzer.report.model.transactions import BlockedConsumer, Transaction
 from kafkascope_analyzer.report.model.unread_partitions import Rebalance, member_names, unread_of, unread_text
+from kafkascope_analyzer.report.plain import arguments_of
 from kafkascope_analyzer.report.rows import grouped, read
 
 MOST_ROWS = 2_000
@@ -85,7 +86,7 @@ def page_findings(findings: Findings) -> PageFindings:
     alone = [place for place, row in enumerate(findings.listed) if row.incident_id is None]
     notes = tuple(place for place in alone if findings.listed[place].severity == "info")
     return PageFindings(
-        **{field.name: getattr(findings, field.name) for field in fields(findings)},
+        **arguments_of(findings),
         title="Other findings" if findings.n_under_incidents else "Findings",
         alone=tuple(place for place in alone if place not in notes),
         notes_title=f"{count(len(notes), 'note')}: worth knowing" if notes else "",

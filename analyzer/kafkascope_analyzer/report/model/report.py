@@ -23,7 +23,7 @@ from kafkascope_analyzer.report.model.removed_versions import RemovedVersions, r
 from kafkascope_analyzer.report.model.request_rates import RequestRates, request_rates
 from kafkascope_analyzer.report.model.restarts import Restarts, restarts_of
 from kafkascope_analyzer.report.model.traffic import Traffic, report_tables, traffic_of
-from kafkascope_analyzer.report.plain import to_json
+from kafkascope_analyzer.report.plain import arguments_of, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,7 @@ def report_model(dataset: Dataset) -> Report:
         overview = load_overview(dataset)
         summary = summary_of(overview, traffic.errors.n)
         return Report(
-            report_version=traffic.report_version,
-            capture=traffic.capture,
-            capture_points=traffic.capture_points,
-            connections=traffic.connections,
-            cluster=traffic.cluster,
-            apis=traffic.apis,
-            errors=traffic.errors,
-            unread=traffic.unread,
+            **arguments_of(traffic),
             stories=presence(dataset, CLIENTS),
             headline=summary.headline,
             incidents=summary.incidents,

@@ -7,7 +7,7 @@ coordinators from or to the broker around that time, and what waited at the brok
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from kafkascope_analyzer.dataset.contract import Table
@@ -22,6 +22,7 @@ from kafkascope_analyzer.report.model.incidents.families import Family, families
 from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow, Stall, load_facts
 from kafkascope_analyzer.report.model.incidents.waits import who_waited
 from kafkascope_analyzer.report.model.topology import CaptureTimes, ClusterChange, Topology, topology_model
+from kafkascope_analyzer.report.plain import arguments_of
 from kafkascope_analyzer.report.rows import Row, read
 
 SHUTDOWN_NS = 3_000_000_000
@@ -129,10 +130,7 @@ def load_restarts(dataset: Dataset) -> Restarts:
 
 def load_history(dataset: Dataset) -> ClusterHistory:
     """How the cluster changed. Raises UsageError where a table cannot be read."""
-    model = topology_model(dataset)
-    return ClusterHistory(
-        **{field.name: getattr(model, field.name) for field in fields(model)}, restarts=load_restarts(dataset)
-    )
+    return ClusterHistory(**arguments_of(topology_model(dataset)), restarts=load_restarts(dataset))
 
 
 def load_upgrades(dataset: Dataset) -> Upgrades:

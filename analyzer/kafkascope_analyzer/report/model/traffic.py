@@ -26,6 +26,7 @@ from kafkascope_analyzer.report.model.capture_points import CapturePoints, captu
 from kafkascope_analyzer.report.model.cluster import Cluster, cluster
 from kafkascope_analyzer.report.model.data_quality import DataQuality, data_quality
 from kafkascope_analyzer.report.model.ledger import FullLedger, full_ledger
+from kafkascope_analyzer.report.plain import arguments_of
 from kafkascope_analyzer.sql.database import Database
 
 REPORT_VERSION = 1
@@ -68,18 +69,7 @@ def traffic_model(dataset: Dataset) -> Traffic:
 def info_model(dataset: Dataset) -> Info:
     """The same with the byte ledger in full."""
     with report_tables(dataset) as database:
-        traffic = traffic_of(database)
-        return Info(
-            report_version=traffic.report_version,
-            capture=traffic.capture,
-            capture_points=traffic.capture_points,
-            connections=traffic.connections,
-            cluster=traffic.cluster,
-            apis=traffic.apis,
-            errors=traffic.errors,
-            unread=traffic.unread,
-            ledger=full_ledger(database),
-        )
+        return Info(**arguments_of(traffic_of(database)), ledger=full_ledger(database))
 
 
 def traffic_of(database: Database) -> Traffic:
