@@ -12,7 +12,8 @@ is known by then.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,8 @@ RANGE_BYTES = 128 << 20
 """Bytes of a range: some seconds of work, and many times what has to be read before it."""
 _LEAD_BYTES = 4 << 20
 """Bytes that are read before a range, unless they turn out to be too few."""
+_MOST_LEAD_BYTES = 64 << 20
+"""Bytes that are read before a range at the most: those of COPY_NS at 10 Gbit/s."""
 _LEAD_PACKETS = 4 * RECENT
 """Packets before a range that are enough: half of them may be copies, and some carry no TCP."""
 _LEAD_NS = 4 * COPY_NS
@@ -42,6 +45,8 @@ _LEAST_LEAD_PACKETS = 256
 _BETWEEN_FILES_NS = 1_000_000_000
 """Of a compressed file, the packets of this time before the next file begins are read as what comes before it."""
 _UNKNOWN_NS = 1 << 62
+_MOST_OPENED = 16
+"""Files that are looked into at the same time: a store takes tens of milliseconds for each."""
 _RECORD_BYTES = 1 << 20
 """Bytes behind a range that are read for its last record. A longer record makes the plan wrong: the range is read again
 as one with the next."""
@@ -118,8 +123,7 @@ def plan_ranges(
     streams = [place for place in inputs if place.is_stream]
     if streams:
         raise UsageError(f"{streams[0]}: Spark's tasks cannot read standard input or a pipe: give a file")
-    known = dict(ends_ns or {})
-    previous = _previous_captures(inputs, known)
+    previous = _previous_captures(inputs, ends_ns or {})
     ranges: list[CaptureRange] = []
     for capture_id, place in enumerate(inputs):
         starts = _starts(place, range_bytes)
@@ -163,22 +167,24 @@ def _pcap_reader(place: CapturePlace) -> PcapReader | None:
     return reader if isinstance(reader, PcapReader) else None
 
 
-def _previous_captures(inputs: Sequence[CapturePlace], ends_ns: dict[int, int]) -> dict[int, tuple[int, CapturePlace]]:
+def _previous_captures(
+    inputs: Sequence[CapturePlace], ends_ns: Mapping[int, int]
+) -> dict[int, tuple[int, CapturePlace]]:
     """The capture that each one continues, as far as it does. Where the end of a file is not known without reading it,
     it is taken to be where the next file of a like name begins."""
-    begins = [first_packet(place)[0] for place in inputs] if len(inputs) > 1 else [0]
+    if len(inputs) == 1:
+        return {}
+    with ThreadPoolExecutor(_MOST_OPENED) as pool:
+        begins = [first_ns for first_ns, _ in pool.map(first_packet, inputs)]
+        ends = list(pool.map(lambda i: ends_ns.get(i) or _end_ns(inputs[i]), range(len(inputs))))
     finder, last_of, previous = SeriesFinder(), dict[int, int](), dict[int, tuple[int, CapturePlace]]()
     for i, place in enumerate(inputs):
-        if len(inputs) == 1 or not begins[i]:
-            continue
-        series = finder.series_of(place, begins[i])
-        if series in last_of:
-            before = last_of[series]
-            previous[i] = (before, inputs[before])
-        last_of[series] = i
-        if i not in ends_ns:
-            ends_ns[i] = _end_ns(place) or _next_alike(inputs, begins, i)
-        finder.ended_at(series, ends_ns[i])
+        if begins[i]:
+            series = finder.series_of(place, begins[i])
+            if series in last_of:
+                previous[i] = (last_of[series], inputs[last_of[series]])
+            last_of[series] = i
+            finder.ended_at(series, ends[i] or _next_alike(inputs, begins, i))
     return previous
 
 
@@ -215,7 +221,7 @@ def _lead_in(place: CapturePlace, byte: int | None) -> _Lead | None:
         while True:
             first = end - n_bytes if end - n_bytes > FILE_HEADER_BYTES else 0
             found = _read_lead(place, first, end)
-            if first == 0 or _is_enough(found.packets):
+            if first == 0 or _is_enough(found.packets) or n_bytes >= _MOST_LEAD_BYTES:
                 return found
             n_bytes *= 2
     except OSError as error:
@@ -237,30 +243,41 @@ def _read_lead(place: CapturePlace, first: int, end: int) -> _Lead:
         file.seek(first)
         data = _read_fully(file, end - first + _RECORD_BYTES)
     buf, is_all = np.frombuffer(data, np.uint8), len(data) < end - first + _RECORD_BYTES
-    at, parts = 0, [Packets(*(np.empty(0, dtype) for dtype in (np.int64, *[np.int64] * 2, *[np.int32] * 2, np.uint16)))]
-    is_proved = first == 0
     if first:
         reader.begin_at(first)
+    packets = _joined_packets(list(_proved_packets(reader, buf, end - first, is_all=is_all)))
+    starts = reader.record_starts(packets)
+    n_before = int(np.searchsorted(starts, end - first))
+    end_byte = first + int(starts[n_before]) if n_before < len(packets) else reader.position
+    return _Lead(buf, _part(packets, slice(0, n_before)), end_byte)
+
+
+def _proved_packets(reader: PcapReader, buf: NDArray[np.uint8], end: int, *, is_all: bool) -> Iterator[Packets]:
+    """The packets in buf, as far as the place `end` or further. Where the reader is not at the beginning of the file,
+    from the first one on that can be proved. is_all: nothing follows buf in the file."""
+    at, is_proved = 0, reader.position == 0
     while True:
         if not is_proved:
             n, is_proved = reader.pass_over(buf, at, len(buf), is_all)
             at += n
             if not is_proved:
-                break
+                return
         try:
             packets, n = reader.read_packets(buf, at, len(buf), True)
-        except CaptureError:
+        except CaptureError:  # a corrupt place: whoever reads the range before this one reports it
             is_proved = False
             continue
         at += n
-        parts.append(packets)
-        if not n or at >= end - first:
-            break
-    packets = Packets(*(np.concatenate([getattr(part, name) for part in parts]) for name in Packets.__slots__))
-    starts = reader.record_starts(packets)
-    n_before = int(np.searchsorted(starts, end - first))
-    end_byte = first + int(starts[n_before]) if n_before < len(packets) else reader.position
-    return _Lead(buf, _part(packets, slice(0, n_before)), end_byte)
+        yield packets
+        if not n or at >= end:
+            return
+
+
+def _joined_packets(parts: Sequence[Packets]) -> Packets:
+    if not parts:
+        empty = np.empty(0, np.int64)
+        return Packets(empty, empty, empty, empty.astype(np.int32), empty.astype(np.int32), empty.astype(np.uint16))
+    return Packets(*(np.concatenate([getattr(part, name) for part in parts]) for name in Packets.__slots__))
 
 
 def _part(packets: Packets, rows: slice, n_before: int = 0) -> Packets:
@@ -407,8 +424,7 @@ class RangeReading:
 
 
 def join(summaries: Sequence[RangeSummary]) -> Joined:
-    """Joins what was read of all ranges of a plan, and says where the plan was wrong. The summaries' `info` of the
-    first range of each capture becomes that of the whole capture."""
+    """Joins what was read of all ranges of a plan, and says where the plan was wrong."""
     ordered = sorted(summaries, key=lambda each: (each.capture_id, each.number))
     joined, wrong, before = Joined(), set(), dict[int, int]()
     begins: list[int | None] = []
@@ -416,7 +432,7 @@ def join(summaries: Sequence[RangeSummary]) -> Joined:
     for each in ordered:
         key = (each.capture_id, each.number)
         if each.number == 0:
-            joined.captures.append(each.info)
+            joined.captures.append(replace(each.info))
             joined.packets_before[key] = 0
             begins.append(each.begin_ns)
             ends.append(each)

@@ -79,7 +79,7 @@ class SparkEngine:
     def scan(
         self, jobs: Sequence[ScanJob], inputs: tuple[CapturePlace, ...], progress: Progress | None = None
     ) -> Scanned:
-        """As `Engine.scan`."""
+        """As `Engine.scan`; how far the tasks have come, Spark's own pages show."""
         self._stage("Spark: reading captures")
         joined = self._scan_ranges(inputs)
         self._stage("learning the cluster")
@@ -92,8 +92,6 @@ class SparkEngine:
             results.append(BucketResult(report.message_rows, report.ledger, report.limits_hit, buckets))
             names = message_names(report.files, self._run.run_id)
             self._jobs.append(FinishJob(buckets, report.spill, names))
-        if progress is not None:
-            progress(1, 1)
         return Scanned(joined.captures, limits_hit_below_tcp(joined.captures), results)
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:

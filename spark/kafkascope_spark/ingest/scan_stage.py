@@ -86,9 +86,8 @@ class _Rows:
 
 def _scanned(run: TaskRun, bucket: int, rows: _Rows) -> ScanReport:
     summaries = [each for row in rows.rows_of(bucket, 0) for each in summaries_of(row)]
-    originals = pickle.dumps(summaries)  # joining adds up in place
     joined = join(summaries)
-    kept = pickle.loads(originals) if bucket == 0 else []
+    kept = summaries if bucket == 0 else []
     if not joined.is_right:
         for _ in rows.rows_of(bucket, BLOCK):
             pass
