@@ -26,7 +26,7 @@ from kafkascope_analyzer.read.source import BLOCK_BYTES, Block, CaptureFile, Cap
 from kafkascope_analyzer.read.window import OneBuffer, Window
 from kafkascope_parsers.capture import HEAD_BYTES, CaptureReader, Packets, PcapReader, compression_of, open_reader
 from kafkascope_parsers.capture.pcap import FILE_HEADER_BYTES
-from kafkascope_parsers.errors import CaptureError, UsageError
+from kafkascope_parsers.errors import CaptureError
 from kafkascope_parsers.link import LinkReader
 from kafkascope_parsers.link.duplicates import COPY_NS, RECENT
 
@@ -45,6 +45,7 @@ _LEAST_LEAD_PACKETS = 256
 _BETWEEN_FILES_NS = 1_000_000_000
 """Of a compressed file, the packets of this time before the next file begins are read as what comes before it."""
 _UNKNOWN_NS = 1 << 62
+_PEEK_BYTES = 1 << 16
 _MOST_OPENED = 16
 """Files that are looked into at the same time: a store takes tens of milliseconds for each."""
 _RECORD_BYTES = 1 << 20
@@ -118,11 +119,10 @@ def plan_ranges(
     """Divides captures, which are in time order, into ranges of some range_bytes. ends_ns: the times of last packets
     that are known; joints: (capture, `first`) of ranges that have to be one with the range before them.
 
-    Raises CaptureError where a capture cannot be read, UsageError for standard input and pipes.
+    Raises CaptureError where a capture cannot be read.
     """
-    streams = [place for place in inputs if place.is_stream]
-    if streams:
-        raise UsageError(f"{streams[0]}: Spark's tasks cannot read standard input or a pipe: give a file")
+    if len(inputs) == 1:  # several have been looked into when they were put in order
+        next(CaptureFile(inputs[0], _PEEK_BYTES).blocks(), None)
     previous = _previous_captures(inputs, ends_ns or {})
     ranges: list[CaptureRange] = []
     for capture_id, place in enumerate(inputs):
