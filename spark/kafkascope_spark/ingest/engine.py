@@ -12,7 +12,8 @@ from kafkascope_analyzer.dataset.new_dataset import NewDataset
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.memory.limits import limits_within
 from kafkascope_analyzer.read.place import CapturePlace
-from kafkascope_analyzer.read.ranges import RANGE_BYTES, CaptureRange, Joined, join, plan_ranges
+from kafkascope_analyzer.read.range_join import Joined, join
+from kafkascope_analyzer.read.range_plan import RANGE_BYTES, CaptureRange, plan_ranges
 from kafkascope_analyzer.read.reading import limits_hit_below_tcp
 from kafkascope_analyzer.read.source import unpacked_bytes
 from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.manifest import Files
-from kafkascope_analyzer.read.ranges import Joined, RangeSummary, join
+from kafkascope_analyzer.read.range_join import Joined, join
+from kafkascope_analyzer.read.range_reading import RangeSummary
 from kafkascope_analyzer.resolve.finish import Bucket
 from kafkascope_analyzer.workers.worker import BucketScans, ScanJob
 from kafkascope_parsers.link.datagrams import DATAGRAM_LIMIT

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from kafkascope_analyzer.read import ranges as tested
+from kafkascope_analyzer.read import range_lead as tested
 from kafkascope_analyzer.read.place import place_of
-from kafkascope_analyzer.read.ranges import RangeReading, join, plan_ranges
+from kafkascope_analyzer.read.range_join import join
+from kafkascope_analyzer.read.range_plan import plan_ranges
+from kafkascope_analyzer.read.range_reading import RangeReading
 from kafkascope_analyzer.read.reading import Reading
 from kafkascope_analyzer.read.window import OneBuffer
 from kafkascope_parsers.errors import CaptureError
