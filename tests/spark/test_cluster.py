@@ -1,5 +1,5 @@
-"""The same stories on a cluster: a standalone master and two workers from the pyspark package, on loopback, reached
-as `--master` and, through a Spark Connect server on it, as SPARK_REMOTE."""
+"""The same tables and stories on a cluster: a standalone master and two workers from the pyspark package, on loopback,
+reached as `--master` and, through a Spark Connect server on it, as SPARK_REMOTE."""
 
 import importlib.util
 import json
@@ -19,6 +19,7 @@ import pytest
 from kafkascope_analyzer.cli.executor_archive import write_executor_archive
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.stories import CLIENT_TABLES, STORY_TABLES
+from kafkascope_analyzer.dataset.tables import INGEST_TABLES
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 
@@ -30,6 +31,8 @@ PATIENCE_S = 120
 JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Every JVM lives for some seconds: the second compiler would take longer than it saves."""
 SPARK_OPTIONS = {"spark.sql.shuffle.partitions": "3", "spark.ui.enabled": "false"}
+SUBMIT = " ".join((*(f"--conf {name}={value}" for name, value in SPARK_OPTIONS.items()), "pyspark-shell"))
+CAPTURES = pathlib.Path(__file__).parents[2] / "fixtures" / "captures"
 DatasetOf = Callable[[str], pathlib.Path]
 
 
@@ -124,8 +127,7 @@ def stories_of(daemons: Daemons, dataset: pathlib.Path, place: pathlib.Path, whe
     shutil.copytree(dataset, place, ignore=shutil.ignore_patterns("stories"))
     options = [x for name, value in where.items() if name.startswith("--") for x in (name, value)]
     environment = daemons.environment | {n: v for n, v in where.items() if not n.startswith("--")}
-    submit = " ".join(f"--conf {name}={value}" for name, value in SPARK_OPTIONS.items())
-    environment["PYSPARK_SUBMIT_ARGS"] = f"{submit} pyspark-shell"
+    environment["PYSPARK_SUBMIT_ARGS"] = SUBMIT
     command = [sys.executable, "-m", "kafkascope_analyzer.cli", "stories", str(place), "-q", "--format", "json"]
     made = subprocess.run(
         [*command, *options], env=environment, capture_output=True, text=True, check=False, timeout=3 * PATIENCE_S
@@ -147,6 +149,28 @@ def test_a_master_with_two_workers_writes_the_same_stories(
     daemons, master = cluster
     dataset = dataset_of("healthy_basic")
     assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"--master": master}), dataset)
+
+
+def test_a_master_with_two_workers_ingests_the_same_tables(
+    cluster: tuple[Daemons, str], dataset_of: DatasetOf, tmp_path: pathlib.Path
+) -> None:
+    daemons, master = cluster
+    capture, out = CAPTURES / "healthy_basic.pcap.zst", tmp_path / "there.kscope"
+    command = [sys.executable, "-m", "kafkascope_analyzer.cli", "ingest", str(capture), "-o", str(out), "--jobs", "2"]
+    made = subprocess.run(
+        [*command, "--master", master, "-q", "--format", "json"],
+        env=daemons.environment | {"PYSPARK_SUBMIT_ARGS": SUBMIT},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=3 * PATIENCE_S,
+    )
+    assert made.returncode == 0, made.stderr[-3000:]
+    found, expected = Dataset.open(out), Dataset.open(dataset_of("healthy_basic"))
+    assert found.manifest.options["buckets"] == 2
+    for table in INGEST_TABLES:
+        mine, theirs = (dataset.read(table.name) for dataset in (found, expected))
+        assert sorted(map(repr, mine.to_pylist())) == sorted(map(repr, theirs.to_pylist())), table.name
 
 
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect needs pyspark[connect]")

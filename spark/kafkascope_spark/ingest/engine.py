@@ -13,7 +13,8 @@ from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.memory.limits import limits_within
 from kafkascope_analyzer.read.open_reading import Inputs
 from kafkascope_analyzer.read.place import CapturePlace
-from kafkascope_analyzer.read.ranges import RANGE_BYTES, CaptureRange, Joined, join, plan_ranges
+from kafkascope_analyzer.read.range_join import Joined, join
+from kafkascope_analyzer.read.range_plan import RANGE_BYTES, CaptureRange, plan_ranges
 from kafkascope_analyzer.read.reading import limits_hit_below_tcp
 from kafkascope_analyzer.read.source import unpacked_bytes
 from kafkascope_analyzer.workers.engine import Finished, Learned, Progress, Scanned
@@ -78,7 +79,7 @@ class SparkEngine:
         """The session is not the engine's."""
 
     def scan(self, jobs: Sequence[ScanJob], inputs: Inputs, progress: Progress | None = None) -> Scanned:
-        """As `Engine.scan`."""
+        """As `Engine.scan`; how far the tasks have come, Spark's own pages show."""
         self._stage("Spark: reading captures")
         joined = self._scan_ranges(inputs.places)
         self._stage("learning the cluster")
@@ -91,8 +92,6 @@ class SparkEngine:
             results.append(BucketResult(report.message_rows, report.ledger, report.limits_hit, buckets))
             names = message_names(report.files, self._run.run_id)
             self._jobs.append(FinishJob(buckets, report.spill, names))
-        if progress is not None:
-            progress(1, 1)
         return Scanned(joined.captures, limits_hit_below_tcp(joined.captures), results)
 
     def finish(self, learned: Learned, meanwhile: Callable[[], None] | None = None) -> Finished:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from kafkascope_analyzer.read.ranges import CaptureRange, RangeReading
+from kafkascope_analyzer.read.range_plan import CaptureRange
+from kafkascope_analyzer.read.range_reading import RangeReading
 from kafkascope_spark.ingest.kernel_cache import prepare_kernel_cache
 from kafkascope_spark.ingest.segment_rows import block_rows, summary_rows
 

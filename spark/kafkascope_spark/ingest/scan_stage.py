@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kafkascope_analyzer.dataset.manifest import Files
-from kafkascope_analyzer.read.ranges import Joined, RangeSummary, join
+from kafkascope_analyzer.read.range_join import Joined, join
+from kafkascope_analyzer.read.range_reading import RangeSummary
 from kafkascope_analyzer.resolve.bucket_tables import Bucket
 from kafkascope_analyzer.workers.worker import BucketScans, ScanJob
 from kafkascope_parsers.link.datagrams import DATAGRAM_LIMIT
@@ -86,9 +87,8 @@ class _Rows:
 
 def _scanned(run: TaskRun, bucket: int, rows: _Rows) -> ScanReport:
     summaries = [each for row in rows.rows_of(bucket, 0) for each in summaries_of(row)]
-    originals = pickle.dumps(summaries)  # joining adds up in place
     joined = join(summaries)
-    kept = pickle.loads(originals) if bucket == 0 else []
+    kept = summaries if bucket == 0 else []
     if not joined.is_right:
         for _ in rows.rows_of(bucket, BLOCK):
             pass

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.read.ranges import RangeSummary
+from kafkascope_analyzer.read.range_reading import RangeSummary
 from kafkascope_analyzer.read.reading import ReadBlock
 from kafkascope_parsers.link import Datagram, Segments
 from kafkascope_parsers.link.segments import SEGMENT_COLUMNS

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from kafkascope_analyzer.read import ranges as tested
-from kafkascope_analyzer.read.place import STANDARD_INPUT, place_of
-from kafkascope_analyzer.read.ranges import RangeReading, join, plan_ranges
+from kafkascope_analyzer.read import range_lead as tested
+from kafkascope_analyzer.read.place import place_of
+from kafkascope_analyzer.read.range_join import join
+from kafkascope_analyzer.read.range_plan import plan_ranges
+from kafkascope_analyzer.read.range_reading import RangeReading
 from kafkascope_analyzer.read.reading import Reading
 from kafkascope_analyzer.read.window import OneBuffer
-from kafkascope_parsers.errors import UsageError
+from kafkascope_parsers.errors import CaptureError
 
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "captures"
 BLOCK_BYTES = 1 << 18
@@ -170,6 +172,7 @@ def test_packed_files_and_pcapng_are_one_range():
         assert len(plan_ranges([place_of(CAPTURES / name)], 1000)) == 1
 
 
-def test_standard_input_is_refused():
-    with pytest.raises(UsageError, match="cannot read standard input"):
-        plan_ranges([STANDARD_INPUT])
+def test_a_file_that_is_no_capture_is_an_error_before_anything_is_read(tmp_path):
+    (tmp_path / "notes.txt").write_text("no capture")
+    with pytest.raises(CaptureError, match=r"notes\.txt"):
+        plan_ranges([place_of(tmp_path / "notes.txt")])

@@ -1,0 +1,114 @@
+"""Ranges of captures, which can be read apart from each other.
+
+Only pcap files without compression are divided; any other file is one range. A plan is right where each range begins at
+the byte behind the last record of the range before it, and where each file follows the file whose end was read before
+it. Both are known when all is read (range_join); a plan that was wrong is made again with what is known by then.
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from kafkascope_analyzer.read.place import CapturePlace
+from kafkascope_analyzer.read.range_lead import lead_in, pcap_reader
+from kafkascope_analyzer.read.series import SeriesFinder, first_packet, looks_alike
+from kafkascope_analyzer.read.source import CaptureFile
+
+RANGE_BYTES = 128 << 20
+"""Bytes of a range: some seconds of work, and many times what has to be read before it."""
+_PEEK_BYTES = 1 << 16
+_MOST_OPENED = 16
+"""Files that are looked into at the same time: a store takes tens of milliseconds for each."""
+_UNKNOWN_NS = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRange:
+    """Bytes [first, last) of the capture `capture_id` at `place`, by where records begin; last: None is the end of the
+    file. number: of the range in its file. previous: the capture that it continues, by number and place; None where it
+    begins a series, or for all but the first range of a file.
+    """
+
+    capture_id: int
+    number: int
+    place: CapturePlace
+    first: int = 0
+    last: int | None = None
+    previous: tuple[int, CapturePlace] | None = None
+    may_be_empty: bool = False
+
+
+def plan_ranges(
+    inputs: Sequence[CapturePlace],
+    range_bytes: int = RANGE_BYTES,
+    *,
+    ends_ns: Mapping[int, int] | None = None,
+    joints: frozenset[tuple[int, int]] = frozenset(),
+) -> tuple[CaptureRange, ...]:
+    """Divides captures, which are in time order, into ranges of some range_bytes. ends_ns: the times of last packets
+    that are known; joints: (capture, `first`) of ranges that have to be one with the range before them.
+
+    Raises CaptureError where a capture cannot be read.
+    """
+    if len(inputs) == 1:  # several have been looked into when they were put in order
+        next(CaptureFile(inputs[0], _PEEK_BYTES).blocks(), None)
+    previous = _previous_captures(inputs, ends_ns or {})
+    ranges: list[CaptureRange] = []
+    for capture_id, place in enumerate(inputs):
+        starts = _starts(place, range_bytes)
+        pairs = list(zip(starts, [*starts[1:], None], strict=True))
+        for number, (first, last) in enumerate(_merged(pairs, capture_id, joints)):
+            before = previous.get(capture_id) if number == 0 else None
+            ranges.append(CaptureRange(capture_id, number, place, first, last, before, len(inputs) > 1))
+    return tuple(ranges)
+
+
+def _merged(
+    pairs: list[tuple[int, int | None]], capture_id: int, joints: frozenset[tuple[int, int]]
+) -> list[tuple[int, int | None]]:
+    """The ranges of a capture, those at joints one with what is before them."""
+    merged: list[tuple[int, int | None]] = []
+    for first, last in pairs:
+        if merged and (capture_id, first) in joints:
+            merged[-1] = (merged[-1][0], last)
+        else:
+            merged.append((first, last))
+    return merged
+
+
+def _starts(place: CapturePlace, range_bytes: int) -> list[int]:
+    """Where the ranges of a capture begin."""
+    return [0] if pcap_reader(place) is None else list(range(0, max(place.size_bytes(), 1), range_bytes))
+
+
+def _previous_captures(
+    inputs: Sequence[CapturePlace], ends_ns: Mapping[int, int]
+) -> dict[int, tuple[int, CapturePlace]]:
+    """The capture that each one continues, as far as it does. Where the end of a file is not known without reading it,
+    it is taken to be where the next file of a like name begins."""
+    if len(inputs) == 1:
+        return {}
+    with ThreadPoolExecutor(_MOST_OPENED) as pool:
+        begins = [first_ns for first_ns, _ in pool.map(first_packet, inputs)]
+        ends = list(pool.map(lambda i: ends_ns.get(i) or _end_ns(inputs[i]), range(len(inputs))))
+    finder, last_of, previous = SeriesFinder(), dict[int, int](), dict[int, tuple[int, CapturePlace]]()
+    for i, place in enumerate(inputs):
+        if begins[i]:
+            series = finder.series_of(place, begins[i])
+            if series in last_of:
+                previous[i] = (last_of[series], inputs[last_of[series]])
+            last_of[series] = i
+            finder.ended_at(series, ends[i] or _next_alike(inputs, begins, i))
+    return previous
+
+
+def _next_alike(inputs: Sequence[CapturePlace], begins: Sequence[int], i: int) -> int:
+    """When the next file of a like name begins."""
+    alike = (j for j in range(i + 1, len(inputs)) if looks_alike(str(inputs[i]), str(inputs[j])))
+    return next((begins[j] for j in alike), _UNKNOWN_NS)
+
+
+def _end_ns(place: CapturePlace) -> int | None:
+    """The time of the last packet of a file, where it can be known without reading all of it."""
+    lead = lead_in(place, None)
+    return int(lead.packets.ts_ns[-1]) if lead is not None and len(lead.packets) else None
