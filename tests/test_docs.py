@@ -58,7 +58,7 @@ def test_check_notices_a_stale_page(reference: ModuleType, tmp_path: Path, monke
 
 def test_readme_names_every_command() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    names = [command.callback.__name__ for command in app.registered_commands if command.callback]
+    names = [command.callback.__name__.replace("_", "-") for command in app.registered_commands if command.callback]
     assert [name for name in names if f"kafkascope {name}" not in readme] == []
 
 
