@@ -117,6 +117,9 @@ def test_nanoseconds_stay_exact_however_large_times_are():
     assert clock.corrected(times).tolist() == [NOON_NS - 7, NOON_NS + DAY_NS // 2 - 4327, NOON_NS + DAY_NS - 8647]
 
 
+HOME = np.zeros(4, np.int16)
+
+
 def segments(*rows: tuple[int, int, int, int]) -> Rows:
     """Rows of one direction: point, time in ms, sequence number, length. Those with the same number and length look the
     same."""
@@ -141,18 +144,34 @@ def segments(*rows: tuple[int, int, int, int]) -> Rows:
 
 def test_a_retransmission_is_the_copy_of_the_retransmission():
     rows = segments((0, 0, 1, 10), (0, 200, 1, 10), (1, 201, 1, 10), (0, 300, 11, 10), (1, 301, 11, 10))
-    assert find_copies(rows, np.array([2, 4])).tolist() == [1, 3]
+    assert find_copies(rows, np.array([2, 4]), HOME[:2]).tolist() == [1, 3]
 
 
 def test_each_segment_has_one_copy_at_a_point():
     rows = segments((0, 0, 1, 10), (1, 1, 1, 10), (1, 2, 1, 10), (2, 3, 1, 10))
-    assert find_copies(rows, np.array([1, 2, 3])).tolist() == [0, -1, 0]
+    assert find_copies(rows, np.array([1, 2, 3]), HOME[:3]).tolist() == [0, -1, 0]
+
+
+def test_the_home_comes_first_whatever_its_number():
+    rows = segments((0, 5, 1, 10), (2, 0, 1, 10), (1, 1, 1, 10))
+    home = np.full(3, 2, np.int16)
+    assert find_copies(rows, np.array([0, 2]), home).tolist() == [1, 1]
+
+
+def test_the_home_is_the_first_point_that_sees_the_connection_when_it_begins():
+    rows = segments((2, 0, 1, 0), (1, 3, 2, 0), (0, 4, 3, 0))
+    table = FlowTable()
+    table.find(rows.only(slice(0, 1)))
+    table.settle_homes(0, rows.only(slice(0, 2)))
+    table.find(rows)
+    table.settle_homes(1, rows)
+    assert (table.n, int(table.rows["home"][0])) == (1, 1)
 
 
 def test_views_half_a_second_apart_are_no_copies():
     rows = segments((0, 0, 1, 10), (1, 501, 1, 10), (1, 499, 1, 10))
-    assert find_copies(rows, np.array([1])).tolist() == [-1]
-    assert find_copies(rows, np.array([2])).tolist() == [0]
+    assert find_copies(rows, np.array([1]), HOME[:1]).tolist() == [-1]
+    assert find_copies(rows, np.array([2]), HOME[:1]).tolist() == [0]
 
 
 def test_payload_in_other_pieces_is_covered_but_for_what_the_first_point_lacks():
@@ -161,7 +180,7 @@ def test_payload_in_other_pieces_is_covered_but_for_what_the_first_point_lacks()
         (0, 0, 1, 3000), (0, 2, 3101, 500), (1, 1, 1, 1448), (1, 1, 1449, 1448), (1, 1, 2897, 104), (1, 2, 3001, 100)
     )
     rows = rows._replace(seq=rows.seq + np.uint32((1 << 32) - 1000))  # over the wrap
-    assert find_covered(rows, np.array([2, 3, 4, 5])).tolist() == [True, True, True, False]
+    assert find_covered(rows, np.array([2, 3, 4, 5]), HOME[:4]).tolist() == [True, True, True, False]
 
 
 def test_reused_ports_are_another_connection():

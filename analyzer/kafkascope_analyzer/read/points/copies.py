@@ -1,8 +1,10 @@
 """Finds the segments that another capture point has captured too, and the connections that they belong to.
 
-A segment is a copy of one that a point before it in order has seen when direction, sequence and acknowledgment number,
-flags, window and length are the same and the times, on one clock, are at most WINDOW_NS apart. Each segment has one
-copy at each point, and of several the nearest in time is taken: a retransmission is the copy of a retransmission.
+The points of a connection have an order: its home (the first of all points that sees it when it begins) and then the
+others by number. A segment is a copy of one that a point before it in order has seen when direction, sequence and
+acknowledgment number, flags, window and length are the same and the times, on one clock, are at most WINDOW_NS apart.
+Each segment has one copy at each point, and of several the nearest in time is taken: a retransmission is the copy of a
+retransmission.
 
 A segment whose payload the other point has seen in other pieces is covered: network cards divide what a host sends and
 join what it receives, so the pieces differ where a capture is taken on a host.
@@ -45,8 +47,8 @@ FLOW_ROW = np.dtype(
         ),
     )
 )
-"""A connection: the hash of its endpoints, its first segment, the sequence number of its SYN, the first point in order
-that has seen it, and the points that have seen it, as they came."""
+"""A connection: the hash of its endpoints, its first segment, the sequence number of its SYN, its home, and the points
+that have seen it, as they came."""
 
 Longs = NDArray[np.int64]
 
@@ -86,8 +88,21 @@ class FlowTable:
         """FLOW_ROW; a view, valid until the next call of `find`."""
         return self._rows[: self.n]
 
+    def settle_homes(self, first: int, rows: Rows) -> None:
+        """Finds the homes of the connections from `first` on: the first point, by number, of those that have a segment
+        of theirs among the rows."""
+        fresh = self.rows[first:]
+        order = np.argsort(fresh["flow"], kind="stable")
+        flow = fresh["flow"][order]
+        at = np.minimum(np.searchsorted(flow, rows.flow), max(len(flow) - 1, 0))
+        same = flow[at] == rows.flow if len(flow) else np.zeros(len(rows.flow), np.bool_)
+        home = fresh["home"][order]
+        np.minimum.at(home, at[same], rows.point[same])
+        first_of_flow = np.searchsorted(flow, flow)  # of reused ports, one home for all that begin at this time
+        fresh["home"][order] = home[first_of_flow]
+
     def find(self, rows: Rows) -> Longs:
-        """The connection of each segment; the segments are in order of time."""
+        """The connection of each segment; the segments are in order of time. `settle_homes` has to follow."""
         found = np.empty(len(rows.key), np.int64)
         at = 0
         while True:
@@ -128,7 +143,6 @@ def note_view(row: Any, point: int) -> None:
     if row.n_views < VIEWS:
         row.views[row.n_views] = point
         row.n_views += 1
-    row.home = min(row.home, point)
 
 
 @kernel
@@ -168,7 +182,13 @@ def chain_keys(key: NDArray[np.uint64], heads: NDArray[np.int64], following: NDA
 
 
 @kernel
-def nearest_copy(i: int, rows: Rows, heads: NDArray[np.int64], following: NDArray[np.int64]) -> Any:
+def comes_before(point: int, other: int, home: int) -> Any:
+    """Whether a point comes before another in the order of a connection with that home."""
+    return point != other and other != home and (point == home or point < other)
+
+
+@kernel
+def nearest_copy(i: int, home: int, rows: Rows, heads: NDArray[np.int64], following: NDArray[np.int64]) -> Any:
     """The segment of a point before in order that segment i is the copy of; -1: none."""
     best, least = np.int64(-1), np.int64(WINDOW_NS + 1)
     k, steps = heads[np.int64(rows.key[i] & np.uint64(len(heads) - 1))], 0
@@ -176,8 +196,8 @@ def nearest_copy(i: int, rows: Rows, heads: NDArray[np.int64], following: NDArra
         if rows.key[k] == rows.key[i]:
             steps += 1
             apart = abs(rows.ts_ns[k] - rows.ts_ns[i])
-            is_free = rows.point[k] < rows.point[i] and rows.matched[k] != rows.point[i]
-            earlier = best < 0 or rows.point[k] < rows.point[best]
+            is_free = comes_before(rows.point[k], rows.point[i], home) and rows.matched[k] != rows.point[i]
+            earlier = best < 0 or comes_before(rows.point[k], rows.point[best], home)
             if is_free and apart <= WINDOW_NS and (earlier or (rows.point[k] == rows.point[best] and apart < least)):
                 best, least = k, apart
         k = following[k]
@@ -186,34 +206,36 @@ def nearest_copy(i: int, rows: Rows, heads: NDArray[np.int64], following: NDArra
 
 @kernel
 def match_copies(
-    rows: Rows, judged: NDArray[np.int64], heads: NDArray[np.int64], following: NDArray[np.int64], found: Longs
+    rows: Rows, judged: tuple[Longs, NDArray[np.int16]], heads: Longs, following: Longs, found: Longs
 ) -> None:
-    """Writes for each judged segment the one that it is a copy of, or -1."""
-    for j in range(len(judged)):
-        i = judged[j]
-        found[j] = nearest_copy(i, rows, heads, following)
+    """Writes for each judged segment (rows, and the homes of their connections) the one that it is a copy of, or -1."""
+    for j in range(len(found)):
+        i = judged[0][j]
+        found[j] = nearest_copy(i, judged[1][j], rows, heads, following)
         if found[j] >= 0:
             rows.matched[found[j]] = rows.point[i]
 
 
-def find_copies(rows: Rows, judged: Longs) -> Longs:
+def find_copies(rows: Rows, judged: Longs, home: NDArray[np.int16]) -> Longs:
     """For each of the judged segments, in order of point and time, the row that it is a copy of; -1 for none. Marks the
-    rows found in `matched`."""
+    rows found in `matched`. home: of the connection of each judged segment."""
     heads = np.full(1 << max(len(rows.key), 1).bit_length(), -1, np.int64)
     following, found = np.empty(len(rows.key), np.int64), np.empty(len(judged), np.int64)
     chain_keys(rows.key, heads, following)
-    match_copies(rows, judged, heads, following, found)
+    match_copies(rows, (judged, home), heads, following, found)
     return found
 
 
-def find_covered(rows: Rows, judged: Longs) -> NDArray[np.bool_]:
-    """Which of the judged segments, none of which is a copy, carry nothing but payload that a point before in order has
-    seen in other pieces within WINDOW_NS."""
+def find_covered(rows: Rows, judged: Longs, home: NDArray[np.int16]) -> NDArray[np.bool_]:
+    """Which of the judged segments, none of which is a copy, carry nothing but payload that points before in order have
+    seen in other pieces within WINDOW_NS. home: of the connection of each judged segment."""
     covered = np.zeros(len(judged), np.bool_)
     way = rows.flow ^ rows.direction.astype(np.uint64)
-    for point in np.unique(rows.point[judged]).tolist():
-        mine = np.flatnonzero((rows.point[judged] == point) & (rows.length[judged] > 0))
-        others = np.flatnonzero((rows.point < point) & (rows.length > 0) & np.isin(way, way[judged[mine]]))
+    point_of = rows.point[judged]
+    for point, at_home in {*zip(point_of.tolist(), home.tolist(), strict=True)}:
+        mine = np.flatnonzero((point_of == point) & (home == at_home) & (rows.length[judged] > 0))
+        before = (rows.point == at_home) | (rows.point < point)
+        others = np.flatnonzero(before & (rows.length > 0) & np.isin(way, way[judged[mine]]))
         if len(mine) and len(others):
             covered[mine] = _inside(rows, way, others, judged[mine])
     return covered

@@ -1,9 +1,9 @@
 """Reads all capture points side by side and gives each segment once.
 
-A connection has its times from its home: the first point, in order, that has seen it. What other points have seen of it
-is measured (network_times) and left out, unless the home lacks it: then it is put where it belongs in time, with the
-number of the packet before it at the home. A connection that one point alone has seen is as if that point were read
-alone, but for the corrected clock.
+A connection has its times from its home: the first point, by number, of those that see it when it begins. What other
+points have seen of it is measured (network_times) and left out, unless the home lacks it: then it is put where it
+belongs in time, with the number of the packet before it at the home. The connections of a home are a series, and so a
+connection that one point alone has seen is as if that point were read alone, but for the corrected clock.
 
 Points are read in turn, always the one that lags behind most on the common clock. What is older by WINDOW_NS than the
 last segment of the point that lags behind is judged: by then every point has shown its view. Memory: two or three
@@ -156,8 +156,8 @@ class _PointReader:
 
 
 class PointsReading:
-    """The capture points' files, read as one. As `Reading`: captures is complete when the blocks are through; all
-    blocks are of series 0."""
+    """The capture points' files, each segment once. As `Reading`: captures is complete when the blocks are through;
+    series are the numbers of points."""
 
     def __init__(self, inputs: CapturePoints, buffers: Buffers) -> None:
         self._inputs, self._buffers = inputs, buffers
@@ -246,7 +246,7 @@ class PointsReading:
         for reader in self._readers:
             fresh = list(self._fresh_datagrams(reader))
             if fresh:
-                yield ReadBlock(0, reader.capture_id, _NOTHING, Segments(*room_for_segments(0)), fresh)
+                yield ReadBlock(reader.number, reader.capture_id, _NOTHING, Segments(*room_for_segments(0)), fresh)
 
     def _fresh_datagrams(self, reader: _PointReader) -> Iterator[Datagram]:
         """The datagrams of a point but for those that another point has seen too."""
@@ -270,27 +270,33 @@ class PointsReading:
         now = (rows.at >= begins[rows.batch]) & (rows.at < np.array(ends, np.int64)[rows.batch])
         judged = np.flatnonzero(now)
         judged = judged[np.lexsort((rows.point[judged], rows.merge_ns[judged]))]
+        known = self._flows.n
         connection = self._flows.find(rows.only(judged))
-        given = self._new_segments(rows, judged, connection)
+        self._flows.settle_homes(known, rows)
+        home = self._flows.rows["home"][connection]
+        given = self._new_segments(rows, judged, (connection, home))
         for batch, matched, end in zip(self._batches, _split(rows.matched, self._batches), ends, strict=True):
             batch.matched, batch.judged = matched, end
-        yield from self._give_on(rows.only(judged[given]), self._flows.rows["home"][connection[given]])
+        for point in np.unique(home[given]).tolist():
+            yield from self._blocks_of(point, rows.only(judged[given & (home == point)]))
         self._batches = [batch for batch in self._batches if batch.merge_ns[-1] >= until_ns - 2 * WINDOW_NS]
         for batch in self._batches:
             if batch.judged == len(batch.key):
                 batch.buf = _NOTHING
 
-    def _new_segments(self, rows: Rows, judged: Longs, connection: Longs) -> NDArray[np.bool_]:
-        """Which of the judged segments no point before in order has seen; measures the others."""
+    def _new_segments(self, rows: Rows, judged: Longs, of: tuple[Longs, NDArray[np.int16]]) -> NDArray[np.bool_]:
+        """Which of the judged segments no point before in order has seen; measures the others. of: their connections
+        and the homes of these."""
+        connection, home = of
         given = np.ones(len(judged), np.bool_)
-        foreign = np.flatnonzero(rows.point[judged] > self._flows.rows["home"][connection])
+        foreign = np.flatnonzero(rows.point[judged] != home)
         foreign = foreign[np.argsort(rows.point[judged[foreign]], kind="stable")]
-        copied = find_copies(rows, judged[foreign])
+        copied = find_copies(rows, judged[foreign], home[foreign])
         is_copy = copied >= 0
         first = copied[is_copy]
         mine = judged[foreign[is_copy]]
         whose = connection[foreign[is_copy]]
-        at_home = rows.point[first] == self._flows.rows["home"][whose]
+        at_home = rows.point[first] == home[foreign[is_copy]]
         distance = rows.ts_ns[mine] - rows.ts_ns[first]
         self._times.take(
             whose[at_home],
@@ -300,22 +306,15 @@ class PointsReading:
         )
         given[foreign[is_copy]] = False
         rest = foreign[~is_copy]
-        given[rest] = ~find_covered(rows, judged[rest])
+        given[rest] = ~find_covered(rows, judged[rest], home[rest])
         return given
-
-    def _give_on(self, rows: Rows, home: NDArray[np.int16]) -> Iterator[ReadBlock]:
-        """The segments, which are in order of time, in a block for each point that is a home."""
-        has_own = np.zeros(len(self._readers), np.bool_)
-        has_own[np.unique(rows.point[rows.point == home])] = True
-        owner = np.where(has_own[home], home, rows.point)
-        for point in np.unique(owner).tolist():
-            chosen = np.flatnonzero(owner == point)
-            yield from self._blocks_of(point, rows.only(chosen))
 
     def _blocks_of(self, point: int, rows: Rows) -> Iterator[ReadBlock]:
         """Blocks of segments with the packet numbers of a point, as large as there is room in a buffer. A segment that
-        another point has filled in has the number of the packet before it."""
+        another point has filled in has the number of the packet before it, where there is one in this stretch."""
         of_point = np.flatnonzero(rows.point == point)
+        if not len(of_point):
+            of_point = np.arange(len(rows.key))
         own = np.searchsorted(of_point, np.arange(len(rows.key)), side="right") - 1
         own = of_point[np.maximum(own, 0)]
         segments = self._segments(rows)
@@ -333,7 +332,7 @@ class PointsReading:
             n_bytes = int(some.captured.sum())
             buf = buf if n_bytes <= len(buf) else np.empty(n_bytes, np.uint8)
             some = replace(some, packet_no=packet_no[part], offset=self._copied(rows.only(part), some, buf))
-            yield ReadBlock(0, int(capture_id[first]), buf[:n_bytes], some, [])
+            yield ReadBlock(point, int(capture_id[first]), buf[:n_bytes], some, [])
             first = end
 
     def _segments(self, rows: Rows) -> Segments:

@@ -166,7 +166,8 @@ def _from_first_to_second(rows: Sample, shown: Longs) -> Longs:
 def _vote(more: NDArray[Any], direction: NDArray[np.uint8]) -> Longs:
     """1 where segments of direction 0 go from the first point to the second, by how much larger a distance a segment of
     a direction shows than those of the other."""
-    return np.where(direction == 0, np.sign(more), -np.sign(more)).astype(np.int64)
+    votes: Longs = np.where(direction == 0, np.sign(more), -np.sign(more)).astype(np.int64)
+    return votes
 
 
 def _extremes(piece: Longs, shown: Longs, chosen: NDArray[np.bool_]) -> Longs:
