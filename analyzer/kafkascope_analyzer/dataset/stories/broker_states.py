@@ -23,8 +23,8 @@ BROKER_STATES = Table(
             "(its connections ended together, or new ones are refused, and nobody is served), silent (nothing that the "
             "host waits for comes, no acknowledgment either; or the host acknowledges nothing of what the broker "
             "sends, though it talks to others), refusing (new connections of this host are refused, while others or "
-            "older ones are served, or the broker works with other brokers), unknown (nobody waited for anything after a "
-            "bad stretch)",
+            "older ones are served, or the broker works with other brokers), unknown (nobody waited for anything after "
+            "a bad stretch)",
             *STATES,
         ),
         *time("from", "last packet of the state before; of down and refusing, the first FIN or RST"),
