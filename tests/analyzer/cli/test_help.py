@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from kafkascope_analyzer.cli import exits
 from kafkascope_analyzer.cli.app import app
 
-COMMANDS = [command.callback.__name__ for command in app.registered_commands if command.callback]
+COMMANDS = [command.callback.__name__.replace("_", "-") for command in app.registered_commands if command.callback]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
