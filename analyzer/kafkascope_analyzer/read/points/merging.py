@@ -167,6 +167,7 @@ class PointsReading:
         self._readers = [_PointReader(i, point, counts[i], block_bytes) for i, point in enumerate(inputs.points)]
         self.total_bytes = 2 * sum(place.size_bytes() for place in inputs.places)
         self._n_sampled = 0
+        self._reference = np.arange(len(inputs.points))
         self._batches: list[_Batch] = []
         self._flows, self._times = FlowTable(), NetworkTimes()
         self._names_asked: dict[tuple[bytes, bytes, int, int, bytes], tuple[int, int]] = {}
@@ -207,6 +208,8 @@ class PointsReading:
         clocks = estimate_clocks([point.name for point in self._inputs.points], samples)
         for reader, clock in zip(self._readers, clocks, strict=True):
             reader.clock = clock
+        references = [clock.reference for clock in clocks]
+        self._reference = np.array([references.index(name) for name in references], np.int64)
 
     def _sampled(self, point: CapturePoint, sampler: SegmentSampler) -> SegmentSampler:
         link, end_ns, before = LinkReader(), 0, ""
@@ -297,6 +300,7 @@ class PointsReading:
         mine = judged[foreign[is_copy]]
         whose = connection[foreign[is_copy]]
         at_home = rows.point[first] == home[foreign[is_copy]]
+        at_home &= self._reference[rows.point[mine]] == self._reference[rows.point[first]]
         distance = rows.ts_ns[mine] - rows.ts_ns[first]
         self._times.take(
             whose[at_home],
