@@ -90,6 +90,7 @@ def _of_broker(rows: list[Row], bad_states: frozenset[str]) -> Iterator[Failure]
     partial: list[BadStretch] = []
     for stretch in _bad_stretches(rows, bad_states):
         others = _served_beside(stretch, serving, at_addresses) if _is_closed(stretch) else served
+        others = [] if _is_frozen(stretch) else others
         (partial if _share_served(stretch, others) >= MOSTLY else whole).append(stretch)
     for clusters in _without_service_between(_overlapping(whole), served):
         late = [any(_overlap(s, cluster) > 0 for cluster in clusters) for s in partial]
@@ -103,6 +104,12 @@ def _is_closed(stretch: BadStretch) -> bool:
     """Whether the broker was down for the host. Then it is of no account whom it served at its other addresses: that of
     the brokers may look open because nobody needs it meanwhile. A broker that only refuses the host works (down)."""
     return all(row["state"] == "down" for row in stretch.states)
+
+
+def _is_frozen(stretch: BadStretch) -> bool:
+    """Whether the broker was frozen for the host. Then its process sent nothing to anybody: whoever looks served asked
+    for nothing meanwhile."""
+    return all(row["state"] == "frozen" for row in stretch.states)
 
 
 def _served_beside(

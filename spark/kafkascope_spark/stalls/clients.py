@@ -26,6 +26,7 @@ SERVICE_CLIENT_STRUCT = pa.struct(
         ("last_fetch_ns", pa.int64()),
         ("left_ns", pa.int64()),
         ("closed", pa.bool_()),
+        ("shares", pa.bool_()),
     ]
 )
 
@@ -45,6 +46,8 @@ class ServiceClient:
     last_fetch_ns: int | None
     left_ns: int | None
     closed: bool
+    shares: bool = False
+    """Whether it reads in a share group (KIP-932)."""
 
 
 def group_of(instance: Instance) -> str | None:
@@ -84,6 +87,7 @@ def service_clients(instance: Instance, left_ns: int | None, end: str) -> Iterat
         "last_fetch_ns": max((c.fetch_span[1] for c in instance.connections if c.fetch_span is not None), default=None),
         "left_ns": left_ns,
         "closed": end == "closed",
+        "shares": api_keys.SHARE_FETCH in apis,
     }
     if group_id is not None:
         yield service_key(instance.instance_id, group_id), row

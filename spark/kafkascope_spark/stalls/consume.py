@@ -44,13 +44,15 @@ def consume_waits(events: Sequence[Row], members: Sequence[ServiceClient], reads
     its partitions (Kafka Streams reads a changelog until its store is restored): what it never fetches it does not
     want. Where a member begins again with the first record of the latest response, that was not read: its receiver
     ended, stood still or dropped it for a rebalance, and the group went on from what it had committed. A receiver that
-    goes on reading elsewhere had read it: then the record is read twice, and did not wait."""
+    goes on reading elsewhere had read it: then the record is read twice, and did not wait. Members of a share group get
+    the same batch several times, each with other records of it to process."""
     runs = sorted(events, key=lambda run: (run["first_ns"], run["next_offset"]))
     latest, lowest, progress_ns = runs[0], runs[0]["first_offset"], runs[0]["last_ns"]
+    shares = any(member.shares for member in members)
     earlier_ns = 0
     """Progress before the latest run."""
     for run in runs[1:]:
-        is_lost = _reads_again(run, latest) and not _lives_on(run, latest, reads)
+        is_lost = not shares and _reads_again(run, latest) and not _lives_on(run, latest, reads)
         if is_lost and not any(_goes_on(later, latest, run) for later in runs):
             undone = latest | {"next_accepted_ns": latest["last_answer_accepted_ns"]}
             yield from _wait(undone, max(earlier_ns, latest["before_last_ns"]), run, members)

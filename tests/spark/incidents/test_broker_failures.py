@@ -55,6 +55,15 @@ def test_a_broker_that_refuses_all_clients_is_down_whatever_its_port_for_brokers
     assert [summary(f) for f in broker_failures(rows)] == [("broker_down", 2, [], 5.0, 20.0)]
 
 
+def test_a_frozen_broker_serves_nobody_whatever_hosts_show_that_ask_for_nothing(state: MakeRow) -> None:
+    """Recorded: node 1 is stopped for 8 s; the host of two share consumers has connections to it and sends no request
+    on them, nor does the controller's port get any."""
+    rows = [state(2, 22, "serving", 0, None), state(2, 11, "serving", 9, None, "broker") | {"server_port": 9093}]
+    for host in (21, 23):
+        rows += [state(2, host, "serving", 0, 7), state(2, host, "frozen", 7, 15), state(2, host, "serving", 15, None)]
+    assert [summary(f) for f in broker_failures(rows)] == [("broker_frozen", 2, [], 7.0, 15.0)]
+
+
 def test_a_client_that_notices_late_that_a_broker_is_back_makes_no_failure_of_its_path(state: MakeRow) -> None:
     rows = [
         state(2, 21, "serving", 0, 5),

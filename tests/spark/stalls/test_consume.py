@@ -160,3 +160,11 @@ def test_the_broker_of_a_wait_is_the_one_that_was_read_before():
     (wait,) = waits_of([run(0, 10, (0, 9), 12), run(15, 20, (9, 20), who="ci-2")])
     assert (wait.client_instance_id, wait.node_id) == ("ci-2", 1)
     assert wait.requests == ((10 * S, "ci-1-10"), (15 * S, "ci-2-15"))
+
+
+def test_a_share_group_gets_other_records_of_the_same_batch():
+    """Recorded: two ShareFetch responses with the batch that begins at offset 0; six of its records are in the first,
+    the rest in the second. The batch had been accepted long before the group began to read."""
+    first, second = run(19.0, 19.1, (0, 6), 5.9, answer=(0, 5.9, 0)), run(20.4, 21, (0, 40))
+    assert spans([first, second], [replace(member(), shares=True)]) == [(19.1, 20.4)]
+    assert spans([first, second], [member()]) == [(5.9, 20.4)]
