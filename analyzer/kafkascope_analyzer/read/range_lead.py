@@ -28,8 +28,7 @@ _LEAD_NS = 4 * COPY_NS
 _LEAST_LEAD_PACKETS = 256
 """Packets before a range at the least, whatever the time between them: what proves a copy may be older."""
 RECORD_BYTES = 1 << 20
-"""Bytes behind a range that are read for its last record. A longer record makes the plan wrong: the range is read again
-as one with the next."""
+"""Bytes behind a range that are read for its last record. A record that is longer is left to the next range."""
 
 
 class Lead(NamedTuple):

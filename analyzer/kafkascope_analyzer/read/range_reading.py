@@ -133,8 +133,8 @@ class _RangeFile(CaptureFile):
             if not consumed:
                 if not window.final:
                     window.more()
-                elif not self._goes_on(reader, window):
-                    break
+                elif last is not None or not self._goes_on(reader, window):
+                    break  # the next range begins where a record begins that is not whole here
         if last is None:
             self.end_byte = reader.position + window.filled - window.start
         self.info.size_bytes = self.end_byte - self._first

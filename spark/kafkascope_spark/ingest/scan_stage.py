@@ -19,7 +19,7 @@ from kafkascope_analyzer.workers.worker import BucketScans, ScanJob
 from kafkascope_parsers.link.datagrams import DATAGRAM_LIMIT
 from kafkascope_spark.ingest.kernel_cache import prepare_kernel_cache
 from kafkascope_spark.ingest.read_stage import Stage
-from kafkascope_spark.ingest.segment_rows import BLOCK, block_of, summaries_of
+from kafkascope_spark.ingest.segment_rows import BLOCK, SUMMARY, block_of, summaries_of
 from kafkascope_spark.ingest.task_files import SPILL, TABLES, TaskRun, put_spill, put_tables, task_folder
 
 REPORT = pa.schema([("report", pa.binary())])
@@ -86,7 +86,7 @@ class _Rows:
 
 
 def _scanned(run: TaskRun, bucket: int, rows: _Rows) -> ScanReport:
-    summaries = [each for row in rows.rows_of(bucket, 0) for each in summaries_of(row)]
+    summaries = [each for row in rows.rows_of(bucket, SUMMARY) for each in summaries_of(row)]
     joined = join(summaries)
     kept = summaries if bucket == 0 else []
     if not joined.is_right:

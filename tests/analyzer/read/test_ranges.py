@@ -94,6 +94,17 @@ def test_a_range_shorter_than_a_record(tmp_path):
     assert_same([path], 1000)
 
 
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_record_longer_than_what_is_read_behind_a_range(tmp_path, is_cut):
+    raw = unpacked("healthy_basic")
+    size, header = 2 << 20, raw[:16] + (4 << 20).to_bytes(4, "little") + raw[20:24]
+    path = tmp_path / "a.pcap"
+    data = header + raw[24:] + raw[24:32] + size.to_bytes(4, "little") * 2 + bytes(size) + raw[24:]
+    path.write_bytes(data[: len(raw) + size // 2] if is_cut else data)
+    for behind in (0, size // 4, size - 1000):
+        assert_same([path], len(raw) + behind)
+
+
 def test_a_range_begins_where_a_record_begins(tmp_path):
     raw = unpacked("healthy_basic")
     place = records_of(raw)[40]

@@ -101,14 +101,14 @@ def test_names_that_the_capture_looked_up_are_in_one_bucket(spark: Any, tmp_path
 def test_a_wrong_plan_is_made_again(
     spark: Any, raw: bytes, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A packet longer than what is read behind a range for its last record."""
-    size, header = 2 << 20, raw[:16] + (4 << 20).to_bytes(4, "little") + raw[20:24]
+    """A capture is sent through the network: what looks like records, as far back as is looked, is one packet."""
+    inner, header = raw[24:] * 4, raw[:16] + (8 << 20).to_bytes(4, "little") + raw[20:24]
     path = tmp_path / "a.pcap"
-    path.write_bytes(header + raw[24:] + raw[24:32] + size.to_bytes(4, "little") * 2 + bytes(size) + raw[24:])
+    path.write_bytes(header + raw[24:] + raw[24:32] + len(inner).to_bytes(4, "little") * 2 + inner + raw[24:])
     ingest([path], tmp_path / "local.kscope", OPTIONS)
     plans, planned = [], tested.plan_ranges
     monkeypatch.setattr(tested, "plan_ranges", lambda *a, **k: plans.append(planned(*a, **k)) or plans[-1])
-    found = on_spark(spark, [path], tmp_path / "there.kscope", 1, len(raw) + size // 8)
+    found = on_spark(spark, [path], tmp_path / "there.kscope", 1, len(raw) + (5 << 20))
     assert_same_tables(found, Dataset.open(tmp_path / "local.kscope"))
     assert len(plans) == 2
 
