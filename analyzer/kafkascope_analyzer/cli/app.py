@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from kafkascope_analyzer.cli.analyze import analyze
 from kafkascope_analyzer.cli.clean import clean
+from kafkascope_analyzer.cli.compact import compact
 from kafkascope_analyzer.cli.cut import cut
 from kafkascope_analyzer.cli.decode_command import decode
 from kafkascope_analyzer.cli.diff import diff
@@ -81,6 +82,7 @@ app.command()(info)
 app.command()(topology)
 app.command()(cut)
 app.command()(clean)
+app.command()(compact)
 app.command()(sql)
 app.command()(tables)
 app.command()(decode)

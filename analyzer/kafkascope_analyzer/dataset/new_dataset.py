@@ -93,9 +93,10 @@ class NewDataset:
         shutil.rmtree(self.spill, ignore_errors=True)
         return Dataset(self.storage, manifest.with_files(joined_files([files, put_files])))
 
-    def commit(self, dataset: Dataset) -> None:
+    def commit(self, dataset: Dataset, *, keeps_report: bool = False) -> None:
         """Makes this the dataset of the place, in one write of the manifest; then removes the files that it does not
-        list. Raises UsageError where another run has changed the place meanwhile, or it cannot be written.
+        list, and the report that was there, unless its rows are the same (keeps_report). Raises UsageError where
+        another run has changed the place meanwhile, or it cannot be written.
         """
         is_marked = self.storage.file_info(mark_of(self.run_id)).is_file
         if not is_marked or self._manifest_there() != self._former:
@@ -103,7 +104,8 @@ class NewDataset:
         self._wanted = dataset.manifest.to_json().encode()
         self.storage.write_bytes(MANIFEST, self._wanted)
         with suppress(UsageError):  # the dataset is whole: the next run, or `kafkascope clean`, removes the rest
-            self.storage.remove(REPORT_FILE)  # of the dataset that was there
+            if not keeps_report:
+                self.storage.remove(REPORT_FILE)
             remove_leftovers(self.storage, dataset.manifest, self._temporary)
 
     def _manifest_there(self) -> bytes | None:

@@ -126,11 +126,9 @@ def pcap_reader(place: CapturePlace) -> PcapReader | None:
     return reader if isinstance(reader, PcapReader) else None
 
 
-def some_packets(packets: Packets, rows: slice, n_before: int = 0) -> Packets:
-    """Some of the packets, with numbers that are less by n_before."""
-    columns = {name: getattr(packets, name)[rows] for name in Packets.__slots__}
-    columns["packet_no"] = columns["packet_no"] - n_before
-    return Packets(**columns)
+def some_packets(packets: Packets, rows: slice) -> Packets:
+    """Some of the packets."""
+    return Packets(*(getattr(packets, name)[rows] for name in Packets.__slots__))
 
 
 def read_fully(file: ReadableFile, size: int) -> bytes:

@@ -26,9 +26,9 @@ _BETWEEN_FILES_NS = 1_000_000_000
 @dataclass(slots=True)
 class RangeSummary:
     """What was found in a range. first: the first byte that was asked for; first_byte: where its first record begins;
-    end_byte: where the record begins that
-    follows its last one. previous: number of the capture whose end was read before it, -1 where none was. begin_ns: the
-    time of its first packet, None where there is none; info.kinds are what its packets were.
+    end_byte: where the record begins that follows its last one. previous: number of the capture whose end was read
+    before it, -1 where none was. begin_ns: the time of its first packet, None where there is none; info.kinds are what
+    its packets were.
     """
 
     capture_id: int

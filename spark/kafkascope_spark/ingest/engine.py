@@ -110,16 +110,15 @@ class SparkEngine:
 
     def _scan_ranges(self, inputs: tuple[CapturePlace, ...]) -> Joined:
         """Runs the first two stages, with another plan of ranges where the first was wrong."""
-        ranges = plan_ranges(inputs, self._range_bytes)
-        joints: frozenset[tuple[int, int]] = frozenset()
+        joints, ends_ns = frozenset[tuple[int, int]](), dict[int, int]()
         for _ in range(_MOST_PLANS):
+            ranges = plan_ranges(inputs, self._range_bytes, ends_ns=ends_ns, joints=joints)
             self._reports = self._run_scan(ranges)
             joined = join([each for report in self._reports for each in report.summaries])
             if joined.is_right:
                 return joined
             joints |= joined.wrong_joints
-            ends_ns = {i: info.end_ts_ns or 0 for i, info in enumerate(joined.captures)}
-            ranges = plan_ranges(inputs, self._range_bytes, ends_ns=ends_ns, joints=joints)
+            ends_ns |= joined.wrong_ends
         raise SparkError("the captures changed while they were read")
 
     def _run_scan(self, ranges: Sequence[CaptureRange]) -> list[ScanReport]:

@@ -179,6 +179,25 @@ def test_the_saved_scan_lies_where_the_dataset_lies(
     assert contents(uri) == contents(once)
 
 
+def test_compact_joins_the_files_that_appends_leave(pieces: list[Path], tmp_path: Path) -> None:
+    out, once = tmp_path / "a.kscope", tmp_path / "once.kscope"
+    for piece in pieces[:3]:
+        assert append(out, piece).exit_code == 0
+    before = contents(out)
+    messages = "messages/Fetch/request"
+    assert len(Dataset.open(out).manifest.files[messages]) >= 3
+    (out / "report.json").write_text("{}")
+    assert "joined" in run("compact", out).stdout
+    assert contents(out) == before
+    assert len(Dataset.open(out).manifest.files[messages]) <= 2  # what later captures may replace stays apart
+    files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert files == {*Dataset.open(out).manifest.paths, "_dataset.json", "report.json"}
+    assert "no small files" in run("compact", out).stdout
+    assert append(out, pieces[3]).exit_code == 0
+    assert run("ingest", *pieces[:4], "-o", once).exit_code == 0
+    assert contents(out) == contents(once)
+
+
 class _Runs:
     """Pickled, it names a function that would be called when it is loaded."""
 

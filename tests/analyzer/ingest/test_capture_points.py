@@ -5,9 +5,12 @@ the broker's times were moved by SHIFT_NS (editcap). times.tsv has what tshark s
 oracle of the clocks and of the network times.
 """
 
+import base64
 import csv
 import random
+import re
 import struct
+import zlib
 from collections import defaultdict
 from pathlib import Path
 from statistics import median
@@ -188,3 +191,16 @@ def test_the_command_takes_the_option(tmp_path):
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     assert "2 capture points; all times are by the clock of broker" in result.output
+
+
+def test_every_form_of_the_report_says_whose_clock_it_is(merged, tmp_path):
+    forms = {"--html": tmp_path / "report.html", "--markdown": tmp_path / "report.md"}
+    arguments = [str(one) for option in forms.items() for one in option]
+    shown = CliRunner().invoke(app, ["report", str(merged), "--overwrite", *arguments])
+    assert shown.exit_code == 0, shown.output
+    said = "2 capture points; all times are by the clock of client"
+    terminal = CliRunner().invoke(app, ["report", str(merged)]).stdout
+    story = re.search(r'id="data-story">([^<]*)<', forms["--html"].read_text())
+    page = zlib.decompress(base64.b64decode(story[1])).decode()
+    texts = [terminal.replace("\n", " "), page, forms["--markdown"].read_text()]
+    assert [said in text for text in texts] == [True] * 3

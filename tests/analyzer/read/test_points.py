@@ -183,6 +183,12 @@ def test_payload_in_other_pieces_is_covered_but_for_what_the_first_point_lacks()
     assert find_covered(rows, np.array([2, 3, 4, 5]), HOME[:4]).tolist() == [True, True, True, False]
 
 
+def test_a_retransmission_that_the_first_point_lacks_is_none_of_its_segments():
+    rows = segments((0, 0, 1, 10), (1, 1, 1, 10), (1, 201, 1, 10))
+    assert find_copies(rows, np.array([1, 2]), HOME[:2]).tolist() == [0, -1]
+    assert find_covered(rows, np.array([2]), HOME[:1]).tolist() == [False]
+
+
 def test_reused_ports_are_another_connection():
     rows = segments((0, 0, 1, 0), (1, 1, 1, 0), (0, 900, 77, 0), (1, 901, 77, 0))
     syns = rows._replace(flags=np.full(4, 2, np.uint8))

@@ -13,7 +13,7 @@ from kafkascope_analyzer.read.place import place_of
 from kafkascope_analyzer.read.range_join import join
 from kafkascope_analyzer.read.range_plan import plan_ranges
 from kafkascope_analyzer.read.range_reading import RangeReading
-from kafkascope_analyzer.read.reading import Reading
+from kafkascope_analyzer.read.reading import Reading, ToRead
 from kafkascope_analyzer.read.window import OneBuffer
 from kafkascope_parsers.errors import CaptureError
 
@@ -42,7 +42,7 @@ def segments_of(block, packets_before=0):
 
 
 def read_whole(places):
-    reading = Reading(places, OneBuffer(BLOCK_BYTES))
+    reading = Reading(ToRead.of(places), OneBuffer(BLOCK_BYTES))
     found = [(block.series, *row) for block in reading.blocks() for row in segments_of(block)]
     return found, reading.captures
 

@@ -34,7 +34,13 @@ def test_no_java_setting_is_named_to_a_client_of_another_library(
     mine = [client(21, library, session_timeout_ms=10_000)]
     texts = [
         advice(silent_broker, [stall("produce", 21, 2, 5, 14)], clients=mine),
-        advice([], [stall("consume", 21, 1, 5, 16, group_id="orders-app")], [], [rebalance(15, 16)], clients=mine),
+        advice(
+            [],
+            [stall("consume", 21, 1, 5, 16, group_id="orders-app")],
+            [],
+            [rebalance(15, 16, {"client99": 3})],
+            clients=mine,
+        ),
         advice([], [], [recovery("NOT_LEADER_OR_FOLLOWER", 21, 1, 9, 9.2)], clients=mine),
         advice([], [], [recovery("SASL_AUTHENTICATION_FAILED", 21, 1, 9, None, resource="PLAIN")], clients=mine),
     ]

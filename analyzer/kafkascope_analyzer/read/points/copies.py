@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkascope_analyzer.read.points.samples import hashed
 from kafkascope_parsers.kernels import kernel
 from kafkascope_parsers.tcp.state import ACK, SYN
 
@@ -228,7 +229,8 @@ def find_copies(rows: Rows, judged: Longs, home: NDArray[np.int16]) -> Longs:
 
 def find_covered(rows: Rows, judged: Longs, home: NDArray[np.int16]) -> NDArray[np.bool_]:
     """Which of the judged segments, none of which is a copy, carry nothing but payload that points before in order have
-    seen in other pieces within WINDOW_NS. home: of the connection of each judged segment."""
+    seen in other pieces within WINDOW_NS. A segment that has the bytes of one of theirs is another sending of it, and
+    is not covered. home: of the connection of each judged segment."""
     covered = np.zeros(len(judged), np.bool_)
     way = rows.flow ^ rows.direction.astype(np.uint64)
     point_of = rows.point[judged]
@@ -237,7 +239,10 @@ def find_covered(rows: Rows, judged: Longs, home: NDArray[np.int16]) -> NDArray[
         before = (rows.point == at_home) | (rows.point < point)
         others = np.flatnonzero(before & (rows.length > 0) & np.isin(way, way[judged[mine]]))
         if len(mine) and len(others):
-            covered[mine] = _inside(rows, way, others, judged[mine])
+            place = rows.seq.astype(np.uint64) << np.uint64(32)
+            whole = hashed(way, rows.direction, place | rows.length.astype(np.uint64))
+            again = np.isin(whole[judged[mine]], whole[others])
+            covered[mine] = _inside(rows, way, others, judged[mine]) & ~again
     return covered
 
 

@@ -24,7 +24,7 @@ def capture_facts(model: Traffic, n_requests: int) -> tuple[str, ...]:
 
 
 def unread_texts(model: Traffic, capture: Capture) -> tuple[str, ...]:
-    """What the capture could not show, in sentences; last, what TCP did."""
-    texts = tuple(doubts(model.unread, capture))
+    """Whose clocks the times are by and what the capture could not show, in sentences; last, what TCP did."""
+    texts = (*model.capture_points.sentences, *doubts(model.unread, capture))
     events = [f"{row.n:,} {row.event.replace('_', ' ')}" for row in model.unread.tcp_events]
     return (*texts, f"TCP: {', '.join(events)}") if events else texts

@@ -46,6 +46,8 @@ def _head(model: Report) -> Iterator[str]:
         yield f"- {percent(ledger.decoded_bytes, kafka_bytes)} of {size(kafka_bytes)} decoded"
     if model.cluster.sentence:
         yield f"- {model.cluster.sentence}"
+    for sentence in model.capture_points.sentences:
+        yield f"- {prose(sentence)}"
     yield "- times below are mm:ss.mmm after the start"
     if model.stories.why_not:
         yield f"- {model.stories.why_not}"

@@ -10,6 +10,7 @@ from kafkascope_analyzer.report.rows import select
 from kafkascope_analyzer.sql.database import Database
 
 MOST_NAMES = 8
+"""Names in a sentence, and sentences of a kind; report.json has all."""
 _NS_PER_US = 1000
 
 
@@ -105,16 +106,18 @@ def _sentences(points: Sequence[Point], paths: Sequence[Path]) -> Iterator[str]:
     if not references:
         return
     yield f"{count(len(points), 'capture point')}; all times are by the clock of {safe(references[0])}"
-    for point in points:
-        if point.clock_reference == references[0] and point.name != references[0]:
-            yield _clock_sentence(point)
-    for reference in references[1:]:
+    tied_points = [p for p in points if p.clock_reference == references[0] and p.name != references[0]]
+    yield from (_clock_sentence(point) for point in tied_points[:MOST_NAMES])
+    for reference in references[1 : MOST_NAMES + 1]:
         tied = [safe(p.name) for p in points if p.clock_reference == reference]
         yield (
             f"nothing ties {list_of(tied, MOST_NAMES)} to {safe(references[0])}: no connection was seen at both, so "
             f"the times there are by the clock of {safe(reference)}"
         )
-    yield from (_path_sentence(path) for path in paths)
+    yield from (_path_sentence(path) for path in paths[:MOST_NAMES])
+    n_more = sum(max(n - MOST_NAMES, 0) for n in (len(tied_points), len(references) - 1, len(paths)))
+    if n_more:
+        yield f"{count(n_more, 'more sentence')} like these left out: report.json, capture_points"
 
 
 def _clock_sentence(point: Point) -> str:
@@ -136,11 +139,11 @@ def _path_sentence(path: Path) -> str:
     )
     if path.latency_p50_us is None:
         return network
-    latency = f"the median latency of {count(path.n_requests, 'request')}, {span(path.latency_p50_us)}"
+    latency = f"the {span(path.latency_p50_us)} that {count(path.n_requests, 'request')} took (median)"
     trip = span(path.round_trip_us)
     if path.times_from == path.client_point:
-        return f"{network}; of {latency}, these are {trip}"
-    return f"{network}; {latency}, is seen from {safe(path.times_from)}; clients wait {trip} longer"
+        return f"{network}; that is {trip} of {latency}"
+    return f"{network}; clients wait {trip} longer than {latency} as seen from {safe(path.times_from)}"
 
 
 def _time(ns: int) -> str:
