@@ -78,9 +78,11 @@ def _add_names(connection: Connection, row: Row) -> None:
     if row["producer_id"] is not None:
         connection.producer_ids.add(row["producer_id"])
     if row["group_id"] is not None:
-        connection.groups.add(row["group_id"])
+        known_ns = connection.groups.get(row["group_id"], row["ts_ns"])
+        connection.groups[row["group_id"]] = min(known_ns, row["ts_ns"])
     if row["coordinator_type"] and row["coordinator_key"]:
-        connection.sought.add((row["coordinator_type"], row["coordinator_key"]))
+        sought = (row["coordinator_type"], row["coordinator_key"])
+        connection.sought[sought] = min(connection.sought.get(sought, row["ts_ns"]), row["ts_ns"])
     if row["group_instance_id"] is not None:
         connection.group_instances.add(row["group_instance_id"])
     if row["transactional_id"] is not None:

@@ -104,9 +104,10 @@ class Connection:
     apis: set[int] = field(default_factory=set)
     named_servers: set[str] = field(default_factory=set)
     """`host:port` of the brokers that Metadata named on it."""
-    groups: set[str] = field(default_factory=set)
-    sought: set[tuple[str, str]] = field(default_factory=set)
-    """Type and key of the coordinators that it asked for."""
+    groups: dict[str, int] = field(default_factory=dict)
+    """Group -> time of the first request that names it."""
+    sought: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Type and key of the coordinators that it asked for -> time of the first request."""
     members: set[str] = field(default_factory=set)
     member_first_ns: int | None = None
     member_last_ns: int | None = None

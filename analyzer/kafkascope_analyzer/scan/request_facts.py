@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kafkascope_analyzer.dataset.tables import COORDINATOR_TYPES, REQUESTS
@@ -87,7 +88,9 @@ class FactColumns:
         """All columns, as the contract types them."""
         out = {name: column.arrow() for name, column in (self.ints | self.texts).items()}
         if "coordinator_type" in out:
-            out["coordinator_type"] = _named(out["coordinator_type"], COORDINATOR_TYPES)
+            named = _named(out["coordinator_type"], COORDINATOR_TYPES)
+            before_types = pc.if_else(pc.is_valid(out["coordinator_key"]), COORDINATOR_TYPES[0], None)
+            out["coordinator_type"] = pc.coalesce(named, before_types)  # version 0 knows groups only
         if "committed" in out:
             out["committed"] = out["committed"].cast(pa.bool_())
         return out

@@ -5,7 +5,7 @@ UNDECIDED_LIMIT bytes of each direction wait. With a SYN only the first bytes ma
 byte. A request proves itself at `at` in one of these ways:
 
 whole      a packet begins with it, a packet ends with it, it names a client (or says null), and its body decodes to the
-           last byte
+           last byte; zero bytes may follow the body where the name has NAME_ENOUGH letters (librdkafka 1.0)
 chain      headers follow it end to end, two of the ends are ends of packets (records may hold captured frames, but
            these do not stand where packets begin), and its body decodes to the last byte
 named      as whole or chain, where the body cannot be decoded (a newer version, a changed byte): the next header names

@@ -4,8 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkascope_parsers.framing.cutting import Cut, Framing
-from kafkascope_parsers.framing.layout import UNKNOWN
+from kafkascope_parsers.framing.layout import CLIENT_ID_AT, UNKNOWN
 from kafkascope_parsers.framing.proof import (
+    NAME_ENOUGH,
     SUSPECT,
     Search,
     give_up,
@@ -21,8 +22,8 @@ from kafkascope_parsers.framing.response_only import (
     accept_alone,
     responses_alone,
 )
-from kafkascope_parsers.machine.decode import decodes_whole
-from kafkascope_parsers.schema import message_type
+from kafkascope_parsers.machine.decode import decode_messages, decodes_whole
+from kafkascope_parsers.schema import MessageType, message_type
 from kafkascope_parsers.tcp.streams import Streams
 
 _SIZE_BYTES = 4
@@ -58,7 +59,32 @@ def _requests_decode(data: NDArray[np.uint8], suspects: NDArray[np.void]) -> NDA
         if message is not None:
             chosen = suspects[rows]
             starts, ends = chosen["at"] + _SIZE_BYTES, np.ascontiguousarray(chosen["end"])
-            out[rows] = decodes_whole(message, data, starts, ends, np.ascontiguousarray(chosen["api_version"]))
+            versions = np.ascontiguousarray(chosen["api_version"])
+            out[rows] = decodes_whole(message, data, starts, ends, versions)
+            rest = np.flatnonzero(~out[rows] & _is_named(data, chosen["at"]))
+            out[rows[rest]] = _decode_before_zeros(message, data, starts[rest], ends[rest], versions[rest])
+    return out
+
+
+def _is_named(data: NDArray[np.uint8], at: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether the headers at these places have a client id that chance does not make."""
+    length = data[at + (CLIENT_ID_AT - 2)].astype(np.int64) << 8 | data[at + (CLIENT_ID_AT - 1)]
+    return (length >= NAME_ENOUGH) & (length <= np.iinfo(np.int16).max)
+
+
+def _decode_before_zeros(
+    message: MessageType,
+    data: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    versions: NDArray[np.int16],
+) -> NDArray[np.bool_]:
+    """Whether the frames decode but for zero bytes after their bodies, which brokers pass over (librdkafka 1.0 sends
+    such an ApiVersions)."""
+    out = np.zeros(len(starts), np.bool_)
+    if len(starts):
+        for columns in decode_messages(message, data, starts, ends, versions, allow_zeros=True):
+            out[columns.frame] = True
     return out
 
 

@@ -63,9 +63,10 @@ class InstanceCandidate:
         self.ends: list[int] = []
         """Times at which the client closed connections."""
         self.apis: set[int] = set()
-        self.groups: set[str] = set()
-        self.sought: set[str] = set()
-        """Groups whose coordinator it requested; `groups` are those that it named in any request."""
+        self.groups: dict[str, int] = {}
+        """Group -> time of its first request that names the group."""
+        self.sought: dict[str, int] = {}
+        """Group -> time of its first request for the group's coordinator."""
         self._exclusive: list[dict[str, Span]] = [{} for _ in _EXCLUSIVE]
         for connection in connections:
             self.add(connection)
@@ -82,8 +83,8 @@ class InstanceCandidate:
         self.all_closed = self.all_closed and closed_by_client(connection)
         self.did_work = self.did_work or bool(connection.apis - BOOTSTRAP_APIS)
         self.apis |= connection.apis
-        self.groups |= connection.groups
-        self.sought |= {key for kind, key in connection.sought if kind == "group"}
+        _keep_earliest(self.groups, connection.groups)
+        _keep_earliest(self.sought, {key: at for (kind, key), at in connection.sought.items() if kind == "group"})
         if closed_by_client(connection):
             self.ends.append(end_of(connection))
         for mine, exclusive in zip(self._exclusive, _EXCLUSIVE, strict=True):
@@ -101,18 +102,19 @@ class InstanceCandidate:
         self.is_ambiguous = self.is_ambiguous or other.is_ambiguous
 
     def uses_coordinator_found_by(self, host: "InstanceCandidate") -> bool:
-        """Whether it uses a group whose coordinator it never requested but the host did: a member has to find its
-        coordinator."""
+        """Whether it used a group before it requested the group's coordinator, if it ever did, and after the host had:
+        a member has to find its coordinator first."""
         if any(c.syn_ns is None for c in self.connections):
             return False
-        return bool((self.groups - self.sought) & host.sought)
+        unsought = {group: at for group, at in self.groups.items() if at < self.sought.get(group, at + 1)}
+        return any(group in host.sought and host.sought[group] <= at for group, at in unsought.items())
 
     def is_coordinator_connection_of(self, other: "InstanceCandidate") -> bool:
         """Whether this candidate has a member's requests and no Fetch, and the other has Fetch, the FindCoordinator of
         that group and no request of a member: librdkafka keeps a separate connection to its coordinator."""
         if api_keys.FETCH in self.apis or api_keys.FETCH not in other.apis or other.apis & api_keys.GROUP_APIS:
             return False
-        return bool(self.apis & MEMBER_APIS) and bool(self.groups & other.sought)
+        return bool(self.apis & MEMBER_APIS) and not other.sought.keys().isdisjoint(self.groups)
 
     @property
     def lacks_bootstrap(self) -> bool:
@@ -223,6 +225,11 @@ def first_id(connection: Connection) -> int | None:
 def closed_by_client(connection: Connection) -> bool:
     """Whether the client ended it, by FIN or RST."""
     return connection.close_kind in CLOSED_BY_CLIENT
+
+
+def _keep_earliest(known: dict[str, int], more: dict[str, int]) -> None:
+    for key, at in more.items():
+        known[key] = min(at, known.get(key, at))
 
 
 def end_of(connection: Connection) -> int:

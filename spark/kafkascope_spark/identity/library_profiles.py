@@ -30,8 +30,8 @@ LIBRARIES = (
 )
 SOFTWARE_PREFIXES = (
     ("apache-kafka-java", "java"),
-    ("confluent-kafka", "librdkafka"),
     ("librdkafka", "librdkafka"),
+    ("confluent-kafka", "librdkafka"),
     ("kgo", "franz-go"),
     ("franz-go", "franz-go"),
     ("sarama", "sarama"),

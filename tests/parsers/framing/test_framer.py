@@ -267,6 +267,26 @@ def test_foreign_protocols_are_told_by_their_first_bytes(first, protocol, reason
     wire.assert_every_byte_counted()
 
 
+PADDED = bytes.fromhex("00000016001200000000003e0008776f726b65722d3800000000")
+"""All that librdkafka 1.0.1 sent on a connection that its broker reset while it went down: ApiVersions 0 of client
+worker-8, with four zero bytes after its empty body (packet 7893 of a recording of Kafka 3.5.2)."""
+
+
+@pytest.mark.parametrize(
+    ("raw", "is_kafka"),
+    [
+        (PADDED, True),
+        (PADDED[:-1] + b"\x01", False),
+        (b"\x00\x00\x00\x0e" + PADDED[4:12] + bytes(6), False),  # names no client
+    ],
+)
+def test_zeros_after_the_body_of_a_client_with_a_name_are_kafka(raw, is_kafka):
+    wire = Wire().block([(1, raw)], final=True)
+    assert (wire.protocol == KAFKA) == is_kafka
+    assert wire.requests == ([(API_VERSIONS, 62)] if is_kafka else [])
+    wire.assert_every_byte_counted()
+
+
 def test_raw_sasl_tokens_are_never_frames():
     token = b"\x00user\x00secret-password"
     raw = struct.pack(">i", len(token)) + token

@@ -252,15 +252,34 @@ def test_a_member_that_never_fetches_and_who_fetches_without_being_one_are_one_c
     """As recorded of a librdkafka consumer on a busy machine: 46 ms from the end of its coordinator's connection to
     that of the others."""
     boot = connection("boot", 0, 13, apis={METADATA, FIND_COORDINATOR}, first_api=METADATA, **LIBRDKAFKA)
-    boot.sought = {("group", "g")}
-    coordinator = connection("coordinator", 13, 9_000, apis={JOIN_GROUP, HEARTBEAT}, groups={"g"}, **LIBRDKAFKA)
+    boot.sought = {("group", "g"): 2 * MS}
+    coordinator = connection(
+        "coordinator", 13, 9_000, apis={JOIN_GROUP, HEARTBEAT}, groups={"g": 14 * MS}, **LIBRDKAFKA
+    )
     coordinator.members = {"m"}
     fetch = connection("fetch", 51, 9_046, apis={METADATA, FETCH, FIND_COORDINATOR}, first_api=METADATA, **LIBRDKAFKA)
     assert names([boot, coordinator, fetch]) == {frozenset({"boot", "coordinator"}), frozenset({"fetch"})}
-    fetch.groups, fetch.sought = {"g"}, {("group", "g")}
+    fetch.groups, fetch.sought = {"g": 60 * MS}, {("group", "g"): 55 * MS}
     assert names([boot, coordinator, fetch]) == {frozenset({"boot", "coordinator", "fetch"})}
     fetch.apis |= {JOIN_GROUP}
     assert len(names([boot, coordinator, fetch])) == 2, "each is a member of its own"
+
+
+def test_a_member_that_looked_for_its_coordinator_only_later_had_found_it_on_another_connection(
+    connection: Make,
+) -> None:
+    """As recorded of a librdkafka 1.0 consumer whose brokers restarted one by one: its first connection finds the
+    coordinator at 1.1 s, another one joins the group at 3.1 s and looks for the coordinator when that is gone, and the
+    last ones are closed 83 ms apart."""
+    boot = connection("boot", 0, 30_994, apis={METADATA, FIND_COORDINATOR, FETCH}, first_api=METADATA, **LIBRDKAFKA)
+    boot.sought = {("group", "g"): 1_112 * MS}
+    member = connection("member", 1_114, 30_911, apis={METADATA, JOIN_GROUP, FETCH}, first_api=METADATA, **LIBRDKAFKA)
+    member.groups, member.sought = {"g": 3_112 * MS}, {("group", "g"): 20_300 * MS}
+    assert names([boot, member]) == {frozenset({"boot", "member"})}
+    member.sought = {("group", "g"): 1_500 * MS}
+    assert len(names([boot, member])) == 2, "it found the coordinator by itself"
+    boot.sought, member.sought = {("group", "g"): 4_000 * MS}, {}
+    assert len(names([boot, member])) == 2, "the first one looked for the coordinator after the member had joined"
 
 
 def test_a_client_may_take_its_time_to_close_one_connection_after_the_other(connection: Make) -> None:

@@ -32,7 +32,7 @@ BOOT = {api_keys.API_VERSIONS, api_keys.METADATA}
         ),
         ({"apis": BOOT | {19, 32}}, Kind("admin", "none", "none")),
         ({"apis": BOOT}, Kind("unknown", "none", "none")),
-        ({"apis": BOOT | {api_keys.FIND_COORDINATOR}, "sought": {("group", "g")}}, Kind("consumer", "none", "none")),
+        ({"apis": BOOT | {api_keys.FIND_COORDINATOR}, "sought": {("group", "g"): 0}}, Kind("consumer", "none", "none")),
         ({"apis": {api_keys.FETCH}, "is_replica": True}, Kind("broker", "none", "none")),
         ({"apis": {api_keys.API_VERSIONS, 52}, "client_id": "raft-client-1"}, Kind("broker", "none", "none")),
         ({"apis": {api_keys.API_VERSIONS, 63}, "client_id": "2"}, Kind("broker", "none", "none")),

@@ -104,6 +104,7 @@ def test_every_library_has_a_profile_and_a_name() -> None:
     assert {profile.library for profile in PROFILES} | {"unknown"} == set(LIBRARIES)
     assert {library for _, library in SOFTWARE_PREFIXES} | {"unknown"} == set(LIBRARIES)
     assert all(library_named(software_name_of(library)) == library for library in LIBRARIES)
+    assert software_name_of("librdkafka") == "librdkafka", "which of its wrappers a client uses is not known"
     assert all(len(release) == len(APIS) for release in RELEASES)
     for older, newer in itertools.pairwise(RELEASES):
         assert all(a <= b for a, b in zip(older, newer, strict=True))

@@ -71,6 +71,15 @@ def test_libraries_are_recognised_that_do_not_say_their_name(piece):
         assert found[client["client_id"]] == SOFTWARE.get(client["library"], client["library"])
 
 
+def test_version_0_of_find_coordinator_is_for_a_group(piece):
+    """It has no key type: coordinators of transactions came with version 1 (KIP-98)."""
+    asked = [row for row in piece.rows("requests") if row["api_name"] == "FindCoordinator" and row["api_version"] == 0]
+    assert asked
+    groups = {row["group_id"] for row in piece.rows("requests") if row["api_name"] in ("JoinGroup", "OffsetFetch")}
+    assert {row["coordinator_type"] for row in asked} == {"group"}
+    assert {row["coordinator_key"] for row in asked} <= groups
+
+
 def test_nothing_but_old_clients_is_found_where_nothing_is_wrong(kraft):
     assert {row["rule"] for row in kraft.rows("stories/findings") if row["severity"] != "info"} <= {"old_versions"}
 

@@ -49,7 +49,7 @@ def coordinator(connection: Callable[..., Connection], silence: MakeSilence) -> 
 
     def make(*silences: Silence, **more: Any) -> Connection:
         silences = silences or (silence(10, 20, api_keys.HEARTBEAT),)
-        more = {"cadences": [HEARTBEATS], "member_first_ns": NS, "groups": {"orders-app"}} | more
+        more = {"cadences": [HEARTBEATS], "member_first_ns": NS, "groups": {"orders-app": NS}} | more
         return connection("c1", 0, None, last_ns=END * NS, silences=list(silences), **more)
 
     return make

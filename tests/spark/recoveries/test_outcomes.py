@@ -26,7 +26,7 @@ def connections(connection):
         to_other = connection("c2", 0, 30_000 if closed else None)
         to_lost.server, to_other.server = LOST, OTHER
         to_lost.last_request_ns, to_other.last_request_ns = 9 * S, round(last_request_s * S)
-        to_other.groups = set(groups)
+        to_other.groups = dict.fromkeys(groups, 0)
         return [to_lost, to_other]
 
     return make
