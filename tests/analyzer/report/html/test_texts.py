@@ -26,6 +26,7 @@ from kafkascope_analyzer.report.html.story_lists import (
     worded_transaction,
 )
 from kafkascope_analyzer.report.model.capture import ByteTotals, Capture, Connections
+from kafkascope_analyzer.report.model.capture_points import CapturePoints
 from kafkascope_analyzer.report.model.cluster import Cluster
 from kafkascope_analyzer.report.model.data_quality import DataQuality, EventCount
 from kafkascope_analyzer.report.model.findings import Finding, Findings
@@ -251,10 +252,13 @@ def test_the_capture_in_words() -> None:
         DataQuality, n_connections=9, n_without_start=2, limits_hit={}, tcp_events=(EventCount("zero_window", 1200),)
     )
     cluster = of(Cluster, sentence="Kafka 4.0, in KRaft mode.")
-    model = of(Traffic, capture=capture, connections=of(Connections, n=9), unread=unread, cluster=cluster)
+    points = of(CapturePoints, sentences=("2 capture points",))
+    of_traffic = {"capture": capture, "capture_points": points, "unread": unread, "cluster": cluster}
+    model = of(Traffic, **of_traffic, connections=of(Connections, n=9))
     figures = ("34.7 s", "25,501 packets", "9 connections", "1 request", "99.9 % decoded", "Kafka 4.0, in KRaft mode.")
     assert capture_facts(model, 1) == ("2026-11-21 04:28:34.577 UTC", *figures)
     assert unread_texts(model, capture) == (
+        "2 capture points",
         "2 of 9 connections began before the capture did, or without their SYN in it",
         "3 of 25,501 packets were cut by the snap length",
         "TCP: 1,200 zero window",
