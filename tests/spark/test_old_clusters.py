@@ -1,7 +1,9 @@
-"""Pieces of captures of Kafka 2.8 with ZooKeeper, and old libraries: what the stories say of them, against packets as
-tshark reads them. What ingest alone shows of such clusters is in tests/analyzer/ingest/test_zookeeper_cluster.py.
+"""Pieces of captures of Kafka 2.8 with ZooKeeper, old libraries, an upgrade and a migration to KRaft: what the stories
+say of them, against packets as tshark reads them, or what was done to the brokers. What ingest alone shows of such
+clusters is in tests/analyzer/ingest/test_zookeeper_cluster.py.
 """
 
+import json
 import shutil
 import struct
 import subprocess
@@ -13,6 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from kafkascope_analyzer.dataset.dataset import Dataset
+from kafkascope_analyzer.report.model.broker_releases import MIGRATION, cluster_releases
+from kafkascope_analyzer.report.model.restarts import Restart, load_restarts
+
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed"),
@@ -22,6 +28,7 @@ Row = dict[str, Any]
 FIND_COORDINATOR, LIST_OFFSETS, ADD_PARTITIONS_TO_TXN = 10, 2, 24
 CONCURRENT_TRANSACTIONS = 51
 LATEST, EARLIEST = -1, -2
+SECOND = 1_000_000_000
 
 
 class Piece:
@@ -125,3 +132,38 @@ def test_concurrent_transactions_for_some_milliseconds_are_normal(piece: Callabl
     errors = {row["first_error_name"] for row in usual.rows("stories/recoveries")}
     assert "CONCURRENT_TRANSACTIONS" not in errors
     assert not usual.rows("stories/stalls")
+
+
+def restarts(name: str, place: Path) -> list[tuple[Restart, dict[str, Row]]]:
+    """Each restart that is found, and what was done to the broker then: kind of event -> the event."""
+    events = json.loads((PIECES / f"{name}.truth.json").read_text())["events"]
+    found = load_restarts(Dataset.open(place)).listed
+    stops = [number for number, event in enumerate(events) if event["kind"] == "broker_stopping"]
+    done = [events[a:b] for a, b in zip(stops, [*stops[1:], len(events)], strict=True)]
+    return list(zip(found, [{event["kind"]: event for event in one} for one in done], strict=False))
+
+
+def test_a_rolling_upgrade_is_told_broker_by_broker(dataset_of: Callable[[str], Path]) -> None:
+    """Node 1003 is asked for its versions by nobody after its restart: it names its release to the controller."""
+    found = restarts("kraft_upgrade", dataset_of("kraft_upgrade"))
+    assert [restart.node_id for restart, _ in found] == [done["node_upgraded"]["node_id"] for _, done in found]
+    assert len(found) == 4
+    for restart, done in found:
+        assert done["broker_stopping"]["ts_ns"] - SECOND < restart.down_ns < done["broker_down"]["ts_ns"]
+        assert restart.back_ns is not None
+        assert restart.back_ns > done["broker_down"]["ts_ns"]
+        assert str(restart.release_before).startswith("3.7")
+        assert done["node_upgraded"]["version"].startswith(f"{restart.release_after}.")
+
+
+def test_a_migration_to_kraft_is_told_broker_by_broker(dataset_of: Callable[[str], Path]) -> None:
+    place = dataset_of("kraft_migration")
+    found = restarts("kraft_migration", place)
+    assert len(found) == 6
+    for restart, done in found:
+        changed = done.get("without_zookeeper")
+        assert restart.node_id == done["broker_stopping"]["node_id"]
+        assert restart.release == ("Kafka 3.5, ZooKeeper → KRaft" if changed else "Kafka 3.5")
+    releases = cluster_releases(Dataset.open(place))
+    assert releases.mode == MIGRATION
+    assert {span.node_id for span in releases.spans if span.release.mode == "KRaft"} >= {21, 22, 23}

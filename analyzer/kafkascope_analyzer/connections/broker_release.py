@@ -3,7 +3,8 @@
 The table of releases (parsers: releases.tsv) says with which release each version of each API came. A highest version
 fits the releases from the one that brought it to the one before that which brought the next. The releases that fit
 most APIs are the answer: not all have to fit, as a broker takes the APIs that it forwards to the controller down to
-what that speaks. Source: Kafka's message definitions, ApiVersionsResponse.
+what that speaks. A broker that is itself a client of a controller names its release there (KIP-511).
+Source: Kafka's message definitions, ApiVersionsResponse.
 """
 
 from collections.abc import Iterable, Mapping
@@ -68,6 +69,12 @@ def release_of(offer: Offer) -> BrokerRelease:
         return BrokerRelease((), _mode(offer, None))
     fitting = tuple(release for release, n in zip(releases(), n_fitting, strict=True) if n == most)
     return BrokerRelease(fitting, _mode(offer, fitting[-1]))
+
+
+def named_release(software_version: str) -> BrokerRelease:
+    """The release of a broker that names this version of its client library; that has the broker's own version."""
+    release = ".".join(software_version.split(".")[:2])
+    return BrokerRelease((release,) if release in _places() else (), None)
 
 
 def _mode(offer: Offer, latest: str | None) -> str | None:

@@ -72,7 +72,7 @@ history.
 BOOTSTRAP_APIS = frozenset(apis_for_role("bootstrap"))
 HANDSHAKE_APIS = frozenset(api.name for api in api_catalogue().values() if api.family == "connection")
 
-_BROKER_CLIENT_ID = re.compile(
+BROKER_CLIENT_ID = re.compile(
     r"broker-(?P<fetcher>\d+)-(?:fetcher-\d+|txn-marker-sender)"
     r"|(?:AddPartitionsManager|Persister|NetworkPartitionMetadataClient|ShareGroupDLQManager)-client-(?P<manager>\d+)"
     r"|raft-client-(?P<raft>\d+)"
@@ -84,7 +84,7 @@ BETWEEN_BROKERS = {"AddPartitionsToTxn": 4}
 
 def broker_of(client_id: str | None) -> int | None:
     """The node that gives its own clients this client id; None for other ids. (A bare number may be anybody's.)"""
-    match = _BROKER_CLIENT_ID.fullmatch(client_id) if client_id is not None else None
+    match = BROKER_CLIENT_ID.fullmatch(client_id) if client_id is not None else None
     return next(int(node_id) for node_id in match.groups() if node_id is not None) if match else None
 
 

@@ -72,6 +72,26 @@ def test_the_listener_that_says_most_counts(tmp_path):
     assert not list(found.upgrades())
 
 
+def test_a_broker_names_its_release_where_nobody_asks_for_its_versions(tmp_path):
+    def named(second, node, version):
+        of_controller = connection(second, 9, None, 9093)
+        return of_controller | {
+            "client_ip": f"10.0.0.{node}",
+            "client_ids": [f"raft-client-{node}"],
+            "software_version": version,
+        }
+
+    rows = [connection(1, 1, offer("3.9", "broker")), connection(1, 2, offer("3.9", "broker"))]
+    rows += [named(1, 1, "3.9.1"), named(9, 1, "4.0.0"), named(9, 2, "7.9.1-ccs")]
+    rows += [named(9, 2, "4.0.0") | {"client_ids": ["my-raft-client-2"]}]
+    found = cluster_releases(dataset(tmp_path, rows))
+    assert [(span.node_id, span.release.text, span.first_ns // S) for span in found.spans] == [
+        (1, "3.9", 1),
+        (1, "4.0", 9),
+        (2, "3.9", 1),
+    ]
+
+
 def test_zookeeper_mode_by_the_offer(tmp_path):
     found = cluster_releases(dataset(tmp_path, [connection(1, 1, offer("3.9", "broker", "zkBroker"))]))
     assert found.sentence == f"{ZOOKEEPER_MODE} mode, Kafka 3.9 by what the brokers offer (ApiVersions)"

@@ -1,7 +1,9 @@
 """Which release of Kafka each broker ran when, and how the cluster keeps its metadata: ZooKeeper, KRaft, or on the way.
 
 What an address offered (ApiVersions) says its release at that time. Of several listeners of a broker the one counts
-whose offer says most; listeners of controllers offer few APIs. Memory grows with the brokers and what they offered.
+whose offer says most; listeners of controllers offer few APIs. A broker that restarts may have no client that asks for
+its versions for a long time, but with KRaft it opens a connection to the controller at once and names its release
+there: that counts for a release that it offered nobody. Memory grows with the brokers and what they offered.
 """
 
 from collections.abc import Iterator
@@ -15,15 +17,18 @@ from kafkascope_analyzer.connections.broker_release import (
     KRAFT_MODE,
     ZOOKEEPER_MODE,
     BrokerRelease,
+    named_release,
     parse_offer,
     release_of,
 )
+from kafkascope_analyzer.connections.role_rules import BROKER_CLIENT_ID, broker_of
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.dataset.table_rows import scan
 from kafkascope_analyzer.dataset.tables import CONNECTIONS
 from kafkascope_analyzer.report.formatting import address
 
 MIGRATION = "migration from ZooKeeper to KRaft"
+_BY = "by what the brokers offer (ApiVersions)"
 _SEPARATOR = ","
 _FROM_CONTROLLER_TO_BROKERS = (
     "messages/LeaderAndIsr/request",
@@ -44,7 +49,7 @@ controller that has zookeeper.metadata.migration.enable set."""
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSpan:
-    """A broker offered the same from first_ns (the first connection with that response) to last_ns (the last one)."""
+    """A broker was of one release from first_ns (the first connection that shows it) to last_ns (the last one)."""
 
     node_id: int | None
     address: str
@@ -70,10 +75,10 @@ class ClusterReleases:
         mode = None if self.mode is None else self.mode if self.mode == MIGRATION else f"{self.mode} mode"
         kafka = None
         if len(nodes) == 1:
-            kafka = f"Kafka {next(iter(nodes))} by what the brokers offer (ApiVersions)"
+            kafka = f"Kafka {next(iter(nodes))} {_BY}"
         elif nodes:
             each = "; ".join(f"Kafka {release} on {_nodes(ids)}" for release, ids in sorted(nodes.items()))
-            kafka = f"{each}, by what the brokers offer (ApiVersions)"
+            kafka = f"{each}, {_BY}"
         said = [part for part in (mode, kafka) if part]
         return ", ".join(said) if said else None
 
@@ -112,6 +117,11 @@ def cluster_releases(dataset: Dataset) -> ClusterReleases:
         key = place if node_id is None else node_id
         if key not in chosen or _precision(spans) < _precision(chosen[key]):
             chosen[key] = spans
+    for span in _named_spans(dataset):
+        known = chosen.setdefault(span.node_id, [])
+        if not any(set(span.release.releases) <= set(other.release.releases) for other in known):
+            known.append(span)
+            known.sort(key=lambda span: span.first_ns)
     ordered = sorted(chosen.values(), key=lambda spans: (spans[0].node_id is None, spans[0].node_id, spans[0].address))
     found = tuple(span for spans in ordered for span in spans)
     return ClusterReleases(found, _mode(dataset, found))
@@ -133,6 +143,22 @@ def _spans(dataset: Dataset) -> Iterator[ReleaseSpan]:
             where = address(row["server_ip"], row["server_port"]) or ""
             times = row["first_ns_min"], row["first_ns_max"]
             yield ReleaseSpan(row["node_id"], where, _release(row["offer"]), *times)
+
+
+def _named_spans(dataset: Dataset) -> Iterator[ReleaseSpan]:
+    """What brokers named as their version on connections that they opened themselves, as spans."""
+    columns = ["client_ids", "client_ip", "software_version", "first_ns"]
+    for batch in scan(dataset, CONNECTIONS, columns):
+        clients = pc.binary_join(batch.column("client_ids"), _SEPARATOR)
+        of_brokers = pc.match_substring_regex(clients, f"^({BROKER_CLIENT_ID.pattern})$")
+        table = pa.Table.from_batches([batch]).drop_columns(["client_ids"]).append_column("client", clients)
+        named = table.filter(pc.and_(of_brokers, pc.is_valid(table["software_version"])))
+        grouped = named.group_by(["client", "client_ip", "software_version"], use_threads=False)
+        for row in grouped.aggregate([("first_ns", "min"), ("first_ns", "max")]).to_pylist():
+            release = named_release(row["software_version"])
+            times = row["first_ns_min"], row["first_ns_max"]
+            if release.releases:
+                yield ReleaseSpan(broker_of(row["client"]), row["client_ip"], release, *times)
 
 
 def _mode(dataset: Dataset, spans: tuple[ReleaseSpan, ...]) -> str | None:

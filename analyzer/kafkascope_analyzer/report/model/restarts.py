@@ -54,7 +54,7 @@ class Restart:
     release_before: Annotated[str | None, "release of Kafka before, by what it offered (ApiVersions)"]
     release_after: Annotated[str | None, "release of Kafka afterwards"]
     is_upgrade: Annotated[bool, "whether the two are known and differ"]
-    release: Annotated[str, "both in words"]
+    release: Annotated[str, "both in words, and whether it came back in KRaft mode or in ZooKeeper mode instead"]
     n_clients: Annotated[int | None, "clients that waited because of it; null without stories"]
     clients: Annotated[tuple[str, ...], "names of the first 20 of them"]
     n_stalls: Annotated[int | None, "stalls because of it; null without stories"]
@@ -172,7 +172,7 @@ def _of_incident(
     back_ns = _back_ns(incident, states)
     spans = [] if node_id is None else releases.of_node(node_id)
     before = next((s for s in reversed(spans) if s.first_ns <= down_ns), None)
-    after = next((s for s in spans if back_ns is not None and s.last_ns >= back_ns), None)
+    after = next((s for s in spans if back_ns is not None and s.last_ns > down_ns), None)
     return _Outage(
         node_id=node_id,
         broker=safe(incident.subject or ""),
@@ -285,7 +285,7 @@ def _restart(outage: _Outage, stalls: list[Stall], facts: Facts) -> Restart:
         release_before=before,
         release_after=after,
         is_upgrade=None not in (before, after) and before != after,
-        release=_release(before, after),
+        release=_release(before, after) + _other_mode(*outage.releases),
         n_clients=len(names) if known else None,
         clients=tuple(names[:MOST_CLIENTS]),
         n_stalls=len(stalls) if known else None,
@@ -306,6 +306,12 @@ def _release(before: str | None, after: str | None) -> str:
     if before is None or after is None or before == after:
         return f"Kafka {before or after}"
     return f"Kafka {before} → {after}"
+
+
+def _other_mode(before: ReleaseSpan | None, after: ReleaseSpan | None) -> str:
+    """`, ZooKeeper → KRaft` where a broker came back in the other mode: the last step of a migration (KIP-866)."""
+    modes = [None if span is None else span.release.mode for span in (before, after)]
+    return "" if None in modes or modes[0] == modes[1] else f", {modes[0]} → {modes[1]}"
 
 
 def _cost(names: list[str], stalls: list[Stall], facts: Facts) -> str:

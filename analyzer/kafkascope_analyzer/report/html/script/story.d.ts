@@ -575,7 +575,7 @@ export interface Restart {
   release_after: string | null;
   /** whether the two are known and differ */
   is_upgrade: boolean;
-  /** both in words */
+  /** both in words, and whether it came back in KRaft mode or in ZooKeeper mode instead */
   release: string;
   /** clients that waited because of it; null without stories */
   n_clients: number | null;
