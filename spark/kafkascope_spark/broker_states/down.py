@@ -4,7 +4,7 @@ working with other brokers meanwhile, it was only refusing: a firewall, or the l
 from bisect import bisect_right
 from collections import defaultdict
 
-from kafkascope_spark.broker_states.record import Gap, Lost, Moment, ServerRecord
+from kafkascope_spark.broker_states.record import Gap, Host, Lost, Moment, ServerRecord
 from kafkascope_spark.broker_states.stretch import SECOND_NS, SOON_NS, Stretch
 
 _CLOSED = ("fin_server", "rst_server")
@@ -30,21 +30,28 @@ def down_stretches(server: ServerRecord) -> list[Stretch]:
 def idle_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
     """Of hosts that lost nothing when the server went down, as they had closed their connections before (followers,
     after a controlled shutdown; a host may first be seen by the end of what it had left): the time in which it sent
-    nothing to anybody. They did not need it, and it did not serve them."""
+    nothing to anybody. They did not need it, and it did not serve them. Of a host that never comes back nothing is
+    known from then on."""
     found = []
     by_end: dict[Moment | None, list[Stretch]] = defaultdict(list)
     for stretch in down:
         by_end[stretch.end].append(stretch)
-    for end, stretches in by_end.items():
+    hosts = [host for _, host in sorted(server.hosts.items())]
+    for end, stretches in sorted(by_end.items(), key=lambda each: server.end_ns(each[0])):
         first = min(stretch.begin for stretch in stretches)
         gap = server.runs("server", "payload").gap_from(first.ts_ns)
         begin = first if gap.before is None else max(first, gap.before)
         losers = {stretch.host for stretch in stretches}
-        for name, host in sorted(server.hosts.items()):
-            since = None if host.first is None else max(begin, host.first)
-            if name not in losers and since is not None and (end is None or since < end):
-                found.append(Stretch(name, "unknown", since, end, end is not None, 0))
+        met = [host for host in hosts if host.first is not None and (end is None or host.first < end)]
+        gone = {host.host for host in met if server.last_seen_ns[host.host] < begin.ts_ns}
+        found += [_idle(host, begin, None if host.host in gone else end) for host in met if host.host not in losers]
+        hosts = [host for host in hosts if host.host not in gone]
     return found
+
+
+def _idle(host: Host, begin: Moment, end: Moment | None) -> Stretch:
+    since = begin if host.first is None else max(begin, host.first)
+    return Stretch(host.host, "unknown", since, end, end is not None, 0)
 
 
 def _gaps(server: ServerRecord) -> list[Gap]:
@@ -80,7 +87,7 @@ def _is_late_response(
 def _in_gap(server: ServerRecord, gap: Gap) -> list[Stretch]:
     """The stretches of a gap in what the server sent to anybody."""
     start, end = server.start_ns(gap.before), server.end_ns(gap.after)
-    lost = [each for each in server.lost if start - _BURST_NS <= each.ended.ts_ns <= end and each.kind != "accepted"]
+    lost = [each for each in server.lost_between(start - _BURST_NS, end) if each.kind != "accepted"]
     refused = [each for each in lost if each.kind == "refused" and each.ended.ts_ns >= start]
     burst = [each for each in lost if _is_torn(each)]
     if not refused and not _all_at_once(server, gap, burst):
@@ -127,20 +134,20 @@ def _all_at_once(server: ServerRecord, gap: Gap, burst: list[Lost]) -> bool:
 
 def _process_lives(server: ServerRecord, at: Moment) -> bool:
     """Whether the process went on sending at that time: then only this port of it is closed."""
-    runs = server.runs("process", "payload")
-    return any(run.first < at and run.last.ts_ns > at.ts_ns + _LEAST_ALIVE_NS for run in runs)
+    run = server.runs("process", "payload").begun_by(at)
+    return run is not None and run.last.ts_ns > at.ts_ns + _LEAST_ALIVE_NS
 
 
 def _process_works(server: ServerRecord, begin: Moment, end: Moment) -> bool:
     """Whether the process sent payload to other brokers all that time, without a pause of a second."""
-    return any(run.first <= begin and run.last >= end for run in server.runs("process", "payload"))
+    run = server.runs("process", "payload").begun_by(begin)
+    return run is not None and run.last >= end
 
 
 def _process_back(server: ServerRecord, begin: Moment, failed: Moment) -> Moment | None:
     """The first payload of a process that stopped at `begin` after the last connection that it did not accept, or that
     connection, where the process was back by then."""
-    runs = server.runs("process", "payload")
-    run = next((run for run in runs if run.first > begin and run.last > failed), None)
+    run = server.runs("process", "payload").begun_after(begin, failed)
     return None if run is None else max(run.first, failed)
 
 

@@ -1,10 +1,11 @@
 """When a server was frozen: its kernel acknowledged data and accepted connections, and its process sent nothing."""
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from statistics import median
 
 from kafkascope_spark.broker_states.record import ANYBODY, Gap, Moment, ServerRecord, Wait
-from kafkascope_spark.broker_states.stretch import SECOND_NS, SOON_NS, Stretch
+from kafkascope_spark.broker_states.stretch import SECOND_NS, SOON_NS, Stretch, Stretches, stretches_by_host
 
 _LEAST_NS = SECOND_NS
 _LEAST_UNREAD_NS = 2 * SECOND_NS
@@ -17,27 +18,33 @@ _LEAST_HOSTS = 2
 def frozen_stretches(server: ServerRecord, away: list[Stretch]) -> list[Stretch]:
     """The stretches in which the server was frozen, by host. away: those in which it was down or silent, which come
     first."""
-    gaps = [gap for gap in server.runs("process", "payload").gaps() if _length(server, gap) >= _LEAST_NS]
-    waits = {gap: [wait for wait in server.waits if _waits_in(server, wait, gap, away)] for gap in gaps}
-    unread = [_length(server, gap) for gap in gaps if waits[gap]]
+    waits = _unserved(server, stretches_by_host(away))
+    unread = sorted(_length(server, gap) for gap in waits)
     found = []
-    for gap in gaps:
-        if waits[gap] and _is_proven(server, gap, waits[gap], unread) and _kernel_lives(server, gap, waits[gap]):
-            found += _of_hosts(server, gap, waits[gap])
+    for gap, unserved in waits.items():
+        if _is_proven(server, gap, unserved, unread) and _kernel_lives(server, gap, unserved):
+            found += _of_hosts(server, gap, unserved)
     return found
+
+
+def _unserved(server: ServerRecord, away: dict[str, Stretches]) -> dict[Gap, list[Wait]]:
+    """The gaps in what the process sent in which somebody waited long for it, and who waited, in order of time."""
+    gaps = [gap for gap in server.runs("process", "payload").gaps() if _length(server, gap) >= _LEAST_NS]
+    starts, ends = [server.start_ns(gap.before) for gap in gaps], [server.end_ns(gap.after) for gap in gaps]
+    waits: dict[int, list[Wait]] = defaultdict(list)
+    for wait in server.waits:
+        if wait.layer == "packet":
+            continue
+        first, last = bisect_left(ends, wait.due_ns + _LEAST_NS), bisect_right(starts, server.end_ns(wait.until))
+        for at in range(first, last):
+            since, until = max(wait.due_ns, starts[at]), min(server.end_ns(wait.until), ends[at])
+            if until - since >= _LEAST_NS and not away[wait.host].overlap(since, until):
+                waits[at].append(wait)
+    return {gaps[at]: waits[at] for at in sorted(waits)}
 
 
 def _length(server: ServerRecord, gap: Gap) -> int:
     return server.end_ns(gap.after) - server.start_ns(gap.before)
-
-
-def _waits_in(server: ServerRecord, wait: Wait, gap: Gap, away: list[Stretch]) -> bool:
-    """Whether a host waited for the application long in the gap, and the server was not away to it."""
-    since = max(wait.due_ns, server.start_ns(gap.before))
-    until = min(server.end_ns(gap.after), server.end_ns(wait.until))
-    if wait.layer == "packet" or until - since < _LEAST_NS:
-        return False
-    return not any(each.host == wait.host and each.overlaps(since, until) for each in away)
 
 
 def _is_proven(server: ServerRecord, gap: Gap, waits: list[Wait], unread: list[int]) -> bool:
@@ -47,12 +54,13 @@ def _is_proven(server: ServerRecord, gap: Gap, waits: list[Wait], unread: list[i
         return True
     encrypted = [wait for wait in waits if wait.layer == "payload"]
     hosts, connections = {wait.host for wait in encrypted}, {wait.conn_id for wait in encrypted}
+    if len(hosts) < _LEAST_HOSTS or len(connections) < _LEAST_CONNECTIONS:
+        return False
     length = _length(server, gap)
     others = list(unread)
     others.remove(length)
     usual = _TIMES_USUAL * median(others) if others else 0
-    several = len(hosts) >= _LEAST_HOSTS and len(connections) >= _LEAST_CONNECTIONS
-    return several and length >= max(usual, _LEAST_UNREAD_NS)
+    return length >= max(usual, _LEAST_UNREAD_NS)
 
 
 def _kernel_lives(server: ServerRecord, gap: Gap, waits: list[Wait]) -> bool:

@@ -1,9 +1,13 @@
 """What is known of one server: the hosts that talked to it, who waited for it, which connections it ended, and when it
 sent packets. Events in, lists in order of time out."""
 
-from bisect import bisect_right
+import sys
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice, takewhile
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 Row = dict[str, Any]
@@ -23,6 +27,9 @@ class Run(NamedTuple):
 
     first: Moment
     last: Moment
+
+
+_first, _last = attrgetter("first"), attrgetter("last")
 
 
 class Gap(NamedTuple):
@@ -109,12 +116,24 @@ class Runs:
 
     def has_packets(self, from_ns: int, to_ns: int) -> bool:
         """Whether a run has a packet between two times, as far as its ends say."""
-        return any(run.first.ts_ns < to_ns and run.last.ts_ns > from_ns for run in self._runs)
+        run = self.begun_by(Moment(to_ns - 1, sys.maxsize))
+        return run is not None and run.last.ts_ns > from_ns
+
+    def begun_by(self, moment: Moment) -> Run | None:
+        """The last run that begins at a moment or before; the ones before it ended before it began."""
+        at = bisect_right(self._runs, moment, key=_first)
+        return self._runs[at - 1] if at else None
+
+    def begun_after(self, begin: Moment, seen: Moment) -> Run | None:
+        """The first run that begins after a moment and goes on after another."""
+        at = max(bisect_right(self._runs, begin, key=_first), bisect_right(self._runs, seen, key=_last))
+        return self._runs[at] if at < len(self._runs) else None
 
 
-@dataclass(slots=True)
+@dataclass
 class ServerRecord:
-    """One server. is_client: its process opened connections too. runs: by scope and layer, and by host."""
+    """One server. is_client: its process opened connections too. lost: in order of when they ended. last_seen_ns: by
+    host, when packets of either last went. runs: by scope and layer, and by host."""
 
     key: str
     capture_ns: tuple[int, int]
@@ -125,6 +144,7 @@ class ServerRecord:
     hosts: dict[str, Host] = field(default_factory=dict)
     waits: list[Wait] = field(default_factory=list)
     lost: list[Lost] = field(default_factory=list)
+    last_seen_ns: dict[str, int] = field(default_factory=dict)
     _runs: dict[tuple[str, str, str], Runs] = field(default_factory=lambda: defaultdict(Runs))
 
     def take(self, row: Row) -> None:
@@ -147,18 +167,47 @@ class ServerRecord:
         """The time of a moment, the begin of the capture for none."""
         return self.capture_ns[0] if moment is None else moment.ts_ns
 
+    def waits_of(self, host: str) -> list[Wait]:
+        """The waits of a host, in order of time."""
+        return self._waits_of_hosts[host]
+
+    def others_asked(self, host: str, after: Moment, before: Moment) -> bool:
+        """Whether other hosts waited for a packet and sent their last one between two moments."""
+        at = bisect_right(self._last_asked, after, key=itemgetter(0))
+        rest = takewhile(lambda asked: asked[0] < before, islice(self._last_asked, at, None))
+        return any(name != host for _, name in rest)
+
+    def lost_between(self, from_ns: int, to_ns: int) -> list[Lost]:
+        """The connections that ended between two times, in order of time; both times count."""
+        since = bisect_left(self.lost, from_ns, key=_ended_ns)
+        return self.lost[since : bisect_right(self.lost, to_ns, key=_ended_ns)]
+
+    @cached_property
+    def _waits_of_hosts(self) -> dict[str, list[Wait]]:
+        hosts: dict[str, list[Wait]] = defaultdict(list)
+        for wait in self.waits:
+            hosts[wait.host].append(wait)
+        return hosts
+
+    @cached_property
+    def _last_asked(self) -> list[tuple[Moment, str]]:
+        return sorted((wait.last_asked, wait.host) for wait in self.waits if wait.layer == "packet")
+
     def _take_host(self, packet_no: int, event: Row) -> None:
         self.server_ip, self.server_port, self.node_id = event["server_ip"], event["server_port"], event["node_id"]
         self.is_client = bool(event["is_client"])
         first = None if event["first_ns"] is None else Moment(event["first_ns"], packet_no)
         self.hosts[event["host"]] = Host(event["host"], event["host_kind"], first)
+        self._note_seen(event["host"], event["last_ns"] or 0)
 
     def _take_connection(self, conn_id: str, event: Row) -> None:
         began, ended = _some(event, "first"), _some(event, "last")
         kind, served, accepted = event["close_kind"], bool(event["served"]), _moment(event, "accepted")
+        self._note_seen(event["host"], ended.ts_ns)
         self.lost.append(Lost(event["host"], conn_id, kind, served, event["idle_ms"], began, accepted, ended))
 
     def _take_wait(self, conn_id: str, event: Row) -> None:
+        self._note_seen(event["host"], event["last_ns"])
         self.waits.append(
             Wait(
                 event["host"],
@@ -175,6 +224,9 @@ class ServerRecord:
             )
         )
 
+    def _note_seen(self, host: str, ts_ns: int) -> None:
+        self.last_seen_ns[host] = max(ts_ns, self.last_seen_ns.get(host, 0))
+
     def _take_sign(self, _conn_id: str, event: Row) -> None:
         run = Run(_some(event, "first"), _some(event, "last"))
         self._runs[event["scope"], event["layer"], event["host"] or ANYBODY].add(run)
@@ -185,6 +237,10 @@ _TAKE = {
     "server_wait": ServerRecord._take_wait,
     "life_sign": ServerRecord._take_sign,
 }
+
+
+def _ended_ns(lost: Lost) -> int:
+    return lost.ended.ts_ns
 
 
 def _moment(event: Row, name: str) -> Moment | None:

@@ -1,18 +1,20 @@
 """When a server refused the connections of a host while it served others, or older connections of the host."""
 
+from bisect import bisect_right
 from collections import defaultdict
 
 from kafkascope_spark.broker_states.record import Lost, Moment, ServerRecord
-from kafkascope_spark.broker_states.stretch import SOON_NS, Stretch, patience_ns
+from kafkascope_spark.broker_states.stretch import SOON_NS, Stretch, patience_ns, stretches_by_host
 
 
 def refusing_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
     """The stretches in which the server refused a host. down: those in which it was down, which come first."""
-    by_host: dict[str, list[Lost]] = defaultdict(list)
+    hosts: dict[str, list[Lost]] = defaultdict(list)
+    down_to = stretches_by_host(down)
     for lost in sorted(server.lost, key=lambda each: each.ended):
-        if not any(s.host == lost.host and s.covers(lost.ended.ts_ns) for s in down):
-            by_host[lost.host].append(lost)
-    return [stretch for lost in by_host.values() for stretch in _of_host(server, lost)]
+        if not down_to[lost.host].cover(lost.ended.ts_ns):
+            hosts[lost.host].append(lost)
+    return [stretch for lost in hosts.values() for stretch in _of_host(server, lost)]
 
 
 def _of_host(server: ServerRecord, lost: list[Lost]) -> list[Stretch]:
@@ -35,7 +37,8 @@ def _of_host(server: ServerRecord, lost: list[Lost]) -> list[Stretch]:
 
 def _next(accepted: list[Moment], lost: Lost) -> Moment | None:
     """The first connection that was accepted after one was lost."""
-    return next((moment for moment in accepted if moment > lost.ended), None)
+    at = bisect_right(accepted, lost.ended)
+    return accepted[at] if at < len(accepted) else None
 
 
 def _stretch(server: ServerRecord, lost: list[Lost], refused: list[Lost], accepted: Moment | None) -> Stretch:

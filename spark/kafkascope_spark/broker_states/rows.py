@@ -9,7 +9,7 @@ from kafkascope_spark.broker_states.record import Host, Moment, ServerRecord
 from kafkascope_spark.broker_states.refusing import refusing_stretches
 from kafkascope_spark.broker_states.silent import silent_stretches
 from kafkascope_spark.broker_states.slow import slow_stretches
-from kafkascope_spark.broker_states.stretch import SECOND_NS, Stretch
+from kafkascope_spark.broker_states.stretch import SECOND_NS, Stretch, by_host
 
 Row = dict[str, Any]
 _MOST_EVIDENCE = 32
@@ -22,9 +22,9 @@ def state_rows(server: ServerRecord) -> Iterator[Row]:
     bad = down + silent + refusing_stretches(server, down) + frozen_stretches(server, down + silent)
     bad += slow_stretches(server, bad)
     bad += idle_stretches(server, down)
-    for name in sorted(server.hosts):
-        host = server.hosts[name]
-        for stretch in _with_rest(server, host, _apart([each for each in bad if each.host == name])):
+    of_hosts = by_host(bad)
+    for name, host in sorted(server.hosts.items()):
+        for stretch in _with_rest(server, host, _apart(of_hosts.get(name, []))):
             yield _row(server, host, stretch)
 
 

@@ -4,7 +4,7 @@ reached the host, as it acknowledged nothing while other connections had packets
 from collections import defaultdict
 
 from kafkascope_spark.broker_states.record import Gap, Moment, ServerRecord, Wait
-from kafkascope_spark.broker_states.stretch import SECOND_NS, Stretch, patience_ns
+from kafkascope_spark.broker_states.stretch import SECOND_NS, Stretch, patience_ns, stretches_by_host
 
 _SCOPES = {"packet": "host", "delivery": "from_host"}
 """Layers of waits, and whose packets would end one."""
@@ -18,8 +18,9 @@ _RETRY_NS = 100_000_000
 def silent_stretches(server: ServerRecord, down: list[Stretch]) -> list[Stretch]:
     """The stretches in which the server was silent, by host. down: those in which it was down, which come first."""
     gaps: dict[tuple[str, Gap], list[Wait]] = defaultdict(list)
+    down_to = stretches_by_host(down)
     for wait in server.waits:
-        if wait.layer not in _SCOPES or any(s.host == wait.host and s.covers(wait.asked.ts_ns) for s in down):
+        if wait.layer not in _SCOPES or down_to[wait.host].cover(wait.asked.ts_ns):
             continue
         gap = server.runs(_SCOPES[wait.layer], "packet", wait.host).gap_from(wait.asked.ts_ns)
         if _is_silent(server, wait, gap):
@@ -56,7 +57,7 @@ def _stretch(server: ServerRecord, gap: Gap, waits: list[Wait]) -> Stretch:
     somebody may have waited for it."""
     host = waits[0].host
     asked, last = min(wait.asked for wait in waits), max(wait.last_asked for wait in waits)
-    more = [wait for wait in server.waits if wait.host == host and _waits_for_response(server, wait, gap)]
+    more = [wait for wait in server.waits_of(host) if _waits_for_response(server, wait, gap)]
     asked = min([asked, *(wait.asked for wait in more)])
     begin = asked
     if gap.before is not None and asked.ts_ns - gap.before.ts_ns <= SECOND_NS:
@@ -76,8 +77,7 @@ def _silent_to_all(server: ServerRecord, host: str, begin: Moment, last: Moment)
     gap = server.runs("process", "packet").gap_from(last.ts_ns)
     if gap.before is None or gap.after is None or gap.before.ts_ns > begin.ts_ns + SECOND_NS:
         return None
-    others = (wait for wait in server.waits if wait.host != host and wait.layer == "packet")
-    return gap.after if any(last < wait.last_asked < gap.after for wait in others) else None
+    return gap.after if server.others_asked(host, last, gap.after) else None
 
 
 def _waits_for_response(server: ServerRecord, wait: Wait, gap: Gap) -> bool:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from kafkascope_spark.broker_states.record import Moment, ServerRecord, Wait
-from kafkascope_spark.broker_states.stretch import SECOND_NS, Stretch
+from kafkascope_spark.broker_states.stretch import SECOND_NS, Stretch, Stretches
 
 _LEAST_CONNECTIONS = 2
 """One connection alone may be throttled."""
@@ -12,10 +12,9 @@ _APART_NS = 2 * SECOND_NS
 
 def slow_stretches(server: ServerRecord, others: list[Stretch]) -> list[Stretch]:
     """The stretches in which the server was slow, by host. others: those of all other states, which explain more."""
+    explained = Stretches(others)
     late = [wait for wait in server.waits if wait.is_slow and wait.until is not None]
-    late = [
-        wait for wait in late if not any(each.overlaps(wait.asked.ts_ns, server.end_ns(wait.until)) for each in others)
-    ]
+    late = [wait for wait in late if not explained.overlap(wait.asked.ts_ns, server.end_ns(wait.until))]
     found: list[Stretch] = []
     for together in _together(late):
         if len({wait.conn_id for wait in together}) >= _LEAST_CONNECTIONS:

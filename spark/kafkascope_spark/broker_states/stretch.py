@@ -1,6 +1,11 @@
 """A stretch of time in which a server looked bad to one host, and what is needed to find them."""
 
+import math
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from kafkascope_spark.broker_states.record import Moment
 
@@ -30,13 +35,39 @@ class Stretch:
         self.moments += other.moments
         self.requests += other.requests
 
-    def covers(self, ts_ns: int) -> bool:
-        """Whether a time is in the stretch."""
-        return self.begin.ts_ns <= ts_ns and (self.end is None or ts_ns <= self.end.ts_ns)
 
-    def overlaps(self, from_ns: int, to_ns: int) -> bool:
-        """Whether the stretch and a time have something in common."""
-        return self.begin.ts_ns < to_ns and (self.end is None or self.end.ts_ns > from_ns)
+class Stretches:
+    """Stretches in order of when they begin, which say at once whether one of them is at a time."""
+
+    def __init__(self, stretches: Iterable[Stretch]) -> None:
+        ordered = sorted(stretches, key=lambda each: each.begin)
+        self._begins = [each.begin.ts_ns for each in ordered]
+        ends = (math.inf if each.end is None else each.end.ts_ns for each in ordered)
+        self._latest_ends = list(accumulate(ends, max))
+
+    def cover(self, ts_ns: int) -> bool:
+        """Whether a time is in a stretch."""
+        at = bisect_right(self._begins, ts_ns)
+        return at > 0 and self._latest_ends[at - 1] >= ts_ns
+
+    def overlap(self, from_ns: int, to_ns: int) -> bool:
+        """Whether a stretch and a time have something in common."""
+        at = bisect_left(self._begins, to_ns)
+        return at > 0 and self._latest_ends[at - 1] > from_ns
+
+
+def by_host(stretches: Iterable[Stretch]) -> dict[str, list[Stretch]]:
+    """The stretches of each host, in the order in which they came; of other hosts none."""
+    hosts: dict[str, list[Stretch]] = defaultdict(list)
+    for each in stretches:
+        hosts[each.host].append(each)
+    return hosts
+
+
+def stretches_by_host(stretches: Iterable[Stretch]) -> dict[str, Stretches]:
+    """The same, to be asked for times."""
+    hosts = {host: Stretches(mine) for host, mine in by_host(stretches).items()}
+    return defaultdict(lambda: Stretches([]), hosts)
 
 
 def patience_ns(first_ns: int, last_ns: int) -> int:
