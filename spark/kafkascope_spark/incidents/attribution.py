@@ -1,6 +1,7 @@
 """To which failure a stall belongs: the first rule that applies. Each rule is one function.
 
-A rule takes a stall and the failures, and gives the failure to which the stall belongs, or None.
+A rule takes a stall and the failures of its time and of its client, and gives the failure to which the stall belongs,
+or None.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -8,6 +9,7 @@ from typing import Any
 
 from kafkascope_spark.incidents.client_failures import groups_of
 from kafkascope_spark.incidents.failure import FOLLOWS_NS, SECOND, Failure
+from kafkascope_spark.incidents.failure_index import Failures
 from kafkascope_spark.incidents.other_failures import ERROR_KINDS
 
 Row = dict[str, Any]
@@ -121,9 +123,10 @@ AFTER_REBALANCES: tuple[Rule, ...] = (at_lost_place,)
 """For stalls that no rebalance explains either: a rebalance says why a member lost its place."""
 
 
-def failure_of(stall: Row, failures: Sequence[Failure], rules: Iterable[Rule] = RULES) -> Failure | None:
+def failure_of(stall: Row, failures: Failures, rules: Iterable[Rule] = RULES) -> Failure | None:
     """The failure to which the stall belongs, by the first rule that applies; None where none does."""
-    return next((found for rule in rules if (found := rule(stall, failures)) is not None), None)
+    near = failures.at(stall["from_ns"], stall["to_ns"], stall["client_instance_id"])
+    return next((found for rule in rules if (found := rule(stall, near)) is not None), None)
 
 
 def _about(stall: Row, failures: Iterable[Failure], kinds: frozenset[str]) -> Iterable[Failure]:

@@ -1,5 +1,6 @@
 """Clients that stood still by themselves, from the rows that say when each sent nothing (silent_client)."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from kafkascope_spark.error_codes import errors_about
@@ -19,36 +20,49 @@ def client_failures(silent: Iterable[Row], rebalances: Sequence[Row]) -> list[Fa
     """The failures, in order of time; each takes the rebalances in which a group went on without one of its clients. A
     client that leaves its group as soon as it goes on was closing (kafkajs waits for its last Fetch first)."""
     found: list[Failure] = []
-    stopped = (row for row in silent if not any(_was_closing(row, rebalance) for rebalance in rebalances))
+    recent: list[Failure] = []
+    went_on_without = _by_departed(rebalances)
+    stopped = (row for row in silent if not _was_closing(row, went_on_without[row["client_instance_id"]]))
     for row in sorted(stopped, key=lambda r: (r["from_ns"], r["client_instance_id"])):
-        together = next((f for f in found if _is_together(f, row)), None)
+        recent = [f for f in recent if row["from_ns"] - f.silences[0]["from_ns"] <= SAME_NS]
+        together = next((f for f in recent if _end_together(f.silences[0], row)), None)
         if together is None:
             together = Failure("client", "", row["from_ns"], row["to_ns"])
             found.append(together)
+            recent.append(together)
         together.silences.append(row)
         together.client_instance_ids.add(row["client_instance_id"])
         together.hosts |= {row["client_ip"]}
         together.end_ns = None if row["to_ns"] is None else max(together.end_ns or 0, row["to_ns"])
     for failure in found:
         failure.subject = _subject(failure)
-        failure.rebalances = [r for r in rebalances if _went_on_without(r, failure)]
+        of_clients = (went_on_without[client] for client in sorted(failure.client_instance_ids))
+        by_id = {r["rebalance_id"]: r for rows in of_clients for _, r in rows if _went_on_without(r, failure)}
+        failure.rebalances = sorted(by_id.values(), key=lambda r: (r["start_ns"] or 0, r["rebalance_id"]))
     return found
 
 
-def _was_closing(silence: Row, rebalance: Row) -> bool:
-    """Whether the rebalance began because the client left, as soon as it went on."""
-    left = any(
-        departed["how"] == "left" and departed["client_instance_id"] == silence["client_instance_id"]
-        for departed in rebalance["departed"] or ()
+def _by_departed(rebalances: Iterable[Row]) -> dict[str | None, list[tuple[Row, Row]]]:
+    """By client_instance_id: its departures from groups, each with the rebalance."""
+    found: dict[str | None, list[tuple[Row, Row]]] = defaultdict(list)
+    for rebalance in rebalances:
+        for departed in rebalance["departed"] or ():
+            found[departed["client_instance_id"]].append((departed, rebalance))
+    return found
+
+
+def _was_closing(silence: Row, departures: Iterable[tuple[Row, Row]]) -> bool:
+    """Whether the client left a group as soon as it went on."""
+    over_ns = silence["to_ns"]
+    return over_ns is not None and any(
+        departed["how"] == "left" and 0 <= (rebalance["start_ns"] or 0) - over_ns <= SAME_NS
+        for departed, rebalance in departures
     )
-    return left and silence["to_ns"] is not None and 0 <= (rebalance["start_ns"] or 0) - silence["to_ns"] <= SAME_NS
 
 
-def _is_together(failure: Failure, row: Row) -> bool:
-    first = failure.silences[0]
-    ends = first["to_ns"], row["to_ns"]
-    ended = ends == (None, None) if None in ends else abs(ends[0] - ends[1]) <= SAME_NS
-    return ended and row["from_ns"] - first["from_ns"] <= SAME_NS
+def _end_together(silence: Row, other: Row) -> bool:
+    ends = silence["to_ns"], other["to_ns"]
+    return ends == (None, None) if None in ends else abs(ends[0] - ends[1]) <= SAME_NS
 
 
 def _subject(failure: Failure) -> str:

@@ -20,8 +20,9 @@ from kafkascope_spark.incidents.broker_failures import broker_failures
 from kafkascope_spark.incidents.client_failures import AFTER_SILENCE, client_failures
 from kafkascope_spark.incidents.controlled_shutdown import mark_controlled_shutdowns
 from kafkascope_spark.incidents.failure import FOLLOWS_NS, SECOND, Failure
+from kafkascope_spark.incidents.failure_index import Failures
 from kafkascope_spark.incidents.incident_rows import incident_id, incident_row
-from kafkascope_spark.incidents.observed import Observed
+from kafkascope_spark.incidents.observed import Observed, serving_addresses
 from kafkascope_spark.incidents.other_failures import of_errors, of_rebalances, of_unexplained
 from kafkascope_spark.incidents.silent_client import SILENT_CLIENT
 from kafkascope_spark.incidents.zookeeper_session import (
@@ -85,8 +86,9 @@ class Incidents:
         for stall in self._stalls:
             if stall["stall_id"] in incident_of:
                 yield "stalls", stall | {"incident_id": incident_of[stall["stall_id"]]}
+        serving = serving_addresses(self._states)
         for failure in failures:
-            observed = Observed(failure, self._clients, self._states)
+            observed = Observed(failure, self._clients, serving)
             yield "incidents", incident_row(failure, observed, self._start_ns)
 
     def _failures(self) -> list[Failure]:
@@ -118,11 +120,11 @@ def _may_be_by_choice(stall: Row) -> bool:
     return stall["kind"] == "consume" and stall["group_id"] is None
 
 
-def _attribute_stalls(stalls: Iterable[Row], failures: Sequence[Failure], rules: Sequence[Rule] = RULES) -> list[Row]:
+def _attribute_stalls(stalls: Iterable[Row], failures: Iterable[Failure], rules: Sequence[Rule] = RULES) -> list[Row]:
     """Gives each stall to its failure. Returns those that belong to none."""
-    left = []
+    left, known = [], Failures(failures)
     for stall in stalls:
-        failure = failure_of(stall, failures, rules)
+        failure = failure_of(stall, known, rules)
         if failure is None:
             left.append(stall)
         else:
@@ -130,12 +132,13 @@ def _attribute_stalls(stalls: Iterable[Row], failures: Sequence[Failure], rules:
     return left
 
 
-def _attribute_recoveries(recoveries: Iterable[Row], failures: Sequence[Failure]) -> list[Row]:
+def _attribute_recoveries(recoveries: Iterable[Row], failures: Iterable[Failure]) -> list[Row]:
     """Gives each recovery to the failure from which it follows: of several to that of its own broker, else to the
     latest. Returns those that follow from none."""
-    left = []
+    left, known = [], Failures(failures)
     for recovery in recoveries:
-        following = (f for f in failures if _follows(recovery, f))
+        start = recovery["failing_ns"] or recovery["start_ns"]
+        following = (f for f in known.at(start, start) if _follows(recovery, f))
         failure = max(following, key=lambda f: (_is_at(recovery, f), f.start_ns), default=None)
         if failure is None:
             left.append(recovery)

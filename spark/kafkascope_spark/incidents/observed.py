@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -17,12 +17,12 @@ GAVE_UP = "REQUEST_UNANSWERED"
 
 
 class Observed:
-    """clients: client_instance_id -> row of affected_client. states: rows of broker_states."""
+    """clients: client_instance_id -> row of affected_client. serving: serving_addresses."""
 
-    def __init__(self, failure: Failure, clients: Mapping[str, Row], states: Sequence[Row]) -> None:
+    def __init__(self, failure: Failure, clients: Mapping[str, Row], serving: Counter[str]) -> None:
         self._failure = failure
         self._known = clients
-        self._states = states
+        self._serving = serving
 
     @cached_property
     def clients(self) -> list[Row]:
@@ -52,7 +52,7 @@ class Observed:
         plain = self._served_at("servers")
         secured = self._served_at("secured_servers")
         if plain or not secured:
-            return f"--bootstrap-server {plain or self._serving() or NO_SERVER}"
+            return f"--bootstrap-server {plain or _first(self._serving, self._failure.server) or NO_SERVER}"
         return f"--bootstrap-server {secured} --command-config CLIENT.properties"
 
     def given_up_ms(self, library: str) -> int | None:
@@ -74,10 +74,11 @@ class Observed:
         counts = Counter(server for client in self.clients for server in client[column] or ())
         return _first(counts, self._failure.server)
 
-    def _serving(self) -> str | None:
-        """The address at which most hosts with clients were served."""
-        serving = (row for row in self._states if row["state"] == "serving" and row["host_kind"] == "client")
-        return _first(Counter(f"{row['server_ip']}:{row['server_port']}" for row in serving), self._failure.server)
+
+def serving_addresses(states: Iterable[Row]) -> Counter[str]:
+    """How many hosts with clients each address served. states: rows of broker_states."""
+    serving = (row for row in states if row["state"] == "serving" and row["host_kind"] == "client")
+    return Counter(f"{row['server_ip']}:{row['server_port']}" for row in serving)
 
 
 def _first(counts: Counter[str], failed: str | None) -> str | None:

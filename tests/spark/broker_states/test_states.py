@@ -207,6 +207,16 @@ def test_a_host_that_is_first_seen_as_the_broker_goes_down_is_not_served_by_it(t
     ]
 
 
+def test_nothing_is_known_any_more_of_a_host_that_never_came_back(trace):
+    stopped(trace, "a", "b")
+    trace.lost("a", "refused", 12.0, 12.0)
+    trace.host("c", last=5.0)
+    assert [row for row in trace.states() if row[0] == "c"] == [
+        ("c", "serving", 0.1, 10.1),
+        ("c", "unknown", 10.1, None),
+    ]
+
+
 def test_a_restart_that_nobody_noticed_ended_everything_at_once(trace):
     stopped(trace, "a", "b", "c")
     assert [row[1:] for row in trace.states() if row[1] == "down"] == [("down", 10.1, 30.0)] * 3

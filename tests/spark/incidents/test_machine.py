@@ -1,5 +1,6 @@
 """To which failure stalls and recoveries belong, and what the incident says, from rows written by hand."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 import pytest
@@ -322,7 +323,7 @@ def test_every_kind_has_a_sentence_and_advice(kind: str) -> None:
     assert " from 00:00.500 (00:00:01.000 UTC) to 00:01.500 (1.0 s)" in sentence
     assert sentence.count("UTC") == 1
     assert how_known(failure)
-    assert "{" not in advice_for(failure, Observed(failure, {}, []))
+    assert "{" not in advice_for(failure, Observed(failure, {}, Counter()))
 
 
 def test_a_client_that_stood_still_explains_why_its_group_did(
