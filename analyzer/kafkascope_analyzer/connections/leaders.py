@@ -5,7 +5,6 @@ topic made anew under the same name has another id and begins again. What the co
 ZooKeeper topics may have no id, and it alone shows that an epoch begins again.
 """
 
-from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,12 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kafkascope_analyzer.connections.role_rules import FOLLOWER_FETCH
-from kafkascope_analyzer.connections.topic_names import TopicNames
-from kafkascope_parsers.schema import api_keys, api_name
-
-_FETCHES = pa.array([key for key in api_keys() if api_name(key) in FOLLOWER_FETCH.apis], pa.int16())
-_SEVERAL, _UNKNOWN = -2, -1
+UNKNOWN = -1
+"""The node where no report names one."""
 
 
 @dataclass(slots=True)
@@ -64,6 +59,14 @@ class _Leader(NamedTuple):
     from_controller: bool | None
 
 
+class Reported(NamedTuple):
+    """The nodes that were reported to lead some partitions around some times, UNKNOWN for none: in the last report up
+    to each time, and in the first one after it."""
+
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+
+
 class Leaders:
     """Leader of each topic-partition over time, as brokers and the controller said. topology: rows in time order;
     topics: name by id.
@@ -72,57 +75,31 @@ class Leaders:
     def __init__(self, topology: pa.Table, topics: dict[str, str]) -> None:
         is_leader = pc.equal(topology["kind"], "leader")
         rows = topology.filter(pc.fill_null(pc.and_(is_leader, pc.greater_equal(topology["node_id"], 0)), False))
-        self._topics = topics
-        self._known: dict[tuple[str, int], _Advertised] = {}
+        advertised: dict[tuple[str, int], _Advertised] = {}
         names = ("topic", "topic_id", "partition", "ts_ns", "node_id", "leader_epoch", "from_controller")
         columns = (rows[name].to_pylist() for name in names)
         for leader in map(_Leader, *columns):
             topic = leader.topic or topics.get(leader.topic_id or "", "")
-            self._known.setdefault((topic, leader.partition), _Advertised()).add(leader)
-        self._places = pa.array([f"{topic}-{partition}" for topic, partition in self._known], pa.string())
-        only = [known.nodes[0] if len(set(known.nodes)) == 1 else _SEVERAL for known in self._known.values()]
-        self._only = np.array([*only, _UNKNOWN], np.int64)
-        self._since_ns = np.array([*(known.times[0] for known in self._known.values()), 0], np.int64)
-        self._names = TopicNames.of(topics)
+            advertised.setdefault((topic, leader.partition), _Advertised()).add(leader)
+        known = list(advertised.values())
+        self._places = pa.array([f"{topic}-{partition}" for topic, partition in advertised], pa.string())
+        n_reports = [len(place.times) for place in known]
+        self._ends = np.cumsum([0, *n_reports, 0])
+        """The reports of a place are those from its end of the one before to its own; the last place has none."""
+        ts_ns = np.array([ts_ns for place in known for ts_ns in place.times], np.int64)
+        self._nodes = np.array([*(node for place in known for node in place.nodes), UNKNOWN], np.int64)
+        self._times = np.unique(ts_ns)
+        self._order = self._order_of(np.repeat(np.arange(len(known)), n_reports), ts_ns)
 
-    def at(self, topic: str | None, topic_id: str | None, partition: int, ts_ns: int) -> int | None:
-        """The node that led the partition at that time, None where none was reported before it."""
-        known = self._known.get((topic or self._topics.get(topic_id or "", ""), partition))
-        if known is None:
-            return None
-        index = bisect_right(known.times, ts_ns) - 1
-        return known.nodes[index] if index >= 0 else None
-
-    def leading(self, counts: pa.Table) -> NDArray[np.int64]:
-        """The node that led each partition when it was first answered, -1 for unknown. counts: confirmed ones, with
-        topic or topic_id.
-        """
-        named = self._names.complete(counts["topic"], counts["topic_id"])
-        index = self._index(named, counts["partition"])
-        confirmed_ns = counts["confirmed_ns"].to_numpy()
-        leader = np.where(self._since_ns[index] <= confirmed_ns, self._only[index], _UNKNOWN)
-        rows = np.flatnonzero(leader == _SEVERAL)
-        places = zip(*(column.take(pa.array(rows)).to_pylist() for column in (named, counts["partition"])), strict=True)
-        for row, (topic, partition) in zip(rows.tolist(), places, strict=True):
-            node = self.at(topic, None, partition, int(confirmed_ns[row]))
-            leader[row] = _UNKNOWN if node is None else node
-        return leader
-
-    def _index(self, topics: pa.ChunkedArray, partitions: pa.ChunkedArray) -> NDArray[np.int64]:
-        """Places of the topic-partitions among those with reports; the last one for the others."""
+    def reported(self, topics: pa.ChunkedArray, partitions: pa.ChunkedArray, ts_ns: NDArray[np.int64]) -> Reported:
+        """The nodes that were reported to lead partitions around the times. topics: by name, null for none."""
         places = pc.binary_join_element_wise(topics, pc.cast(partitions, pa.string()), "-")
-        found = pc.fill_null(pc.index_in(places, self._places), len(self._only) - 1)
-        return np.asarray(found.to_numpy(), np.int64)
+        place = pc.fill_null(pc.index_in(places, self._places), len(self._places)).to_numpy().astype(np.int64)
+        after = np.searchsorted(self._order, self._order_of(place, ts_ns), "right")
+        has_before, has_after = after > self._ends[place], after < self._ends[place + 1]
+        nodes = self._nodes
+        return Reported(np.where(has_before, nodes[after - 1], UNKNOWN), np.where(has_after, nodes[after], UNKNOWN))
 
-    def followed(self, counts: pa.Table, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Which partition counts (COUNTS_SCHEMA, topics resolved) are fetches that another node than the leader
-        answered. nodes: node id of each row's connection, -1 for unknown.
-        """
-        leader = self._only[self._index(counts["topic"], counts["partition"])]
-        answered = pc.and_(pc.is_in(counts["api_key"], _FETCHES), pc.is_valid(counts["confirmed_ns"]))
-        maybe = np.asarray(answered) & (nodes >= 0) & (leader != _UNKNOWN) & (leader != nodes)
-        rows = np.flatnonzero(maybe)
-        chosen = counts.select(["topic", "topic_id", "partition", "confirmed_ns"]).take(pa.array(rows))
-        leads = [self.at(*row) for row in zip(*chosen.to_pydict().values(), strict=True)]
-        other = [lead is not None and lead != node for lead, node in zip(leads, nodes[rows].tolist(), strict=True)]
-        return rows[np.array(other, np.bool_)]
+    def _order_of(self, place: NDArray[np.int64], ts_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers that sort by place, then by time, as far as reports tell times apart."""
+        return place * (len(self._times) + 1) + np.searchsorted(self._times, ts_ns, "right")

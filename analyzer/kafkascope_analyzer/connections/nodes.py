@@ -18,27 +18,54 @@ _AGREEMENT = 0.9
 way.
 """
 _FEWEST_ANSWERS = 3
-"""Answers of a node below which an address is not said to be several nodes' (they come once per connection, API,
-partition and block).
+"""Answers of a node below which an address is not said to be several nodes' (at most two are counted for each
+connection, API and topic-partition).
 """
+
+
+@dataclass(slots=True)
+class Answers:
+    """What the confirming answers of an address speak for, counted by node id.
+
+    reported  the node that leads or coordinates by the last report before the answer
+    moving    the node that leads by the next report, where that is another one: reports come late, so that it may have
+              led already
+    """
+
+    reported: Counter[int] = field(default_factory=Counter)
+    moving: Counter[int] = field(default_factory=Counter)
+
+    def add(self, other: "Answers") -> None:
+        """Takes further answers of the address."""
+        self.reported += other.reported
+        self.moving += other.moving
+
+    def fitting(self, node_id: int) -> int:
+        """How many answers the node may have given."""
+        return self.reported[node_id] + self.moving[node_id]
+
+    def best(self) -> list[int]:
+        """The nodes that may have given most answers, and of those the ones that were reported before most."""
+        ranks = {node: (self.fitting(node), self.reported[node]) for node in self.reported}
+        return sorted(node for node, rank in ranks.items() if rank == max(ranks.values()))
 
 
 @dataclass(slots=True)
 class Evidence:
     """What the capture says about addresses, summed over all buckets.
 
-    advertised  endpoint -> how often each node id was advertised for it
-    confirmed   server endpoint -> how often it answered for what a node leads or coordinates, per node id
+    advertised  endpoint -> the node ids that were advertised for it
+    confirmed   server endpoint -> its answers for what a node leads or coordinates
     fetched     server endpoint -> likewise, by Fetch alone: a follower may answer it too
-    replicas    client address -> how often it fetched as each replica id
+    replicas    client address -> the replica ids that it fetched as
     servers     every server endpoint
     names       addresses by host name
     """
 
-    advertised: dict[Endpoint, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
-    confirmed: dict[Endpoint, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
-    fetched: dict[Endpoint, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
-    replicas: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    advertised: dict[Endpoint, set[int]] = field(default_factory=lambda: defaultdict(set))
+    confirmed: dict[Endpoint, Answers] = field(default_factory=lambda: defaultdict(Answers))
+    fetched: dict[Endpoint, Answers] = field(default_factory=lambda: defaultdict(Answers))
+    replicas: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     servers: set[Endpoint] = field(default_factory=set)
     names: HostNames = field(default_factory=HostNames)
 
@@ -97,21 +124,23 @@ def _advertised(evidence: Evidence, endpoint: Endpoint, advertised: list[_Advert
     by = f", resolved by {advertised[0].by}" if advertised[0].by else ""
     why = f"advertised as {advertised[0].text}{by}"
     answers = evidence.confirmed.get(endpoint)
-    if answers and answers[node_id] < _AGREEMENT / 2 * answers.total():
-        others = frozenset(answers) - {node_id}
+    if answers and answers.fitting(node_id) < _AGREEMENT / 2 * answers.reported.total():
+        others = frozenset(answers.reported) - {node_id}
         return Node(None, f"advertised as {advertised[0].text} for node {node_id}, but answers for {_named(others)}")
     return Node(node_id, why)
 
 
 def _confirmed(evidence: Evidence, endpoint: Endpoint) -> Node | None:
-    """An endpoint whose answers speak for one node; without id where they speak for several."""
+    """An endpoint whose answers speak for one node; without id where they speak for several. None where each of two
+    nodes may have given all of them.
+    """
     answers = evidence.confirmed.get(endpoint) or evidence.fetched.get(endpoint)
     if not answers:
         return None
-    node_id, n = min(answers.items(), key=lambda item: (-item[1], item[0]))
-    if n >= _AGREEMENT * answers.total():
-        return Node(node_id, "answers for what this node leads or coordinates")
-    several = frozenset(node for node, votes in answers.items() if votes >= _FEWEST_ANSWERS)
+    node_id, *others = answers.best()
+    if answers.fitting(node_id) >= _AGREEMENT * answers.reported.total():
+        return None if others else Node(node_id, "answers for what this node leads or coordinates")
+    several = frozenset(node for node, n in answers.reported.items() if n >= _FEWEST_ANSWERS)
     if len(several) < 2 or not evidence.confirmed.get(endpoint):
         return None
     return Node(None, f"answers for {_named(several)}: more than one broker is behind this address")

@@ -1,4 +1,5 @@
 """What each connection did for each topic-partition, counted block by block: who leads what follows from these counts.
+A key has one row or several in each block, so a rule joins the rows of all blocks before it judges them.
 
 Requests name partitions (asked), responses answer them (confirmed or refused). Replicas' fetches do not count, but for
 the raft log's.
@@ -48,10 +49,9 @@ class Answer(NamedTuple):
     asked_ns: int
     ts_ns: int
     error_code: int
-    preferred: int
 
 
-N_KEYS = 4
+N_KEYS = 5
 PROBE_LIMIT = 64
 _HASH_BITS, _SPREAD_BITS = (1 << 43) - 1, (1 << 31) - 1
 """What the multipliers of the hash leave below 64 bits."""
@@ -75,27 +75,30 @@ COUNTS_SCHEMA = pa.schema(
         ("topic", pa.string()),
         ("topic_id", pa.string()),
         ("partition", pa.int32()),
+        ("preferred", pa.int32()),
         *((name, pa.int64()) for name in _SUMS),
         ("first_ns", pa.int64()),
         ("last_ns", pa.int64()),
         ("confirmed_first_ns", pa.int64()),
         ("confirmed_last_ns", pa.int64()),
-        ("confirmed_ns", pa.int64()),
+        ("answered_first_ns", pa.int64()),
+        ("answered_last_ns", pa.int64()),
         *((name, pa.int64()) for name in PROOFS),
-        ("preferred", pa.int32()),
     ]
 )
-"""Counts of one block. first_ns, last_ns: requests, confirmed_first_ns, confirmed_last_ns: those that an answer proved;
-confirmed_ns: first confirming answer; PROOFS: numbers of the first three requests that were answered;
-preferred: a replica that an answer sent the consumer to (KIP-392), null for none.
+"""Counts of one block, by connection, API, topic-partition and preferred: the replica that answers sent the consumer to
+(KIP-392), null for none. first_ns, last_ns: requests, confirmed_first_ns, confirmed_last_ns: those that an answer
+proved; answered_first_ns, answered_last_ns: confirming answers; PROOFS: numbers of the first three requests that were
+answered.
 """
 _NO_COUNTS = COUNTS_SCHEMA.empty_table()
 
 
-N_REQUESTS, N_CONFIRMED, N_REFUSED, FIRST_NS, _, CONFIRMED_FIRST_NS, _, CONFIRMED_NS, PROOF, _, _, PREFERRED = range(
+N_REQUESTS, N_CONFIRMED, N_REFUSED, FIRST_NS, _, CONFIRMED_FIRST_NS, _, ANSWERED_FIRST_NS, _, PROOF, _, _ = range(
     N_KEYS, N_KEYS + 12
 )
 """Places in a row of the kernel: COUNTS_SCHEMA without api_key; the first N_KEYS are the key."""
+_NULLS = {"topic": _NO_TEXT, "topic_id": _NO_TEXT, "preferred": _NO_REPLICA}
 _COUNTED = [field for field in COUNTS_SCHEMA if field.name != "api_key"]
 
 
@@ -115,7 +118,7 @@ def count_partitions(partitions: pa.Table, api_key: int, direction: str) -> pa.T
     columns = {"api_key": pa.repeat(pa.scalar(api_key, pa.int16()), n)}
     for at, field in enumerate(_COUNTED):
         counts = found[:n, at]
-        null = counts == (_NO_TEXT if field.name in topics else _NONE)
+        null = counts == _NULLS.get(field.name, _NONE)
         if field.name in topics:
             columns[field.name] = topics[field.name].dictionary.take(pa.array(counts, mask=null))
         else:
@@ -190,6 +193,7 @@ def count_rows(
 def _begin(out: NDArray[np.int64], g: int, rows: PartitionArrays, i: int) -> None:
     """Count g of row i's key, of nothing yet."""
     out[g, 0], out[g, 1], out[g, 2], out[g, 3] = rows.conn[i], rows.topic[i], rows.topic_id[i], rows.partition[i]
+    out[g, 4] = _preferred(rows, i)
     out[g, N_KEYS:FIRST_NS] = 0
     out[g, FIRST_NS:] = _NONE
 
@@ -199,7 +203,7 @@ def _slot(slots: NDArray[np.int32], out: NDArray[np.int64], rows: PartitionArray
     """The slot of row i's key and its count, -1 for none yet; without a slot (-1) where PROBE_LIMIT were taken: that
     gives a key several counts, which are added up later, and no capture can make looking long.
     """
-    mixed = np.int64(0)
+    mixed, preferred = np.int64(0), _preferred(rows, i)
     for part in (np.int64(rows.topic[i]), np.int64(rows.topic_id[i]), np.int64(rows.partition[i]), rows.conn[i]):
         mixed = (mixed * 1_000_003 + part) & _HASH_BITS
     spread = ((mixed ^ (mixed >> 21)) & _SPREAD_BITS) * 0x9E3779B1  # Knuth's multiplicative hash
@@ -211,6 +215,7 @@ def _slot(slots: NDArray[np.int32], out: NDArray[np.int64], rows: PartitionArray
             and out[g, 3] == rows.partition[i]
             and out[g, 1] == rows.topic[i]
             and out[g, 2] == rows.topic_id[i]
+            and out[g, 4] == preferred
         ):
             return int(at), int(g)
         at = (at + 1) & (len(slots) - 1)
@@ -221,20 +226,23 @@ def _slot(slots: NDArray[np.int32], out: NDArray[np.int64], rows: PartitionArray
 def _answer_of(rows: PartitionArrays, i: int) -> Answer:
     """What row i of a response says."""
     error = int(rows.error_code[i]) if len(rows.error_code) else _NO_CODE
-    preferred = int(rows.preferred[i]) if len(rows.preferred) else _NO_REPLICA
-    return Answer(rows.number[i], rows.asked_ns[i], rows.ts_ns[i], error, preferred)
+    return Answer(rows.number[i], rows.asked_ns[i], rows.ts_ns[i], error)
+
+
+@kernel
+def _preferred(rows: PartitionArrays, i: int) -> int:
+    """The replica that row i sends the consumer to."""
+    return max(int(rows.preferred[i]), _NO_REPLICA) if len(rows.preferred) else _NO_REPLICA
 
 
 @kernel
 def _add_answer(out: NDArray[np.int64], g: int, answer: Answer) -> None:
     """Adds an answer to count g; without a code it proves nothing."""
     _prove(out, g, answer.number)
-    if answer.preferred >= 0:
-        out[g, PREFERRED] = max(out[g, PREFERRED], answer.preferred)
     if answer.error_code == 0:
         out[g, N_CONFIRMED] += 1
         _widen(out, g, CONFIRMED_FIRST_NS, answer.asked_ns)
-        _least(out, g, CONFIRMED_NS, answer.ts_ns)
+        _widen(out, g, ANSWERED_FIRST_NS, answer.ts_ns)
     elif 0 < answer.error_code < len(_IS_REFUSAL) and _IS_REFUSAL[answer.error_code]:
         out[g, N_REFUSED] += 1
 

@@ -121,12 +121,12 @@ def partition_roles(counts: pa.Table, follows: pa.Array, sent: pa.Array) -> list
     """Counts of partition_leader and follower_fetch per topic-partition, and of the controller by fetches of the raft
     log.
 
-    counts: partition counts (COUNTS_SCHEMA) with the topic resolved; those without a topic are left out. follows: bool
-    per count, whether a follower answered; sent: whether a broker had sent the consumer to it, which proves it.
+    counts: partition counts (COUNTS_SCHEMA) of named topics. follows: bool per count, whether it is of fetches that a
+    follower answered; sent: whether a broker had sent the consumer to it, which proves it.
     """
     proven = pc.if_else(pc.or_(pc.invert(follows), sent), counts["n_confirmed"], pa.scalar(0, pa.int64()))
     counts = counts.set_column(counts.column_names.index("n_confirmed"), "n_confirmed", proven)
-    counts = counts.append_column("follows", follows).filter(pc.is_valid(counts["topic"]))
+    counts = counts.append_column("follows", follows)
     is_raft = pc.equal(counts["topic"], RAFT_TOPIC)
     raft, rows = counts.filter(is_raft), counts.filter(pc.invert(is_raft))
     led, followed = rows.filter(pc.invert(rows["follows"])), rows.filter(rows["follows"])
@@ -267,28 +267,7 @@ class RoleCounts:
 
     def total(self) -> pa.Table:
         """One row per connection, role and subject."""
-        return without_false_claims(added_up(self._partials))
-
-
-def without_false_claims(roles: pa.Table) -> pa.Table:
-    """Added-up roles where requests to a follower count for follower_fetch: a request alone looks like one to the
-    leader, and only the responses, which are counted apart, show it.
-    """
-    if not pc.any(pc.equal(roles["role"], FOLLOWER_FETCH.role)).as_py():
-        return roles
-    rows = roles.to_pylist()
-    followed = {(row["conn"], row["subject"]): row for row in rows if row["role"] == FOLLOWER_FETCH.role}
-    kept = []
-    for row in rows:
-        answered = row["n_confirmed"] or row["n_refused"]
-        follower = followed.get((row["conn"], row["subject"]))
-        if row["role"] != PARTITION_LEADER.role or answered or follower is None:
-            kept.append(row)
-            continue
-        follower["n_requests"] += row["n_requests"]
-        follower["first_ns"] = min(follower["first_ns"], row["first_ns"])
-        follower["last_ns"] = max(follower["last_ns"], row["last_ns"])
-    return pa.Table.from_pylist(kept, PARTIAL_SCHEMA)
+        return added_up(self._partials)
 
 
 def verdicts(confirmed: pa.ChunkedArray, refused: pa.ChunkedArray) -> pa.ChunkedArray:

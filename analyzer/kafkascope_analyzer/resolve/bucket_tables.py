@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.connections.lifecycle import SLICE_ROWS, ConnectionFacts, connection_rows
@@ -37,6 +36,7 @@ from kafkascope_analyzer.resolve.connection_events import lookup_events
 from kafkascope_analyzer.resolve.contract_rows import Names
 from kafkascope_analyzer.resolve.error_runs import find_error_runs
 from kafkascope_analyzer.resolve.finished_files import EarlierFiles, FinishedFiles
+from kafkascope_analyzer.resolve.partition_answers import COUNTS, FollowerFetches, with_topics
 from kafkascope_analyzer.resolve.shared_facts import SharedFacts
 from kafkascope_analyzer.resolve.undecoded_ranges import OpenStretches
 from kafkascope_analyzer.scan.partitions import message_of_spill
@@ -174,24 +174,11 @@ class BucketTables:
         self.rows[RECORD_BATCHES.name] = writer.n_rows
 
     def _partition_roles(self) -> None:
-        for counts in self._batches("partition_counts"):
-            topic = self._names.topics.complete(counts["topic"], counts["topic_id"])
-            counts = counts.set_column(counts.column_names.index("topic"), "topic", topic)
-            self._roles.add(partition_roles(counts, *self._follows(counts)))
-
-    def _follows(self, counts: pa.Table) -> tuple[pa.Array, pa.Array]:
-        """Whether a follower answered, as another node led at the time, and whether a broker had sent the consumer."""
-        conn = self._names.conn
-        numbers = counts["conn"].to_numpy()
-        nodes = pc.fill_null(conn["node_id"], -1).to_numpy().astype(np.int64)[numbers]
-        follows, sent = np.zeros(counts.num_rows, np.bool_), np.zeros(counts.num_rows, np.bool_)
-        rows = self._cluster.leaders.followed(counts, nodes)
-        follows[rows] = True
-        chosen = counts.take(pa.array(rows))
-        clients = conn["client_ip"].take(chosen["conn"]).to_pylist()
-        places = zip(clients, chosen["topic"].to_pylist(), chosen["partition"].to_pylist(), nodes[rows], strict=True)
-        sent[rows] = [place in self._cluster.followers for place in places]
-        return pa.array(follows), pa.array(sent)
+        connections = pa.table({name: self._names.conn[name] for name in ("node_id", "client_ip")})
+        follower_fetches = FollowerFetches(self._bucket.spill, self._cluster, connections)
+        for counts in self._batches(COUNTS):
+            counts = with_topics(counts, self._names.topics)
+            self._roles.add(partition_roles(counts, *follower_fetches.of(counts)))
 
     def _connections(self, roles: pa.Table) -> None:
         """Writes the connections, then the events that need all that is known of them."""

@@ -6,7 +6,7 @@ it.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope_analyzer.connections.bootstrap import REQUEST_COLUMNS, Askers
-from kafkascope_analyzer.connections.cluster import Cluster, Follower
+from kafkascope_analyzer.connections.cluster import Cluster
 from kafkascope_analyzer.connections.dictionary import ServerEndpoints
 from kafkascope_analyzer.connections.hosts import HostNames
 from kafkascope_analyzer.connections.leaders import Leaders
@@ -24,13 +24,13 @@ from kafkascope_analyzer.connections.partition_counts import RAFT_TOPIC, RAFT_TO
 from kafkascope_analyzer.connections.role_rules import ADMIN, GROUP_COORDINATOR, broker_of
 from kafkascope_analyzer.connections.roles import asks_for
 from kafkascope_analyzer.connections.topic_names import TopicNames
+from kafkascope_analyzer.resolve.partition_answers import FETCHES, count_answers, followers_of, partition_answers
 from kafkascope_analyzer.scan.spill import read_spill
 from kafkascope_analyzer.scan.topology import SPILL_SCHEMA as TOPOLOGY_SCHEMA
 from kafkascope_analyzer.scan.topology_dedup import only_changes
 from kafkascope_parsers.schema import api_keys, api_name
 
 _KEYS = {api_name(key): key for key in api_keys()}
-_FETCH = _KEYS["Fetch"]
 _OF_MEMBERS = replace(GROUP_COORDINATOR, apis=GROUP_COORDINATOR.apis - ADMIN.apis)
 """What members ask their coordinator."""
 
@@ -51,16 +51,6 @@ _NO_TOPOLOGY = pa.schema(
 
 _CONNECTION_COLUMNS = ["conn_id", "client_ip", "server_ip", "server_port", "is_kafka"]
 _CONNECTION_COLUMNS += ["first_ns", "last_ns", "seen_from_start"]
-_PARTITION_COLUMNS = ["conn", "api_key", "topic", "topic_id", "partition", "n_confirmed", "confirmed_ns", "preferred"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """Topic names by id, leaders over time, and where the evidence of nodes is gathered."""
-
-    topics: dict[str, str]
-    leaders: Leaders
-    evidence: Evidence
 
 
 def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
@@ -77,22 +67,21 @@ def learn_cluster(spills: Sequence[Path], names: HostNames) -> Cluster:
     }
     topology = _topology(connections)
     advertised = _note_advertised(topology, evidence)
-    topics = _topics(topology)
-    leaders, coordinators = Leaders(topology, topics), _coordinators(topology)
+    named = _topics(topology)
+    topics, leaders, coordinators = TopicNames.of(named), Leaders(topology, named), _coordinators(topology)
     askers = Askers(list(connections.values()))
-    followers: set[Follower] = set()
+    followers = set()
     for n, (spill, rows) in enumerate(connections.items()):
         ends = ServerEndpoints(rows)
         evidence.servers.update(ends.distinct[i] for i in np.unique(ends.which[np.asarray(rows["is_kafka"])]).tolist())
-        followers |= _note_partitions(spill, (rows["client_ip"], ends), _Known(topics, leaders, evidence))
+        followers |= followers_of(spill, rows["client_ip"], topics)
+        _note_answers(partition_answers(spill, topics), ends, leaders, evidence)
         _note_requests(spill, (askers, n), ends, coordinators, evidence)
     _note_brokers(askers, evidence)
     bootstrap = dict(zip(connections, askers.bootstraps(), strict=True))
     by_spill = {spill: topology.filter(pc.equal(topology["spill"], n)) for n, spill in enumerate(connections)}
     changes = {spill: rows.drop_columns(["spill", "conn_id", "place"]) for spill, rows in by_spill.items()}
-    return Cluster(
-        resolve_nodes(evidence), advertised, TopicNames.of(topics), bootstrap, changes, leaders, frozenset(followers)
-    )
+    return Cluster(resolve_nodes(evidence), advertised, topics, bootstrap, changes, leaders, frozenset(followers))
 
 
 def _note_names(spills: Iterable[Path], names: HostNames) -> None:
@@ -137,7 +126,7 @@ def _note_advertised(topology: pa.Table, evidence: Evidence) -> dict[int, list[E
         brokers["host"].to_pylist(), brokers["port"].to_pylist(), brokers["node_id"].to_pylist(), strict=True
     ):
         if host and node_id is not None and node_id >= 0:
-            evidence.advertised[(host, port)][node_id] += 1
+            evidence.advertised[(host, port)].add(node_id)
             if (host, port) not in advertised.setdefault(node_id, []):
                 advertised[node_id].append((host, port))
     return advertised
@@ -171,24 +160,12 @@ def _coordinators(topology: pa.Table) -> dict[str, set[int]]:
     return found
 
 
-def _note_partitions(spill: Path, sides: tuple[pa.ChunkedArray, ServerEndpoints], known: _Known) -> set[Follower]:
-    """Notes which leaders the servers answered for: once per connection, API, topic-partition and block. Returns where
-    brokers sent the bucket's consumers. sides: the client's address and the server's endpoint of each connection.
-    """
-    (clients, ends), followers = sides, set()
-    for counts in read_spill(spill, "partition_counts", _PARTITION_COLUMNS):
-        sent = counts.filter(pc.fill_null(pc.greater_equal(counts["preferred"], 0), False))
-        for row in sent.to_pylist():
-            topic = row["topic"] or known.topics.get(row["topic_id"], "")
-            followers.add((clients[row["conn"]].as_py(), topic, row["partition"], row["preferred"]))
-        confirmed = counts.filter(pc.greater(counts["n_confirmed"], 0))
-        is_fetch = np.asarray(pc.equal(confirmed["api_key"], _FETCH))
-        votes = np.stack([confirmed["conn"].to_numpy(), is_fetch, known.leaders.leading(confirmed)], 1)
-        distinct, n_votes = np.unique(votes[votes[:, 2] >= 0], axis=0, return_counts=True)
-        for (conn, fetched, node_id), n in zip(distinct.tolist(), n_votes.tolist(), strict=True):
-            answers = known.evidence.fetched if fetched else known.evidence.confirmed
-            answers[ends[conn]][node_id] += n
-    return followers
+def _note_answers(answers: pa.Table, ends: ServerEndpoints, leaders: Leaders, evidence: Evidence) -> None:
+    """Notes for which leaders the servers answered."""
+    is_fetch = pc.is_in(answers["api_key"], FETCHES)
+    for noted, rows in ((evidence.fetched, is_fetch), (evidence.confirmed, pc.invert(is_fetch))):
+        for conn, found in count_answers(answers.filter(rows), leaders):
+            noted[ends[conn]].add(found)
 
 
 def _note_requests(
@@ -198,31 +175,30 @@ def _note_requests(
     askers, bucket = asker
     first = int(askers.first_rows[bucket])
     names = [*REQUEST_COLUMNS, "api_version", "error_code", "group_id", "replica_id"]
+    coordinated: set[tuple[int, str]] = set()
     for rows in read_spill(spill, "requests", names):
         askers.note_requests(bucket, rows)
         of_members = asks_for(_OF_MEMBERS, rows["api_key"], rows["api_version"])
         confirmed = pc.and_(of_members, pc.equal(pc.fill_null(rows["error_code"], -1), 0))
-        for conn, group in _pairs(rows, confirmed, "group_id"):
-            nodes = coordinators.get(group, set())
-            if len(nodes) == 1:
-                evidence.confirmed[ends[conn]][next(iter(nodes))] += 1
+        coordinated |= _pairs(rows, confirmed, "group_id")
         for conn, replica in _pairs(rows, pc.greater_equal(rows["replica_id"], 0), "replica_id"):
-            evidence.replicas[askers.client_ips[first + conn] or ""][replica] += 1
+            evidence.replicas[askers.client_ips[first + conn] or ""].add(replica)
+    for conn, group in coordinated:
+        nodes = coordinators.get(group, set())
+        if len(nodes) == 1:
+            evidence.confirmed[ends[conn]].reported[next(iter(nodes))] += 1
 
 
 def _note_brokers(askers: Askers, evidence: Evidence) -> None:
-    """Notes whose clients call themselves a broker's: once per connection."""
+    """Notes whose clients call themselves a broker's."""
     for code, client_id in enumerate(askers.client_ids.values):
         node_id = broker_of(client_id)
         if node_id is not None:
-            clients = askers.client_ips.codes[askers.client_ids.codes == code]
-            for client, n in zip(
-                *(counted.tolist() for counted in np.unique(clients, return_counts=True)), strict=True
-            ):
-                evidence.replicas[askers.client_ips.values[client] or ""][node_id] += n
+            for client in np.unique(askers.client_ips.codes[askers.client_ids.codes == code]).tolist():
+                evidence.replicas[askers.client_ips.values[client] or ""].add(node_id)
 
 
-def _pairs(rows: pa.Table, chosen: pa.ChunkedArray, name: str) -> list[tuple[int, Any]]:
+def _pairs(rows: pa.Table, chosen: pa.ChunkedArray, name: str) -> set[tuple[int, Any]]:
     """Distinct (connection, value of the column) of the chosen rows."""
     pairs = rows.select(["conn", name]).filter(chosen)  # few: what names nodes is rare, or once a beat
-    return list(dict.fromkeys(zip(pairs["conn"].to_pylist(), pairs[name].to_pylist(), strict=True)))
+    return set(zip(pairs["conn"].to_pylist(), pairs[name].to_pylist(), strict=True))

@@ -30,6 +30,7 @@ from kafkascope_parsers.errors import UsageError
 from kafkascope_spark.data_source.capture_points import capture_points
 from kafkascope_spark.data_source.filters import all_of, expression, latest_ns
 from kafkascope_spark.data_source.read_options import ReadOptions
+from kafkascope_spark.ingest.kernel_cache import prepare_kernel_cache
 
 _PEEK_BYTES = 1 << 16
 
@@ -104,7 +105,10 @@ class CaptureReader(_TableReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a capture point. Raises CaptureError and UsageError as `ingest` does."""
-        if not isinstance(partition, _CapturePoint) or self._begins_too_late(partition.captures):
+        if not isinstance(partition, _CapturePoint):
+            return
+        prepare_kernel_cache()
+        if self._begins_too_late(partition.captures):
             return
         with tempfile.TemporaryDirectory(prefix="kafkascope-read-", ignore_cleanup_errors=True) as folder:
             out = Path(folder) / "captures.kscope"

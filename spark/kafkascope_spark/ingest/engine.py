@@ -1,8 +1,7 @@
 """The driver's side of an ingest on Spark. See `kafkascope_analyzer.workers.engine.Engine`."""
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from kafkascope_spark.ingest.scan_stage import REPORT, ScanReport, scan_stage
 from kafkascope_spark.ingest.segment_rows import ORDER, ROWS
 from kafkascope_spark.ingest.task_files import TaskRun, fetch, put_spill
 from kafkascope_spark.read import spark_schema
+from kafkascope_spark.session import small_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,9 +38,6 @@ LEAST_BUCKET_BYTES = 64 << 20
 """Smaller buckets are not made to occupy more of the cluster."""
 _MOST_PLANS = 4
 """How often ranges are planned: the second plan knows the ends of all files."""
-_BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_BATCH_BYTES = 32 << 20
-"""Bytes of rows that a Python worker is given at a time, about."""
 
 
 class SparkEngine:
@@ -134,20 +131,9 @@ class SparkEngine:
 
     def _reported(self, rows: "DataFrame", stage: Stage) -> list[Any]:
         """Runs a stage. Returns what its tasks report."""
-        with spark_failures(), self._small_batches():
+        with spark_failures(), small_batches(self._session):  # a row of the exchange may be a whole block
             reports = rows.mapInArrow(stage, spark_schema(REPORT)).toArrow()
         return [pickle.loads(value) for value in reports.column(0).to_pylist()]
-
-    @contextmanager
-    def _small_batches(self) -> Iterator[None]:
-        """Inside the block a worker is given rows of some _BATCH_BYTES at a time: a row may be a whole block."""
-        before = self._session.conf.get(_BATCH_ROWS)
-        row_bytes = self._block_bytes // self.n_buckets + 1
-        self._session.conf.set(_BATCH_ROWS, str(max(1, min(_BATCH_BYTES // row_bytes, 4096))))
-        try:
-            yield
-        finally:
-            self._session.conf.set(_BATCH_ROWS, str(before))
 
 
 def _n_buckets(n_bytes: int, n_tasks: int) -> int:

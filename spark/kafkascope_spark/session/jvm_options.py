@@ -32,13 +32,18 @@ def size_for_input(n_bytes: int | None) -> SessionSize:
     return SessionSize.SMALL if n_bytes is not None and n_bytes < LARGE_INPUT_BYTES else SessionSize.LARGE
 
 
+CREATED_BY_US = "kafkascope.created"
+"""A setting of the sessions that `open_session` creates, embedded or on a cluster."""
+MOST_BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+
 DATA_OPTIONS = {
+    CREATED_BY_US: "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
+    MOST_BATCH_BYTES: str((1 << 31) - 1),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
 }
 """Options of every session that we create; no plan depends on them for correct rows, so a session that the user's

@@ -43,7 +43,7 @@ def resolved(names, **advertised):
     out = Evidence(servers={A, B}, names=names)
     for host, nodes in advertised.items():
         for node in nodes:
-            out.advertised[(host.replace("__", ".").replace("_", "-"), 9092)][node] += 1
+            out.advertised[(host.replace("__", ".").replace("_", "-"), 9092)].add(node)
     return {end: (node.node_id, node.why) for end, node in resolve_nodes(out).items()}
 
 
@@ -82,13 +82,13 @@ def test_one_address_for_the_names_of_several_nodes_has_none_and_says_so():
 
 def test_a_name_that_says_another_node_than_the_answers_has_none():
     out = Evidence(servers={A}, names=HostNames([("kafka-2.lab", A[0])]))
-    out.advertised[("kafka-2.lab", 9092)][2] = 3
-    out.confirmed[A][3] = 20
+    out.advertised[("kafka-2.lab", 9092)].add(2)
+    out.confirmed[A].reported[3] = 20
     node = resolve_nodes(out)[A]
     assert (node.node_id, node.why) == (None, "advertised as kafka-2.lab:9092 for node 2, but answers for node 3")
 
 
 def test_answers_for_several_nodes_are_named():
     out = Evidence(servers={A})
-    out.confirmed[A].update({1: 9, 2: 8, 3: 1})
+    out.confirmed[A].reported.update({1: 9, 2: 8, 3: 1})
     assert resolve_nodes(out)[A].why == "answers for nodes 1, 2: more than one broker is behind this address"

@@ -2,16 +2,19 @@
 
 from collections import Counter
 
-from kafkascope_analyzer.connections.nodes import Evidence, resolve_nodes
+from kafkascope_analyzer.connections.nodes import Answers, Evidence, resolve_nodes
 
 A, B = ("192.0.2.1", 9092), ("192.0.2.2", 9092)
 
 
-def evidence(**known):
-    out = Evidence(servers={A, B})
-    for name, votes in known.items():
-        for place, counts in votes.items():
-            getattr(out, name)[place] = Counter(counts)
+def evidence(advertised=None, replicas=None, moving=None, **answers):
+    """moving: of confirmed answers."""
+    out = Evidence(servers={A, B}, advertised=advertised or {}, replicas=replicas or {})
+    for name, counts in answers.items():
+        for place, reported in counts.items():
+            getattr(out, name)[place] = Answers(Counter(reported))
+    for place, counts in (moving or {}).items():
+        out.confirmed[place].moving.update(counts)
     return out
 
 
@@ -20,15 +23,15 @@ def nodes(out):
 
 
 def test_an_advertised_address_is_its_node():
-    assert nodes(evidence(advertised={A: {1: 5}, B: {2: 1}})) == {A: 1, B: 2}
+    assert nodes(evidence(advertised={A: {1}, B: {2}})) == {A: 1, B: 2}
 
 
 def test_one_address_advertised_for_several_nodes_is_none_of_them():
-    assert nodes(evidence(advertised={A: {1: 3, 2: 3}})) == {}
+    assert nodes(evidence(advertised={A: {1, 2}})) == {}
 
 
 def test_a_name_is_resolved_by_what_the_address_answered_for():
-    named = {("kafka-1.example", 9092): {1: 2}}
+    named = {("kafka-1.example", 9092): {1}}
     assert nodes(evidence(advertised=named, confirmed={A: {1: 20}})) == {A: 1}
 
 
@@ -37,7 +40,23 @@ def test_answers_for_several_nodes_leave_it_open():
 
 
 def test_answers_that_contradict_the_advertised_node_leave_it_open():
-    assert nodes(evidence(advertised={A: {2: 4}}, confirmed={A: {1: 10, 3: 10}})) == {}
+    assert nodes(evidence(advertised={A: {2}}, confirmed={A: {1: 10, 3: 10}})) == {}
+
+
+def test_answers_before_a_late_report_do_not_contradict_the_node_that_it_names():
+    """Node 1 took over from nodes 2 and 3, and answered before anybody reported so."""
+    stale = {"confirmed": {A: {2: 3, 3: 3}}, "advertised": {A: {1}}}
+    assert nodes(evidence(**stale)) == {}
+    assert nodes(evidence(**stale, moving={A: {1: 6}})) == {A: 1}
+
+
+def test_of_two_nodes_that_may_have_answered_the_one_reported_before_did():
+    assert nodes(evidence(confirmed={A: {1: 6}}, moving={A: {2: 6}})) == {A: 1}
+
+
+def test_two_nodes_that_may_have_given_each_answer_leave_it_open():
+    out = evidence(confirmed={A: {1: 3, 2: 3}}, moving={A: {1: 3, 2: 3}})
+    assert {end: node for end, node in resolve_nodes(out).items() if end == A} == {}
 
 
 def test_fetches_speak_only_where_nothing_else_does():
@@ -45,13 +64,13 @@ def test_fetches_speak_only_where_nothing_else_does():
 
 
 def test_another_port_of_an_address_with_one_node_is_that_node():
-    out = evidence(advertised={A: {1: 1}}, replicas={"192.0.2.2": {2: 7}})
+    out = evidence(advertised={A: {1}}, replicas={"192.0.2.2": {2}})
     out.servers.add(("192.0.2.1", 9093))
     assert nodes(out) == {A: 1, ("192.0.2.1", 9093): 1, B: 2}
 
 
 def test_another_port_of_an_address_with_several_nodes_stays_open():
     out = Evidence(servers={A, ("192.0.2.1", 9093), ("192.0.2.1", 9094)})
-    out.advertised[A] = Counter({1: 1})
-    out.advertised[("192.0.2.1", 9093)] = Counter({2: 1})
+    out.advertised[A] = {1}
+    out.advertised[("192.0.2.1", 9093)] = {2}
     assert nodes(out) == {A: 1, ("192.0.2.1", 9093): 2}

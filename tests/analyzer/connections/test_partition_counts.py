@@ -40,16 +40,25 @@ def counted(*rows):
 
 
 def test_answers_of_one_partition_are_added_up():
-    (row,) = counted(
+    row, redirected = counted(
         {"number": 4, "asked_ns": 30, "ts_ns": 40, "error_code": 6},
         {"number": 5, "asked_ns": 50, "ts_ns": 90},
         {"number": 6, "asked_ns": 60, "ts_ns": 80, "preferred_read_replica": 3},
+        {"number": 6, "asked_ns": 55, "ts_ns": 70, "preferred_read_replica": -1},
         {"number": 7, "asked_ns": 99, "ts_ns": 99, "error_code": 29},
     )
     assert (row["n_requests"], row["n_confirmed"], row["n_refused"]) == (0, 2, 1)
-    assert (row["first_ns"], row["last_ns"], row["proof"], row["preferred"]) == (30, 99, 4, 3)
-    assert (row["confirmed_first_ns"], row["confirmed_last_ns"], row["confirmed_ns"]) == (50, 60, 80)
+    assert (row["first_ns"], row["last_ns"], row["proof"], row["preferred"]) == (30, 99, 4, None)
+    assert (row["confirmed_first_ns"], row["confirmed_last_ns"]) == (50, 55)
+    assert (row["answered_first_ns"], row["answered_last_ns"]) == (70, 90)
+    assert (redirected["n_confirmed"], redirected["first_ns"], redirected["answered_last_ns"]) == (1, 60, 80)
+    assert (redirected["preferred"], redirected["partition"], redirected["conn"]) == (3, 0, 0)
     assert (row["topic"], row["topic_id"], row["partition"], row["conn"]) == ("t", None, 0, 0)
+
+
+def test_every_replica_that_consumers_were_sent_to_is_kept():
+    rows = counted(*({"preferred_read_replica": replica} for replica in (2, 3, 2, -1)))
+    assert sorted((row["preferred"] or 0, row["n_confirmed"]) for row in rows) == [(0, 1), (2, 2), (3, 1)]
 
 
 def test_requests_are_counted_apart():

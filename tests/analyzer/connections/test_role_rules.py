@@ -6,12 +6,10 @@ import pytest
 from kafkascope_analyzer.connections import role_rules
 from kafkascope_analyzer.connections.role_rules import FOLLOWER_FETCH, PARTITION_LEADER, REQUEST_RULES, RoleRule
 from kafkascope_analyzer.connections.roles import (
-    PARTIAL_SCHEMA,
     RoleCounts,
     added_up,
     request_roles,
     verdicts,
-    without_false_claims,
 )
 from kafkascope_analyzer.dataset.tables import ROLES
 from kafkascope_analyzer.scan.exchanges import SETTLED_SCHEMA
@@ -89,18 +87,6 @@ def test_a_role_that_was_refused_later_ends_before():
     verdict, row = found["group_coordinator", "g"]
     assert (verdict, row["n_confirmed"], row["n_refused"]) == ("confirmed", 2, 1)
     assert (row["confirmed_first_ns"], row["confirmed_last_ns"], row["last_ns"]) == (0, 10, 20)
-
-
-def test_requests_to_a_follower_are_no_claim_to_the_leader():
-    count = {"conn": 0, "subject": "t-0", "n_refused": 0, "evidence": []}
-    request = {**count, "role": "partition_leader", "n_requests": 3, "n_confirmed": 0, "first_ns": 5, "last_ns": 50}
-    response = {**count, "role": "follower_fetch", "n_requests": 0, "n_confirmed": 4, "first_ns": 9, "last_ns": 60}
-    other = {**request, "subject": "t-1"}
-    table = without_false_claims(pa.Table.from_pylist([request, response, other], PARTIAL_SCHEMA))
-    assert [(r["role"], r["subject"], r["n_requests"], r["first_ns"]) for r in table.to_pylist()] == [
-        ("follower_fetch", "t-0", 3, 5),
-        ("partition_leader", "t-1", 3, 5),
-    ]
 
 
 def test_adding_up_in_between_changes_nothing(monkeypatch):
