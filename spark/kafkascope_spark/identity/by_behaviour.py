@@ -175,6 +175,8 @@ def _may_be_one(host: InstanceCandidate, candidate: InstanceCandidate) -> bool:
         return False
     if (not candidate.did_work and len(candidate.connections) == 1) or candidate.uses_coordinator_found_by(host):
         return True
+    if candidate.begins_beside_bootstrap_of(host):
+        return True
     if (
         host.is_coordinator_connection_of(candidate)
         or candidate.is_coordinator_connection_of(host)

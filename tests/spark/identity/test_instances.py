@@ -282,6 +282,18 @@ def test_a_member_that_looked_for_its_coordinator_only_later_had_found_it_on_ano
     assert len(names([boot, member])) == 2, "the first one looked for the coordinator after the member had joined"
 
 
+def test_who_begins_while_a_connection_only_discovers_the_cluster_has_opened_both(connection: Make) -> None:
+    """As recorded of an aiokafka 0.8 producer on a busy machine: the first connection asks for Metadata alone, and is
+    closed 40 ms after the next one was opened, 30 ms before that one is closed."""
+    boot = connection("boot", 0, 50, apis={METADATA}, first_api=METADATA, software_name=None, client_id="aio")
+    probe = connection("probe", 10, 80, apis={API_VERSIONS, METADATA}, first_api=METADATA, software_name=None)
+    work = connection("work", 80, 36_000, apis={API_VERSIONS, METADATA, PRODUCE}, software_name=None)
+    probe.client_id = work.client_id = "aio"
+    assert names([boot, probe, work]) == {frozenset({"boot", "probe", "work"})}
+    boot.apis = {METADATA, PRODUCE}
+    assert len(names([boot, probe, work])) == 2, "it did work of its own"
+
+
 def test_a_client_may_take_its_time_to_close_one_connection_after_the_other(connection: Make) -> None:
     boot = connection("boot", 0, 9_030, apis={METADATA}, first_api=METADATA, **LIBRDKAFKA)
     work = connection("work", 10, 9_015, apis={PRODUCE}, **LIBRDKAFKA)
