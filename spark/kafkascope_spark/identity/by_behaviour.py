@@ -131,9 +131,12 @@ def _best(possible: list[InstanceCandidate], connection: Connection, begins: boo
 
 def _awaits(candidate: InstanceCandidate, rank: Rank, connection: Connection) -> bool:
     """Whether the candidate has only discovered the cluster, so that the connection may be its next one: it has closed
-    its first one before, as librdkafka does, or closes both together, or its end is unknown."""
+    its first one before, as librdkafka does, or closes both together, or opens the next one first, as aiokafka does, or
+    its end is unknown."""
     if candidate.did_work:
         return False
+    if candidate.is_bootstrap_beside(connection):
+        return True
     known = candidate.end_distance(connection) is not None
     return rank.distance <= 1 or not known or candidate.last_ns <= connection.begin_ns + AT_ONCE_NS
 

@@ -109,6 +109,13 @@ class InstanceCandidate:
         unsought = {group: at for group, at in self.groups.items() if at < self.sought.get(group, at + 1)}
         return any(group in host.sought and host.sought[group] <= at for group, at in unsought.items())
 
+    def is_bootstrap_beside(self, connection: Connection) -> bool:
+        """Whether this is one connection that requested Metadata alone, and was open when the other one began, which
+        requests ApiVersions: aiokafka opens its second connection before it closes its first."""
+        if len(self.connections) > 1 or not self.all_closed or self.apis != {api_keys.METADATA}:
+            return False
+        return connection.begin_ns <= self.last_ns and api_keys.API_VERSIONS in connection.apis
+
     def is_coordinator_connection_of(self, other: "InstanceCandidate") -> bool:
         """Whether this candidate has a member's requests and no Fetch, and the other has Fetch, the FindCoordinator of
         that group and no request of a member: librdkafka keeps a separate connection to its coordinator."""

@@ -364,6 +364,15 @@ CASES: dict[str, tuple[dict[str, Any], set[str]]] = {
         },
         {"old_versions"},
     ),
+    "old library at an old broker": (
+        {
+            "clients": [{**ONE, "software_name": "apache-kafka-java", "software_version": "3.5.2"}],
+            "connections": [{"conn_id": "c1", "api_versions_used": ["Fetch:3"]}]
+            + [{"conn_id": f"b{n}", "node_id": n, "api_versions_offered": ["Fetch:0-3"]} for n in (1, 2)],
+            "requests": [{**asks(1, 1, "Fetch")[0], "api_key": 1, "api_version": 3}],
+        },
+        {"old_versions"},
+    ),
     "just new enough": (
         {
             "clients": [ONE],
@@ -425,8 +434,9 @@ ALONE = {
     "hardly any bytes missing",
     "packets dropped",
     "file damaged",
+    "old library at an old broker",
 }
-"""What is about the capture as a whole."""
+"""What is about the capture as a whole, or about what all its brokers offer."""
 
 
 @pytest.fixture(scope="module")
@@ -474,6 +484,9 @@ def test_an_old_library_is_told_its_release_and_who_refuses_it(found_by_case: di
     assert row["advice"].startswith("Upgrade librdkafka (now 1.0.1) to 1.8.2 or newer before the brokers get")
     assert row["advice"].endswith("Of the brokers here nodes 2, 3 would refuse it, as all of Kafka 4.0 or newer do.")
     assert "offer no newer versions" not in row["advice"]
+    (limited,) = found_by_case["old library at an old broker"]
+    assert "The brokers here offer no newer versions of them: upgrade these first." in limited["advice"]
+    assert "The brokers here (nodes 1, 2) still answer it" in limited["advice"]
     (unknown,) = found_by_case["old"]
     assert unknown["advice"].startswith("Upgrade the client library to a release that speaks the protocol of Kafka 2.1")
 

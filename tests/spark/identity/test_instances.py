@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+import pytest
 from kafkascope_parsers.api_keys import (
     API_VERSIONS,
     FETCH,
@@ -280,6 +281,43 @@ def test_a_member_that_looked_for_its_coordinator_only_later_had_found_it_on_ano
     assert len(names([boot, member])) == 2, "it found the coordinator by itself"
     boot.sought, member.sought = {("group", "g"): 4_000 * MS}, {}
     assert len(names([boot, member])) == 2, "the first one looked for the coordinator after the member had joined"
+
+
+def aiokafka(make: Make, name: str, at: int, until: int) -> list[Connection]:
+    """As recorded of an aiokafka 0.8 producer on a busy machine: the first connection asks for Metadata alone, and is
+    closed 40 ms after the next one was opened, 30 ms before that one is closed."""
+    software = {"software_name": None, "client_id": "aio"}
+    return [
+        make(f"{name}-boot", at, at + 50, apis={METADATA}, first_api=METADATA, **software),
+        make(f"{name}-probe", at + 10, at + 80, apis={API_VERSIONS, METADATA}, first_api=METADATA, **software),
+        make(
+            f"{name}-work",
+            at + 80,
+            until,
+            apis={API_VERSIONS, METADATA, PRODUCE},
+            produce_span=((at + 100) * MS, (until - 10) * MS),
+            **software,
+        ),
+    ]
+
+
+def test_who_begins_while_a_connection_only_discovers_the_cluster_has_opened_both(connection: Make) -> None:
+    boot, *others = one = aiokafka(connection, "a", 0, 36_000)
+    assert names(one) == {frozenset({"a-boot", "a-probe", "a-work"})}
+    boot.apis = {METADATA, PRODUCE}
+    assert len(names([boot, *others])) == 2, "it did work of its own"
+    boot.apis, others[0].apis = {METADATA}, {METADATA}
+    assert len(names([boot, *others])) == 2, (
+        "the next one requests no ApiVersions either: it may be another client's first"
+    )
+
+
+@pytest.mark.parametrize("later", [1, 5, 15, 30, 45, 60, 79, 85])
+@pytest.mark.parametrize("until", [20_000, 35_999, 36_000, 36_400])
+def test_two_clients_that_start_within_each_others_bootstrap_are_two(connection: Make, later: int, until: int) -> None:
+    both = aiokafka(connection, "a", 0, 36_000) + aiokafka(connection, "b", later, until)
+    work = [{c for c in one if c.endswith("-work")} for one in names(both)]
+    assert sorted(map(len, work)) == [1, 1], names(both)
 
 
 def test_a_client_may_take_its_time_to_close_one_connection_after_the_other(connection: Make) -> None:
