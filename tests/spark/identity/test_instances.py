@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
 import pytest
+
 from kafkascope_parsers.api_keys import (
     API_VERSIONS,
     FETCH,
