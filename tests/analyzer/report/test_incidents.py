@@ -205,6 +205,20 @@ def test_a_finding_that_is_a_consequence_stands_under_the_incident_and_nowhere_e
     assert page.index("Incidents (1)") < page.index("leader_storm") < page.index("Other findings (2)")
 
 
+def test_a_finding_that_only_repeats_its_incident_is_not_said_again(dataset: Write, small: ModuleType) -> None:
+    place = dataset()
+    incident, *_ = Dataset.open(place).read("stories/incidents").to_pylist()
+    row = small.later_story_rows("")["findings"][0]
+    same = {"sentence": f"{incident['sentence']} 2 clients had to recover", "advice": incident["advice"]}
+    rows = [{**row, **same, "finding_id": "f-same"}, {**row, **same, "finding_id": "f-more", "advice": "lower a"}]
+    small.write_table(place, small.TABLES["findings"], rows)
+    model = model_of(place)
+    assert {f["finding_id"]: f["incident_id"] for f in model["findings"]["listed"]} == dict.fromkeys(
+        ("f-same", "f-more"), "incident-1"
+    )
+    assert model["incidents"]["listed"][0]["finding_ids"] == ["f-more"]
+
+
 @pytest.mark.parametrize(
     ("change", "belongs"),
     [

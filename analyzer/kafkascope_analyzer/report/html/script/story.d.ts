@@ -125,7 +125,7 @@ export interface Incident {
   followed: Consequence[];
   /** the same, counted in one line; empty where nothing followed */
   followed_text: string;
-  /** findings that are consequences of it: they are in findings.listed */
+  /** findings that are consequences of it and say more than it does: they are in findings.listed */
   finding_ids: string[];
   /** requests and connections that prove it */
   n_evidence: number;

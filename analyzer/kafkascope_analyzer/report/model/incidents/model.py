@@ -91,7 +91,9 @@ class Incident:
     waits: Annotated[tuple[Wait, ...], "who stood still: the first 50 lines, those not over first, then the longest"]
     followed: Annotated[tuple[Consequence, ...], "what followed from it"]
     followed_text: Annotated[str, "the same, counted in one line; empty where nothing followed"]
-    finding_ids: Annotated[tuple[str, ...], "findings that are consequences of it: they are in findings.listed"]
+    finding_ids: Annotated[
+        tuple[str, ...], "findings that are consequences of it and say more than it does: they are in findings.listed"
+    ]
     n_evidence: Annotated[int, "requests and connections that prove it"]
     evidence: Annotated[tuple[Proof, ...], "the first 20 of them"]
     packets: Annotated[str, "their packets in words"]

@@ -59,7 +59,8 @@ class Overview:
         families = {family.identity: family for family in self.families}
         family = families.get(incident_id) or single_family(self.facts, incident_id)
         under = [finding for finding in self.findings if finding.incident_id == incident_id]
-        return _incident(family, self.facts, under, self.consequences), family
+        adding = [finding for finding in under if not _repeats(finding, family.root)]
+        return _incident(family, self.facts, adding, self.consequences), family
 
     def root_of(self, incident_id: str) -> IncidentRow:
         """The incident that this one followed from; itself where it followed from none."""
@@ -149,6 +150,12 @@ def _incident(family: Family, facts: Facts, findings: list[Finding], found: Foun
         wireshark=wireshark_command(root.incident_id, [proof.server_port for proof in proofs]),
         explain=explain_command(root.incident_id),
     )
+
+
+def _repeats(finding: Finding, incident: IncidentRow) -> bool:
+    """Whether the finding says and advises what its incident does (broker_lost does): whoever reads the incident has
+    read it."""
+    return finding.advice == incident.advice and finding.sentence.startswith(incident.sentence)
 
 
 def title_of(incident: IncidentRow) -> str:
