@@ -13,6 +13,7 @@ from kafkascope_spark.findings.wording import duration, listed
 from kafkascope_spark.incidents.broker_failures import ENDED_STATES
 from kafkascope_spark.incidents.failure import EndedSession, Failure
 from kafkascope_spark.incidents.observed import NO_SERVER, Observed, address, names_of
+from kafkascope_spark.incidents.other_failures import held_back
 from kafkascope_spark.incidents.permissions import MOST_COMMANDS, grants
 from kafkascope_spark.settings import ORDER, setting, settings
 
@@ -281,7 +282,7 @@ _QUOTAS = (("Produce", "producer_byte_rate", "produced_per_s"), ("Fetch", "consu
 
 
 def _quota(failure: Failure, observed: Observed) -> Iterable[str]:
-    apis = {row["resource"].removeprefix("quota: ") for row in failure.recoveries}
+    apis = held_back(failure)
     commands = []
     for client in observed.clients:
         entity = _quota_entity(client)

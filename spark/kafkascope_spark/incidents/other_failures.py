@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kafkascope_spark.error_codes import PERMISSION_DENIED, REFUSED_CREDENTIALS, errors_about
+from kafkascope_spark.findings.wording import listed
 from kafkascope_spark.incidents.failure import FOREVER, SECOND, Failure
 from kafkascope_spark.incidents.topics import topic_of
 
@@ -98,9 +99,16 @@ def of_errors(recoveries: Iterable[Row]) -> Iterator[Failure]:
             failure = last_of[key] = Failure(kind, subject, row["start_ns"], row["start_ns"])
             yield failure
         failure.take_recovery(row)
+        if kind == "quota":
+            failure.subject = f"{listed(held_back(failure))} requests"
         failure.error_names.add(row["first_error_name"])
         over = failure.end_ns is not None and row["outcome"] == "recovered"
         failure.end_ns = max(failure.end_ns or 0, row["recovered_ns"] or row["start_ns"]) if over else None
+
+
+def held_back(failure: Failure) -> list[str]:
+    """The APIs whose requests a quota held back."""
+    return sorted(resource.removeprefix("quota: ") for resource in failure.resources)
 
 
 def of_unexplained(stalls: Iterable[Row]) -> Iterator[Failure]:

@@ -210,8 +210,7 @@ def _missing_topic(failure: Failure, times: Times) -> str:
 
 
 def _quota(failure: Failure, times: Times) -> str:
-    apis = sorted({r["resource"].removeprefix("quota: ") for r in failure.recoveries})
-    return f"A quota held back {listed(apis)} requests {times.of(failure)}"
+    return f"A quota held back {failure.subject} {times.of(failure)}"
 
 
 def _unexplained(failure: Failure, times: Times) -> str:

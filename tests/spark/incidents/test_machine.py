@@ -260,6 +260,7 @@ def test_what_a_quota_holds_back_belongs_to_the_quota(
     incidents, kinds = tell(silent_broker, [stall("produce", 21, 2, 6, 14)], [throttled])
     assert kinds == {"stall-produce-21-6": "quota"}
     (quota,) = [i for i in incidents if i["kind"] == "quota"]
+    assert quota["subject"] == "Produce requests"
     assert quota["sentence"].startswith("A quota held back Produce requests from 00:04.000 (00:00:04.000 UTC)")
 
 
