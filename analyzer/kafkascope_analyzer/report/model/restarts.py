@@ -6,6 +6,8 @@ broker's leaders away first. What a restart cost are the stalls of that incident
 coordinators from or to the broker around that time, and what waited at the broker meanwhile; each stall counts once.
 """
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -146,7 +148,12 @@ def restarts_of(dataset: Dataset, facts: Facts, families: Iterable[Family]) -> R
     down = [family for family in families if family.root.kind == "broker_down"]
     moved = topology_model(dataset).changes or () if down else ()
     changes = [change for change in moved if change.from_ is not None]
-    states = list(read(dataset, _State, one_of("state", list(_DOWN)))) if down else []
+    changes.sort(key=lambda change: -change.last_ns)
+    states: dict[int | str, list[_State]] = defaultdict(list)
+    for state in sorted(read(dataset, _State, one_of("state", list(_DOWN))), key=_from_ns) if down else ():
+        states[f"{state.server_ip}:{state.server_port}"].append(state)
+        if state.node_id is not None:
+            states[state.node_id].append(state)
     found = [_of_incident(family, states, changes, releases) for family in down]
     found += [outage for outage in _of_releases(releases) if not any(_is_same(outage, other) for other in found)]
     found.sort(key=lambda outage: (outage.down_ns, outage.broker))
@@ -164,12 +171,13 @@ def restarts_of(dataset: Dataset, facts: Facts, families: Iterable[Family]) -> R
 
 
 def _of_incident(
-    family: Family, states: list[_State], changes: list[ClusterChange], releases: ClusterReleases
+    family: Family, states: dict[int | str, list[_State]], changes: list[ClusterChange], releases: ClusterReleases
 ) -> _Outage:
-    """The restart that an incident broker_down shows."""
+    """The restart that an incident broker_down shows. states: by node id and by address, in order of time; changes: the
+    latest first."""
     incident = family.root
     node_id, down_ns = incident.node_id, incident.begin_ns
-    back_ns = _back_ns(incident, states)
+    back_ns = _back_ns(incident, states[incident.subject or "" if node_id is None else node_id])
     spans = [] if node_id is None else releases.of_node(node_id)
     before = next((s for s in reversed(spans) if s.first_ns <= down_ns), None)
     after = next((s for s in spans if back_ns is not None and s.last_ns > down_ns), None)
@@ -185,11 +193,10 @@ def _of_incident(
 
 
 def _back_ns(incident: IncidentRow, states: list[_State]) -> int | None:
-    """When the broker served the first host again. An incident ends when the last of those who waited is served."""
-    mine = sorted((row for row in states if _is_of(incident, row)), key=lambda row: row.from_ns)
-    mine = [row for row in mine if row.from_ns >= incident.begin_ns]
+    """When the broker, whose states these are, served the first host again. An incident ends when the last of those who
+    waited is served."""
     back_ns: int | None = None
-    for row in mine:
+    for row in states[bisect_left(states, incident.begin_ns, key=_from_ns) :]:
         if back_ns is not None and row.from_ns > back_ns:
             break
         if row.to_ns is not None:
@@ -197,16 +204,14 @@ def _back_ns(incident: IncidentRow, states: list[_State]) -> int | None:
     return back_ns
 
 
-def _is_of(incident: IncidentRow, state: _State) -> bool:
-    if incident.node_id is not None:
-        return state.node_id == incident.node_id
-    return incident.subject == f"{state.server_ip}:{state.server_port}"
+def _from_ns(state: _State) -> int:
+    return state.from_ns
 
 
 def _begin_ns(node_id: int | None, down_ns: int, changes: list[ClusterChange]) -> int:
     """When leaders and coordinators began to move away from a broker that then went down."""
     begin_ns = down_ns
-    for change in sorted(changes, key=lambda change: -change.last_ns):
+    for change in changes:
         is_away = change.from_ == node_id and change.ts_ns < begin_ns
         if node_id is not None and is_away and begin_ns - change.last_ns <= SHUTDOWN_NS:
             begin_ns = change.ts_ns
@@ -238,13 +243,15 @@ def _costs(
         if number is not None:
             costs[number] += family.stalls
     taken = {stall.stall_id for stalls in costs for stall in stalls}
-    of_brokers = {id(family) for family in families if family.root.kind.startswith("broker_")}
-    elsewhere = {s.stall_id for family in families if id(family) in of_brokers for s in family.stalls}
+    of_brokers = [family for family in families if family.root.kind.startswith("broker_")]
+    taken |= {stall.stall_id for family in of_brokers for stall in family.stalls}
+    of_nodes: dict[int | None, list[int]] = defaultdict(list)
+    for number, outage in enumerate(outages):
+        of_nodes[outage.node_id].append(number)
     for stall in facts.stalls:
-        if stall.stall_id in taken | elsewhere or stall.node_id is None:
+        if stall.stall_id in taken or stall.node_id is None:
             continue
-        at = (n for n, outage in enumerate(outages) if outage.node_id == stall.node_id and _waited_in(stall, outage))
-        number = next(at, None)
+        number = next((n for n in of_nodes[stall.node_id] if _waited_in(stall, outages[n])), None)
         if number is not None:
             costs[number].append(stall)
     return costs
