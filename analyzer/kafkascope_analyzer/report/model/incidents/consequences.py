@@ -8,7 +8,7 @@ from functools import partial
 from kafkascope_analyzer.dataset.dataset import Dataset
 from kafkascope_analyzer.report.formatting import clock, count, safe, visible
 from kafkascope_analyzer.report.model.findings import Finding
-from kafkascope_analyzer.report.model.incidents.families import Event, Family, owner_of
+from kafkascope_analyzer.report.model.incidents.families import Event, Family, Owners
 from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow
 from kafkascope_analyzer.report.model.incidents.model import Consequence
 from kafkascope_analyzer.report.model.recoveries import Recovery
@@ -54,8 +54,9 @@ def load_consequences(dataset: Dataset, facts: Facts, families: list[Family]) ->
         found[family.identity]["incidents"] = [_later(row) for row in family.members if row is not family.root]
     all_of_them = [*_recoveries(dataset, facts), *_rebalances(dataset, facts)]
     all_of_them += [*_transactions(dataset, facts), *_moves(dataset, facts)]
+    owners = Owners(families, facts.end_ns)
     for one in sorted(all_of_them, key=lambda one: (one.event.start_ns, one.kind, one.id)):
-        owner = owner_of(one.event, families, facts.end_ns)
+        owner = owners.owner_of(one.event)
         if owner is not None:
             found[owner.identity][one.kind].append(one)
     return found

@@ -4,9 +4,13 @@ A family is an incident that followed from no other, with all that followed from
 rebalance belongs to the family that it overlaps longest in time and shares a client, a group or the broker with.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import accumulate
+from operator import itemgetter
 
 from kafkascope_analyzer.report.model.findings import FindingRow, severity_order
 from kafkascope_analyzer.report.model.incidents.load import Facts, IncidentRow, Stall, stalls_by_incident
@@ -144,16 +148,36 @@ def stall_severity(stall: Stall) -> str:
     return ERROR if stall.to_ns is None or stall.waited_ms >= LONG_MS else WARNING
 
 
-def owner_of(event: Event, families: Iterable[Family], capture_end_ns: int) -> Family | None:
-    """The family that the event belongs to; None where it shares time and a client, group or broker with none."""
-    best: tuple[int, Family] | None = None
-    for family in families:
-        overlap = family.overlap_ns(event.start_ns, event.end_ns, capture_end_ns)
-        if overlap < -NEAR_NS or (best is not None and overlap <= best[0]):
-            continue
-        if event.clients & family.clients or event.groups & family.groups or event.nodes & family.nodes:
-            best = overlap, family
-    return best[1] if best else None
+class Owners:
+    """Families that events may belong to, found by time, as a long capture may have thousands. families: of two that
+    an event overlaps for equally long the first is its owner; capture_end_ns: the end of those that are not over."""
+
+    def __init__(self, families: Iterable[Family], capture_end_ns: int) -> None:
+        self._capture_end_ns = capture_end_ns
+        self._ordered = sorted(enumerate(families), key=lambda placed: placed[1].start_ns)
+        self._latest_ends = list(accumulate((self._end_ns(family) for _, family in self._ordered), max))
+        self.nodes = frozenset().union(*(family.nodes for _, family in self._ordered))
+        """The brokers of all families."""
+
+    def owner_of(self, event: Event) -> Family | None:
+        """The family that the event belongs to; None where it shares time and a client, group or broker with none."""
+        best: tuple[int, Family] | None = None
+        for family in self._near(event):
+            overlap = family.overlap_ns(event.start_ns, event.end_ns, self._capture_end_ns)
+            if overlap < -NEAR_NS or (best is not None and overlap <= best[0]):
+                continue
+            if event.clients & family.clients or event.groups & family.groups or event.nodes & family.nodes:
+                best = overlap, family
+        return best[1] if best else None
+
+    def _near(self, event: Event) -> list[Family]:
+        """The families that end NEAR_NS before the event or later, and begin NEAR_NS after it or sooner."""
+        first = bisect_left(self._latest_ends, event.start_ns - NEAR_NS)
+        last = bisect_right(self._ordered, event.end_ns + NEAR_NS, key=lambda placed: placed[1].start_ns)
+        return [family for _, family in sorted(self._ordered[first:last], key=itemgetter(0))]
+
+    def _end_ns(self, family: Family) -> int:
+        return self._capture_end_ns if family.end_ns is None else family.end_ns
 
 
 def assigned_findings(facts: Facts, families: list[Family]) -> list[FindingRow]:
@@ -165,21 +189,26 @@ def assigned_findings(facts: Facts, families: list[Family]) -> list[FindingRow]:
     for family in families:
         for rule in frozenset().union(*(CONSEQUENCES.get(row.kind, frozenset()) for row in family.members)):
             by_rule[rule].append(family)
+
+    @cache
+    def able(rule: str, severity: str | None) -> Owners:
+        grave = (f for f in by_rule[rule] if f.severity != INFO)
+        return Owners((f for f in grave if severity_order(f.severity) <= severity_order(severity)), facts.end_ns)
+
     assigned = []
     for row in facts.findings:
-        at_least = severity_order(row.severity)
-        able = [f for f in by_rule[row.rule] if f.severity != INFO and severity_order(f.severity) <= at_least]
-        owner = _owner_of_finding(row, row.first_ns, able, facts) if row.first_ns is not None else None
+        owners = able(row.rule, row.severity)
+        owner = _owner_of_finding(row, row.first_ns, owners, facts) if row.first_ns is not None else None
         assigned.append(replace(row, incident_id=owner.identity if owner else None))
     return assigned
 
 
-def _owner_of_finding(finding: FindingRow, first_ns: int, able: list[Family], facts: Facts) -> Family | None:
+def _owner_of_finding(finding: FindingRow, first_ns: int, able: Owners, facts: Facts) -> Family | None:
     """The family of which the finding is a consequence. able: those that may have such consequences."""
     event = _event_of(finding, first_ns, facts)
     if finding.rule in _OF_REPLICAS:
-        event = replace(event, nodes=frozenset().union(*(family.nodes for family in able)))
-    owner = owner_of(event, able, facts.end_ns)
+        event = replace(event, nodes=able.nodes)
+    owner = able.owner_of(event)
     if owner is not None and finding.rule in _OF_STARTS:
         explained = owner.overlap_ns(event.start_ns, event.end_ns, facts.end_ns)
         return owner if 2 * explained >= event.end_ns - event.start_ns else None
