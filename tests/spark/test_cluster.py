@@ -151,30 +151,39 @@ def test_a_master_with_two_workers_writes_the_same_stories(
     assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"--master": master}), dataset)
 
 
-def test_a_master_with_two_workers_ingests_the_same_tables(
-    cluster: tuple[Daemons, str], dataset_of: DatasetOf, tmp_path: pathlib.Path
+def assert_ingests_the_same_tables(
+    daemons: Daemons, out: pathlib.Path, where: dict[str, str], one: pathlib.Path
 ) -> None:
-    daemons, master = cluster
-    capture, out = CAPTURES / "healthy_basic.pcap.zst", tmp_path / "there.kscope"
-    command = [sys.executable, "-m", "kafkascope_analyzer.cli", "ingest", str(capture), "-o", str(out), "--jobs", "2"]
+    """Ingest of healthy_basic there, by --master or by environment, writes the tables of the dataset `one`."""
+    command = ["-m", "kafkascope_analyzer.cli", "ingest", str(CAPTURES / "healthy_basic.pcap.zst"), "-o", str(out)]
+    options = [x for name, value in where.items() if name.startswith("--") for x in (name, value)]
     made = subprocess.run(
-        [*command, "--master", master, "-q", "--format", "json"],
-        env=daemons.environment | {"PYSPARK_SUBMIT_ARGS": SUBMIT},
+        [sys.executable, *command, "--jobs", "2", *options, "-q", "--format", "json"],
+        env=daemons.environment
+        | {"PYSPARK_SUBMIT_ARGS": SUBMIT}
+        | {name: value for name, value in where.items() if not name.startswith("--")},
         capture_output=True,
         text=True,
         check=False,
         timeout=3 * PATIENCE_S,
     )
     assert made.returncode == 0, made.stderr[-3000:]
-    found, expected = Dataset.open(out), Dataset.open(dataset_of("healthy_basic"))
+    found, expected = Dataset.open(out), Dataset.open(one)
     assert found.manifest.options["buckets"] == 2
     for table in INGEST_TABLES:
         mine, theirs = (dataset.read(table.name) for dataset in (found, expected))
         assert sorted(map(repr, mine.to_pylist())) == sorted(map(repr, theirs.to_pylist())), table.name
 
 
+def test_a_master_with_two_workers_ingests_the_same_tables(
+    cluster: tuple[Daemons, str], dataset_of: DatasetOf, tmp_path: pathlib.Path
+) -> None:
+    daemons, master = cluster
+    assert_ingests_the_same_tables(daemons, tmp_path / "a.kscope", {"--master": master}, dataset_of("healthy_basic"))
+
+
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect needs pyspark[connect]")
-def test_a_connect_server_writes_the_same_stories(
+def test_a_connect_server_writes_the_same_tables_and_stories(
     cluster: tuple[Daemons, str], dataset_of: DatasetOf, tmp_path: pathlib.Path
 ) -> None:
     daemons, master = cluster
@@ -196,6 +205,7 @@ def test_a_connect_server_writes_the_same_stories(
     dataset = dataset_of("healthy_basic")
     try:
         assert_same_rows(stories_of(daemons, dataset, tmp_path / "there.kscope", {"SPARK_REMOTE": url}), dataset)
+        assert_ingests_the_same_tables(daemons, tmp_path / "ingested.kscope", {"SPARK_REMOTE": url}, dataset)
     finally:
         daemons.stop("connect")  # it keeps the workers' cores
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from kafkascope_analyzer.connections.cluster import Cluster, Follower
 from kafkascope_analyzer.connections.leaders import UNKNOWN, Leaders
@@ -87,7 +86,8 @@ def followers_of(spill: Path, clients: pa.ChunkedArray, topics: TopicNames) -> s
 
 class FollowerFetches:
     """The fetches of a bucket that followers answered: all those that a connection sent for a partition, where another
-    node led by the last reports before the first and before the last answer. connections: node_id and client_ip of each
+    node led by the last report before the first answer. Where that node itself led by the time of the last answer, the
+    report may have been old: then only what a broker sent there counts. connections: node_id and client_ip of each
     connection.
     """
 
@@ -95,12 +95,18 @@ class FollowerFetches:
         answers = partition_answers(spill, cluster.topics)
         answers = answers.filter(pc.is_in(answers["api_key"], FETCHES))
         nodes = pc.fill_null(connections["node_id"].take(answers["conn"]), UNKNOWN).to_numpy()
-        rows = np.flatnonzero(_another_led(answers, nodes, cluster.leaders))
-        chosen = answers.take(pa.array(rows))
-        clients = connections["client_ip"].take(chosen["conn"]).to_pylist()
-        places = zip(clients, *(chosen[name].to_pylist() for name in _PLACE[1:]), nodes[rows].tolist(), strict=True)
-        self._followed = _place_of(chosen)
-        self._was_sent = pa.array([place in cluster.followers for place in places], pa.bool_())
+        first, last = (
+            cluster.leaders.reported(answers["topic"], answers["partition"], answers[name].to_numpy()).before
+            for name in _TIMES
+        )
+        first = np.where(first == UNKNOWN, last, first)
+        rows = np.flatnonzero((nodes != UNKNOWN) & (first != UNKNOWN) & (first != nodes))
+        followed = answers.take(pa.array(rows))
+        clients = connections["client_ip"].take(followed["conn"]).to_pylist()
+        places = zip(clients, *(followed[name].to_pylist() for name in _PLACE[1:]), nodes[rows].tolist(), strict=True)
+        was_sent = np.array([place in cluster.followers for place in places], np.bool_)
+        counts = pa.array(was_sent | (last[rows] != nodes[rows]))
+        self._followed, self._was_sent = _place_of(followed.filter(counts)), pa.array(was_sent).filter(counts)
 
     def of(self, counts: pa.Table) -> tuple[pa.Array, pa.Array]:
         """Whether each count is of such fetches, and whether a broker had sent the consumer to the follower. counts: of
@@ -112,16 +118,6 @@ class FollowerFetches:
         place = pc.if_else(pc.is_in(counts["api_key"], FETCHES), _place_of(counts), None)
         found = pc.index_in(place, self._followed, skip_nulls=True).combine_chunks()
         return found.is_valid(), pc.fill_null(self._was_sent.take(found), False)
-
-
-def _another_led(answers: pa.Table, nodes: NDArray[np.int64], leaders: Leaders) -> NDArray[np.bool_]:
-    """Whether another node than the answering one led at the first and at the last answer, as far as that is known."""
-    another, same = np.zeros(len(nodes), np.bool_), nodes == UNKNOWN
-    for name in _TIMES:
-        leader = leaders.reported(answers["topic"], answers["partition"], answers[name].to_numpy()).before
-        another |= (leader != UNKNOWN) & (leader != nodes)
-        same |= leader == nodes
-    return np.asarray(another & ~same)
 
 
 def _place_of(rows: pa.Table) -> pa.Array:
