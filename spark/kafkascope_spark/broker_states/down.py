@@ -152,9 +152,11 @@ def _process_back(server: ServerRecord, begin: Moment, failed: Moment) -> Moment
 
 
 def _is_torn(lost: Lost) -> bool:
-    """Whether the server ended a connection that was in use."""
+    """Whether the server ended a connection that was in use. One without a SYN is older than the capture, however late
+    its first packet in it comes (a ZooKeeper cluster's controller sends seldom)."""
     used = lost.served and lost.idle_ms is not None and lost.idle_ms <= _MOST_IDLE_MS
-    return lost.kind in _CLOSED and used and lost.ended.ts_ns - lost.began.ts_ns >= _LEAST_AGE_NS
+    is_old = not lost.began.packet_no or lost.ended.ts_ns - lost.began.ts_ns >= _LEAST_AGE_NS
+    return lost.kind in _CLOSED and used and is_old
 
 
 def _of_host(state: str, lost: list[Lost], end: Moment | None, gap: Gap) -> Stretch:

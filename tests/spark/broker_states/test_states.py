@@ -159,6 +159,20 @@ def test_down_from_the_first_fin_until_it_serves(trace):
     ]
 
 
+def test_a_connection_that_is_older_than_the_capture_was_torn_however_late_its_first_packet_comes(trace):
+    """As recorded: the controller of a ZooKeeper cluster sends to a broker only when that asks for its shutdown, and
+    refuses nothing; it connects again 6 s later."""
+    stopped(trace, "a", "b")
+    trace.host("c", kind="broker")
+    trace.lost("c", "fin_server", 9.9, 10.12, first_packet_no=0)
+    trace.lost("c", "refused", 16.0, 16.0)
+    assert [row for row in trace.states() if row[0] == "c"] == [
+        ("c", "serving", 0.1, 10.12),
+        ("c", "down", 10.12, 30.0),
+        ("c", "serving", 30.0, None),
+    ]
+
+
 def down_with_payload(trace, at, *, accepted=False):
     """A server that is down from 10 to 20 s, and sends something at a time."""
     trace.host("a")
