@@ -15,7 +15,7 @@ from kafkascope_spark.error_codes import (
     errors_about,
 )
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
-from kafkascope_spark.incidents.attribution import AFTER_REBALANCES, RULES, Rule, failure_of
+from kafkascope_spark.incidents.attribution import AFTER_REBALANCES, BESIDE_OTHERS, RULES, Rule, failure_of
 from kafkascope_spark.incidents.broker_failures import broker_failures
 from kafkascope_spark.incidents.client_failures import AFTER_SILENCE, client_failures
 from kafkascope_spark.incidents.controlled_shutdown import mark_controlled_shutdowns
@@ -96,11 +96,13 @@ class Incidents:
         of_brokers = self._failures_of_brokers()
         of_clients = client_failures(self._silent, self._rebalances)
         errors = list(of_errors(_attribute_recoveries(self._recoveries, [*of_brokers, *of_clients])))
-        left = _attribute_stalls(self._stalls, [*of_brokers, *of_clients, *errors])
+        known = [*of_brokers, *of_clients, *errors]
+        left = _attribute_stalls(self._stalls, known)
         of_members = list(of_rebalances((s for s in left if s["group_id"]), self._rebalances))
         explained = {s["stall_id"] for failure in of_members for s in failure.stalls}
         left = [s for s in left if s["stall_id"] not in explained and not _may_be_by_choice(s)]
         left = _attribute_stalls(left, errors, AFTER_REBALANCES)
+        left = _attribute_stalls(left, known, BESIDE_OTHERS)
         unexplained = list(of_unexplained(left))
         give_roots(errors, of_brokers)
         found = [*of_brokers, *of_clients, *of_members, *unexplained, *errors]

@@ -214,6 +214,18 @@ def test_errors_that_follow_from_a_broker_belong_to_it(silent_broker: list[Row],
     ]
 
 
+def test_a_group_that_waits_for_its_coordinator_reads_nothing_for_the_same_reason(
+    silent_broker: list[Row], stall: MakeRow
+) -> None:
+    """As recorded of a Java consumer whose synchronous commit was answered 11 s after its coordinator was back."""
+    member = stall("membership", 21, 2, 6, 34, group_id="g")
+    reads = stall("consume", 21, 1, 33, 34.3, group_id="g")
+    _, kinds = tell(silent_broker, [member, reads])
+    assert kinds == {"stall-membership-21-6": "broker_silent", "stall-consume-21-33": "broker_silent"}
+    _, kinds = tell(silent_broker, [member, reads | {"group_id": "other"}])
+    assert kinds["stall-consume-21-33"] == "unexplained"
+
+
 def test_a_stall_after_a_leader_moved_belongs_to_the_move(
     silent_broker: list[Row], stall: MakeRow, recovery: MakeRow
 ) -> None:
