@@ -37,6 +37,8 @@ Row = dict[str, Any]
 
 MOVED = errors_about("leader", "coordinator")
 """Errors by which a broker says that it does not lead or coordinate any longer, or not yet."""
+UNKNOWN_AFTER_START = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"})
+"""Errors by which a broker says that it has no metadata of the topic."""
 
 
 class Incidents:
@@ -175,8 +177,13 @@ def _is_too_early(recovery: Row, failure: Failure) -> bool:
 
 
 def _is_at(recovery: Row, failure: Failure) -> bool:
-    """Whether the recovery is that from an error of the failed broker itself."""
-    return bool(recovery["old_node_id"] == failure.node_id and recovery["first_error_name"] in _errors_at_node(failure))
+    """Whether the recovery is that from an error of the failed broker itself. One that restarts knows no topic until
+    its controller has named them; a topic that stays unknown is missing."""
+    if recovery["old_node_id"] != failure.node_id:
+        return False
+    error, was_down = recovery["first_error_name"], failure.kind == "broker_down"
+    is_new = was_down and recovery["outcome"] == "recovered" and error in UNKNOWN_AFTER_START
+    return is_new or error in _errors_at_node(failure)
 
 
 def _errors_at_node(failure: Failure) -> frozenset[str]:

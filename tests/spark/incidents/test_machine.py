@@ -401,3 +401,16 @@ def test_names_from_the_wire_stay_as_they_are(recovery: MakeRow) -> None:
     missing = recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 1, 5, 6, resource="orders")
     (incident,), _ = tell(recoveries=[missing])
     assert incident["sentence"].startswith("orders was not there (UNKNOWN_TOPIC_OR_PARTITION) from 00:05.000")
+
+
+def test_a_broker_that_restarts_knows_no_topic_at_first(state: MakeRow, recovery: MakeRow) -> None:
+    """As recorded of kafkajs, whose OffsetCommit a ZooKeeper cluster's broker refused 10 ms before it served again."""
+    down = [state(2, 21, "serving", 0, 5), state(2, 21, "down", 5, 9), state(2, 21, "serving", 9, 60)]
+    of_group = {"resource_kind": "group", "resource": "g", "first_api_key": 8}
+    unknown = recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 2, 8.99, 10, **of_group)
+    assert [row["kind"] for row in tell(down, recoveries=[unknown])[0]] == ["broker_down"]
+    missing = recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 2, 8.99, None, **of_group)
+    _, incident = tell(down, recoveries=[missing])[0]
+    assert incident["sentence"].startswith("A topic that group g commits offsets for was not there")
+    assert "kafka-consumer-groups.sh" in incident["advice"]
+    assert "--create" not in incident["advice"]
