@@ -108,14 +108,11 @@ def _in_gap(server: ServerRecord, gap: Gap) -> list[Stretch]:
 
 
 def _end(server: ServerRecord, gap: Gap, begin: Moment, hosts: dict[str, list[Lost]]) -> Moment | None:
-    """The first payload to anybody. Where only brokers use the port, which may not need it for long: the first on any
-    port of the process after the last connection that failed. Where nobody came back: the first payload of the process
-    to another server."""
+    """The first payload to anybody, or the first on any port of the process after the last connection that failed, as
+    nobody may need this port for long. Where nobody came back: the first payload of the process to another server."""
     failed = max(each.ended for lost in hosts.values() for each in lost)
-    served = gap.after
-    if served is None or all(server.hosts[host].kind != "client" for host in hosts):
-        elsewhere = server.runs("listeners", "payload").after(failed.ts_ns)
-        served = min((moment for moment in (served, elsewhere) if moment is not None), default=None)
+    elsewhere = server.runs("listeners", "payload").after(failed.ts_ns)
+    served = min((moment for moment in (gap.after, elsewhere) if moment is not None), default=None)
     return served or _process_back(server, begin, failed)
 
 
