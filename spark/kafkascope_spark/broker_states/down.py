@@ -108,14 +108,11 @@ def _in_gap(server: ServerRecord, gap: Gap) -> list[Stretch]:
 
 
 def _end(server: ServerRecord, gap: Gap, begin: Moment, hosts: dict[str, list[Lost]]) -> Moment | None:
-    """The first payload to anybody. Where only brokers use the port, which may not need it for long: the first on any
-    port of the process after the last connection that failed. Where nobody came back: the first payload of the process
-    to another server."""
+    """The first payload to anybody, or the first on any port of the process after the last connection that failed, as
+    nobody may need this port for long. Where nobody came back: the first payload of the process to another server."""
     failed = max(each.ended for lost in hosts.values() for each in lost)
-    served = gap.after
-    if served is None or all(server.hosts[host].kind != "client" for host in hosts):
-        elsewhere = server.runs("listeners", "payload").after(failed.ts_ns)
-        served = min((moment for moment in (served, elsewhere) if moment is not None), default=None)
+    elsewhere = server.runs("listeners", "payload").after(failed.ts_ns)
+    served = min((moment for moment in (gap.after, elsewhere) if moment is not None), default=None)
     return served or _process_back(server, begin, failed)
 
 
@@ -152,9 +149,11 @@ def _process_back(server: ServerRecord, begin: Moment, failed: Moment) -> Moment
 
 
 def _is_torn(lost: Lost) -> bool:
-    """Whether the server ended a connection that was in use."""
+    """Whether the server ended a connection that was in use. One without a SYN is older than the capture, however late
+    its first packet in it comes (a ZooKeeper cluster's controller sends seldom)."""
     used = lost.served and lost.idle_ms is not None and lost.idle_ms <= _MOST_IDLE_MS
-    return lost.kind in _CLOSED and used and lost.ended.ts_ns - lost.began.ts_ns >= _LEAST_AGE_NS
+    is_old = not lost.began.packet_no or lost.ended.ts_ns - lost.began.ts_ns >= _LEAST_AGE_NS
+    return lost.kind in _CLOSED and used and is_old
 
 
 def _of_host(state: str, lost: list[Lost], end: Moment | None, gap: Gap) -> Stretch:

@@ -14,7 +14,7 @@ from lost_brokers"""
 
 def _sentence(f: Facts) -> str:
     affected = counted(f.n_clients, "client or broker", "clients and brokers")
-    return f"{f.sentence} {affected} stood still or had to recover"
+    return f"{f.sentence} {affected} {'was' if f.n_clients == 1 else 'were'} affected"
 
 
 DETECTOR = Detector(

@@ -15,6 +15,7 @@ from kafkascope_spark.incidents.failure import EndedSession, Failure
 from kafkascope_spark.incidents.observed import NO_SERVER, Observed, address, names_of
 from kafkascope_spark.incidents.other_failures import held_back
 from kafkascope_spark.incidents.permissions import MOST_COMMANDS, grants
+from kafkascope_spark.incidents.topics import is_of_group
 from kafkascope_spark.settings import ORDER, setting, settings
 
 Row = dict[str, Any]
@@ -273,6 +274,10 @@ def _permission(failure: Failure, observed: Observed) -> Iterable[str]:
 
 
 def _missing_topic(failure: Failure, observed: Observed) -> Iterable[str]:
+    if is_of_group(failure.recoveries):
+        command = f"kafka-consumer-groups.sh {observed.tool} --describe --group {shlex.quote(failure.subject)}"
+        yield f"See which topics it commits offsets for, and whether all of them exist: {command}"
+        return
     command = f"kafka-topics.sh {observed.tool} --create --topic {shlex.quote(failure.subject)}"
     yield f"Create the topic, or correct its name in the client: {command}"
 

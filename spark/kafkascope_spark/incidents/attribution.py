@@ -66,6 +66,20 @@ def at_lost_place(stall: Row, failures: Sequence[Failure]) -> Failure | None:
     return _longest_overlap(stall, _about(stall, failures, frozenset({"member"})))
 
 
+def without_coordinator(stall: Row, failures: Sequence[Failure]) -> Failure | None:
+    """The failure for which a member of the group waited for its coordinator meanwhile: an application that commits
+    synchronously reads nothing until the response is there."""
+    if stall["group_id"] is None:
+        return None
+    waits = ((s, f) for f in failures for s in f.stalls if s["kind"] in ("commit", "membership"))
+    of_group = [(s, f) for s, f in waits if s["group_id"] == stall["group_id"] and _began_during(stall, s)]
+    return min(of_group, key=lambda each: (each[0]["from_ns"], each[0]["stall_id"]))[1] if of_group else None
+
+
+def _began_during(stall: Row, other: Row) -> bool:
+    return bool(other["from_ns"] <= stall["from_ns"] and (other["to_ns"] is None or stall["from_ns"] < other["to_ns"]))
+
+
 def while_not_recovered(stall: Row, failures: Sequence[Failure]) -> Failure | None:
     """The failure from which the client had not recovered, for the topic-partition, group or transactional id that
     waited: it still asked a broker that was lost, or that had handed it over; or it had no connection to it yet."""
@@ -121,6 +135,8 @@ RULES: tuple[Rule, ...] = (
 """In their order."""
 AFTER_REBALANCES: tuple[Rule, ...] = (at_lost_place,)
 """For stalls that no rebalance explains either: a rebalance says why a member lost its place."""
+BESIDE_OTHERS: tuple[Rule, ...] = (without_coordinator,)
+"""For what is left when the other stalls belong to failures."""
 
 
 def failure_of(stall: Row, failures: Failures, rules: Iterable[Rule] = RULES) -> Failure | None:

@@ -15,7 +15,7 @@ from kafkascope_spark.error_codes import (
     errors_about,
 )
 from kafkascope_spark.incidents.affected_client import AFFECTED_CLIENT
-from kafkascope_spark.incidents.attribution import AFTER_REBALANCES, RULES, Rule, failure_of
+from kafkascope_spark.incidents.attribution import AFTER_REBALANCES, BESIDE_OTHERS, RULES, Rule, failure_of
 from kafkascope_spark.incidents.broker_failures import broker_failures
 from kafkascope_spark.incidents.client_failures import AFTER_SILENCE, client_failures
 from kafkascope_spark.incidents.controlled_shutdown import mark_controlled_shutdowns
@@ -37,6 +37,8 @@ Row = dict[str, Any]
 
 MOVED = errors_about("leader", "coordinator")
 """Errors by which a broker says that it does not lead or coordinate any longer, or not yet."""
+UNKNOWN_AFTER_START = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID"})
+"""Errors by which a broker says that it has no metadata of the topic."""
 
 
 class Incidents:
@@ -96,11 +98,13 @@ class Incidents:
         of_brokers = self._failures_of_brokers()
         of_clients = client_failures(self._silent, self._rebalances)
         errors = list(of_errors(_attribute_recoveries(self._recoveries, [*of_brokers, *of_clients])))
-        left = _attribute_stalls(self._stalls, [*of_brokers, *of_clients, *errors])
+        known = [*of_brokers, *of_clients, *errors]
+        left = _attribute_stalls(self._stalls, known)
         of_members = list(of_rebalances((s for s in left if s["group_id"]), self._rebalances))
         explained = {s["stall_id"] for failure in of_members for s in failure.stalls}
         left = [s for s in left if s["stall_id"] not in explained and not _may_be_by_choice(s)]
         left = _attribute_stalls(left, errors, AFTER_REBALANCES)
+        left = _attribute_stalls(left, known, BESIDE_OTHERS)
         unexplained = list(of_unexplained(left))
         give_roots(errors, of_brokers)
         found = [*of_brokers, *of_clients, *of_members, *unexplained, *errors]
@@ -173,8 +177,13 @@ def _is_too_early(recovery: Row, failure: Failure) -> bool:
 
 
 def _is_at(recovery: Row, failure: Failure) -> bool:
-    """Whether the recovery is that from an error of the failed broker itself."""
-    return bool(recovery["old_node_id"] == failure.node_id and recovery["first_error_name"] in _errors_at_node(failure))
+    """Whether the recovery is that from an error of the failed broker itself. One that restarts knows no topic until
+    its controller has named them; a topic that stays unknown is missing."""
+    if recovery["old_node_id"] != failure.node_id:
+        return False
+    error, was_down = recovery["first_error_name"], failure.kind == "broker_down"
+    is_new = was_down and recovery["outcome"] == "recovered" and error in UNKNOWN_AFTER_START
+    return is_new or error in _errors_at_node(failure)
 
 
 def _errors_at_node(failure: Failure) -> frozenset[str]:

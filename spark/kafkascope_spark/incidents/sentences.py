@@ -8,7 +8,7 @@ from kafkascope_analyzer.dataset.capture_time import since_start
 from kafkascope_spark.error_codes import SERVER_CLOSED, WAITS_FOR
 from kafkascope_spark.findings.wording import begin, counted, duration, listed
 from kafkascope_spark.incidents.failure import EndedSession, Failure
-from kafkascope_spark.incidents.topics import partitions_of
+from kafkascope_spark.incidents.topics import is_of_group, partitions_of
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
 
 Row = dict[str, Any]
@@ -206,7 +206,10 @@ def _permission(failure: Failure, times: Times) -> str:
 def _missing_topic(failure: Failure, times: Times) -> str:
     numbers = [str(n) for n in partitions_of(failure.recoveries)]
     which = f" (partition{'s' if len(numbers) > 1 else ''} {listed(numbers)})" if numbers else ""
-    return f"{_subject(failure)}{which} was not there ({listed(sorted(failure.error_names))}) {times.of(failure)}"
+    what = f"{_subject(failure)}{which}"
+    if is_of_group(failure.recoveries):
+        what = f"A topic that group {failure.subject} commits offsets for"
+    return f"{what} was not there ({listed(sorted(failure.error_names))}) {times.of(failure)}"
 
 
 def _quota(failure: Failure, times: Times) -> str:

@@ -19,6 +19,12 @@ def partitions_of(recoveries: Iterable[Row]) -> list[int]:
     return sorted({partition for _, partition in split if partition is not None})
 
 
+def is_of_group(recoveries: Iterable[Row]) -> bool:
+    """Whether the recoveries are those of groups: of errors about topics that they commit offsets for, which are not
+    named."""
+    return {row["resource_kind"] for row in recoveries} == {"group"}
+
+
 def _split(recovery: Row) -> tuple[str, int | None]:
     """Topic and partition. Metadata is asked for topics, whose names may end as if they had a partition."""
     resource: str = recovery["resource"]

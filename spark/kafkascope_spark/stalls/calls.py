@@ -4,7 +4,8 @@ Four services: commit (of offsets), membership (a place in the group), transacti
 answer without error and waits from the first request that did not get one. What comes before the first success is the
 client's start. A refusal that is final (a fenced producer) is no wait; what a rebalance delays is none either, nor what
 is refused for a moment in the protocol's normal course (error_codes.BRIEFLY_NORMAL). A member keeps its place while it
-waits for the answer to a heartbeat, so only an answer that it is out begins a wait.
+waits for the answer to a heartbeat: it waits since the heartbeat only where the late answer is an error, because the
+coordinator had moved or had removed the member meanwhile; and since the answer where that came in time.
 """
 
 from collections.abc import Iterator
@@ -74,6 +75,8 @@ class Calls:
         began_before = any(not c.opened_in_capture for c in instance.connections)
         self._has_worked: set[str] = set(_KINDS) if began_before else set()
         self._open: dict[_Service, _Open] = {}
+        self._served_ns: dict[_Service, int] = {}
+        """Service -> time of its last answer without error."""
         self._waits: dict[_Service, list[Wait]] = {}
 
     def on_request(self, request: Request) -> None:
@@ -88,7 +91,7 @@ class Calls:
         if service is None or request.response_ns is None:
             return
         errors = {failure.error_name for failure in failures}
-        blocking = errors & _blocking(service[0], request)
+        blocking = errors & self._blocking(service, request)
         if blocking:
             wait = self._attempt(service, request, request.response_ns)
             if wait is not None:
@@ -101,7 +104,7 @@ class Calls:
     def on_error_run(self, run: ErrorRun, request: Request) -> None:
         """The same error came again and again; request: the first that met it."""
         service = _service_of(request)
-        if service is not None and run.error_name in _blocking(service[0], request):
+        if service is not None and run.error_name in self._blocking(service, request):
             wait = self._attempt(service, request, run.last_ns)
             if wait is not None:
                 wait.n_attempts += run.n - 1
@@ -112,11 +115,24 @@ class Calls:
         if service[0] not in self._has_worked:
             return None
         wait = self._going_on(service, request)
+        from_ns = at if _keeps_place(request) and not self._was_waited_for(service, request) else request.ts_ns
         if wait is None:
-            from_ns = at if _keeps_place(request) else request.ts_ns
             wait = self._open[service] = _Open(from_ns, request.node_id, at)
+        wait.from_ns = min(wait.from_ns, from_ns)
         wait.attempt(request, at)
         return wait
+
+    def _blocking(self, service: _Service, request: Request) -> frozenset[str]:
+        """The errors after which a client still wants what it asked for. A member whose coordinator moved has its place
+        at the next one: it goes on without a wait where it learns of that in time."""
+        if service[0] != "membership":
+            return _RETRIED
+        is_in = _keeps_place(request) and not self._was_waited_for(service, request)
+        return _OUT if is_in else _RETRIED | _OUT
+
+    def _was_waited_for(self, service: _Service, request: Request) -> bool:
+        """Whether the answer took long, and the service was not had in another way meanwhile."""
+        return _is_late(request) and self._served_ns.get(service, 0) <= request.ts_ns
 
     def _going_on(self, service: _Service, request: Request) -> _Open | None:
         """The wait that the request belongs to; None where the client had given up before."""
@@ -132,13 +148,14 @@ class Calls:
         if request.api_key == api_keys.JOIN_GROUP:
             return
         wait = self._going_on(service, request)
-        is_slow = request.response_ns - request.ts_ns >= LEAST_WAIT_NS and service[0] != "membership"
+        is_slow = _is_late(request) and service[0] != "membership"
         if wait is None and is_slow and not request.throttle_ms and service[0] in self._has_worked:
             wait = self._open[service] = _Open(request.ts_ns, request.node_id, request.response_ns)
         if wait is not None:
             wait.attempt(request, request.response_ns)
             self._close(service, request.response_ns)
         self._has_worked.add(service[0])
+        self._served_ns[service] = request.response_ns
 
     def _close(self, service: _Service, to_ns: int | None, *, served: bool = True) -> None:
         wait = self._open.pop(service)
@@ -191,8 +208,6 @@ def _keeps_place(request: Request) -> bool:
     return request.api_key in _HEARTBEATS and (request.generation_or_epoch or 0) > 0
 
 
-def _blocking(kind: str, request: Request) -> frozenset[str]:
-    """The errors after which a client still wants what it asked for."""
-    if kind != "membership":
-        return _RETRIED
-    return _OUT if _keeps_place(request) else _RETRIED | _OUT
+def _is_late(request: Request) -> bool:
+    """Whether the answer took so long that the client had to wait for it."""
+    return request.response_ns is not None and request.response_ns - request.ts_ns >= LEAST_WAIT_NS

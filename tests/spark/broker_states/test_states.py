@@ -159,6 +159,20 @@ def test_down_from_the_first_fin_until_it_serves(trace):
     ]
 
 
+def test_a_connection_that_is_older_than_the_capture_was_torn_however_late_its_first_packet_comes(trace):
+    """As recorded: the controller of a ZooKeeper cluster sends to a broker only when that asks for its shutdown, and
+    refuses nothing; it connects again 6 s later."""
+    stopped(trace, "a", "b")
+    trace.host("c", kind="broker")
+    trace.lost("c", "fin_server", 9.9, 10.12, first_packet_no=0)
+    trace.lost("c", "refused", 16.0, 16.0)
+    assert [row for row in trace.states() if row[0] == "c"] == [
+        ("c", "serving", 0.1, 10.12),
+        ("c", "down", 10.12, 30.0),
+        ("c", "serving", 30.0, None),
+    ]
+
+
 def down_with_payload(trace, at, *, accepted=False):
     """A server that is down from 10 to 20 s, and sends something at a time."""
     trace.host("a")
@@ -272,6 +286,25 @@ def test_a_broker_whose_process_works_with_its_peers_is_not_down(trace, process,
     for layer in ("packet", "payload"):
         trace.signs(*process, scope="process", layer=layer)
     assert [row[1:] for row in trace.states() if row[1] != "serving"] == [(state, 10.2, 20.0)] * 2
+
+
+def test_a_broker_that_serves_on_another_port_is_back_where_nobody_tries_this_one(trace):
+    """As recorded of a rolling restart: leaders do not move back by themselves, and no client needs the broker until
+    the next one stops; its followers fetch again 9 s earlier."""
+    for host in ("a", "b"):
+        trace.host(host)
+        trace.signs((0.1, 10.0), (30.0, 59.0), host=host)
+        trace.lost(host, "fin_server", 0.0, 10.1)
+    trace.lost("a", "refused", 12.0, 12.0)
+    trace.signs((0.1, 10.0), (30.0, 59.0), scope="server", layer="payload")
+    trace.signs((0.1, 10.0), (21.0, 59.0), scope="listeners", layer="payload")
+    trace.signs((0.1, 10.0), (20.0, 59.0), scope="process", layer="payload")
+    assert [row for row in trace.states() if row[0] == "a"] == [
+        ("a", "serving", 0.1, 10.1),
+        ("a", "down", 10.1, 21.0),
+        ("a", "unknown", 21.0, 30.0),
+        ("a", "serving", 30.0, None),
+    ]
 
 
 def test_events_out_of_order_are_refused(trace):

@@ -214,6 +214,18 @@ def test_errors_that_follow_from_a_broker_belong_to_it(silent_broker: list[Row],
     ]
 
 
+def test_a_group_that_waits_for_its_coordinator_reads_nothing_for_the_same_reason(
+    silent_broker: list[Row], stall: MakeRow
+) -> None:
+    """As recorded of a Java consumer whose synchronous commit was answered 11 s after its coordinator was back."""
+    member = stall("membership", 21, 2, 6, 34, group_id="g")
+    reads = stall("consume", 21, 1, 33, 34.3, group_id="g")
+    _, kinds = tell(silent_broker, [member, reads])
+    assert kinds == {"stall-membership-21-6": "broker_silent", "stall-consume-21-33": "broker_silent"}
+    _, kinds = tell(silent_broker, [member, reads | {"group_id": "other"}])
+    assert kinds["stall-consume-21-33"] == "unexplained"
+
+
 def test_a_stall_after_a_leader_moved_belongs_to_the_move(
     silent_broker: list[Row], stall: MakeRow, recovery: MakeRow
 ) -> None:
@@ -390,3 +402,16 @@ def test_names_from_the_wire_stay_as_they_are(recovery: MakeRow) -> None:
     missing = recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 1, 5, 6, resource="orders")
     (incident,), _ = tell(recoveries=[missing])
     assert incident["sentence"].startswith("orders was not there (UNKNOWN_TOPIC_OR_PARTITION) from 00:05.000")
+
+
+def test_a_broker_that_restarts_knows_no_topic_at_first(state: MakeRow, recovery: MakeRow) -> None:
+    """As recorded of kafkajs, whose OffsetCommit a ZooKeeper cluster's broker refused 10 ms before it served again."""
+    down = [state(2, 21, "serving", 0, 5), state(2, 21, "down", 5, 9), state(2, 21, "serving", 9, 60)]
+    of_group = {"resource_kind": "group", "resource": "g", "first_api_key": 8}
+    unknown = recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 2, 8.99, 10, **of_group)
+    assert [row["kind"] for row in tell(down, recoveries=[unknown])[0]] == ["broker_down"]
+    missing = recovery("UNKNOWN_TOPIC_OR_PARTITION", 21, 2, 8.99, None, **of_group)
+    _, incident = tell(down, recoveries=[missing])[0]
+    assert incident["sentence"].startswith("A topic that group g commits offsets for was not there")
+    assert "kafka-consumer-groups.sh" in incident["advice"]
+    assert "--create" not in incident["advice"]

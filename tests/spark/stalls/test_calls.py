@@ -116,9 +116,19 @@ def test_a_member_keeps_its_place_while_a_heartbeat_waits(calls):
     assert calls(moved) == []
 
 
+def test_a_heartbeat_that_is_refused_late_was_waited_for(calls):
+    """As recorded of two librdkafka consumers whose coordinator was silent for 17 s, and had moved when it was back."""
+    start = (HEARTBEAT, 1, 1.1, None)
+    late = (HEARTBEAT, 10, 38, "NOT_COORDINATOR")
+    assert calls([start, late, (COMMIT, 38.1, 38.2, None)]) == [("membership", 10, 38.2, 2)]
+    join, synced = (JOIN, 25, 25.1, "NOT_COORDINATOR"), (SYNC, 40, 40.1, None)
+    assert calls([start, join, late, synced]) == [("membership", 10, 40.1, 3)]
+    assert calls([start, (SYNC, 26, 26.1, None), late, synced]) == [], "it was in the group at 26.1"
+
+
 def test_a_member_that_is_out_waits_until_it_is_in_again(calls):
-    steps = [(HEARTBEAT, 1, 1.1, None), (HEARTBEAT, 10, 10.5, "UNKNOWN_MEMBER_ID"), (JOIN, 11, 14, None)]
-    assert calls([*steps, (SYNC, 14, 14.2, None)]) == [("membership", 10.5, 14.2, 2)]
+    steps = [(HEARTBEAT, 1, 1.1, None), (HEARTBEAT, 10, 10.4, "UNKNOWN_MEMBER_ID"), (JOIN, 11, 14, None)]
+    assert calls([*steps, (SYNC, 14, 14.2, None)]) == [("membership", 10.4, 14.2, 2)]
 
 
 def test_a_join_that_is_not_answered_is_a_wait(calls):

@@ -108,7 +108,7 @@ def _sessions(sessions: Sequence[ZooKeeperSession], start_ns: int) -> Iterator[R
         table.add_row(
             Text(node),
             Text(safe(address(row.server_ip, row.server_port) or "")),
-            Text(row.session or "from before"),
+            Text(row.session or "opened before"),
             "" if row.timeout_ms is None else f"{row.timeout_ms / 1000:g} s",
             clock(row.first_ns - start_ns),
             _session_end(row, start_ns),
@@ -124,8 +124,8 @@ def _session_end(row: ZooKeeperSession, start_ns: int) -> str:
     if row.is_closed:
         return f"closed {ended}"
     if row.expired_ns is None:
-        return f"lost {ended}"
-    return f"lost {ended}, expires {clock(row.expired_ns - start_ns)}"
+        return f"lost, connection ended {ended}"
+    return f"expired {clock(row.expired_ns - start_ns)} at the earliest, connection ended {ended}"
 
 
 def _changes(model: Topology, start_ns: int) -> Iterator[RenderableType]:
