@@ -14,6 +14,7 @@ from kafkascope_spark.incidents.broker_failures import ENDED_STATES
 from kafkascope_spark.incidents.failure import EndedSession, Failure
 from kafkascope_spark.incidents.observed import NO_SERVER, Observed, address, names_of
 from kafkascope_spark.incidents.permissions import MOST_COMMANDS, grants
+from kafkascope_spark.recoveries.resources import PRODUCER_IDS
 from kafkascope_spark.settings import ORDER, setting, settings
 
 Row = dict[str, Any]
@@ -150,6 +151,9 @@ def _leader_move(_: Failure, observed: Observed) -> Iterable[str]:
 
 
 def _coordinator_move(failure: Failure, observed: Observed) -> Iterable[str]:
+    if failure.resources == {PRODUCER_IDS}:
+        yield "None: the producers ask again by themselves."
+        return
     yield "None, if brokers were restarted on purpose."
     groups = {r["resource"] for r in failure.recoveries if r["resource_kind"] in ("group", "coordinator")}
     groups &= {stall["group_id"] for stall in failure.stalls}
