@@ -43,7 +43,9 @@ def _faster(observed: Observed) -> str:
         if (waited := observed.given_up_ms(library)) is not None
     ]
     seen = f"; requests without a response were given up by {', '.join(gave_up)}" if gave_up else ""
-    return lower(("request_timeout", "connect_timeout"), observed.libraries, "notice a silent broker", seen)
+    return lower(
+        ("request_timeout", "connect_timeout"), observed.libraries, "notice a broker that does not respond", seen
+    )
 
 
 def _under_replicated(observed: Observed) -> str:

@@ -229,6 +229,15 @@ def test_a_finding_belongs_to_an_incident_by_rule_time_and_client_or_node(
     assert (finding["incident_id"] == "incident-1") is belongs
 
 
+def test_a_finding_under_an_incident_does_not_repeat_its_advice(dataset: Write, small: ModuleType) -> None:
+    place = dataset()
+    incident, row = small.incident_rows("")["incidents"][0], small.later_story_rows("")["findings"][0]
+    for advice, shown in ((incident["advice"], None), ("do something else", "do something else")):
+        small.write_table(place, small.TABLES["findings"], [{**row, "advice": advice}])
+        (finding,) = model_of(place)["findings"]["listed"]
+        assert (finding["incident_id"], finding["advice"]) == ("incident-1", shown)
+
+
 def test_a_member_that_learns_late_that_it_was_thrown_out_belongs_to_the_incident_of_its_group(
     dataset: Write, small: ModuleType
 ) -> None:

@@ -159,7 +159,8 @@ def owner_of(event: Event, families: Iterable[Family], capture_end_ns: int) -> F
 def assigned_findings(facts: Facts, families: list[Family]) -> list[FindingRow]:
     """The rows of findings, each with the `incident_id` of the incident that it is a consequence of, or None.
 
-    A finding never stands under an incident that is less severe than itself: routine incidents are not listed.
+    A finding never stands under an incident that is less severe than itself: routine incidents are not listed. The
+    advice that the incident gives is not given again.
     """
     by_rule: dict[str, list[Family]] = defaultdict(list)
     for family in families:
@@ -170,7 +171,11 @@ def assigned_findings(facts: Facts, families: list[Family]) -> list[FindingRow]:
         at_least = severity_order(row.severity)
         able = [f for f in by_rule[row.rule] if f.severity != INFO and severity_order(f.severity) <= at_least]
         owner = _owner_of_finding(row, row.first_ns, able, facts) if row.first_ns is not None else None
-        assigned.append(replace(row, incident_id=owner.identity if owner else None))
+        if owner is None:
+            assigned.append(replace(row, incident_id=None))
+            continue
+        given = {incident.advice for incident in owner.members}
+        assigned.append(replace(row, incident_id=owner.identity, advice=None if row.advice in given else row.advice))
     return assigned
 
 
