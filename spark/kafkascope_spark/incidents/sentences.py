@@ -154,8 +154,9 @@ def _path(failure: Failure, times: Times) -> str:
 
 
 def _replication(failure: Failure, times: Times) -> str:
-    hosts = listed(sorted(failure.hosts))
-    both = f"{_subject(failure)} and {hosts}"
+    nodes = {row["server_ip"]: row["node_id"] for row in failure.states if row["node_id"] is not None}
+    hosts = [f"node {nodes[host]} ({host})" if host in nodes else host for host in sorted(failure.hosts)]
+    both = f"{_subject(failure)} and {listed(hosts)}"
     return f"{both} did not reach each other {times.of(failure)}, while the broker served other hosts"
 
 

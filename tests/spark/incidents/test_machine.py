@@ -413,6 +413,7 @@ def test_what_brokers_refuse_while_they_wait_for_a_replica_follows_from_the_cut_
         ("replication", ["ci-22"], "error"),
         ("coordinator_move", ["ci-23"], "info"),
     ]
+    assert incidents[0]["sentence"].startswith("Node 1 (10.0.0.1:9092) and node 3 (10.0.0.3) did not reach each other")
 
 
 def test_producers_that_wait_for_producer_ids_wait_for_no_coordinator(recovery: MakeRow) -> None:

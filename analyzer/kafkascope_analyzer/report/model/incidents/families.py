@@ -37,7 +37,7 @@ CONSEQUENCES: dict[str, frozenset[str]] = {
     "broker_slow": _OF_BROKERS,
     "zookeeper_session": _OF_BROKERS,
     "path": _OF_BROKERS,
-    "replication": frozenset({"not_enough_replicas", "request_timeout", "slow_startup"}),
+    "replication": frozenset({"broker_lost", "not_enough_replicas", "request_timeout", "slow_startup"}),
     "listener": frozenset(
         {"advertised_mismatch", "advertised_unreachable", "bootstrap_only", "shared_vip", "slow_startup"}
     ),

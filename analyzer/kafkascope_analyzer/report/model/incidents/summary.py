@@ -27,7 +27,7 @@ KINDS = {
     "broker_slow": "broker slow",
     "zookeeper_session": "ZooKeeper session lost",
     "path": "network path cut",
-    "replication": "replication slow",
+    "replication": "replication cut",
     "listener": "advertised listener wrong",
     "leader_move": "leader moved",
     "coordinator_move": "coordinator moved",
