@@ -67,6 +67,8 @@ def _add_api(connection: Connection, row: Row) -> None:
             connection.first_accepted_ns = _least(connection.first_accepted_ns, row["response_ns"])
     if key == api_keys.FETCH:
         connection.fetch_span = _wider(connection.fetch_span, row["ts_ns"], row["last_ns"])
+    if key == api_keys.JOIN_GROUP:
+        connection.last_join_ns = _most(connection.last_join_ns, row["last_ns"])
     connection.apis.add(key)
     connection.versions.setdefault(key, version)
     connection.txn_v2 = connection.txn_v2 or (key in TXN_V2_APIS and version >= TXN_V2_VERSION)

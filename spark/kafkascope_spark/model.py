@@ -111,6 +111,8 @@ class Connection:
     members: set[str] = field(default_factory=set)
     member_first_ns: int | None = None
     member_last_ns: int | None = None
+    last_join_ns: int | None = None
+    """Its last JoinGroup."""
     group_instances: set[str] = field(default_factory=set)
     transactional_ids: set[str] = field(default_factory=set)
     txn_v2: bool = False

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from kafkascope_analyzer.dataset.tables.events import EVENTS, KINDS, RANKS
 
 MessageReader = Callable[[str, list[str]], Iterator[pa.RecordBatch]]
-"""Takes a message (`JoinGroup/request`) or a table that is finished (`record_batches`), and columns; gives the bucket's
+"""Takes a message (`JoinGroup/request`) or a table that is finished (`partitions`), and columns; gives the bucket's
 rows of it, batch by batch."""
 
 

@@ -47,10 +47,9 @@ def _servers(read_messages: MessageReader) -> Iterator[tuple[pa.Array, pa.Array]
 
 
 def _producers(read_messages: MessageReader) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """Connections and producer ids of the record batches that their requests carry."""
-    for batch in read_messages("record_batches", ["conn_id", "direction", "producer_id"]):
-        written = pc.and_(pc.equal(batch.column("direction"), "request"), pc.greater_equal(batch.column(2), 0))
-        rows = batch.filter(written)
+    """Connections and producer ids of the records that their requests carry."""
+    for batch in read_messages("partitions", ["conn_id", "producer_id"]):
+        rows = batch.filter(pc.is_valid(batch.column("producer_id")))
         yield rows.column("conn_id"), rows.column("producer_id")
 
 

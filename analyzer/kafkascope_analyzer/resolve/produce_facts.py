@@ -151,7 +151,9 @@ def _with_times(rows: pa.Table, least: NDArray[np.int64], linger: NDArray[np.int
 
 
 def _in_rows(waits: pa.Table) -> pa.Table:
-    """Batches with the same outcome in a row are one row: failures alike; waits until an answer that overlap."""
+    """Batches with the same outcome in a row are one row: failures alike; waits until an answer that overlap. Batches
+    without an answer that the kernel sent late, from the send buffer, are rows of their own: the client may have sent
+    them elsewhere meanwhile."""
     order = ("conn_id", "topic", "partition", "sent_ns", "number")
     waits = waits.sort_by([(name, "ascending") for name in order]).combine_chunks()
     if not waits.num_rows:
@@ -165,6 +167,8 @@ def _in_rows(waits: pa.Table) -> pa.Table:
     created = waits["created_ns"].to_numpy()
     same[1:] &= ((accepted[1:] > 0) == (accepted[:-1] > 0)) & ((ended[1:] > 0) == (ended[:-1] > 0))
     same[1:] &= (accepted[1:] == 0) | (created[1:] <= accepted[:-1] + LEAST_PAUSE_NS)
+    is_late = waits["sent_ns"].to_numpy() - created >= LEAST_PAUSE_NS
+    same[1:] &= (ended[1:] > 0) | (is_late[1:] == is_late[:-1])
     starts = np.flatnonzero(~same)
     ends = np.append(starts[1:], waits.num_rows) - 1
     columns = {name: waits[name].take(pa.array(starts)) for name in waits.column_names}

@@ -38,8 +38,8 @@ earliest).
 """
 _RECORD_COUNTS = ("record_bytes", "n_batches", "n_records")
 _RECORD_HEADERS = ("first_timestamp_ms", "max_timestamp_ms", "codec")
-_RECORD_OFFSETS = ("first_offset", "last_offset")
-"""Of records that a producer sends no offset is known yet."""
+_SENT_RECORDS, _FETCHED_RECORDS = ("producer_id",), ("first_offset", "last_offset")
+"""Of records that a producer sends no offset is known yet; those that a consumer gets may be of several producers."""
 Kept = NDArray[np.int64] | slice
 """Instances of a level that name a partition: all, or these."""
 
@@ -84,8 +84,8 @@ def part_schema(message: MessageType) -> pa.Schema:
 
 def _record_columns_of(message: MessageType) -> tuple[str, ...]:
     """The columns of `partitions` that records in the message fill."""
-    offsets = () if message.direction == "request" else _RECORD_OFFSETS
-    return (*_RECORD_COUNTS, *offsets, *_RECORD_HEADERS)
+    own = _SENT_RECORDS if message.direction == "request" else _FETCHED_RECORDS
+    return (*_RECORD_COUNTS, *own, *_RECORD_HEADERS)
 
 
 def partition_rows(columns: Columns, frames: NDArray[np.int64]) -> list[PartitionRows]:

@@ -32,6 +32,7 @@ RECORD_SET = np.dtype(
         ("last_offset", np.int64),
         ("first_timestamp_ms", np.int64),
         ("max_timestamp_ms", np.int64),
+        ("producer_id", np.int64),
         ("n_batches", np.int32),
         ("codec", np.int8),
     ]
@@ -39,8 +40,8 @@ RECORD_SET = np.dtype(
 """A records field as its batch headers say. record_bytes: of whole batches. first_offset: of the first batch with data
 (of a compressed message of magic 0 or 1 that of its last record); last_offset: of the last batch of any kind.
 first_timestamp_ms: of the first record with data, or when it was appended where the broker sets the time;
-max_timestamp_ms: the greatest; codec: of the first batch with data, an index of CODECS or a number that Kafka does not
-have."""
+max_timestamp_ms: the greatest; producer_id, codec: of the first batch with data; codec: an index of CODECS or a number
+that Kafka does not have."""
 
 
 @inlined
@@ -53,6 +54,7 @@ def _read_v2(buf, p, row):  # type: ignore[no-untyped-def]
         if row["first_offset"] == UNKNOWN:
             row["first_offset"] = read_int64(buf, p)
             row["codec"] = attributes & CODEC_BITS
+            row["producer_id"] = read_int64(buf, p + 43)
             if attributes & LOG_APPEND_BIT:
                 row["first_timestamp_ms"] = latest
             elif attributes & DELETE_HORIZON_BIT == 0:
@@ -103,7 +105,7 @@ def summarize_record_sets(
     """RECORD_SET per records field buf[offsets[i]:+lengths[i]]; no batches, and all else UNKNOWN, for null (length
     -1)."""
     out = np.zeros(len(offsets), RECORD_SET)
-    for name in ("first_offset", "last_offset", "first_timestamp_ms", "max_timestamp_ms", "codec"):
+    for name in ("first_offset", "last_offset", "first_timestamp_ms", "max_timestamp_ms", "producer_id", "codec"):
         out[name] = UNKNOWN
     spans = read_only(np.asarray(offsets, np.int64)), read_only(np.asarray(lengths, np.int32))
     _summarize(read_only(np.asarray(buf, np.uint8)), *spans, out)

@@ -13,8 +13,9 @@ from lost_brokers"""
 
 
 def _sentence(f: Facts) -> str:
-    affected = counted(f.n_clients, "client or broker", "clients and brokers")
-    return f"{f.sentence} {affected} {'was' if f.n_clients == 1 else 'were'} affected"
+    """What failed, as the incident says it; who stood still is told there."""
+    what, _, _ = f.sentence.partition(". ")
+    return f"{what.removesuffix('.')}. It affected {counted(f.n_clients, 'client or broker', 'clients and brokers')}"
 
 
 DETECTOR = Detector(

@@ -16,6 +16,7 @@ from kafkascope_spark.incidents.observed import NO_SERVER, Observed, address, na
 from kafkascope_spark.incidents.other_failures import held_back
 from kafkascope_spark.incidents.permissions import MOST_COMMANDS, grants
 from kafkascope_spark.incidents.topics import is_of_group
+from kafkascope_spark.recoveries.resources import PRODUCER_IDS
 from kafkascope_spark.settings import ORDER, setting, settings
 
 Row = dict[str, Any]
@@ -44,7 +45,9 @@ def _faster(observed: Observed) -> str:
         if (waited := observed.given_up_ms(library)) is not None
     ]
     seen = f"; requests without a response were given up by {', '.join(gave_up)}" if gave_up else ""
-    return lower(("request_timeout", "connect_timeout"), observed.libraries, "notice a silent broker", seen)
+    return lower(
+        ("request_timeout", "connect_timeout"), observed.libraries, "notice a broker that does not respond", seen
+    )
 
 
 def _under_replicated(observed: Observed) -> str:
@@ -152,6 +155,9 @@ def _leader_move(_: Failure, observed: Observed) -> Iterable[str]:
 
 
 def _coordinator_move(failure: Failure, observed: Observed) -> Iterable[str]:
+    if failure.resources == {PRODUCER_IDS}:
+        yield "None: the producers ask again by themselves."
+        return
     yield "None, if brokers were restarted on purpose."
     groups = {r["resource"] for r in failure.recoveries if r["resource_kind"] in ("group", "coordinator")}
     groups &= {stall["group_id"] for stall in failure.stalls}

@@ -155,6 +155,8 @@ def _share_served(stretch: BadStretch, served: Sequence[Span]) -> float:
     """In which share of the stretch the broker served somebody, as far as the capture shows that it served at all."""
     until = min(stretch.to_ns, served[-1][1] if served else 0)
     first = max(bisect_right(served, (stretch.from_ns, FOREVER)) - 1, 0)
+    if stretch.to_ns == stretch.from_ns:  # a single attempt
+        return float(any(lo <= stretch.from_ns < hi for lo, hi in islice(served, first, first + 1)))
     covered = 0
     for lo, hi in takewhile(lambda span: span[0] < stretch.to_ns, islice(served, first, None)):
         covered += max(min(hi, stretch.to_ns) - max(lo, stretch.from_ns), 0)

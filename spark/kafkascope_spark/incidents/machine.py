@@ -152,15 +152,18 @@ def _attribute_recoveries(recoveries: Iterable[Row], failures: Iterable[Failure]
 
 
 def _follows(recovery: Row, failure: Failure) -> bool:
-    """Whether the recovery is that of a client from the failed broker, or from what it brought about elsewhere."""
+    """Whether the recovery is that of a client from the failed broker, or from what it brought about elsewhere. Brokers
+    that do not reach each other let their clients wait for the other's replicas."""
     error, start = recovery["first_error_name"], recovery["failing_ns"] or recovery["start_ns"]
     if failure.silences:
         is_its = recovery["client_instance_id"] in {s["client_instance_id"] for s in failure.silences}
         ended = failure.end_ns is None or start <= failure.end_ns + FOLLOWS_NS
         return is_its and ended and start >= failure.start_ns and error in AFTER_SILENCE
-    if not failure.reaches(recovery["client_ip"]) or start < failure.start_ns - SECOND:
+    if start < failure.start_ns - SECOND or (failure.end_ns is not None and start > failure.end_ns + FOLLOWS_NS):
         return False
-    if failure.end_ns is not None and start > failure.end_ns + FOLLOWS_NS:
+    if failure.kind == "replication":
+        return error in FOLLOWS and recovery["old_node_id"] in {state["node_id"] for state in failure.states}
+    if not failure.reaches(recovery["client_ip"]):
         return False
     if failure.kind == "listener":
         return bool(recovery["resource"] == failure.server)

@@ -10,6 +10,7 @@ from kafkascope_spark.findings.wording import begin, counted, duration, listed
 from kafkascope_spark.incidents.failure import EndedSession, Failure
 from kafkascope_spark.incidents.topics import is_of_group, partitions_of
 from kafkascope_spark.incidents.zookeeper_session import ZOOKEEPER_SESSION
+from kafkascope_spark.recoveries.resources import PRODUCER_IDS
 
 Row = dict[str, Any]
 
@@ -153,8 +154,9 @@ def _path(failure: Failure, times: Times) -> str:
 
 
 def _replication(failure: Failure, times: Times) -> str:
-    hosts = listed(sorted(failure.hosts))
-    both = f"{_subject(failure)} and {hosts}"
+    nodes = {row["server_ip"]: row["node_id"] for row in failure.states if row["node_id"] is not None}
+    hosts = [f"node {nodes[host]} ({host})" if host in nodes else host for host in sorted(failure.hosts)]
+    both = f"{_subject(failure)} and {listed(hosts)}"
     return f"{both} did not reach each other {times.of(failure)}, while the broker served other hosts"
 
 
@@ -186,7 +188,11 @@ def _leader_move(failure: Failure, times: Times) -> str:
 
 
 def _coordinator_move(failure: Failure, times: Times) -> str:
-    moved = f"The coordinator of {_resources(failure)} moved, or was not ready"
+    coordinated = sorted({r["resource"] for r in failure.recoveries} - {PRODUCER_IDS}) or [failure.subject]
+    if coordinated == [PRODUCER_IDS]:
+        why = "brokers were still getting a block of them from the controller"
+        return f"Idempotent producers waited for producer ids {times.of(failure)}: {why}"
+    moved = f"The coordinator of {listed(coordinated)} moved, or was not ready"
     return f"{moved}, {times.of(failure)}{_why_moved(failure)}"
 
 

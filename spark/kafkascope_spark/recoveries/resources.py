@@ -9,6 +9,9 @@ Resource = tuple[str, str]
 AUTHENTICATION: Resource = ("authentication", "SASL")
 """The authentication of a client, which is the same at every broker. The first response that requires it proves it."""
 
+PRODUCER_IDS = "producer id"
+"""What InitProducerId without a transactional id asks for: a broker gives ids out of blocks that it gets from the
+controller. No coordinator is needed for that, though the error of a broker that waits for a block is the same."""
 _COORDINATOR_ERRORS = errors_about("coordinator")
 _TRANSACTION_ERRORS = errors_about("transaction", "producer epoch", "producer id")
 _GROUP_USERS = api_keys.GROUP_APIS | {api_keys.TXN_OFFSET_COMMIT}
@@ -53,8 +56,8 @@ def _group_resource(failure: ErrorRun, request: Request) -> Resource:
 def _transaction_resource(failure: ErrorRun, request: Request) -> Resource:
     name = failure.transactional_id or request.transactional_id
     if failure.error_name in _COORDINATOR_ERRORS:
-        return "coordinator", name or "producer id"
-    return "transaction", name or "producer id"
+        return "coordinator", name or PRODUCER_IDS
+    return "transaction", name or PRODUCER_IDS
 
 
 def _partition_resource(failure: ErrorRun, request: Request) -> Resource | None:
@@ -71,7 +74,7 @@ def proven_by(request: Request) -> list[Resource]:
     if key == api_keys.FIND_COORDINATOR and request.coordinator_key:
         return [("found", request.coordinator_key)]
     if key in api_keys.TXN_APIS:
-        name = request.transactional_id or "producer id"
+        name = request.transactional_id or PRODUCER_IDS
         return [("coordinator", name), ("transaction", name)]
     proofs: list[Resource] = []
     if key in (api_keys.PRODUCE, api_keys.TXN_OFFSET_COMMIT) and request.transactional_id:

@@ -24,6 +24,7 @@ SERVICE_CLIENT_STRUCT = pa.struct(
         ("first_ns", pa.int64()),
         ("first_accepted_ns", pa.int64()),
         ("last_fetch_ns", pa.int64()),
+        ("last_join_ns", pa.int64()),
         ("left_ns", pa.int64()),
         ("closed", pa.bool_()),
         ("shares", pa.bool_()),
@@ -35,7 +36,8 @@ SERVICE_CLIENT_STRUCT = pa.struct(
 class ServiceClient:
     """A client of a service. group_id: the group that it reads in. first_ns: its first packet; first_accepted_ns: when
     a broker first accepted records of it, 0 where that was before the capture; last_fetch_ns: its last Fetch request,
-    None for none; left_ns: its end, None while it lives; closed: whether it ended because it wanted to."""
+    None for none; last_join_ns: its last JoinGroup; left_ns: its end, None while it lives; closed: whether it ended
+    because it wanted to."""
 
     client_instance_id: str
     client_ip: str
@@ -44,6 +46,7 @@ class ServiceClient:
     first_ns: int
     first_accepted_ns: int | None
     last_fetch_ns: int | None
+    last_join_ns: int | None
     left_ns: int | None
     closed: bool
     shares: bool = False
@@ -85,6 +88,7 @@ def service_clients(instance: Instance, left_ns: int | None, end: str) -> Iterat
         "first_ns": min(c.first_ns for c in instance.connections),
         "first_accepted_ns": _first_accepted_ns(instance),
         "last_fetch_ns": max((c.fetch_span[1] for c in instance.connections if c.fetch_span is not None), default=None),
+        "last_join_ns": max((c.last_join_ns for c in instance.connections if c.last_join_ns is not None), default=None),
         "left_ns": left_ns,
         "closed": end == "closed",
         "shares": api_keys.SHARE_FETCH in apis,

@@ -132,8 +132,8 @@ def _wait(latest: Row, progress_ns: int, following: Row | None, members: Sequenc
 
 
 def _is_closing(members: Sequence[ServiceClient], from_ns: int, to_ns: int) -> bool:
-    """Whether the wait is over because all members closed, and none sent Fetch requests in it: they had stopped
-    reading."""
+    """Whether the wait is over because all members closed, and none sent Fetch or JoinGroup requests in it: they had
+    stopped reading. Who still joins wanted to go on."""
     living = [m for m in members if m.first_ns <= to_ns and (m.left_ns is None or m.left_ns >= from_ns)]
     return bool(living) and all(_closes(member, from_ns, to_ns) for member in living)
 
@@ -141,7 +141,7 @@ def _is_closing(members: Sequence[ServiceClient], from_ns: int, to_ns: int) -> b
 def _closes(member: ServiceClient, from_ns: int, to_ns: int) -> bool:
     if not member.closed or member.left_ns is None or member.left_ns > to_ns:
         return False
-    last_ns = member.last_fetch_ns or member.first_ns
+    last_ns = max(member.last_fetch_ns or member.first_ns, member.last_join_ns or 0)
     return last_ns <= from_ns + SOON_NS and member.left_ns - last_ns <= CLOSE_NS
 
 

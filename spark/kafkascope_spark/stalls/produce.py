@@ -20,7 +20,7 @@ def produce_waits(events: Sequence[Row], client: ServiceClient | None) -> Iterat
         return
     accepted = sorted((e for e in events if e["accepted_ns"] is not None), key=lambda e: e["accepted_ns"])
     for event in events:
-        if event["created_ns"] is None:
+        if event["created_ns"] is None or _is_late_copy(event, accepted):
             continue
         to_ns, served = event["accepted_ns"], True
         if to_ns is None:
@@ -38,6 +38,19 @@ def produce_waits(events: Sequence[Row], client: ServiceClient | None) -> Iterat
                 longest_ns=event["longest_ns"],
                 served=served,
             )
+
+
+def _is_late_copy(event: Row, accepted: Sequence[Row]) -> bool:
+    """Whether batches that nobody answered were created in a wait that was over before they were first seen: the client
+    had sent them again on another connection, and its kernel still had the first copies in the send buffer of the one
+    that it had given up."""
+    if event["accepted_ns"] is not None or event["ended_ns"] is not None:
+        return False
+    return any(
+        each["created_ns"] is not None
+        and each["created_ns"] <= event["created_ns"] <= each["accepted_ns"] < event["sent_ns"]
+        for each in accepted
+    )
 
 
 def _requests(event: Row) -> tuple[tuple[int, str], ...]:

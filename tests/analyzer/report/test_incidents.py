@@ -243,6 +243,17 @@ def test_a_finding_belongs_to_an_incident_by_rule_time_and_client_or_node(
     assert (finding["incident_id"] == "incident-1") is belongs
 
 
+def test_that_brokers_do_not_reach_each_other_is_said_once(dataset: Write, small: ModuleType) -> None:
+    """The finding says what the incident says, and stands under it."""
+    place = dataset()
+    incident, row = small.incident_rows("")["incidents"][0], small.later_story_rows("")["findings"][0]
+    small.write_table(place, small.TABLES["incidents"], [{**incident, "kind": "replication"}])
+    small.write_table(place, small.TABLES["findings"], [{**row, "rule": "broker_lost"}])
+    model = model_of(place)
+    assert [finding["incident_id"] for finding in model["findings"]["listed"]] == ["incident-1"]
+    assert model["incidents"]["listed"][0]["title"].startswith("replication cut: ")
+
+
 def test_a_member_that_learns_late_that_it_was_thrown_out_belongs_to_the_incident_of_its_group(
     dataset: Write, small: ModuleType
 ) -> None:

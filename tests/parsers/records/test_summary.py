@@ -39,6 +39,7 @@ def headers_of(batches: list[dict]) -> dict:
         "last_offset": batches[-1]["last_offset"] if batches else UNKNOWN,
         "first_timestamp_ms": UNKNOWN if time is None else time,
         "max_timestamp_ms": max((b["max_timestamp"] for b in data), default=UNKNOWN),
+        "producer_id": first.get("producer_id", UNKNOWN),
     }
 
 

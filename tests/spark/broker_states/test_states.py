@@ -273,6 +273,37 @@ def test_accepting_once_in_between_makes_two_stretches(trace):
     assert [row[2:] for row in trace.states() if row[1] == "refusing"] == [(10.0, 13.0), (20.0, 22.0)]
 
 
+def test_a_host_that_tried_nothing_while_another_was_accepted_again_was_refused_twice(trace):
+    """Recorded: a firewall rejected new connections from 22 to 28 s and from 34 to 41 s. librdkafka waits up to 10 s
+    between its attempts."""
+    for host in "ab":
+        trace.host(host)
+        trace.signs((0.1, 59.0), host=host)
+    for at in (22.6, 24.0, 27.5, 34.1, 38.0):
+        trace.lost("a", "refused", at, at)
+    for at in (28.4, 41.3):
+        trace.lost("a", "accepted", at, at, accepted_ns=int(at * 1e9), accepted_packet_no=int(at * 10))
+    for at in (22.5, 26.6, 36.6):
+        trace.lost("b", "refused", at, at)
+    trace.lost("b", "accepted", 47.7, 47.7, accepted_ns=47_700_000_000, accepted_packet_no=477)
+    trace.payload((0.1, 59.0))
+    refusing = [(host, *row) for host, state, *row in trace.states() if state == "refusing"]
+    assert refusing == [("a", 22.6, 28.4), ("a", 34.1, 41.3), ("b", 22.5, 28.4), ("b", 36.6, 41.3)]
+
+
+def test_a_host_that_goes_on_trying_is_refused_although_another_is_accepted(trace):
+    for host in "ab":
+        trace.host(host)
+        trace.signs((0.1, 59.0), host=host)
+    trace.lost("a", "refused", 22.0, 22.0)
+    trace.lost("a", "accepted", 24.0, 24.0, accepted_ns=24_000_000_000, accepted_packet_no=240)
+    for at in (21.0, 23.0, 25.0, 27.0, 29.0):
+        trace.lost("b", "refused", at, at)
+    trace.lost("b", "accepted", 30.0, 30.0, accepted_ns=30_000_000_000, accepted_packet_no=300)
+    trace.payload((0.1, 59.0))
+    assert [row[2:] for row in trace.states() if row[:2] == ("b", "refusing")] == [(21.0, 30.0)]
+
+
 @pytest.mark.parametrize(("process", "state"), [([(0.2, 60.0)], "refusing"), ([(0.2, 11.0), (19.0, 60.0)], "down")])
 def test_a_broker_whose_process_works_with_its_peers_is_not_down(trace, process, state):
     """A firewall rejects all clients from 10 to 20 s; or the process stops for most of that time."""

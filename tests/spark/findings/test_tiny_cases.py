@@ -466,8 +466,8 @@ def test_sentences_have_subject_number_and_time(found_by_case: dict[str, list[di
 def test_sentences(found_by_case: dict[str, list[dict[str, Any]]]) -> None:
     """What the rows above must read as."""
     sentence = {name: rows[0]["sentence"] for name, rows in found_by_case.items() if len(rows) == 1}
-    assert sentence["broker lost"] == "Node 1 failed from 00:09.000. 1 client or broker was affected"
-    assert sentence["broker frozen"].endswith(" 2 clients and brokers were affected")
+    assert sentence["broker lost"] == "Node 1 failed from 00:09.000. It affected 1 client or broker"
+    assert sentence["broker frozen"].endswith(". It affected 2 clients and brokers")
     assert sentence["old"].endswith("Fetch v3 (once, v4 would do), first at 00:01.000 (00:00:02.000 UTC)")
     assert ", and nobody answers there: 1 attempt, 1 of them refused" in sentence["advertised and refused"]
     assert "kafka-1.lab:" in sentence["refused by a name's address"]

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from kafkascope_analyzer.dataset.tables import CONNECTIONS
+from kafkascope_analyzer.dataset.tables import CONNECTIONS, PARTITIONS
 from kafkascope_analyzer.ingest.options import IngestOptions
 from kafkascope_analyzer.ingest.run import ingest
 from kafkascope_spark.stories import write_stories
@@ -49,3 +49,17 @@ def test_each_process_is_one_client_and_each_client_one_process(dataset: pathlib
         assert (client["client_id"], client["kind"]) == (process["client_id"], KINDS[process["kind"]])
         assert process["group"] in (None, client["group_id"])
         assert (client["software_from"], client["end"]) == ("api_versions", "closed")
+
+
+def test_records_of_one_producer_id_are_of_one_client(spark: Any, tmp_path: pathlib.Path) -> None:
+    """One kafka-python producer, whose process took 13 ms to close its connections: begin and end of all four. Only on
+    one of them it asked for its producer id, 1000; the headers of its batches carry that id on three (read as hex)."""
+    place = tmp_path / "slow_close.kscope"
+    ingest([CLIENTS / "slow_close.pcap.zst"], place, IngestOptions(jobs=1))
+    write_stories(place)
+    ports = {c["conn_id"]: c["client_port"] for c in pq.read_table(place / CONNECTIONS.name).to_pylist()}
+    rows = pq.read_table(place / PARTITIONS.name).to_pylist()
+    written = {(ports[row["conn_id"]], row["producer_id"]) for row in rows if row["producer_id"] is not None}
+    assert written == {(39830, 1000), (57688, 1000), (55524, 1000)}
+    (client,) = pq.read_table(place / "stories" / "clients").to_pylist()
+    assert {ports[conn_id] for conn_id in client["conn_ids"]} == {55516, 39830, 57688, 55524}

@@ -72,7 +72,7 @@ def test_a_closed_path_is_noticed_at_once_where_it_refuses(
     text = advice(rows, [stall("produce", 21, 2, 5, 14)], clients=[client(21)])
     assert "The broker itself worked." in text
     assert setting in text
-    assert ("notice a silent broker" in text) == (name == "silent")
+    assert ("notice a broker that does not respond" in text) == (name == "silent")
 
 
 def test_how_long_requests_were_waited_for_is_named(

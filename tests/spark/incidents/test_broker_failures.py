@@ -46,6 +46,16 @@ def test_a_broker_that_serves_others_meanwhile_is_cut_from_some_hosts(state: Mak
     assert [summary(f) for f in broker_failures(rows)] == [("path", 2, ["10.0.0.21"], 5.0, 15.0)]
 
 
+def test_one_refused_attempt_while_others_are_served_is_that_of_a_path(state: MakeRow) -> None:
+    rows = [
+        state(2, 21, "serving", 0, 5),
+        state(2, 21, "refusing", 5, 5),
+        state(2, 21, "serving", 9, 50),
+        state(2, 22, "serving", 0, 50),
+    ]
+    assert [summary(f) for f in broker_failures(rows)] == [("path", 2, ["10.0.0.21"], 5.0, 5.0)]
+
+
 def test_a_broker_that_refuses_all_clients_is_down_whatever_its_port_for_brokers_shows(state: MakeRow) -> None:
     """A controlled shutdown stops the fetchers of the other brokers first: they lose nothing, and need nothing of the
     broker until it leads again (recorded of Kafka 2.8 with ZooKeeper)."""

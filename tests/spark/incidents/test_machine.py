@@ -415,3 +415,39 @@ def test_a_broker_that_restarts_knows_no_topic_at_first(state: MakeRow, recovery
     assert incident["sentence"].startswith("A topic that group g commits offsets for was not there")
     assert "kafka-consumer-groups.sh" in incident["advice"]
     assert "--create" not in incident["advice"]
+
+
+def test_what_brokers_refuse_while_they_wait_for_a_replica_follows_from_the_cut_between_them(
+    state: MakeRow, stall: MakeRow, recovery: MakeRow
+) -> None:
+    """Recorded: nodes 1 and 3 do not reach each other; the coordinator on node 1 cannot write its commits, and answers
+    COORDINATOR_NOT_AVAILABLE until the replica is out of the in-sync set. The same error of node 2 does not follow."""
+    rows = [state(3, 22, "serving", 0, None), state(1, 22, "serving", 0, None)]
+    for node, peer in ((3, 1), (1, 3)):
+        rows += [
+            state(node, peer, "serving", 0, 8, "broker"),
+            state(node, peer, "silent", 8, 21, "broker"),
+            state(node, peer, "serving", 21, None, "broker"),
+        ]
+    commit = stall("commit", 22, 1, 9, 20, group_id="orders-app", error_names=["COORDINATOR_NOT_AVAILABLE"])
+    about_group = {"resource_kind": "coordinator", "resource": "orders-app"}
+    recoveries = [
+        recovery("COORDINATOR_NOT_AVAILABLE", 22, 1, 14, 20, **about_group),
+        recovery("COORDINATOR_NOT_AVAILABLE", 23, 2, 14, 20, resource_kind="coordinator", resource="others"),
+    ]
+    incidents, _ = tell(rows, [commit], recoveries)
+    assert [(i["kind"], i["clients"], i["severity"]) for i in incidents] == [
+        ("replication", ["ci-22"], "error"),
+        ("coordinator_move", ["ci-23"], "info"),
+    ]
+    assert incidents[0]["sentence"].startswith("Node 1 (10.0.0.1:9092) and node 3 (10.0.0.3) did not reach each other")
+
+
+def test_producers_that_wait_for_producer_ids_wait_for_no_coordinator(recovery: MakeRow) -> None:
+    waited = recovery("COORDINATOR_LOAD_IN_PROGRESS", 21, 1, 5, 6, resource_kind="coordinator", resource="producer id")
+    of_group = recovery("NOT_COORDINATOR", 22, 1, 6, 7, resource_kind="coordinator", resource="readers")
+    (incident,), _ = tell([], [], [waited])
+    assert incident["sentence"].startswith("Idempotent producers waited for producer ids from 00:05.000")
+    assert incident["advice"] == "None: the producers ask again by themselves."
+    (both,), _ = tell([], [], [waited, of_group])
+    assert both["sentence"].startswith("The coordinator of readers moved, or was not ready, from 00:05.000")

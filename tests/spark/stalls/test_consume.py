@@ -10,11 +10,14 @@ from kafkascope_spark.stalls.consume import AWAY_NS, Reads, consume_waits
 S = 1_000_000_000
 
 
-def member(name="ci-1", first=0, left=None, closed=True, fetched=None):
-    """fetched: its last Fetch request; as it ends if not given."""
+def member(name="ci-1", first=0, left=None, closed=True, fetched=None, joined=None):
+    """fetched: its last Fetch request; as it ends if not given. joined: its last JoinGroup."""
     left_ns = None if left is None else left * S
     fetched_ns = left_ns if fetched is None else round(fetched * S)
-    return ServiceClient(name, "10.0.0.1", name, "g", first * S, None, fetched_ns, left_ns, left is not None and closed)
+    joined_ns = None if joined is None else round(joined * S)
+    return ServiceClient(
+        name, "10.0.0.1", name, "g", first * S, None, fetched_ns, joined_ns, left_ns, left is not None and closed
+    )
 
 
 def run(first, last, offsets, accepted=None, who="ci-1", answer=(None, None, 0)):
@@ -135,6 +138,14 @@ def test_a_member_that_closes_has_stopped_reading_with_its_last_fetch():
     assert spans(runs, [member(left=15, fetched=14.5)]) == [(10.5, 15)]
     assert spans(runs, [member(left=15, fetched=10.2, closed=False)]) == [(10.5, 15)]
     assert spans(runs, [member(left=15, fetched=10.2), member("ci-2", left=15, fetched=14)]) == [(10.5, 15)]
+
+
+def test_a_member_that_joins_again_before_it_closes_wanted_to_go_on():
+    """Recorded: kafkajs was told to join again at 13.5 s, sent nothing from 13.7 s on, joined at 18.06 s, and left."""
+    runs = [run(0, 13.7, (0, 100), 13.72)]
+    assert spans(runs, [member(left=18.08, fetched=13.5)]) == []
+    assert spans(runs, [member(left=18.08, fetched=13.5, joined=18.06)]) == [(13.72, 18.08)]
+    assert spans(runs, [member(left=18.08, fetched=13.5, joined=1)]) == []
 
 
 def test_a_member_that_stood_still_for_long_before_it_closed_did_not_stop_reading():

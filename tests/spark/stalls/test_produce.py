@@ -12,7 +12,16 @@ S = 1_000_000_000
 def client(first_accepted=1, left=None):
     accepted_ns = None if first_accepted is None else first_accepted * S
     return ServiceClient(
-        "ci-1", "10.0.0.1", "app", None, 0, accepted_ns, None, None if left is None else left * S, left is not None
+        "ci-1",
+        "10.0.0.1",
+        "app",
+        None,
+        0,
+        accepted_ns,
+        None,
+        None,
+        None if left is None else left * S,
+        left is not None,
     )
 
 
@@ -121,3 +130,13 @@ def test_a_wait_names_its_requests_and_errors(who):
     (one,) = produce_waits([wait(10, 12, None, 13, "NOT_LEADER_OR_FOLLOWER", n=4)], who)
     assert (one.node_id, one.n_attempts, one.error_names) == (3, 4, frozenset({"NOT_LEADER_OR_FOLLOWER"}))
     assert one.requests == ((12 * S, "r-12"),)
+
+
+def test_copies_that_the_kernel_sends_when_their_batches_are_long_accepted_elsewhere_do_not_wait():
+    """Recorded: a broker's link was down for 17 s. The client had sent its batches again to the new leader after 5 s;
+    23 s later its kernel sent the first copies, together with the FIN of the connection that the client had closed."""
+    elsewhere = wait(10.3, 15.3, 15.4, n=7)
+    late_copies = wait(10.8, 38.6, n=4)
+    assert spans([elsewhere, late_copies, accepted_only(38.63)]) == [(10.3, 15.4)]
+    newer = wait(15.6, 38.6)
+    assert (15.6, 38.63) in spans([elsewhere, newer, accepted_only(38.63)])

@@ -8,7 +8,7 @@ SUBJECT = Subject("produce", "client ci-1", topic="t", partition=0)
 
 
 def rows(*waits, end=100, least=1):
-    client = ServiceClient("ci-1", "10.0.0.1", "app", None, 0, 0, None, None, closed=False)
+    client = ServiceClient("ci-1", "10.0.0.1", "app", None, 0, 0, None, None, None, closed=False)
     limits = StallLimits(end * S, round(least * S))
     return stall_rows(SUBJECT, join_waits(waits, end * S), {"ci-1": client}, limits)
 

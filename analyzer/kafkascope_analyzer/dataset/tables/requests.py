@@ -106,6 +106,7 @@ PARTITIONS = Table(
         i64("first_timestamp_ms", "when the first record was created (or appended), milliseconds since the epoch"),
         i64("max_timestamp_ms", "latest time of a record, milliseconds since the epoch"),
         text("codec", "compression of the first record batch; null without one", *CODECS),
+        i64("producer_id", "producer id of the first record batch that Produce sends; null without one"),
     ),
 )
 

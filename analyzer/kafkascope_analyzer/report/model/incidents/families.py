@@ -41,7 +41,7 @@ CONSEQUENCES: dict[str, frozenset[str]] = {
     "broker_slow": _OF_BROKERS,
     "zookeeper_session": _OF_BROKERS,
     "path": _OF_BROKERS,
-    "replication": frozenset({"not_enough_replicas", "request_timeout", "slow_startup"}),
+    "replication": frozenset({"broker_lost", "not_enough_replicas", "request_timeout", "slow_startup"}),
     "listener": frozenset(
         {"advertised_mismatch", "advertised_unreachable", "bootstrap_only", "shared_vip", "slow_startup"}
     ),
@@ -183,7 +183,8 @@ class Owners:
 def assigned_findings(facts: Facts, families: list[Family]) -> list[FindingRow]:
     """The rows of findings, each with the `incident_id` of the incident that it is a consequence of, or None.
 
-    A finding never stands under an incident that is less severe than itself: routine incidents are not listed.
+    A finding never stands under an incident that is less severe than itself: routine incidents are not listed. The
+    advice that the incident gives is not given again.
     """
     by_rule: dict[str, list[Family]] = defaultdict(list)
     for family in families:

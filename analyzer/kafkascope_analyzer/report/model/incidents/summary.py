@@ -27,7 +27,7 @@ KINDS = {
     "broker_slow": "broker slow",
     "zookeeper_session": "ZooKeeper session lost",
     "path": "network path cut",
-    "replication": "replication slow",
+    "replication": "replication cut",
     "listener": "advertised listener wrong",
     "leader_move": "leader moved",
     "coordinator_move": "coordinator moved",
@@ -153,9 +153,8 @@ def _incident(family: Family, facts: Facts, findings: list[Finding], found: Foun
 
 
 def _repeats(finding: Finding, incident: IncidentRow) -> bool:
-    """Whether the finding says and advises what its incident does (broker_lost does): whoever reads the incident has
-    read it."""
-    return finding.advice == incident.advice and finding.sentence.startswith(incident.sentence)
+    """Whether the finding only says of its incident what that says itself (broker_lost): it has its advice from it."""
+    return finding.advice is not None and finding.advice == incident.advice
 
 
 def title_of(incident: IncidentRow) -> str:
