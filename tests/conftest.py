@@ -1,18 +1,20 @@
 """How two processes share the tests (`make test`: pytest-xdist, -n 2); any other number does the same work.
 
 A module's tests stay together, so that its fixtures are made once; and so do all that need the embedded Spark session,
-whose start and first queries take as long as many tests. The order is random (pytest-randomly) but for:
+whose start and first queries take as long as many tests. Modules of tests/spark/ that start Spark in processes of their
+own, or need none, are not among them: this group takes longest of all. The order is random (pytest-randomly) but for:
 
 - first come two groups that between them compile all kernels of the parsers: each process compiles half of them, and
   finds the other half on disk; then a module that reads captures by one process, which compiles the analyzer's: where
   several share a capture that nobody has compiled for, each of them compiles;
-- then what takes longest, lest one process be left with it when the other is done: the Spark group, and some modules;
-- last the cluster, whose dataset the Spark group has made by then.
+- then what takes longest, lest one process be left with it when the other is done: the Spark group, and some modules.
+  The Spark group begins with a module that makes the dataset which those modules need that start Spark themselves.
 """
 
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
 from pathlib import Path
@@ -27,31 +29,46 @@ COMPILING = {
 }
 """Group -> the modules of tests/parsers/ that between them call its kernels."""
 GROUPS = {f"tests/parsers/{module}": group for group, modules in COMPILING.items() for module in modules}
-SPARK, CLUSTER = "spark", "tests/spark/test_cluster.py"
+SPARK, FIRST_OF_SPARK = "spark", "tests/spark/test_stories.py"
+OWN_SPARK = ("tests/spark/test_cluster.py", "tests/spark/test_failures.py", "tests/spark/test_connectors.py")
+"""Modules that start Spark in processes of their own, and need of the embedded session at most a dataset."""
 FIRST = (
     *COMPILING,
     "tests/analyzer/ingest/test_pieces.py",
     SPARK,
-    "tests/analyzer/cli/test_analyze.py",
     "tests/analyzer/ingest/test_same_rows.py",
+    "tests/analyzer/cli/test_analyze.py",
+    *OWN_SPARK,
 )
+
+
+@cache
+def starts_spark(module: str) -> bool:
+    """Whether a module has tests that start Spark: they are marked. By its text, as the process that hands out groups
+    knows nothing of a test but its id."""
+    return "mark.spark" in (Path(__file__).parents[1] / module).read_text("utf-8")
 
 
 def group_of(nodeid: str) -> str:
     """The group in which a test runs: its module's, unless it shares more than a module's fixtures."""
     module, _, _ = nodeid.partition("::")
-    if module.startswith("tests/spark/") and module != CLUSTER:
+    if module.startswith("tests/spark/") and module not in OWN_SPARK and starts_spark(module):
         return SPARK
     return GROUPS.get(module, module)
 
 
-def rank(item: pytest.Item) -> int:
-    """What comes first, in the middle, last."""
+def rank(item: pytest.Item) -> tuple[int, bool]:
+    """What comes first; of a group, which module."""
     group = group_of(item.nodeid)
-    return FIRST.index(group) if group in FIRST else len(FIRST) + (group == CLUSTER)
+    place = FIRST.index(group) if group in FIRST else len(FIRST)
+    return place, not item.nodeid.startswith(FIRST_OF_SPARK)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        needs_session = {"spark", "dataset_of"}.intersection(getattr(item, "fixturenames", ()))
+        if needs_session and item.get_closest_marker("spark") is None:
+            raise pytest.UsageError(f"{item.nodeid} needs the Spark session: mark it with pytest.mark.spark")
     items.sort(key=rank)
 
 

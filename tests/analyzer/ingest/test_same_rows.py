@@ -33,9 +33,17 @@ EVENTS = {
     "frozen_broker": SERVER_EVENTS,
 }
 """Events that these captures are here for."""
-SHARED_OUT = [(2, 64 << 10), (3, 1 << 20)]
-"""(jobs, bytes of a block); compared with one job and a block of 32 MiB."""
-IN_SMALL_BLOCKS = {"late_reports": [(2, 4 << 10), (1, 16 << 10)]}
+USUAL = Limits(block_bytes=32 << 20)
+
+
+def small(block_bytes):
+    """Limits by which a block is decoded in many batches, too."""
+    return Limits(block_bytes=block_bytes, batch_bytes=4096)
+
+
+SHARED_OUT = [(2, small(64 << 10)), (3, Limits(block_bytes=1 << 20))]
+"""(jobs, limits); compared with one job and the usual limits."""
+IN_SMALL_BLOCKS = {"late_reports": [(2, small(4 << 10)), (1, small(16 << 10))]}
 """Likewise, for captures that are smaller than those blocks."""
 
 
@@ -54,12 +62,10 @@ def rows_of(place):
 
 @pytest.fixture
 def rows_with(fixtures_captures, tmp_path, monkeypatch):
-    def rows(name, jobs, block_bytes):
+    def rows(name, jobs, limits):
         monkeypatch.setattr("kafkascope_analyzer.ingest.run.BYTES_PER_WORKER", 1)
-        monkeypatch.setattr(
-            "kafkascope_analyzer.ingest.run.limits_within", lambda _: Limits(block_bytes=block_bytes, batch_bytes=4096)
-        )
-        out = tmp_path / f"{jobs}-{block_bytes}.kscope"
+        monkeypatch.setattr("kafkascope_analyzer.ingest.run.limits_within", lambda _: limits)
+        out = tmp_path / f"{jobs}-{limits.block_bytes}.kscope"
         ingest([fixtures_captures / CAPTURES[name]], out, IngestOptions(jobs=jobs, detail=RecordDetail.BATCHES))
         assert json.loads((out / "_dataset.json").read_text())["options"]["buckets"] == jobs
         return rows_of(out)
@@ -74,15 +80,15 @@ def fixtures_captures(request):
 
 @pytest.mark.parametrize("name", CAPTURES)
 def test_jobs_and_blocks_change_nothing(rows_with, name):
-    whole, ledger, counts = rows_with(name, 1, 32 << 20)
+    whole, ledger, counts = rows_with(name, 1, USUAL)
     assert len(whole["connections"]) > 2
     assert ledger["stream_bytes"] > 10_000
     assert EVENTS.get(name, set()) <= {json.loads(row)["kind"] for row in whole["events"]}
-    for jobs, block_bytes in IN_SMALL_BLOCKS.get(name, SHARED_OUT):
-        rows, other_ledger, other_counts = rows_with(name, jobs, block_bytes)
+    for jobs, limits in IN_SMALL_BLOCKS.get(name, SHARED_OUT):
+        rows, other_ledger, other_counts = rows_with(name, jobs, limits)
         assert set(rows) == set(whole)
         for table in whole:
-            assert rows[table] == whole[table], (table, jobs, block_bytes)
+            assert rows[table] == whole[table], (table, jobs, limits)
         assert (other_ledger, other_counts) == (ledger, counts)
 
 
@@ -92,7 +98,7 @@ def test_late_reports_of_leaders_contradict_no_advertised_address(rows_with, blo
     emails-leader76 moved to it before any response on them named it: OffsetForLeaderEpoch is answered in frame 78, and
     the next Metadata response is frame 134.
     """
-    rows, *_ = rows_with("late_reports", 1, block_bytes)
+    rows, *_ = rows_with("late_reports", 1, small(block_bytes))
     connections = [json.loads(row) for row in rows["connections"]]
     found = [(row["server_ip"], row["node_id"], row["node_id_why"]) for row in connections]
     assert found == [("10.77.0.11", 1, "advertised as 10.77.0.11:9092")] * 4
@@ -100,7 +106,7 @@ def test_late_reports_of_leaders_contradict_no_advertised_address(rows_with, blo
 
 def test_workers_that_are_not_forked_write_the_same(rows_with, monkeypatch):
     """As on macOS: processes start anew, share no memory, and blocks go through pipes."""
-    forked = rows_with("follower_fetch", 2, 1 << 20)
+    forked = rows_with("follower_fetch", 2, small(1 << 20))
     monkeypatch.setattr("kafkascope_analyzer.workers.processes._can_fork", lambda: False)
     started = []
 
@@ -109,5 +115,5 @@ def test_workers_that_are_not_forked_write_the_same(rows_with, monkeypatch):
         return get_context(method)
 
     monkeypatch.setattr("kafkascope_analyzer.workers.processes.get_context", seen)
-    assert rows_with("follower_fetch", 2, 1 << 20) == forked
+    assert rows_with("follower_fetch", 2, small(1 << 20)) == forked
     assert started == ["spawn"]
