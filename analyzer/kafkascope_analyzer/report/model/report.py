@@ -58,7 +58,7 @@ def report_model(dataset: Dataset) -> Report:
         summary = summary_of(overview, traffic.errors.n)
         return Report(
             **arguments_of(traffic),
-            stories=presence(dataset, CLIENTS),
+            stories=_present(presence(dataset, CLIENTS), summary),
             headline=summary.headline,
             incidents=summary.incidents,
             findings=_findings(dataset, summary),
@@ -75,12 +75,16 @@ def report_model(dataset: Dataset) -> Report:
         )
 
 
+def _present(here: Presence, summary: Summary) -> Presence:
+    """Whether what a table tells of is there: where no Kafka was read, there is nothing to tell."""
+    return Presence(present=False, why_not=summary.headline.sentence) if summary.no_kafka else here
+
+
 def _findings(dataset: Dataset, summary: Summary) -> Findings:
-    """The findings; not present where no Kafka was read: then no rule had anything to judge."""
-    here, found = presence(dataset, FINDINGS), summary.findings
+    here, found = _present(presence(dataset, FINDINGS), summary), summary.findings
     return Findings(
-        present=here.present and not summary.no_kafka,
-        why_not=summary.headline.sentence if summary.no_kafka else here.why_not,
+        present=here.present,
+        why_not=here.why_not,
         n=len(found),
         by_severity=counted(found),
         listed=found[:MOST_FINDINGS],
