@@ -229,8 +229,20 @@ def test_a_finding_that_only_repeats_its_incident_is_not_said_again(dataset: Wri
         ({"client_instance_id": None, "conn_ids": ["c0"]}, True),
         ({"client_instance_id": None, "conn_ids": ["c2"], "evidence": []}, False),
         ({"severity": "error"}, True),
+        ({"rule": "broker_lost", "subject": "node 1 (10.0.0.11:9092)"}, True),
+        ({"rule": "broker_lost", "subject": "node 2 (10.0.0.12:9092)"}, False),
     ],
-    ids=["client", "other client", "other rule", "other time", "node", "other node", "severity"],
+    ids=[
+        "client",
+        "other client",
+        "other rule",
+        "other time",
+        "node",
+        "other node",
+        "severity",
+        "broker",
+        "other broker",
+    ],
 )
 def test_a_finding_belongs_to_an_incident_by_rule_time_and_client_or_node(
     dataset: Write, small: ModuleType, change: dict[str, Any], belongs: bool

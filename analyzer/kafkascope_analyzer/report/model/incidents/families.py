@@ -25,6 +25,8 @@ _OF_BROKERS = frozenset(
 _OF_MOVES = frozenset({"leader_storm", "coordinator_loading", "request_timeout", "not_enough_replicas", "slow_startup"})
 _OF_GROUPS = frozenset({"evicted_member", "rebalance_storm"})
 """Rules whose findings have a group as their subject: whoever left it, its incident is the group's."""
+_OF_FAILURES = frozenset({"broker_lost"})
+"""Rules whose findings repeat an incident, and have its subject: they belong to no other incident."""
 _OF_REPLICAS = frozenset({"not_enough_replicas"})
 """Rules whose findings are about leaders that work, and that wait for replicas elsewhere: the brokers that failed at
 that time."""
@@ -207,6 +209,8 @@ def assigned_findings(facts: Facts, families: list[Family]) -> list[FindingRow]:
 def _owner_of_finding(finding: FindingRow, first_ns: int, able: Owners, facts: Facts) -> Family | None:
     """The family of which the finding is a consequence. able: those that may have such consequences."""
     event = _event_of(finding, first_ns, facts)
+    if finding.rule in _OF_FAILURES:
+        able = [f for f in able if any(member.subject == finding.subject for member in f.members)]
     if finding.rule in _OF_REPLICAS:
         event = replace(event, nodes=able.nodes)
     owner = able.owner_of(event)
