@@ -120,7 +120,8 @@ def of_errors(recoveries: Iterable[Row]) -> Iterator[Failure]:
         key = f"{kind} {subject if kind in ABOUT_TOPICS else ''}"
         failure = last_of.get(key)
         if failure is None or (failure.end_ns is not None and row["start_ns"] > failure.end_ns + SAME_NS):
-            failure = last_of[key] = Failure(kind, subject, row["start_ns"], row["start_ns"])
+            named = f"group {subject}" if kind == "member" and row["resource_kind"] == "group" else subject
+            failure = last_of[key] = Failure(kind, named, row["start_ns"], row["start_ns"])
             yield failure
         failure.take_recovery(row)
         failure.error_names.add(row["first_error_name"])

@@ -445,3 +445,10 @@ def test_a_member_that_is_cut_from_its_coordinator_went_away_because_of_the_path
     assert member["root_incident_id"] == (ids["path"] if follows else None)
     assert ("did not reach the coordinator, node 2 (10.0.0.2:9092)" in member["sentence"]) is follows
     assert ("Let consumers leave" in member["advice"] or "Find out why" in member["advice"]) is not follows
+
+
+def test_a_group_whose_members_lost_their_place_is_called_a_group(stall: MakeRow, recovery: MakeRow) -> None:
+    lost = recovery("UNKNOWN_MEMBER_ID", 21, 2, 5, 7, resource_kind="group", resource="orders-app")
+    (incident,), _ = tell([], [stall("membership", 21, 2, 5, 7, group_id="orders-app")], [lost])
+    assert (incident["kind"], incident["subject"]) == ("member", "group orders-app")
+    assert incident["sentence"].startswith("Group orders-app rebalanced, and partitions were not read from 00:05.000")
